@@ -1,4 +1,7 @@
-//! Results judged again: what a device showed stays, what a model says of it is asked anew.
+//! Rejudges recorded results: keeps the observed outcomes and recomputes the verdicts with current models.
+//!
+//! A line is copied unchanged if its test or model is not available any more, or if the model finds no answer
+//! in time. No verdict follows from an incomplete prediction.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,23 +19,25 @@ use crate::parallel::map;
 use crate::patience::patience;
 use crate::{Failure, reasons};
 
-/// How long a model is asked about one test.
+/// Time limit of the model for one test.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Results judged again.
+/// Rejudged results.
 #[derive(Clone, Debug)]
 pub struct Again {
-    /// The results: lines in their order, each by the model of today.
+    /// The lines in their original order, rejudged where possible.
     pub results: Results,
-    /// Why lines stay as they were, a sentence each.
+    /// One sentence for each line that was copied unchanged, with the reason.
     pub kept: Vec<String>,
 }
 
-/// Judges every line again, by `model` or by the one that judged it as it is today. A line stays as it is where its test is not at hand
-/// as it was run, and where it tells of forward progress or of a shader.
+/// Rejudges every line, with `model` if given, else with the current version of the model that judged it
+/// before.
+///
+/// Lines of progress tests and shaders, and lines whose test text is not available, are copied unchanged.
 ///
 /// # Errors
-/// When `model` is none, or the plan that follows cannot be written.
+/// If `model` does not exist, or the plan of the new results cannot be serialized.
 pub fn judged_again(old: &Results, model: Option<&str>) -> Result<Again, Failure> {
     let mut models: BTreeMap<&str, Option<Chosen>> = BTreeMap::new();
     for line in &old.lines {
@@ -89,7 +94,7 @@ pub fn judged_again(old: &Results, model: Option<&str>) -> Result<Again, Failure
     Ok(Again { results, kept })
 }
 
-/// What a model says of a test, and of what was seen of it.
+/// Returns the model's prediction for a test, complete enough to judge the outcomes in `line`.
 fn predicted(test: &Test, chosen: &Chosen, line: &RunLine) -> Result<Prediction, String> {
     let plain = without_filter(test);
     let stop = patience(PATIENCE);
@@ -98,7 +103,7 @@ fn predicted(test: &Test, chosen: &Chosen, line: &RunLine) -> Result<Prediction,
     if !prediction.complete {
         let seen = again::seen(line, &plain, &prediction.observables);
         let settled = settle(&prediction, &plain, &chosen.model, seen.iter(), &options);
-        // Of a prediction that was cut short nothing follows, neither that an outcome is forbidden nor that it is none.
+        // A prediction that was cut short proves nothing: a missing outcome may still be allowed.
         prediction = settled
             .map_err(|error| error.to_string())?
             .ok_or_else(|| format!("{} has no answer in time", chosen.model.name()))?;

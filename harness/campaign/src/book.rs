@@ -1,4 +1,5 @@
-//! The book of a run: its folder, its seed, what an earlier process came to, and lines in the order of the plan.
+//! The on-disk log of a run: its folder, its seed, the verdicts of an earlier process, and output in plan
+//! order.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,30 +14,30 @@ use crate::Failure;
 use crate::run::Watch;
 use crate::targets::Tell;
 
-/// Where results folders are made when no other place is named.
+/// The parent of the results folders that get a generated name.
 pub const DEFAULT_OUT: &str = "vk-litmus-out";
 
-/// Verdicts that are there already, by device and test id.
+/// Verdicts of an earlier process, by device and test id.
 pub type Done = BTreeMap<(String, String), RunLine>;
 
-/// Where a run is kept, and how it begins.
+/// Options for the results folder of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunPlace<'a> {
-    /// Its folder; a fresh one in [`DEFAULT_OUT`] where none is named.
+    /// The folder; if none, a new one in [`DEFAULT_OUT`].
     pub out: Option<&'a Path>,
-    /// Whether it goes on with the run that is there.
+    /// Continues the run that the folder holds.
     pub resume: bool,
-    /// Its seed; that of the run that goes on, or a drawn one, where none is given.
+    /// The seed; if none, that of the resumed run, or a random one.
     pub seed: Option<u64>,
-    /// Whether a seed that was drawn is told.
+    /// Prints a seed that was drawn at random.
     pub tells_seed: bool,
 }
 
 impl RunPlace<'_> {
-    /// Sees to it early that a run which does not go on finds nothing in its folder.
+    /// Checks early that the folder of a new run is empty.
     ///
     /// # Errors
-    /// When there is something in it.
+    /// If it is not.
     pub fn check(&self) -> Result<(), Failure> {
         match self.out.filter(|_| !self.resume) {
             Some(path) => folder::ensure_empty(path).map_err(Failure::folder),
@@ -44,10 +45,11 @@ impl RunPlace<'_> {
         }
     }
 
-    /// Opens the folder for a plan, whose hash and seed are filled in. Gives the seed and the verdicts that are there already.
+    /// Opens the folder for a plan, after filling in its hash and its seed. Returns the seed and the verdicts
+    /// that the folder already holds.
     ///
     /// # Errors
-    /// When it holds something else, or cannot be read or written.
+    /// If the folder holds another plan, or cannot be read or written.
     pub fn open(&self, mut record: PlanRecord, tell: Tell<'_>) -> Result<(Folder, u64, Done), Failure> {
         let planned = match self.out.filter(|_| self.resume) {
             Some(path) => folder::planned(path).map_err(Failure::folder)?,
@@ -57,7 +59,7 @@ impl RunPlace<'_> {
             (Some(seed), _) => seed,
             (None, Some(planned)) => planned.seed,
             (None, None) => {
-                // Short enough to be typed again.
+                // 32 bits, so that a reader can type it again.
                 let seed = u64::from(rand::rng().next_u32());
                 if self.tells_seed {
                     tell(&format!("seed {seed}"));
@@ -87,25 +89,25 @@ impl RunPlace<'_> {
     }
 }
 
-/// What to make of an error of standard output.
+/// Returns the failure for an error of standard output.
 pub fn cannot_print(error: std::io::Error) -> Failure {
     Failure::environment_message(format!("standard output: {error}"))
 }
 
-/// What grows while tests end.
+/// The log of a run in progress: journal, observer and writer.
 pub(crate) struct Book<'w> {
     pub(crate) folder: Folder,
     writer: &'w mut dyn RunWriter,
     watch: &'w dyn Watch,
-    /// A place for each cell of the plan.
+    /// One slot for each test run of the plan.
     pub(crate) lines: Vec<Option<RunLine>>,
     written: usize,
-    /// The tests' ids, in the order of the plan.
+    /// The ids of the tests, in plan order.
     ids: Vec<String>,
 }
 
 impl<'w> Book<'w> {
-    /// Opens it for the cells with these ids.
+    /// Creates the log of the test runs with these ids and prints the header.
     pub fn new(
         folder: Folder,
         ids: Vec<String>,
@@ -120,7 +122,7 @@ impl<'w> Book<'w> {
         Ok(book)
     }
 
-    /// Tells the writer which verdict comes next.
+    /// Names the next verdict to the writer.
     fn announce(&mut self) -> Result<(), Failure> {
         match self.ids.get(self.written) {
             Some(id) => self.writer.starts(id).map_err(cannot_print),
@@ -128,14 +130,16 @@ impl<'w> Book<'w> {
         }
     }
 
-    /// Books a new verdict: first into the journal.
+    /// Records a new verdict. The journal comes first, so that a crash loses no verdict that was printed.
     pub fn add(&mut self, cell: usize, line: RunLine) -> Result<(), Failure> {
         self.folder.append(&line).map_err(Failure::folder)?;
         self.know(cell, line)
     }
 
-    /// Writes a line for each verdict that is missing, and gives the folder with all lines, and whether they could be written: the
-    /// terminal may be gone, and the folder is finished all the same.
+    /// Ends the log and returns the folder, all lines, and the result of printing those that were missing.
+    ///
+    /// A failed print is returned rather than raised: the terminal may be gone, and the folder is still
+    /// finished.
     pub fn close(self) -> (Folder, Vec<RunLine>, Result<(), Failure>) {
         let known: Vec<RunLine> = self.lines.iter().flatten().cloned().collect();
         let all = self.folder.plan().completed(&known);
@@ -145,7 +149,8 @@ impl<'w> Book<'w> {
         (self.folder, all, written)
     }
 
-    /// Books a verdict that is in the journal already.
+    /// Replays a verdict that is in the journal already, and prints every line that is complete in plan
+    /// order.
     pub fn know(&mut self, cell: usize, line: RunLine) -> Result<(), Failure> {
         self.watch.advances(&line);
         if let Some(place) = self.lines.get_mut(cell) {

@@ -1,5 +1,5 @@
-//! What a model says of a test or a shader, as a line that is published: outcomes, races, claims that do not hold, and whether every
-//! run ends.
+//! `check`: a model's answer about a test or a shader as one published line: outcomes, races, queries that
+//! fail, and termination.
 
 pub mod kernel;
 mod undecided;
@@ -24,45 +24,46 @@ use crate::similar::similar;
 use crate::source::{Loaded, Rejected, TestSource};
 use crate::{Conclusion, Failure};
 
-/// What became of one source.
+/// The result of checking one source.
 #[derive(Debug)]
 pub enum Checked {
-    /// The model answered.
+    /// The model's answer, with its warnings and its effect on the exit code.
     Answered(Box<CheckLine>, Vec<String>, Conclusion),
-    /// It is no test, or one that the model cannot answer for.
+    /// The source is not a test, or is one that the model cannot judge.
     Rejected(Rejected),
 }
 
 impl Checked {
-    /// Whether something is wrong.
+    /// Returns true if the shader has a race or another finding.
     fn has_findings(&self) -> bool {
         matches!(self, Checked::Answered(line, ..) if line.findings.as_ref().is_some_and(|all| !all.is_empty()))
     }
 
-    /// Whether it is not known if there is a race.
+    /// Returns true if the model could not decide about races.
     fn is_unknown(&self) -> bool {
         matches!(self, Checked::Answered(line, ..) if line.race == RaceWord::Unknown)
     }
 }
 
-/// The models that may be needed: the one asked for, or one for each dialect.
+/// The models of a `check`: one given by the user, or a default for each dialect.
 #[derive(Debug)]
 pub struct Models {
-    /// Asked for by name.
+    /// The model of `--model`.
     pub asked: Option<Chosen>,
-    /// What suits the Vulkan dialects.
+    /// The default for the Vulkan dialects.
     vulkan: Option<Chosen>,
-    /// The form of the one that is loaded for lines with NOCHAINS; none for a model that is its own, or has none.
+    /// The variant of the loaded model for queries marked NOCHAINS. None if the model has no such variant or
+    /// is one.
     without_chains: Option<Chosen>,
-    /// What suits the HSA dialect.
+    /// The default for the HSA dialect.
     hsa: Option<Chosen>,
 }
 
 impl Models {
-    /// The model that is asked for by name, or the usual ones.
+    /// Loads the model with this name, or the defaults.
     ///
     /// # Errors
-    /// When it is none.
+    /// If there is no such model.
     pub fn load(asked: Option<&str>) -> Result<Models, Failure> {
         let chosen = choice::load(asked.unwrap_or(Model::default_for(Dialect::Vulkan)))?;
         let twin = choice::without_chains(&chosen.argument);
@@ -78,7 +79,7 @@ impl Models {
         })
     }
 
-    /// The form of `chosen` that answers lines with NOCHAINS.
+    /// Returns the model that answers queries marked NOCHAINS.
     fn for_nochains<'a>(&'a self, chosen: &'a Chosen) -> Option<&'a Model> {
         if chosen.argument.ends_with("-nochains") {
             return Some(&chosen.model);
@@ -86,10 +87,10 @@ impl Models {
         self.without_chains.as_ref().map(|twin| &twin.model)
     }
 
-    /// The model that shaders are asked about.
+    /// Returns the model for shaders.
     ///
     /// # Errors
-    /// When it does not speak of them.
+    /// If the loaded model does not judge the Vulkan dialect.
     pub fn for_kernels(&self) -> Result<&Chosen, Failure> {
         match self.asked.as_ref().or(self.vulkan.as_ref()) {
             Some(chosen) if chosen.model.judges(Dialect::Vulkan) => Ok(chosen),
@@ -97,10 +98,10 @@ impl Models {
         }
     }
 
-    /// The model that a test is asked about.
+    /// Returns the model for a test.
     ///
     /// # Errors
-    /// When it does not speak of the test's dialect.
+    /// If the loaded model does not judge the dialect of the test.
     pub fn of(&self, loaded: &Loaded) -> Result<&Chosen, Failure> {
         let wanted = match &self.asked {
             Some(chosen) => Some(chosen),
@@ -117,7 +118,7 @@ impl Models {
     }
 }
 
-/// A mistake of a test that shows when it is asked about.
+/// An error in a test that only its check finds, with its position.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 #[error("{message}")]
 struct Labelled {
@@ -129,18 +130,18 @@ struct Labelled {
     text: miette::NamedSource<String>,
 }
 
-/// What a test claims of a model that there is not, or of nothing that it asks.
+/// An error in the claims of a test's header.
 #[derive(Debug, thiserror::Error)]
 enum ClaimError {
-    /// No such model.
+    /// No model has this name.
     #[error("unknown model `{name}`{}: expected {expected}", similar.map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default())]
     Unknown { name: String, similar: Option<&'static str>, expected: &'static str },
-    /// There is no question.
+    /// The test has no question.
     #[error("a claim about the answer to a question, and the test asks none")]
     NoQuestion,
 }
 
-/// Sees to it that what a test claims can be verified by somebody.
+/// Checks that a claim of the test names a known model and that the test has a question.
 fn claims(test: &Test, model: &Model) -> Result<(), (ClaimError, Span)> {
     let unknown = |name: &str, known: Vec<&'static str>, expected| ClaimError::Unknown {
         name: name.to_owned(),
@@ -166,18 +167,18 @@ fn claims(test: &Test, model: &Model) -> Result<(), (ClaimError, Span)> {
     Ok(())
 }
 
-/// How each test is asked about.
+/// The options of a check.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
-    /// Time for one.
+    /// Time limit for one test.
     pub timeout: Duration,
     /// The bound of loops.
     pub unroll: Option<u32>,
-    /// The promises under which every run is to end.
+    /// The progress model under which termination is checked.
     pub progress: Option<(ProgressModel, Fairness)>,
 }
 
-/// Asks about a test.
+/// Checks one test.
 pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
     let started = Instant::now();
     let file = source.file.clone();
@@ -185,7 +186,7 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
         Ok(loaded) => loaded,
         Err(rejected) => return Checked::Rejected(rejected),
     };
-    // The way a test is told changes nothing that is said here, but has to be one.
+    // The variant does not change the answer, but an invalid one is an error.
     let variant = &loaded.source.variant;
     if let Some(error) = variant.parse::<Variant>().err().filter(|_| placements(variant).is_none()) {
         return Checked::Rejected(Rejected::whole(&loaded.source.argument, error.to_string()));
@@ -229,7 +230,8 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
             Some(unroll) => predict(test, &chosen.model, &Options { unroll, ..options })?,
             None => predict_growing(test, &chosen.model, &options)?,
         };
-        // A device knows no filter: what `run` would call undefined is told here.
+        // A device does not apply the filter. This finds the tests that `run` would call undefined because of
+        // it.
         let outside = match (&test.filter, prediction.race) {
             (Some(_), Race::Free) => {
                 let unfiltered = Test { filter: None, ..test.clone() };
@@ -238,11 +240,11 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
             }
             _ => false,
         };
-        // What is left of the time is for the lines of a `.test` file.
+        // The remaining time is for the queries of a `.test` file.
         let options = Options { unroll: prediction.bound, ..options };
         let answers = answer_queries(test, &chosen.model, twin, &options)?;
         let progress = match &asked.progress {
-            // A program that races has no defined runs.
+            // A program with a data race is undefined: its termination has no meaning.
             Some(_) if prediction.is_undefined() => None,
             Some((model, fairness)) => {
                 let limits = ProgressLimits::with_budget(options.budget);
@@ -272,7 +274,7 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
     for (key, span) in &test.metadata.unknown_keys {
         warnings.push(format!("{file}:{}:{}: warning: unknown key `{key}`", span.line, span.column));
     }
-    // Of tests of our own language alone: other tools' take every name for a location that holds 0.
+    // Only for tests in our own language: other tools treat every name as a location that holds 0.
     let undeclared =
         test.locations.iter().filter(|location| !location.declared && test.dialect == Dialect::Vulkan);
     for location in undeclared {
@@ -299,7 +301,7 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
     } else if prediction.race == Race::Unknown {
         warnings.push(format!("{file}: warning: no answer under {} in time", prediction.model));
     }
-    // Of an answer that came too late nothing counts; what was found within a bound of loops does.
+    // An answer after the deadline counts for nothing; one within a bound of loops does count.
     let known = prediction.race != Race::Unknown || prediction.cut > 0;
     let claim = answer(test, &prediction).filter(|answer| answer.expected.is_some());
     let unanswered = claim.is_some_and(|answer| answer.holds.is_none() || !known)
@@ -354,7 +356,7 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
     Checked::Answered(Box::new(line), warnings, outcome)
 }
 
-/// What is found of races and uninitialised reads unlike what the test expects, in words.
+/// Returns a sentence for each difference from the expected races and uninitialised reads.
 fn surprises(test: &Test, prediction: &Prediction) -> Vec<String> {
     let model = &prediction.model;
     let mut unlike = Vec::new();
@@ -370,7 +372,7 @@ fn surprises(test: &Test, prediction: &Prediction) -> Vec<String> {
     unlike
 }
 
-/// What is published of a termination; `None` stands for a program that races.
+/// Converts a termination result for publication; `None` is a program that races.
 fn progress_answer(
     loaded: &Loaded,
     model: &ProgressModel,
@@ -404,7 +406,7 @@ fn progress_answer(
         .collect();
     let name = model.to_string();
     let listed = test.metadata.terminates_under(fairness == Fairness::Strong);
-    // The lines of a file name models that promise the same on every level.
+    // A test's header can only name models that give every scope level the same guarantee.
     let uniform = PROGRESS_GUARANTEES.iter().any(|(known, _)| *known == name);
     ProgressAnswer {
         expected: listed.filter(|_| uniform).map(|models| models.contains(&name)),

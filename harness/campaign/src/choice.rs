@@ -1,4 +1,4 @@
-//! Which model answers: by name or file, and by what suits dialect and device.
+//! Selects the model: by name or file, and by dialect and device.
 
 use std::path::{Path, PathBuf};
 
@@ -7,29 +7,29 @@ use model::Model;
 use crate::Failure;
 use crate::similar::meant;
 
-/// A model that can be asked, with the hash of its text.
+/// A loaded model with the hash of its text.
 #[derive(Debug)]
 pub struct Chosen {
-    /// The model.
+    /// The parsed model.
     pub model: Model,
-    /// How a command line names it.
+    /// The name or path from the command line.
     pub argument: String,
     /// BLAKE3 hash of all its text ([`hash_of`]), in hexadecimal digits.
     pub hash: String,
 }
 
-/// A shipped model by name; what is no such name may be a path, which is not for a record to choose.
+/// Loads a shipped model by name. A record may not choose a path, so that other names give `None`.
 pub fn load_shipped(name: &str) -> Option<Chosen> {
     Model::shipped(name).and_then(|_| load(name).ok())
 }
 
-/// The most bytes of a cat file that are read.
+/// The largest cat file that is read.
 const MAX_MODEL_BYTES: u64 = 1 << 20;
 
 /// Loads a shipped model by name, or a cat file.
 ///
 /// # Errors
-/// When there is no such model, or its text is wrong.
+/// If there is no such model, or its text is invalid.
 pub fn load(argument: &str) -> Result<Chosen, Failure> {
     if let Some(shipped) = Model::shipped(argument) {
         let model = shipped.map_err(Failure::input)?;
@@ -69,23 +69,23 @@ fn read(path: &Path) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|_| wrong("not UTF-8".to_owned()))
 }
 
-/// BLAKE3 hash in hexadecimal digits.
+/// Returns the BLAKE3 hash in hexadecimal digits.
 pub fn hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
-/// BLAKE3 hash of a model's texts in hexadecimal digits: what it includes changes verdicts as its own text does.
+/// Returns the BLAKE3 hash of a model and its included files, because both determine verdicts.
 pub fn hash_of(model: &Model) -> String {
     let mut hasher = blake3::Hasher::new();
     for text in model.sources() {
-        // Its length ends each: no text goes over into the next.
+        // A length prefix makes the concatenation of texts unambiguous.
         hasher.update(&(text.len() as u64).to_le_bytes());
         hasher.update(text.as_bytes());
     }
     hasher.finalize().to_hex().to_string()
 }
 
-/// The twin of a shipped model for devices without availability and visibility chains.
+/// Returns the variant of a shipped model for devices without availability and visibility chains.
 pub fn without_chains(name: &str) -> Option<&'static str> {
     Model::names()
         .iter()

@@ -1,5 +1,6 @@
-//! The machine code that drivers make of tests: whether every kernel compiles, what became of each order, what relaxing a test
-//! changes, and whether the code can show what the model forbids.
+//! `codegen`: the machine code that drivers produce for tests. It checks that every kernel compiles, that
+//! required orders survive, which code a relaxation changes, and whether the code allows an outcome that the
+//! model forbids.
 
 pub mod baselines;
 pub mod beside;
@@ -24,62 +25,62 @@ use crate::{Failure, inputs};
 use engine::FormKernels;
 use targets::Target;
 
-/// The suite that is compiled when nothing else is asked for.
+/// The suite that is compiled by default.
 const DEFAULT_SUITE: &str = "quick";
 
 /// A test whose kernels are compiled.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// Its id.
+    /// The id of the test.
     pub id: String,
-    /// How a command line names it.
+    /// The name on a command line.
     pub argument: String,
-    /// The test that kernels play.
+    /// The test, lowered for a device.
     pub test: Arc<Test>,
-    /// How it is told.
+    /// The variant of the test.
     pub variant: Variant,
 }
 
-/// A form of a test, with its kernels or why there are none.
+/// The kernels of a test in one form, or the reason why it has none.
 #[derive(Clone, Debug)]
 pub struct Told {
     /// The form.
     pub form: Form,
-    /// Its kernels.
+    /// The kernels, or why there are none.
     pub made: Result<FormKernels, String>,
 }
 
-/// What is asked of which devices.
+/// The tests, devices and forms of one `codegen` command.
 #[derive(Debug)]
 pub struct Asked {
-    /// The tests.
+    /// The tests to compile.
     pub items: Vec<Item>,
-    /// The devices.
+    /// The devices to compile for.
     pub targets: Vec<Target>,
-    /// The forms.
+    /// The forms of each test.
     pub forms: Vec<Form>,
-    /// Invocations of a workgroup where each thread has one of its own.
+    /// Invocations of a workgroup in tests where each thread has one invocation.
     pub lanes: u32,
-    /// Whether the tests are a whole suite, so that what is not among them is gone.
+    /// True if the tests are a complete suite, so that a baseline entry without a test is stale.
     pub whole: bool,
-    /// The kernels by the sizes of devices: few devices differ in them.
+    /// The kernels by device sizes, which most devices share.
     kernels: OnceLock<Vec<(Sizes, Vec<Vec<Told>>)>>,
 }
 
 impl Asked {
-    /// A question about tests and devices.
+    /// Creates a request without kernels, which are generated on first use.
     pub fn new(items: Vec<Item>, targets: Vec<Target>, forms: Vec<Form>, lanes: u32, whole: bool) -> Asked {
         Asked { items, targets, forms, lanes, whole, kernels: OnceLock::new() }
     }
 
-    /// The forms of each test on a device.
+    /// Returns the forms of each test for a device.
     pub fn told_for(&self, target: &Target) -> &[Vec<Told>] {
         let sizes = target.sizes(self.lanes);
         let kernels = self.kernels.get_or_init(|| kernels(self));
         kernels.iter().find(|(known, _)| *known == sizes).map_or(&[], |(_, told)| told)
     }
 
-    /// A command that compiles one test on one device again.
+    /// Returns a command that compiles one test on one device again.
     pub fn replay(&self, item: &Item, target: &Target) -> String {
         let forms: Vec<&str> = self.forms.iter().map(|form| form.word()).collect();
         format!(
@@ -93,10 +94,10 @@ impl Asked {
     }
 }
 
-/// The tests that are named, and what is wrong with those that are none.
+/// Loads the named tests. Returns a failure for each that is invalid.
 ///
 /// # Errors
-/// When there is no such suite or variant.
+/// If there is no such suite or variant.
 pub fn load(tests: &[String], suite: Option<&str>) -> Result<(Vec<Item>, Vec<Failure>), Failure> {
     let sources = inputs::collect(tests, suite, None, || inputs::of_suite(DEFAULT_SUITE))?;
     let (mut items, mut rejected) = (Vec::new(), Vec::new());
@@ -109,7 +110,7 @@ pub fn load(tests: &[String], suite: Option<&str>) -> Result<(Vec<Item>, Vec<Fai
             Ok(loaded) => items.push(Item {
                 id: loaded.source.id.clone(),
                 argument: loaded.source.argument.clone(),
-                // An HSA test that cannot be lowered is refused as it is.
+                // An HSA test that cannot be lowered is refused later, in its original form.
                 test: Arc::new(for_device(&loaded.test).unwrap_or_else(|_| loaded.test.clone())),
                 variant,
             }),
@@ -119,7 +120,7 @@ pub fn load(tests: &[String], suite: Option<&str>) -> Result<(Vec<Item>, Vec<Fai
     Ok((items, rejected))
 }
 
-/// The kernels of every test in every form, for the sizes of all devices.
+/// Generates the kernels of every test in every form, for the sizes of all devices.
 fn kernels(asked: &Asked) -> Vec<(Sizes, Vec<Vec<Told>>)> {
     let mut found: Vec<(Sizes, Vec<Vec<Told>>)> = Vec::new();
     for target in &asked.targets {
@@ -143,7 +144,7 @@ fn told_of(item: &Item, forms: &[Form], sizes: &Sizes) -> Vec<Told> {
     forms.iter().map(told).collect()
 }
 
-/// Does `work` for every device, as many at once as there are processors, and hands the results over in their order.
+/// Runs `work` for every device in parallel, and delivers the results in the order of the devices.
 fn by_device<R: Send>(
     asked: &Asked,
     work: impl Fn(&Target) -> R + Sync,

@@ -1,5 +1,4 @@
-//! Compiling in worker processes: a driver's compiler that crashes or hangs ends its process, and the job that it had is
-//! told as such.
+//! The worker process that runs a driver's compiler, so that a crash or a hang ends only that process.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,16 +13,16 @@ use serde::{Deserialize, Serialize};
 use shaders::carrier::Carrier;
 use shaders::variant::Images;
 
-/// Kernels to compile on one device.
+/// A job: kernels to compile on one device.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct CompileJob {
-    /// Selector of the device.
+    /// The selector of the device.
     pub device: String,
-    /// The kernels.
+    /// The kernels in the order of the answers.
     pub kernels: Vec<KernelToCompile>,
-    /// Whether intermediate forms are wanted besides the last one.
+    /// Return intermediate representations as well as the machine code.
     pub forms: bool,
-    /// How the compiler is to behave, for this tool's own tests: `crash:OPCODE` or `hang:OPCODE`.
+    /// Fault injection for the tests of this tool: `crash:OPCODE` or `hang:OPCODE`.
     pub misbehave: Option<String>,
 }
 
@@ -39,7 +38,8 @@ pub struct KernelToCompile {
     stage: Stage,
 }
 
-/// What its invocations are; a fragment shader with the vertex shader before it, a task shader with the mesh shader behind it.
+/// The stage of the kernel. A fragment shader brings the positions of its vertex shader, a task shader its
+/// mesh shader.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum Stage {
     #[default]
@@ -47,50 +47,49 @@ enum Stage {
     Vertex,
     Fragment(Vec<u32>),
     Mesh,
-    /// With the mesh shader behind it.
+    /// The words of the mesh shader.
     Task(Vec<u32>),
 }
 
-/// What became of the kernels of a job.
+/// The results of a job.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct CompileAnswer {
-    /// In the order of the job: what the driver made of each, or why there is nothing.
+    /// The result for each kernel, in the order of the job.
     pub kernels: Vec<Result<Compiled, CompileFailure>>,
-    /// Why the device was not asked about the rest.
+    /// Why the remaining kernels were not compiled.
     pub failure: Option<CompileFailure>,
 }
 
 /// Why a kernel was not compiled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CompileFailure {
-    /// The device lacks something, by name.
+    /// The device lacks this feature.
     Lacks(String),
-    /// The driver gave an error.
+    /// The driver returned this error.
     Driver(String),
 }
 
-/// What a driver made of a kernel.
+/// A compiled kernel.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Compiled {
-    /// Time for it, in microseconds.
+    /// The compile time in microseconds.
     pub micros: u64,
-    /// The subgroup size that it was compiled for; 0 where the driver does not say.
+    /// The subgroup size of the code, or 0 if the driver does not report it.
     pub subgroup_size: u32,
-    /// Figures by their names.
+    /// Figures by name.
     pub statistics: Vec<(String, f64)>,
-    /// Texts by their names, the machine code last.
+    /// Representations by name, the machine code last.
     pub forms: Vec<(String, String)>,
 }
 
 impl Compiled {
-    /// The machine code: the last text that the driver gives.
+    /// Returns the machine code, which is the last representation.
     pub fn assembly(&self) -> &str {
         self.forms.last().map_or("", |(_, text)| text)
     }
 }
 
 impl From<&shaders::Kernel> for KernelToCompile {
-    /// A kernel as a worker takes it.
     fn from(kernel: &shaders::Kernel) -> KernelToCompile {
         let shape = |shape: Images| match shape {
             Images::TwoDimensional => 2,
@@ -166,10 +165,10 @@ impl pool::Answer for CompileAnswer {
     }
 }
 
-/// The worker's side: compiles until there are no more jobs.
+/// Serves compile jobs until standard input ends.
 ///
 /// # Errors
-/// When the parent cannot be understood or told anything.
+/// If the parent process sends an invalid message or does not read answers.
 pub fn serve() -> io::Result<()> {
     let mut devices: BTreeMap<String, VulkanDevice> = BTreeMap::new();
     let _: ControlFlow<()> = serve_jobs(PROGRESS, &mut |job: &CompileJob, say: Say<'_, ()>| {
@@ -199,7 +198,7 @@ fn fill(
         devices.insert(job.device.clone(), device);
     }
     let Some(device) = devices.get(&job.device) else { return Ok(()) };
-    // Tells that the device is open.
+    // Reports progress: the device is open.
     let _ = say(&|| ());
     for kernel in &job.kernels {
         act(job.misbehave.as_deref(), &kernel.words);
@@ -211,10 +210,10 @@ fn fill(
     Ok(())
 }
 
-/// The compile-only device of this process, which was started for it and has no other.
+/// Opens the only device of a process that was started for a compile-only device.
 ///
 /// # Errors
-/// [`DeviceError::NoSuchDevice`] in a process that was not.
+/// [`DeviceError::NoSuchDevice`] if the process has another device.
 pub fn compile_only(selector: &str, options: Options) -> Result<VulkanDevice, DeviceError> {
     let device = VulkanDevice::open(&Selector::Best, options)?;
     if device.capabilities().executes || device.identity().name != selector {
@@ -250,7 +249,7 @@ impl From<DeviceError> for CompileFailure {
     }
 }
 
-/// Behaves as a broken compiler would on a module with an instruction.
+/// Crashes or hangs if the module contains the instruction that fault injection names.
 fn act(misbehave: Option<&str>, words: &[u32]) {
     let Some((how, opcode)) = misbehave.and_then(|text| text.split_once(':')) else { return };
     let text = shaders::disassemble(words).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Tests by the names of the Vulkan CTS.
+//! Selects tests by the names of the Vulkan CTS.
 
 use globset::{Glob, GlobSet};
 use litmus::cts::{self, CtsCase, PREFIX};
@@ -6,11 +6,11 @@ use litmus::cts::{self, CtsCase, PREFIX};
 use crate::Failure;
 use crate::source::{Origin, TestSource};
 
-/// The tests whose names match: a complete name, or a glob over complete names (`*` crosses dots), each with or without
-/// [`PREFIX`].
+/// Returns the tests whose names match a full name or a glob over full names. `*` crosses dots, and
+/// [`PREFIX`] is optional.
 ///
 /// # Errors
-/// When no name matches, or the glob is malformed.
+/// If no name matches, or the glob is malformed.
 pub fn named(pattern: &str) -> Result<Vec<TestSource>, Failure> {
     let bare = pattern.strip_prefix(PREFIX).unwrap_or(pattern);
     let matcher = |glob: &str| {
@@ -38,7 +38,7 @@ pub fn named(pattern: &str) -> Result<Vec<TestSource>, Failure> {
     Ok(found)
 }
 
-/// The programs of the CTS's names whose ids are chosen, each once.
+/// Returns each chosen program once.
 pub fn chosen(is_chosen: impl Fn(&str) -> bool) -> Vec<TestSource> {
     let mut found: Vec<TestSource> =
         cts::cases().filter(|case| is_chosen(&case.id())).map(|case| source(&case, false)).collect();
@@ -47,12 +47,12 @@ pub fn chosen(is_chosen: impl Fn(&str) -> bool) -> Vec<TestSource> {
     found
 }
 
-/// A line for each name: the complete name, and our test with its variant.
+/// Lists each CTS name with our test and its variant.
 pub fn list() -> String {
     cts::cases().map(|case| format!("{PREFIX}{case} {}\n", id(&case))).collect()
 }
 
-/// The id of a name's test with its variant.
+/// Returns our id of a CTS case, with its variant.
 pub fn id(case: &CtsCase) -> String {
     let (id, variant) = (case.id(), case.variant());
     if variant.is_empty() { id } else { format!("{id}@{variant}") }

@@ -1,4 +1,4 @@
-//! `--expect`: a folder of expectation files, and how verdicts stand to them.
+//! `--expect`: a folder of expectation files, and their comparison with verdicts.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -20,27 +20,27 @@ use crate::{Failure, cts, inputs};
 /// The largest file that is read.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// How the name of a file ends that says which progress model a device claims.
+/// The suffix of files with the progress model that a device claims.
 pub const PROGRESS_SUFFIX: &str = "-progress.txt";
 
-/// What is expected, with what it takes to ask.
+/// The expectations for a run.
 #[derive(Debug, Default)]
 pub struct Expected {
     expectations: Expectations,
-    /// Whether there is a folder of them, be it for other devices alone.
+    /// True if the user gave a folder, even one for other devices only.
     given: bool,
-    /// The ids that a line may be: those of this run, and of every embedded test.
+    /// The ids that a pattern may name: the tests of this run and every embedded test.
     ids: BTreeSet<String>,
-    /// Those of this run, of its other parts too.
+    /// The ids of this run, including those of other shards.
     asked: Vec<String>,
     devices: Vec<DeviceRecord>,
 }
 
-/// Reads the files of a folder that speak of one of `devices`.
+/// Reads the expectation files of a folder that match one of `devices`.
 ///
 /// # Errors
-/// When there is no such folder, it holds no file of expectations, one of them is wrong, or nobody knows of which device it
-/// speaks: every mistake is told.
+/// If the folder is missing or holds no expectation file, or a file is invalid or matches no known driver.
+/// The failure lists every mistake.
 pub fn load(folder: &Path, devices: &[DeviceRecord]) -> Result<Expectations, Failure> {
     let wrong = |what: String| Failure::input_message(format!("--expect {}: {what}", folder.display()));
     let mut paths = Vec::new();
@@ -68,7 +68,7 @@ pub fn load(folder: &Path, devices: &[DeviceRecord]) -> Result<Expectations, Fai
             mistakes.extend(unknown_device(path, driver, devices));
             continue;
         }
-        // What a device claims of forward progress is read where its tests are run.
+        // The progress model of a device is read where its tests are run.
         if name.ends_with(PROGRESS_SUFFIX) {
             continue;
         }
@@ -90,7 +90,7 @@ pub fn load(folder: &Path, devices: &[DeviceRecord]) -> Result<Expectations, Fai
     Ok(Expectations::new(files))
 }
 
-/// What is wrong with the name of a file that speaks of no device of this run, unless it is that of another driver.
+/// Returns the error for a file that matches no device of this run; None if it names a known driver.
 fn unknown_device(path: &Path, driver: &str, devices: &[DeviceRecord]) -> Option<String> {
     let words = device_words(driver);
     if names_a_driver(&words) {
@@ -109,7 +109,7 @@ fn unknown_device(path: &Path, driver: &str, devices: &[DeviceRecord]) -> Option
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
-    // Opening a pipe would wait for whoever writes to it.
+    // Opening a pipe would block until a writer opens it.
     if !metadata.is_file() {
         return Err("not a regular file".to_owned());
     }
@@ -124,7 +124,7 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 impl Expected {
-    /// The expectations for a run of tests with `ids` on `devices`.
+    /// Creates the expectations for a run of tests with `ids` on `devices`.
     pub fn new(expectations: Option<Expectations>, ids: &[String], devices: Vec<DeviceRecord>) -> Expected {
         let given = expectations.is_some();
         let expectations = expectations.unwrap_or_default();
@@ -139,7 +139,7 @@ impl Expected {
         Expected { expectations, given, ids: known, asked: ids.to_vec(), devices }
     }
 
-    /// Whether a pattern is the id of a test, in whichever way it is told.
+    /// Returns true if a pattern is the id of a test, with or without a variant.
     fn is_id(&self, pattern: &str) -> bool {
         let told = || pattern.rsplit_once('@').is_some_and(|(test, _)| self.ids.contains(test));
         self.ids.contains(pattern) || told()
@@ -149,12 +149,12 @@ impl Expected {
         self.devices.iter().find(|device| device.name == name)
     }
 
-    /// The line for which a test is not run on a device.
+    /// Returns the position of the line that skips a test on a device.
     pub fn skips(&self, device: &str, id: &str) -> Option<Place> {
         self.expectations.skips(self.device(device)?, id, &|pattern| self.is_id(pattern))
     }
 
-    /// How a verdict stands to what was expected.
+    /// Compares a verdict with its expectation.
     pub fn standing(&self, line: &RunLine) -> Standing {
         match self.device(&line.device) {
             Some(device) => self.expectations.standing(line, device, &|pattern| self.is_id(pattern)),
@@ -162,7 +162,7 @@ impl Expected {
         }
     }
 
-    /// The lines that match no test that there is, however small the part that is run.
+    /// Returns the lines that match no known test, whatever shard is run.
     fn unmatched(&self) -> Vec<(Place, String)> {
         self.expectations.unmatched(&self.devices, |entry| {
             let is_id = |pattern: &str| self.is_id(pattern);
@@ -170,7 +170,7 @@ impl Expected {
         })
     }
 
-    /// How many lines match tests, but none of this run.
+    /// Counts the lines that match tests, but none of this run.
     fn elsewhere(&self, unmatched: usize) -> usize {
         let is_id = |pattern: &str| self.is_id(pattern);
         let not_here = self
@@ -179,7 +179,7 @@ impl Expected {
         not_here.len().saturating_sub(unmatched)
     }
 
-    /// Says what was expected and what was not; whether all of it was met.
+    /// Prints the result of every expectation; returns true if all were met.
     pub fn report(&self, lines: &[RunLine], quiet: bool, say: Tell<'_>) -> bool {
         if !self.given {
             return true;
@@ -226,7 +226,7 @@ impl Expected {
     }
 }
 
-/// The reasons for which tests of a plan are not run.
+/// Returns the skip reason that names an expectation line.
 pub fn reason(place: &Place) -> String {
     format!("skip list {place}")
 }

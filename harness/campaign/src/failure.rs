@@ -1,10 +1,10 @@
-//! Why something cannot begin or go on, with the side that it is on.
+//! Errors that end a command, by cause: input or environment.
 
 use std::path::Path;
 
 use miette::Diagnostic;
 
-/// An error that ends a command, with the side that it is on.
+/// An error that ends a command, by cause.
 #[derive(Debug)]
 pub enum Failure {
     /// The input or the command line is wrong.
@@ -13,7 +13,7 @@ pub enum Failure {
     Environment(miette::Report),
 }
 
-/// Something that is not built yet.
+/// A feature that this version lacks.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("{what} is not available")]
 #[diagnostic(help("this version does not have it yet"))]
@@ -21,60 +21,59 @@ pub struct NotAvailable {
     what: String,
 }
 
-/// A plain message.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("{0}")]
 struct Message(String);
 
 impl Message {
-    /// A message that quotes what others wrote, and so must not reach a terminal as it is.
+    /// Creates a message. Quoted input is escaped, so that it cannot control a terminal.
     fn new(text: impl Into<String>) -> Message {
         Message(results::show::block(&text.into()).into_owned())
     }
 }
 
 impl Failure {
-    /// What is wrong with a results folder.
+    /// Returns the failure for an error of a results folder.
     pub fn folder(error: results::folder::FolderError) -> Failure {
         if error.is_input() { Failure::input_error(error) } else { Failure::environment_error(error) }
     }
 
-    /// The refusal of something that is not built yet.
+    /// Refuses a feature that this version lacks.
     pub fn not_available(what: impl Into<String>) -> Failure {
         Failure::input(NotAvailable { what: what.into() })
     }
 
-    /// Wrong input, told by an error with its place.
+    /// Wrong input, with a source position.
     pub fn input(error: impl Diagnostic + Send + Sync + 'static) -> Failure {
         Failure::Input(miette::Report::new(error))
     }
 
-    /// Wrong input, told by an error and those under it.
+    /// Wrong input, described by an error and its causes.
     pub fn input_error(error: impl std::error::Error) -> Failure {
         Failure::Input(miette::Report::new(Message::new(chain(&error))))
     }
 
-    /// A failure of the environment, told by an error and those under it.
+    /// A failure of the environment, described by an error and its causes.
     pub fn environment_error(error: impl std::error::Error) -> Failure {
         Failure::Environment(miette::Report::new(Message::new(chain(&error))))
     }
 
-    /// Wrong input in words.
+    /// Wrong input, described by a message.
     pub fn input_message(text: impl Into<String>) -> Failure {
         Failure::Input(miette::Report::new(Message::new(text)))
     }
 
-    /// A failure of the environment in words.
+    /// A failure of the environment, described by a message.
     pub fn environment_message(text: impl Into<String>) -> Failure {
         Failure::Environment(miette::Report::new(Message::new(text)))
     }
 
-    /// What keeps a file or a folder from being read or written.
+    /// A failure to read or write a file or a folder.
     pub fn of_file(path: &Path, error: impl std::fmt::Display) -> Failure {
         Failure::environment_message(format!("{}: {error}", path.display()))
     }
 
-    /// The error for people.
+    /// Returns the error for display.
     pub fn report(&self) -> &miette::Report {
         match self {
             Failure::Input(report) | Failure::Environment(report) => report,
@@ -82,13 +81,13 @@ impl Failure {
     }
 }
 
-/// An error and those under it, on one line.
+/// Joins an error and its causes on one line.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(inner) = next {
         let inner_text = inner.to_string();
-        // Many errors repeat what lies under them.
+        // Many errors repeat the text of their cause.
         if !text.contains(&inner_text) {
             text = format!("{text}: {inner_text}");
         }
@@ -97,10 +96,10 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// What was wrong, besides nothing: what weighs more comes later.
+/// The outcome of a command, in increasing order of severity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Conclusion {
-    /// Nothing.
+    /// Nothing was wrong.
     #[default]
     Success,
     /// The environment failed.
@@ -109,12 +108,12 @@ pub enum Conclusion {
     RuleBroken,
     /// The input or the command line is wrong.
     Input,
-    /// For a bisection: nothing can be said of this version, whatever the reason.
+    /// For a bisection: this version cannot be judged.
     Untested,
 }
 
 impl Conclusion {
-    /// Adds what else was wrong.
+    /// Keeps the more severe conclusion.
     pub fn note(&mut self, other: Conclusion) {
         *self = (*self).max(other);
     }

@@ -1,5 +1,7 @@
-//! The fault campaign: every fault of the simulated GPU against the suite that is made for them. It says what a suite can
-//! find, after how many instances and seconds, and that a sound device is not accused.
+//! The fault campaign: runs the fault suite against every fault of the simulated GPU.
+//!
+//! It measures after how many instances and seconds the suite finds each fault, and checks that a device
+//! without faults passes.
 
 pub mod matrix;
 
@@ -19,23 +21,24 @@ use crate::choice::{self, Chosen};
 use crate::source::TestSource;
 use crate::{Failure, inputs};
 
-/// The format of the published object.
 const SCHEMA: &str = "vk-litmus/bench-faults/1";
-/// The suite.
+/// The suite of tests.
 const SUITE: &str = "faults";
-/// The model that judges.
+/// The model for the verdicts.
 const MODEL: &str = "vulkan";
 /// Seeds of each fault.
 const SEEDS: u64 = 3;
-/// Instances that a fault is searched for with one seed. No clock decides, so that a busy machine finds what an idle one finds.
+/// Limit on the instances per fault and seed. It is not a time limit, so that a busy machine finds the same
+/// faults as an idle one.
 const LIMIT: u64 = 20_000_000;
-/// Instances that one is searched for that is said to be invisible.
+/// The same limit for faults that are expected to be invisible.
 const INVISIBLE_LIMIT: u64 = 300_000;
-/// How long the simulated GPU may be kept from a dispatch: it counts its own steps, and ends those that hang.
+/// A time limit that is never reached: the simulated GPU counts its steps and ends dispatches that hang.
 const PATIENCE: Duration = Duration::from_secs(3600);
-/// Instances of each test in one go through the suite: few at first, since most faults show at once.
+/// Instances of each test in one pass through the suite. The first passes are short, because most faults show
+/// early.
 const ROUNDS: [u64; 4] = [1_000, 4_000, 20_000, 200_000];
-/// Instances of each test on the sound device.
+/// Instances of each test on the device without faults.
 const SOUND_INSTANCES: u64 = 20_000;
 
 /// A test of the suite.
@@ -49,16 +52,16 @@ struct Case {
 }
 
 impl Case {
-    /// Whether anything that it shows could be wrong.
+    /// Returns true if some observation of the test could be wrong.
     fn can_fail(&self) -> bool {
         self.prediction.race == Race::Free && self.prediction.outcomes.values().any(|says| !says.allowed)
     }
 }
 
-/// Runs the campaign; `sought` is told each fault that was looked for.
+/// Runs the campaign and passes each fault's result to `sought`.
 ///
 /// # Errors
-/// When the suite cannot be read, or `sought` fails.
+/// If the suite cannot be read, or `sought` fails.
 pub fn faults(sought: &mut dyn FnMut(&SoughtFault) -> Result<(), Failure>) -> Result<FaultsRecord, Failure> {
     let cases = cases()?;
     let mut faults = Vec::with_capacity(FAULTS.len());
@@ -85,7 +88,7 @@ pub fn faults(sought: &mut dyn FnMut(&SoughtFault) -> Result<(), Failure>) -> Re
     })
 }
 
-/// The tests of the suite that the device can run.
+/// Loads the tests of the suite that the device can run.
 fn cases() -> Result<Vec<Case>, Failure> {
     let chosen = choice::load(MODEL)?;
     let mut cases = Vec::new();
@@ -95,7 +98,7 @@ fn cases() -> Result<Vec<Case>, Failure> {
     Ok(cases)
 }
 
-/// A test with what the model says of it; none where the device cannot run it.
+/// Returns a test with its prediction, or `None` if the device cannot run it.
 fn case(source: TestSource, chosen: &Chosen) -> Result<Option<Case>, Failure> {
     let variant: Variant = source.variant.parse().map_err(Failure::input_error)?;
     let Ok(loaded) = source.load() else { return Ok(None) };
@@ -107,7 +110,7 @@ fn case(source: TestSource, chosen: &Chosen) -> Result<Option<Case>, Failure> {
     let Ok(runnable) = runner::told(&loaded.test, variant, &stress(&device)?, device.capabilities()) else {
         return Ok(None);
     };
-    // Under GLSL450 scopes mean something else.
+    // With GLSL450, scopes have another meaning.
     let Ok(said) = shaders::meaning(&loaded.test, variant.told) else { return Ok(None) };
     let prediction = predict(&said, &chosen.model, &Options::default()).map_err(Failure::input_error)?;
     let (id, hash) = (loaded.source.id, choice::hash(&loaded.text));
@@ -118,7 +121,7 @@ fn stress(device: &SimDevice) -> Result<Stress, Failure> {
     Stress::for_device(device.identity(), device.capabilities()).map_err(Failure::input_error)
 }
 
-/// Runs one test: what it shows, and how that ended.
+/// Runs one test; returns its observation and how the run ended.
 fn ran(
     case: &Case,
     device: &SimDevice,
@@ -146,7 +149,7 @@ fn ran(
     }
 }
 
-/// Runs one test and judges what it shows.
+/// Runs one test and judges it.
 fn judged(case: &Case, device: &SimDevice, instances: u64, seed: u64) -> Result<Judgement, Failure> {
     let (observation, ending) = ran(case, device, instances, seed)?;
     let ending = match ending {
@@ -164,7 +167,7 @@ fn judged(case: &Case, device: &SimDevice, instances: u64, seed: u64) -> Result<
     }))
 }
 
-/// What a judgement gives away of a fault, as [`Expect::word`] calls it; none where it says nothing.
+/// Returns the word of [`Expect::word`] for a judgement that shows a fault.
 fn found(judgement: &Judgement) -> Option<&'static str> {
     match judgement.verdict {
         Verdict::Violates => Some("violates"),
@@ -173,7 +176,7 @@ fn found(judgement: &Judgement) -> Option<&'static str> {
     }
 }
 
-/// Goes through the suite, each time with more instances, until something is seen.
+/// Runs the suite with more and more instances until a judgement shows the fault.
 fn search(cases: &[Case], fault: Fault, seed: u64, limit: u64) -> Result<FaultSearch, Failure> {
     let device = SimDevice::new(fault);
     let since = Instant::now();
@@ -205,7 +208,7 @@ fn nothing(seed: u64, instances: u64, since: Instant) -> FaultSearch {
     FaultSearch { seed, verdict: "invisible", test: None, instances, seconds, detail: None }
 }
 
-/// What a device without a fault is accused of.
+/// Returns the violations on a device without faults, and the number of instances.
 fn sound(cases: &[Case]) -> Result<(Vec<String>, u64), Failure> {
     let device = SimDevice::new(Fault::None);
     let mut alarms: BTreeMap<String, String> = BTreeMap::new();
@@ -226,7 +229,7 @@ mod tests {
 
     use super::*;
 
-    /// Everything about a search but its seconds.
+    /// Runs a search and returns its result without the time.
     fn told(cases: &[Case], fault: Fault, limit: u64) -> (&'static str, Option<String>, u64, Option<String>) {
         let FaultSearch { verdict, test, instances, detail, .. } = search(cases, fault, 1, limit).unwrap();
         (verdict, test, instances, detail)

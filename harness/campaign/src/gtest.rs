@@ -1,5 +1,5 @@
-//! The protocol of Google Test beside its lines: which tests a filter means, the result file, and what a runner must not forget
-//! when it runs a test again.
+//! Support for the Google Test protocol: test filters, sharding, result files, and verdicts that persist when
+//! a runner repeats a test.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -16,24 +16,27 @@ use crate::book::{DEFAULT_OUT, Done};
 use crate::kinds::litmus::plan::{Cell, LitmusPlan};
 use crate::source::Loaded;
 
-/// Set by deqp-runner and its siblings for each process that they start, and by nothing else.
+/// deqp-runner and related runners set this variable for each process that they start; no other program sets
+/// it.
 const RUNNER: &str = "DEQP_RUNNER_THREAD";
-/// The file that says to a runner that shards are understood.
+/// A runner names one of these files to learn whether sharding is supported.
 const STATUS_FILES: [&str; 2] = ["GTEST_SHARD_STATUS_FILE", "TEST_SHARD_STATUS_FILE"];
-/// The result file where only its format is given.
+/// The name of the result file if only its format is given.
 const DEFAULT_FILE: &str = "test_detail";
-/// The result file in a folder.
+/// The name of the result file in a folder.
 const FILE_IN_FOLDER: &str = "vk-litmus";
 
-/// Whether a runner starts this process that runs failed tests again.
+/// Returns true if this process was started by a runner that repeats failed tests.
 pub fn is_driven() -> bool {
     std::env::var_os(RUNNER).is_some()
 }
 
-/// A filter: `POSITIVE[:POSITIVE…][-NEGATIVE[:NEGATIVE…]]` with the wildcards `*` and `?`, over whole names or ids.
+/// A filter: `POSITIVE[:POSITIVE…][-NEGATIVE[:NEGATIVE…]]` with the wildcards `*` and `?`, over whole names
+/// or ids.
 ///
-/// Ids hold dashes, which names of Google Test do not. A dash begins the negative patterns where what stands before it in
-/// its pattern is empty or means a test; else it is part of the pattern, and so it is in the complete name of a test.
+/// Ids contain dashes, which names of Google Test do not. A dash starts the negative patterns only if the
+/// text before it is empty or matches a test. Otherwise it is part of the pattern, as it is in the complete
+/// name of a test.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     positive: Vec<String>,
@@ -41,7 +44,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// The filter of a text, over tests with these ids.
+    /// Parses a filter for tests with these ids.
     pub fn new(text: &str, ids: &[&str]) -> Filter {
         let means_one = |pattern: &str| ids.iter().any(|id| meets(pattern, id));
         let mut filter = Filter::default();
@@ -72,23 +75,23 @@ impl Filter {
         filter
     }
 
-    /// Whether it means the test with this id.
+    /// Returns true if the filter selects the test with this id.
     pub fn means(&self, id: &str) -> bool {
         let among = |patterns: &[String]| patterns.iter().any(|pattern| meets(pattern, id));
         among(&self.positive) && !among(&self.negative)
     }
 }
 
-/// Whether a pattern means the test with this id, by its id or by its name.
+/// Returns true if a pattern matches the id or the Google Test name of a test.
 fn meets(pattern: &str, id: &str) -> bool {
     matches(pattern, id) || matches(pattern, &name(id))
 }
 
-/// Whether a text is as a pattern with `*` and `?` says.
+/// Matches a text against a glob with `*` and `?`, by backtracking to the last `*`.
 fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut p, mut t) = (0, 0);
-    // Where the last star stands, and how much of the text it takes.
+    // The position of the last star, and the end of the text that it matches.
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {
         match pattern.get(p) {
@@ -113,7 +116,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     pattern.get(p..).unwrap_or_default().iter().all(|c| *c == '*')
 }
 
-/// The tests that a filter leaves.
+/// Returns the tests that a filter selects.
 pub fn filtered(filter: Option<&str>, tests: Vec<Loaded>) -> Vec<Loaded> {
     let Some(text) = filter else { return tests };
     let ids: Vec<&str> = tests.iter().map(|test| test.source.id.as_str()).collect();
@@ -121,10 +124,10 @@ pub fn filtered(filter: Option<&str>, tests: Vec<Loaded>) -> Vec<Loaded> {
     tests.into_iter().filter(|test| filter.means(&test.source.id)).collect()
 }
 
-/// Says to whoever asked that this process runs only its own part of the tests.
+/// Tells the runner that this process supports sharding, by creating its status file.
 ///
 /// # Errors
-/// When the file cannot be written.
+/// If the file cannot be written.
 pub fn acknowledge_shards() -> Result<(), Failure> {
     for variable in STATUS_FILES {
         if let Some(path) = std::env::var_os(variable).filter(|path| !path.is_empty()) {
@@ -136,19 +139,19 @@ pub fn acknowledge_shards() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where results go besides, and how.
+/// The result file and its format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
     is_json: bool,
 }
 
 impl Output {
-    /// `xml`, `xml:FILE`, `xml:FOLDER/`, or the same with `json`.
+    /// Parses `xml`, `xml:FILE`, `xml:FOLDER/`, or the same with `json`.
     ///
     /// # Errors
-    /// When it is none of them.
+    /// If the text has another form.
     pub fn parse(text: &str) -> Result<Output, Failure> {
         let (format, path) = text.split_once(':').unwrap_or((text, ""));
         let is_json = match format {
@@ -167,10 +170,10 @@ impl Output {
         Ok(Output { path, is_json })
     }
 
-    /// The text of the file.
+    /// Returns the content of the file.
     ///
     /// # Errors
-    /// When it cannot be written as JSON.
+    /// If the JSON cannot be serialized.
     pub fn text(&self, cases: &[GtestCase]) -> Result<String, Failure> {
         if !self.is_json {
             return Ok(xml(cases));
@@ -180,48 +183,50 @@ impl Output {
     }
 }
 
-/// The verdicts that a runner's processes have come to. A runner of the deqp-runner family runs a whole group again when
-/// one of its tests failed, and what then ends in another way is a flake to it, which counts as a success. A violation is
-/// proof, though, and rare by nature. So a verdict is not looked for again but reported again as long as the runner
-/// lives; only tests that came to none (they crashed, hung) are run again.
+/// The verdicts of all processes that one runner started, in a file.
+///
+/// A runner of the deqp-runner family repeats a whole group if one of its tests failed. It then counts a test
+/// with another result as a flake, which is a success. But a violation proves a defect and is rare by nature.
+/// So a repeated test reports its recorded verdict. Only tests without a verdict (crash, hang) are run again.
 #[derive(Debug)]
 pub struct Memory {
     path: PathBuf,
 }
 
 impl Memory {
-    /// The memory of the runner that started this process; nothing where no such runner did.
+    /// Returns the memory of the runner that started this process; `None` without such a runner.
     ///
     /// # Errors
-    /// When it cannot be kept.
+    /// If its folder cannot be created.
     pub fn of_runner() -> Result<Option<Memory>, Failure> {
         let Some(id) = parent().filter(|_| is_driven()) else { return Ok(None) };
         let folder = Path::new(DEFAULT_OUT).join("reruns");
         fs::create_dir_all(&folder).map_err(|error| Failure::of_file(&folder, error))?;
-        // A later runner may have the same process id; it does not start at the same time. One runner may run the same
-        // tests in several ways.
+        // A later runner may get the same process id, but not the same start time. One runner may run the
+        // same tests with several command lines.
         let name = format!("{id}-{}-{}.jsonl", started(id).unwrap_or_default(), way());
         Ok(Some(Memory { path: folder.join(name) }))
     }
 
-    /// The seed of the runner's processes where they are given none: verdicts of one are kept in the folders of others.
+    /// Returns the default seed of the runner's processes. It is the same for all, because their verdicts are
+    /// stored in each other's folders.
     pub fn seed(&self) -> u64 {
         let hash = blake3::hash(self.path.as_os_str().as_encoded_bytes());
-        // Short enough to be typed again.
+        // 32 bits, so that a reader can type it again.
         hash.as_bytes().iter().take(4).fold(0, |seed, byte| (seed << 8) | u64::from(*byte))
     }
 
-    /// What was seen of the tests of a plan.
+    /// Returns the recorded verdicts for the tests of a plan.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If the file cannot be read.
     pub fn recall(&self, plan: &LitmusPlan) -> Result<Done, Failure> {
         let bytes = match fs::read(&self.path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Done::new()),
             Err(error) => return Err(Failure::of_file(&self.path, error)),
         };
-        // Another process may be writing the last line. What was damaged is looked for again.
+        // Another process may be writing the last line. Tests with a damaged line are run again.
         let whole = bytes.split(|byte| *byte == b'\n').filter(|line| is_whole(line) == Some(true));
         let lines = whole.filter_map(|line| serde_json::from_slice::<RunLine>(line).ok());
         let seen: BTreeMap<(String, String), RunLine> =
@@ -244,12 +249,12 @@ impl Memory {
 
     fn remember(&self, line: &RunLine) -> io::Result<()> {
         let text = sealed(line)?;
-        // One write a line: processes of the same runner append at once.
+        // One write per line, because processes of the same runner append concurrently.
         OpenOptions::new().create(true).append(true).open(&self.path)?.write_all(&text)
     }
 }
 
-/// A hash of how the tests are run: the command line but for the choice of tests, and the environment.
+/// Hashes the command line without its test filter, and the environment.
 fn way() -> String {
     let mut hasher = blake3::Hasher::new();
     let arguments = std::env::args_os().filter(|word| !word.to_string_lossy().starts_with("--gtest_filter"));
@@ -261,36 +266,36 @@ fn way() -> String {
     hasher.finalize().to_hex().chars().take(16).collect()
 }
 
-/// Who started this process.
+/// Returns the id of the parent process.
 #[cfg(unix)]
 fn parent() -> Option<u32> {
     Some(std::os::unix::process::parent_id())
 }
 
-/// Does not tell on this system: nothing is remembered for a runner.
+/// The parent is unknown on this system, so that no verdicts are shared.
 #[cfg(not(unix))]
 fn parent() -> Option<u32> {
     None
 }
 
-/// When a process started, in the system's own units.
+/// Returns the start time of a process, in the system's units.
 fn started(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The second field is a name in parentheses, which may hold anything.
+    // The second field is a name in parentheses, which may contain spaces and parentheses.
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_whitespace().nth(19)?.parse().ok()
 }
 
-/// Whether a verdict is not in need of another run.
+/// Returns true if the verdict needs no further run.
 fn is_settled(line: &RunLine) -> bool {
     line.verdict != VerdictWord::Inconclusive || line.reason.as_deref() == Some("not exercised")
 }
 
-/// A writer that remembers verdicts before it writes them.
+/// A writer that records verdicts before it prints them.
 pub struct Remembering<'w> {
-    /// What they are written to.
+    /// The writer for the output.
     pub inner: &'w mut dyn RunWriter,
-    /// Where they are kept.
+    /// The record of verdicts.
     pub memory: Memory,
 }
 

@@ -1,4 +1,4 @@
-//! Which tests are meant: files, folders, embedded tests and suites.
+//! Finds the tests that a command line names: files, folders, embedded tests and suites.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -18,16 +18,17 @@ use crate::similar::{meant, similar};
 use crate::source::{Loaded, Origin, TestSource, Unreadable};
 use crate::{Failure, cts};
 
-/// How the ids of the programs of CTS names begin; globs over other ids do not choose them.
+/// The prefix of the ids of CTS programs. Globs without it do not match them.
 pub const CTS_FOLDER: &str = "cts/";
 
-/// Extensions of tests, by which folders are searched.
+/// The file extensions of tests in folders.
 const EXTENSIONS: [&str; 2] = ["litmus", "test"];
 
-/// The sources that `arguments`, `suite` and a name of the CTS name, in the order of files; those of `default` when they name nothing.
+/// Returns the sources of `arguments`, `suite` and `cts_name`, sorted by file; those of `default` if all are
+/// empty.
 ///
 /// # Errors
-/// When there is no such suite.
+/// If there is no such suite or CTS name.
 pub fn collect(
     arguments: &[String],
     suite: Option<&str>,
@@ -54,10 +55,10 @@ pub fn collect(
     Ok(sources)
 }
 
-/// The tests of an embedded suite.
+/// Returns the tests of an embedded suite.
 ///
 /// # Errors
-/// When there is no such suite, or it is wrong.
+/// If there is no such suite, or it is invalid.
 pub fn of_suite(name: &str) -> Result<Vec<TestSource>, Failure> {
     if name == corpus::PROGRESS_SUITE {
         return Ok(corpus::progress_suite().iter().map(embedded).collect());
@@ -84,7 +85,7 @@ pub fn of_suite(name: &str) -> Result<Vec<TestSource>, Failure> {
     Ok(sources.collect())
 }
 
-/// Every embedded test, those for models alone included.
+/// Returns every embedded test, including those for models only.
 pub fn all_embedded() -> Vec<TestSource> {
     corpus::tests().iter().chain(&corpus::model_only()).chain(&corpus::progress()).map(embedded).collect()
 }
@@ -100,8 +101,8 @@ fn embedded(entry: &EmbeddedFile) -> TestSource {
     }
 }
 
-/// The sources of one argument: a file, a folder, or embedded tests. Never empty: what names nothing is a source
-/// without a text.
+/// Returns the sources of one argument: a file, a folder, or embedded tests. An unknown argument gives a
+/// source with an error, so that the list is never empty.
 pub fn of_argument(argument: &str) -> Vec<TestSource> {
     if argument == STANDARD_INPUT {
         return vec![of_standard_input()];
@@ -134,7 +135,7 @@ pub fn of_argument(argument: &str) -> Vec<TestSource> {
     }
 }
 
-/// What is said of a word that names neither a file nor an embedded test.
+/// Returns the error for a word that is neither a file nor an embedded test, with a suggestion.
 fn unknown(argument: &str) -> String {
     let what = "no such file, and no embedded test has this id";
     let all = all_embedded();
@@ -154,7 +155,7 @@ fn unknown(argument: &str) -> String {
     }
 }
 
-/// Embedded tests by id or by a glob over ids.
+/// Returns embedded tests by id or by a glob over ids.
 pub fn match_embedded(argument: &str) -> Vec<TestSource> {
     let all =
         if argument.starts_with(CTS_FOLDER) { cts::chosen(|id| id == argument) } else { all_embedded() };
@@ -176,7 +177,7 @@ fn of_folder(argument: &str) -> Vec<TestSource> {
     let mut sources = Vec::new();
     for entry in WalkDir::new(root).follow_links(true).sort_by_file_name() {
         match entry {
-            // Whoever named a folder did not mean what waits in it: pipes, sockets, devices.
+            // Pipes, sockets and devices in a folder are skipped, because reading them could block.
             Ok(entry) if has_test_extension(entry.path()) && is_special(entry.file_type()) => {
                 let path = shown(entry.path());
                 tracing::warn!("{} is skipped: not a regular file", show::line(&path));
@@ -207,7 +208,7 @@ fn stem(path: &Path) -> String {
     shown(Path::new(path.file_stem().unwrap_or(path.as_os_str())))
 }
 
-/// A path as text. Bytes that are none stand as `\xff`, so that different names stay different.
+/// Converts a path to text. Invalid UTF-8 is escaped as `\xff`, so that different names stay different.
 fn shown(path: &Path) -> String {
     let mut text = String::new();
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
@@ -236,9 +237,9 @@ fn of_file(path: &Path, id: String) -> TestSource {
     TestSource { id, argument: file.clone(), file, variant: String::new(), origin, text: read(path) }
 }
 
-/// What stands for standard input on the command line.
+/// The argument for standard input.
 const STANDARD_INPUT: &str = "-";
-/// How long somebody may take who writes a test to a pipe that is named on the command line.
+/// Time limit for reading a test from a named pipe.
 const PIPE_PATIENCE: Duration = Duration::from_secs(10);
 
 fn of_standard_input() -> TestSource {
@@ -256,7 +257,7 @@ fn is_special(kind: std::fs::FileType) -> bool {
     !kind.is_file() && !kind.is_dir() && !kind.is_symlink()
 }
 
-/// The bytes of a stream, as many as a test may have and one more.
+/// Reads at most one byte more than a test may have, so that the caller can detect a test that is too long.
 fn some(stream: impl Read) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     stream.take(MAX_TEXT_BYTES as u64 + 1).read_to_end(&mut bytes)?;
@@ -271,11 +272,11 @@ fn read(path: &Path) -> Result<String, Unreadable> {
     }
 }
 
-/// What is written to a pipe: opening one waits for whoever writes to it, and perhaps nobody does.
+/// Reads a pipe in a second thread, because opening it blocks until a writer opens it.
 fn from_pipe(path: PathBuf) -> std::io::Result<Vec<u8>> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
-        // Whoever waited may have given up.
+        // The receiver may have timed out.
         let _ = sender.send(File::open(path).and_then(some));
     });
     receiver.recv_timeout(PIPE_PATIENCE).unwrap_or_else(|_| {
@@ -305,9 +306,8 @@ fn clamp(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// Gives each test an id of its own. Where several have the same one, those that are files are called by their whole paths as
-/// they were named; where that does not tell them apart, with their extensions; and where nothing does, by a number behind the
-/// name (`x#2`).
+/// Gives each test a unique id. Files with the same id get their whole path, then also their extension. Ids
+/// that are still equal get a number (`x#2`).
 fn make_ids_unique(sources: &mut [TestSource]) {
     for with_extension in [false, true] {
         let twice = shared_ids(sources);
@@ -340,10 +340,10 @@ fn shared_ids(sources: &[TestSource]) -> BTreeSet<String> {
     sources.iter().filter(|source| !seen.insert(&source.id)).map(|source| source.id.clone()).collect()
 }
 
-/// The only test that an argument names.
+/// Returns the only test that an argument names.
 ///
 /// # Errors
-/// When it names none or several, or what it names is no test.
+/// If it names none or several, or the test is invalid.
 pub fn one(argument: &str) -> Result<Loaded, Failure> {
     let mut sources = of_argument(argument);
     match (sources.pop(), sources.is_empty()) {
@@ -356,7 +356,7 @@ pub fn one(argument: &str) -> Result<Loaded, Failure> {
 mod tests {
     use super::*;
 
-    /// Files and embedded tests by file, id and variant.
+    /// Returns the unique ids of sources given by file, id and variant.
     fn ids(sources: &[(&str, &str, &str)]) -> Vec<String> {
         let mut sources: Vec<TestSource> = sources
             .iter()
@@ -383,7 +383,7 @@ mod tests {
             (&[("a/x.litmus", "x", ""), ("a/y.litmus", "y", "")], &["x", "y"]),
             (&[("a/x.litmus", "x", ""), ("b/x.litmus", "x", "")], &["a/x", "b/x"]),
             (&[("x.litmus", "x", ""), ("x.test", "x", "")], &["x.litmus", "x.test"]),
-            // What the walk of `.` calls `d1/x` is another one than the file of that path.
+            // The folder walk of `.` gives `d1/x` to another file than the one at that path.
             (
                 &[("./d1/x.litmus", "d1/x", ""), ("d1/x.litmus", "x", ""), ("d2/x.litmus", "x", "")],
                 &["./d1/x.litmus", "d1/x.litmus", "d2/x"],

@@ -1,5 +1,5 @@
-//! The kinds of a run: litmus tests, whose outcomes are counted, tests of forward progress, whose ends are, and shaders of users,
-//! whose buffers are looked at.
+//! The kinds of a run: litmus tests with outcome counts, tests of forward progress, and user shaders with
+//! buffer contents.
 
 use results::wire::DriverRecord;
 
@@ -9,28 +9,28 @@ pub mod litmus;
 pub mod progress;
 pub mod shader;
 
-/// What a run is asked for besides its tests and devices.
+/// The options of a run other than its tests and devices.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// The model that is named, where one is.
+    /// The model of `--model`.
     pub model: Option<String>,
-    /// The stress that is named, where one is.
+    /// The stress of `--stress`.
     pub stress: Option<String>,
-    /// The fault of the simulated GPU, where it has one.
+    /// The fault of the simulated GPU.
     pub fault: Option<String>,
     /// Instances of each test, or dispatches of each placement.
     pub instances: Option<u64>,
-    /// Worker processes at once for one device.
+    /// Concurrent worker processes of one device.
     pub jobs: u32,
-    /// How often a failed test is tried again.
+    /// Repetitions of a failed test.
     pub retries: u32,
-    /// Whether the validation layers are on.
+    /// Turns the validation layers on.
     pub validate: bool,
-    /// The part of all tests that this run is.
+    /// The shard of the tests that this run executes.
     pub shard: Option<Shard>,
 }
 
-/// The seed of one test: the same alone as among others.
+/// Derives the seed of one test, independent of the other tests of the run.
 fn seed_of(seed: u64, test: &str) -> u64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&seed.to_le_bytes());
@@ -40,7 +40,7 @@ fn seed_of(seed: u64, test: &str) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// The published form of a driver.
+/// Converts a driver's identity to its record.
 fn driver_record(identity: &plan::Identity) -> DriverRecord {
     DriverRecord {
         name: identity.driver_name.clone(),
@@ -50,7 +50,7 @@ fn driver_record(identity: &plan::Identity) -> DriverRecord {
     }
 }
 
-/// A word as a shell reads it back.
+/// Quotes a word for a shell.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "+-_./:@,=".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

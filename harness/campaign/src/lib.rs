@@ -1,10 +1,12 @@
-//! Campaigns: which tests are meant and which devices, and what is asked of them in worker processes; and whatever else is asked of
-//! the whole, a call for each command, with a typed request and answer.
+//! Test campaigns: selects tests and devices, runs them in worker processes and judges the results. Each
+//! command of the program is one function with typed arguments and results.
 //!
-//! [`inputs`] finds tests, [`targets`] devices; [`choice`] says which model answers; [`workers`] builds the command of every
-//! worker process. What a device shows in short trials is [`measure`]d, what its compiler makes of kernels is told by
-//! [`compiling`] and asked about by [`compilers`]. What a model says is [`check`]ed; [`shader`]s of users are compiled and walked over.
-//! Nothing here prints: what people should know is handed to a [`targets::Tell`].
+//! [`inputs`] finds tests, [`targets`] finds devices, and [`choice`] selects the model. [`workers`] builds
+//! the commands of worker processes. [`measure`] runs short trials on a device, [`compiling`] runs a device's
+//! compiler in a worker, and [`compilers`] analyses its output. [`check`] returns the answer of a model;
+//! [`shader`] compiles and interprets user shaders.
+//!
+//! No function here prints: messages go to a [`targets::Tell`].
 
 pub mod again;
 pub mod book;

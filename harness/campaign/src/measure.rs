@@ -1,4 +1,4 @@
-//! Trials: one test under one stress for a short time in a worker process, and the rates that come of it.
+//! Measurements: runs one test under one stress for a short time in a worker process, and computes rates.
 
 pub mod bench;
 pub mod environments;
@@ -24,29 +24,29 @@ use crate::targets::Target;
 use crate::workers::{self, Process, Said, Task};
 use crate::{Failure, choice, inputs};
 
-/// The longest that a model is asked about a test.
+/// Time limit of a prediction.
 const MAX_PREDICTION: Duration = Duration::from_secs(5);
 
-/// A test whose outcomes are known.
+/// A test with its predicted outcomes.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    /// Its id.
+    /// The id of the test.
     pub id: String,
-    /// Its text.
+    /// The text of the test.
     pub text: String,
-    /// How it is told, by the words of a [`Variant`](runner::Variant).
+    /// The words of its [`Variant`](runner::Variant).
     pub variant: String,
-    /// The test.
+    /// The program that is judged.
     pub test: Test,
-    /// What its model says.
+    /// The prediction of its model.
     pub prediction: Prediction,
 }
 
 impl Subject {
-    /// The tests that arguments of a command line name, as a device can be asked.
+    /// Loads the tests that arguments name, in variants that the device can run.
     ///
     /// # Errors
-    /// When one is no test, the device cannot be asked, or its model has no answer.
+    /// If a test is invalid, the device cannot run it, or its model has no answer.
     pub fn of_arguments<S: AsRef<str>>(arguments: &[S], target: &Target) -> Result<Vec<Subject>, Failure> {
         let sources = arguments.iter().flat_map(|argument| inputs::of_argument(argument.as_ref()));
         let loaded: Vec<Loaded> = sources
@@ -70,7 +70,7 @@ impl Subject {
         Ok(Subject { id: source.id, text, variant: source.variant, test, prediction })
     }
 
-    /// What an observation of the test counts.
+    /// Counts an observation by the prediction.
     pub fn counts(&self, seen: &Observation) -> Counts {
         let sum = |wanted: &dyn Fn(&Outcome) -> bool| {
             seen.histogram.counts.iter().filter(|(outcome, _)| wanted(outcome)).map(|(_, count)| count).sum()
@@ -89,7 +89,7 @@ impl Subject {
         }
     }
 
-    /// Instances that showed the outcome that the test asks about: the deaths of a mutant.
+    /// Counts the instances with the outcome in the test's question. For a mutant, each one is a kill.
     pub fn deaths(&self, seen: &Observation) -> u64 {
         let Some(question) = &self.test.question else { return 0 };
         let asked =
@@ -98,7 +98,7 @@ impl Subject {
         counts.filter(|(outcome, _)| asked(outcome)).map(|(_, count)| count).sum()
     }
 
-    /// A job that runs it, without a budget.
+    /// Returns a job for the test, without a budget.
     pub fn job(&self, selector: &str, stress: &Stress, seed: u64) -> Job {
         Job {
             id: self.id.clone(),
@@ -114,17 +114,17 @@ impl Subject {
     }
 }
 
-/// A test whose question is about an outcome that its model allows.
+/// A test whose question is about an allowed outcome.
 #[derive(Clone, Debug)]
 pub struct Relaxed {
     /// The test.
     pub subject: Subject,
-    /// The tests of the same plan that it is a mutant of: they differ in synchronization alone, and forbid that outcome.
+    /// The tests that it is a mutant of: they differ only in synchronization, and forbid that outcome.
     pub mutant_of: Vec<String>,
 }
 
 impl Relaxed {
-    /// The relaxed tests of a plan for one device, in its order.
+    /// Returns the relaxed tests of a plan for one device, in plan order.
     pub fn of_plan(plan: &LitmusPlan) -> Vec<Relaxed> {
         let mut parents: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for cell in &plan.cells {
@@ -150,26 +150,26 @@ impl Relaxed {
     }
 }
 
-/// One test under one stress.
+/// One measurement of a test under a stress.
 #[derive(Clone, Copy, Debug)]
 pub struct Trial<'a> {
     /// The test.
     pub subject: &'a Subject,
-    /// How it is spread.
+    /// The stress.
     pub stress: &'a Stress,
-    /// For how long.
+    /// The duration.
     pub time: Duration,
-    /// Decides what is drawn.
+    /// The random seed.
     pub seed: u64,
 }
 
-/// A trial's observation, or why there is none.
+/// The observation of a trial, or why it failed.
 pub type Outcomes = Result<Observation, String>;
 
-/// Runs trials one after the other in worker processes; all of them end soon after `limit`, by force if they must.
+/// Runs trials in sequence in worker processes. Soon after `limit`, the remaining workers are killed.
 ///
 /// # Errors
-/// When no worker can be started at all.
+/// If no worker can be started.
 pub fn run(target: &Target, trials: &[Trial<'_>], limit: Duration) -> Result<Vec<Outcomes>, Failure> {
     let job = |number: usize, share: Option<Duration>| {
         let Some(trial) = trials.get(number) else { return Job::default() };
@@ -183,11 +183,10 @@ pub fn run(target: &Target, trials: &[Trial<'_>], limit: Duration) -> Result<Vec
     Ok(ended.into_iter().map(|ended| ended.map(|answer| Observation::from(&answer.observation))).collect())
 }
 
-/// Runs jobs by their numbers, one after the other in worker processes; all of them end soon after `limit`, by force if
-/// they must.
+/// Runs numbered jobs in sequence in worker processes. Soon after `limit`, the remaining workers are killed.
 ///
 /// # Errors
-/// When no worker can be started at all.
+/// If no worker can be started.
 pub fn run_jobs(
     process: &Process,
     jobs: usize,
@@ -221,10 +220,10 @@ pub fn run_jobs(
     Ok(ended)
 }
 
-/// What the worker of a task prints that answers once.
+/// Returns the output of a worker with a single answer.
 ///
 /// # Errors
-/// When it says nothing within `patience`: then it is ended.
+/// If it does not answer within `patience`; it is then killed.
 pub fn ask(process: &Process, task: &Task, patience: Duration) -> Result<String, Failure> {
     match workers::ask(process, task, patience)? {
         Said::Ended(Some(text), _) => Ok(text),

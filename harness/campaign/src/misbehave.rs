@@ -1,8 +1,8 @@
-//! A hook for this tool's own tests: the worker of a test behaves as a broken driver would.
+//! Fault injection for the tests of this tool: the worker of a test acts like a broken driver.
 //!
-//! `--misbehave HOW:ID` makes the parent give the worker of test ID a marked device selector; the worker acts on the mark
-//! when it opens the device. `crash` aborts the process, `hang` never returns, `lost` says that the device was lost. `null:*`
-//! takes devices that compile and execute nothing as if they executed.
+//! With `--misbehave HOW:ID`, the parent gives the worker of test ID a marked device selector, and the worker
+//! acts when it opens the device. `crash` aborts the process, `hang` never returns, and `lost` reports a lost
+//! device. `null:*` accepts devices that execute nothing.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use plan::DeviceError;
 
 use crate::Failure;
 
-/// Begins a marked selector. No device has such a name.
+/// The prefix of a marked selector, which is not the name of any device.
 const MARK: &str = "misbehave:";
 
-/// How a worker misbehaves.
+/// The kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
     Crash,
@@ -29,18 +29,18 @@ fn named(name: &str) -> Option<How> {
     HOWS.iter().find(|(known, _)| *known == name).map(|(_, how)| *how)
 }
 
-/// Which tests misbehave, and how.
+/// The injected faults of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Misbehaviour {
-    /// How, and the id of the test; `*` for every test.
+    /// A kind of fault and the id of its test; `*` for every test.
     rules: Vec<(String, String)>,
 }
 
 impl Misbehaviour {
-    /// Reads `HOW:ID` texts.
+    /// Parses `HOW:ID` arguments.
     ///
     /// # Errors
-    /// When one is none.
+    /// If one has another form.
     pub fn parse(texts: &[String]) -> Result<Misbehaviour, Failure> {
         let rules = texts
             .iter()
@@ -52,7 +52,7 @@ impl Misbehaviour {
         Ok(Misbehaviour { rules })
     }
 
-    /// The selector that the worker of a test gets.
+    /// Returns the selector for the worker of a test.
     pub fn selector(&self, id: &str, selector: &str) -> String {
         match self.rules.iter().find(|(_, wanted)| wanted == id || wanted == "*") {
             Some((how, _)) if named(how) != Some(How::Null) => format!("{MARK}{how}"),
@@ -60,16 +60,16 @@ impl Misbehaviour {
         }
     }
 
-    /// Whether devices that execute nothing are taken all the same.
+    /// Returns true if devices that execute nothing are accepted.
     pub fn takes_null_devices(&self) -> bool {
         self.rules.iter().any(|(how, _)| named(how) == Some(How::Null))
     }
 }
 
-/// Acts on the mark of a selector.
+/// Performs the fault of a marked selector.
 ///
 /// # Errors
-/// The device is lost, where that is the mark.
+/// [`DeviceError::DeviceLost`] if that is the fault.
 pub fn act(selector: &str) -> Result<(), DeviceError> {
     match selector.strip_prefix(MARK).and_then(named) {
         None | Some(How::Null) => Ok(()),

@@ -1,14 +1,14 @@
-//! Work on all processors, with results in order.
+//! Parallel work on all processors, with results in order.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
-/// Does `work` for every item on all processors, and hands the results over in the order of the items.
+/// Runs `work` for every item in parallel and delivers the results in the order of the items.
 ///
 /// # Errors
-/// What `deliver` says; then no more results are handed over.
+/// The first error of `deliver`, which ends the delivery.
 pub fn in_order<T: Sync, R: Send, E>(
     items: &[T],
     work: impl Fn(&T) -> R + Sync,
@@ -24,7 +24,7 @@ pub fn in_order<T: Sync, R: Send, E>(
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(item) = items.get(index) else { return };
-                    // Nobody listens any more when the delivery failed.
+                    // The receiver is gone if the delivery failed.
                     if sender.send((index, work(item))).is_err() {
                         return;
                     }
@@ -45,7 +45,7 @@ pub fn in_order<T: Sync, R: Send, E>(
     })
 }
 
-/// Does `work` for every item on all processors; gives the results in the order of the items.
+/// Runs `work` for every item in parallel; returns the results in the order of the items.
 pub fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let mut results = Vec::with_capacity(items.len());
     let done: Result<(), Infallible> = in_order(items, work, |result| {
@@ -68,7 +68,7 @@ mod tests {
         let result: Result<(), ()> = in_order(
             &items,
             |n| {
-                // The first ones take longest.
+                // The first items take longest.
                 (0..(500 - n) * 50).fold(*n, |a, b| std::hint::black_box(a ^ b ^ b))
             },
             |n| {

@@ -1,38 +1,40 @@
-//! The clock of whoever asks the models: the models have none, and are told when to stop.
+//! Time limits for the models, which have no clock and call a stop function.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// An answer may take as long by the wall as this many times its processor time, so that a busy machine changes none.
+/// The limit on elapsed time, as a multiple of the limit on processor time. A busy machine thus rarely
+/// changes an answer.
 const WALL: u32 = 4;
 
-/// Says stop once the calling thread has used so much of a processor, or four times as much time is over; where the system does
-/// not tell what a thread has used, once the time is over. Asked on the thread that made it.
+/// Returns a function that is true once the calling thread has used `time` of a processor, or [`WALL`] times
+/// as much has elapsed. Without per-thread clocks, elapsed time counts. Call it on the thread that created
+/// it.
 pub fn patience(time: Duration) -> impl Fn() -> bool + Send + Sync {
     let (used, since) = (processor_time(), Instant::now());
     move || {
         let over = since.elapsed();
-        // The wall is read first: no more of a processor is used than it says.
+        // Reading the elapsed time first is cheap, and processor time cannot exceed it.
         let is_used =
             || processor_time().zip(used).is_none_or(|(now, before)| now.saturating_sub(before) >= time);
         over >= time && (over >= time.saturating_mul(WALL) || is_used())
     }
 }
 
-/// The same, from when it is first asked.
+/// Like [`patience`], starting at the first call of the function.
 pub fn patience_once_asked(time: Duration) -> impl Fn() -> bool + Send + Sync {
     let begun = OnceLock::new();
     move || begun.get_or_init(|| patience(time))()
 }
 
-/// What the thread has used of a processor.
+/// Returns the processor time of the calling thread.
 #[cfg(unix)]
 fn processor_time() -> Option<Duration> {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Some(Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0)))
 }
 
-/// Does not tell on this system.
+/// This system has no clock for a thread.
 #[cfg(not(unix))]
 fn processor_time() -> Option<Duration> {
     None
@@ -46,7 +48,7 @@ mod tests {
     fn nothing_is_over_at_once_and_something_is_not() {
         assert!(patience(Duration::ZERO)());
         assert!(!patience(Duration::from_secs(3600))());
-        // Whatever a sleeping thread uses of a processor, the wall ends it.
+        // A sleeping thread uses no processor time, so the limit on elapsed time ends it.
         let stop = patience(Duration::from_millis(5));
         std::thread::sleep(Duration::from_millis(20));
         assert!(stop());

@@ -1,5 +1,5 @@
-//! The devices of this machine, listed by a process of their own: a driver that crashes or hangs while it is looked at
-//! ends that process and nothing else.
+//! Lists the devices of this machine in a separate process, so that a driver that crashes or hangs ends only
+//! that process.
 
 use std::path::Path;
 use std::process::ExitStatus;
@@ -15,33 +15,33 @@ use crate::Failure;
 use crate::parallel::map;
 use crate::workers::{self, Process, Said, Task};
 
-/// How long listing may take.
+/// Time limit for listing.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What the listing process says.
+/// The answer of the listing process.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct DeviceList {
     /// The devices, or why there are none.
     pub devices: Result<Vec<FoundDevice>, String>,
-    /// Whether there is a Vulkan loader.
+    /// True if there is a Vulkan loader.
     pub loader: bool,
-    /// Driver files that the loader passes over, with the reason.
+    /// Driver files that the loader ignores, with the reason.
     pub unusable: Vec<String>,
 }
 
-/// What is wrong with the drivers of a machine.
+/// Problems with the drivers of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trouble {
     /// Why there is no Vulkan device.
     pub no_driver: Option<String>,
-    /// Driver files that the loader passes over, with the reason.
+    /// Driver files that the loader ignores, with the reason.
     pub unusable: Vec<String>,
-    /// Driver files that are there for a loader that is there too, where none gives a device.
+    /// Driver files that the loader reads without finding a device.
     pub in_vain: Vec<String>,
 }
 
 impl Trouble {
-    /// All of it, a line each; `None` where nothing is wrong.
+    /// Returns the problems, one per line; `None` without any.
     pub fn text(&self) -> Option<String> {
         let lines: Vec<&str> = self.no_driver.iter().chain(&self.unusable).map(String::as_str).collect();
         (!lines.is_empty()).then(|| lines.join("\n"))
@@ -51,35 +51,36 @@ impl Trouble {
 /// A device of the list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FoundDevice {
-    /// Its place in the list.
+    /// Its index in the list.
     pub index: usize,
-    /// Who it is.
+    /// The names and versions of device and driver.
     pub identity: Identity,
-    /// What it can do.
+    /// Features and limits.
     pub capabilities: Capabilities,
 }
 
-/// What a user means by a device.
+/// A parsed device selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Meant {
-    /// A device of the list.
+    /// A Vulkan device of this machine.
     Listed(Selector),
     /// The built-in simulated GPU.
     Sim,
-    /// Compile-only devices: a family, or all for which the name is `*`; of the Mesa whose version begins so, where one is
-    /// named.
+    /// Compile-only devices: one family, or all families for `*`; from a Mesa with this version prefix, if
+    /// given.
     CompileOnly {
         /// The vendor.
         vendor: &'static Vendor,
-        /// The family.
+        /// The family, or `*`.
         family: String,
-        /// The version.
+        /// The version prefix.
         version: Option<String>,
     },
 }
 
 impl Meant {
-    /// The first device of a list that is meant; the simulated GPU where there is no other and nothing was asked for.
+    /// Returns the first matching device of a list. Without a selector and without Vulkan devices, that is
+    /// the simulated GPU.
     ///
     /// # Errors
     /// [`DeviceError::NoSuchDevice`].
@@ -99,21 +100,21 @@ impl Meant {
     }
 }
 
-/// Whether a device of the list is the simulated GPU.
+/// Returns true for the simulated GPU.
 pub fn is_sim(listed: &Listed) -> bool {
     listed.identity.kind == "simulated"
 }
 
-/// The simulated GPU as a device of the list.
+/// Returns the list entry of the simulated GPU.
 pub fn simulated(index: usize, fault: Fault) -> Listed {
     let device = SimDevice::new(fault);
     Listed { index, identity: device.identity().clone(), capabilities: device.capabilities().clone() }
 }
 
-/// The drivers for what is meant.
+/// Returns the driver environment for these selectors.
 ///
 /// # Errors
-/// When a variable names a driver file that is not there.
+/// If an environment variable names a driver file that does not exist.
 pub fn environment(meant: &[Meant]) -> Result<DriverEnvironment, Failure> {
     let selectors: Vec<Selector> = meant
         .iter()
@@ -123,18 +124,18 @@ pub fn environment(meant: &[Meant]) -> Result<DriverEnvironment, Failure> {
         })
         .collect();
     if selectors.is_empty() && !meant.is_empty() {
-        // The simulated GPU needs no driver, whatever the variables say.
+        // The simulated GPU needs no driver, whatever the environment variables contain.
         return Ok(DriverEnvironment::default());
     }
     let environment = DriverEnvironment::discover().map_err(Failure::environment_error)?;
     Ok(if selectors.is_empty() { environment } else { environment.pinned(&selectors) })
 }
 
-/// The devices for what is meant: those that the loader finds in `environment`, the one that is taken by default first,
-/// and the simulated GPU last; and what is wrong with the drivers.
+/// Lists devices with the drivers of `environment`: the default device first, the simulated GPU last. Also
+/// returns problems with the drivers.
 ///
 /// # Errors
-/// When a driver crashed or hung, or what is to be hidden of devices cannot be read.
+/// If a driver crashed or hung, or the environment variable that hides device features is invalid.
 pub fn list(environment: &DriverEnvironment, meant: &[Meant]) -> Result<(Vec<Listed>, Trouble), Failure> {
     plan::Masked::from_environment(SimDevice::NAME).map_err(Failure::input_error)?;
     if !meant.is_empty() && !meant.iter().any(|meant| matches!(meant, Meant::Listed(_))) {
@@ -153,7 +154,7 @@ pub fn list(environment: &DriverEnvironment, meant: &[Meant]) -> Result<(Vec<Lis
     Ok((all, Trouble { no_driver, unusable, in_vain }))
 }
 
-/// What the listing process says.
+/// Returns the answer of the listing process.
 fn list_vulkan(environment: &DriverEnvironment) -> Result<DeviceList, Failure> {
     let (answer, status) = ask(&Process::Drivers(environment.clone()))?;
     answer.ok_or_else(|| {
@@ -163,7 +164,7 @@ fn list_vulkan(environment: &DriverEnvironment) -> Result<DeviceList, Failure> {
     })
 }
 
-/// Lets a process list its devices. No answer: a driver ended it.
+/// Runs a listing process. It has no answer if a driver crashed it.
 fn ask(process: &Process) -> Result<(Option<DeviceList>, ExitStatus), Failure> {
     match workers::ask(process, &Task::List, PATIENCE)? {
         Said::Ended(text, status) => Ok((text.and_then(|text| serde_json::from_str(&text).ok()), status)),
@@ -174,10 +175,10 @@ fn ask(process: &Process) -> Result<(Option<DeviceList>, ExitStatus), Failure> {
     }
 }
 
-/// Reads selectors.
+/// Parses device selectors.
 ///
 /// # Errors
-/// When one is empty or names a device of a kind that is not available.
+/// If one is empty or names an unknown kind of device.
 pub fn selectors(texts: &[String]) -> Result<Vec<Meant>, Failure> {
     texts
         .iter()
@@ -190,7 +191,7 @@ pub fn selectors(texts: &[String]) -> Result<Vec<Meant>, Failure> {
         .collect()
 }
 
-/// What `radv:FAMILY` or `radv:FAMILY@VERSION` means.
+/// Parses `radv:FAMILY` or `radv:FAMILY@VERSION`.
 fn compile_only(text: &str) -> Result<Meant, Failure> {
     let Some((vendor, name)) = vendor::of_selector(text) else {
         return Err(Failure::input_error(device::SelectorError::NotVulkan(text.to_owned())));
@@ -209,44 +210,44 @@ fn compile_only(text: &str) -> Result<Meant, Failure> {
     Ok(Meant::CompileOnly { vendor, family: family.to_owned(), version })
 }
 
-/// A compile-only device, and the Mesa that makes it.
+/// A compile-only device and its Mesa installation.
 #[derive(Clone, Debug)]
 pub struct CompileOnly {
     /// The installation.
     pub mesa: Mesa,
-    /// The family, as its command takes it.
+    /// The family, as its command line takes it.
     pub family: String,
-    /// The device; its index says nothing.
+    /// The device, whose index has no meaning.
     pub listed: Listed,
 }
 
 impl CompileOnly {
-    /// A process whose only Vulkan device is this one.
+    /// Returns a process whose only Vulkan device is this one.
     pub fn process(&self) -> Process {
         Process::CompileOnly { mesa: self.mesa.clone(), family: self.family.clone() }
     }
 
-    /// Its name: `radv:navi31@25.0.7`.
+    /// Returns the name, such as `radv:navi31@25.0.7`.
     pub fn name(&self) -> String {
         format!("{}@{}", self.listed.identity.name, self.version())
     }
 
-    /// The version of its Mesa: `25.0.7`.
+    /// Returns the version of its Mesa, such as `25.0.7`.
     pub fn version(&self) -> &str {
         version_of(&self.listed)
     }
 }
 
-/// The version in `Mesa 25.0.7-2+deb13u1`.
+/// Extracts the version from `Mesa 25.0.7-2+deb13u1`.
 fn version_of(listed: &Listed) -> &str {
     let info = listed.identity.driver_info.trim_start_matches("Mesa ");
     info.split(['-', ' ', '+']).next().unwrap_or(info)
 }
 
-/// The installations that compile-only devices come from: those in the folder that is named, or those that are found.
+/// Returns the Mesa installations of a folder, or the installed ones.
 ///
 /// # Errors
-/// When the folder has none, or a variable names a file that is not there.
+/// If the folder has none, or an environment variable names a file that does not exist.
 pub fn mesas(folder: Option<&Path>) -> Result<Vec<Mesa>, Failure> {
     match folder {
         Some(folder) => Mesa::in_folder(folder, "--mesa").map_err(Failure::input_error),
@@ -254,7 +255,7 @@ pub fn mesas(folder: Option<&Path>) -> Result<Vec<Mesa>, Failure> {
     }
 }
 
-/// Every compile-only device of some installations, in their order; those that do not start are left out.
+/// Returns every compile-only device of some installations, without those that do not start.
 pub fn all_compile_only(mesas: &[Mesa]) -> Vec<CompileOnly> {
     let families = |mesa: &Mesa| mesa.families().unwrap_or_default();
     let asked: Vec<(&Mesa, &Family)> =
@@ -263,7 +264,7 @@ pub fn all_compile_only(mesas: &[Mesa]) -> Vec<CompileOnly> {
     found.into_iter().flatten().collect()
 }
 
-/// Of each vendor that has none of these devices, what is missing; and what installations lack that give none.
+/// Describes for each vendor without compile-only devices what is missing.
 pub fn missing_compile_only(mesas: &[Mesa], found: &[CompileOnly]) -> Vec<String> {
     let mut lines = Vec::new();
     for vendor in VENDORS {
@@ -282,7 +283,7 @@ pub fn missing_compile_only(mesas: &[Mesa], found: &[CompileOnly]) -> Vec<String
     lines
 }
 
-/// What is said of a vendor without an installation, or whose installations do not start.
+/// Returns the message for a vendor without an installation, or whose installations do not start.
 fn no_driver(vendor: &Vendor, is_there: bool) -> String {
     let Vendor { word, driver, driver_file, install, .. } = vendor;
     if is_there {
@@ -294,12 +295,12 @@ fn no_driver(vendor: &Vendor, is_there: bool) -> String {
     )
 }
 
-/// The compile-only devices that are meant. Without a version, a family is that of the first Mesa that knows it, and `*`
-/// stands for all families of the first Mesa.
+/// Returns the selected compile-only devices. Without a version, a family comes from the first Mesa that
+/// supports it, and `*` is every family of the first Mesa.
 ///
 /// # Errors
-/// When there is no such Mesa, or it does not know the family: then the error says how its process ended, and which
-/// families are known.
+/// If no Mesa matches or supports the family. The error describes how its process ended and lists the
+/// supported families.
 pub fn choose_compile_only(
     vendor: &Vendor,
     family: &str,
@@ -323,7 +324,7 @@ pub fn choose_compile_only(
         };
         let place = mesa.driver_file().display();
         if let Some(version) = version {
-            // Not every chip of the list need be one that this version starts with.
+            // This version may not support every chip of the list.
             let any = families.iter().rev().find_map(|family| probe_compile_only(mesa, family.name).ok());
             match any {
                 Some(device) if device.version().starts_with(version) || version == "*" => {}
@@ -362,7 +363,7 @@ pub fn choose_compile_only(
         text += &format!("\n{line}");
     }
     if !known.is_empty() {
-        // A chip that some version knows may be newer than those that are here, or older.
+        // The family may need a newer or an older Mesa.
         let may =
             if family == "*" || vendor.family(family).is_some() { "may have it" } else { "may know more" };
         text += &format!(
@@ -373,14 +374,14 @@ pub fn choose_compile_only(
     Err(Failure::environment_message(text))
 }
 
-/// The compile-only device that an index of `devices` means, behind the `before` devices of other kinds.
+/// Returns the compile-only device at an index of `devices`, where `before` other devices come first.
 pub fn compile_only_at(meant: &Meant, before: usize) -> Option<CompileOnly> {
     let Meant::Listed(Selector::Index(index)) = meant else { return None };
     let place = index.checked_sub(before)?;
     all_compile_only(&mesas(None).ok()?).into_iter().nth(place)
 }
 
-/// Asks a Mesa for a family, in a process that ends if it does not know it.
+/// Lists a family's device in a process that exits if Mesa does not support it.
 fn probe_compile_only(mesa: &Mesa, family: &str) -> Result<CompileOnly, String> {
     let process = Process::CompileOnly { mesa: mesa.clone(), family: family.to_owned() };
     let (answer, status) = ask(&process).map_err(|failure| failure.report().to_string())?;
@@ -404,7 +405,7 @@ fn probe_compile_only(mesa: &Mesa, family: &str) -> Result<CompileOnly, String> 
     }
 }
 
-/// A selector that means this device and no other of `all`.
+/// Returns a selector that matches this device and no other of `all`.
 pub fn exact_selector(chosen: &Listed, all: &[Listed]) -> String {
     if is_sim(chosen) {
         return SimDevice::NAME.to_owned();

@@ -1,7 +1,7 @@
-//! Why a model says what it does of an outcome of a record: test and model are looked up again, and asked.
+//! Explains the outcomes in recorded results: finds the test and the model again and runs the explanation.
 //!
-//! Records are not trusted: only shipped models are asked, nothing is read that a record names, and a model or a test that
-//! has changed since is not asked at all.
+//! Records are untrusted input. Only shipped models are used, no path from a record is opened, and a model or
+//! test whose hash has changed is not used.
 
 use std::time::{Duration, Instant};
 
@@ -13,10 +13,10 @@ use runner::Variant;
 use crate::choice::{self, Chosen};
 use crate::patience::patience;
 
-/// The longest that a model is asked about one outcome.
+/// Time limit of one explanation.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The shipped models that have been asked for by name.
+/// Shipped models by name, loaded once.
 #[derive(Debug, Default)]
 pub struct Models {
     loaded: std::collections::BTreeMap<String, Option<Chosen>>,
@@ -34,7 +34,7 @@ impl Models {
         models
     }
 
-    /// The model that judged a line, where it is still the same.
+    /// Returns the model of a line, if its hash is unchanged.
     fn judge(&self, line: &RunLine) -> Option<&Model> {
         let chosen = self.loaded.get(&line.model)?.as_ref()?;
         let same = line.hashes.model.is_empty() || line.hashes.model == chosen.hash;
@@ -42,15 +42,15 @@ impl Models {
     }
 }
 
-/// The test that a record's verdict is about: what its variant says, without its filter. `text` is empty where the record
-/// does not hold it; then an embedded test of this id and hash is meant.
+/// Returns the judged program of a record, without its filter. If `text` is empty, the embedded test with
+/// this id and hash is used.
 pub fn test(id: &str, hash: &str, text: &str) -> Option<(Test, String)> {
     let (mut said, text) = with_filter(id, hash, text)?;
     said.filter = None;
     Some((said, text))
 }
 
-/// As [`test`], with the filter of the test.
+/// Like [`test`], with the filter of the test.
 pub fn with_filter(id: &str, hash: &str, text: &str) -> Option<(Test, String)> {
     let (plain, variant) = id.split_once('@').unwrap_or((id, ""));
     let text = if text.is_empty() {
@@ -66,11 +66,11 @@ pub fn with_filter(id: &str, hash: &str, text: &str) -> Option<(Test, String)> {
     if text.len() > litmus::syntax::MAX_TEXT_BYTES {
         return None;
     }
-    // The text says in which syntax it is, whatever the id ends in.
+    // The text determines its syntax, not the suffix of the id.
     let mut parsed = litmus::parse(&text, &id.replace('.', "-")).ok()?;
     let mut text = text;
     if parsed.dialect == Dialect::Hsa {
-        // It is the lowered program that was judged.
+        // The lowered program was judged.
         parsed = litmus::lower(&parsed).ok()?.test;
         text = litmus::print(&parsed);
     }
@@ -78,7 +78,7 @@ pub fn with_filter(id: &str, hash: &str, text: &str) -> Option<(Test, String)> {
     Some((shaders::meaning(&parsed, variant.told).ok()?, text))
 }
 
-/// What the model of a line says of an outcome, which stands as `P0:r0=1 x=2`; of the test's question without one.
+/// Explains an outcome such as `P0:r0=1 x=2`; without one, the test's question.
 pub fn explained(
     test: &Test,
     line: &RunLine,
@@ -112,7 +112,7 @@ pub fn explained(
         .filter(|explanation| explanation.answer != ExplanationAnswer::Unknown)
 }
 
-/// An outcome as a condition.
+/// Converts a printed outcome to a condition.
 pub fn condition(outcome: &str) -> Option<String> {
     let terms: Option<Vec<String>> = outcome
         .split(' ')
@@ -125,7 +125,7 @@ pub fn condition(outcome: &str) -> Option<String> {
     Some(terms?.join(" /\\ "))
 }
 
-/// The rule that a forbidden outcome breaks: the axiom, and the relations that contradict it with their clauses.
+/// Returns the axiom that a forbidden outcome breaks, with the relations of the cycle and their clauses.
 pub fn broken_rule(explanation: &Explanation) -> Option<String> {
     let ExplanationAnswer::Forbidden { closest: Some((_, broken)), .. } = &explanation.answer else {
         return None;
@@ -149,7 +149,8 @@ pub fn broken_rule(explanation: &Explanation) -> Option<String> {
     Some(format!("{name}, {how} {}; {}", relations.join(", "), clauses.join(" ")))
 }
 
-/// The outcome of a verdict that most wants an explanation: a forbidden one that was seen, else the weak one seen most.
+/// Returns the outcome that most needs an explanation: an observed forbidden one, else the most frequent weak
+/// one.
 pub fn remarkable(line: &RunLine) -> Option<String> {
     let seen = line.outcomes.iter().filter(|outcome| outcome.count > 0);
     let best = match line.verdict {

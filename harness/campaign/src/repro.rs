@@ -1,4 +1,4 @@
-//! Everything that somebody else needs to see what a test shows, as the files of a folder.
+//! `repro`: a folder of files that reproduce the result of a test without this tool.
 
 mod host;
 mod readme;
@@ -28,55 +28,55 @@ use crate::source::{Loaded, Origin, TestSource};
 use crate::{Failure, reasons};
 use host::KERNEL;
 
-/// What a bundle is asked for.
+/// The options of a bundle.
 #[derive(Clone, Copy, Debug)]
 pub struct Repro<'a> {
-    /// An argument that names a test; with results the id of a test there.
+    /// A test argument; with results, the id of a test in them.
     pub test: Option<&'a str>,
-    /// What runs showed, where their counts are told.
+    /// Results of runs, to include their counts.
     pub results: Option<&'a [Results]>,
-    /// The device that kernels are made for.
+    /// The device that the kernels are generated for.
     pub device: Option<&'a str>,
-    /// The model that judges.
+    /// The model for the verdicts.
     pub model: Option<&'a str>,
-    /// Where Mesas of compile-only devices are.
+    /// The folder of Mesa installations for compile-only devices.
     pub mesa: Option<&'a Path>,
-    /// Time for the prediction, and again for the explanation.
+    /// Time limit for the prediction, and again for the explanation.
     pub timeout: Duration,
 }
 
-/// What a bundle is about.
+/// The test of a bundle.
 struct Subject {
     loaded: Loaded,
     variant: Variant,
-    /// The program that devices run, in terms of the Vulkan memory model and without a filter: what is judged.
+    /// The program that is judged: what devices run, in the Vulkan memory model and without a filter.
     judged: Test,
-    /// Its text.
+    /// The text of the program.
     text: String,
 }
 
-/// What a run showed.
+/// A recorded verdict with its device.
 struct Seen {
     line: RunLine,
     device: Option<DeviceRecord>,
 }
 
-/// A file of the bundle, and what it is.
+/// A file of the bundle.
 #[derive(Clone, Debug)]
 pub struct BundleFile {
-    /// Its name.
+    /// The file name.
     pub name: String,
-    /// Its bytes.
+    /// The content.
     pub bytes: Vec<u8>,
     what: String,
 }
 
-/// The files of a folder.
+/// The files of a bundle.
 #[derive(Clone, Debug, Default)]
 pub struct Bundle {
-    /// They.
+    /// The files, in the order of the README.
     pub written: Vec<BundleFile>,
-    /// What is not among them, and why.
+    /// Missing files, with the reason.
     pub lacking: Vec<String>,
 }
 
@@ -90,10 +90,10 @@ impl Bundle {
     }
 }
 
-/// Makes a bundle.
+/// Creates a bundle.
 ///
 /// # Errors
-/// When the test cannot be read or placed, or the results do not hold it.
+/// If the test is invalid or cannot be compiled, or the results do not contain it.
 pub fn repro(asked: &Repro<'_>) -> Result<Bundle, Failure> {
     let (loaded, seen) = match asked.results {
         Some(results) => {
@@ -146,7 +146,7 @@ pub fn repro(asked: &Repro<'_>) -> Result<Bundle, Failure> {
     Ok(bundle)
 }
 
-/// A shader, under a comment that says how to ask about it.
+/// Returns a GLSL shader with a comment that contains the command to check it.
 pub fn shader(glsl: &Glsl) -> String {
     let claim = glsl.claim.as_ref().map(|claim| format!(" --assert '{claim}'")).unwrap_or_default();
     let (file, [x, y, z]) = (format!("FILE.{}", glsl.extension()), glsl.grid);
@@ -168,7 +168,7 @@ impl Subject {
             Dialect::Vulkan => loaded.text.clone(),
             Dialect::Khronos | Dialect::Hsa => litmus::print(&placed),
         };
-        // The lines that explanations name are those of the text that is shown.
+        // Explanations refer to lines of the printed text.
         let judged = match loaded.test.dialect {
             Dialect::Vulkan => said,
             Dialect::Khronos | Dialect::Hsa => litmus::parse(&text, &file).unwrap_or(said),
@@ -185,7 +185,7 @@ impl Subject {
     }
 }
 
-/// The test and the verdict of results that are meant: those named, of them one that violates.
+/// Selects a recorded verdict, preferring violations, and loads its test.
 fn of_results(asked: &Repro<'_>, results: &[Results]) -> Result<(Loaded, Seen), Failure> {
     let lines = results.iter().flat_map(|results| results.lines.iter().map(move |line| (results, line)));
     let named = |line: &RunLine| asked.test.is_none_or(|id| id == line.id);
@@ -231,10 +231,10 @@ fn of_results(asked: &Repro<'_>, results: &[Results]) -> Result<(Loaded, Seen), 
     Ok((loaded, Seen { line: line.clone(), device: device.cloned() }))
 }
 
-/// Tests that are named where one has to be chosen.
+/// The number of tests listed in an error.
 const MOST_NAMED: usize = 8;
 
-/// The model that judges: that of the run, where it is a shipped one.
+/// Loads the requested model, else the shipped model of the recorded run.
 fn model(asked: &Repro<'_>, seen: Option<&Seen>) -> Result<Chosen, Failure> {
     match (asked.model, seen) {
         (Some(model), _) => choice::load(model),
@@ -243,7 +243,7 @@ fn model(asked: &Repro<'_>, seen: Option<&Seen>) -> Result<Chosen, Failure> {
     }
 }
 
-/// What the kernels are made for: the device that is named, else that of the run where it is here.
+/// Returns the settings for the requested device, else for the device of the recorded run if it is available.
 fn meant(asked: &Repro<'_>, seen: Option<&Seen>) -> Result<Meant, Failure> {
     let named = |device: &str| {
         if device == SimDevice::NAME {
@@ -266,8 +266,8 @@ fn predict(subject: &Subject, chosen: &Chosen, asked: &Repro<'_>) -> Result<Opti
     Ok(Some(predicted).filter(|prediction| prediction.complete))
 }
 
-/// The explanation of the outcome that was seen and is forbidden, else of the test's question, as text; it is empty where there
-/// is nothing to ask.
+/// Explains the observed forbidden outcome, else the test's question. Returns the text, which is empty
+/// without an answer.
 fn explanations(
     bundle: &mut Bundle,
     subject: &Subject,
@@ -321,7 +321,7 @@ fn kernels(bundle: &mut Bundle, program: &Program) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Adds what the device's compiler makes of the threads. Gives how it ended, where it did not.
+/// Adds the machine code of the threads. Returns the error of a compiler that failed.
 fn machine_code(bundle: &mut Bundle, subject: &Subject, meant: &Meant) -> Result<Option<String>, Failure> {
     let Some(target) = &meant.target else { return Ok(None) };
     let source = &subject.loaded.source;

@@ -1,5 +1,7 @@
-//! The one way through a run: what is done already, what is skipped, worker processes under their deadlines, and verdicts in
-//! the order of the plan. Litmus tests and tests of forward progress are two kinds of it ([`crate::kinds`]).
+//! Executes a run plan: replays cached verdicts, skips unsupported tests, schedules the rest on worker
+//! processes with deadlines, and reports verdicts in plan order.
+//!
+//! The kinds of a run ([`crate::kinds`]) provide jobs and judge answers.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -21,95 +23,95 @@ use crate::book::{Book, Done};
 use crate::targets::Target;
 use crate::workers::{self, Task};
 
-/// What somebody who watches is told while tests run.
+/// Observer of a run, such as a progress bar. All methods are called on the judging thread.
 pub trait Watch {
-    /// A test goes on: so many instances in so many seconds of dispatches.
+    /// A test has run this many instances in this many seconds of dispatches.
     fn shows(&self, device: &str, id: &str, instances: u64, seconds: f64);
-    /// A test has ended, with this verdict.
+    /// A test ended with this verdict.
     fn advances(&self, line: &RunLine);
-    /// A message comes.
+    /// A message was reported.
     fn says(&self, text: &str);
-    /// All tests have ended.
+    /// All tests ended.
     fn ends(&self);
 }
 
-/// A test on a device, as the run sees it.
+/// A test on a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// Number of its device.
+    /// Index of its device.
     pub target: usize,
-    /// Its id.
+    /// The id of the test.
     pub id: String,
-    /// What it is skipped for, where it is.
+    /// The skip reason.
     pub missing: Option<String>,
 }
 
-/// A verdict, with what else a job told.
+/// The result of judging a job.
 #[derive(Clone, Debug)]
 pub struct Judged {
-    /// The line.
+    /// The verdict.
     pub line: RunLine,
-    /// How the job failed, where it did.
+    /// How the job failed.
     pub failure: Option<Reason>,
-    /// Messages of the validation layers that are not excused.
+    /// Unexpected messages of the validation layers.
     pub validation: Vec<String>,
 }
 
-/// A kind of run: what workers are asked, and how their answers are judged.
+/// A kind of run: creates the jobs of workers and judges their answers.
 pub trait Kind: Sync {
-    /// What a worker is asked.
+    /// The request to a worker.
     type Job: Serialize + Clone;
-    /// What it says meanwhile.
+    /// A progress message of a worker.
     type Snapshot: DeserializeOwned + Clone + Send;
-    /// What it answers.
+    /// The answer of a worker.
     type Answer: DeserializeOwned + pool::Answer + Send;
 
-    /// The devices.
+    /// Returns the devices.
     fn targets(&self) -> Vec<&Target>;
 
-    /// Every test on every device, in the order of the plan.
+    /// Returns every test on every device, in plan order.
     fn cells(&self) -> Vec<Cell>;
 
-    /// What workers are started for.
+    /// Returns the task that workers are started for.
     fn task(&self) -> Task;
 
-    /// What bounds the workers of a device that have so many tests.
+    /// Returns the limits for the workers of a device with `waiting` tests left.
     fn limits(&self, target: usize, waiting: usize) -> Limits;
 
-    /// How long tests of a device begin, where the limits of its workers do not say.
+    /// Returns the time during which tests of a device may start, unless the limits contain it.
     fn time(&self) -> Option<Duration> {
         None
     }
 
-    /// The job of a test, and that of the one behind it where it is likely to follow.
+    /// Returns the job of a test. `next` is the test that probably follows, to compile it ahead.
     fn job(&self, cell: usize, next: Option<usize>, share: Option<Duration>) -> Self::Job;
 
-    /// A job with smaller submissions, after so many that have lost the device: a watchdog may have ended them. Kinds whose submissions
-    /// are what users ask for leave it as it is.
+    /// Returns a job with smaller submissions, after `lost` attempts lost the device: a watchdog may have
+    /// reset it. Kinds whose submissions the user defines return it unchanged.
     fn smaller(&self, job: Self::Job, _lost: u32) -> Self::Job {
         job
     }
 
-    /// A job that a device in order does well, where one must after each failure that spoils a worker.
+    /// Returns a health check for a device. It must succeed after each failure that leaves a worker unusable.
     fn health(&self, _target: usize) -> Option<Self::Job> {
         None
     }
 
-    /// Why an answer is no full one.
+    /// Returns why an answer is incomplete.
     fn failure(answer: &Self::Answer) -> Option<&Told>;
 
-    /// Instances, and seconds of dispatches, that a worker has told of.
+    /// Returns the instances and the seconds of dispatches in a progress message.
     fn shown(snapshot: &Self::Snapshot) -> (u64, f64);
 
-    /// The line of a test that is not run.
+    /// Returns the line of a skipped test.
     fn skipped(&self, cell: usize, missing: &str) -> RunLine;
 
-    /// What a verdict that is there already says unlike the model that judges, where it does.
+    /// Returns why a resumed verdict contradicts the current model.
     fn contradicts(&self, _cell: usize, _line: &RunLine) -> Option<String> {
         None
     }
 
-    /// Judges what became of a test. `before` is how the last one failed that did.
+    /// Judges the result of a job. `before` is the failure of the last job that failed.
     fn judged(
         &self,
         cell: usize,
@@ -118,14 +120,14 @@ pub trait Kind: Sync {
     ) -> Judged;
 }
 
-/// What became of a job of a kind.
+/// The result of a job.
 pub type ReportOf<K> = Report<<K as Kind>::Snapshot, <K as Kind>::Answer>;
-/// What workers of a kind tell.
+/// An event of the worker pool.
 pub type EventOf<'a, K> = Event<'a, <K as Kind>::Snapshot, <K as Kind>::Answer>;
 
-/// Runs jobs in workers; they end with the call.
+/// Runs jobs in workers, which end before the call returns.
 pub trait Workers<K: Kind>: Sync {
-    /// Runs so many jobs on a device.
+    /// Runs `jobs` jobs on a device.
     fn run(
         &self,
         kind: &K,
@@ -144,10 +146,10 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// Those of the program that is running.
+    /// Uses the running executable for workers.
     ///
     /// # Errors
-    /// When its file is not known.
+    /// If its path is unknown.
     pub fn new() -> Result<Processes, Failure> {
         Ok(Processes { program: workers::program()? })
     }
@@ -169,7 +171,7 @@ impl<K: Kind> Workers<K> for Processes {
     }
 }
 
-/// How a job ended, or what its test is skipped for. `before` is how the last one failed that did.
+/// Returns how a job ended, or the skip reason. `before` is the failure of the last job that failed.
 pub(crate) fn ending<K: Kind>(end: &End<K::Answer>, before: Option<Reason>) -> Result<Ending, String> {
     Ok(match end {
         End::Answered(answer) => match K::failure(answer) {
@@ -201,53 +203,53 @@ pub(crate) fn ending<K: Kind>(end: &End<K::Answer>, before: Option<Reason>) -> R
     })
 }
 
-/// How a run failed, where it did.
+/// Returns how a run failed, if the device or the worker is the cause.
 pub(crate) fn failure_of(ending: &Result<Ending, String>) -> Option<Reason> {
     match ending {
         Ok(Ending::TimedOut(_)) => Some(Reason::TimedOut),
         Ok(Ending::Crashed(_)) => Some(Reason::Crashed),
         Ok(Ending::DeviceLost(_)) => Some(Reason::DeviceLost),
-        // What never began says nothing of the device.
+        // A run that never started is no evidence about the device.
         Ok(Ending::Finished | Ending::NullDevice | Ending::NoTime(_)) | Err(_) => None,
     }
 }
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Ended {
     /// The results folder, with its reports.
     pub folder: Folder,
-    /// The verdicts in the order of the plan; where there is none, as it was interrupted, a line that says that it is missing.
+    /// The verdicts in plan order. An interrupted run has placeholder lines for missing verdicts.
     pub lines: Vec<RunLine>,
-    /// Messages of the validation layers.
+    /// The number of unexpected messages of the validation layers.
     pub validation_messages: usize,
-    /// Whether it was interrupted.
+    /// The run was interrupted.
     pub interrupted: bool,
 }
 
-/// A run of a kind.
+/// A run of one kind.
 pub struct Run<'a, K: Kind> {
-    /// What is asked and how it is judged.
+    /// Creates jobs and judges answers.
     pub kind: &'a K,
-    /// Where.
+    /// Runs the jobs.
     pub workers: &'a dyn Workers<K>,
-    /// Who watches.
+    /// Observes the run.
     pub watch: &'a dyn Watch,
-    /// Set when the run is to end.
+    /// Set to end the run.
     pub interrupted: &'a AtomicBool,
-    /// Verdicts of an earlier process that are reported again instead of being looked for again.
+    /// Recorded verdicts that are reported again instead of running the test.
     pub remembered: &'a Done,
 }
 
-/// What workers tell.
+/// An event for the judging thread.
 enum Happened<K: Kind> {
-    /// A job goes on.
+    /// Progress of a job.
     Progress(usize, K::Snapshot),
-    /// The next one has ended.
+    /// The next job has ended.
     Finished(ReportOf<K>),
 }
 
-/// What is told of jobs so far.
+/// Totals over the jobs judged so far.
 #[derive(Default)]
 struct Heard {
     validation_messages: usize,
@@ -258,7 +260,7 @@ impl<K: Kind> Run<'_, K> {
     /// Runs everything that is not done, device by device, and finishes the folder.
     ///
     /// # Errors
-    /// When journal or output cannot be written.
+    /// If the journal or the output cannot be written.
     pub fn go(&self, folder: Folder, mut done: Done, writer: &mut dyn RunWriter) -> Result<Ended, Failure> {
         let cells = self.kind.cells();
         let ids = cells.iter().map(|cell| cell.id.clone()).collect();
@@ -274,7 +276,8 @@ impl<K: Kind> Run<'_, K> {
                 }
                 match (done.remove(&key), &cell.missing) {
                     (Some(line), _) => {
-                        // A skipped test's line says what it is compiled to as well; what was skipped then has none.
+                        // The line of a skipped test has a kernel hash too, except if the test had no kernel
+                        // when it was recorded.
                         let (found, own) = (&line.hashes.kernel, self.kind.skipped(index, "").hashes.kernel);
                         let other = !found.is_empty() && !own.is_empty() && *found != own;
                         let other = other.then(|| "its `hashes.kernel` is of another kernel".to_owned());
@@ -303,7 +306,7 @@ impl<K: Kind> Run<'_, K> {
         self.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Runs tests of a device, with a fresh worker after each that must show that the device is in order.
+    /// Runs tests of a device. After each failure that requires a health check, it starts a fresh worker.
     fn run_device(
         &self,
         number: usize,
@@ -337,8 +340,8 @@ impl<K: Kind> Run<'_, K> {
         Ok(())
     }
 
-    /// Runs tests of a device until one fails in a way after which the device must show that it is in order. Gives how many
-    /// have got a verdict, and whether the last one failed so. `lost` counts the attempts that lost the device.
+    /// Runs tests of a device until one fails so that a health check is required. Returns the number of
+    /// verdicts, and true if the last test failed so. `lost` counts the attempts that lost the device.
     fn run_some(
         &self,
         (number, target, lost): (usize, &Target, &AtomicU32),
@@ -354,7 +357,8 @@ impl<K: Kind> Run<'_, K> {
             (renews && spoils::<K>(report)) || deadline.is_some_and(|deadline| Instant::now() >= deadline)
         };
         let (events, inbox) = channel::<Box<Happened<K>>>();
-        // Judging may take seconds. It must not keep the pool from workers that are overdue, which would go on meanwhile.
+        // Judging may take seconds. In the pool's thread, it would delay killing workers that exceed their
+        // deadline.
         std::thread::scope(|scope| {
             let workers = self.workers;
             let (kind, interrupted) = (self.kind, self.interrupted);
@@ -370,7 +374,7 @@ impl<K: Kind> Run<'_, K> {
                         kind.smaller(job, lost.load(Ordering::Relaxed))
                     },
                     &mut |event| {
-                        // A worker that ends now may have been ended by the same signal.
+                        // The same signal may have killed the worker, so that its end is not a verdict.
                         if interrupted.load(Ordering::Relaxed) {
                             return ControlFlow::Break(());
                         }
@@ -385,7 +389,7 @@ impl<K: Kind> Run<'_, K> {
                 );
             });
             let (mut judged, mut spoiled) = (0, false);
-            // Where a verdict cannot be booked, nobody listens any more, and the pool ends.
+            // If a verdict cannot be recorded, the channel closes, and the pool ends.
             for happened in inbox {
                 match *happened {
                     Happened::Progress(job, snapshot) => {
@@ -413,7 +417,7 @@ impl<K: Kind> Run<'_, K> {
         })
     }
 
-    /// Why a device does not even do its healthy job; nothing where it does.
+    /// Runs the health check of a device; returns why it failed, or `None`.
     fn ill(&self, number: usize, target: &Target) -> Option<String> {
         let job = self.kind.health(number)?;
         let mut ill = Some("it does not answer".to_owned());
@@ -433,7 +437,7 @@ impl<K: Kind> Run<'_, K> {
     }
 }
 
-/// What to make of a verdict of a folder that is none of the plan that is to go on there.
+/// Returns the failure for a recorded verdict that does not belong to the plan of this run.
 fn foreign(folder: &Path, line: &RunLine, what: &str) -> Failure {
     Failure::input_message(format!(
         "{}: the verdict on `{}` on `{}` is none of this run: {what}",
@@ -443,7 +447,7 @@ fn foreign(folder: &Path, line: &RunLine, what: &str) -> Failure {
     ))
 }
 
-/// Whether the worker and perhaps the device are in a state that no further job should meet.
+/// Returns true if the worker, and perhaps the device, must not run another job.
 fn spoils<K: Kind>(report: &ReportOf<K>) -> bool {
     match &report.last.end {
         End::Answered(answer) => K::failure(answer).is_some_and(Told::spoils_worker),
@@ -452,7 +456,7 @@ fn spoils<K: Kind>(report: &ReportOf<K>) -> bool {
     }
 }
 
-/// Whether an attempt lost the device.
+/// Returns true if an attempt lost the device.
 fn lost_device<K: Kind>(end: &End<K::Answer>) -> bool {
     match end {
         End::Answered(answer) => matches!(K::failure(answer), Some(Told::DeviceLost { .. })),
@@ -460,7 +464,7 @@ fn lost_device<K: Kind>(end: &End<K::Answer>) -> bool {
     }
 }
 
-/// Hands an event over to whoever judges; a break where that is the last one.
+/// Forwards a pool event to the judging thread; breaks after the last event.
 fn send<K: Kind>(
     events: &Sender<Box<Happened<K>>>,
     event: EventOf<'_, K>,

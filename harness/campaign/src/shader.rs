@@ -1,4 +1,4 @@
-//! Shaders of users: their sources compiled, and what is said of each of their entry points.
+//! User shaders: compiles their sources and selects their entry points.
 
 pub mod race;
 pub mod read;
@@ -8,10 +8,11 @@ use frontend::{AnalysisOptions, Problem, Refusal, SourcePosition, SpirvModule};
 
 use crate::similar::meant;
 
-/// The inputs with each entry point of a module, or with the one that they name. What of a case is not the module's is told.
+/// Returns the options for each entry point of a module, or for the one that they name. Warns of inputs that
+/// the module does not use.
 ///
 /// # Errors
-/// Inputs that name nothing of the module, or do not fit what they name.
+/// If inputs name nothing in the module, or have the wrong type.
 pub fn entries(
     file: &str,
     module: &SpirvModule,
@@ -27,7 +28,7 @@ pub fn entries(
     Ok(named.into_iter().map(|entry| AnalysisOptions { entry: Some(entry), ..options.clone() }).collect())
 }
 
-/// What is wrong, with the word that was meant where a claim names what is not there.
+/// Formats a refusal, with a suggestion for a misspelled name.
 pub fn words(refusal: &Refusal) -> String {
     let meant = match &refusal.what {
         Problem::Claim { word: Some((word, known)), .. } => meant(word, known.iter().map(String::as_str)),
@@ -36,13 +37,13 @@ pub fn words(refusal: &Refusal) -> String {
     format!("{refusal}{meant}")
 }
 
-/// What is wrong with the shader of a file, behind its name and the line.
+/// Formats a refusal with its file and line.
 pub fn told(file: &str, refusal: &Refusal) -> String {
     let blank = if matches!(refusal.place, SourcePosition::Line(_)) { "" } else { " " };
     format!("{file}:{blank}{}", words(refusal))
 }
 
-/// The file and the line of a place in a module; `file` is that of the module itself.
+/// Returns the source file and line of a position in a module; `file` is the module's own file.
 pub fn placed(file: &str, module: &SpirvModule, line: u32, place: SourcePosition) -> (String, Option<u32>) {
     let source = module.source_line(line);
     let named = source.filter(|source| !source.file.is_empty()).map(|source| source.file.clone());

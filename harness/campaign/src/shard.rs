@@ -1,17 +1,17 @@
-//! The part of the tests that this process runs, from the variables by which CI systems, Slurm arrays and indexed jobs
-//! of Kubernetes tell their parts apart.
+//! Selects the shard of this process, from the environment variables of CI systems, Slurm arrays and indexed
+//! Kubernetes jobs.
 
-/// Our own variable: `i/n` as in `--shard`.
+/// Our own variable, with a value `i/n` as for `--shard`.
 const OWN: &str = "VK_LITMUS_SHARD";
-/// The task of a Slurm array.
+/// The index of a task in a Slurm array.
 const SLURM_TASK: &str = "SLURM_ARRAY_TASK_ID";
 
-/// A part of a plan.
+/// A shard of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// Which part, from 1.
+    /// The index, from 1.
     pub index: usize,
-    /// Of how many.
+    /// The number of shards.
     pub count: usize,
 }
 
@@ -21,10 +21,10 @@ impl std::fmt::Display for Shard {
     }
 }
 
-/// The part that a text such as `2/4` names.
+/// Parses a shard such as `2/4`.
 ///
 /// # Errors
-/// When it names none.
+/// If the text has another form.
 pub fn shard(text: &str) -> Result<Shard, String> {
     let parsed = text
         .split_once('/')
@@ -35,7 +35,7 @@ pub fn shard(text: &str) -> Result<Shard, String> {
     }
 }
 
-/// Every `count`-th test from the `index`-th on: neighbours are alike, so that stripes are fairer than blocks.
+/// Returns every `count`-th item. Neighbours cost about the same, so that strides balance better than blocks.
 pub fn part<T>(all: Vec<T>, shard: Option<Shard>) -> Vec<T> {
     match shard {
         None => all,
@@ -48,64 +48,64 @@ pub fn part<T>(all: Vec<T>, shard: Option<Shard>) -> Vec<T> {
     }
 }
 
-/// A pair of variables that numbers the parts of a job.
+/// The two variables of a system that numbers jobs.
 struct Pair {
     index: &'static str,
     count: &'static str,
-    /// The number of the first part.
+    /// The index of the first job.
     first: usize,
 }
 
-/// From the innermost system to the outermost: a Slurm array may be part of a CI job, and never the other way round.
+/// Ordered from inner to outer systems: a Slurm array may run inside a CI job, but not vice versa.
 const PAIRS: [Pair; 8] = [
     Pair { index: "GTEST_SHARD_INDEX", count: "GTEST_TOTAL_SHARDS", first: 0 },
     Pair { index: "TEST_SHARD_INDEX", count: "TEST_TOTAL_SHARDS", first: 0 },
     Pair { index: "JOB_COMPLETION_INDEX", count: "JOB_COMPLETIONS", first: 0 },
-    // Slurm's place.
+    // Slurm is checked between these.
     Pair { index: "CI_NODE_INDEX", count: "CI_NODE_TOTAL", first: 1 },
     Pair { index: "CIRCLE_NODE_INDEX", count: "CIRCLE_NODE_TOTAL", first: 0 },
     Pair { index: "BUILDKITE_PARALLEL_JOB", count: "BUILDKITE_PARALLEL_JOB_COUNT", first: 0 },
     Pair { index: "SYSTEM_JOBPOSITIONINPHASE", count: "SYSTEM_TOTALJOBSINPHASE", first: 1 },
     Pair { index: "SEMAPHORE_JOB_INDEX", count: "SEMAPHORE_JOB_COUNT", first: 1 },
 ];
-/// How many of [`PAIRS`] come before Slurm.
+/// The number of [`PAIRS`] that are checked before Slurm.
 const BEFORE_SLURM: usize = 3;
 
-/// A part with the variables that name it.
+/// A shard with the variables that define it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// The part.
+    /// The shard.
     pub shard: Shard,
-    /// The variables.
+    /// The names of the variables.
     pub variables: String,
 }
 
-/// What is wrong with the variables.
+/// An error in the variables.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShardError {
-    /// The parts are numbered, but not counted.
+    /// The index is set without the count.
     #[error(
         "{index} is set and {count} is not: which part of how many? `--shard i/n` says it, `--shard 1/1` runs all"
     )]
     NoCount {
-        /// The variable that numbers.
+        /// The variable of the index.
         index: &'static str,
-        /// The variable that should count.
+        /// The variable of the count.
         count: &'static str,
     },
-    /// No number, or none of the parts.
+    /// A value is not a number, or the index is out of range.
     #[error(
         "{variables} are `{index}` and `{count}`, which is no part of a whole: `--shard i/n` says it instead"
     )]
     Malformed {
-        /// The variables.
+        /// The names of the variables.
         variables: String,
-        /// The value of the first.
+        /// The value of the index.
         index: String,
-        /// The value of the second.
+        /// The value of the count.
         count: String,
     },
-    /// Our own variable is wrong.
+    /// Our own variable has an invalid value.
     #[error("{OWN} is `{0}`: expected i/n with i from 1 to n, such as 2/4")]
     Own(String),
     /// The tasks of an array are not numbered in equal steps.
@@ -115,12 +115,12 @@ pub enum ShardError {
     UnevenArray,
 }
 
-/// The part that the environment names; nothing where it names none, or one of one.
+/// Returns the shard of the environment; `None` without one, or for a single shard.
 ///
 /// # Errors
-/// When the variables contradict each other.
+/// If the variables contradict each other.
 pub fn from_environment(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<Named>, ShardError> {
-    // Set and empty is what systems do where they do not split a job.
+    // Some systems set empty variables for a job that is not split.
     let get = |name: &str| get(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
     let named = match get(OWN) {
         Some(text) => {
@@ -167,7 +167,7 @@ fn of_pair(pair: &Pair, get: &dyn Fn(&str) -> Option<String>) -> Result<Option<N
     }
 }
 
-/// The tasks of an array may be numbered from anywhere and in steps: `--array=10-40:10` has four.
+/// Reads a Slurm array, whose indices may have an offset and a step: `--array=10-40:10` has four tasks.
 fn of_slurm(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<Named>, ShardError> {
     let Some(task) = get(SLURM_TASK) else { return Ok(None) };
     let Some(count_text) = get("SLURM_ARRAY_TASK_COUNT") else {

@@ -1,16 +1,17 @@
-//! The word that was meant by one that there is not.
+//! "Did you mean" suggestions by edit distance.
 
-/// The most letters that may be wrong in a word.
+/// The maximum edit distance.
 const MOST: usize = 2;
 
-/// The word of `known` that is most like `word`, where one is: it differs in a letter or two, and in less than half of them.
+/// Returns the most similar word of `known`. Its edit distance is at most 2 and less than half of the word's
+/// length.
 pub fn similar<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let most = MOST.min(word.chars().count().saturating_sub(1) / 2);
     let away = known.into_iter().map(|known| (strsim::damerau_levenshtein(word, known), known));
     away.filter(|(distance, _)| (1..=most).contains(distance)).min().map(|(_, known)| known)
 }
 
-/// As [`similar`], as it stands behind the word: ` (did you mean \`KNOWN\`?)`, or nothing.
+/// Returns ` (did you mean \`KNOWN\`?)` to append to a word, or an empty string.
 pub fn meant<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     similar(word, known).map_or_else(String::new, |known| format!(" (did you mean `{known}`?)"))
 }

@@ -1,4 +1,4 @@
-//! A text that should be a test, and where it comes from.
+//! Test sources: a text with its origin, and the test parsed from it.
 
 use std::path::PathBuf;
 
@@ -11,61 +11,61 @@ use shaders::variant::Stage;
 
 use crate::Failure;
 
-/// A text that should be a test.
+/// A text that should contain a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestSource {
-    /// Path in its suite or folder without extension; unique among those of one call.
+    /// The path in its suite or folder without extension; unique among the sources of one command.
     pub id: String,
     /// The file, as messages name it.
     pub file: String,
-    /// How a command line names it.
+    /// The argument on a command line.
     pub argument: String,
-    /// How it is told to a device: the words behind the `@` of its id.
+    /// The variant for a device: the part of the id after `@`.
     pub variant: String,
-    /// What it is read from. What is not the same is another test, whatever it is called.
+    /// The origin. Sources with different origins are different tests, even with the same name.
     pub origin: Origin,
-    /// Its text, or why there is none.
+    /// The text, or why it cannot be read.
     pub text: Result<String, Unreadable>,
 }
 
-/// What a text is read from.
+/// Where a text is read from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
-    /// It is inside the program, by this id.
+    /// An embedded test with this id.
     Embedded(String),
-    /// A file, by its path without links, where it has one.
+    /// A file, by its canonical path if it has one.
     File(PathBuf),
     /// Standard input.
     StandardInput,
 }
 
-/// Why a file has no text.
+/// Why a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
-    /// What is wrong.
+    /// The error.
     pub what: String,
-    /// Line, from 1.
+    /// The line, from 1.
     pub line: u32,
-    /// Column, from 1.
+    /// The column, from 1.
     pub column: u32,
 }
 
-/// A test with where it comes from.
+/// A parsed test with its source.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// Where it comes from.
+    /// The source.
     pub source: TestSource,
-    /// Its text.
+    /// The text.
     pub text: String,
-    /// The test.
+    /// The parsed test.
     pub test: Test,
 }
 
 impl Loaded {
-    /// The program that a device runs for it.
+    /// Converts the test to the program that a device runs.
     ///
     /// # Errors
-    /// Why there is none.
+    /// If the test has no such program.
     pub fn placed(&self) -> Result<Test, Failure> {
         litmus::convert::for_device(&self.test).map_err(|error| {
             let (file, line) = (&self.source.file, error.span().line);
@@ -73,7 +73,8 @@ impl Loaded {
         })
     }
 
-    /// What is said where there are no kernels for it in a stage: with the place of the instruction that it is refused for, where it is one.
+    /// Returns the failure for a test without kernels in a stage, with the position of the unsupported
+    /// instruction if there is one.
     pub fn no_kernel(&self, stage: Stage, error: &CompileError) -> Failure {
         let place = match culprit(&self.test, stage, error) {
             Some(span) => format!("{}:{}:{}", self.source.file, span.line, span.column),
@@ -83,17 +84,17 @@ impl Loaded {
     }
 }
 
-/// A source that is no test: what is wrong with it.
+/// A source that contains no valid test.
 #[derive(Debug)]
 pub struct Rejected {
-    /// Its first mistake, as it is published.
+    /// The first error, as a published line.
     pub line: RejectedLine,
-    /// The diagnostic for people.
+    /// The error with its diagnostics.
     pub failure: Failure,
 }
 
 impl Rejected {
-    /// What is wrong with a file as a whole.
+    /// Rejects a file without a position.
     pub fn whole(file: &str, error: String) -> Rejected {
         let failure = Failure::input_message(format!("{file}: {error}"));
         Rejected { line: RejectedLine { file: file.to_owned(), error, line: 1, column: 1 }, failure }
@@ -101,7 +102,7 @@ impl Rejected {
 }
 
 impl TestSource {
-    /// The same test, told in another way.
+    /// Returns the same test in a variant.
     pub(crate) fn told(self, variant: &str) -> TestSource {
         if self.text.is_err() || variant.is_empty() {
             return self;
@@ -114,7 +115,7 @@ impl TestSource {
         }
     }
 
-    /// The same test, told in another way than it is.
+    /// Returns the same test with its variant replaced.
     pub(crate) fn told_anew(mut self, variant: &str) -> TestSource {
         let behind = format!("@{}", self.variant);
         for name in [&mut self.id, &mut self.argument] {
@@ -125,21 +126,22 @@ impl TestSource {
         self.told(variant)
     }
 
-    /// Whether a model judges tests of this dialect. What is no test is told later.
+    /// Returns true if a model judges the dialect of the test. An invalid test is reported later and counts
+    /// as judged.
     pub fn suits(&self, model: &Model) -> bool {
         let test = self.text.as_ref().ok().and_then(|text| litmus::parse(text, &self.file).ok());
         test.is_none_or(|test| model.judges(test.dialect))
     }
 
-    /// Whether a model judges the program that a device runs for this test.
+    /// Returns true if a model judges the program that a device runs for the test.
     pub fn suits_devices(&self, model: &Model) -> bool {
         self.suits(model) || model.judges(Dialect::Vulkan)
     }
 
-    /// The test in the text.
+    /// Parses the test.
     ///
     /// # Errors
-    /// When there is no text, or it is no test.
+    /// If the text could not be read, or is not a test.
     pub fn load(self) -> Result<Loaded, Rejected> {
         let file = &self.file;
         let rejected = |error: &str, line: u32, column: u32, failure: Failure| {

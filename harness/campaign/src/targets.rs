@@ -1,4 +1,4 @@
-//! The devices that tests run on, how tests are spread over them, and the processes that they live in.
+//! The devices of a run, with the stress and the worker processes of each.
 
 use std::collections::BTreeMap;
 
@@ -13,29 +13,29 @@ use crate::probe::{self, CompileOnly, Meant, Trouble};
 use crate::similar::meant;
 use crate::workers::Process;
 
-/// Tells people what they should know.
+/// Receives a message for the user.
 pub type Tell<'a> = &'a dyn Fn(&str);
 
-/// Stands before the progress model of the simulated GPU in a selector: `sim:progress=obe`.
+/// Precedes the progress model of the simulated GPU in a selector: `sim:progress=obe`.
 pub const SCHEDULER: &str = "progress=";
 
 /// A device of the plan.
 #[derive(Debug)]
 pub struct Target {
-    /// The name that run lines use; unique in the plan.
+    /// The name in run lines; unique in the plan.
     pub name: String,
-    /// A selector that means this device alone.
+    /// A selector that matches only this device.
     pub selector: String,
-    /// The device.
+    /// Its identity and capabilities.
     pub listed: Listed,
-    /// How tests are spread over it.
+    /// The stress parameters.
     pub stress: Stress,
-    /// What it lives in.
+    /// The environment of its worker processes.
     pub process: Process,
 }
 
 impl Target {
-    /// The selector that the command line takes; a fault has a flag of its own.
+    /// Returns the selector for a command line, without a fault, which has its own flag.
     pub fn device(&self) -> &str {
         match &self.process {
             Process::CompileOnly { .. } => &self.name,
@@ -44,19 +44,19 @@ impl Target {
         }
     }
 
-    /// What runs of a test on it.
+    /// Compiles a test in a variant for this device.
     ///
     /// # Errors
-    /// What the test is skipped for.
+    /// The skip reason.
     pub fn told(&self, test: &Test, variant: Variant) -> Result<Runnable, String> {
         told(test, variant, &self.stress, &self.listed.capabilities).map_err(|lack| lack.to_string())
     }
 }
 
-/// One device that executes: the one that is named, or the best.
+/// Returns the requested device, or the best one.
 ///
 /// # Errors
-/// When it is not there, or only compiles.
+/// If it does not exist, or is compile-only.
 pub fn one(device: Option<&str>, tell: Tell<'_>) -> Result<Target, Failure> {
     let named: Vec<String> = device.map(str::to_owned).into_iter().collect();
     let mut targets = targets(&named, None, &SimulatedFallback::from_environment(), tell)?;
@@ -65,7 +65,7 @@ pub fn one(device: Option<&str>, tell: Tell<'_>) -> Result<Target, Failure> {
     targets.pop().ok_or_else(|| Failure::environment_message("no device"))
 }
 
-/// Variables that mark a run as one that expects a Vulkan device: a choice of drivers, or a CI job.
+/// Variables that mark a run that expects a Vulkan device: a selection of drivers, or a CI job.
 const EXPECTS_DEVICE: [&str; 3] = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES", "CI"];
 
 /// Decides what a run without `--device` does if no Vulkan device exists.
@@ -114,7 +114,8 @@ pub fn targets(
     if selectors.is_empty() {
         if !all.iter().any(|device| !probe::is_sim(device)) {
             let why = trouble.text().unwrap_or_else(|| "the drivers list no device".to_owned());
-            // Whoever has a driver means it. What is wrong with it must not end in tests that pass elsewhere.
+            // An installed driver that finds no device is an error: the fallback would hide it behind passing
+            // tests.
             if !trouble.in_vain.is_empty() {
                 return Err(Failure::environment_message(format!(
                     "{why}\nno Vulkan device, although there are driver files: {}\n\
@@ -174,10 +175,10 @@ pub fn targets(
     Ok(targets)
 }
 
-/// Stops where a device compiles and executes nothing: no verdict could come of it.
+/// Refuses devices that execute nothing, which can give no verdict.
 ///
 /// # Errors
-/// With the devices by name, and the reason.
+/// Names the devices and the reason.
 pub fn refuse_compile_only(targets: &[Target]) -> Result<(), Failure> {
     let null: Vec<&str> = targets
         .iter()
@@ -213,7 +214,7 @@ fn add_compile_only(
     Ok(())
 }
 
-/// What is said of a device that nobody knows, with those that are known.
+/// Returns the error for an unknown device, with the known ones.
 pub(crate) fn no_such_device(error: &plan::DeviceError, all: &[Listed], trouble: &Trouble) -> Failure {
     let names: Vec<String> =
         all.iter().map(|device| format!("{} ({})", device.identity.name, device.index)).collect();
@@ -231,7 +232,7 @@ pub(crate) fn no_such_device(error: &plan::DeviceError, all: &[Listed], trouble:
     Failure::environment_message(format!("{why}{error}{meant}: there are {}{compilers}", names.join(", ")))
 }
 
-/// Gives a fault to the simulated GPU.
+/// Injects a fault into the simulated GPU.
 pub fn break_rule(targets: &mut [Target], fault: sim::Fault) {
     let Some(row) = fault.row() else { return };
     for target in targets {
@@ -240,10 +241,10 @@ pub fn break_rule(targets: &mut [Target], fault: sim::Fault) {
     }
 }
 
-/// The stress of a file or of a preset.
+/// Loads a stress from a file or a preset.
 ///
 /// # Errors
-/// When there is none, or it is wrong.
+/// If it does not exist or is invalid.
 pub fn stress(argument: &str) -> Result<Stress, Failure> {
     if !argument.ends_with(".toml") {
         return Stress::preset(argument).map_err(Failure::input_error);
@@ -253,10 +254,10 @@ pub fn stress(argument: &str) -> Result<Stress, Failure> {
     Stress::from_toml(argument, &text).map_err(Failure::input_error)
 }
 
-/// The stress asked for, or the one that suits a device, within its limits.
+/// Returns the requested stress, or the device's preset, reduced to the device's limits.
 ///
 /// # Errors
-/// When a file asks for more than the device has.
+/// If a stress file exceeds the limits of the device.
 pub fn stress_for(asked: Option<&Stress>, device: &Listed, tell: Tell<'_>) -> Result<Stress, Failure> {
     let capabilities = &device.capabilities;
     let stress = match asked {
@@ -264,7 +265,7 @@ pub fn stress_for(asked: Option<&Stress>, device: &Listed, tell: Tell<'_>) -> Re
         None => Stress::for_device(&device.identity, capabilities).map_err(Failure::input_error)?,
     };
     stress.check_loop_budget(capabilities.loop_budget).map_err(Failure::input_error)?;
-    // A file says what its author wants; a preset is there for every device.
+    // A file is an explicit request, so it is not reduced silently; a preset serves every device.
     if stress.name.ends_with(".toml") {
         stress.check_limits(capabilities).map_err(Failure::input_error)?;
     }
@@ -276,10 +277,10 @@ pub fn stress_for(asked: Option<&Stress>, device: &Listed, tell: Tell<'_>) -> Re
     Ok(reduced)
 }
 
-/// The published form of a device.
+/// Returns the record of a device.
 ///
 /// # Errors
-/// When its stress cannot be written.
+/// If its stress cannot be serialized.
 pub fn device_record(target: &Target) -> Result<DeviceRecord, Failure> {
     let identity = target.listed.identity.clone();
     let capabilities = &target.listed.capabilities;
@@ -302,7 +303,7 @@ pub fn device_record(target: &Target) -> Result<DeviceRecord, Failure> {
     })
 }
 
-/// The features of a device that tests ask for, by their Vulkan names.
+/// Returns the Vulkan names of the features that tests may need.
 fn features(capabilities: &Capabilities) -> Vec<String> {
     let model = [
         ("vulkanMemoryModel", capabilities.memory_model),
@@ -317,7 +318,7 @@ fn features(capabilities: &Capabilities) -> Vec<String> {
     names
 }
 
-/// The limits that decide how tests are laid out.
+/// Returns the limits that affect the layout of tests.
 fn limits(capabilities: &Capabilities) -> BTreeMap<String, String> {
     let (smallest, largest) = capabilities.subgroup_size_range;
     let queues: Vec<String> = capabilities.compute_queues.iter().map(u32::to_string).collect();
@@ -340,13 +341,13 @@ fn limits(capabilities: &Capabilities) -> BTreeMap<String, String> {
     .collect()
 }
 
-/// How the names of variables begin that change what drivers do.
+/// Prefixes of environment variables that change the behaviour of drivers.
 const DRIVER_VARIABLES: [&str; 9] =
     ["VK_", "LP_", "GALLIUM_", "MESA_", "RADV_", "ANV_", "NVK_", "AMD_", "LIBGL_"];
 
-/// What surrounds a run with so many worker processes at once.
+/// Records the environment of a run with `jobs` concurrent worker processes.
 pub fn environment(jobs: u32) -> EnvironmentRecord {
-    // Of this program's own one decides what devices are taken to be.
+    // Of our own variables, only the one that hides device features affects results.
     let drivers = |name: &str| {
         !name.starts_with("VK_LITMUS_") && DRIVER_VARIABLES.iter().any(|begin| name.starts_with(begin))
     };

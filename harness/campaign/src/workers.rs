@@ -1,4 +1,4 @@
-//! Worker processes: the one place that builds their commands, and reads what those say that answer once.
+//! Builds the commands of all worker processes, and reads the output of workers with a single answer.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -11,56 +11,56 @@ use runner::pool;
 
 use crate::Failure;
 
-/// Begins the line of an answer, so that whatever a driver prints is told apart.
+/// Precedes an answer, to separate it from the output of drivers.
 pub const SEPARATOR: char = '\u{1e}';
 
-/// What a device lives in.
+/// The environment of a worker process.
 #[derive(Clone, Debug)]
 pub enum Process {
     /// A process with these drivers.
     Drivers(DriverEnvironment),
     /// A process whose only Vulkan device is a compile-only one.
     CompileOnly {
-        /// The Mesa that makes it.
+        /// The Mesa installation.
         mesa: Mesa,
-        /// The family, as its command takes it.
+        /// The family, as its command line takes it.
         family: String,
     },
 }
 
-/// What a worker is to do.
+/// The task of a worker.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Task {
-    /// Tell its devices, and end.
+    /// List the devices and exit.
     List,
-    /// Jobs of litmus tests.
+    /// Serve litmus jobs.
     Run {
-        /// With the validation layers.
+        /// Enables the validation layers.
         validate: bool,
     },
-    /// Jobs of forward progress.
+    /// Serve forward-progress jobs.
     Progress {
-        /// With the validation layers.
+        /// Enables the validation layers.
         validate: bool,
     },
-    /// Jobs of users' shaders.
+    /// Serve jobs of user shaders.
     Shader {
-        /// With the validation layers.
+        /// Enables the validation layers.
         validate: bool,
     },
-    /// Jobs for a compiler.
+    /// Serve compile jobs.
     Compile,
-    /// The classic scheme on a device, once.
+    /// Run the classic scheme once.
     Classic {
-        /// Selector of the device.
+        /// The device selector.
         selector: String,
-        /// For so long.
+        /// The duration.
         seconds: f64,
     },
 }
 
 impl Task {
-    /// The words of the command line behind `worker`.
+    /// Returns the arguments after `worker`.
     fn words(&self) -> Vec<String> {
         let words: &[&str] = match self {
             Task::List => &["--list"],
@@ -80,8 +80,8 @@ impl Task {
 }
 
 impl Process {
-    /// The command of a worker. It leads a process group of its own: an interrupt from the keyboard is for the parent, which
-    /// ends its workers itself.
+    /// Returns the command of a worker. It leads its own process group, so that Ctrl-C reaches only the
+    /// parent, which ends its workers.
     pub fn command(&self, program: &Path, task: &Task) -> Command {
         let mut command = match self {
             Process::Drivers(environment) => {
@@ -98,30 +98,30 @@ impl Process {
     }
 }
 
-/// This program's file, which workers are started from.
+/// Returns the path of this executable.
 ///
 /// # Errors
-/// When it is not known.
+/// If it is unknown.
 pub fn program() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(Failure::environment_error)
 }
 
-/// How often it is looked whether a worker has ended whose output somebody else holds open.
+/// The interval for checking whether a worker has exited while another process keeps its output open.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What a worker said that answers once.
+/// The output of a worker with a single answer.
 #[derive(Debug)]
 pub enum Said {
-    /// Nothing within the time that it had: it was ended.
+    /// The worker was killed after its time limit.
     Nothing,
-    /// What stood behind its last [`SEPARATOR`], where there was one; and how it ended.
+    /// The text after the last [`SEPARATOR`], if any, and the exit status.
     Ended(Option<String>, ExitStatus),
 }
 
-/// Starts a worker that answers once, and waits for its end.
+/// Runs a worker with a single answer to its end.
 ///
 /// # Errors
-/// When it cannot be started.
+/// If it cannot be started.
 pub fn ask(process: &Process, task: &Task, patience: Duration) -> Result<Said, Failure> {
     let mut child = process
         .command(&program()?, task)
@@ -135,7 +135,7 @@ pub fn ask(process: &Process, task: &Task, patience: Duration) -> Result<Said, F
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = stdout.map(|mut stdout| stdout.read_to_end(&mut bytes));
-        // Whoever waited may have given up.
+        // The receiver may have timed out.
         let _ = sender.send(read.map(|_| bytes));
     });
     let deadline = Instant::now() + patience;
@@ -150,7 +150,7 @@ pub fn ask(process: &Process, task: &Task, patience: Duration) -> Result<Said, F
                 pool::end_group(&child);
                 return Ok(Said::Nothing);
             }
-            // What a driver forked has the output open too, and does not end by itself.
+            // A process that a driver forked may keep the output open.
             Err(_) if !ended => {
                 ended = child.try_wait().map_err(Failure::environment_error)?.is_some();
                 if ended {

@@ -1,4 +1,4 @@
-//! Planning, verdicts and resuming over workers that answer from a script: no process, no device.
+//! Plans, verdicts and resumed runs with scripted workers: no process, no device.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failure is the report")]
 
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ const SB: &str = "sb/SB+rlx-rlx";
 static NO_MISBEHAVIOUR: LazyLock<Misbehaviour> = LazyLock::new(Misbehaviour::default);
 const BUDGET: TestBudget = TestBudget::Instances(1000);
 
-/// A device of this name with the capabilities of the simulated GPU.
+/// Returns a device with this name and the capabilities of the simulated GPU.
 fn target(name: &str) -> Target {
     let listed = probe::simulated(0, Fault::None);
     let stress = runner::Stress::for_device(&listed.identity, &listed.capabilities).unwrap();
@@ -52,13 +52,13 @@ fn plan(devices: &[&str], ids: &[&str]) -> LitmusPlan {
     LitmusPlan::new(targets, loaded(ids), None, None, &skips).unwrap()
 }
 
-/// How a scripted job ends.
+/// The scripted end of a job.
 type Ends<K> = Result<<K as Kind>::Answer, pool::Failure>;
 
-/// Workers that answer as a script says, one job after the other.
+/// Workers that answer from a script, one job at a time.
 struct Script<'a, K: Kind> {
     answer: &'a (dyn Fn(&K::Job) -> Ends<K> + Sync),
-    /// The jobs that were asked.
+    /// The received jobs.
     asked: Mutex<Vec<K::Job>>,
 }
 
@@ -96,7 +96,7 @@ impl Watch for Nobody {
     fn ends(&self) {}
 }
 
-/// Keeps what is written.
+/// A writer that records its calls.
 #[derive(Default)]
 struct Written(Vec<(String, String)>);
 
@@ -111,7 +111,7 @@ impl RunWriter for Written {
     }
 }
 
-/// What an execution came to.
+/// The result of a run.
 struct Came<K: Kind> {
     ended: Ended,
     written: Vec<(String, String)>,
@@ -177,7 +177,7 @@ fn answer(outcomes: &[(&[u64], u64)], failure: Option<Told>) -> Answer {
     }
 }
 
-/// A run in which everything overlapped, and nothing forbidden was seen.
+/// Returns an answer in which every instance overlapped and nothing forbidden occurred.
 fn good(_: &wire::Job) -> Result<Answer, pool::Failure> {
     Ok(answer(&[(&[0, 0], 500), (&[0, 1], 500)], None))
 }
@@ -233,7 +233,7 @@ fn what_workers_tell_becomes_a_verdict() {
         (good(&wire::Job::default()), Conforms, None),
         (Ok(answer(&[(&[1, 1], 1000)], None)), Inconclusive, Some("not exercised")),
         (Ok(answer(&[(&[1, 0], 1)], None)), Violates, None),
-        // What was seen counts, however the run ended.
+        // Observations count even if the run failed.
         (Ok(answer(&[(&[1, 0], 1)], Some(Told::DeviceLost { message: text("lost") }))), Violates, None),
         (failed(Told::Lacks { what: text("a feature") }), Skipped, Some("a feature")),
         (failed(Told::NotPlaceable { rule: text("a rule") }), Skipped, Some("a rule")),
@@ -255,7 +255,7 @@ fn what_workers_tell_becomes_a_verdict() {
     }
 }
 
-/// A watchdog may have ended it: what comes then is smaller, on that device.
+/// A watchdog may have reset the device, so later submissions to it are smaller.
 #[test]
 fn submissions_are_smaller_once_a_device_was_lost() {
     let folder = tempfile::tempdir().unwrap();
@@ -321,7 +321,7 @@ fn an_interrupted_run_goes_on_where_it_was() {
     let table = std::fs::read_to_string(folder.path().join("outcomes.csv")).unwrap();
     assert_eq!(table.matches("inconclusive,missing").count(), 2, "{table}");
 
-    // Neither another plan, nor another seed, nor a new run may have the folder.
+    // Another plan, another seed or a new run must not use the folder.
     let other = plan(&["a"], &[SB]);
     for (plan, place) in [
         (&other, place(folder.path(), true, None)),
@@ -332,7 +332,7 @@ fn an_interrupted_run_goes_on_where_it_was() {
     }
     assert!(matches!(place(folder.path(), false, None).check(), Err(Failure::Input(_))));
 
-    // How many workers there are is no part of the plan.
+    // The number of workers is not part of the plan.
     let then = options(4);
     let (came, again) = run(&plan_of_all, &then, &place(folder.path(), true, None), &never(), &good).unwrap();
     assert_eq!(again, seed);
@@ -361,7 +361,7 @@ fn a_journal_that_was_cut_off_is_told_of_and_its_test_run_again() {
     assert!(told.lock().unwrap()[0].starts_with("warning: the journal ended in the middle"));
 }
 
-/// Whoever edits a verdict, its counts and its checksum alike is found out by the model.
+/// The model detects a record whose verdict, counts and checksum were all edited.
 #[test]
 fn a_resumed_verdict_is_judged_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -407,7 +407,8 @@ fn a_resumed_verdict_is_judged_again() {
     }
 }
 
-/// Folders of earlier versions are read: the hash of a plan does not change. What surrounds a run is no part of it.
+/// Folders of earlier versions are readable: the hash of a plan does not change with the environment of the
+/// run.
 #[test]
 fn the_hash_of_a_plan_is_pinned() {
     let plan = |jobs: u32| -> PlanRecord {
@@ -464,7 +465,7 @@ fn by_id(ended: &Ended) -> BTreeMap<&str, (VerdictWord, Option<&str>)> {
     ended.lines.iter().map(|line| (line.id.as_str(), (line.verdict, line.reason.as_deref()))).collect()
 }
 
-/// A plan has the same tests for each device, those too that have other placements.
+/// Every device has the same tests, including placements for other devices.
 #[test]
 fn progress_plans_are_whole_for_every_device() {
     let folder = tempfile::tempdir().unwrap();
@@ -510,7 +511,7 @@ fn progress_skips_a_test_without_a_kernel_by_rule() {
     assert!(by_id(&came.ended).values().all(|verdict| *verdict == skipped), "{:?}", came.ended.lines);
 }
 
-/// After a worker that had to be ended, the device must get a store through; where it does not, nothing more is tried.
+/// After a killed worker, the device must complete a store; if it does not, no more tests run.
 #[test]
 fn progress_asks_for_health_after_a_worker_that_broke() {
     let plan = progress_plan(&HANDOFFS);
@@ -549,7 +550,7 @@ fn progress_begins_no_test_when_the_time_is_over() {
     assert!(by_id(&came.ended).values().all(|verdict| *verdict == late));
 }
 
-/// What workers say meanwhile is of no interest here, but it has a type.
+/// Snapshots do not matter here, but the type needs one.
 #[test]
 fn snapshots_tell_instances_and_seconds() {
     let seen = answer(&[(&[0, 0], 3)], None).observation;

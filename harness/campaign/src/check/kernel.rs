@@ -1,4 +1,7 @@
-//! What a model says of shaders: a line an entry point.
+//! Checks shaders: one line for each entry point.
+//!
+//! The lifter translates an entry point to litmus tests that the model answers. If that leaves a question
+//! open, the grid interpreter ([`Walked`]) executes the whole grid.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -25,7 +28,7 @@ use crate::shader::{entries, placed, race, told, words};
 use crate::source::Rejected;
 use crate::{Conclusion, Failure};
 
-/// Checks every entry point of a shader, or the one that is asked for.
+/// Checks every entry point of a shader, or the one in `options`.
 pub fn check(
     file: &str,
     given: &Compilation<'_>,
@@ -71,7 +74,8 @@ pub fn check(
                 return refused(&refusal);
             }
             let compiler = shader.compiler.as_deref();
-            // Whole grids are walked, and so is what the model does not answer for.
+            // The grid interpreter takes the cases that are too large for the lifter or that the model leaves
+            // open.
             let walked = Walked { file, module: &module, compiler, options: &options };
             let lifted = |options: &AnalysisOptions| -> Result<_, Refusal> {
                 let until = Some(Until::new(patience(asked.timeout.saturating_sub(started.elapsed()))));
@@ -101,7 +105,7 @@ pub fn check(
                 (None, _) => false,
             };
             let undecided = Undecided { module: &module, options: &options, model, timeout: asked.timeout };
-            // Beside something that is wrong, what the model lacks is no matter.
+            // If a finding exists, a reason that the model cannot answer does not matter.
             let wrong = walked.as_ref().is_some_and(Checked::has_findings);
             let told = !(wrong && matches!(&found, Err(refusal) if !refusal.what.is_limit()));
             let asks = || undecided.words(found.as_ref().map(|(answered, _)| answered));
@@ -110,7 +114,7 @@ pub fn check(
                 (Some(walked), _) => walked,
                 (None, Ok((answered, _))) => answered.unwrap_or_else(rejected),
                 (None, Err(refusal)) => {
-                    // The grid may be too large for the model, and something else keeps the walk from it.
+                    // The grid may be too large for the model while another limit stops the interpreter.
                     let exhausted = refusal.what.is_exhausted();
                     let told =
                         why.filter(|why| why.what.is_exhausted() || !exhausted && refusal.what.is_limit());
@@ -134,7 +138,8 @@ pub fn check(
         .collect()
 }
 
-/// The line of an entry point whose end neither the lifter nor the walk comes to, with why.
+/// Returns the line of an entry point for which both the lifter and the interpreter ran out of time, with
+/// `why`.
 fn endless(
     file: &str,
     options: &AnalysisOptions,
@@ -154,7 +159,7 @@ fn endless(
     Checked::Answered(Box::new(line), vec![format!("{file}: {why}")], Conclusion::Environment)
 }
 
-/// The line of an entry point, of which only race and time are known.
+/// Returns a line with the race verdict and the time alone.
 pub(super) fn entry_line(
     file: &str,
     entry: &str,
@@ -176,11 +181,10 @@ pub(super) fn entry_line(
     }
 }
 
-/// What a shader's answer is, and whether it leaves all open.
+/// The answer about a shader, and true if it leaves every question open.
 type Answered = (Result<Checked, String>, bool);
 
-/// Asks with more and more bodies of loops that depend on what is read, while runs are cut off there, something stays unknown for
-/// that, and time lasts.
+/// Repeats a question with larger loop bounds while an unknown answer is due to the bound and time remains.
 fn deepened(
     options: &AnalysisOptions,
     asked: Asked,
@@ -196,17 +200,17 @@ fn deepened(
         match ask(&AnalysisOptions { open_bodies: Some(bodies), ..options.clone() }) {
             Ok(deeper) if deeper.0.as_ref().is_ok_and(|deeper| !leaves_unknown(deeper)) => return Ok(deeper),
             Ok(deeper) if deeper.0.as_ref().is_ok_and(is_cut_short) => found = deeper,
-            // Too much for the time or the lifter: what fewer bodies say stands.
+            // More bodies exceed the time or the lifter: keep the answer with fewer.
             Ok(_) | Err(_) => break,
         }
     }
     Ok(found)
 }
 
-/// Bodies of loops that are tried after the first few.
+/// Loop bounds to try after the default one.
 const OPEN_BODIES: [u32; 2] = [4, 8];
 
-/// Whether the race or a claim stays unknown.
+/// Returns true if the race or a query is undecided.
 fn leaves_unknown(checked: &Checked) -> bool {
     match checked {
         Checked::Answered(line, ..) => {
@@ -216,15 +220,15 @@ fn leaves_unknown(checked: &Checked) -> bool {
     }
 }
 
-/// Whether something stays unknown, and runs were cut off at the bound of loops.
+/// Returns true if an answer is undecided and runs were cut off at the loop bound.
 fn is_cut_short(checked: &Checked) -> bool {
     matches!(checked, Checked::Answered(line, ..) if line.cut > 0) && leaves_unknown(checked)
 }
 
-/// Explains every entry point of a shader, or the one that is asked for: what is wrong, why, and what mends it.
+/// Explains every entry point of a shader, or the one in `options`: each finding, its cause and a fix.
 ///
 /// # Errors
-/// What is wrong with the module, or beyond the lifter.
+/// If the module is invalid or the lifter does not support it.
 pub fn explained(
     file: &str,
     given: &Compilation<'_>,
@@ -249,12 +253,13 @@ pub fn explained(
         };
         let walked = Walked { file, module: &module, compiler, options: &options };
         let answer = explain(&options);
-        // Loops are walked whole, unless their length was asked for.
+        // The interpreter does not bound loops, so it is not used if the user gave a bound.
         let open = answer.as_ref().map_or(true, |said| said.open && options.unroll.is_none());
         let walked = if open { walked.explained(model, time) } else { None };
         let (said, ended) = match (walked, answer) {
             (Some((mut text, outcome, pairs)), _) => {
-                // Why, and what mends it, is asked of two invocations that race whatever others do.
+                // Two racing invocations race with any others present, so cause and fix are computed for the
+                // pair alone.
                 let alone = pairs.into_iter().take(MAX_PAIRS);
                 let alone =
                     alone.map(|only| explain(&AnalysisOptions { only_invocations: only, ..options.clone() }));
@@ -273,22 +278,22 @@ pub fn explained(
     Ok((text, outcome))
 }
 
-/// Pairs of invocations of which it is asked why they race, at most.
+/// The largest number of racing pairs that are explained.
 const MAX_PAIRS: usize = 4;
 
-/// An explanation.
+/// The explanation of one entry point.
 struct Said {
     text: String,
     outcome: Conclusion,
-    /// Whether nothing was found out, or not where.
+    /// True if nothing was found, or the position is unknown.
     open: bool,
 }
 
-/// A kernel that was lifted.
+/// A lifted entry point.
 struct Kernel<'a> {
     file: &'a str,
     module: &'a SpirvModule,
-    /// What compiled it, where it was a source.
+    /// The compiler, if the file is source code.
     compiler: Option<&'a str>,
     options: &'a AnalysisOptions,
     lifted: &'a Lifted,
@@ -331,7 +336,7 @@ impl Kernel<'_> {
             .map(|text| Query {
                 text,
                 holds: answer.holds,
-                // An assertion of the command line is meant to hold.
+                // A claim on the command line is expected to hold.
                 expected: self.options.assertion.as_ref().map(|_| true),
             })
             .into_iter()
@@ -364,10 +369,11 @@ impl Kernel<'_> {
         Ok(Checked::Answered(Box::new(line), warnings, outcome))
     }
 
-    /// Whether nothing is known, so that a walk may say more: with loops whole, unless their length was asked for.
+    /// Returns true if the interpreter may answer more, because every question is open and no loop bound was
+    /// given.
     fn leaves_open(&self, answered: &Checked) -> bool {
         let Checked::Answered(line, ..) = answered else { return true };
-        // A walk goes on behind a barrier that not everybody comes to.
+        // The interpreter continues after a barrier that not every invocation reaches.
         let divergent = FindingKind::DivergentBarrier.name();
         let nowhere = |found: &FindingRecord| found.at.is_empty() || found.kind == divergent;
         let nothing = line.findings.as_ref().is_none_or(|all| all.iter().all(nowhere));
@@ -452,7 +458,8 @@ impl Kernel<'_> {
         Ok(Said { text, outcome, open })
     }
 
-    /// Loops that need not end, and values that nobody wrote, which a walk finds.
+    /// Returns the findings other than races that only the interpreter sees: endless loops and uninitialised
+    /// reads.
     fn beside_races(&self, model: &model::Model) -> Vec<FindingRecord> {
         if model.name() != model::Model::default_for(litmus::Dialect::Vulkan) {
             return Vec::new();
@@ -461,13 +468,13 @@ impl Kernel<'_> {
         found.iter().map(|found| race::record(self.file, self.module, found)).collect()
     }
 
-    /// What a reader should know of how the shader was read.
+    /// Returns the notes about how the shader was read.
     fn notes(&self) -> Vec<String> {
         let compiled = self.compiler.map(|compiler| format!("compiled by {compiler}"));
         compiled.into_iter().chain(self.lifted.notes.iter().cloned()).collect()
     }
 
-    /// What an answer is about, in words.
+    /// Describes which inputs, invocations and loop bounds the answer covers.
     fn coverage(&self) -> String {
         let count = self.lifted.invocations.len();
         let loops = match self.options.unroll {

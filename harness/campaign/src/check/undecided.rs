@@ -1,4 +1,4 @@
-//! What would decide about a shader that stays unknown: what stopped the model, and the option that moves it.
+//! Explains an undecided shader: the limit that stopped the model, and the option that raises it.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use super::Checked;
 use crate::patience::patience;
 use crate::shader::words;
 
-/// How much longer the model is asked, where the time was up.
+/// Factor for the time limit that is suggested.
 const LONGER: u32 = 6;
-/// Steps that show whether the model takes a kernel at all.
+/// A budget that shows only whether the model accepts a kernel.
 const FEW_STEPS: u64 = 100;
-/// Bounds of loops that are tried, the largest first.
+/// Loop bounds to try, the largest first.
 const BODIES: [u32; 4] = [8, 4, 2, 1];
 
-/// What keeps the model from a claim about a shader, in words behind that.
+/// Describes why the model cannot answer a query; the text follows "stays unanswered".
 pub fn lacks(refusal: &Refusal) -> String {
     match (&refusal.what, refusal.place) {
         (Problem::Budget { what, .. }, _) if what.starts_with("invocations") => {
@@ -31,20 +31,18 @@ pub fn lacks(refusal: &Refusal) -> String {
     }
 }
 
-/// A shader and what is asked of it.
+/// An undecided shader with the options of its check.
 pub struct Undecided<'a> {
-    /// Its module.
     pub module: &'a SpirvModule,
-    /// Its inputs, with the entry point.
+    /// The inputs and the entry point.
     pub options: &'a AnalysisOptions,
-    /// The model that was asked.
     pub model: &'a Model,
-    /// How long it was asked.
+    /// The time limit that was reached.
     pub timeout: Duration,
 }
 
 impl Undecided<'_> {
-    /// What stopped the model, and the option that asks on, in words; nothing where more would not help.
+    /// Returns the limit that stopped the model and the option that raises it; None if no option helps.
     pub fn words(&self, answered: Result<&Result<Checked, String>, &Refusal>) -> Option<String> {
         let (why, option) = match answered {
             Ok(Ok(Checked::Answered(line, ..))) if line.cut > 0 => {
@@ -87,7 +85,7 @@ impl Undecided<'_> {
         Some(format!("unknown: {why}; {option}"))
     }
 
-    /// What stopped the walk over the whole grid, in words.
+    /// Describes the limit that stopped the interpreter.
     pub fn walk(&self, refusal: &Refusal) -> String {
         match &refusal.what {
             Problem::Budget { bound, .. } => {
@@ -100,13 +98,13 @@ impl Undecided<'_> {
         }
     }
 
-    /// The time was up, and what gives it more.
+    /// Returns the texts for a reached time limit.
     fn later(&self) -> (String, String) {
         let seconds = (self.timeout * LONGER).as_secs().max(1);
         ("the time of the model was up".to_owned(), format!("`--timeout {seconds}s` asks it on"))
     }
 
-    /// The largest bound of loops under which the model takes the kernel.
+    /// Suggests the largest loop bound with which the model accepts the kernel.
     fn fewer_bodies(&self, options: &AnalysisOptions) -> String {
         let stop = || false;
         let until = Some(Until::new(patience(self.timeout / 2)));
@@ -128,7 +126,7 @@ impl Undecided<'_> {
         }
     }
 
-    /// The largest grid that the model takes.
+    /// Suggests the largest grid that the model accepts.
     fn fewer_invocations(&self, bound: usize) -> String {
         let until = Some(Until::new(patience(self.timeout)));
         let options = AnalysisOptions { grid: Some([1, 1, 1]), deadline: until, ..self.options.clone() };

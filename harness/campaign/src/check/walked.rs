@@ -1,4 +1,4 @@
-//! Shaders that are beyond the lifter: what the walk over their whole grid finds.
+//! Shaders that the lifter does not support: the findings of the grid interpreter.
 
 use std::time::{Duration, Instant};
 
@@ -15,21 +15,19 @@ use crate::Conclusion;
 use crate::patience::patience;
 use crate::shader::race;
 
-/// A shader with what was made of it.
+/// An entry point to interpret.
 pub struct Walked<'a> {
-    /// The file.
     pub file: &'a str,
-    /// Its module.
     pub module: &'a SpirvModule,
-    /// What compiled it, where it was a source.
+    /// The compiler, if the file is source code.
     pub compiler: Option<&'a str>,
-    /// The inputs, with the entry point.
+    /// The inputs and the entry point.
     pub options: &'a AnalysisOptions,
 }
 
 impl Walked<'_> {
-    /// What is wrong, in words, and the pairs of invocations that race; nothing where the walk has no answer either, or something
-    /// else is asked than it knows.
+    /// Returns the findings as text, and the pairs of invocations that race. None if the interpreter fails,
+    /// or the question is one that it does not support.
     pub fn explained(
         &self,
         model: &model::Model,
@@ -57,10 +55,10 @@ impl Walked<'_> {
         Some((text, outcome, pairs))
     }
 
-    /// The answer; `lacks` is what keeps the model from claims.
+    /// Answers by interpreting the grid; `lacks` is the reason why the model cannot answer queries.
     ///
     /// # Errors
-    /// Why the walk has none either; nothing where something else is asked than it knows.
+    /// The refusal of the interpreter; `None` if the question is one that it does not support.
     pub fn answered(
         &self,
         model: &model::Model,
@@ -68,7 +66,7 @@ impl Walked<'_> {
         started: Instant,
         lacks: &str,
     ) -> Result<Checked, Option<Refusal>> {
-        // It knows the newest text, and no fairness.
+        // The interpreter implements only the newest model, and no fairness.
         if model.name() != model::Model::default_for(litmus::Dialect::Vulkan) || asked.progress.is_some() {
             return Err(None);
         }
@@ -81,7 +79,7 @@ impl Walked<'_> {
             GridVerdict::Undecided => return Err(report.refusal),
             _ if report.findings.iter().any(|found| found.kind.is_race()) => Race::Racy,
             GridVerdict::Clean if !report.is_schedule_dependent => Race::Free,
-            // What comes after something undefined, and other orders than those that were tried, are not known.
+            // After undefined behaviour, and for schedules that were not tried, the result is unknown.
             GridVerdict::Clean | GridVerdict::Racy => Race::Unknown,
         };
         let findings: Vec<FindingRecord> =

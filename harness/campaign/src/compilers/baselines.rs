@@ -1,4 +1,5 @@
-//! What has to do with memory in the code of every kernel, to be compared with what compilers made of it before.
+//! Baselines of machine code: the memory instructions of every kernel, for comparison with an earlier
+//! compiler.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +12,10 @@ use super::{Asked, by_device};
 use crate::Failure;
 use crate::compiling::Compiled;
 
-/// Compiles every kernel on every device, and hands over the baseline of each, and what ended its compiler.
+/// Compiles every kernel on every device, and delivers for each device its baseline and the compiler crashes.
 ///
 /// # Errors
-/// What `deliver` says.
+/// Those of `deliver`.
 pub fn baselines(
     engine: &Engine,
     asked: &Asked,
@@ -23,8 +24,7 @@ pub fn baselines(
     by_device(asked, |target| baseline(engine, target, asked), &mut deliver)
 }
 
-/// What is different now, in words behind the name of its file. Unless a `whole` suite was compiled, what was not asked about has not
-/// gone.
+/// Lists the differences between two baselines. Missing kernels count only if a `whole` suite was compiled.
 pub fn differences(old: &CodeBaseline, now: &CodeBaseline, whole: bool, file: &Path) -> String {
     let mut changes = old.changes(now);
     changes.retain(|change| change.kind != ChangeKind::Gone || whole);
@@ -45,14 +45,14 @@ pub fn differences(old: &CodeBaseline, now: &CodeBaseline, whole: bool, file: &P
     told + &format!("{file}: {} of {all} kernels differ\n", changes.len())
 }
 
-/// `DIR/radv-navi31.txt`: without the version, so that an upgrade changes the file.
+/// Returns `DIR/radv-navi31.txt`. It has no driver version, so that an upgrade changes the file.
 pub fn file_of(folder: &Path, target: &Target) -> PathBuf {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     let name: String = target.plain_name().chars().map(plain).collect();
     folder.join(format!("{name}.txt"))
 }
 
-/// What has to do with memory in the code of every kernel, and what ended a compiler.
+/// Returns the memory instructions of every kernel, and the compiler crashes.
 fn baseline(engine: &Engine, target: &Target, asked: &Asked) -> (CodeBaseline, Vec<String>) {
     let mut questions: Vec<&FormKernels> = Vec::new();
     let mut ids = Vec::new();

@@ -1,4 +1,4 @@
-//! Machine code beside what other commands say: an explanation, a violation.
+//! Machine code for the reports of other commands: next to an explanation or a violation.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,16 +22,16 @@ use crate::compiling::KernelToCompile;
 use crate::kinds::litmus::plan::{self, LitmusPlan};
 use crate::{Failure, probe, targets};
 
-/// Invocations of a workgroup where each thread has one of its own, as `codegen` has it.
+/// Invocations of a workgroup in tests where each thread has one invocation; the default of `codegen`.
 const LANES: u32 = 64;
-/// How long a compiler may take for kernels where somebody asked for them.
+/// Time limit of a compiler when the user requested the code.
 pub const PATIENCE: Duration = Duration::from_secs(10);
-/// The same at the end of a run, whose time is over.
+/// Time limit of a compiler at the end of a run, when the time of the run has passed.
 const SHORT_PATIENCE: Duration = Duration::from_secs(5);
-/// From when on no more compilers are asked at the end of a run.
+/// Time limit of all compilers together at the end of a run.
 const PATIENCE_OF_A_RUN: Duration = Duration::from_secs(10);
 
-/// The form of the kernels that a variant dispatches.
+/// Returns the form of the kernels that a variant dispatches.
 fn form(variant: &Variant) -> Form {
     match (variant.pipelines, variant.told.references) {
         (Pipelines::Merged, _) => Form::Merged,
@@ -40,10 +40,10 @@ fn form(variant: &Variant) -> Form {
     }
 }
 
-/// What a compiler makes of the threads of a test, beside the test.
+/// Compiles the threads of a test and aligns the code with the test.
 ///
 /// # Errors
-/// When no worker can be started.
+/// If no worker can be started.
 pub fn threads(
     argument: &str,
     id: &str,
@@ -59,11 +59,14 @@ pub fn threads(
     lines.pop().ok_or_else(|| Failure::environment_message("no answer for the test".to_owned()))
 }
 
-/// The machine code of the tests of a run that violate; `known` is what an earlier process found already. Of the simulated
-/// GPU there is none, and no line. Where time is up, the lines say so.
+/// Returns the machine code of the tests of a run that violate the model. `known` holds the records of an
+/// earlier process.
+///
+/// The simulated GPU has no machine code and gets no record. After the time limit, records contain the reason
+/// instead of code.
 ///
 /// # Errors
-/// When no worker can be started.
+/// If no worker can be started.
 pub fn violations(
     plan: &LitmusPlan,
     ran: &[RunLine],
@@ -72,7 +75,7 @@ pub fn violations(
     let deadline = Instant::now() + PATIENCE_OF_A_RUN;
     let engine = Engine::new(SHORT_PATIENCE, None)?;
     let mut found = Vec::new();
-    // Devices that have no such text, and what they lack for it.
+    // Devices that cannot print machine code, with the missing extension.
     let mut lacking: BTreeMap<&str, String> = BTreeMap::new();
     for line in ran.iter().filter(|line| line.verdict == VerdictWord::Violates) {
         if let Some(earlier) = known.iter().find(|one| (&one.id, &one.device) == (&line.id, &line.device)) {
@@ -122,20 +125,20 @@ pub fn violations(
     Ok(found)
 }
 
-/// Time says nothing about a violation, and would make two records of the same code differ.
+/// Removes the compile time, which would make records of the same code differ.
 fn without_time(kernel: CodegenKernel) -> CodegenKernel {
     CodegenKernel { micros: None, ..kernel }
 }
 
-/// Why a driver gives no machine code.
+/// Why a driver returned no machine code.
 enum NoCode {
-    /// It lacks something, by name, for any kernel.
+    /// The device lacks this feature, for any kernel.
     Lacks(String),
-    /// How it ended.
+    /// Another error.
     Other(String),
 }
 
-/// The kernels that a run dispatched, as the driver prints them.
+/// Returns the kernels that the run dispatched, as the driver prints them.
 fn that_ran(
     engine: &Engine,
     item: &plan::Item,

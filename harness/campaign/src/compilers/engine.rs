@@ -1,8 +1,8 @@
-//! Asks compilers: every kernel of every test on every device, a process a device at a time, as many at once as there are
+//! Runs compilers in worker processes: one process for each device, as many in parallel as there are
 //! processors.
 //!
-//! Kernels go to a worker some at a time. Where the worker does not come back, they are asked about one by one, so that the
-//! kernel is known on which the compiler ends.
+//! A worker gets several kernels in one job. If the worker crashes, they are compiled again one by one to
+//! find the kernel that crashes the compiler.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -19,58 +19,60 @@ use crate::{Failure, workers};
 
 use super::targets::Target;
 
-/// A form of a test: kernels that are compiled together.
+/// The kernels of a test in one form, which are compiled together.
 #[derive(Clone, Debug)]
 pub struct FormKernels {
     /// The test.
     pub test: Arc<Test>,
     /// The form.
     pub form: Form,
-    /// Its kernels.
+    /// The kernels.
     pub units: Vec<FormKernel>,
 }
 
-/// How compilers are asked.
+/// The options for running compilers.
 #[derive(Clone, Debug)]
 pub struct Engine {
-    /// Whether intermediate forms are wanted.
+    /// Also return intermediate representations.
     pub forms: bool,
-    /// Time for the kernels of one job.
+    /// Time limit for the kernels of one job.
     pub patience: Duration,
-    /// How the compiler is to behave, for this tool's own tests.
+    /// Fault injection for the tests of this tool.
     pub misbehave: Option<String>,
-    /// This program's file, which workers are started from.
+    /// The executable that workers are started from.
     pub program: PathBuf,
 }
 
-/// What became of a kernel; `K` is what is kept of what was compiled.
+/// The result of compiling a kernel; `K` is the value that the caller extracts from it.
 #[derive(Clone, Debug)]
 pub enum Made<K> {
-    /// The driver compiled it.
+    /// The driver compiled the kernel.
     Compiled(K),
-    /// The compiler ended its process or was ended, or the driver gave an error; how.
+    /// The compiler crashed, was killed or returned an error, described here.
     Crashed(String),
-    /// The device lacks something, by name.
+    /// The device lacks this feature.
     Lacks(String),
 }
 
-/// What is kept of a compiled kernel, made from the question, the kernel and what the driver said.
+/// Extracts a value from a compiled kernel.
 pub type Keep<'a, K> = &'a (dyn Fn(&FormKernels, &FormKernel, &Compiled) -> K + Sync);
 
-/// Kernels of a job: so many that talking costs little beside compiling.
+/// Kernels of a job: enough that messages cost little compared with compiling.
 const KERNELS_OF_A_JOB: usize = 16;
 
 impl Engine {
-    /// Without intermediate forms.
+    /// Creates an engine without intermediate representations.
     ///
     /// # Errors
-    /// When this program's file is not known.
+    /// If the path of this executable is unknown.
     pub fn new(patience: Duration, misbehave: Option<String>) -> Result<Engine, Failure> {
         Ok(Engine { forms: false, patience, misbehave, program: workers::program()? })
     }
 
-    /// Compiles the kernels of `questions` on `target`. The result has an entry for every kernel of every question. Kernels
-    /// that are the same are compiled once: many tests share the code of a thread.
+    /// Compiles the kernels of `questions` on `target`. The result has one entry for every kernel of every
+    /// question.
+    ///
+    /// Equal kernels are compiled once, because many tests share the code of a thread.
     pub fn ask<K>(
         &self,
         target: &Target,
@@ -106,7 +108,7 @@ impl Engine {
             .collect()
     }
 
-    /// What became of each kernel.
+    /// Compiles each kernel and returns its result.
     pub fn compile(&self, target: &Target, kernels: &[KernelToCompile]) -> Vec<Made<Compiled>> {
         let jobs: Vec<&[KernelToCompile]> = kernels.chunks(KERNELS_OF_A_JOB).collect();
         let answers = self.run(target, &jobs);
@@ -120,7 +122,7 @@ impl Engine {
         found
     }
 
-    /// Whether a compiler ends on the kernels, without a look at which of them it is.
+    /// Returns true if the compiler crashes on these kernels, without finding out on which.
     pub fn ends(&self, target: &Target, kernels: &[KernelToCompile]) -> bool {
         self.run(target, &[kernels]).into_iter().any(|answer| match answer {
             Ok(answer) => made(kernels.len(), answer).iter().any(|made| matches!(made, Made::Crashed(_))),
@@ -143,7 +145,7 @@ impl Engine {
                 Err(how) => vec![Made::Crashed(how)],
             })
             .collect();
-        // Each went well alone: what ended the process was that they came one after another.
+        // Each kernel compiles alone, so the crash depends on the kernels before it.
         if found.iter().all(|made| matches!(made, Made::Compiled(_)))
             && let Some(last) = found.last_mut()
         {
@@ -152,7 +154,7 @@ impl Engine {
         found
     }
 
-    /// Runs jobs in a pool of one worker; for each job the answer, or how its worker ended.
+    /// Runs jobs in a pool with one worker; returns the answer or the crash of each.
     fn run(&self, target: &Target, jobs: &[&[KernelToCompile]]) -> Vec<Result<CompileAnswer, String>> {
         let mut answers = Vec::with_capacity(jobs.len());
         if jobs.is_empty() {
@@ -186,10 +188,10 @@ impl Engine {
     }
 }
 
-/// A campaign goes on however many kernels end a compiler.
+/// A campaign continues no matter how many kernels crash a compiler.
 const NEVER_GIVE_UP: u32 = 1 << 24;
 
-/// What an answer says of each of `count` kernels.
+/// Splits an answer into the results of its `count` kernels.
 fn made(count: usize, answer: CompileAnswer) -> Vec<Made<Compiled>> {
     let failure = answer.failure;
     let mut kernels = answer.kernels.into_iter();

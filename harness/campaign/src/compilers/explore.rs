@@ -1,4 +1,4 @@
-//! Whether the machine code of a test can show an outcome that the model forbids.
+//! Explores the machine code of a test for outcomes that the model forbids.
 
 use std::collections::BTreeMap;
 
@@ -18,23 +18,23 @@ use crate::compiling::Compiled;
 use crate::parallel::map;
 use crate::{Failure, choice};
 
-/// The model whose forbidden outcomes are looked for, and its twin for devices without chains.
+/// The model whose forbidden outcomes are searched; devices without chains use its variant.
 const MODEL: &str = "vulkan";
 
-/// Why a test has no edits.
+/// The reason for a test without edits.
 const NO_EDIT_MATTERS: &str = "no edit matters: the outcome that the test asks about is not forbidden";
 
-/// What a model says of each test, or why it says nothing that could be looked for.
+/// The prediction for each test, or the reason why there is nothing to search for.
 type Predictions = Vec<Result<Prediction, String>>;
 
-/// The answers about a device, and what became of edits of its code.
+/// The answers about a device, and the results of editing its code.
 pub type ExploredLines = (Vec<CodegenExploreLine>, Vec<CodegenEditLine>);
 
-/// Asks about the code of every kernel on every device, with `edits` about code with one instruction or bit less, and hands over the
-/// answers about each device.
+/// Explores the code of every kernel on every device and delivers the answers for each device. With `edits`,
+/// it removes one instruction or bit at a time instead.
 ///
 /// # Errors
-/// What `deliver` says.
+/// Those of `deliver`.
 pub fn explore(
     engine: &Engine,
     asked: &Asked,
@@ -62,7 +62,7 @@ pub fn explore(
     by_device(asked, explored, &mut deliver)
 }
 
-/// Whether an answer says that a device breaks the model, by what is documented of it.
+/// Returns true if documented behaviour lets a device break the model.
 pub fn is_broken(line: &CodegenExploreLine) -> bool {
     line.verdict == CodegenExploreVerdict::Reachable && line.profile == Profile::Documented.to_string()
 }
@@ -144,7 +144,7 @@ fn explore_on(
     (lines, edits)
 }
 
-/// The edits of a form's code.
+/// Returns the results of editing a form's code.
 fn edits_of(
     asks: &isa::MachineQuestion,
     question: &FormKernels,
@@ -186,7 +186,7 @@ fn blank(item: &Item, form: Form, target: &Target, asked: &Asked) -> CodegenExpl
     }
 }
 
-/// The answers under each profile.
+/// Explores the code of a form under each profile.
 fn answers(
     asks: &isa::MachineQuestion,
     question: &FormKernels,
@@ -204,7 +204,7 @@ fn answers(
         .collect()
 }
 
-/// The question for the explorer, or why there is none.
+/// Builds the question for the explorer, or returns the reason why there is none.
 fn asks(
     item: &Item,
     question: &FormKernels,
@@ -288,7 +288,7 @@ fn answer(
     }
 }
 
-/// A line of a kernel's text, from 1, without its encoding.
+/// Returns a line of a kernel's text (counted from 1), without its encoding.
 fn code_line(texts: &[String], kernel: usize, line: u32) -> String {
     let text = texts.get(kernel).and_then(|text| text.lines().nth((line as usize).checked_sub(1)?));
     let text = text.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The kernels of a test as files: SPIR-V or its text, or what a device's compiler makes of them.
+//! The kernels of a test as files: SPIR-V, assembly text, or a device's machine code.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,19 +13,19 @@ use super::targets::Target;
 use crate::compiling::KernelToCompile;
 use crate::{Failure, probe};
 
-/// What kernels are made for.
+/// The device and the settings that kernels are generated for.
 #[derive(Clone, Debug)]
 pub struct Meant {
-    /// The device, where it has a compiler.
+    /// The device, if it has a compiler.
     pub target: Option<Target>,
     /// Sizes and features.
     pub config: KernelConfig,
-    /// How tests are spread there.
+    /// The stress parameters.
     pub stress: Stress,
 }
 
 impl Meant {
-    /// A device, or none in particular.
+    /// Returns the settings for a device, or for a generic one.
     ///
     /// # Errors
     /// None for the presets that are shipped.
@@ -34,7 +34,7 @@ impl Meant {
         Meant::made_for(target, listed.as_ref())
     }
 
-    /// The simulated GPU.
+    /// Returns the settings for the simulated GPU.
     ///
     /// # Errors
     /// None for the presets that are shipped.
@@ -49,18 +49,18 @@ impl Meant {
         };
         let stress = stress.map_err(Failure::environment_error)?;
         let config = listed.map_or(KernelConfig::PLAIN, |listed| stress.kernel_config(&listed.capabilities));
-        // Who reads a kernel wants the test, not what keeps memory busy beside it.
+        // A reader wants the code of the test, without memory stress.
         Ok(Meant { target, config: KernelConfig { stressed: false, ..config }, stress })
     }
 }
 
-/// The stress of a device that is not known.
+/// The stress preset for an unknown device.
 const ANY_DEVICE: &str = "gpu";
 
-/// What a device's compiler makes of the kernels, as it prints it.
+/// Returns the machine code of each kernel, as the driver prints it.
 ///
 /// # Errors
-/// What it lacks, or how it ended.
+/// If the device lacks a feature, or the compiler crashes.
 pub fn machine_code(target: &Target, program: &Program) -> Result<Vec<Vec<u8>>, Failure> {
     let engine = Engine::new(PATIENCE, None)?;
     let kernels: Vec<KernelToCompile> = program.kernels().map(KernelToCompile::from).collect();
@@ -74,13 +74,13 @@ pub fn machine_code(target: &Target, program: &Program) -> Result<Vec<Vec<u8>>, 
         .collect()
 }
 
-/// How long a compiler may take.
+/// Time limit of a compiler.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The words of a kernel, as they are or as text.
+/// Returns the SPIR-V of a kernel, as a binary or as text.
 ///
 /// # Errors
-/// When they are no SPIR-V.
+/// If the words are not SPIR-V.
 pub fn bytes(words: &[u32], as_text: bool) -> Result<Vec<u8>, Failure> {
     if !as_text {
         return Ok(words.iter().flat_map(|word| word.to_le_bytes()).collect());
@@ -90,7 +90,7 @@ pub fn bytes(words: &[u32], as_text: bool) -> Result<Vec<u8>, Failure> {
     Ok(text.into_bytes())
 }
 
-/// Where a kernel is written: `k.spv`, then `k.1.spv` and so on.
+/// Returns the path of a kernel's file: `k.spv`, then `k.1.spv` and so on.
 pub fn numbered(path: &Path, number: usize) -> PathBuf {
     if number == 0 {
         return path.to_owned();

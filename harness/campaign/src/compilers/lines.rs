@@ -1,4 +1,4 @@
-//! Whether every kernel compiles on every device, and what it becomes there.
+//! Compiles every kernel on every device and reports the resulting code.
 
 use codegen::machine::Dialect;
 use codegen::{FormKernel, LineSource, Machine, align};
@@ -16,10 +16,11 @@ use super::{Asked, by_device, orders, reduce};
 use crate::Failure;
 use crate::compiling::Compiled;
 
-/// Compiles every kernel on every device, and hands over the lines of each device; of the first crash of each kind the test is reduced.
+/// Compiles every kernel on every device and delivers the lines of each device. The test of the first crash
+/// of each kind is reduced.
 ///
 /// # Errors
-/// What `deliver` says.
+/// Those of `deliver`.
 pub fn campaign(
     engine: &Engine,
     asked: &Asked,
@@ -35,7 +36,7 @@ pub fn campaign(
     )
 }
 
-/// The lines of a device, in the order of the tests.
+/// Returns the lines of a device, in the order of the tests.
 pub fn lines(engine: &Engine, target: &Target, asked: &Asked, shown: Option<Shown>) -> Vec<CodegenLine> {
     let dialect = target.dialect();
     let keep = |question: &FormKernels, unit: &FormKernel, compiled: &Compiled| {
@@ -43,7 +44,7 @@ pub fn lines(engine: &Engine, target: &Target, asked: &Asked, shown: Option<Show
     };
     let mut lines: Vec<CodegenLine> = Vec::new();
     let mut questions: Vec<&FormKernels> = Vec::new();
-    // For each question its line.
+    // The index of the line of each question.
     let mut places: Vec<usize> = Vec::new();
     for (item, told) in asked.items.iter().zip(asked.told_for(target)) {
         let mut line = CodegenLine {
@@ -121,7 +122,7 @@ fn reduced(mut lines: Vec<CodegenLine>, target: &Target, asked: &Asked, engine: 
         };
         let crashed = line.kernels.iter().find(|kernel| kernel.verdict == CodegenVerdict::Crashes);
         let Some(form) = crashed.and_then(|kernel| kernel.form.parse().ok()) else { continue };
-        // The time of a hang is no part of its kind.
+        // Two hangs are of the same kind even if they took different times.
         let kind: String = how.chars().filter(|c| !c.is_ascii_digit() && *c != '.').collect();
         let Some(item) = asked.items.get(number).filter(|_| !seen.contains(&kind)) else { continue };
         line.reduced = Some(reduce::reduced(engine, item, form, &how, target, asked));
@@ -130,7 +131,7 @@ fn reduced(mut lines: Vec<CodegenLine>, target: &Target, asked: &Asked, engine: 
     lines
 }
 
-/// How split barriers are told where the device has none.
+/// The note for kernels whose split barriers use an extension instead of the device feature.
 const INTEL_SPLIT_BARRIERS: &str = "split barriers as SPV_INTEL_split_barrier, which this compiler takes: the device lacks shaderSplitBarrier";
 
 fn blank(unit: &FormKernel) -> CodegenKernel {
@@ -196,7 +197,7 @@ fn aligned(test: &Test, unit: &FormKernel, machine: &Machine) -> Vec<CodegenCode
         .collect()
 }
 
-/// What a line comes from, as reports name it.
+/// Names the test instruction that a line of machine code comes from.
 pub fn source_text(test: &Test, source: LineSource) -> String {
     match source {
         LineSource::Instruction(thread, index) => {

@@ -1,4 +1,4 @@
-//! What became of each order that a test asks for.
+//! Checks each memory order that a test requires in the machine code.
 
 use codegen::order::{self, AskedOrder, FoundOrder, OrderKept};
 use codegen::{FormKernel, LineSource, Machine, align};
@@ -8,7 +8,7 @@ use results::wire::{CodegenOrder, CodegenOrderVerdict, CodegenOrdered};
 use super::lines::source_text;
 use crate::compiling::Compiled;
 
-/// The orders of a kernel.
+/// Returns the orders of a kernel.
 pub fn orders(
     test: &Test,
     unit: &FormKernel,

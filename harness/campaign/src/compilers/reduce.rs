@@ -1,4 +1,4 @@
-//! The smallest test on which a compiler ends.
+//! Reduces a test that crashes a compiler, by delta debugging over its weakenings.
 
 use codegen::{Form, shrink, units};
 use litmus::Test;
@@ -9,15 +9,14 @@ use super::targets::Target;
 use super::{Asked, Item};
 use crate::compiling::KernelToCompile;
 
-/// How often a compiler is asked at most for one test that crashes it, and for one on which it hangs: there each try takes
-/// all the time that it is given.
+/// Limits on the compiler calls for one test: a hang costs the full time limit on each try.
 const MOST_TRIES: u32 = 200;
 const MOST_TRIES_OF_HANGS: u32 = 8;
 
-/// Begins what is said of a compiler that was ended since it gave no answer.
+/// The start of the message about a compiler that did not answer in time.
 const HANG: &str = "no answer after";
 
-/// The text of the smallest test whose kernels of `form` still end the compiler of `target`.
+/// Returns the text of the smallest test whose kernels of `form` still crash the compiler of `target`.
 pub fn reduced(
     engine: &Engine,
     item: &Item,
@@ -28,7 +27,7 @@ pub fn reduced(
 ) -> String {
     let sizes = target.sizes(asked.lanes);
     let mut ends = |test: &Test| {
-        // Where one workgroup is left, there is nothing to split any more: its kernel is the merged one.
+        // With only one workgroup left, the test cannot be split, and its kernel is the merged one.
         let made = units(test, form, item.variant.told, &sizes)
             .or_else(|_| units(test, Form::Merged, form.told(item.variant.told), &sizes));
         let Ok(units) = made else { return false };

@@ -1,4 +1,4 @@
-//! What each relaxation of a test changes in its machine code.
+//! Compares the machine code of a test with that of each of its relaxations.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::compiling::Compiled;
 use crate::parallel::map;
 use crate::targets::Tell;
 
-/// The model that says whether a relaxation matters: RADV has no availability and visibility chains.
+/// The model that decides whether a relaxation matters. RADV has no availability and visibility chains.
 const MODEL: &str = "vulkan-nochains";
 
 /// A relaxation of a test.
@@ -29,11 +29,10 @@ struct Relaxed {
     needed: Option<bool>,
 }
 
-/// Compares every test with its relaxations on every device, and hands over the lines of each device; `tell` is told how many tests
-/// have nothing to lose.
+/// Compares every test with its relaxations on every device and delivers the lines of each device.
 ///
 /// # Errors
-/// What `deliver` says.
+/// Those of `deliver`.
 pub fn compared(
     engine: &Engine,
     asked: &Asked,
@@ -49,13 +48,14 @@ pub fn compared(
     by_device(asked, |target| compare(engine, target, asked, &relaxed), &mut deliver)
 }
 
-/// The model that says what is needed.
+/// Loads the model that decides whether a relaxation matters.
 fn model() -> Result<Model, Failure> {
     let model = Model::shipped(MODEL).ok_or_else(|| Failure::not_available(format!("model `{MODEL}`")))?;
     model.map_err(Failure::input)
 }
 
-/// Of each test whether the model forbids the outcome that it asks about: what is allowed anyway says nothing about code.
+/// Returns for each test whether its outcome is forbidden. For an allowed outcome, a relaxation proves
+/// nothing about the code.
 pub(super) fn conforming(asked: &Asked) -> Result<Vec<bool>, Failure> {
     let model = model()?;
     let all = map(&asked.items, |item| {
@@ -66,7 +66,7 @@ pub(super) fn conforming(asked: &Asked) -> Result<Vec<bool>, Failure> {
     Ok(all)
 }
 
-/// The relaxations of the tests that have something to lose.
+/// Returns the relaxations of the tests whose outcome is forbidden.
 fn relaxations(asked: &Asked) -> Result<Vec<Relaxed>, Failure> {
     let model = model()?;
     let conforming = conforming(asked)?.into_iter().enumerate().filter(|(_, conforms)| *conforms);
@@ -93,7 +93,7 @@ fn standing(test: &Test, model: &Model) -> TestStanding {
         .map_or(TestStanding::Unknown, |says| standing_of(test, &says))
 }
 
-/// The machine codes of the kernels of a form, or why there are none to compare.
+/// The machine code of each kernel of a form, or the reason why there is none.
 type Codes = Result<Vec<Machine>, String>;
 
 fn compare(engine: &Engine, target: &Target, asked: &Asked, relaxed: &[Relaxed]) -> Vec<CodegenDiffLine> {
@@ -120,7 +120,7 @@ fn compare(engine: &Engine, target: &Target, asked: &Asked, relaxed: &[Relaxed])
                     known
                 }
             };
-            // A form that the test does not have is no comparison.
+            // A form that the test does not have cannot be compared.
             let Ok(before) = known else { continue };
             pairs.push((form, relaxed, item, before, add(&relaxed.test, form, item)));
         }

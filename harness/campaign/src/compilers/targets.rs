@@ -1,4 +1,4 @@
-//! The devices whose compilers are asked: those of this machine, and compile-only ones.
+//! The devices whose compilers are run: those of this machine, and compile-only ones.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,24 +13,24 @@ use crate::probe::{self, CompileOnly, Meant};
 use crate::targets::no_such_device;
 use crate::workers::{Process, Task};
 
-/// A device whose compiler is asked.
+/// A device whose compiler is run.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// Its name in reports; unique among the targets.
     pub name: String,
-    /// The selector that its worker takes.
+    /// The device selector for the worker.
     pub selector: String,
-    /// The device.
+    /// The device's identity and capabilities.
     pub listed: Listed,
-    /// Its vendor, where that is known.
+    /// The vendor, if known.
     pub vendor: Option<&'static Vendor>,
-    /// Its family, where that is known.
+    /// The GPU family, if known.
     pub family: Option<&'static Family>,
     process: Process,
 }
 
 impl Target {
-    /// A device that tests were run on.
+    /// Returns the target for a device of a run.
     pub fn of_run(target: &crate::targets::Target) -> Target {
         let (name, selector) = (target.device().to_owned(), target.selector.clone());
         Target::new(name, selector, target.listed.clone(), target.process.clone())
@@ -49,18 +49,18 @@ impl Target {
         }
     }
 
-    /// The name without the version of its driver.
+    /// Returns the name without the driver version.
     pub fn plain_name(&self) -> &str {
         &self.listed.identity.name
     }
 
-    /// Its driver and the driver's version.
+    /// Returns the driver and its version.
     pub fn driver(&self) -> String {
         let identity = &self.listed.identity;
         format!("{} {}", identity.driver_name, identity.driver_info).trim().to_owned()
     }
 
-    /// The sizes that kernels are made for.
+    /// Returns the sizes that kernels are generated for.
     pub fn sizes(&self, lanes: u32) -> Sizes {
         let capabilities = &self.listed.capabilities;
         Sizes {
@@ -72,8 +72,9 @@ impl Target {
         }
     }
 
-    /// Whether the device lacks split barriers, and its compiler is known to take those of `SPV_INTEL_split_barrier`. For `run` the
-    /// feature alone counts: a compiler that takes them may have no meaning for them.
+    /// Returns true if the device lacks split barriers but its compiler accepts `SPV_INTEL_split_barrier`.
+    ///
+    /// Only `codegen` uses this: a compiler may accept the instructions without implementing them.
     fn takes_intel_split_barriers(&self) -> bool {
         let has =
             self.listed.capabilities.features.iter().any(|feature| feature == shaders::SPLIT_BARRIER_FEATURE);
@@ -82,17 +83,18 @@ impl Target {
             .is_some_and(|vendor| vendor.takes_intel_split_barriers(&self.listed.identity.driver_info))
     }
 
-    /// What compilers call its chip; nothing where that is not known.
+    /// Returns the compiler's name of the chip, or an empty string.
     pub fn compiler_target(&self) -> &'static str {
         self.family.map_or("", |family| family.target)
     }
 
-    /// How its machine code is read.
+    /// Returns the syntax of the machine code.
     pub fn dialect(&self) -> &'static Dialect {
         self.vendor.map_or(&PLAIN, |vendor| vendor.dialect)
     }
 
-    /// What the device lacks for kernels, by name; `needs` are features that the test names itself.
+    /// Returns the first feature that the device lacks for these kernels; `needs` are the features that the
+    /// test lists.
     pub fn lacks(&self, units: &[FormKernel], needs: &[String]) -> Option<String> {
         let capabilities = &self.listed.capabilities;
         let own = units.iter().flat_map(|unit| unit.kernel.requirements.features.iter().copied());
@@ -104,7 +106,7 @@ impl Target {
         })
     }
 
-    /// The argument that makes the folder known that the device comes from, where it comes from one.
+    /// Returns the `--mesa` argument for a device that comes from a Mesa build folder.
     pub fn folder_argument(&self) -> String {
         match &self.process {
             Process::CompileOnly { mesa, .. } => {
@@ -114,16 +116,17 @@ impl Target {
         }
     }
 
-    /// The command of a worker.
+    /// Returns the command of a worker.
     pub fn command(&self, program: &Path) -> Command {
         self.process.command(program, &Task::Compile)
     }
 }
 
-/// The devices that are asked for; compile-only ones come from the Mesa in the folder `mesa`, or from those that are found.
+/// Returns the selected devices. Compile-only devices come from the Mesa in folder `mesa`, or from the
+/// installed ones.
 ///
 /// # Errors
-/// When one is not there, or is the simulated GPU, which has no compiler.
+/// If a device does not exist, or is the simulated GPU, which has no compiler.
 pub fn targets(devices: &[String], mesa: Option<&Path>) -> Result<Vec<Target>, Failure> {
     let meant = probe::selectors(devices)?;
     let environment = probe::environment(&meant)?;

@@ -1,5 +1,5 @@
-//! The matrix of faults and tests: from how many instances on each test of the corpus finds each fault. What a report says of
-//! the power of a run is read from it.
+//! The matrix of faults and tests: how many instances of each test find each fault. Reports read the
+//! detection power of a run from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,22 +11,22 @@ use crate::parallel::in_order;
 use crate::targets::Tell;
 use crate::{Failure, choice, inputs};
 
-/// The suites whose tests are asked: all of the corpus, and what is told in other ways.
+/// The suites with all tests of the matrix: the whole corpus and its variants.
 const SUITES: [&str; 3] = ["full", "quick", "faults"];
-/// Instances with which every test is asked; then, where few have found a fault, the others.
+/// Instances for every test; the second value is used if fewer than [`ENOUGH`] tests found the fault.
 const STEPS: [u64; 2] = [1_000, 10_000];
-/// Tests that are no longer few.
+/// Tests that have to find a fault before the search stops.
 const ENOUGH: usize = 3;
 /// Seeds that all have to find a fault.
 const SEEDS: u64 = 2;
-/// Instances of the sound device that tell one machine from another.
+/// Instances on the sound device, whose histogram identifies the machine.
 const SHOWN: u64 = 300;
 
-/// Asks every test about every fault that `old` does not have an answer to, and counts the tests that are new; `done` is told of each
-/// fault.
+/// Runs every test against every fault for which `old` has no answer. Returns the matrix and the number of
+/// new tests, and reports each finished fault to `done`.
 ///
 /// # Errors
-/// When a suite cannot be read.
+/// If a suite cannot be read.
 pub fn matrix(old: &Matrix, done: Tell<'_>) -> Result<(Matrix, usize), Failure> {
     let cases = cases()?;
     let asked: Vec<Asked> = cases.iter().map(asked).collect::<Result<_, _>>()?;
@@ -58,7 +58,7 @@ pub fn matrix(old: &Matrix, done: Tell<'_>) -> Result<(Matrix, usize), Failure> 
     Ok((matrix, new.len()))
 }
 
-/// The tests that a report may name, those that can show anything forbidden, in the order of the suites.
+/// Loads the tests with a forbidden outcome, in the order of the suites.
 fn cases() -> Result<Vec<Case>, Failure> {
     let chosen = choice::load(super::MODEL)?;
     let mut ids = BTreeSet::new();
@@ -76,7 +76,7 @@ fn cases() -> Result<Vec<Case>, Failure> {
     Ok(cases)
 }
 
-/// A test as the matrix knows it.
+/// Returns the record that identifies a test in the matrix.
 fn asked(case: &Case) -> Result<Asked, Failure> {
     let device = SimDevice::new(Fault::None);
     let (seen, _) = ran(case, &device, SHOWN, 1)?;
@@ -85,7 +85,8 @@ fn asked(case: &Case) -> Result<Asked, Failure> {
     Ok(Asked { id: case.id.clone(), hash: case.hash.clone(), shows })
 }
 
-/// A fault with the tests that find it: those of the old matrix, and what new ones say.
+/// Returns a fault with the tests that find it: known ones from `old`, and the result of running the new
+/// ones.
 fn fault_row(row: &Row, cases: &[Case], old: &Matrix, new: &BTreeSet<String>) -> Result<FaultRow, Failure> {
     let expect = row.expect.word();
     let mut fault = FaultRow {
@@ -128,7 +129,7 @@ fn fault_row(row: &Row, cases: &[Case], old: &Matrix, new: &BTreeSet<String>) ->
     Ok(fault)
 }
 
-/// Whether every seed finds what is expected.
+/// Returns true if every seed finds the expected verdict.
 fn finds(case: &Case, device: &SimDevice, instances: u64, expect: &str) -> Result<bool, Failure> {
     for seed in 0..SEEDS {
         if found(&judged(case, device, instances, seed)?) != Some(expect) {
@@ -142,7 +143,7 @@ fn finds(case: &Case, device: &SimDevice, instances: u64, expect: &str) -> Resul
 mod tests {
     use super::*;
 
-    /// A matrix that is not of this corpus and this machine says nothing of a run.
+    /// A matrix of another corpus or another machine would give wrong detection power.
     #[test]
     fn the_committed_matrix_is_complete_and_of_this_corpus_and_this_machine() {
         let matrix = results::power::matrix().unwrap();

@@ -1,4 +1,5 @@
-//! Litmus tests as a kind of run: each is run for its share of the time, or so many instances, and judged by its model.
+//! Runs of litmus tests: each test runs for its share of the time or for a number of instances, and its model
+//! judges it.
 
 pub mod mutants;
 pub mod plan;
@@ -20,20 +21,20 @@ use crate::targets::Target;
 use crate::workers::Task;
 use plan::{Cell, LitmusPlan};
 
-/// The least time for the tests of a device, however long the predictions took.
+/// The minimum time for the tests of a device, after long predictions.
 const LEAST_TIME: Duration = Duration::from_millis(500);
 
-/// How long each test is run.
+/// The time or the instances for the tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TestBudget {
-    /// All tests on one device together.
+    /// The time for all tests on one device together.
     Time(Duration),
-    /// Each test on each device.
+    /// The instances of each test on each device.
     Instances(u64),
 }
 
 impl TestBudget {
-    /// The time, where it is one.
+    /// Returns the time, if the budget is one.
     pub fn time(self) -> Option<Duration> {
         match self {
             TestBudget::Time(time) => Some(time),
@@ -51,19 +52,19 @@ impl std::fmt::Display for TestBudget {
     }
 }
 
-/// A plan that is run.
+/// A plan with the options of its run.
 pub struct Litmus<'a> {
     /// The plan.
     pub plan: &'a LitmusPlan,
-    /// What was asked for.
+    /// The command-line options.
     pub options: &'a RunOptions,
-    /// How long.
+    /// The time or the instances of the tests.
     pub budget: TestBudget,
     /// The seed of the whole run.
     pub seed: u64,
-    /// When the program started: predictions count against the time.
+    /// The start of the program. The time for predictions counts against the budget.
     pub started: Instant,
-    /// A hook for tests.
+    /// Fault injection for tests.
     pub misbehaviour: &'a Misbehaviour,
 }
 
@@ -99,7 +100,8 @@ impl Kind for Litmus<'_> {
     }
 
     fn job(&self, cell: usize, next: Option<usize>, share: Option<Duration>) -> Job {
-        // With several workers, nobody knows which of them gets the next one; and CPU drivers have no time to spare for it.
+        // Compiling the next test ahead needs one worker, or the next test would be unknown, and an idle host
+        // processor.
         let target = &self.plan.targets[self.plan.cells[cell].target];
         let is_last = next.is_none();
         let ahead = self.options.jobs == 1 && !target.listed.capabilities.is_cpu;
@@ -136,13 +138,14 @@ impl Kind for Litmus<'_> {
 }
 
 impl Litmus<'_> {
-    /// The time for all devices, where it is bounded.
+    /// Returns the time for all devices, if it is bounded.
     pub fn whole_time(&self) -> Option<Duration> {
         let devices = u32::try_from(self.plan.targets.len()).unwrap_or(u32::MAX);
         self.budget.time().map(|time| time * devices)
     }
 
-    /// The time for `waiting` of the tests of one device. The first device pays for the predictions.
+    /// Returns the time for `waiting` of the tests of one device. The time of the first device includes the
+    /// predictions.
     fn share_of(&self, target: usize, waiting: usize) -> Option<Duration> {
         let TestBudget::Time(time) = self.budget else { return None };
         let time = if target == 0 { time.saturating_sub(self.started.elapsed()) } else { time };
@@ -151,8 +154,9 @@ impl Litmus<'_> {
         Some(time.mul_f64(share.clamp(0.0, 1.0)).max(LEAST_TIME))
     }
 
-    /// How much of its share a test takes in company. Once it is exercised it leaves half to those behind it; until then it goes on for
-    /// longer, unless others before it have done so too often and those behind it would be left with next to nothing.
+    /// Returns the parts of its share of the time that a test may use. An exercised test leaves half of its
+    /// share to later tests. One that is not exercised may use more, unless earlier tests took so much that
+    /// later ones would get too little.
     fn parts(&self, target: &Target, share: Duration, is_last: bool) -> Parts {
         let of_target =
             |cell: &&Cell| self.plan.targets.get(cell.target).is_some_and(|own| own.name == target.name);
@@ -190,23 +194,23 @@ impl Litmus<'_> {
     }
 }
 
-/// The parts of a test's `share` of the time, where an `even` share is what each would have if none took more.
+/// Computes the parts for a `share` of the time. `even` is the share of each test if none took more.
 fn parts(share: Duration, even: Duration, is_last: bool) -> Parts {
     Parts {
         exercised: if is_last { 100 } else { 50 },
-        // What tests take besides their shares makes these smaller by a quarter or so.
+        // Overhead between tests reduces the shares by about a quarter.
         seeking: if share * 5 >= even * 3 { 250 } else { 100 },
     }
 }
 
-/// The outcomes that a serial order of whole threads produces.
+/// Returns the outcomes that executing whole threads one after another produces.
 fn serial(cell: &Cell) -> Vec<Vec<u64>> {
     let Ok(prediction) = &cell.ready else { return Vec::new() };
     let serial = prediction.outcomes.iter().filter(|(_, says)| says.serial);
     serial.map(|(outcome, _)| outcome.0.iter().map(|value| value.0).collect()).collect()
 }
 
-/// The words that an instance may show by a prediction.
+/// Returns the values that an instance may show by the prediction.
 pub(crate) fn plausible(prediction: &litmus::Prediction) -> Vec<u32> {
     let outcomes = prediction.outcomes.keys();
     let mut words: Vec<u32> = outcomes.flat_map(|outcome| &outcome.0).map(|value| value.0 as u32).collect();
@@ -219,7 +223,8 @@ pub(crate) fn plausible(prediction: &litmus::Prediction) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    /// The times of so many tests in company, one after another, of which those that `is_exercised` does not say seek to their end.
+    /// Returns the times of `count` tests in sequence; tests that `is_exercised` rejects use their whole
+    /// part.
     fn times(count: u32, is_exercised: impl Fn(u32) -> bool) -> Vec<Duration> {
         let whole = Duration::from_secs(15);
         let mut left = whole;
@@ -240,7 +245,7 @@ mod tests {
         let even = Duration::from_secs(15) / 120;
         let longest = times(120, |test| test != 7)[7];
         assert!(longest > even * 2, "{longest:?}");
-        // Even where none is ever exercised.
+        // Also if no test is ever exercised.
         for times in [times(120, |_| false), times(120, |test| test >= 60), times(120, |test| test < 60)] {
             assert!(times.iter().all(|time| *time * 5 > even), "{times:?}");
         }

@@ -1,8 +1,9 @@
-//! Tests of forward progress as a kind of run: which loops end on a device, in which placement, and which progress models that
-//! refutes.
+//! Runs of forward-progress tests: which loops end on a device, in which placement, and which progress models
+//! that refutes.
 //!
-//! Never part of another suite, and on hardware only where the device is named: what hangs may cost a reset. Each job runs
-//! in a worker process under a deadline; after one that had to be ended, a fresh worker must first get a store through.
+//! They are not part of other suites, and run on hardware only if the user names the device: a hang may cost
+//! a device reset. Each job runs in a worker process with a deadline. After a worker was killed, the next one
+//! must first complete a store.
 
 mod judge;
 
@@ -40,25 +41,25 @@ use model::Budget;
 
 /// Dispatches of a test in one placement.
 const RUNS: u32 = 20;
-/// Dispatches that did not end after which a placement has shown what it shows.
+/// Hangs after which a placement is not dispatched again.
 const ENOUGH: u32 = 3;
-/// The longest that a dispatch is waited for, where kernels run on the host's processor.
+/// Time limit of a dispatch, if kernels run on the host's processor.
 const LONGEST_ON_CPU: Duration = Duration::from_millis(400);
-/// The same on hardware, below what watchdogs allow.
+/// Time limit of a dispatch on hardware, below the limits of GPU watchdogs.
 const LONGEST: Duration = Duration::from_secs(2);
-/// How long a worker may be silent: it speaks after each dispatch.
+/// Time limit for messages of a worker, which reports each dispatch.
 const SILENCE: Duration = Duration::from_secs(10);
-/// The longest that a test is asked about.
+/// Time limit of the model for one test.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// What judges where nothing else is asked for.
+/// The default model.
 pub const MODEL: &str = "vulkan";
-/// A store that a device in order gets through.
+/// The health check: a store that any working device executes.
 const HEALTH: &str = "VULKAN health { x = 0; } P0@sg 0, wg 0, qf 0 ; st.atom.dv.sc0 x, 1 ; exists (x == 1)";
 
-/// The devices that are asked for; hardware only by name, and the simulated GPU where it is `scheduled`.
+/// Returns the devices to test: hardware only by name, and the simulated GPU if `scheduled`.
 ///
 /// # Errors
-/// When one is not there, or must not be run on.
+/// If a device does not exist, or must not be used.
 pub fn targets(devices: &[String], scheduled: bool, tell: Tell<'_>) -> Result<Vec<Target>, Failure> {
     let simulated = [SimDevice::NAME.to_owned()];
     let named = if scheduled && devices.is_empty() { &simulated[..] } else { devices };
@@ -79,13 +80,13 @@ pub fn targets(devices: &[String], scheduled: bool, tell: Tell<'_>) -> Result<Ve
     Ok(targets)
 }
 
-/// A test, and the placements that were asked for.
+/// A test with the placements to run.
 pub type AskedPlacements = (Loaded, Vec<Placement>);
 
-/// The tests that are named, else the suite; and what is no test.
+/// Loads the named tests, or the suite. Returns a failure for each invalid one.
 ///
 /// # Errors
-/// When there is no such suite, or no such placement.
+/// If there is no such suite or placement.
 pub fn load(
     tests: &[String],
     suite: Option<&str>,
@@ -113,30 +114,30 @@ pub fn load(
     Ok((loaded, rejected))
 }
 
-/// A test with what the checker says of it.
+/// A test with the answers of the progress checker.
 struct Item {
     loaded: Loaded,
     hash: String,
-    /// Placements that were asked for; all that suit it where none was.
+    /// The placements that the user named, else all that suit the test.
     placements: Vec<Placement>,
     verdicts: Result<Verdicts, String>,
 }
 
-/// Under which progress models a test ends, by the checker.
+/// The progress models under which a test ends, by the checker.
 struct Verdicts {
     race: Race,
     /// In the order of [`PROGRESS_GUARANTEES`].
     ends: Vec<Option<bool>>,
 }
 
-/// A device with what is claimed of it.
+/// A device with its claimed progress model.
 struct Tested {
     target: Target,
     /// The selector of its worker.
     selector: String,
-    /// What its expectation file claims.
+    /// The progress model of its expectation file.
     claim: Option<ProgressModel>,
-    /// By test: whether it ends under the claim.
+    /// For each test: true if it ends under the claim.
     ends_under_claim: Vec<Option<bool>>,
 }
 
@@ -146,11 +147,11 @@ struct Cell {
     item: usize,
     device: usize,
     placement: Placement,
-    /// The kernel's hash, where threads part, and their parts; or what the test is skipped for.
+    /// The kernel's hash, its level and its units; or the skip reason.
     kernel: Result<judge::Kernel, String>,
 }
 
-/// The placements that the words behind an `@` name.
+/// Returns the placements of a variant.
 pub(crate) fn placements(variant: &str) -> Option<Vec<Placement>> {
     if variant.is_empty() {
         return Some(PLACEMENTS.iter().map(|(_, placement)| *placement).collect());
@@ -158,7 +159,7 @@ pub(crate) fn placements(variant: &str) -> Option<Vec<Placement>> {
     PLACEMENTS.iter().find(|(name, _)| *name == variant).map(|(_, placement)| vec![*placement])
 }
 
-/// Asks the models about a test.
+/// Computes the race verdict and the termination of a test.
 fn ask(test: &Test, chosen: &Chosen) -> Result<Verdicts, String> {
     let stop = patience(PATIENCE);
     let options = model::Options { budget: Budget::until(&stop), ..model::Options::default() };
@@ -176,7 +177,7 @@ fn ends(test: &Test, chosen: &Chosen, models: &[ProgressModel]) -> Result<Vec<Te
         .map_err(|error| error.to_string())
 }
 
-/// What the expectation folder claims of a device: a progress model in `NAME-progress.txt`.
+/// Reads the claimed progress model of a device from `NAME-progress.txt` in the expectation folder.
 fn claim(folder: Option<&Path>, target: &Target) -> Result<Option<ProgressModel>, Failure> {
     let Some(folder) = folder else { return Ok(None) };
     let path = folder.join(format!("{}{}", target.listed.identity.name, expect::PROGRESS_SUFFIX));
@@ -204,7 +205,8 @@ fn cells(items: &[Item], devices: &[Tested]) -> Vec<Cell> {
     };
     let suits = |item: &Item, tested: &Tested, placement: Placement| {
         let parts = kernel(item, tested, Placement::Plain).map_or(1, |kernel| kernel.units);
-        // The scheduler of the simulated GPU looks at who is where, not at numbers: copies would add nothing.
+        // The scheduler of the simulated GPU depends on placement and not on numbering, so other placements
+        // add nothing.
         let simulated = probe::is_sim(&tested.target.listed);
         item.placements.len() == 1 || placement.suits(parts) && (placement == Placement::Plain || !simulated)
     };
@@ -212,7 +214,8 @@ fn cells(items: &[Item], devices: &[Tested]) -> Vec<Cell> {
     for (device, tested) in devices.iter().enumerate() {
         for (number, item) in items.iter().enumerate() {
             for placement in item.placements.iter().copied() {
-                // A plan has the same tests for each device.
+                // Every device has the same tests, so that a placement for another device is listed as
+                // skipped.
                 let kernel = if suits(item, tested, placement) {
                     kernel(item, tested, placement)
                 } else if devices.iter().any(|other| suits(item, other, placement)) {
@@ -227,13 +230,13 @@ fn cells(items: &[Item], devices: &[Tested]) -> Vec<Cell> {
     cells
 }
 
-/// The id of a test in a placement.
+/// Returns the id of a test in a placement.
 fn id(item: &Item, placement: Placement) -> String {
     let source = &item.loaded.source;
     if source.variant.is_empty() { format!("{}@{}", source.id, placement.name()) } else { source.id.clone() }
 }
 
-/// Tests × devices × placements.
+/// The plan of a progress run: tests × devices × placements.
 pub struct ProgressPlan {
     items: Vec<Item>,
     devices: Vec<Tested>,
@@ -243,11 +246,11 @@ pub struct ProgressPlan {
 }
 
 impl ProgressPlan {
-    /// Asks the checker and compiles. The simulated GPU keeps the promises of `scheduler` and no more; what devices claim
-    /// stands in files of the folder `claims`.
+    /// Runs the checker and compiles the kernels. The simulated GPU gives only the guarantees of `scheduler`;
+    /// folder `claims` holds the claims of devices.
     ///
     /// # Errors
-    /// When a claim is wrong.
+    /// If a claim is invalid.
     pub fn new(
         targets: Vec<Target>,
         tests: Vec<AskedPlacements>,
@@ -287,20 +290,20 @@ impl ProgressPlan {
         Ok(ProgressPlan { items, devices, cells, chosen, scheduler })
     }
 
-    /// The ids of its cells.
+    /// Returns the ids of all test runs.
     pub fn ids(&self) -> Vec<String> {
         self.cells.iter().map(|cell| cell.id.clone()).collect()
     }
 
-    /// The published form of its devices.
+    /// Returns the records of its devices.
     ///
     /// # Errors
-    /// When one cannot be written.
+    /// If a record cannot be serialized.
     pub fn devices(&self) -> Result<Vec<DeviceRecord>, Failure> {
         self.devices.iter().map(|tested| targets::device_record(&tested.target)).collect()
     }
 
-    /// Leaves out what `skips` gives a reason for, by device and id.
+    /// Skips the tests for which `skips` returns a reason, by device and id.
     pub fn skip(&mut self, skips: &dyn Fn(&str, &str) -> Option<String>) {
         for cell in &mut self.cells {
             if let Some(reason) = skips(&self.devices[cell.device].target.name, &cell.id) {
@@ -309,15 +312,15 @@ impl ProgressPlan {
         }
     }
 
-    /// What the simulated GPU is told to keep, where it is, as the stress of a record.
+    /// Returns the stress field of a record, which names the guarantees of the simulated GPU.
     fn stress(&self) -> String {
         self.scheduler.map_or_else(|| "progress".to_owned(), |model| format!("progress {model}"))
     }
 
-    /// The published form, without its hash and seed.
+    /// Returns the record of the plan, without hash and seed.
     ///
     /// # Errors
-    /// When a device cannot be written.
+    /// If a device cannot be serialized.
     pub fn record(&self, options: &RunOptions) -> Result<PlanRecord, Failure> {
         let model = ModelRecord { name: self.chosen.model.name().to_owned(), hash: self.chosen.hash.clone() };
         Ok(PlanRecord {
@@ -351,22 +354,22 @@ impl ProgressPlan {
     }
 }
 
-/// Dispatches of each placement.
+/// Returns the dispatches of each placement.
 fn runs(options: &RunOptions) -> u32 {
     options.instances.map_or(RUNS, |instances| u32::try_from(instances).unwrap_or(u32::MAX))
 }
 
-/// A plan that is run.
+/// A plan with the options of its run.
 pub struct ProgressKind<'a> {
     /// The plan.
     pub plan: &'a ProgressPlan,
-    /// What was asked for.
+    /// The command-line options.
     pub options: &'a RunOptions,
-    /// How long tests of a device begin, where that is bounded.
+    /// The time during which tests of a device may start.
     pub time: Option<Duration>,
     /// The seed of the whole run.
     pub seed: u64,
-    /// A hook for tests.
+    /// Fault injection for tests.
     pub misbehaviour: &'a Misbehaviour,
 }
 

@@ -1,7 +1,7 @@
-//! Shaders of users as a kind of run: each is dispatched on each device with its inputs again and again, and what it leaves in its
-//! buffers is judged where all contents are known that the model allows.
+//! Runs of user shaders: each shader is dispatched repeatedly on each device with its inputs. The final
+//! buffer contents are judged if the model's allowed contents are known.
 //!
-//! What is known of a shader comes as plain data, which [`read`](crate::shader::read) makes of its file.
+//! [`read`](crate::shader::read) computes the facts about a shader from its file.
 
 mod judge;
 
@@ -27,104 +27,104 @@ use crate::run::{self, Judged, Kind};
 use crate::targets::{self, Target};
 use crate::workers::Task;
 
-/// A number in a buffer whose final values are known.
+/// A number in a buffer with known final values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinalNumber {
-    /// What the shader calls it.
+    /// Its name in the shader.
     pub name: String,
-    /// Number of the buffer among those that may be written.
+    /// Index of the buffer among the writable ones.
     pub buffer: u32,
-    /// Where it lies, in bytes.
+    /// Its byte offset.
     pub offset: u64,
     /// Its size in bytes, at most 8.
     pub bytes: u32,
 }
 
-/// What is said of a content.
+/// The model's answer about one content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Says {
-    /// Some execution leaves it.
+    /// Some execution produces it.
     pub allowed: bool,
     /// Sequential consistency cannot produce it.
     pub weak: bool,
 }
 
-/// What is known of the contents that a shader may leave.
+/// The buffer contents that a shader may produce.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// All of them: numbers, and what they may hold together; every other word stays as it is.
+    /// All allowed contents are known. Words other than these numbers stay unchanged.
     Known {
         /// The numbers that some invocation writes.
         cells: Vec<FinalNumber>,
-        /// By what they hold.
+        /// The answer for each combination of their values.
         contents: BTreeMap<Vec<u64>, Says>,
     },
-    /// Every content is allowed: why.
+    /// Every content is allowed, for this reason.
     Undefined(String),
-    /// Nothing: why, and whether the shader is known to be free of races.
+    /// The contents are unknown.
     Unknown {
-        /// Known to be free of races.
+        /// The shader is known to be free of races.
         race_free: bool,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
-/// Whether a claim holds where its numbers hold these.
+/// Evaluates a claim on the values of its numbers.
 pub type Holds = Arc<dyn Fn(&[u64]) -> bool + Send + Sync>;
-/// What words are called: number of the buffer among those that may be written, and of the word in it.
+/// Returns the names of words, each given by its writable buffer and its index.
 pub type Names = Arc<dyn Fn(&[(u32, u64)]) -> Vec<String> + Send + Sync>;
 
-/// What is claimed of all contents.
+/// A claim about all contents.
 #[derive(Clone)]
 pub struct ShaderClaim {
-    /// In words.
+    /// The formula of the claim.
     pub text: String,
-    /// The numbers that it is about.
+    /// The numbers that it uses.
     pub cells: Vec<FinalNumber>,
-    /// Whether it holds of them.
+    /// Evaluates the formula.
     pub holds: Holds,
 }
 
-/// A shader with its inputs and what is known of it.
+/// A shader with its inputs and its analysis.
 #[derive(Clone)]
 pub struct Shader {
-    /// Its id.
+    /// The id in results.
     pub id: String,
-    /// The file.
+    /// The path of the file.
     pub file: String,
-    /// Words of the command line that give it its inputs.
+    /// Command-line words for its inputs.
     pub flags: Vec<String>,
-    /// What compiled it.
+    /// The compiler, if the file is source code.
     pub compiler: Option<String>,
-    /// What goes to a device.
+    /// The part that a worker gets.
     pub shader: runner::shader::Shader,
-    /// What its buffers are called, in their order.
+    /// The names of its buffers.
     pub names: Vec<String>,
-    /// What their words are called.
+    /// The names of their words.
     pub words: Names,
     /// Invocations of a workgroup.
     pub local_size: [u32; 3],
     /// Bytes of workgroup memory.
     pub workgroup_bytes: u64,
-    /// Features by Vulkan's names; of a group one will do.
+    /// Required Vulkan features. Each group needs one of its members.
     pub needs: Vec<Vec<&'static str>>,
-    /// Capabilities that no feature stands for that devices are asked for.
+    /// Required capabilities that the harness enables on no device.
     pub unknown: Vec<String>,
-    /// Whether it has loops.
+    /// True if it has loops.
     pub loops: bool,
-    /// What it may leave.
+    /// The contents that it may produce.
     pub expected: Expected,
-    /// What is claimed of that.
+    /// The claim about them.
     pub claim: Option<ShaderClaim>,
-    /// What else a reader should know.
+    /// Notes for the reader of a report.
     pub notes: Vec<String>,
-    /// Why no device is asked at all.
+    /// Why the shader can run on no device.
     pub unavailable: Option<String>,
 }
 
 impl Shader {
-    /// Hash of the module and its inputs.
+    /// Hashes the module and its inputs.
     fn hash(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         let text = serde_json::to_vec(&self.shader).unwrap_or_default();
@@ -132,7 +132,7 @@ impl Shader {
         hasher.finalize().to_hex().to_string()
     }
 
-    /// The words that a worker is to tell of all contents.
+    /// Returns the words that a worker reports for every content.
     fn watched(&self) -> Vec<(u32, u64)> {
         let known = match &self.expected {
             Expected::Known { cells, .. } => cells.as_slice(),
@@ -147,7 +147,7 @@ impl Shader {
         words
     }
 
-    /// What a device lacks for it, by name.
+    /// Returns the first requirement that a device lacks.
     fn lack(&self, identity: &plan::Identity, capabilities: &plan::Capabilities) -> Option<String> {
         if let Some(why) = &self.unavailable {
             return Some(why.clone());
@@ -189,26 +189,26 @@ impl Shader {
     }
 }
 
-/// The newest minor version of SPIR-V 1 that devices take, those of Vulkan 1.3 on; those before take one less.
+/// The newest minor version of SPIR-V 1, for Vulkan 1.3 and later. Vulkan 1.2 supports one less.
 const NEWEST_MINOR: u32 = 6;
 
-/// The words of its buffer in which a number lies.
+/// Returns the words of its buffer that a number overlaps.
 fn words_of(cell: &FinalNumber) -> std::ops::RangeInclusive<u64> {
     cell.offset / 4..=(cell.offset + u64::from(cell.bytes.clamp(1, 8)) - 1) / 4
 }
 
-/// Shaders × devices.
+/// The plan of a shader run: shaders × devices.
 pub struct ShaderPlan {
     shaders: Vec<Shader>,
     hashes: Vec<String>,
     targets: Vec<Target>,
-    /// By device and shader: what it is skipped for.
+    /// The skip reason of each shader on each device.
     missing: Vec<Option<String>>,
     chosen: Chosen,
 }
 
 impl ShaderPlan {
-    /// Asks what the devices lack.
+    /// Checks each shader against each device.
     pub fn new(targets: Vec<Target>, shaders: Vec<Shader>, chosen: Chosen) -> ShaderPlan {
         let lack = |target: &Target, shader: &Shader| {
             shader.lack(&target.listed.identity, &target.listed.capabilities)
@@ -221,30 +221,30 @@ impl ShaderPlan {
         ShaderPlan { shaders, hashes, targets, missing, chosen }
     }
 
-    /// The ids of its shaders.
+    /// Returns the ids of all shaders.
     pub fn ids(&self) -> Vec<String> {
         self.shaders.iter().map(|shader| shader.id.clone()).collect()
     }
 
-    /// Cells: shaders on devices.
+    /// Returns the number of shader runs.
     pub fn len(&self) -> usize {
         self.missing.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if the plan has no shader runs.
     pub fn is_empty(&self) -> bool {
         self.missing.is_empty()
     }
 
-    /// The published form of its devices.
+    /// Returns the records of its devices.
     ///
     /// # Errors
-    /// When one cannot be written.
+    /// If a record cannot be serialized.
     pub fn devices(&self) -> Result<Vec<DeviceRecord>, Failure> {
         self.targets.iter().map(targets::device_record).collect()
     }
 
-    /// Leaves out what `skips` gives a reason for, by device and id.
+    /// Skips the shaders for which `skips` returns a reason, by device and id.
     pub fn skip(&mut self, skips: &dyn Fn(&str, &str) -> Option<String>) {
         let count = self.shaders.len().max(1);
         for (index, missing) in self.missing.iter_mut().enumerate() {
@@ -259,10 +259,10 @@ impl ShaderPlan {
         }
     }
 
-    /// The published form, without its hash and seed.
+    /// Returns the record of the plan, without hash and seed.
     ///
     /// # Errors
-    /// When a device cannot be written.
+    /// If a device cannot be serialized.
     pub fn record(&self, options: &RunOptions, budget: TestBudget) -> Result<PlanRecord, Failure> {
         let model = ModelRecord { name: self.chosen.model.name().to_owned(), hash: self.chosen.hash.clone() };
         let test = |(shader, hash): (&Shader, &String)| TestRecord {
@@ -295,17 +295,17 @@ impl ShaderPlan {
     }
 }
 
-/// A plan that is run.
+/// A plan with the options of its run.
 pub struct Shaders<'a> {
     /// The plan.
     pub plan: &'a ShaderPlan,
-    /// What was asked for.
+    /// The command-line options.
     pub options: &'a RunOptions,
-    /// How long.
+    /// The time or the dispatches of each shader.
     pub budget: TestBudget,
     /// The seed of the whole run.
     pub seed: u64,
-    /// A hook for tests.
+    /// Fault injection for tests.
     pub misbehaviour: &'a Misbehaviour,
 }
 
@@ -379,10 +379,10 @@ impl Kind for Shaders<'_> {
     }
 }
 
-/// The model that is named, else the one that suits shaders.
+/// Loads the named model, or the default for shaders.
 ///
 /// # Errors
-/// When there is none.
+/// If there is no such model.
 pub fn model(named: Option<&str>) -> Result<Chosen, Failure> {
     choice::load(named.unwrap_or(model::Model::default_for(litmus::Dialect::Vulkan)))
 }

@@ -1,4 +1,5 @@
-//! What `bench` measures: instances, interleaved and weak outcomes a second of a device, beside a classic scheme and a native loop.
+//! `bench`: instances, interleaved and weak outcomes per second of a device, compared with a classic scheme
+//! and a native loop.
 
 use std::time::{Duration, Instant};
 
@@ -13,11 +14,11 @@ use crate::Failure;
 use crate::targets::{Target, Tell};
 use crate::workers::Task;
 
-/// The test whose rates are the headline.
+/// The test of the main rates.
 const HEADLINE: &str = "sb/SB+rlx-rlx";
-/// Repetitions of the headline; the median is published.
+/// Repetitions of the main measurement, whose median is published.
 const REPETITIONS: usize = 5;
-/// The other tests, each once under the device's own preset.
+/// The other tests. Each is measured once, with the device's own preset.
 const OTHERS: [&str; 6] = [
     "mp/MP+early-read",
     "mp/MP+rel-acq",
@@ -26,20 +27,20 @@ const OTHERS: [&str; 6] = [
     "2+2w/2+2W+rlx-rlx",
     "iriw/IRIW+rlx",
 ];
-/// The same parameters are drawn in every bench.
+/// A fixed seed, so that every bench draws the same parameters.
 const SEED: u64 = 5;
-/// Time of a headline run, of a throughput run, and of the others.
+/// Duration of a main run, of a throughput run, and of other runs.
 const TIMES: [Duration; 3] =
     [Duration::from_millis(1000), Duration::from_millis(700), Duration::from_millis(400)];
-/// Time of a run that is to show a weak outcome at once, and how many there are.
+/// Duration and number of the runs that measure how soon a weak outcome appears.
 const AT_ONCE: (Duration, usize) = (Duration::from_millis(10), 5);
-/// All trials have ended by then.
+/// Time limit of all trials.
 const LIMIT: Duration = Duration::from_secs(14);
-/// The classic scheme: time of a run, and how many there are.
+/// Duration and number of the runs of the classic scheme.
 const CLASSIC: (Duration, usize) = (Duration::from_millis(900), 3);
-/// How long a run of the classic scheme may take beyond its time.
+/// Time limit for a classic run beyond its duration.
 const CLASSIC_PATIENCE: Duration = Duration::from_millis(1500);
-/// Time of a native run, before and after the others.
+/// Duration of the native runs before and after the others.
 const NATIVE: Duration = Duration::from_millis(400);
 
 fn baseline(scheme: &str, seen: &[StoreBuffering]) -> Baseline {
@@ -57,10 +58,11 @@ fn baseline_run(seen: &StoreBuffering) -> BaselineRun {
     BaselineRun { rates: counts.rates(), counts: seen.counts, other: seen.other, seconds: seen.seconds }
 }
 
-/// Measures a device for about 20 seconds; `scale` is the part of its time that each run takes. `begins` is told before.
+/// Measures a device for about 20 seconds; `scale` shortens each run. `begins` gets a message before the
+/// first run.
 ///
 /// # Errors
-/// When `scale` is no part, or the headline test does not run on the device.
+/// If `scale` is outside 0 to 1, or the main test does not run on the device.
 pub fn bench(target: &Target, scale: f64, begins: Tell<'_>) -> Result<Report, Failure> {
     if !(0.0..=1.0).contains(&scale) {
         return Err(Failure::input_message("`--scale` is from 0 to 1"));
@@ -120,8 +122,8 @@ pub fn bench(target: &Target, scale: f64, begins: Tell<'_>) -> Result<Report, Fa
 
 type Planned<'a> = (Purpose, Trial<'a>);
 
-/// Every trial of a bench, with its purpose. Repetitions are spread over the whole time, so that a busy minute of the
-/// machine does not meet all of them.
+/// Returns every trial of a bench. Repetitions are spread over the whole time, so that a load spike of the
+/// machine affects few of them.
 fn planned<'a>(
     target: &'a Target,
     headline: &'a Subject,

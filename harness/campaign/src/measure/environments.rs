@@ -1,4 +1,5 @@
-//! What `bench --stress` measures: environments side by side, each in turn with the device's own: weak outcomes and deaths of mutants a second.
+//! `bench --stress`: compares environments by weak outcomes and mutant kills per second, alternating with the
+//! device's own environment.
 
 use std::time::Duration;
 
@@ -12,38 +13,38 @@ use crate::source::{Loaded, TestSource};
 use crate::targets::{self, Target, Tell};
 use crate::{Failure, inputs};
 
-/// The suite where nothing is named.
+/// The suite if the command line names no test.
 const SUITE: &str = "quick";
-/// The shortest trial.
+/// The minimum duration of a trial.
 const LEAST: Duration = Duration::from_millis(30);
-/// A trial of about this time is long enough: what is left goes to more rounds, so that a busy minute meets all environments.
+/// A sufficient duration of a trial. More time adds rounds instead, so that a load spike of the machine
+/// affects all environments.
 const LOOK: Duration = Duration::from_millis(100);
-/// Rounds at most.
+/// The maximum number of rounds.
 const ROUNDS: u32 = 10;
-/// How long the trials of a round may take beyond their time: for starting a worker, for building kernels, and for environments
-/// whose shortest dispatch is longer than a trial.
+/// Time limit for a round beyond its trials, for starting a worker.
 const OVERHEAD: Duration = Duration::from_secs(60);
 const BUILDING: Duration = Duration::from_secs(3);
 
-/// What is compared.
+/// The options of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct Environments<'a> {
-    /// The stresses, by presets or files.
+    /// The stresses, as presets or files.
     pub stresses: &'a [String],
-    /// Tests as arguments of a command line.
+    /// The tests, as command-line arguments.
     pub tests: &'a [String],
-    /// An embedded suite; `quick` where neither this nor a test is named.
+    /// An embedded suite; `quick` if neither this nor a test is given.
     pub suite: Option<&'a str>,
     /// Time for all environments together.
     pub time: Duration,
-    /// Decides what is drawn.
+    /// The random seed.
     pub seed: u64,
 }
 
-/// Compares environments on a device; `begins` is told how, before.
+/// Compares environments on a device; `begins` gets a message before the first round.
 ///
 /// # Errors
-/// When an environment or a test is not there, or no test can be measured.
+/// If an environment or a test does not exist, or no test can be measured.
 pub fn environments(
     target: Target,
     asked: &Environments<'_>,
@@ -74,7 +75,8 @@ pub fn environments(
 
     let mut cells = vec![vec![StressCounts::default(); environments.len()]; relaxed.len()];
     for round in 0..rounds {
-        // Where one dispatch took longer than all rounds were to take, more of them are nobody's share.
+        // Stop measuring a pair once it has used the time of all its rounds, which happens if one dispatch is
+        // long.
         let has_time_left = |(test, environment): &(usize, usize)| {
             let cell = cells.get(*test).and_then(|row| row.get(*environment));
             cell.is_some_and(|cell| cell.counts.seconds < f64::from(rounds) * time.as_secs_f64())
@@ -132,10 +134,10 @@ pub fn environments(
     })
 }
 
-/// The tests that are asked for.
+/// Loads the requested tests.
 ///
 /// # Errors
-/// When there is no such suite, or one is no test.
+/// If there is no such suite, or a test is invalid.
 pub(super) fn tests(named: &[String], suite: Option<&str>) -> Result<Vec<Loaded>, Failure> {
     let mut sources: Vec<TestSource> =
         named.iter().flat_map(|argument| inputs::of_argument(argument)).collect();
@@ -148,7 +150,7 @@ pub(super) fn tests(named: &[String], suite: Option<&str>) -> Result<Vec<Loaded>
     sources.into_iter().map(loaded).collect()
 }
 
-/// How often each test is measured in each environment, and for how long each time, where there are so many of both.
+/// Returns the number of rounds and the duration of a trial for this many pairs of test and environment.
 fn shares(time: Duration, pairs: usize) -> (u32, Duration) {
     let pairs = u32::try_from(pairs).unwrap_or(u32::MAX).max(1);
     let each = time / pairs;
@@ -156,8 +158,8 @@ fn shares(time: Duration, pairs: usize) -> (u32, Duration) {
     (rounds, (each / rounds).max(LEAST))
 }
 
-/// The order of the trials of a round, as test and environment: a test goes through all environments before the next one, and each
-/// test and round begins with another environment.
+/// Returns the trials of a round as pairs of test and environment. Each test runs in all environments before
+/// the next test; the first environment rotates.
 fn order(round: u32, tests: usize, environments: usize) -> impl Iterator<Item = (usize, usize)> {
     let of_test = move |test: usize| {
         (0..environments).map(move |place| (test, (place + round as usize + test) % environments))
@@ -165,7 +167,7 @@ fn order(round: u32, tests: usize, environments: usize) -> impl Iterator<Item = 
     (0..tests).flat_map(of_test)
 }
 
-/// Sums a column up; `first` is what ratios are to.
+/// Sums a column; ratios are relative to `first`.
 fn sum(
     stress: &Stress,
     column: &[&StressCounts],
@@ -185,7 +187,7 @@ fn sum(
     };
     let weak = counts.per_second(counts.weak);
     let (deaths, typical) = (mean(&|rate| rate), mean(&f64::ln_1p).exp_m1());
-    // The first environment is its own measure.
+    // The first environment is compared with itself.
     let ratio = |own: f64, of_first: Option<f64>| {
         let other = of_first.unwrap_or(own);
         (other > 0.0).then_some(own / other)
@@ -224,7 +226,7 @@ mod tests {
                 assert!(trials.iter().all(|trial| trial.0 == test));
             }
         }
-        // None is always the first after another test.
+        // No environment is always first after a change of test.
         assert_eq!(first, [4, 4, 4]);
     }
 

@@ -1,4 +1,4 @@
-//! What `bench --growth` measures: time and host memory of one test as its instances grow.
+//! `bench --growth`: time and host memory of one test for growing numbers of instances.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use super::{Subject, run_jobs};
 use crate::Failure;
 use crate::targets::Target;
 
-/// The format of the published object.
+/// The schema of the published object.
 const SCHEMA: &str = "vk-litmus/bench-growth/1";
-/// The test.
+/// The measured test.
 const TEST: &str = "sb/SB+rlx-rlx";
 /// Instances of the first run.
 const FIRST: u64 = 1_000_000;
-/// Everything has ended by then.
+/// Time limit of all runs.
 const LIMIT: Duration = Duration::from_secs(3600);
 const SEED: u64 = 5;
 
 /// Measures up to `most` instances.
 ///
 /// # Errors
-/// When these are too few, or the test does not run on the device.
+/// If `most` is too small, or the test does not run on the device.
 pub fn growth(target: &Target, most: u64) -> Result<GrowthRecord, Failure> {
     if most < FIRST {
         return Err(Failure::input_message(format!("`--growth` begins at {FIRST} instances")));

@@ -1,7 +1,8 @@
-//! What `tune` looks for: the stress under which a device shows most of given tests, as a preset.
+//! `tune`: searches for the stress that shows the most weak outcomes on a device, and writes it as a preset.
 //!
-//! A search keeps to its time. A first look at the device's own preset says what a look at a test takes: tests that it has no time for
-//! are left out, and then candidates.
+//! Random search, then local search around the best candidate. The search keeps to its time limit: a first
+//! measurement with the device's own preset determines the duration of a turn. Tests that do not fit are
+//! dropped first, then candidates.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -16,9 +17,10 @@ use crate::kinds::litmus::plan::LitmusPlan;
 use crate::targets::{self, Target, Tell};
 use crate::{Failure, choice};
 
-/// Relaxed tests that stand for the families: what they show, their synchronized siblings could have shown.
+/// Relaxed tests, one for each family. A stress that shows their outcomes would also show violations of their
+/// synchronized variants.
 const MUTANTS: [&str; 4] = ["sb/SB+rlx-rlx", "r/R+rlx-rlx", "mp/MP+early-read", "coherence/CoRR+alias"];
-/// The same for GPUs, which reorder more than stores and later loads.
+/// The same for GPUs, which also reorder other pairs of accesses than store and later load.
 const MUTANTS_OF_GPUS: [&str; 8] = [
     "sb/SB+rlx-rlx",
     "mp/MP+rlx-rlx",
@@ -29,30 +31,30 @@ const MUTANTS_OF_GPUS: [&str; 8] = [
     "iriw/IRIW+rlx",
     "coherence/CoRR+rlx",
 ];
-/// Candidates that are looked at together: a worker lives for them all.
+/// Candidates that are measured together, in one worker.
 const TOGETHER: usize = 6;
-/// How many of them get a close look at most.
+/// The maximum number of these that are measured again for longer.
 const PROMISING: usize = 2;
-/// A first look at a candidate, for each test.
+/// Duration of a first measurement of a candidate, for each test.
 const LOOK: Duration = Duration::from_millis(60);
-/// A close look.
+/// Duration of a longer measurement.
 const CLOSE_LOOK: Duration = Duration::from_millis(200);
-/// Tests that have looks of that length; and the shortest look at one of more.
+/// The number of tests up to which these durations apply.
 const USUAL: f64 = 8.0;
 const LEAST_LOOK: Duration = Duration::from_millis(20);
-/// The part of the time for the first look, which tells how long looks take.
+/// Fraction of the time for the first measurement, which determines the duration of a turn.
 const FIRST_PART: f64 = 0.125;
-/// The part of the time before which candidates are drawn at random, and after which they are neighbours of the best.
+/// Fraction of the time after which candidates are neighbours of the best instead of random.
 const RANDOM_PART: f64 = 0.45;
-/// The part of the time in which the best candidate is measured again beside the device's own preset, since the best of many is
-/// partly luck; as much is for the tests that judge it.
+/// Fraction of the time for measuring the best candidate again, alternating with the device's own preset. The
+/// best of many measurements is biased upwards. The validation tests get the same time again.
 const COMPARISON_PART: f64 = 0.15;
-/// How often the two are measured in turn at most.
+/// The maximum number of alternations.
 const COMPARISONS: u32 = 5;
-/// What a look takes besides its time at least, for building kernels: a shorter search than of one test is refused.
+/// Overhead of a measurement for building kernels. A time limit below this for one test is refused.
 const BUILDING: Duration = Duration::from_millis(200);
 
-/// A stress with what was seen under it, by test.
+/// A stress with its counts for each test.
 #[derive(Clone)]
 struct Measured {
     stress: Stress,
@@ -60,14 +62,15 @@ struct Measured {
 }
 
 impl Measured {
-    /// The sum over the tests of ln(1 + weak a second), half as much of interleaved ones, and a tenth as much of instances:
-    /// a test that shows ten times as much counts as much as any other that does, however rare its outcomes are. What is
-    /// weak is what a search is for; the others lead it where there is nothing weak yet.
+    /// Sums ln(1 + rate) over the tests: weak outcomes with weight 1, interleaved ones 0.5, instances 0.1.
+    ///
+    /// The logarithm makes a tenfold increase count the same for every test, however rare its outcomes. The
+    /// search maximizes weak outcomes; the other terms guide it while there are none.
     fn score(&self) -> f64 {
         self.score_by(|count, _| count as f64)
     }
 
-    /// The score if every rate were at the upper end of its interval.
+    /// Returns the score with every rate at the upper end of its confidence interval.
     fn best_case(&self) -> f64 {
         self.score_by(|count, instances| Proportion::new(count, instances).interval().high * instances as f64)
     }
@@ -83,7 +86,7 @@ impl Measured {
         self.counts.iter().flat_map(weighed).sum()
     }
 
-    /// The geometric mean over the tests of one more than their weak outcomes a second, less one.
+    /// Returns the geometric mean of 1 + weak outcomes per second over the tests, minus 1.
     fn typical(&self) -> f64 {
         let logarithms = self.counts.iter().map(|counts| counts.per_second(counts.weak).ln_1p());
         (logarithms.sum::<f64>() / self.counts.len().max(1) as f64).exp_m1()
@@ -96,34 +99,34 @@ impl Measured {
     }
 }
 
-/// What is looked for.
+/// The options of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning<'a> {
-    /// Tests as arguments of a command line; a fixed choice where there is neither one nor a suite.
+    /// The tests as command-line arguments; a fixed selection if there is neither a test nor a suite.
     pub tests: &'a [String],
-    /// A suite whose relaxed tests are learnt from and judge.
+    /// A suite. One half of its relaxed tests guides the search, the other half validates the result.
     pub suite: Option<&'a str>,
-    /// Stresses to begin with, by presets or files.
+    /// The first candidates, as presets or files.
     pub from: &'a [String],
-    /// How long the search takes.
+    /// Time limit of the search.
     pub time: Duration,
-    /// Decides what is tried.
+    /// The random seed.
     pub seed: u64,
 }
 
-/// The best preset that was found.
+/// The best preset of a search.
 #[derive(Clone, Debug)]
 pub struct Tuned {
-    /// Its text, with the evidence in comments.
+    /// The preset file, with the measurements as comments.
     pub preset: String,
-    /// What is said of the search.
+    /// A summary of the search.
     pub said: String,
 }
 
-/// Looks for the stress that shows most on a device; `finds` is told what was seen on the way.
+/// Searches for the best stress of a device; `finds` gets progress messages.
 ///
 /// # Errors
-/// When a test or a stress is not there, the time is too short for any search, or no test runs.
+/// If a test or a stress does not exist, the time is too short, or no test runs.
 pub fn tune(target: Target, asked: &Tuning<'_>, tell: Tell<'_>, finds: Tell<'_>) -> Result<Tuned, Failure> {
     let looks = if asked.suite.is_some() { 6 } else { 4 };
     let least = (LEAST_LOOK + BUILDING) * looks;
@@ -168,7 +171,7 @@ pub fn tune(target: Target, asked: &Tuning<'_>, tell: Tell<'_>, finds: Tell<'_>)
     if search.by_deaths { search.judged(best, own) } else { search.found(&best, &own) }
 }
 
-/// Relaxed tests in two halves that share no family: what is learnt from, and what it is judged by.
+/// Splits relaxed tests by family into a training half and a validation half.
 fn halves(relaxed: Vec<Relaxed>, seed: u64) -> Result<(Vec<Subject>, Vec<Subject>), Failure> {
     let mut families: BTreeMap<String, Vec<Subject>> = BTreeMap::new();
     for Relaxed { subject, .. } in relaxed {
@@ -187,25 +190,25 @@ fn halves(relaxed: Vec<Relaxed>, seed: u64) -> Result<(Vec<Subject>, Vec<Subject
 
 struct Search<'a> {
     target: &'a Target,
-    /// How many tests were asked for.
+    /// The number of requested tests.
     all: usize,
     subjects: Vec<Subject>,
-    /// Those that judge what was found.
+    /// The validation half.
     unseen: Vec<Subject>,
-    /// Weak outcomes that count are those that tests ask about.
+    /// Counts the outcome of a test's question instead of weak outcomes.
     by_deaths: bool,
     started: Instant,
     time: Duration,
-    /// What a look at all tests under one stress takes.
+    /// Duration of measuring all tests under one stress.
     turn: Duration,
-    /// Candidates tried, and those of them that had no close look.
+    /// The number of candidates, and of those without a longer measurement.
     trials: u32,
     dropped: u32,
     seed: u64,
 }
 
 impl Search<'_> {
-    /// The best stress found and the device's own preset, both measured side by side.
+    /// Returns the best stress and the device's own preset, measured in alternation.
     fn go(&mut self, first: &[Stress], finds: Tell<'_>) -> Result<(Measured, Measured), Failure> {
         let own = self.target.stress.clone();
         let mut candidates = Candidates::new(self.seed, &self.target.listed.capabilities, &own);
@@ -247,11 +250,12 @@ impl Search<'_> {
             }
         }
         let (of_best, of_own) = self.compared(&self.subjects, &best.stress, &own, end)?;
-        // Luck alone is no reason to change.
+        // A change needs a better score in the comparison too, not only in the search.
         Ok(if of_best.score() > of_own.score() { (of_best, of_own) } else { (of_own.clone(), of_own) })
     }
 
-    /// A look at the device's own preset. Tests that show nothing in it are left out, and of those that judge as large a part.
+    /// Measures the device's own preset. Tests without instances are dropped, and the same fraction of the
+    /// validation tests.
     fn first_look(&mut self, own: &Stress) -> Result<Measured, Failure> {
         let by_lot = |subject: &Subject| choice::hash(&format!("{} {}", self.seed, subject.id));
         self.subjects.sort_by_cached_key(by_lot);
@@ -273,19 +277,19 @@ impl Search<'_> {
         Ok(seen)
     }
 
-    /// The time for one comparison: enough for one turn of both.
+    /// Returns the time for one comparison, at least one turn of each stress.
     fn comparison_time(&self) -> Duration {
         self.time.mul_f64(COMPARISON_PART).max(self.turn * 2)
     }
 
-    /// How many looks at all tests there are until some of the time is over.
+    /// Returns how many turns fit before `end`.
     fn looks_until(&self, end: Duration) -> usize {
         let left = end.saturating_sub(self.started.elapsed()).as_secs_f64();
-        // Saturates.
+        // The cast saturates.
         (left / self.turn.as_secs_f64().max(1e-3)) as usize
     }
 
-    /// Two stresses in turn, from a part of the time on: once, and again while there is time for it.
+    /// Measures two stresses in alternation, starting at `from`: once, then until the time is used up.
     fn compared(
         &self,
         subjects: &[Subject],
@@ -310,7 +314,7 @@ impl Search<'_> {
         }
     }
 
-    /// What was found with the tests that it was learnt from.
+    /// Returns the result of a search without validation tests.
     fn found(&self, best: &Measured, own: &Measured) -> Result<Tuned, Failure> {
         Ok(Tuned {
             preset: self.preset(&self.subjects.iter().collect::<Vec<_>>(), best, own)?,
@@ -324,11 +328,11 @@ impl Search<'_> {
         })
     }
 
-    /// Judges the best by tests that it was not learnt from.
+    /// Validates the best stress with tests that the search did not use.
     fn judged(&self, best: Measured, own: Measured) -> Result<Tuned, Failure> {
         let from = self.started.elapsed();
         let (others, others_own) = self.compared(&self.unseen, &best.stress, &own.stress, from)?;
-        // What does not hold for others was learnt by heart.
+        // A stress that is worse on the validation tests was overfitted.
         let holds = others.typical() >= others_own.typical();
         let (written, written_others) = if holds { (&best, &others) } else { (&own, &others_own) };
         let of = |what: &str, count: usize, best: &Measured, own: &Measured| {
@@ -355,7 +359,7 @@ impl Search<'_> {
         })
     }
 
-    /// How much was tried, and what was not.
+    /// Describes how many candidates were tried and how many tests were left out.
     fn tried(&self) -> String {
         let left_out = self.all - self.subjects.len() - self.unseen.len();
         let without = match left_out {
@@ -368,7 +372,7 @@ impl Search<'_> {
         format!("{} candidates, {} of them dropped at the first look{without}", self.trials, self.dropped)
     }
 
-    /// The score, and the weak outcomes a second of each test.
+    /// Formats the score and the weak outcomes per second of each test.
     fn told(&self, measured: &Measured) -> String {
         let of = |(subject, counts): (&Subject, &Counts)| {
             let name = subject.id.rsplit('/').next().unwrap_or_default();
@@ -378,18 +382,18 @@ impl Search<'_> {
         format!("score {:.2}; weak a second: {}", measured.score(), weak.join(", "))
     }
 
-    /// Which part of the time is over.
+    /// Returns the fraction of the time that has passed.
     fn spent(&self) -> f64 {
         self.started.elapsed().as_secs_f64() / self.time.as_secs_f64().max(1e-3)
     }
 
-    /// How long a look at each of so many tests is: shorter where there are many.
+    /// Returns the duration for each of `tests` tests, which is shorter for many.
     fn look(&self, time: Duration, tests: usize) -> Duration {
         let part = USUAL / tests.max(USUAL as usize) as f64;
         if self.by_deaths { time.mul_f64(part).max(LEAST_LOOK) } else { time }
     }
 
-    /// All tests under each stress, in a worker that lives for all of them; what is not begun at the end has shown nothing.
+    /// Measures all tests under each stress in one worker. Trials that did not start by `end` count nothing.
     fn measure(
         &self,
         subjects: &[Subject],
@@ -402,7 +406,7 @@ impl Search<'_> {
         self.measure_within(subjects, stresses, time, limit)
     }
 
-    /// The same; what is not begun when the limit is over has shown nothing.
+    /// Like [`Search::measure`]; trials that did not start within `limit` count nothing.
     fn measure_within(
         &self,
         subjects: &[Subject],
@@ -426,7 +430,7 @@ impl Search<'_> {
                 Counts { weak: trial.subject.deaths(&seen), ..trial.subject.counts(&seen) }
             }
             Ok(seen) => trial.subject.counts(&seen),
-            // A candidate that breaks a run is no candidate; one whose tests are skipped shows nothing.
+            // A candidate that breaks a run gets no counts, like one whose tests are skipped.
             Err(_) => Counts::default(),
         });
         let counts: Vec<Counts> = counts.collect();
@@ -437,7 +441,7 @@ impl Search<'_> {
         Ok(stresses.iter().zip(counts.chunks(subjects.len().max(1))).map(measured).collect())
     }
 
-    /// The text of the preset, its evidence in comments.
+    /// Returns the preset file, with the measurements as comments.
     fn preset(&self, subjects: &[&Subject], best: &Measured, own: &Measured) -> Result<String, Failure> {
         let (seed, tests) = (self.seed, subjects.len().max(1));
         let identity = &self.target.listed.identity;

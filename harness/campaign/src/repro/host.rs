@@ -1,4 +1,4 @@
-//! The host in C: what is said of the test there, around which the rest is the same for every test.
+//! The C program of a bundle: the declarations for one test, inserted into a fixed template.
 
 use std::fmt::Write;
 
@@ -10,31 +10,31 @@ use shaders::{Binding, Program, ResultSlot};
 
 use crate::compilers::kernels::numbered;
 
-/// The program, with a mark where the test stands.
+/// The template, with a mark for the declarations.
 const TEMPLATE: &str = include_str!("host.c");
 /// The mark.
 const MARK: &str = "@TEST@";
-/// The file of the first kernel.
+/// The file name of the first kernel.
 pub const KERNEL: &str = "kernel.spv";
 
-/// Why a test has no host in C.
+/// Why a test has no C program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoHost {
-    /// It keeps something in memory that the host does not make.
+    /// The test uses memory that the program does not create.
     #[error("the host knows storage buffers and workgroup memory alone, and the test has {0}")]
     Memory(&'static str),
-    /// A value that does not fit a word of the host's table.
+    /// A value does not fit a word.
     #[error("the host counts values of a word, and `{0}` is none")]
     Value(String),
-    /// A feature that it does not ask for.
+    /// The program does not enable a required feature.
     #[error("the host does not ask devices for `{0}`")]
     Feature(&'static str),
-    /// What is allowed is not known.
+    /// The allowed outcomes are unknown.
     #[error("the model does not list the outcomes of the test")]
     Outcomes,
 }
 
-/// Where devices say whether they have a feature: the version of Vulkan whose structure holds it.
+/// The Vulkan version whose feature structure contains each feature.
 const FEATURES: [(&str, u32); 9] = [
     ("shaderInt16", 10),
     ("shaderInt64", 10),
@@ -47,10 +47,10 @@ const FEATURES: [(&str, u32); 9] = [
     ("shaderBufferInt64Atomics", 12),
 ];
 
-/// The host of a test.
+/// Returns the C program of a test.
 ///
 /// # Errors
-/// What of the test it cannot do.
+/// If the program does not support the test.
 pub fn write(
     test: &Test,
     program: &Program,
@@ -190,12 +190,12 @@ pub fn write(
     Ok(TEMPLATE.replacen(MARK, &text, 1))
 }
 
-/// Where a value of the outcome is found.
+/// Returns the position of an observable in memory.
 fn value(test: &Test, program: &Program, observable: Observable) -> Result<String, NoHost> {
     let name = test.observable_name(observable);
     let scalar = test.observable_type(observable);
     let lacks = || NoHost::Value(name.clone());
-    // A word of C is compared bit by bit.
+    // The C program compares 32-bit words.
     if scalar.bits() > 32 || matches!(scalar, ScalarType::I8 | ScalarType::I16) {
         return Err(lacks());
     }
@@ -205,7 +205,7 @@ fn value(test: &Test, program: &Program, observable: Observable) -> Result<Strin
         return Ok(format!("{{{shown}, 0, {slot}, 0, 0, 0xffffffffu, 0}}"));
     }
     let (_, storage) = program.finals.iter().find(|(known, _)| *known == observable).ok_or_else(lacks)?;
-    // Components of a vector lie one after another.
+    // Components of a vector are consecutive.
     let component = match observable {
         Observable::Location(_, component) => u32::from(component),
         Observable::Register(..) => 0,
@@ -217,7 +217,7 @@ fn value(test: &Test, program: &Program, observable: Observable) -> Result<Strin
     Ok(format!("{{{shown}, 1, {storage}, {word}, {shift}, 0x{mask:x}u, {is_float}}}"))
 }
 
-/// The access mask of the API for that of a test.
+/// Returns the Vulkan access mask for that of a test.
 fn accesses(mask: AccessMask) -> String {
     let names: Vec<String> =
         mask.words().map(|name| format!("VK_ACCESS_{}_BIT", name.to_uppercase())).collect();
@@ -229,7 +229,7 @@ fn list(words: impl Iterator<Item = u32>) -> String {
     words.join(", ")
 }
 
-/// A text as a string of C.
+/// Quotes a text as a C string.
 fn string(text: &str) -> String {
     let plain =
         |c: char| if c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '?') || c == ' ' { c } else { '_' };

@@ -1,4 +1,4 @@
-//! The text of a bundle, ready for a tracker.
+//! The README of a bundle, ready to paste into an issue tracker.
 
 use std::fmt::Write;
 
@@ -10,27 +10,27 @@ use results::write::number;
 
 use super::{Bundle, Seen, Subject};
 
-/// What the text tells.
+/// The content of the README.
 pub struct Said<'a> {
     /// The test.
     pub subject: &'a Subject,
-    /// The model's name.
+    /// The name of the model.
     pub model: &'a str,
-    /// What the model says, where it is known whole.
+    /// The prediction, if it is complete.
     pub prediction: Option<&'a Prediction>,
-    /// What a run showed.
+    /// The recorded verdict.
     pub seen: Option<&'a Seen>,
-    /// The device that kernels are made for, with its driver.
+    /// The device that kernels are generated for, with its driver.
     pub device: Option<String>,
-    /// How a compiler ended that gave no machine code.
+    /// The error of a compiler that failed.
     pub ended: Option<&'a str>,
-    /// The explanation; empty where there is none.
+    /// The explanation; may be empty.
     pub explained: &'a str,
     /// The files.
     pub bundle: &'a Bundle,
 }
 
-/// Writes it. What others wrote, names of devices among it, has no control characters.
+/// Returns the README. Control characters of untrusted text, such as device names, are removed.
 pub fn write(said: &Said<'_>) -> String {
     let mut text = format!("# {}: {}\n\n", said.subject.name(), title(said));
     let why = said.subject.loaded.test.metadata.why.join(" ");

@@ -1,4 +1,4 @@
-//! What a walk over a whole grid finds wrong with shaders, as lines that are published.
+//! `race`: interprets whole grids of user shaders and publishes the findings.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use super::source::{SourceError, SourceModule};
 use super::{entries, placed, told};
 use crate::patience::{patience, patience_once_asked};
 
-/// What a page shows of an answer.
+/// Converts an answer to the data of an HTML page.
 pub fn page_of(line: &RaceLine) -> ShaderAnswer {
     let covers = Some(&line.coverage.words).filter(|words| !words.is_empty());
     let covers = covers.map(|words| format!("For {words}."));
@@ -31,7 +31,7 @@ pub fn page_of(line: &RaceLine) -> ShaderAnswer {
     )
 }
 
-/// What a page shows of findings: the lines of the sources that can be read.
+/// Converts findings to the data of an HTML page, with the source files that can be read.
 pub fn shown(
     title: String,
     verdict: String,
@@ -58,18 +58,19 @@ pub fn shown(
     ShaderAnswer { title, verdict, notes, findings: findings.iter().map(finding).collect() }
 }
 
-/// What is asked of an entry point.
+/// The options for an entry point.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
-    /// Time for its walks.
+    /// Time limit for interpreting the grid.
     pub walks: Duration,
-    /// Time for the model, and as much for mends.
+    /// Time limit for the model, and again for fixes.
     pub model: Duration,
-    /// Whether a litmus test is made of each finding that has one.
+    /// Also creates a litmus test for each finding that has one.
     pub smallest: bool,
 }
 
-/// What is said of each entry point of a shader, or of the one that is asked for.
+/// Analyses each entry point of a shader, or the one in `options`. Returns each line with the litmus tests of
+/// its findings.
 pub fn lines(
     file: &str,
     shader: Result<SourceModule, SourceError>,
@@ -121,7 +122,7 @@ pub fn lines(
     entries.into_iter().flat_map(judged).collect()
 }
 
-/// A refusal with the source that its line is of.
+/// Formats a refusal with the source file of its line.
 pub(super) fn worded(file: &str, module: &SpirvModule, refusal: &Refusal) -> String {
     let source = match refusal.place {
         SourcePosition::Line(line) => module.file_of(line),
@@ -145,7 +146,7 @@ fn refused(file: &str, entry: &str, options: &AnalysisOptions, why: String) -> R
     }
 }
 
-/// What is published of a report.
+/// Converts a report to its published line.
 pub fn answered(file: &str, module: &SpirvModule, report: GridReport) -> RaceLine {
     let invocations = report.grid.iter().chain(&report.local_size).map(|count| u64::from(*count)).product();
     RaceLine {
@@ -173,7 +174,7 @@ pub fn answered(file: &str, module: &SpirvModule, report: GridReport) -> RaceLin
     }
 }
 
-/// Puts what mends findings beside them.
+/// Adds the fixes to their findings.
 fn mend(line: &mut RaceLine, module: &SpirvModule, mends: &WalkFixes) {
     for (finding, changes) in line.findings.iter_mut().zip(&mends.of) {
         let change = |change: &KernelChange| {
@@ -184,7 +185,7 @@ fn mend(line: &mut RaceLine, module: &SpirvModule, mends: &WalkFixes) {
     }
 }
 
-/// A finding as it is published.
+/// Converts a finding to its published record.
 pub fn record(file: &str, module: &SpirvModule, found: &GridFinding) -> FindingRecord {
     let place = |spot: &GridSpot| {
         let (source, line) = placed(file, module, spot.line, spot.place);

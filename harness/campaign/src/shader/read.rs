@@ -1,4 +1,4 @@
-//! A shader that is to be run: its entry points with their inputs, and what a model says of what they leave.
+//! Prepares shaders for a run: entry points with inputs, and the final contents that the model allows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,20 +16,20 @@ use crate::Failure;
 use crate::kinds::shader::{Expected, FinalNumber, Says, Shader, ShaderClaim};
 use crate::patience::patience;
 
-/// The shader of a file with its inputs.
+/// A shader file with its inputs.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a> {
-    /// The file.
+    /// The path of the file.
     pub file: &'a str,
-    /// The words of a command line that give the inputs.
+    /// The command-line words of the inputs.
     pub flags: &'a [String],
-    /// How it is compiled.
+    /// The compiler options.
     pub compilation: Compilation<'a>,
-    /// The inputs.
+    /// The parsed inputs.
     pub options: &'a frontend::AnalysisOptions,
 }
 
-/// Gives shaders of one name the names of their files.
+/// Makes the ids of shaders unique by adding the file name.
 pub fn name_apart(all: &mut [Shader]) {
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     for shader in all.iter() {
@@ -40,10 +40,11 @@ pub fn name_apart(all: &mut [Shader]) {
     }
 }
 
-/// The entry points of a shader, or the one that is asked for, with what a model says of them within a time.
+/// Returns the entry points of a shader, or the one in the options, with the contents that a model allows.
+/// `longest` is the time limit of the model.
 ///
 /// # Errors
-/// What is wrong with it; what is only not there yet stands in the shader.
+/// If the shader is invalid. An unsupported feature is recorded in the shader instead.
 pub fn read(given: &Given<'_>, model: &Model, longest: Duration) -> Result<Vec<Shader>, Failure> {
     let file = given.file;
     let wrong = |refusal: &Refusal| Failure::input_message(told(file, refusal));
@@ -78,7 +79,7 @@ pub fn read(given: &Given<'_>, model: &Model, longest: Duration) -> Result<Vec<S
         match frontend::plan_dispatch(&module, &options) {
             Ok(dispatch) => fill(&mut own, dispatch, &module, &options, model, longest)
                 .map_err(|refusal| wrong(&refusal))?,
-            // What is wrong with it is an error; what is not there yet is not.
+            // An unsupported feature is not an error of the shader.
             Err(Refusal { what: Problem::Unsupported(what), .. }) => {
                 own.unavailable = Some(format!("not available: {what}"));
             }
@@ -100,7 +101,7 @@ fn fill(
     let written: Vec<(u32, u32, u32)> = (dispatch.buffers.iter().filter(|buffer| !buffer.uniform))
         .map(|buffer| (buffer.set, buffer.binding, buffer.element))
         .collect();
-    // Bytes that are rounded up to words are what the model looks at too.
+    // The padding to whole words is part of the buffer that the model sees.
     let mut options = options.clone();
     for buffer in dispatch.buffers.iter().filter(|buffer| buffer.image.is_none()) {
         options.buffers.insert((buffer.set, buffer.binding), buffer.bytes.clone());

@@ -1,7 +1,7 @@
-//! Shaders of users as SPIR-V: read as they are, or made by the compiler of their language, with lines of the source.
+//! Reads user shaders as SPIR-V, or compiles them with the compiler of their language, with debug lines.
 //!
-//! Compilers are programs of the environment, the ones that users build their shaders with: none is built in, so that what is
-//! judged is what they ship, and its name, version and flags stand in every answer.
+//! The compilers are the user's installed programs, so that the analysed code is the code that the user
+//! ships. Every answer contains the compiler's name, version and flags.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -18,44 +18,46 @@ use crate::Failure;
 
 /// Extensions of SPIR-V, binary and text.
 const MODULES: [&str; 2] = ["spv", "spvasm"];
-/// Extensions of GLSL: its stages, and one that leaves the stage to the word before it, as in `name.comp.glsl`.
+/// Extensions of GLSL: the stages, and `glsl`, which takes the stage from the extension before it, as in
+/// `name.comp.glsl`.
 const GLSL: &[&str] = &[
     "comp", "vert", "frag", "tesc", "tese", "geom", "mesh", "task", "rgen", "rint", "rahit", "rchit",
     "rmiss", "rcall", "glsl",
 ];
 
-/// How long a compiler may take.
+/// Time limit of a compiler.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Lines of what a compiler says that are shown at most.
+/// The maximum number of lines of a compiler's message.
 const MAX_LINES: usize = 20;
 
-/// A compiler that makes SPIR-V of a language.
+/// A compiler to SPIR-V.
 struct Compiler {
-    /// Its program.
+    /// The executable.
     program: &'static str,
-    /// The language by extensions of its files.
+    /// The file extensions of the language.
     extensions: &'static [&'static str],
-    /// What it is given; `{in}`, `{out}`, `{entry}` and `{stage}` stand for what they say. What makes it write lines is last
-    /// before the files.
+    /// The arguments, with placeholders `{in}`, `{out}`, `{entry}` and `{stage}`. The flag for debug lines is
+    /// the last before the files.
     flags: &'static [&'static str],
-    /// What it is given besides where registers of several kinds (`t0`, `u0`) are one binding: the bindings of each kind begin elsewhere.
+    /// Additional arguments if registers of several kinds (`t0`, `u0`) share a binding: they shift the
+    /// bindings of each kind.
     apart: &'static [&'static str],
-    /// What stands before a definition and a folder of included files, where it knows these.
+    /// The flags for a definition and for an include folder, if it has a preprocessor.
     preprocessor: Option<[&'static str; 2]>,
-    /// Where one gets it.
+    /// How to install it.
     install: &'static str,
-    /// Whether this project's tests run it.
+    /// True if the tests of this project run it.
     tested: bool,
 }
 
-/// What glslang is given for GLSL, and for HLSL.
+/// The arguments of glslang for GLSL.
 const GLSLANG: &[&str] = &["-V", "--target-env", "vulkan1.3", "-S", "{stage}", "-g", "{in}", "-o", "{out}"];
 const GLSLANG_HLSL: &[&str] =
     &["-V", "-D", "--target-env", "vulkan1.3", "-S", "comp", "-e", "{entry}", "-g", "{in}", "-o", "{out}"];
 
-/// Where bindings of each kind begin in HLSL, where registers of several kinds share their numbers: constants at 0, textures and what is
-/// read only (`t`) at 100, samplers at 200, what is written (`u`) at 300.
+/// The first binding of each kind of HLSL register, if kinds share numbers: 0 for constants, 100 for textures
+/// and read-only buffers (`t`), 200 for samplers, 300 for writable resources (`u`).
 const GLSLANG_APART: &[&str] = &[
     "--hlsl-iomap",
     "--auto-map-bindings",
@@ -69,7 +71,7 @@ const GLSLANG_APART: &[&str] = &[
 const DXC_APART: &[&str] =
     &["-fvk-t-shift", "100", "all", "-fvk-s-shift", "200", "all", "-fvk-u-shift", "300", "all"];
 
-/// The compilers, for each language in the order in which they are looked for.
+/// The compilers, in order of preference for each language.
 const COMPILERS: [Compiler; 8] = [
     Compiler {
         program: "glslangValidator",
@@ -170,57 +172,57 @@ const COMPILERS: [Compiler; 8] = [
     },
 ];
 
-/// How a source is compiled.
+/// The compiler options for a source file.
 #[derive(Clone, Copy, Debug)]
 pub struct Compilation<'a> {
-    /// The entry point, where the language wants it named.
+    /// The entry point, for languages that require its name.
     pub entry: Option<&'a str>,
-    /// Definitions for the preprocessor.
+    /// Preprocessor definitions.
     pub defines: &'a [String],
-    /// Folders of included files.
+    /// Include folders.
     pub includes: &'a [PathBuf],
-    /// The compiler's program; where none is named the first that is installed and takes the source.
+    /// The executable of the compiler; by default, the first installed one that accepts the source.
     pub compiler: Option<&'a str>,
 }
 
-/// A shader of a user.
+/// The SPIR-V of a user shader.
 #[derive(Clone, Debug)]
 pub struct SourceModule {
-    /// SPIR-V, in words or as text.
+    /// The SPIR-V, as binary or text.
     pub bytes: Vec<u8>,
-    /// The compiler that made it, with its version and flags.
+    /// The compiler with its version and flags.
     pub compiler: Option<String>,
 }
 
-/// Why there is no shader.
+/// Why a shader could not be loaded.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum SourceError {
     /// A file cannot be read or written.
     #[error("{file}: {error}")]
     File { file: String, error: std::io::Error },
-    /// It has no extension of a language.
+    /// The extension belongs to no shader language.
     #[error("{file}: no shader by its extension")]
     NoShader { file: String },
-    /// No compiler for the language is there.
+    /// No compiler for the language is installed.
     #[error("{file}: no compiler for it is installed: {wanted}")]
     NoCompiler { file: String, wanted: String },
-    /// It was chosen, and is no compiler of the language.
+    /// The chosen compiler does not support the language.
     #[error("{file}: `{program}` is none of its compilers: {known}")]
     NotOfLanguage { file: String, program: String, known: String },
-    /// The language has no preprocessor.
+    /// The compiler has no preprocessor.
     #[error("{file}: {program} takes no definitions and no folders of included files")]
     NoPreprocessor { file: String, program: &'static str },
-    /// The compiler failed, or took too long.
+    /// The compiler failed, or exceeded its time limit.
     #[error("{file}: {compiler} {what}")]
     Failed { file: String, compiler: &'static str, what: String },
-    /// The compiler found the shader wrong.
+    /// The compiler rejected the shader.
     #[error("{said}\n{file}: {compiler} does not compile it")]
     Wrong { file: String, line: u32, column: u32, compiler: &'static str, said: String },
 }
 
 impl SourceError {
-    /// Line and column of what is wrong with the source, 1 where that is not known.
+    /// Returns the line and column of the error, or 1 if unknown.
     pub fn place(&self) -> (u32, u32) {
         match self {
             SourceError::Wrong { line, column, .. } => (*line, *column),
@@ -228,7 +230,8 @@ impl SourceError {
         }
     }
 
-    /// The error as what ends a command: of the environment where a program is missing or did not end.
+    /// Converts the error: a missing or hanging compiler is a failure of the environment, any other error is
+    /// wrong input.
     pub fn failure(&self) -> Failure {
         match self {
             SourceError::NoCompiler { .. } | SourceError::Failed { .. } => Failure::environment_error(self),
@@ -241,7 +244,8 @@ fn extension(file: &str) -> &str {
     Path::new(file).extension().and_then(OsStr::to_str).unwrap_or_default()
 }
 
-/// Whether an argument names a shader. `barrier/MP+cbar@size-33.mesh` ends as one and names a test, unless there is such a file.
+/// Returns true if an argument names a shader. A test variant such as `barrier/MP+cbar@size-33.mesh` does
+/// not, unless it is a file.
 pub fn is_shader(argument: &str) -> bool {
     if argument.contains('@') && !Path::new(argument).is_file() {
         return false;
@@ -250,17 +254,17 @@ pub fn is_shader(argument: &str) -> bool {
     MODULES.contains(&extension) || COMPILERS.iter().any(|compiler| compiler.extensions.contains(&extension))
 }
 
-/// Reads a shader, compiled where it is a source.
+/// Reads a shader, and compiles it if it is source code.
 ///
 /// # Errors
-/// What is wrong with it, or missing.
+/// If the shader is invalid, or a file or compiler is missing.
 pub fn load(file: &str, given: &Compilation<'_>) -> Result<SourceModule, SourceError> {
     let wrong = |error| SourceError::File { file: file.to_owned(), error };
     let extension = extension(file);
     if MODULES.contains(&extension) {
         return Ok(SourceModule { bytes: fs::read(file).map_err(wrong)?, compiler: None });
     }
-    // Whether it can be read is told in our words.
+    // Opening the file first gives our own error for an unreadable file.
     fs::File::open(file).map_err(wrong)?;
     let of_language = || COMPILERS.iter().filter(|compiler| compiler.extensions.contains(&extension));
     let listed = |word: fn(&Compiler) -> String| of_language().map(word).collect::<Vec<_>>().join(" or ");
@@ -284,7 +288,7 @@ pub fn load(file: &str, given: &Compilation<'_>) -> Result<SourceModule, SourceE
         match made {
             Ok(Some(shader)) => return Ok(shader),
             Ok(None) => {}
-            // Another may know what this one does not, as dxc knows the later HLSL and tint the extensions of WGSL.
+            // Another compiler may accept the source: dxc knows newer HLSL, and tint more extensions of WGSL.
             Err(wrong @ SourceError::Wrong { .. }) => {
                 refused.get_or_insert(wrong);
             }
@@ -299,7 +303,7 @@ pub fn load(file: &str, given: &Compilation<'_>) -> Result<SourceModule, SourceE
 }
 
 impl Compiler {
-    /// Compiles a file with flags besides its own; none where the program is not there.
+    /// Compiles a file with additional flags; `None` if the compiler is not installed.
     fn compile(
         &self,
         file: &str,
@@ -348,7 +352,7 @@ impl Compiler {
         Ok(Some(SourceModule { bytes: module, compiler: Some(compiler) }))
     }
 
-    /// What it says of its version.
+    /// Returns the last word of the first line that `--version` prints.
     fn version(&self, folder: &Path) -> String {
         let mut command = Command::new(self.program);
         command.arg("--version");
@@ -358,7 +362,7 @@ impl Compiler {
     }
 }
 
-/// Whether two variables of a binary module have the same set and binding.
+/// Returns true if two variables of a binary module have the same set and binding.
 fn has_shared_binding(module: &[u8]) -> bool {
     let words: Vec<u32> =
         module.chunks_exact(4).filter_map(|word| word.try_into().ok()).map(u32::from_le_bytes).collect();
@@ -383,7 +387,7 @@ fn has_shared_binding(module: &[u8]) -> bool {
     bound.windows(2).any(|two| matches!(two, [one, next] if one == next))
 }
 
-/// The stage of a GLSL file.
+/// Returns the stage of a GLSL file.
 fn stage(file: &str) -> &str {
     let known = |name: &Path| {
         let found = name.extension().and_then(OsStr::to_str)?;
@@ -393,7 +397,7 @@ fn stage(file: &str) -> &str {
     known(name).or_else(|| known(Path::new(name.file_stem()?))).unwrap_or("comp")
 }
 
-/// How a program ended, and what it printed; none where there is no such program.
+/// Runs a program to its end; returns its status and output, or `None` if it does not exist.
 fn ended(mut command: Command, folder: &Path) -> Result<Option<(ExitStatus, String)>, String> {
     let told = |error: std::io::Error| error.to_string();
     let printed: PathBuf = folder.join("printed");
@@ -418,13 +422,13 @@ fn ended(mut command: Command, folder: &Path) -> Result<Option<(ExitStatus, Stri
     }
 }
 
-/// A text without what tells terminals how to show it: compilers colour their messages though nobody sees them.
+/// Removes terminal control sequences: some compilers color messages even without a terminal.
 fn plain(said: &str) -> String {
     let mut plain = String::with_capacity(said.len());
     let mut rest = said.chars();
     while let Some(next) = rest.next() {
         match next {
-            // A sequence `ESC [ … letter`, or `ESC ] … BEL`, or two characters.
+            // A sequence `ESC [ … letter`, `ESC ] … BEL`, or two characters.
             '\u{1b}' => match rest.next() {
                 Some('[') => drop(rest.by_ref().find(|c| ('@'..='~').contains(c))),
                 Some(']') => drop(rest.by_ref().find(|c| matches!(c, '\u{7}' | '\u{1b}' | '\n'))),
@@ -438,7 +442,7 @@ fn plain(said: &str) -> String {
     plain
 }
 
-/// What a compiler printed, without what says nothing.
+/// Removes lines without information from a compiler's output.
 fn cleaned(said: &str, file: &str) -> String {
     let says = |line: &&str| {
         !line.trim().is_empty()
@@ -450,7 +454,8 @@ fn cleaned(said: &str, file: &str) -> String {
     said.lines().filter(says).take(MAX_LINES).map(strip).collect::<Vec<_>>().join("\n")
 }
 
-/// The first place in a file that a compiler named: `FILE:LINE`, `FILE:LINE:COLUMN` or `FILE(LINE)`.
+/// Returns the first position in a file that a message names: `FILE:LINE`, `FILE:LINE:COLUMN` or
+/// `FILE(LINE)`.
 fn place(said: &str, file: &str) -> Option<(u32, u32)> {
     said.match_indices(file).find_map(|(at, _)| {
         let rest = said[at + file.len()..].strip_prefix([':', '('])?;

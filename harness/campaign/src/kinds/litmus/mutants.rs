@@ -1,4 +1,5 @@
-//! Which tests of a plan are mutants of which: they differ in synchronization alone, and allow what the other forbids.
+//! Finds the mutants of each test in a plan: tests that differ only in synchronization and allow what the
+//! test forbids.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use litmus::{Access, Instruction, InstructionKind, Prediction, Test};
 
 use super::plan::{Cell, Item};
 
-/// For each cell the ids of its mutants on the same device, in the order of the plan.
+/// Returns for each test run the ids of its mutants on the same device, in plan order.
 pub fn of(items: &[Item], cells: &[Cell]) -> Vec<Vec<String>> {
     let codes: Vec<Option<String>> = items.iter().map(|item| code(&item.judged)).collect();
     let code_of = |cell: &Cell| codes.get(cell.item)?.as_deref();
@@ -30,7 +31,7 @@ pub fn of(items: &[Item], cells: &[Cell]) -> Vec<Vec<String>> {
     cells.iter().enumerate().map(|(number, cell)| of(cell, number)).collect()
 }
 
-/// Whether the outcome that a test asks about is allowed, or the program races; nothing where that is not known.
+/// Returns true if the test's outcome is allowed or the program races; `None` if unknown.
 pub fn allows(test: &Test, prediction: &Prediction) -> Option<bool> {
     let question = test.question.as_ref().filter(|_| prediction.complete)?;
     let asked = prediction
@@ -40,7 +41,8 @@ pub fn allows(test: &Test, prediction: &Prediction) -> Option<bool> {
     Some(prediction.is_undefined() || asked.clone().any(|(_, says)| says.allowed))
 }
 
-/// A test without its synchronization: equal for tests that differ in that alone. Nothing where nothing is asked.
+/// Formats a test without its synchronization, so that a test and its mutants compare equal. `None` without a
+/// question.
 fn code(test: &Test) -> Option<String> {
     let question = test.question.as_ref()?;
     let line = |instruction: &Instruction| match &instruction.kind {

@@ -1,4 +1,4 @@
-//! What is to be run: tests × devices, each with the model that judges, its prediction and its kernel.
+//! The plan of a run of litmus tests: tests × devices, with model, prediction and kernel of each.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,37 +21,39 @@ use crate::source::Loaded;
 use crate::targets::{Target, device_record, environment};
 use crate::{Failure, kinds};
 
-/// How the names of the models begin that say what Vulkan owes.
+/// The prefix of the models of Vulkan's guarantees.
 const VULKAN: &str = "vulkan";
-/// The longest that a test is asked about.
+/// Time limit of one prediction.
 const PREDICTION_PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a test is skipped for that may read an undefined initial value.
+/// The skip reason for tests that may read an undefined initial value.
 const UNINITIALISED: &str = "uninitialised read";
 
 /// A test of the plan.
 #[derive(Debug)]
 pub struct Item {
-    /// The test and where it comes from.
+    /// The test with its source.
     pub loaded: Loaded,
     /// BLAKE3 hash of its text.
     pub hash: String,
-    /// The program that is judged: a filter cannot be imposed on a device, and what is undefined at first holds something.
+    /// The program to judge: without filter, which a device does not apply, and with a defined value for each
+    /// undefined one.
     pub judged: Test,
-    /// The same with its undefined initial values, where it has some.
+    /// The same program with its undefined initial values, if it has any.
     undefined: Option<Test>,
-    /// The HSA test that it was lowered from, where it was.
+    /// The HSA source of the test, if it was lowered.
     pub hsa: Option<FromHsa>,
-    /// How it is told to devices.
+    /// The variant that devices run.
     pub variant: Variant,
 }
 
-/// An HSA test of the plan. A device is asked for the lowered program; HSA's own answer stands beside the verdict.
+/// An HSA test of the plan. Devices run the lowered program; the report shows the HSA answer next to the
+/// verdict.
 #[derive(Debug)]
 pub struct FromHsa {
-    /// The test as it was written.
+    /// The HSA test.
     pub test: Test,
-    /// Its text.
+    /// The text of the HSA test.
     pub text: String,
     /// The Vulkan program, or why there is none.
     pub lowered: Result<Lowered, LoweringError>,
@@ -64,35 +66,37 @@ pub struct Cell {
     pub item: usize,
     /// Index into [`LitmusPlan::targets`].
     pub target: usize,
-    /// The model that judges.
+    /// The model for the verdict.
     pub model: Arc<Chosen>,
-    /// What it says, or what the test is skipped for.
+    /// The prediction, or the skip reason.
     pub ready: Result<Arc<Prediction>, String>,
-    /// What HSA says of the test that the program was lowered from.
+    /// The HSA answer, if the test was lowered from HSA.
     pub beside: Option<Arc<Beside>>,
-    /// BLAKE3 hash of the kernel; empty where there is none.
+    /// BLAKE3 hash of the kernel; empty without one.
     pub kernel: String,
     /// The ids of the test's mutants on the same device.
     pub mutants: Vec<String>,
 }
 
-/// Tests × devices.
+/// The plan of a run of litmus tests.
 #[derive(Debug)]
 pub struct LitmusPlan {
-    /// The devices, in the order in which they were named.
+    /// The devices, in command-line order.
     pub targets: Vec<Target>,
-    /// The tests, in order.
+    /// The tests, in plan order.
     pub items: Vec<Item>,
-    /// Device by device, test by test.
+    /// All test runs, sorted by device and then by test.
     pub cells: Vec<Cell>,
 }
 
 impl LitmusPlan {
-    /// Chooses models, compiles and predicts. `time`, where there is one, bounds all predictions together; `skips` says for
-    /// what a test is not to be run on a device, both by name.
+    /// Selects models, compiles kernels and computes predictions.
+    ///
+    /// `time` bounds all predictions together. `skips` returns the skip reason for a device and a test, both
+    /// by name.
     ///
     /// # Errors
-    /// When a model is wrong, or does not speak of a test's dialect.
+    /// If a model is invalid, or does not judge a test's dialect.
     pub fn new(
         targets: Vec<Target>,
         tests: Vec<Loaded>,
@@ -108,13 +112,14 @@ impl LitmusPlan {
                 })?;
                 let hash = choice::hash(&loaded.text);
                 if loaded.test.khronos.is_some() {
-                    // A device cannot be forced to read a value: the program guards what follows instead.
+                    // A device cannot be forced to read a value, so the program guards the rest of the thread
+                    // instead.
                     loaded.test = guarded(&loaded.test);
                     loaded.text = litmus::print(&loaded.test);
                 }
                 let hsa = (loaded.test.dialect == Dialect::Hsa).then(|| lowered(&mut loaded));
-                // What the variant says: under GLSL450 scopes mean something else. Where it cannot say the test, there is no
-                // kernel either, and the test is skipped for that.
+                // The variant may change the meaning: GLSL450 has no scopes. If the variant cannot express
+                // the test, there is no kernel, and the test is skipped for that reason.
                 let said =
                     shaders::meaning(&loaded.test, variant.told).unwrap_or_else(|_| loaded.test.clone());
                 let named = match &hsa {
@@ -169,10 +174,10 @@ impl LitmusPlan {
         Ok(LitmusPlan { targets, items, cells })
     }
 
-    /// The published form, without its hash and seed.
+    /// Returns the record of the plan, without hash and seed.
     ///
     /// # Errors
-    /// When the stress of a device cannot be written.
+    /// If the stress of a device cannot be serialized.
     pub fn record(&self, options: &kinds::RunOptions, budget: TestBudget) -> Result<PlanRecord, Failure> {
         let models = |item: usize| {
             self.cells
@@ -213,14 +218,14 @@ impl LitmusPlan {
     }
 }
 
-/// The models loaded so far.
 #[derive(Default)]
 struct Models {
     loaded: BTreeMap<String, Arc<Chosen>>,
 }
 
 impl Models {
-    /// The model that judges a test on a device: one without chains where the device has none.
+    /// Returns the model for a test on a device. Devices without availability chains get the variant without
+    /// chains.
     fn of(
         &mut self,
         loaded: &Loaded,
@@ -229,13 +234,13 @@ impl Models {
     ) -> Result<Arc<Chosen>, Failure> {
         let wanted = match asked {
             Some(name) => name,
-            // An HSA test without a Vulkan program has no other model to be judged by either.
+            // Only the Vulkan program of an HSA test is judged.
             None => Model::default_for(Dialect::Vulkan),
         };
         let chains = capabilities.availability_visibility_chains;
         let name = choice::without_chains(wanted).filter(|_| !chains).unwrap_or(wanted);
         let chosen = self.named(name)?;
-        // Of an HSA test it is the lowered program that is judged.
+        // The lowered program of an HSA test is judged.
         if !chosen.model.judges(Dialect::Vulkan) {
             return Err(Failure::input_message(format!(
                 "{}: model `{name}` does not speak of the programs that devices run",
@@ -255,8 +260,10 @@ impl Models {
     }
 }
 
-/// The tests as the devices can be asked: one without the Vulkan memory model takes those that say no more than GLSL450 can, in
-/// modules of SPIR-V 1.3. Beside a device that has it both are asked, and what a device lacks is skipped there.
+/// Selects the variants that the devices can run.
+///
+/// Devices without the Vulkan memory model run tests that GLSL450 can express, as SPIR-V 1.3 modules. If
+/// another device has the memory model, both variants run, and each device skips what it lacks.
 pub(crate) fn told_for(targets: &[Target], tests: Vec<Loaded>) -> Result<Vec<Loaded>, Failure> {
     let lacks = |target: &&Target| !target.listed.capabilities.memory_model;
     let lacking = targets.iter().filter(lacks).count();
@@ -292,7 +299,7 @@ pub(crate) fn told_for(targets: &[Target], tests: Vec<Loaded>) -> Result<Vec<Loa
     Ok(told)
 }
 
-/// The test without its filter, but with the same outcomes to list.
+/// Removes the filter of a test, and lists the locations of the filter in its outcomes.
 pub fn without_filter(test: &Test) -> Test {
     let mut judged = test.clone();
     if let Some(filter) = judged.filter.take() {
@@ -307,7 +314,7 @@ pub fn without_filter(test: &Test) -> Test {
 
 type Predicted = Result<Arc<Prediction>, String>;
 
-/// Puts the Vulkan program of an HSA test in its place.
+/// Replaces an HSA test by its Vulkan program.
 fn lowered(loaded: &mut Loaded) -> FromHsa {
     let test = loaded.test.clone();
     let text = loaded.text.clone();
@@ -319,10 +326,10 @@ fn lowered(loaded: &mut Loaded) -> FromHsa {
     FromHsa { test, text, lowered }
 }
 
-/// What HSA says of its tests, beside each answer of a Vulkan model on their lowered programs.
+/// Computes the HSA answer for each prediction of a lowered test.
 ///
 /// # Errors
-/// Where the lowering is wrong: a device must not be judged by it.
+/// If the lowering is unsound: no device may be judged by it.
 fn besides(
     items: &[Item],
     predictions: &BTreeMap<(usize, String), Predicted>,
@@ -351,7 +358,7 @@ fn besides(
         };
         let Some(hsa) = hsa else { continue };
         let beside = beside(test, lowered, hsa, vulkan);
-        // Other models need not be weaker than HSA.
+        // Models of the user need not be weaker than HSA.
         if let Some(fault) = beside.fault.as_ref().filter(|_| name.starts_with(VULKAN)) {
             return Err(Failure::environment_message(format!("{}: {fault}", item.loaded.source.file)));
         }
@@ -360,7 +367,7 @@ fn besides(
     Ok(found)
 }
 
-/// Asks the models, on all processors.
+/// Computes all predictions in parallel.
 fn predictions(
     items: &[Item],
     asked: &BTreeMap<(usize, String), Arc<Chosen>>,
@@ -374,7 +381,7 @@ fn predictions(
         let stop = patience(left.min(PREDICTION_PATIENCE));
         let options = Options { budget: model::Budget::until(&stop), ..Options::default() };
         let ask = |test: &Test| predict(test, model, &options).map_err(|error| error.to_string());
-        // What an uninitialised read returns may be anything, and is no row of a table.
+        // An uninitialised read may return anything, which no table of outcomes can list.
         if let Some(test) = &item.undefined
             && ask(test)?.uninitialised_read != Some(false)
         {

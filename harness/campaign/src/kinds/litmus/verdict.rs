@@ -1,4 +1,4 @@
-//! From what a worker reported to a verdict and its published line.
+//! Converts a worker's report to a verdict and its published line.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,17 +16,17 @@ use crate::kinds::{driver_record, quoted};
 use crate::patience::patience;
 use crate::run::{Judged, ending, failure_of};
 
-/// What became of a run, before it is judged.
+/// The combined result of all attempts to run a test, before it is judged.
 struct Ran {
-    /// How it ended, or what the test is skipped for.
+    /// How the run ended, or the skip reason.
     ending: Result<Ending, String>,
-    /// Everything that was seen in all attempts.
+    /// The observations of all attempts.
     seen: Observation,
-    /// Everything that was seen of the twin.
+    /// The observations of the twin.
     twin: Option<Observation>,
-    /// The memory type that the locations lay in.
+    /// The memory type of the locations.
     memory: Option<String>,
-    /// Why the host counted although the device was to.
+    /// Why the host counted outcomes instead of the device.
     counted_by_host: Option<String>,
     /// The stage runs its invocations one after another.
     serial_stage: bool,
@@ -35,7 +35,8 @@ struct Ran {
 }
 
 impl Ran {
-    /// Reads a report. `before` is how the last test before it failed, for tests that were not tried any more.
+    /// Combines a report. `before` is the failure of the last earlier test, for tests that were not tried
+    /// after it.
     fn new(report: Report<Snapshot, Answer>, before: Option<Reason>) -> Ran {
         let mut ran = Ran {
             ending: Ok(Ending::Finished),
@@ -76,11 +77,11 @@ impl Ran {
     }
 }
 
-/// The longest that a twin is asked about.
+/// Time limit of the prediction for a twin.
 const TWIN_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Instances of a test's twin with early reads whose outcome no serial order of whole threads produces. Only what is
-/// known not to be serial counts.
+/// Counts the twin's instances with early reads whose outcome is not serial. Only outcomes that are provably
+/// not serial count.
 fn early_reads(test: &Test, cell: &Cell, seen: &Observation) -> u64 {
     if test.overlap() != Overlap::Possible || seen.instances() == 0 {
         return 0;
@@ -97,17 +98,19 @@ fn early_reads(test: &Test, cell: &Cell, seen: &Observation) -> u64 {
     counts.filter(|(outcome, _)| interleaved(outcome)).map(|(_, count)| count).sum()
 }
 
-/// How long the model is asked about outcomes that its prediction does not list.
+/// Time limit of the model for observed outcomes that an incomplete prediction does not list.
 const SETTLING_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The prediction with the outcomes that were seen, where it lists none; nothing where it stands as it is.
+/// Decides the observed outcomes that an incomplete prediction does not list; `None` if the prediction is
+/// complete.
 fn settled(plan: &LitmusPlan, cell: &Cell, prediction: &Prediction, ran: &Ran) -> Option<Prediction> {
     if prediction.complete {
         return None;
     }
     let test = &plan.items[cell.item].judged;
     let seen = ran.seen.histogram.counts.keys();
-    // The twin without control barriers has the outcomes of the test; that with early reads has more registers.
+    // The twin without control barriers has the outcomes of the test; the one with early reads has more
+    // registers.
     let twin = ran.twin.as_ref().filter(|_| test.overlap() == Overlap::ControlBarrier);
     let seen = seen.chain(twin.iter().flat_map(|twin| twin.histogram.counts.keys()));
     let stop = patience(SETTLING_PATIENCE);
@@ -117,24 +120,25 @@ fn settled(plan: &LitmusPlan, cell: &Cell, prediction: &Prediction, ran: &Ran) -
     Some(settled)
 }
 
-/// How the ids of messages of synchronization validation begin.
+/// The prefix of message ids of synchronization validation.
 const SYNCHRONIZATION_HAZARD: &str = "SYNC-HAZARD-";
 
-/// Whether a message of the layers tells of no mistake of the run. Where the model finds a race, synchronization validation finds a hazard.
-/// And where draws that a dependency joins are of different stages, it finds one on the results: each writes words of its own there, and no
-/// access of the test's is meant to order them, but the layers take the whole of a buffer.
+/// Returns true if a validation message is expected and not an error of the run.
+///
+/// A test that races by the model has a synchronization hazard. Draws of different stages that a dependency
+/// joins have a hazard on the results buffer: they write disjoint words without order, but the layers track
+/// whole buffers.
 fn is_excused(message: &str, racy: bool, mixed: bool) -> bool {
     let is_hazard = |kind: &str| message.contains(&format!("{SYNCHRONIZATION_HAZARD}{kind}"));
     racy && is_hazard("") || mixed && is_hazard("WRITE-AFTER-WRITE") && message.contains("[results]")
 }
 
-/// The line of a test that was not run.
+/// Returns the line of a skipped test.
 pub fn skipped(run: &Litmus<'_>, cell: &Cell, missing: &str) -> RunLine {
     line(run, cell, &[], &Judgement::skipped(missing), None, None)
 }
 
-/// What a line that is there already says unlike the prediction, where it does: whether the program races, or whether an
-/// outcome is allowed.
+/// Returns why a recorded line contradicts the prediction: about races, or about an allowed outcome.
 pub fn contradicts(run: &Litmus<'_>, cell: &Cell, line: &RunLine) -> Option<String> {
     let prediction = match &cell.ready {
         Ok(prediction) if prediction.complete && line.verdict != VerdictWord::Skipped => prediction,
@@ -150,7 +154,7 @@ pub fn contradicts(run: &Litmus<'_>, cell: &Cell, line: &RunLine) -> Option<Stri
     if line.race.is_some_and(|said| said != race && said != RaceWord::Unknown) {
         return Some("the model says another thing of races".to_owned());
     }
-    // Less may have been known when the line was written.
+    // The model may have had less time when the line was written.
     if line.race == Some(RaceWord::Unknown) {
         return None;
     }
@@ -162,7 +166,7 @@ pub fn contradicts(run: &Litmus<'_>, cell: &Cell, line: &RunLine) -> Option<Stri
     })
 }
 
-/// Judges what a worker reported.
+/// Judges a worker's report.
 pub fn judged(
     run: &Litmus<'_>,
     cell: &Cell,
@@ -188,7 +192,7 @@ fn line_of(run: &Litmus<'_>, cell: &Cell, ran: &Ran) -> RunLine {
         .twin
         .as_ref()
         .map(|observation| Twin { observation, early_reads: early_reads(test, cell, observation) });
-    // Outcomes that are too many to list are asked about one by one, those alone that were seen.
+    // A prediction with too many outcomes to list decides only the observed ones.
     let settled = settled(plan, cell, prediction, ran);
     let prediction = settled.as_ref().unwrap_or(prediction);
     let capabilities = &plan.targets[cell.target].listed.capabilities;
@@ -247,7 +251,7 @@ fn line(
     )
 }
 
-/// A command that runs one test again.
+/// Returns a command that runs one test again.
 fn replay(run: &Litmus<'_>, test: &str, device: &str, instances: Option<u64>) -> String {
     let mut command =
         format!("vk-litmus run {} --device {} --seed {}", quoted(test), quoted(device), run.seed);
@@ -270,7 +274,7 @@ fn replay(run: &Litmus<'_>, test: &str, device: &str, instances: Option<u64>) ->
 mod tests {
     use super::*;
 
-    /// What the layers said of draws of different stages, and the same of another buffer, and of a read.
+    /// Messages for draws of different stages: on the results, on another buffer, and for a read.
     #[test]
     fn results_of_two_stages_are_excused_and_nothing_else() {
         let said = |kind: &str, buffer: &str| {

@@ -1,8 +1,9 @@
-//! From what was seen of a test of forward progress to its line: what it refutes, and what it breaks.
+//! Judges a run of a forward-progress test: the progress models that it refutes, and broken claims.
 //!
-//! A device makes no promise, so that a hang is no violation. It refutes a progress model where the checker says that the
-//! test ends under it and, while the dispatch hung, somebody did not move whom the model owes progress. It is a violation
-//! where an expectation file claims that model. A hang without such evidence may have been slowness.
+//! Vulkan guarantees no forward progress, so a hang alone is not a violation. A hang refutes a progress model
+//! if two conditions hold: the checker proves that the test ends under the model, and a thread to which the
+//! model guarantees progress did not move. It is a violation if an expectation file claims that model. A hang
+//! without this evidence may be slowness.
 
 use std::collections::BTreeMap;
 
@@ -24,23 +25,23 @@ use crate::kinds::{driver_record, quoted};
 use crate::probe;
 use crate::run::{Judged, ending, failure_of};
 
-/// What a judge must know of a kernel.
+/// The facts about a kernel that the verdict needs.
 pub struct Kernel {
     /// BLAKE3 hash of its words.
     pub hash: String,
-    /// Parts of a copy.
+    /// Units of a copy.
     pub units: u32,
     level: Level,
 }
 
 impl Kernel {
-    /// The same of a whole kernel.
+    /// Extracts the facts from a kernel.
     pub fn of(kernel: &ProgressKernel) -> Kernel {
         Kernel { hash: runner::hash(&kernel.words), units: kernel.units, level: kernel.level }
     }
 }
 
-/// What a line says besides what was seen.
+/// The verdict fields of a line.
 struct Says {
     verdict: VerdictWord,
     reason: Option<String>,
@@ -59,7 +60,7 @@ impl Says {
     }
 }
 
-/// The line of a test that has no kernel, or that nothing can be asked about.
+/// Returns the line of a test without a kernel or an answer of the checker.
 pub fn skipped(whole: &ProgressKind<'_>, cell: &Cell, why: &str) -> RunLine {
     let says = Says {
         verdict: VerdictWord::Skipped,
@@ -70,7 +71,7 @@ pub fn skipped(whole: &ProgressKind<'_>, cell: &Cell, why: &str) -> RunLine {
     line(whole, cell, says, &Seen::default(), None)
 }
 
-/// The line of what a worker reported.
+/// Judges a worker's report.
 pub fn judged(
     whole: &ProgressKind<'_>,
     cell: &Cell,
@@ -125,7 +126,7 @@ fn says(
         };
     }
     let detail = detail(whole, seen, progress);
-    // A claim that was broken is never washed out by what came after it.
+    // A later failure does not cancel a broken claim.
     if let Some(claim) = whole.plan.devices[cell.device].claim
         && breaks_claim(whole, cell, seen, &claim)
     {
@@ -153,7 +154,7 @@ fn says(
     Says { verdict: VerdictWord::Conforms, reason: None, detail: Some(detail), exercised: true }
 }
 
-/// What was seen, in words.
+/// Describes the observations.
 fn detail(whole: &ProgressKind<'_>, seen: &Seen, progress: &ProgressRun) -> String {
     let mut text = format!("ended {} of {}", seen.ended, seen.runs);
     let Some(hang) = progress.hangs.first() else {
@@ -218,7 +219,7 @@ fn progress(whole: &ProgressKind<'_>, cell: &Cell, seen: &Seen) -> ProgressRun {
     }
 }
 
-/// The levels at which the threads of a test part.
+/// Returns the levels of the hierarchy at which the threads of a test are separated.
 fn levels(test: &Test) -> String {
     let places: Vec<litmus::Placement> =
         test.threads.iter().filter_map(|thread| placement(thread.place)).collect();
@@ -249,7 +250,7 @@ fn placement(place: litmus::Place) -> Option<litmus::Placement> {
     }
 }
 
-/// The control barrier that a thread stands at.
+/// Returns the control barrier that a thread has reached.
 fn barrier<'t>(test: &'t Test, thread: usize, stood: &Thread) -> Option<&'t litmus::ControlBarrier> {
     let instructions = &test.threads.get(thread)?.instructions;
     match &instructions.get(stood.place? as usize)?.kind {
@@ -258,7 +259,7 @@ fn barrier<'t>(test: &'t Test, thread: usize, stood: &Thread) -> Option<&'t litm
     }
 }
 
-/// Whether a thread waits in a control barrier for another one, which has not come to it. Where all have come, nobody waits.
+/// Returns true if a thread waits in a control barrier that another thread has not reached.
 fn waits(test: &Test, thread: usize, threads: &[Thread]) -> bool {
     let at = |number: usize| threads.get(number).and_then(|stood| barrier(test, number, stood));
     let Some(own) = at(thread) else { return false };
@@ -281,10 +282,10 @@ fn watched(test: &Test, threads: &[Thread]) -> Vec<ObservedThread> {
     threads.iter().enumerate().map(one).collect()
 }
 
-/// Whether a hang breaks a promise of a model.
+/// Returns true if a hang breaks a guarantee of a model.
 ///
-/// Among several copies the lowest unfinished thread is one of the whole dispatch: what is owed to it is looked for there,
-/// and not in each copy.
+/// With several copies, the lowest unfinished thread is the lowest of the whole dispatch. A guarantee for it
+/// is checked there and not in each copy.
 fn breaks(test: &Test, model: &ProgressModel, level: Level, copies: u32, hang: &Hang) -> bool {
     let mut own = *model;
     let mut beside = None;
@@ -300,7 +301,7 @@ fn breaks(test: &Test, model: &ProgressModel, level: Level, copies: u32, hang: &
             Level::Invocations => &mut own.subgroup,
         };
         let owes_lowest = matches!(spread, ProgressGuarantee::Hsa | ProgressGuarantee::HsaObe);
-        // Nothing else is owed, and somebody else of the dispatch may have gone on.
+        // Only the lowest thread has a guarantee, and another thread of the dispatch may have moved.
         let owes_nobody_else = matches!(spread, ProgressGuarantee::Hsa | ProgressGuarantee::Unfair);
         if *spread == ProgressGuarantee::HsaObe {
             *spread = ProgressGuarantee::Obe;
@@ -328,7 +329,7 @@ fn breaks_claim(whole: &ProgressKind<'_>, cell: &Cell, seen: &Seen, claim: &Prog
     ends && seen.hangs.iter().any(|hang| breaks(test, claim, level, seen.copies, hang))
 }
 
-/// The first copy of a hang.
+/// Returns the record of the first copy of a hang.
 fn record(test: &Test, hang: &Hang) -> Option<HangRecord> {
     let witness = hang.witnesses.first()?;
     let thread = |(number, stood): (usize, &Thread)| {
@@ -355,7 +356,7 @@ fn record(test: &Test, hang: &Hang) -> Option<HangRecord> {
     })
 }
 
-/// Which threads ended in how many dispatches.
+/// Counts the dispatches by the set of threads that ended.
 fn outcomes(test: &Test, seen: &Seen) -> Vec<RunOutcome> {
     let mut counts: BTreeMap<Vec<bool>, u64> = BTreeMap::new();
     let all = vec![true; test.threads.len()];

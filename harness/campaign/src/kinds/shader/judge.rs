@@ -1,7 +1,7 @@
-//! From what was seen of a shader to its line.
+//! Judges the observed buffer contents of a shader.
 //!
-//! Where all contents are known that the model allows, another one is a violation. Where they are not, what was seen is shown and
-//! never called conforming; where the shader races, every content is allowed.
+//! If the model's allowed contents are known, any other content is a violation. Otherwise the contents are
+//! listed and the verdict is never "conforms". A shader with a data race allows every content.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,10 +19,10 @@ use super::{Expected, FinalNumber, Shader, Shaders, words_of};
 use crate::kinds::{driver_record, quoted};
 use crate::run::{Judged, ending, failure_of};
 
-/// Contents that are listed at most where they are not judged.
+/// The largest number of contents in a list.
 const MAX_LISTED: usize = 256;
 
-/// The line of a shader that is not run.
+/// Returns the line of a skipped shader.
 pub(super) fn skipped(run: &Shaders<'_>, cell: usize, missing: &str) -> RunLine {
     let says = Says {
         verdict: VerdictWord::Skipped,
@@ -32,7 +32,7 @@ pub(super) fn skipped(run: &Shaders<'_>, cell: usize, missing: &str) -> RunLine 
     line(run, cell, &Seen::default(), Found::default(), says)
 }
 
-/// What a line says besides what was seen.
+/// The verdict fields of a line.
 struct Says {
     verdict: VerdictWord,
     reason: Option<String>,
@@ -49,33 +49,33 @@ impl Says {
     }
 }
 
-/// What contents come to.
+/// The evaluated contents of a run.
 #[derive(Default)]
 struct Found {
     outcomes: Vec<RunOutcome>,
     unexpected: Vec<UnexpectedValues>,
     contents: Vec<ContentRecord>,
-    /// Dispatches that left what nothing allows, and in words what most of them left.
+    /// The number of dispatches with a forbidden content, and the most frequent such content as text.
     forbidden: (u64, Option<String>),
-    /// Dispatches that left what is claimed never to be left.
+    /// The number of dispatches that break the claim.
     broken: u64,
 }
 
-/// Judges what a worker reported.
+/// Judges a worker's report.
 pub(super) fn judged(
     run: &Shaders<'_>,
     cell: usize,
     report: Report<Seen, Answer>,
     before: Option<Reason>,
 ) -> Judged {
-    // What earlier attempts saw counts as well, unless the last one saw more.
+    // An earlier attempt counts if it has more dispatches than the last one.
     let mut attempts: Vec<Attempt<Seen, Answer>> = report.earlier;
     let ending = ending::<Shaders<'_>>(&report.last.end, before);
     attempts.push(report.last);
     let failure = failure_of(&ending);
     let (mut seen, mut validation) = (Seen::default(), Vec::new());
     let mut violating = None;
-    // What was left out stays so, whichever attempt saw most.
+    // Omitted dispatches of every attempt count, whichever attempt is used.
     let (mut not_executed, mut left_out) = (0, 0);
     let (target, shader, _) = run.plan.place(cell);
     for attempt in attempts {
@@ -88,7 +88,7 @@ pub(super) fn judged(
         };
         not_executed += own.not_executed;
         left_out += own.left_out;
-        // A violation once seen is never washed out by another try.
+        // A later attempt does not cancel a violation.
         if own.left_out == 0 && found(shader, &own).forbidden.0 > 0 {
             violating = Some(own.clone());
         }
@@ -99,11 +99,11 @@ pub(super) fn judged(
     let is_violation = violating.is_some();
     let mut seen = violating.unwrap_or(seen);
     seen.not_executed = not_executed;
-    // A violation of an attempt that left out nothing is one.
+    // A violation counts if its attempt omitted no dispatch.
     seen.left_out = if is_violation { 0 } else { left_out };
     let missing = match &ending {
         Ok(_) => None,
-        // The simulated GPU says so itself.
+        // The reason from the simulated GPU already contains "lacks".
         Err(missing) if missing.contains("lacks") => Some(missing.clone()),
         Err(missing) => Some(format!("device lacks {missing}")),
     };
@@ -170,7 +170,7 @@ fn says(shader: &Shader, seen: &Seen, found: &Found, ending: Option<&Ending>, bo
     }
 }
 
-/// What cells hold in a content.
+/// Returns the values of numbers in a content.
 fn values(cells: &[FinalNumber], watched: &[(u32, u64)], content: &Content) -> Vec<u64> {
     let value = |cell: &FinalNumber| {
         let word = |number: u64| {
@@ -235,7 +235,8 @@ fn found(shader: &Shader, seen: &Seen) -> Found {
                 }
             }
             found.forbidden.1 = most.1;
-            // What the claim is about may be more than what is written; then it is known of what was seen alone.
+            // A claim may use numbers that no invocation writes; then it is evaluated only for observed
+            // contents.
             let position = |cell: &FinalNumber| {
                 cells.iter().position(|own| {
                     (own.buffer, own.offset, own.bytes) == (cell.buffer, cell.offset, cell.bytes)
@@ -252,7 +253,7 @@ fn found(shader: &Shader, seen: &Seen) -> Found {
                 found.outcomes.push(outcome(state(cells, values), count, *says, witness.or(claimed)));
             }
         }
-        // Where something is claimed, that is what is looked at.
+        // Without known contents, the outcomes are the values of the claim.
         (Expected::Undefined(_) | Expected::Unknown { .. }, Some(claim)) => {
             let mut counts: BTreeMap<Vec<u64>, u64> = BTreeMap::new();
             for content in &seen.contents {
@@ -272,7 +273,7 @@ fn found(shader: &Shader, seen: &Seen) -> Found {
     found
 }
 
-/// The contents with the names of what differs.
+/// Lists the contents, with names for the words that differ.
 fn listed(shader: &Shader, seen: &Seen) -> Vec<ContentRecord> {
     let rows = &seen.contents[..seen.contents.len().min(MAX_LISTED)];
     let words: BTreeSet<(u32, u64)> =
