@@ -30,9 +30,9 @@ pub enum Condition {
 pub enum Term {
     /// The final value of a register.
     Register(ThreadId, RegisterId),
-    /// The final value of a location: of a component where it is a vector, else of component 0, which is all of it.
+    /// The final value of a location: of one component of a vector; component 0 of a scalar.
     Location(LocationId, u8),
-    /// The address of a location: what a bare location on the right of a comparison means in Dartagnan's reader.
+    /// The address of a location. Dartagnan reads a bare location on the right of a comparison this way.
     Address(LocationId),
     /// A number.
     Constant(i64),
@@ -56,7 +56,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Whether the relation holds between two numbers: by their type, signed ones or unsigned ones.
+    /// Returns true if the relation holds between two numbers of one type.
     pub fn holds<N: Ord>(self, left: N, right: N) -> bool {
         match self {
             Comparison::Equal => left == right,
@@ -69,14 +69,14 @@ impl Comparison {
     }
 }
 
-/// What a test asks about its outcomes.
+/// The question of a test: a condition with a quantifier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     /// The quantifier.
     pub kind: QuestionKind,
     /// The condition under it.
     pub condition: Condition,
-    /// Where it stands.
+    /// The source position.
     pub span: Span,
 }
 
@@ -89,7 +89,7 @@ pub enum QuestionKind {
     NotExists,
     /// `forall`: every allowed outcome meets it.
     Forall,
-    /// `final`: read by Dartagnan like `exists`.
+    /// `final`: read as `exists`, as in Dartagnan.
     Final,
 }
 
@@ -110,9 +110,10 @@ impl Condition {
         }
     }
 
-    /// Whether the condition holds as far as values are known: `value` gives the signed value of a term or `None`, and so
-    /// does the answer where it depends on what is not known. The second argument of `value` is the other side of the
-    /// comparison, whose type says how a constant is meant.
+    /// Evaluates the condition in three-valued logic; `None` if it depends on an unknown term.
+    ///
+    /// `value` returns the signed value of a term, or `None` if it is unknown. Its second argument is the
+    /// other side of the comparison, whose type determines how a constant is read.
     pub fn decided(&self, value: &mut impl FnMut(&Term, &Term) -> Option<i64>) -> Option<bool> {
         match self {
             Condition::True => Some(true),
@@ -134,7 +135,8 @@ impl Condition {
         }
     }
 
-    /// Whether the condition holds where `value` gives the signed value of every term; see [`Condition::decided`].
+    /// Returns true if the condition holds when `value` gives the signed value of every term; see
+    /// [`Condition::decided`].
     pub fn holds(&self, value: &mut impl FnMut(&Term, &Term) -> i64) -> bool {
         self.decided(&mut |term, other| Some(value(term, other))) == Some(true)
     }

@@ -1,4 +1,4 @@
-//! Tests from one syntax to another, and `.test` files as programs that a device can run.
+//! Conversion of tests between syntaxes, and of `.test` files into programs that a device can run.
 
 use thiserror::Error;
 
@@ -15,10 +15,10 @@ use crate::test::{
     Scope, SyncPoint, SystemSync, Test, Thread, ThreadId,
 };
 
-/// Why a test has no form in another syntax.
+/// The reason why a test has no form in another syntax.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConvertError {
-    /// The syntax has no words for something.
+    /// The syntax cannot express something.
     #[error("{syntax} cannot say {what}")]
     NotExpressible {
         /// The syntax.
@@ -26,7 +26,7 @@ pub enum ConvertError {
         /// What it cannot say.
         what: String,
     },
-    /// A value would not name the one write that its read must read from.
+    /// A value does not identify the one write that its read must read from.
     #[error("value {value} of `{location}` does not tell what is read: exactly one write must have it")]
     Ambiguous {
         /// The value.
@@ -79,7 +79,8 @@ fn reads(test: &Test) -> impl Iterator<Item = Read> + '_ {
     })
 }
 
-/// How many sources a read of `value` through `location` has: through the same name, and through others.
+/// Returns the number of sources of a read of `value` through `location`: through the same name, and through
+/// others.
 fn sources(test: &Test, location: LocationId, value: i64) -> (usize, usize) {
     let (mut same, mut others) = (usize::from(value == 0), 0_usize);
     let kinds = test.threads.iter().flat_map(|thread| &thread.instructions).map(|i| &i.kind);
@@ -93,8 +94,10 @@ fn sources(test: &Test, location: LocationId, value: i64) -> (usize, usize) {
     (same, others)
 }
 
-/// The program of a `.test` file with its forced values as guards: what follows a read whose value is forced runs only
-/// where the read returned that value. This is what a device can be asked; other tests stay as they are.
+/// Returns the program of a `.test` file with its forced values as guards; other tests stay unchanged.
+///
+/// The code after a read with a forced value runs only if the read returned that value. A device can execute
+/// this form.
 pub fn guarded(test: &Test) -> Test {
     let Some(khronos) = &test.khronos else { return test.clone() };
     let metadata = Metadata::default();
@@ -133,11 +136,14 @@ pub fn guarded(test: &Test) -> Test {
     program
 }
 
-/// What a device is asked for a test: the guarded program of a `.test` file, the lowered one of an HSA test, any other
-/// test as it is.
+/// Returns the program that a device runs for a test.
+///
+/// This is the guarded program of a `.test` file, the lowered program of an HSA test, and any other test
+/// unchanged.
 ///
 /// # Errors
-/// When an HSA test has no Vulkan program.
+///
+/// If an HSA test has no Vulkan program.
 pub fn for_device(test: &Test) -> Result<Test, LoweringError> {
     match test.dialect {
         Dialect::Hsa => Ok(lower(test)?.test),
@@ -145,10 +151,13 @@ pub fn for_device(test: &Test) -> Result<Test, LoweringError> {
     }
 }
 
-/// A test in the native dialect. An HSA test is lowered. Forced values of a `.test` file become a `filter`, its queries lines of the header.
+/// Converts a test to the native dialect.
+///
+/// An HSA test is lowered. Forced values of a `.test` file become a `filter`, its queries header lines.
 ///
 /// # Errors
-/// When a filter over values would keep other executions than the file, or an HSA test has no Vulkan program.
+///
+/// If a filter over values would select other executions than the file, or an HSA test has no Vulkan program.
 pub fn to_vulkan(test: &Test) -> Result<Test, ConvertError> {
     if test.dialect == Dialect::Hsa {
         return lower(test).map(|lowered| lowered.test).map_err(|error| ConvertError::Lowering { error });
@@ -194,13 +203,16 @@ fn not_expressible(syntax: &'static str, what: &str) -> ConvertError {
     ConvertError::NotExpressible { syntax, what: what.to_owned() }
 }
 
-/// A test in Khronos' `.test` format: one queue of constants stored and read, whose condition says what every read of it
-/// returns. What the test claims (`expect:` of `khronos-alloy`, else of `vulkan`) becomes its lines: `SATISFIABLE consistent[X]`
-/// where that is allowed, with `NOSOLUTION consistent[X] && #dr>0` where nothing races; `NOSOLUTION consistent[X]` where it is
-/// forbidden. Without a claim `exists` is taken for the first, and `~exists` for the last.
+/// Converts a test to Khronos' `.test` format.
+///
+/// The test must have one queue, store and read constants, and have a condition that states the value of
+/// every read. Its claim (`expect:` of `khronos-alloy`, else of `vulkan`) becomes query lines: `SATISFIABLE
+/// consistent[X]` if allowed, also `NOSOLUTION consistent[X] && #dr>0` if race-free; `NOSOLUTION
+/// consistent[X]` if forbidden. Without a claim, `exists` counts as allowed and `~exists` as forbidden.
 ///
 /// # Errors
-/// When the format has no words for something in the test, or its values would mean something else there.
+///
+/// If the format cannot express something in the test, or its values would have another meaning there.
 pub fn to_khronos(test: &Test) -> Result<Test, ConvertError> {
     let no = |what: &str| not_expressible("Khronos' format", what);
     if test.khronos.is_some() {
@@ -286,13 +298,13 @@ pub fn to_khronos(test: &Test) -> Result<Test, ConvertError> {
     Ok(converted)
 }
 
-/// What a test claims of the model whose tests the format holds, else of the specification's.
+/// Returns the claim for the model of the format's own tests, else for the specification's model.
 fn claim(metadata: &Metadata) -> Option<&Expectation> {
     let of = |model: &str| metadata.expectations.iter().find(|claim| claim.model == model);
     of("khronos-alloy").or_else(|| of("vulkan"))
 }
 
-/// What a conjunction of equalities of registers and numbers says; `None` for another condition.
+/// Collects a conjunction of equalities of registers and numbers; `None` for another condition.
 fn conjuncts(condition: &Condition, wanted: &mut Vec<(ThreadId, RegisterId, i64)>) -> Option<()> {
     match condition {
         Condition::True => Some(()),
@@ -331,7 +343,7 @@ fn check_locations(locations: &[Location]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Sorts the threads so that every group stands together, and numbers them anew; returns the old indices in their new
+/// Sorts the threads so that groups are contiguous, and renumbers them; returns the old indices in the new
 /// order.
 fn arrange(converted: &mut Test, test: &Test) -> Result<Vec<usize>, &'static str> {
     let place = |thread: &Thread| match thread.place {
@@ -364,7 +376,8 @@ fn arrange(converted: &mut Test, test: &Test) -> Result<Vec<usize>, &'static str
             threads.push(Thread { number: number as u32, place: Place::Device(new), ..thread.clone() });
         }
     }
-    // Barriers of one id meet wherever they are there, and in one workgroup alone here.
+    // In this dialect, barriers with one id synchronize anywhere; in the `.test` format only within one
+    // workgroup.
     let barriers = threads.iter().flat_map(|thread| {
         thread.instructions.iter().filter_map(move |instruction| match &instruction.kind {
             InstructionKind::ControlBarrier(barrier) => Some((barrier, thread.place)),

@@ -10,21 +10,21 @@ static SUITES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/suites");
 /// An embedded file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmbeddedFile {
-    /// What it is called: for a test its id, the path within its folder without the extension (`sb/SB+rlx-rlx`); for
-    /// a suite its name (`quick`).
+    /// Its identifier. For a test: the path within its folder without the extension (`sb/SB+rlx-rlx`). For a
+    /// suite: its name (`quick`).
     pub id: String,
-    /// Where it stands in the source tree of the crate (`corpus/sb/SB+rlx-rlx.litmus`).
+    /// Its path in the source tree of the crate (`corpus/sb/SB+rlx-rlx.litmus`).
     pub path: String,
-    /// Its text.
+    /// Its contents.
     pub text: &'static str,
 }
 
-/// The corpus: every test that suites choose from, in the order of ids.
+/// Returns every test that suites choose from, in the order of ids.
 pub fn tests() -> Vec<EmbeddedFile> {
     entries(&CORPUS, "corpus", &["litmus", "test"])
 }
 
-/// Tests that only models can judge, in the order of ids; their ids begin with `model-only/`.
+/// Returns the tests that only models can judge, in the order of ids; their ids begin with `model-only/`.
 pub fn model_only() -> Vec<EmbeddedFile> {
     let mut found = entries(&MODEL_ONLY, "model-only", &["litmus", "test"]);
     for entry in &mut found {
@@ -33,8 +33,9 @@ pub fn model_only() -> Vec<EmbeddedFile> {
     found
 }
 
-/// Tests whose loops may go on for ever, in the order of ids; their ids begin with `progress/`. No suite of ordinary runs
-/// chooses from them.
+/// Returns the tests whose loops may run forever, in the order of ids; their ids begin with `progress/`.
+///
+/// No suite of ordinary runs selects them.
 pub fn progress() -> Vec<EmbeddedFile> {
     let mut found = entries(&PROGRESS, "progress", &["litmus"]);
     for entry in &mut found {
@@ -46,7 +47,7 @@ pub fn progress() -> Vec<EmbeddedFile> {
 /// The name of the suite of forward progress.
 pub const PROGRESS_SUITE: &str = "progress";
 
-/// The tests of the suite of forward progress, in its order.
+/// Returns the tests of the forward-progress suite, in its order.
 pub fn progress_suite() -> Vec<EmbeddedFile> {
     let list = PROGRESS.get_file("suite.txt").and_then(|file| file.contents_utf8()).unwrap_or_default();
     let all = progress();
@@ -54,12 +55,12 @@ pub fn progress_suite() -> Vec<EmbeddedFile> {
     ids.filter_map(|id| all.iter().find(|entry| entry.id == id).cloned()).collect()
 }
 
-/// The suites, in the order of names; [`Suite::parse`](crate::suite::Suite::parse) reads them.
+/// Returns the suites, in the order of names; [`Suite::parse`](crate::suite::Suite::parse) reads them.
 pub fn suites() -> Vec<EmbeddedFile> {
     entries(&SUITES, "suites", &["txt"])
 }
 
-/// The files below `dir` with one of `extensions`.
+/// Returns the files below `dir` with one of `extensions`, in the order of ids.
 fn entries(dir: &'static Dir<'static>, folder: &str, extensions: &[&str]) -> Vec<EmbeddedFile> {
     let mut found = Vec::new();
     let mut folders = vec![dir];

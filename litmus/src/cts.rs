@@ -1,28 +1,29 @@
-//! The tests of the Vulkan CTS's group `memory_model` that ask about ordering: their names, and for each a test of ours.
+//! The ordering tests of the Vulkan CTS group `memory_model`: their names, each with an equivalent litmus
+//! test.
 //!
-//! The CTS generates 8,255 names of message passing and as many of write after read from eleven parameters, 576 of
-//! transitive availability and visibility, and has three scripts. Here each name is a program without a race: what the
-//! CTS reads whether its guard was seen or not stands under a branch on the guard, and in place of the early read of the
-//! payload that the CTS makes there is one of the guard: what the CTS reads there races with the other thread's write.
-//! Pairing, repetition and stress are the runner's.
+//! The CTS generates 8,255 names of message passing and equally many of write after read from eleven
+//! parameters, 576 of transitive availability and visibility, and has three scripts. Here each name is a
+//! race-free program. If the CTS reads the payload whether its guard was seen or not, that read is under a
+//! branch on the guard here. An early read of the payload, which races in the CTS, becomes an early read of
+//! the guard. Pairing, repetition and stress are up to the runner.
 //!
-//! What a name says of the program is in the text; what it says of how a device is asked (memory model of the module,
-//! memory type, stage) is in the variant.
+//! The parts of a name that concern the program are in the text; those that concern the device (memory model
+//! of the module, memory type, stage) are in the variant.
 
 mod program;
 
 use std::fmt;
 
-/// Groups of names that are no litmus tests: how many names they have, and why they are none.
+/// Groups that are not litmus tests: name, number of tests, and the reason.
 pub const LAYOUT: [(&str, usize, &str); 2] = [
     ("shared.*", 210, "layout of workgroup memory, not order: one invocation writes and reads back"),
     ("padding.test", 1, "layout of blocks, not order: copies leave the padding behind a structure alone"),
 ];
 
-/// What stands before the names here in a complete name.
+/// The common prefix of complete CTS names.
 pub const PREFIX: &str = "dEQP-VK.memory_model.";
 
-/// Declares an enumeration whose members are words of names, in the order of the CTS.
+/// Declares an enumeration of the words of a name component, in CTS order.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$member_doc:meta])* $member:ident = $word:literal),* $(,)? }) => {
         $(#[$doc])*
@@ -30,10 +31,10 @@ macro_rules! words {
         pub enum $name { $($(#[$member_doc])* $member),* }
 
         impl $name {
-            /// All of them, in the order of the CTS.
+            /// All members, in CTS order.
             pub const ALL: &[$name] = &[$($name::$member),*];
 
-            /// The word in names.
+            /// Returns the word in CTS names.
             pub fn word(self) -> &'static str {
                 match self { $($name::$member => $word),* }
             }
@@ -42,11 +43,12 @@ macro_rules! words {
 }
 
 words! {
-    /// What is asked.
+    /// The shape of a test.
     Shape {
-        /// The flag is seen: is the payload?
+        /// Message passing: if the flag is seen, the payload must be visible.
         MessagePassing = "message_passing",
-        /// The flag is seen by who then writes: did the earlier read see that write?
+        /// Write after read: the thread that sees the flag writes, and the earlier read must not see that
+        /// write.
         WriteAfterRead = "write_after_read",
     }
 }
@@ -55,7 +57,7 @@ words! {
     Model {
         /// GLSL450 with coherent variables.
         Core11 = "core11",
-        /// Vulkan's.
+        /// The Vulkan memory model.
         Extended = "ext",
     }
 }
@@ -73,16 +75,16 @@ words! {
     }
 }
 words! {
-    /// Where availability and visibility operations are.
+    /// The place of availability and visibility operations.
     Coherence {
-        /// With the accesses to the payload.
+        /// At the accesses to the payload.
         Coherent = "coherent",
-        /// With the synchronizing operations.
+        /// At the synchronizing operations.
         NonCoherent = "noncoherent",
     }
 }
 words! {
-    /// How the threads synchronize.
+    /// The synchronization of the threads.
     Sync {
         /// Memory barriers around relaxed atomics.
         FenceFence = "fence_fence",
@@ -90,7 +92,7 @@ words! {
         FenceAtomic = "fence_atomic",
         /// The atomic store releases, a memory barrier acquires.
         AtomicFence = "atomic_fence",
-        /// Both atomics do.
+        /// Both atomics synchronize.
         AtomicAtomic = "atomic_atomic",
         /// A control barrier; there is no guard.
         ControlBarrier = "control_barrier",
@@ -99,7 +101,7 @@ words! {
     }
 }
 words! {
-    /// How the guard is accessed.
+    /// The kind of access to the guard.
     GuardAccess {
         /// Stored and loaded.
         Write = "atomicwrite",
@@ -108,7 +110,7 @@ words! {
     }
 }
 words! {
-    /// Scope of synchronization, which also says where the threads are.
+    /// Scope of synchronization; it also determines the placement of the threads.
     Range {
         /// Device.
         Device = "device",
@@ -121,16 +123,16 @@ words! {
     }
 }
 words! {
-    /// Which memory a variable is in.
+    /// The memory type of a variable.
     Locality {
         /// A memory type with DEVICE_LOCAL.
         Local = "local",
-        /// One without.
+        /// A memory type without DEVICE_LOCAL.
         NonLocal = "nonlocal",
     }
 }
 words! {
-    /// What a variable is.
+    /// The kind of storage of a variable.
     Storage {
         /// In a storage buffer.
         Buffer = "buffer",
@@ -154,11 +156,11 @@ words! {
     }
 }
 words! {
-    /// Who acquires at the end of a transitive test.
+    /// The invocation that acquires at the end of a transitive test.
     Acquirer {
-        /// The invocation that then reads.
+        /// The reading invocation itself.
         Reader = "nontransvis",
-        /// Another one of its workgroup, which hands on by a control barrier.
+        /// Another invocation of its workgroup, which synchronizes with it by a control barrier.
         Relay = "transvis",
     }
 }
@@ -169,17 +171,17 @@ words! {
         Barrier = "barrier",
         /// Release and acquire, and an atomic payload.
         ReleaseAcquire = "release_acquire",
-        /// Release and acquire, and a plain coherent payload, whatever the name says.
+        /// Release and acquire, and a plain coherent payload, contrary to its name.
         PlainPayload = "release_acquire_atomic_payload",
     }
 }
 
-/// A variable of a test: what it is and where.
+/// A variable of a test: its memory type and storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Variable {
-    /// Which memory.
+    /// The memory type.
     pub locality: Locality,
-    /// What.
+    /// The storage.
     pub storage: Storage,
 }
 
@@ -213,15 +215,15 @@ pub struct Transitive {
 /// A test of the CTS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CtsCase {
-    /// By eleven parameters.
+    /// Message passing or write after read, with eleven parameters.
     Generated(Generated),
-    /// Transitive.
+    /// Transitive availability and visibility.
     Transitive(Transitive),
     /// A script.
     Permuted(Permuted),
 }
 
-/// All tests, in the order of the CTS: by group, then as the parameters are nested.
+/// Returns all tests in CTS order: by group, then in the nesting order of the parameters.
 pub fn cases() -> impl Iterator<Item = CtsCase> {
     let generated = |shape| generated(shape).into_iter().map(CtsCase::Generated);
     generated(Shape::MessagePassing)
@@ -236,7 +238,7 @@ fn variables() -> impl Iterator<Item = Variable> + Clone {
         Storage::ALL.iter().map(move |storage| Variable { locality, storage: *storage })
     };
     Locality::ALL.iter().flat_map(of).filter(|variable| {
-        // Workgroup memory is filed under one of the two.
+        // The CTS lists workgroup memory under one locality only.
         variable.storage != Storage::Workgroup || variable.locality == Locality::NonLocal
     })
 }
@@ -298,14 +300,14 @@ fn transitive() -> Vec<Transitive> {
 }
 
 impl Sync {
-    /// Whether there is no guard.
+    /// Returns true if there is no guard.
     pub fn is_control_barrier(self) -> bool {
         matches!(self, Sync::ControlBarrier | Sync::ControlAndMemoryBarrier)
     }
 }
 
 impl Generated {
-    /// Which combinations the CTS has (`createTests` in `vktMemoryModelMessagePassing.cpp`).
+    /// Returns true if the CTS has this combination (`createTests` in `vktMemoryModelMessagePassing.cpp`).
     fn exists(&self) -> bool {
         let uses = |storage| self.payload.storage == storage || self.guard.storage == storage;
         let both = |storage| self.payload.storage == storage && self.guard.storage == storage;
@@ -330,12 +332,12 @@ impl Generated {
 }
 
 impl CtsCase {
-    /// The name behind [`PREFIX`].
+    /// Returns the name after [`PREFIX`].
     pub fn name(&self) -> String {
         self.to_string()
     }
 
-    /// The id of our test, under which any other name of the same program has it too.
+    /// Returns the id of the litmus test; CTS names with the same program share it.
     pub fn id(&self) -> String {
         match self {
             CtsCase::Generated(case) => format!(
@@ -361,11 +363,11 @@ impl CtsCase {
         }
     }
 
-    /// How a device is asked: the words of a variant, joined by `.`; empty for the default.
+    /// Returns the variant of the test: words joined by `.`; empty for the default.
     pub fn variant(&self) -> String {
         let mut words: Vec<&str> = Vec::new();
         let (model, payload, guard, stage) = match self {
-            // A control barrier has no guard, whatever memory the name gives to it.
+            // A control barrier has no guard; the memory in its name is irrelevant.
             CtsCase::Generated(case) => {
                 let guard = (!case.sync.is_control_barrier()).then_some(case.guard);
                 (case.model, Some(case.payload), guard, case.stage)
@@ -378,7 +380,7 @@ impl CtsCase {
         if model == Model::Core11 {
             words.push("glsl450");
         }
-        // Workgroup memory is in no memory type.
+        // Memory types do not apply to workgroup memory.
         let locality = |variable: Option<Variable>| {
             variable.filter(|variable| variable.storage != Storage::Workgroup).map(|v| v.locality)
         };
@@ -397,13 +399,13 @@ impl CtsCase {
         words.join(".")
     }
 
-    /// Our test in the native syntax.
+    /// Returns the litmus test in the native syntax.
     pub fn text(&self) -> String {
         program::text(self)
     }
 }
 
-/// The name behind [`PREFIX`].
+/// Writes the name after [`PREFIX`].
 impl fmt::Display for CtsCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let variable = |name: &str, variable: &Variable| {

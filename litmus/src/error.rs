@@ -1,4 +1,4 @@
-//! The mistakes of one text together: how they are collected and reported.
+//! Parse errors: collecting the mistakes of one text and reporting them together.
 
 mod call;
 mod khronos;
@@ -23,7 +23,7 @@ impl From<Span> for SourceSpan {
     }
 }
 
-/// Every mistake found in one text, in the order of their places.
+/// Every mistake found in one text, in text order.
 #[derive(Clone, Debug, Error, Diagnostic)]
 #[error("parse {}: {}", .text.name(), Count(.errors.len()))]
 pub struct ParseErrors {
@@ -42,7 +42,7 @@ impl fmt::Display for Count {
     }
 }
 
-/// The place and wording of one mistake, for line-oriented reports.
+/// The position and wording of one mistake, for line-oriented reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Line, counted from 1.
@@ -51,7 +51,7 @@ pub struct Message {
     pub column: u32,
     /// Stable code, such as `litmus::parse::unknown_scope`.
     pub code: String,
-    /// What is wrong and what was expected.
+    /// The problem and what was expected.
     pub text: String,
 }
 
@@ -61,22 +61,22 @@ impl ParseErrors {
         ParseErrors { text: NamedSource::new(source_name, text.to_owned()), errors }
     }
 
-    /// The mistakes, in the order of their places; never empty.
+    /// Returns the mistakes in text order; never empty.
     pub fn errors(&self) -> &[ParseError] {
         &self.errors
     }
 
-    /// The name under which the text was given.
+    /// Returns the name of the text, usually its file.
     pub fn source_name(&self) -> &str {
         self.text.name()
     }
 
-    /// The text; of one that is too large, its beginning.
+    /// Returns the text; if it was too large, only its beginning.
     pub fn source_text(&self) -> &str {
         self.text.inner()
     }
 
-    /// Line, column and wording of each mistake.
+    /// Returns line, column and wording of each mistake.
     pub fn messages(&self) -> Vec<Message> {
         self.errors
             .iter()
@@ -100,7 +100,7 @@ impl ParseErrors {
     }
 }
 
-/// Collects mistakes, and counts those past a bound.
+/// Collects mistakes up to a limit and counts the rest.
 #[derive(Debug, Default)]
 pub(crate) struct ErrorList {
     errors: Vec<ParseError>,
@@ -109,14 +109,14 @@ pub(crate) struct ErrorList {
 }
 
 impl ErrorList {
-    /// How many mistakes are listed.
+    /// The maximum number of mistakes that are listed.
     const LIMIT: usize = 50;
 
     pub(crate) fn push(&mut self, error: ParseError) {
         if let ParseError::TooMany { what, .. } = error {
             let told =
                 |other: &ParseError| matches!(other, ParseError::TooMany { what: w, .. } if *w == what);
-            // What is past a bound once is so again and again.
+            // A limit that was exceeded once would be reported again by every later item.
             if self.errors.iter().any(told) {
                 return;
             }

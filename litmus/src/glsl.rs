@@ -1,10 +1,12 @@
-//! A test as a compute shader in GLSL with `GL_KHR_memory_scope_semantics`: one instance, a thread an invocation. A test with interlocked
-//! sections is a fragment shader: threads that name one section are the fragments of a pixel, in the order of the columns.
+//! Prints a test as a GLSL compute shader with `GL_KHR_memory_scope_semantics`: one instance, one invocation
+//! per thread.
 //!
-//! Long because what GLSL cannot say is named at each place where it would be said.
+//! Long because each feature that GLSL cannot express is refused by name where it would be printed.
 //!
-//! A name of memory is a buffer or a shared variable, a register a variable of its thread. Registers that a question is about
-//! are stored in a buffer of results by their thread at its end. Jumps become structured control flow.
+//! A test with interlocked sections becomes a fragment shader: threads that name one section are the
+//! fragments of a pixel, in the order of the columns. A memory name becomes a buffer or a shared variable, a
+//! register a local variable. Registers in the question are stored to a result buffer at the end of their
+//! thread. Jumps become structured control flow.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -22,23 +24,24 @@ use crate::test::{
     ThreadId,
 };
 
-/// A shader, and what its dispatch needs.
+/// A shader with the parameters of its dispatch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Glsl {
     /// The shader.
     pub source: String,
-    /// Workgroups of the dispatch; pixels, and fragments of each.
+    /// Workgroups of the dispatch; for fragments, pixels and fragments per pixel.
     pub grid: [u32; 3],
-    /// Invocations of a subgroup; nothing of fragments.
+    /// Invocations per subgroup; `None` for fragments.
     pub subgroup_size: Option<u32>,
-    /// What is claimed of every final state: the test's question, or that it is not met, in the words of the shader.
+    /// A condition that holds in every final state, in the names of the shader: the question or its negation.
     pub claim: Option<String>,
 }
 
 /// Prints a test as GLSL.
 ///
 /// # Errors
-/// What GLSL cannot say, or this does not.
+///
+/// Features that GLSL cannot express, or that this printer does not support.
 pub fn to_glsl(test: &Test) -> Result<Glsl, ConvertError> {
     let layout = Layout::of(test)?;
     let printer = Printer { test, names: names(test)? };
@@ -87,7 +90,7 @@ pub fn to_glsl(test: &Test) -> Result<Glsl, ConvertError> {
         let _ =
             writeln!(source, "layout(set = 0, binding = {binding}) buffer Result {{ {members} }} result;");
     }
-    // The code of a segment of a thread, with what is observed at the end.
+    // The code of a segment of a thread; the last segment also stores the observed registers.
     let body = |thread: usize, segment: usize| {
         let id = ThreadId(thread as u16);
         let mut body = threads[thread].get(segment)?.text.clone();
@@ -114,7 +117,7 @@ pub fn to_glsl(test: &Test) -> Result<Glsl, ConvertError> {
 }
 
 impl Glsl {
-    /// How the names of files with such a shader end.
+    /// Returns the file name extension of the shader.
     pub fn extension(&self) -> &'static str {
         if self.subgroup_size.is_some() { "comp" } else { "frag" }
     }
@@ -124,13 +127,14 @@ fn cannot(what: impl Into<String>) -> ConvertError {
     ConvertError::NotExpressible { syntax: "GLSL", what: what.into() }
 }
 
-/// Which invocation is which thread.
+/// The mapping of invocations to threads.
 struct Layout {
-    /// For each workgroup its threads with their local index; for each pixel its threads with their primitive.
+    /// For each workgroup, its threads with their local index; for each pixel, its threads with their
+    /// primitive.
     workgroups: Vec<Vec<(u32, usize)>>,
     local_size: u32,
     subgroup_size: u32,
-    /// The order of the interlocked sections of fragments; nothing of compute shaders.
+    /// The order of the interlocked sections of fragments; `None` for compute shaders.
     sections: Option<InterlockOrder>,
 }
 
@@ -171,7 +175,8 @@ impl Layout {
             })
             .collect();
         let last = workgroups.iter().flatten().map(|(lane, _)| lane + 1).max().unwrap_or(1);
-        // Whoever plays no thread would not come to a barrier that a workgroup meets in, or would come to one of a subgroup.
+        // An idle invocation would be missing at a workgroup barrier, or would take part in a subgroup
+        // barrier.
         let meets = |thread: usize, scope: Scope| {
             test.threads[thread].instructions.iter().any(|instruction| {
                 matches!(&instruction.kind, InstructionKind::ControlBarrier(barrier) if barrier.execution_scope == scope)
@@ -191,7 +196,7 @@ impl Layout {
         Ok(Layout { workgroups, local_size: last, subgroup_size, sections: None })
     }
 
-    /// Which fragment is which thread: those that name one section share a pixel, and the others have one each.
+    /// Maps fragments to threads: threads that name one section share a pixel, the others have one each.
     fn of_fragments(test: &Test, order: InterlockOrder) -> Result<Layout, ConvertError> {
         let mut pixels: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         let mut alone = Vec::new();
@@ -217,7 +222,7 @@ impl Layout {
         Ok(Layout { workgroups, local_size, subgroup_size: 1, sections: Some(order) })
     }
 
-    /// What fragments do: before their sections, which all of them go through, within and behind.
+    /// Prints the code of fragments: before, within and after their sections, which all of them enter.
     fn fragments(&self, body: &dyn Fn(usize, usize) -> Option<String>) -> String {
         let mut source = String::new();
         for segment in 0..3 {
@@ -238,7 +243,7 @@ impl Layout {
         source
     }
 
-    /// What the invocations of workgroups do, between the barriers at which they meet.
+    /// Prints the code of the invocations of workgroups, split at the barriers where they meet.
     fn workgroups(
         &self,
         threads: &[Vec<Segment>],
@@ -251,7 +256,7 @@ impl Layout {
             for (lane, thread) in members {
                 subgroups.entry(lane / self.subgroup_size).or_default().push((*lane, *thread));
             }
-            // Up to which segment each subgroup has come.
+            // The next segment of each subgroup.
             let mut next: BTreeMap<u32, usize> = subgroups.keys().map(|subgroup| (*subgroup, 0)).collect();
             loop {
                 let mut meets = None;
@@ -299,17 +304,17 @@ impl Layout {
     }
 }
 
-/// How a location is told.
+/// The GLSL form of a location.
 struct Name {
-    /// What stands in expressions.
+    /// The expression for it.
     text: String,
     shared: bool,
-    /// What its plain accesses have in common.
+    /// The qualifier that all of its plain accesses need.
     qualifier: &'static str,
     ty: &'static str,
 }
 
-/// Words that no variable may be called, as far as tests use them.
+/// Reserved words that tests use as names.
 const RESERVED: [&str; 17] = [
     "buffer", "common", "data", "filter", "flat", "half", "in", "input", "out", "output", "result", "sample",
     "shared", "smooth", "this", "lock", "main",
@@ -422,14 +427,14 @@ fn names(test: &Test) -> Result<Vec<Name>, ConvertError> {
     Ok(names)
 }
 
-/// Code of a thread up to a control barrier, or an end of an interlocked section.
+/// The code of a thread up to a control barrier or an end of an interlocked section.
 struct Segment {
     text: String,
     barrier: Option<ControlBarrier>,
 }
 
 impl Segment {
-    /// Who meets at its end.
+    /// Returns the execution scope of the barrier at its end.
     fn scope(&self) -> Option<Scope> {
         self.barrier.as_ref().map(|barrier| barrier.execution_scope)
     }
@@ -440,7 +445,7 @@ struct Printer<'a> {
     names: Vec<Name>,
 }
 
-/// Where a jump out of a block goes, and the statement for it.
+/// The target of a jump out of a block, and the statement for it.
 type Exit = (LabelId, &'static str);
 
 impl Printer<'_> {
@@ -482,7 +487,7 @@ impl Printer<'_> {
         self.register(thread, register)
     }
 
-    /// The registers that the question is about.
+    /// Returns the registers that the question mentions.
     fn observed(&self) -> BTreeSet<(ThreadId, RegisterId)> {
         fn of(condition: &Condition, found: &mut BTreeSet<(ThreadId, RegisterId)>) {
             match condition {
@@ -543,7 +548,7 @@ impl Printer<'_> {
         })
     }
 
-    /// The code of a thread, cut where it meets others.
+    /// Returns the code of a thread, split at its control barriers.
     fn segments(&self, index: usize) -> Result<Vec<Segment>, ConvertError> {
         let thread = &self.test.threads[index];
         let id = ThreadId(index as u16);
@@ -569,7 +574,7 @@ impl Printer<'_> {
         Ok(segments)
     }
 
-    /// Refuses barriers that are not the same instruction for all who meet there.
+    /// Refuses barriers that are not the same instruction for all participants.
     fn same_for_all(&self, index: usize) -> Result<(), ConvertError> {
         let barriers = |thread: &Thread, scopes: &[Scope]| -> Vec<ControlBarrier> {
             let all = thread.instructions.iter().filter_map(|instruction| meeting(&instruction.kind)?);
@@ -590,7 +595,7 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// Statements for a range of instructions.
+    /// Prints statements for a range of instructions.
     fn block(
         &self,
         id: ThreadId,
@@ -663,7 +668,7 @@ impl Printer<'_> {
                     let join = position(*target)
                         .filter(|join| *join > at && *join <= range.end)
                         .ok_or_else(jumps)?;
-                    // The end of what is skipped may itself skip the other case.
+                    // An if-else: the skipped code ends with a jump over the other case.
                     let over = match thread.instructions.get(join.saturating_sub(1)).map(|i| &i.kind) {
                         Some(InstructionKind::Flow(Flow::Goto(over))) if join > at + 1 => {
                             position(*over).filter(|over| *over > join && *over <= range.end)
@@ -831,7 +836,7 @@ impl Printer<'_> {
     }
 }
 
-/// Whether invocations meet others at an instruction: at which control barrier, or at an end of a section.
+/// Returns the control barrier if the instruction is a meeting point; `Some(None)` for an end of a section.
 fn meeting(kind: &InstructionKind) -> Option<Option<&ControlBarrier>> {
     if let InstructionKind::ControlBarrier(barrier) = kind {
         return Some(Some(barrier));
@@ -856,7 +861,7 @@ fn scope_word(scope: Scope) -> Result<&'static str, ConvertError> {
     })
 }
 
-/// The words for storage classes and for order.
+/// Returns the words for storage classes and for the order.
 fn semantics_words(semantics: Semantics) -> Result<(String, String), ConvertError> {
     if semantics.ignored != IgnoredClasses::NONE {
         return Err(cannot("storage classes of semantics that are ignored"));

@@ -1,9 +1,10 @@
-//! Tests of HSA's memory model as Vulkan programs, for devices that know no HSA.
+//! Lowering of HSA tests to Vulkan programs.
 //!
-//! A work-item becomes an invocation, a wave a subgroup, a work-group a workgroup, an agent the device. Release and acquire
-//! keep their order and lose their part in a total one, since the Vulkan memory model has no sequential consistency. So
-//! the lowered program allows at least what the original allows, and it races at least where the original does; what it
-//! forbids is what a Vulkan device owes.
+//! A work-item becomes an invocation, a wave a subgroup, a work-group a workgroup, an agent the device.
+//! Release and acquire keep their ordering but lose the total order of synchronizing operations, since the
+//! Vulkan memory model has no sequential consistency. So the lowered program allows at least the outcomes of
+//! the original, and races at least where the original does. Whatever it forbids, a Vulkan device must
+//! forbid.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -24,33 +25,35 @@ use crate::test::{
 };
 use thread::Lowering;
 
-/// Name of the model that an `expect:` line of an HSA test is for when it speaks of the test itself. Lines for other
-/// models speak of the lowered one.
+/// Name of the model in the `expect:` lines about an HSA test itself. Lines for other models are about the
+/// lowered test.
 pub const MODEL: &str = "hsa";
 
-/// Why an HSA test has no Vulkan program. Its [`Display`](std::fmt::Display) form is the name of the rule.
+/// The reason why an HSA test has no Vulkan program. Its [`Display`](std::fmt::Display) form is the name of
+/// the rule.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LoweringError {
-    /// A synchronizing operation of agent scope, and one of agent or system scope on another agent. A device is one agent:
-    /// there they would be in each other's scope, which they are not.
+    /// A synchronizing operation of agent scope together with one of agent or system scope on another agent.
+    ///
+    /// Since a Vulkan device is one agent, lowering would put them into each other's scope.
     #[error("agent scope between agents")]
     AgentScope {
         /// The operation of agent scope.
         span: Span,
     },
-    /// An instruction that the dialect has no words for, in a test that no text of it can be.
+    /// An instruction that the dialect cannot express; such a test was not parsed from text.
     #[error("{what} in an HSA test")]
     Foreign {
-        /// What such instructions are called.
+        /// The name of such instructions.
         what: &'static str,
         /// The instruction.
         span: Span,
     },
-    /// The program would be larger than the language allows.
+    /// The program would exceed the limits of the language.
     #[error("HSA test too large for a Vulkan program")]
     TooLarge {
-        /// The mistake that its text would have.
+        /// The mistake that the parser reports for its text.
         what: String,
         /// The test's first thread.
         span: Span,
@@ -58,7 +61,7 @@ pub enum LoweringError {
 }
 
 impl LoweringError {
-    /// Where the reason stands in the HSA test.
+    /// Returns the position of the reason in the HSA test.
     pub fn span(&self) -> Span {
         match self {
             LoweringError::AgentScope { span }
@@ -68,7 +71,7 @@ impl LoweringError {
     }
 }
 
-/// An HSA test as a Vulkan program.
+/// The result of a lowering.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lowered {
     /// The program, in the native dialect. What an `await` waits for is its `filter`; where the awaited value is not read,
@@ -80,7 +83,8 @@ pub struct Lowered {
 }
 
 impl Lowered {
-    /// The program with the names of the HSA test, as records show its outcomes. The language cannot write it.
+    /// Returns the program with the names of the HSA test, as records show its outcomes. The native syntax
+    /// cannot express them.
     pub fn with_names_of(&self, hsa: &Test) -> Test {
         let mut named = self.test.clone();
         for (location, original) in named.locations.iter_mut().zip(&hsa.locations) {
@@ -98,7 +102,7 @@ impl Lowered {
         named
     }
 
-    /// What an outcome of the program is as one of the HSA test, whose observables are `observables`.
+    /// Converts an outcome of the program to one of the HSA test, whose observables are `observables`.
     pub fn outcome_of(&self, hsa: &Test, observables: &[Observable], outcome: &Outcome) -> Outcome {
         let value = |observable: &Observable| {
             let at = self.meaning.iter().position(|meaning| meaning.as_ref() == Some(observable));
@@ -112,12 +116,12 @@ impl Lowered {
     }
 }
 
-/// The register of the native dialect for `$s0`.
+/// Returns the register of the native dialect for a name such as `$s0`.
 fn native_register(name: &str) -> Option<String> {
     name.strip_prefix("$s").map(|digits| format!("r{digits}"))
 }
 
-/// The Vulkan program of an HSA test.
+/// Lowers an HSA test to a Vulkan program.
 ///
 /// ```
 /// let hsa = litmus::parse(
@@ -130,7 +134,8 @@ fn native_register(name: &str) -> Option<String> {
 /// ```
 ///
 /// # Errors
-/// When a Vulkan device cannot be asked, with the rule and its place.
+///
+/// If a Vulkan device cannot run the test, with the rule and its position.
 pub fn lower(hsa: &Test) -> Result<Lowered, LoweringError> {
     check_words(hsa)?;
     check_agents(hsa)?;
@@ -174,10 +179,10 @@ pub fn lower(hsa: &Test) -> Result<Lowered, LoweringError> {
         question: None,
         khronos: None,
     };
-    // The question names registers by their places in the HSA test.
+    // The question refers to registers by their index in the HSA test.
     let built = Test { question: question(hsa, &built), ..built };
     let span = hsa.threads.first().map(|thread| thread.span).unwrap_or_default();
-    // Registers are numbered as a reader numbers them, and lines are those of the program's own text.
+    // Reparsing numbers the registers canonically and sets the lines to those of the program's own text.
     let test = crate::parse(&crate::print(&built), "lowered.litmus").map_err(|errors| {
         let what = errors.messages().first().map_or_else(|| errors.to_string(), |first| first.text.clone());
         LoweringError::TooLarge { what, span }
@@ -186,7 +191,7 @@ pub fn lower(hsa: &Test) -> Result<Lowered, LoweringError> {
     Ok(Lowered { test, meaning })
 }
 
-/// What an observable of the lowered test is in the HSA test.
+/// Returns the observable of the HSA test that an observable of the lowered test stands for.
 fn meaning(hsa: &Test, lowered: &Test, observable: Observable) -> Option<Observable> {
     match observable {
         Observable::Location(..) => Some(observable),
@@ -199,8 +204,9 @@ fn meaning(hsa: &Test, lowered: &Test, observable: Observable) -> Option<Observa
     }
 }
 
-/// The question in terms of the lowered test, before it is read again. Registers that no instruction needs are declared,
-/// so that the text may name them.
+/// Returns the question in terms of the lowered test, before that is parsed again.
+///
+/// Registers that no instruction uses are declared, so that the text may name them.
 fn question(hsa: &Test, built: &Test) -> Option<Question> {
     let mut question = hsa.question.clone()?;
     translate(&mut question.condition, hsa, built);
@@ -230,7 +236,7 @@ fn translate(condition: &mut Condition, hsa: &Test, built: &Test) {
     }
 }
 
-/// Names that the native dialect takes, each once.
+/// Returns distinct location names that are valid in the native dialect.
 fn location_names(hsa: &Test) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for location in &hsa.locations {
@@ -246,7 +252,7 @@ fn location_names(hsa: &Test) -> Vec<String> {
     names
 }
 
-/// Agents stand side by side as workgroups of one device.
+/// Places agents side by side, as workgroups of one device.
 fn placement(hsa: &Test, thread: &Thread) -> Placement {
     let place = |thread: &Thread| match thread.place {
         Place::Device(place) => place,
@@ -273,8 +279,10 @@ fn placement(hsa: &Test, thread: &Thread) -> Placement {
     }
 }
 
-/// Whether it makes no difference that agents become one: an operation of agent scope reaches nobody on another agent
-/// that it would reach on a device of both.
+/// Checks that merging all agents into one device changes no scope.
+///
+/// No operation of agent scope may have a synchronizing operation on another agent that it would reach on a
+/// merged device.
 fn check_agents(hsa: &Test) -> Result<(), LoweringError> {
     let reaching = |scope: Scope| {
         hsa.threads.iter().flat_map(move |thread| {
@@ -296,7 +304,7 @@ fn check_agents(hsa: &Test) -> Result<(), LoweringError> {
     Ok(())
 }
 
-/// Whether the dialect has words for every instruction.
+/// Checks that the dialect has words for every instruction.
 fn check_words(hsa: &Test) -> Result<(), LoweringError> {
     for (index, thread) in hsa.threads.iter().enumerate() {
         for Instruction { kind, span } in &thread.instructions {
@@ -308,7 +316,7 @@ fn check_words(hsa: &Test) -> Result<(), LoweringError> {
     Ok(())
 }
 
-/// The scope of an atomic or a fence, as far as its segment lets it reach.
+/// Returns the scope of an atomic or a fence, limited by its segment.
 fn effective_scope(kind: &InstructionKind) -> Option<Scope> {
     let scope = kind.memory_scope();
     match kind.access() {

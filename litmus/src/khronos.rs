@@ -1,4 +1,4 @@
-//! What a Khronos `.test` file says besides its program: forced values and queries.
+//! The parts of a Khronos `.test` file besides its program: forced values and queries.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use crate::span::Span;
 pub struct Khronos {
     /// The SATISFIABLE and NOSOLUTION lines, in order.
     pub queries: Vec<Query>,
-    /// By thread and instruction the value that a read must return, where the line gives one.
+    /// The value that a read must return, by thread and instruction; `None` if the line gives none.
     ///
-    /// Values constrain reads-from and nothing else: a read reads from every write *through the same name* whose value
-    /// is the same, and from the initial state where the value is 0. What is left open on both sides
-    /// ([`NO_VALUE`]) is the same value too. A read that would need two sources makes the test contradictory; a value
-    /// that nobody stores leaves its read free.
+    /// Values constrain reads-from only. A read reads from every write *through the same name* that has the
+    /// same value, and from the initial state if the value is 0. [`NO_VALUE`] on both sides counts as the
+    /// same value. A read that would need two sources makes the test contradictory. A value that no write
+    /// stores leaves its read free.
     pub read_values: Vec<Vec<Option<i64>>>,
 }
 
@@ -22,7 +22,7 @@ pub struct Khronos {
 pub const NO_VALUE: i64 = -1;
 
 impl Khronos {
-    /// The value that the read of an instruction must return, [`NO_VALUE`] where the line gives none.
+    /// Returns the value that the read must return; [`NO_VALUE`] if the line gives none.
     pub fn read_value(&self, thread: usize, instruction: usize) -> i64 {
         let values = self.read_values.get(thread);
         values.and_then(|values| values.get(instruction).copied().flatten()).unwrap_or(NO_VALUE)
@@ -32,19 +32,19 @@ impl Khronos {
 /// A SATISFIABLE or NOSOLUTION line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// Which of the two.
+    /// The claim.
     pub kind: QueryKind,
-    /// Whether NOCHAINS follows: availability and visibility chains have a single element then.
+    /// True if NOCHAINS follows: availability and visibility chains have a single element.
     pub without_chains: bool,
-    /// What an execution must meet: all of these.
+    /// The conjunction of terms that an execution must meet.
     pub terms: Vec<QueryTerm>,
-    /// The line as it stands, without the blanks around it.
+    /// The line without surrounding blanks.
     pub text: String,
-    /// Where it stands.
+    /// The source position.
     pub span: Span,
 }
 
-/// What a query claims.
+/// The claim of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueryKind {
     /// `SATISFIABLE`: some execution meets the terms.
@@ -53,18 +53,19 @@ pub enum QueryKind {
     NoSolution,
 }
 
-/// A demand on one execution.
+/// A requirement on one execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueryTerm {
     /// `consistent[X]`: it keeps the axioms of the model.
     Consistent,
-    /// `#dr=0` and the like: so many ordered pairs of accesses race.
+    /// `#dr=0` and similar: the number of ordered pairs of accesses that race.
     Races(SizeComparison, u32),
-    /// `#rs>1` and the like: so many pairs are in a release sequence, each releasing write with itself included.
+    /// `#rs>1` and similar: the number of pairs in release sequences; each releasing write forms a pair with
+    /// itself.
     ReleaseSequences(SizeComparison, u32),
 }
 
-/// How a size is compared with a number.
+/// The comparison of a size with a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizeComparison {
     /// `=`.
@@ -82,7 +83,7 @@ pub enum SizeComparison {
 }
 
 impl SizeComparison {
-    /// Whether the relation holds between a size and a number.
+    /// Returns true if the relation holds between a size and a number.
     pub fn holds(self, size: usize, number: u32) -> bool {
         let number = number as usize;
         match self {
@@ -97,7 +98,7 @@ impl SizeComparison {
 }
 
 impl Query {
-    /// A query in its canonical text.
+    /// Returns a query with its canonical text.
     pub fn new(kind: QueryKind, without_chains: bool, terms: Vec<QueryTerm>) -> Query {
         let keyword = match kind {
             QueryKind::Satisfiable => "SATISFIABLE",
@@ -109,7 +110,7 @@ impl Query {
         Query { kind, without_chains, terms, text, span: Span::default() }
     }
 
-    /// Whether the line is right, given whether some execution meets its terms.
+    /// Returns true if the claim is right, given the existence of an execution that meets the terms.
     pub fn holds(&self, exists: bool) -> bool {
         match self.kind {
             QueryKind::Satisfiable => exists,

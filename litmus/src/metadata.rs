@@ -1,4 +1,4 @@
-//! What a test says about itself besides the program: the metadata lines between its name and the first `{`.
+//! The metadata of a test: the header lines between its name and the first `{`.
 
 use crate::outcome::Race;
 use crate::span::Span;
@@ -14,16 +14,17 @@ pub struct Metadata {
     pub clauses: Vec<String>,
     /// `needs:` device features beyond those that the program itself implies.
     pub needs: Vec<String>,
-    /// `reconvergence: maximal`: the shader declares `MaximallyReconvergesKHR`, so that lanes which a branch has parted are
-    /// together again behind it.
+    /// `reconvergence: maximal`: the shader declares `MaximallyReconvergesKHR`, so that lanes that diverged
+    /// at a branch reconverge after it.
     pub maximal_reconvergence: bool,
-    /// `origin:` where the shape comes from (paper, suite, bug report).
+    /// `origin:` the source of the shape (paper, suite, bug report).
     pub origin: Option<String>,
     /// `why:` lines: the reason for the verdict, in prose.
     pub why: Vec<String>,
-    /// Every other line of the header, as it stands (quoted comments of other tools).
+    /// Every other line of the header, unchanged (quoted comments of other tools).
     pub comments: Vec<String>,
-    /// Lines of the form `key: value` whose key is not known: `(key, place)`. An error in our own corpus, a warning elsewhere.
+    /// Lines of the form `key: value` with an unknown key, as `(key, position)`. An error in our own corpus,
+    /// a warning elsewhere.
     pub unknown_keys: Vec<(String, Span)>,
 }
 
@@ -32,18 +33,20 @@ pub struct Metadata {
 pub struct Expectation {
     /// Name of the model (such as `vulkan`, `sc`).
     pub model: String,
-    /// Whether some allowed outcome meets the condition of the question. For `forall`, whether some allowed outcome
-    /// misses the condition: `forbidden` always means that the question holds the stronger promise.
+    /// States whether the condition of the question is reachable.
+    ///
+    /// For `exists`: whether some allowed outcome meets the condition. For `forall`: whether some allowed
+    /// outcome misses it. So `forbidden` always is the stronger claim.
     pub reachability: Reachability,
-    /// Whether the program is race-free, where the line says so.
+    /// The expected race freedom, if the line states it.
     pub race: Option<Race>,
-    /// Whether some read is uninitialised; said only where the line says something of races.
+    /// True if some read is uninitialised. Only set on lines that also state race freedom.
     pub uninitialised: bool,
-    /// Where the line stands.
+    /// The source position.
     pub span: Span,
 }
 
-/// What an `expect:` line says about the outcome asked for.
+/// The expectation of an `expect:` line about the outcome in question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reachability {
     /// Some consistent execution shows it.
@@ -52,20 +55,21 @@ pub enum Reachability {
     Forbidden,
 }
 
-/// One `terminates: weak|strong MODEL… | none` line: the progress models under which every run ends. Under others it may
-/// hang. Where only `weak` is given, the same holds under strong fairness.
+/// One `terminates: weak|strong MODEL… | none` line: the progress models under which every run ends.
+///
+/// Under all other models it may hang. If only `weak` is given, the same holds under strong fairness.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TerminationExpectation {
-    /// Strong fairness instead of weak.
+    /// True for strong fairness, false for weak.
     pub strong: bool,
-    /// Progress models by name (such as `fair`, `hsa-obe`); none where it may hang under all.
+    /// Names of progress models (such as `fair`, `hsa-obe`); empty if the test may hang under all.
     pub models: Vec<String>,
-    /// Where the line stands.
+    /// The source position.
     pub span: Span,
 }
 
 impl Metadata {
-    /// The progress models under which every run ends, as far as the header says.
+    /// Returns the progress models under which every run ends, if the header states them.
     pub fn terminates_under(&self, strong: bool) -> Option<&[String]> {
         let line = |strong| self.terminations.iter().find(|line| line.strong == strong);
         line(strong).or_else(|| line(false)).map(|line| line.models.as_slice())

@@ -1,4 +1,4 @@
-//! What comes out of a test: outcomes, the prediction of a model, the histogram of a device.
+//! Outcomes of a test, the prediction of a model and the histogram of a device.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use crate::condition::{Comparison, Condition, Term};
 use crate::test::{LocationId, RegisterId, ScalarType, Test, ThreadId};
 use crate::value::Value;
 
-/// Something whose final value belongs to the outcome.
+/// A register or location whose final value is part of the outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Observable {
     /// A register that the code assigns.
     Register(ThreadId, RegisterId),
-    /// A location that the condition names: a component where it is a vector, else component 0, which is all of it.
+    /// A location that the condition names: one component of a vector; component 0 of a scalar.
     Location(LocationId, u8),
 }
 
@@ -20,14 +20,15 @@ pub enum Observable {
 pub struct Outcome(pub Vec<Value>);
 
 impl Outcome {
-    /// Whether the outcome of `test` meets `condition`.
+    /// Returns true if the outcome of `test` meets `condition`.
     pub fn meets(&self, test: &Test, observables: &[Observable], condition: &Condition) -> bool {
         decided(test, observables, condition, &mut |index| self.0.get(index).copied()).unwrap_or(false)
     }
 }
 
-/// Whether an outcome meets `condition`, as far as its values are known: `value` gives them by their index among
-/// `observables`.
+/// Evaluates `condition` on a partially known outcome; `None` if it depends on an unknown value.
+///
+/// `value` gives the known values by their index among `observables`.
 pub fn decided(
     test: &Test,
     observables: &[Observable],
@@ -37,7 +38,7 @@ pub fn decided(
     condition.decided(&mut |term, other| side(test, observables, term, other).value(value))
 }
 
-/// A condition with its terms looked up, for whoever asks about many outcomes.
+/// A condition with resolved terms, for evaluation on many outcomes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResolvedCondition {
     /// Always true or always false.
@@ -52,10 +53,10 @@ pub enum ResolvedCondition {
     Not(Box<ResolvedCondition>),
 }
 
-/// A side of a comparison with its meaning looked up.
+/// A side of a comparison with its resolved meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The value at this index among the observables, signed as a value of this type.
+    /// The observed value at this index, signed as a value of this type.
     Observed(usize, ScalarType),
     /// A number.
     Number(i64),
@@ -71,7 +72,7 @@ impl Side {
 }
 
 impl ResolvedCondition {
-    /// Looks up the terms of a condition of `test`.
+    /// Resolves the terms of a condition of `test`.
     pub fn new(test: &Test, observables: &[Observable], condition: &Condition) -> ResolvedCondition {
         let both = |left: &Condition, right: &Condition| {
             let inner = |condition| ResolvedCondition::new(test, observables, condition);
@@ -92,7 +93,7 @@ impl ResolvedCondition {
         }
     }
 
-    /// Whether the condition holds as far as values are known; see [`decided`].
+    /// Evaluates the condition as far as values are known; see [`decided`].
     pub fn decided(&self, value: &mut impl FnMut(usize) -> Option<Value>) -> Option<bool> {
         match self {
             ResolvedCondition::Known(holds) => Some(*holds),
@@ -114,7 +115,7 @@ impl ResolvedCondition {
     }
 }
 
-/// What a term means beside the other side of its comparison.
+/// Resolves a term; the other side of its comparison gives the type of a constant.
 fn side(test: &Test, observables: &[Observable], term: &Term, other: &Term) -> Side {
     let (observable, initial) = match term {
         Term::Register(thread, register) => {
@@ -127,7 +128,7 @@ fn side(test: &Test, observables: &[Observable], term: &Term, other: &Term) -> S
         Term::Constant(constant) => return Side::Number(constant_beside(*constant, term_type(test, other))),
     };
     let ty = term_type(test, term).unwrap_or_default();
-    // What is not observed is what the code never assigns: it keeps its initial value.
+    // The code never assigns what is not observed, so it keeps its initial value.
     match observables.iter().position(|o| *o == observable) {
         Some(index) => Side::Observed(index, ty),
         None => Side::Number(initial.signed(ty)),
@@ -143,22 +144,24 @@ fn term_type(test: &Test, term: &Term) -> Option<ScalarType> {
     }
 }
 
-/// A constant compared with a value of type `ty`: `4294967295` beside a `u32` is the same bits as `-1`, and comparisons
-/// are signed. A constant that does not fit stays what it is, and so equals nothing.
+/// Returns a constant as compared with a value of type `ty`.
+///
+/// Comparisons are signed: next to a `u32`, `4294967295` has the same bits as `-1`. A constant that does not
+/// fit is unchanged, and so equals no value.
 fn constant_beside(constant: i64, ty: Option<ScalarType>) -> i64 {
     let Some(ty) = ty else { return constant };
     let cut = Value::from_constant(constant, ty);
     if cut.0 as i64 == constant { cut.signed(ty) } else { constant }
 }
 
-/// Whether a program has a data race in some consistent execution.
+/// Data races in the consistent executions of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Race {
     /// No consistent execution races.
     Free,
     /// Some consistent execution races: the program has no defined outcome.
     Racy,
-    /// The answer was not reached within the time given.
+    /// The budget ran out before an answer was reached.
     Unknown,
 }
 
@@ -171,49 +174,56 @@ pub enum Undefinedness {
     Program,
 }
 
-/// The answer of a model to a test.
+/// A model's answer for one test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prediction {
     /// Name of the model.
     pub model: String,
-    /// What the outcomes list, in order; [`Test::observables`].
+    /// The observables of the outcomes, in order; [`Test::observables`].
     pub observables: Vec<Observable>,
     /// Every outcome of a candidate execution before the axioms.
     pub outcomes: BTreeMap<Outcome, PredictedOutcome>,
-    /// Whether the program races; `Unknown` also where no race was found and runs were cut off.
+    /// Race freedom of the program; `Unknown` also if no race was found and runs were cut off.
     pub race: Race,
-    /// Whether it races only in executions with values out of thin air: such a race is by the letter, and no implementation
-    /// is known to have it. Runs of such a program are judged.
+    /// True if it races only in executions with out-of-thin-air values.
+    ///
+    /// Such a race follows from the letter of the model, and no implementation is known to show it. Runs of
+    /// such a program are judged.
     pub race_thin_air: bool,
-    /// Whether in some consistent execution inside the filter a thread, or who looks at final values, reads an initial value
-    /// that is undefined: what it returns may be anything. `None` where none was found and that is not known. Other values
-    /// and the order of accesses stay defined.
+    /// True if a consistent execution inside the filter reads an undefined initial value, in a thread or as a
+    /// final value.
+    ///
+    /// Such a read may return anything; other values and the order of accesses stay defined. `None` if none
+    /// was found and the search was incomplete.
     pub uninitialised_read: Option<bool>,
-    /// How often a loop body was run at most.
+    /// The loop bound: the maximum number of iterations of a loop body.
     pub bound: u32,
-    /// How many of the `runs` were cut off at the bound. Where there are any, nothing may be concluded from what was not
-    /// found.
+    /// The number of `runs` that were cut off at the bound. If it is nonzero, absence proves nothing.
     pub cut: u64,
-    /// The combinations of the threads' paths of control that some consistent execution takes, as far as they were counted.
+    /// Combinations of control-flow paths that some consistent execution takes, as far as they were counted.
     pub runs: u64,
-    /// HSA only.
+    /// The level of undefinedness; HSA only.
     pub level: Option<Undefinedness>,
-    /// Candidate executions: control-flow paths × reads-from × modification orders that the model can tell apart.
+    /// Candidate executions: control-flow paths × reads-from × modification orders, up to what the model
+    /// distinguishes.
     pub candidate_executions: u64,
-    /// Those of them that pass every axiom; only those that were counted where there are so many that outcomes were asked
-    /// about one by one.
+    /// The candidate executions that satisfy every axiom.
+    ///
+    /// Only those that were counted, if outcomes were queried one by one.
     pub consistent_executions: u64,
-    /// Whether some allowed outcome inside the filter meets the condition of the question; `None` when that is not known.
-    /// Known also where there are too many outcomes to list.
+    /// True if some allowed outcome inside the filter meets the condition of the question; `None` if unknown.
+    ///
+    /// Known also if there are too many outcomes to list.
     pub meets: Option<bool>,
-    /// Whether some allowed outcome inside the filter misses the condition of the question; `None` when that is not known.
+    /// True if some allowed outcome inside the filter misses the condition of the question; `None` if
+    /// unknown.
     pub misses: Option<bool>,
-    /// False when the search was cut short or the outcomes are too many to list: then nothing may be concluded from an
-    /// outcome's absence.
+    /// False if the search was cut short or the outcomes were too many to list. Then the absence of an
+    /// outcome proves nothing.
     pub complete: bool,
 }
 
-/// What a model says of one outcome.
+/// A model's verdict on one outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PredictedOutcome {
     /// Some consistent execution shows it.
@@ -224,19 +234,22 @@ pub struct PredictedOutcome {
     pub serial: bool,
     /// The test's `filter` excludes it.
     pub filtered: bool,
-    /// It is allowed, and only by executions in which values depend on themselves: out of thin air. No rule of the Vulkan
-    /// specification excludes them (VK-AC-06), and no implementation is known to show them.
+    /// It is allowed, but only by executions with out-of-thin-air values (values that depend on themselves).
+    ///
+    /// The Vulkan specification does not exclude them (VK-AC-06), and no implementation is known to show
+    /// them.
     pub thin_air: bool,
 }
 
 impl Prediction {
-    /// Whether the program has no defined outcomes: it races, and not merely by values out of thin air.
+    /// Returns true if the program has no defined outcomes: it races, and not only through out-of-thin-air
+    /// values.
     pub fn is_undefined(&self) -> bool {
         self.race == Race::Racy && !self.race_thin_air
     }
 }
 
-/// How often each outcome was seen, in the order of outcomes.
+/// The number of occurrences of each outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
     /// Counts by outcome.
@@ -244,47 +257,50 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Counts one more sighting of `outcome`, `count` times.
+    /// Adds `count` occurrences of `outcome`.
     pub fn add(&mut self, outcome: Outcome, count: u64) {
         *self.counts.entry(outcome).or_default() += count;
     }
 
-    /// All sightings together.
+    /// Returns the total number of occurrences.
     pub fn total(&self) -> u64 {
         self.counts.values().sum()
     }
 }
 
-/// What a device showed of one test: the answer of a runner.
+/// The observed results of one test on a device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observation {
-    /// Complete outcomes by their count, whether any model allows them or not.
+    /// Complete outcomes with their counts, allowed by a model or not.
     pub histogram: Histogram,
-    /// Raw result words of instances that were written only in part, by their count.
+    /// Raw result words of instances that were only partly written, with their counts.
     pub unexpected: BTreeMap<Vec<u32>, u64>,
-    /// Instances that ran into the bound of a spin loop.
+    /// Instances that reached the bound of a spin loop.
     pub unresolved: u64,
-    /// Complete outcomes past as many different ones as are told apart: what they were is not known.
+    /// Complete outcomes beyond the limit of distinct ones that are recorded; their values are unknown.
     pub not_told_apart: u64,
-    /// Instances that left no trace in their result memory. Their dispatches are discarded and count nowhere else.
+    /// Instances that left no trace in their result memory. Their dispatches are discarded and not counted
+    /// elsewhere.
     pub not_executed: u64,
-    /// Invocations that ran once more than they had to, in stages that may repeat them: they returned at once.
+    /// Repeated invocations, in stages that may repeat them: they returned immediately.
     pub repeated: u64,
-    /// Dispatches made.
+    /// The number of dispatches.
     pub dispatches: u64,
-    /// Dispatches among them that were discarded because an instance was not executed.
+    /// Dispatches that were discarded because an instance was not executed.
     pub discarded_dispatches: u64,
     /// Wall-clock time of all dispatches, in seconds.
     pub seconds: f64,
-    /// What is independent, on a device where that is no single instance.
+    /// The independent samples, if they are batches and not single instances.
     pub batches: Option<Batches>,
-    /// Outcomes of consecutive stretches of a run, each of as many dispatches as the others; of the run with most stretches
-    /// where several were added up.
+    /// Outcomes of consecutive stretches of a run, with an equal number of dispatches each.
+    ///
+    /// If several runs were added up: of the run with the most stretches.
     pub stretches: Vec<Histogram>,
 }
 
-/// Batches of instances: those of one share choices of the device, those of two do not. Where there are any, they are
-/// what confidence figures count.
+/// Batches of instances: instances of one batch share choices of the device, instances of two batches do not.
+///
+/// If present, confidence figures count batches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batches {
     /// All of them.
@@ -303,12 +319,12 @@ impl Batches {
 }
 
 impl Observation {
-    /// Adds what was seen elsewhere of the same test.
+    /// Adds another observation of the same test.
     pub fn add(&mut self, more: &Observation) {
         match (&mut self.batches, &more.batches) {
             (Some(own), Some(more)) => own.add(more),
             (None, Some(more)) if self.dispatches == 0 => self.batches = Some(more.clone()),
-            // Counts without batches make the batches of the others too few.
+            // Without batches for all counts, the number of batches would be too small.
             _ if more.dispatches > 0 => self.batches = None,
             _ => {}
         }
@@ -318,7 +334,7 @@ impl Observation {
         for (raw, count) in &more.unexpected {
             *self.unexpected.entry(raw.clone()).or_default() += count;
         }
-        // Runs apart from one another may differ: what matters is whether one of them does from itself.
+        // Separate runs may legitimately differ; stretches detect change within one run.
         if more.stretches.len() > self.stretches.len() {
             self.stretches.clone_from(&more.stretches);
         }
@@ -331,7 +347,7 @@ impl Observation {
         self.seconds += more.seconds;
     }
 
-    /// All instances that are accounted for: complete, unexpected and unresolved ones.
+    /// Returns the number of accounted instances: complete, unexpected and unresolved ones.
     pub fn instances(&self) -> u64 {
         let told = self.histogram.total() + self.unexpected.values().sum::<u64>();
         told + self.unresolved + self.not_told_apart
@@ -386,7 +402,7 @@ mod tests {
         for condition in ["P0:r0 == 4294967294", "P0:r2 == 127", "P0:r1 == 0"] {
             assert!(!meets(&outcome, condition), "{condition}");
         }
-        // What can never be is a mistake, and no answer.
+        // A condition that can never hold is a mistake.
         for condition in ["P0:r0 == 4294967296", "~(511 == P0:r2)", "P0:r0 == 0 /\\ P0:r2 == 4294967295"] {
             assert!(crate::parse_condition(condition, "condition", &test).is_err(), "{condition}");
         }

@@ -1,23 +1,25 @@
-//! Whether the threads of a test can run at the same time: what `exercised` asks of a run depends on it.
+//! Temporal overlap of a test's threads; decides whether a run can exercise the test.
 
 use crate::system::{Interlock, InterlockEnd, SystemOperation};
 use crate::test::{
     ControlBarrier, InstructionKind, LocationId, Scope, SplitHalf, SyncPoint, Test, Thread, ThreadId,
 };
 
-/// How the threads of a test stand to one another in time.
+/// The possible overlap of the threads of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Overlap {
-    /// Some pair of threads is kept apart by nothing: their accesses may interleave.
+    /// Some pair of threads is unordered: their accesses may interleave.
     Possible,
-    /// Every pair of threads that is not ordered meets in a control barrier, or accesses memory in one interlocked section alone.
+    /// Every unordered pair of threads meets in a control barrier, or accesses memory only in one interlocked
+    /// section.
     ControlBarrier,
-    /// There is one thread, system-synchronizes-with puts all of them one after another, or lanes of subgroups share no memory.
+    /// There is one thread, or system-synchronizes-with orders all of them, or lanes of subgroups share no
+    /// memory.
     Ordered,
 }
 
 impl Test {
-    /// Whether two threads wait for each other's arrivals at split barriers of an execution scope.
+    /// Returns true if two threads wait for each other's arrivals at split barriers of an execution scope.
     pub fn wait_for_each_other(&self, left: ThreadId, right: ThreadId, scope: Scope) -> bool {
         let arrivals = |thread: ThreadId| {
             self.thread(thread).instructions.iter().filter_map(move |instruction| match &instruction.kind {
@@ -30,7 +32,7 @@ impl Test {
                 .any(|own| own.execution_scope == scope && arrivals(right).any(|other| own.joins(other)))
     }
 
-    /// How the threads of the test stand to one another in time. Only what the text says counts, not what a device does.
+    /// Returns the possible overlap of the threads. Only the text counts, not the behaviour of a device.
     pub fn overlap(&self) -> Overlap {
         let meets = |(left, right): (ThreadId, ThreadId)| meet(self.thread(left), self.thread(right));
         let unordered = self.unordered();
@@ -43,10 +45,10 @@ impl Test {
         }
     }
 
-    /// The pairs of threads that nothing puts one after the other, meetings in control barriers aside.
+    /// Returns the pairs of threads that are not ordered; meetings in control barriers do not order.
     pub fn unordered(&self) -> Vec<(ThreadId, ThreadId)> {
         let order = whole_thread_order(self);
-        // Lanes that share no memory have nothing that could interleave: what passes between them passes in an operation.
+        // Lanes without shared memory cannot interleave: they exchange data only in subgroup operations.
         let by_registers = |left: usize, right: usize| {
             self.has_subgroup_operations() && !share_memory(self, &self.threads[left], &self.threads[right])
         };
@@ -67,7 +69,7 @@ impl Test {
     }
 }
 
-/// Whether two threads access one storage, and one of them writes it.
+/// Returns true if two threads access one storage, and one of them writes it.
 fn share_memory(test: &Test, left: &Thread, right: &Thread) -> bool {
     let accesses = |thread: &Thread| -> Vec<(LocationId, bool)> {
         let found = thread.instructions.iter().filter_map(|instruction| instruction.kind.access());
@@ -79,7 +81,8 @@ fn share_memory(test: &Test, left: &Thread, right: &Thread) -> bool {
     })
 }
 
-/// `[i][j]`: all of thread i happens before all of thread j, by a chain of system-synchronizes-with pairs.
+/// Computes `[i][j]`: all of thread i happens before all of thread j, by a chain of system-synchronizes-with
+/// pairs.
 fn whole_thread_order(test: &Test) -> Vec<Vec<bool>> {
     let count = test.threads.len();
     let mut before = vec![vec![false; count]; count];
@@ -89,7 +92,7 @@ fn whole_thread_order(test: &Test) -> Vec<Vec<bool>> {
             before[from][to] = true;
         }
     }
-    // One that is waited for before the other one starts.
+    // A thread that is awaited before another one is started.
     for number in 0..count {
         for (other, row) in before.iter_mut().enumerate() {
             let Some(end) = waited_at(test, number, other) else { continue };
@@ -108,8 +111,10 @@ fn whole_thread_order(test: &Test) -> Vec<Vec<bool>> {
     before
 }
 
-/// Whether a thread that submits, calls or waits for another one, or for what is ordered with that, or lets it go on, accesses no memory
-/// while that one may run; one that accesses none at all does not either.
+/// Returns true if `thread` makes no access while `other` may run.
+///
+/// `thread` bounds the time of `other`, or of threads ordered with it, by its submissions, calls, waits and
+/// system-synchronizes-with pairs. Trivially true if it makes no access at all.
 fn apart(test: &Test, order: &[Vec<bool>], thread: usize, other: usize) -> bool {
     let count = test.threads.len();
     let before = |earlier: usize, later: usize| earlier == later || order[earlier][later];
@@ -123,7 +128,7 @@ fn apart(test: &Test, order: &[Vec<bool>], thread: usize, other: usize) -> bool 
     accesses_none || started.or(waited).is_some() && !accesses_between(test, thread, started, waited)
 }
 
-/// The last instruction of `thread` that system-synchronizes-with puts before all of `other`.
+/// Returns the last instruction of `thread` that system-synchronizes-with orders before all of `other`.
 fn let_go_at(test: &Test, thread: usize, other: usize) -> Option<usize> {
     let pairs = test.system_sync.iter().filter(|pair| {
         index(pair.from.thread) == thread && index(pair.to.thread) == other && nothing_before(test, pair.to)
@@ -131,7 +136,7 @@ fn let_go_at(test: &Test, thread: usize, other: usize) -> Option<usize> {
     pairs.filter_map(|pair| pair.from.instruction).map(usize::from).max()
 }
 
-/// The instruction of `thread` that submits or calls `other`.
+/// Returns the instruction of `thread` that submits or calls `other`.
 fn started_at(test: &Test, thread: usize, other: usize) -> Option<usize> {
     position(test, thread, other, |kind| match kind {
         InstructionKind::System(SystemOperation::Submit(threads)) | InstructionKind::ShaderCall(threads) => {
@@ -141,7 +146,7 @@ fn started_at(test: &Test, thread: usize, other: usize) -> Option<usize> {
     })
 }
 
-/// The instruction of `thread` that waits for the end of `other`.
+/// Returns the instruction of `thread` that waits for the end of `other`.
 fn waited_at(test: &Test, thread: usize, other: usize) -> Option<usize> {
     position(test, thread, other, |kind| match kind {
         InstructionKind::System(SystemOperation::Wait(threads)) | InstructionKind::ShaderCall(threads) => {
@@ -162,7 +167,8 @@ fn position(
     })
 }
 
-/// Whether the thread accesses memory after one of its instructions and before another; all of it where none is given.
+/// Returns true if the thread accesses memory strictly between two of its instructions; `None` leaves a side
+/// open.
 fn accesses_between(test: &Test, thread: usize, after: Option<usize>, before: Option<usize>) -> bool {
     let instructions = &test.threads[thread].instructions;
     let start = after.map_or(0, |at| at + 1);
@@ -174,7 +180,7 @@ fn index(thread: ThreadId) -> usize {
     usize::from(thread.0)
 }
 
-/// Whether the thread accesses no memory after the point.
+/// Returns true if the thread accesses no memory after the point.
 fn nothing_after(test: &Test, point: SyncPoint) -> bool {
     point.instruction.is_none_or(|last| {
         let instructions = &test.thread(point.thread).instructions;
@@ -182,7 +188,7 @@ fn nothing_after(test: &Test, point: SyncPoint) -> bool {
     })
 }
 
-/// Whether the thread accesses no memory before the point.
+/// Returns true if the thread accesses no memory before the point.
 fn nothing_before(test: &Test, point: SyncPoint) -> bool {
     point.instruction.is_none_or(|first| {
         let instructions = &test.thread(point.thread).instructions;
@@ -194,7 +200,7 @@ fn accesses(kind: &InstructionKind) -> bool {
     kind.access().is_some()
 }
 
-/// The control barriers of a thread, but for those of a subgroup that a branch may keep it from.
+/// Returns the control barriers of a thread, except subgroup barriers that a branch may skip.
 fn barriers(thread: &Thread) -> impl Iterator<Item = &ControlBarrier> {
     let blocks = thread.blocks();
     thread.instructions.iter().enumerate().filter_map(move |(at, instruction)| match &instruction.kind {
@@ -207,7 +213,8 @@ fn barriers(thread: &Thread) -> impl Iterator<Item = &ControlBarrier> {
     })
 }
 
-/// Whether the thread waits for arrivals of a scope, and accesses no memory between its own and the wait.
+/// Returns true if the thread waits for arrivals of a scope, without an access between its own arrival and
+/// the wait.
 fn waits_idly(thread: &Thread, scope: Scope) -> bool {
     let mut arrived = false;
     let mut waits = false;
@@ -224,7 +231,7 @@ fn waits_idly(thread: &Thread, scope: Scope) -> bool {
     waits
 }
 
-/// The one interlocked section of a thread that accesses memory nowhere else.
+/// Returns the only interlocked section of a thread; `None` if it accesses memory outside of it.
 fn only_section(thread: &Thread) -> Option<&str> {
     let mut only = None;
     let mut inside = false;
@@ -241,12 +248,14 @@ fn only_section(thread: &Thread) -> Option<&str> {
             _ => {}
         }
     }
-    // Without its end it keeps others out no longer than that.
+    // A section without an end excludes others only while it is entered.
     if inside { None } else { only }
 }
 
-/// Whether two threads reach the same instance of a control barrier whose execution scope holds both, wait for each other's
-/// arrivals with no access between arrival and wait, or keep to one interlocked section.
+/// Returns true if two threads cannot interleave.
+///
+/// They reach the same control barrier whose execution scope contains both, or they wait for each other's
+/// arrivals without an access in between, or they access memory only in one interlocked section.
 fn meet(left: &Thread, right: &Thread) -> bool {
     let in_halves = [Scope::Workgroup, Scope::Subgroup].into_iter().any(|scope| {
         left.place.shares(right.place, scope) && waits_idly(left, scope) && waits_idly(right, scope)

@@ -1,94 +1,97 @@
-//! What queues are given: the calls of a test as they stand, for devices. What they mean to models is derived as the test is read,
-//! and lies in [`Test::system_sync`] and the threads.
+//! The work submitted to queues: the API calls of a test, in order, for devices.
+//!
+//! The parser derives their meaning for models from them; it is in [`Test::system_sync`] and in the threads.
 
 use std::sync::Arc;
 
 use crate::system::AccessMask;
 use crate::test::{InstructionKind, LocationId, SystemSync, Test, ThreadId};
 
-/// Queues with what they are given, in order.
+/// The queues of a test with their submitted work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
     /// The queues, in the order in which threads name them.
     pub queues: Vec<ScheduledQueue>,
-    /// The storages that one queue family owns at a time: those that are transferred, and those declared so.
+    /// The exclusively owned storages: those declared exclusive and those with a queue family ownership
+    /// transfer.
     pub owned: Vec<LocationId>,
-    /// The calls of threads of the host for semaphores, thread by thread and in order. Their other calls are instructions.
+    /// The semaphore calls of host threads, thread by thread in order. All other host calls are instructions.
     pub hosts: Vec<HostCall>,
-    /// The waits of threads of the host for fences. Their instructions wait for all that such a fence comes behind.
+    /// The fence waits of host threads. The derived instructions wait for everything that precedes such a
+    /// fence.
     pub fences: Vec<FenceWait>,
 }
 
-/// A wait of a thread of the host for the fences of submissions.
+/// A wait of a host thread for the fences of submissions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FenceWait {
     /// The thread.
     pub thread: ThreadId,
-    /// Which of its instructions it is.
+    /// Index of the instruction that waits.
     pub at: usize,
     /// The threads of the device whose submissions it names.
     pub threads: Vec<ThreadId>,
 }
 
-/// A call of a thread of the host for a semaphore.
+/// A semaphore call of a host thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostCall {
     /// The thread.
     pub thread: ThreadId,
-    /// How many of its instructions stand before it.
+    /// The number of instructions before the call.
     pub at: usize,
     /// The semaphore.
     pub semaphore: String,
-    /// The value of a timeline.
+    /// The value of a timeline semaphore; `None` for a binary one.
     pub value: Option<u32>,
-    /// Whether it waits, and so stands for the instruction behind it, which was derived from it; else it signals.
+    /// True for a wait, which is represented by the derived instruction after it; false for a signal.
     pub waits: bool,
 }
 
-/// A queue with what it is given.
+/// A queue with its submitted work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduledQueue {
-    /// Its family.
+    /// Its index in the family.
     pub family: u32,
-    /// Its number in the family.
+    /// Its work, in submission order.
     pub number: u32,
-    /// What it is given, in order.
+    /// The thread in whose column each item is written.
     pub items: Vec<Scheduled>,
-    /// By item the thread in whose column it stands.
+    /// The thread in whose column each item is written.
     pub threads: Vec<ThreadId>,
 }
 
-/// Something that a queue is given. Semaphores and events are told by their names.
+/// An item of a queue. Semaphores and events are identified by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scheduled {
     /// The dispatch of a thread.
     Dispatch(ThreadId),
     /// A pipeline barrier.
     Barrier(Scopes),
-    /// An event is set.
+    /// Sets an event.
     Set(String, Scopes),
-    /// An event is waited for, with the scopes of its [`Scheduled::Set`].
+    /// Waits for an event, with the scopes of its [`Scheduled::Set`].
     Await(String, Scopes),
-    /// The signal of a semaphore; a value makes it one of a timeline.
+    /// Signals a semaphore; with a value, a timeline semaphore.
     Signal(String, Option<u32>),
-    /// The wait for it.
+    /// Waits for a semaphore.
     Wait(String, Option<u32>),
-    /// The ownership of these storages is released to a queue family.
+    /// Releases the ownership of these storages to a queue family.
     Release(Vec<LocationId>, u32),
-    /// It is acquired from a queue family.
+    /// Acquires it from a queue family.
     Acquire(Vec<LocationId>, u32),
 }
 
-/// The scopes of a dependency, as they were named.
+/// The synchronization scopes and access scopes of a dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scopes {
-    /// Stages and accesses before it.
+    /// Stages and accesses of the first scope.
     pub source: (StageMask, AccessMask),
-    /// Stages and accesses behind it.
+    /// Stages and accesses of the second scope.
     pub target: (StageMask, AccessMask),
 }
 
-/// A set of stages, as calls name them.
+/// A set of pipeline stages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StageMask(u16);
 
@@ -99,26 +102,28 @@ impl StageMask {
     /// No stage.
     pub const NONE: StageMask = StageMask(0);
 
-    /// The stage that a word names.
+    /// Returns the stage that a word names.
     pub fn of_word(word: &str) -> Option<StageMask> {
         let bit = WORDS.iter().position(|known| *known == word).map(|bit| StageMask(1 << bit));
         bit.or((word == "none").then_some(StageMask::NONE))
     }
 
-    /// Both sets together.
+    /// Returns the union.
     #[must_use]
     pub fn with(self, other: StageMask) -> StageMask {
         StageMask(self.0 | other.0)
     }
 
-    /// The words of its members.
+    /// Returns the words of its members.
     pub fn words(self) -> impl Iterator<Item = &'static str> {
         WORDS.into_iter().enumerate().filter(move |(bit, _)| self.0 & (1 << bit) != 0).map(|(_, word)| word)
     }
 }
 
-/// The calls of a test, with what was derived from them. Two tests that the same is derived from are one to models, so that calls
-/// make no difference between tests.
+/// The API calls of a test, with the synchronization derived from them.
+///
+/// All values compare equal: models see only the derived synchronization, so calls make no difference between
+/// tests.
 #[derive(Clone, Debug, Default)]
 pub struct ApiCalls(Option<Arc<Told>>);
 
@@ -142,7 +147,7 @@ fn kinds(test: &Test) -> impl Iterator<Item = impl Iterator<Item = &InstructionK
 }
 
 impl ApiCalls {
-    /// A schedule, and what was derived from it.
+    /// Stores a schedule together with the synchronization derived from it.
     pub(crate) fn new(schedule: Schedule, test: &Test) -> ApiCalls {
         let threads = kinds(test).map(|kinds| kinds.cloned().collect()).collect();
         ApiCalls(Some(Arc::new(Told { schedule, sync: test.system_sync.clone(), threads })))
@@ -150,8 +155,10 @@ impl ApiCalls {
 }
 
 impl Test {
-    /// What queues are given, by the calls of the test. `None` where it has none, or was changed since they were read: then they say
-    /// something else.
+    /// Returns the work submitted to queues.
+    ///
+    /// `None` without calls, or if the derived synchronization was changed since parsing: then the calls no
+    /// longer match it.
     pub fn schedule(&self) -> Option<&Schedule> {
         let told = self.calls.0.as_deref()?;
         let same = told.sync == self.system_sync
@@ -160,14 +167,15 @@ impl Test {
         same.then_some(&told.schedule)
     }
 
-    /// Takes over the calls of a test that this one differs from in accesses of threads alone: they stand where they stood.
+    /// Copies the calls of a test that differs from this one only in accesses; calls stay at the same
+    /// instructions.
     pub fn keep_calls_of(&mut self, other: &Test) {
         let Some(mut schedule) = other.schedule().cloned() else { return };
         let hosts = schedule.hosts.iter_mut().map(|call| (call.thread, &mut call.at));
         let fences = schedule.fences.iter_mut().map(|fence| (fence.thread, &mut fence.at));
         for (thread, place) in hosts.chain(fences) {
             let (before, now) = (other.thread(thread), self.thread(thread));
-            // What stands before the instruction that it stood before, or before the end.
+            // The position after the last instruction that both tests share up to there.
             let mut at = 0;
             for instruction in before.instructions.iter().take(*place + 1) {
                 let found = now.instructions.iter().skip(at).position(|own| own.kind == instruction.kind);

@@ -1,8 +1,8 @@
-//! Places in a source text.
+//! Positions in a source text.
 
-/// A place in the source text that an item was read from.
+/// The position of an item in a source text.
 ///
-/// Two spans always compare equal, so that a test read back from its printed form equals the test it was printed from.
+/// All spans compare equal, so that a test read from its printed form equals the original.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Span {
     /// Byte offset of the first character.

@@ -1,83 +1,83 @@
-//! Subgroup operations: values that the lanes of a subgroup hand to one another.
+//! Subgroup operations: data exchange between the lanes of a subgroup.
 
 use crate::test::{ArithmeticOperation, InstructionKind, Operand, RegisterId};
 
-/// A subgroup operation (`OpGroupNonUniform…`): it takes part in no order of memory.
+/// A subgroup operation (`OpGroupNonUniform…`). It does not order memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubgroupOperation {
-    /// What it computes.
+    /// The operation.
     pub kind: SubgroupKind,
-    /// The register that is assigned; `None` (`unused`) where the lane does not look at the result, which may be undefined.
+    /// The result register; `None` (`unused`) if the lane ignores the result, which may then be undefined.
     pub destination: Option<RegisterId>,
-    /// What the lane brings; an election has nothing.
+    /// The operand of the lane; an election has none.
     pub value: Option<Operand>,
-    /// Which instruction of the shader it is: the lanes of a subgroup with the same text execute it together.
+    /// Identity of the shader instruction: lanes of a subgroup with equal text execute it together.
     pub id: String,
 }
 
-/// What a subgroup operation computes, of values of 32 bits without a sign. Lanes are numbered within the subgroup.
+/// The function of a subgroup operation, on unsigned 32-bit values. Lanes are numbered within the subgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SubgroupKind {
     /// 1 in the lowest lane, 0 in the others.
     Elect,
-    /// Whether no lane brings 0.
+    /// 1 if every operand is nonzero.
     All,
-    /// Whether some lane brings something else than 0.
+    /// 1 if some operand is nonzero.
     Any,
-    /// Whether all lanes bring the same.
+    /// 1 if all operands are equal.
     AllEqual,
-    /// Bit k: lane k brings something else than 0.
+    /// Bit k is set if the operand of lane k is nonzero.
     Ballot,
-    /// What this lane brings, in every lane.
+    /// The operand of this lane, in every lane.
     Broadcast(u32),
-    /// What the lowest lane brings.
+    /// The operand of the lowest lane.
     BroadcastFirst,
-    /// What a lane brings that each lane chooses for itself.
+    /// The operand of a lane that each lane chooses for itself.
     Shuffle(u32),
-    /// What the lane brings whose number differs in these bits.
+    /// The operand of the lane whose index is the own one XOR this mask.
     ShuffleXor(u32),
-    /// What the lane so far below brings.
+    /// The operand of the lane with an index lower by this delta.
     ShuffleUp(u32),
-    /// What the lane so far above brings.
+    /// The operand of the lane with an index higher by this delta.
     ShuffleDown(u32),
-    /// What the lane so far above brings, counted round within a cluster.
+    /// The operand of the lane with an index higher by `delta`, wrapping around within a cluster.
     Rotate {
-        /// How far.
+        /// The distance.
         delta: u32,
-        /// Lanes of a cluster, a power of two.
+        /// Cluster size, a power of two.
         cluster: u32,
     },
-    /// What this lane of the quad brings.
+    /// The operand of this lane of the quad.
     QuadBroadcast(u32),
-    /// What the neighbour in the quad brings.
+    /// The operand of the neighbour in the quad.
     QuadSwap(QuadDirection),
-    /// A sum and the like.
+    /// A reduction or scan.
     Arithmetic(SubgroupSpan, ArithmeticOperation),
 }
 
-/// Where the neighbour in a quad is.
+/// The direction of the neighbour in a quad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum QuadDirection {
-    /// Beside it.
+    /// Left or right.
     Horizontal,
     /// Above or below.
     Vertical,
-    /// Across.
+    /// Diagonally opposite.
     Diagonal,
 }
 
-/// Over which lanes something is computed.
+/// The lanes over which a reduction or scan is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SubgroupSpan {
-    /// All.
+    /// All lanes.
     Reduce,
-    /// Those up to the lane.
+    /// Lanes up to and including the own one.
     Inclusive,
-    /// Those before the lane.
+    /// Lanes before the own one.
     Exclusive,
 }
 
-/// The operations that scans and reductions are made of.
+/// The binary operations of scans and reductions.
 pub const SUBGROUP_ARITHMETIC: [ArithmeticOperation; 6] = [
     ArithmeticOperation::Add,
     ArithmeticOperation::Minimum,
@@ -88,7 +88,7 @@ pub const SUBGROUP_ARITHMETIC: [ArithmeticOperation; 6] = [
 ];
 
 impl SubgroupKind {
-    /// The word after `sg.`.
+    /// Returns the word after `sg.`.
     pub fn word(self) -> &'static str {
         match self {
             SubgroupKind::Elect => "elect",
@@ -113,7 +113,7 @@ impl SubgroupKind {
         }
     }
 
-    /// The numbers that the text gives it, in their order.
+    /// Returns the constant arguments of the text, in order.
     pub fn numbers(self) -> Vec<u32> {
         match self {
             SubgroupKind::Broadcast(number)
@@ -134,13 +134,15 @@ impl SubgroupKind {
         }
     }
 
-    /// Whether it is the same instruction of a shader: lanes may differ in what they shuffle from alone.
+    /// Returns true if both can be one instruction of a shader: lanes may differ only in the source of a
+    /// shuffle.
     pub fn is_one_instruction(self, other: SubgroupKind) -> bool {
         self == other || matches!((self, other), (SubgroupKind::Shuffle(_), SubgroupKind::Shuffle(_)))
     }
 
-    /// The lane that `lane` gets the value of, where it is a single one that the numbers tell; `u32::MAX` where there is
-    /// none such.
+    /// Returns the lane whose operand `lane` receives, if the arguments determine a single one.
+    ///
+    /// `u32::MAX` if no such lane exists.
     pub fn source(self, lane: u32) -> Option<u32> {
         match self {
             SubgroupKind::Broadcast(source) | SubgroupKind::Shuffle(source) => Some(source),
@@ -170,10 +172,10 @@ impl SubgroupKind {
         }
     }
 
-    /// What the operation gives `lane`, of what the lanes of its tangle bring, by number from the lowest: an expression of
-    /// operations on numbers of 32 bits. `None` where the result is undefined.
+    /// Returns the result in `lane`, given the operands of the tangle's lanes in increasing lane order.
     ///
-    /// An expression has the operands alone that the result depends on: an election has none, a broadcast one.
+    /// The result is an expression of 32-bit operations; `None` if it is undefined. An expression contains
+    /// only the operands that the result depends on: an election has none, a broadcast one.
     pub fn result<E: Clone>(
         self,
         lane: u32,
@@ -234,7 +236,7 @@ impl SubgroupKind {
 }
 
 impl InstructionKind {
-    /// The subgroup operation, where it is one.
+    /// Returns the subgroup operation, if the instruction is one.
     pub fn subgroup_operation(&self) -> Option<&SubgroupOperation> {
         if let InstructionKind::Subgroup(operation) = self { Some(operation) } else { None }
     }

@@ -1,9 +1,10 @@
-//! Suites: files that choose tests by their ids.
+//! Suites: files that select tests by id.
 //!
-//! A suite has one glob a line. `*` and `?` stay within one folder, `**` crosses folders, `[ab]` and `{a,b}` choose;
-//! a line that begins with `!` takes away what earlier lines chose; `#` begins a comment. Words behind an `@` choose the
-//! tests told in that way, and nothing else of them: `mp/*` and `mp/*@split` are different tests; `mp/*@size-{1,33}` is two ways. The order of lines has no
-//! bearing on the order of tests, but on that of the ways to tell one.
+//! A suite has one glob per line. `*` and `?` stay within one folder, `**` crosses folders, `[ab]` and
+//! `{a,b}` choose. A line that begins with `!` removes what earlier lines selected; `#` begins a comment.
+//! Words after an `@` select that variant of the tests only: `mp/*` and `mp/*@split` are different tests, and
+//! `mp/*@size-{1,33}` selects two variants. The order of lines affects the order of the variants of a test,
+//! not the order of tests.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use miette::{Diagnostic, NamedSource};
@@ -11,13 +12,13 @@ use thiserror::Error;
 
 use crate::span::Span;
 
-/// A chosen set of tests.
+/// A parsed suite.
 #[derive(Clone, Debug)]
 pub struct Suite {
     name: String,
     text: String,
     patterns: Vec<Pattern>,
-    /// The globs of the lines, by their place in it.
+    /// The globs of the lines; a pattern refers to its index.
     globs: GlobSet,
 }
 
@@ -25,15 +26,15 @@ pub struct Suite {
 #[derive(Clone, Debug)]
 struct Pattern {
     excludes: bool,
-    /// Which of the suite's globs, and its text.
+    /// Index of the glob in the suite's set, and its text.
     glob: usize,
     text: String,
-    /// The words behind the `@`; empty where there is none.
+    /// The words after the `@`; empty without one.
     variant: String,
     span: Span,
 }
 
-/// Why a suite cannot be used.
+/// All mistakes of a suite.
 #[derive(Clone, Debug, Error, Diagnostic)]
 #[error("read suite {}", .text.name())]
 pub struct SuiteErrors {
@@ -44,7 +45,7 @@ pub struct SuiteErrors {
 }
 
 impl SuiteErrors {
-    /// The mistakes, in the order of lines; never empty.
+    /// Returns the mistakes in line order; never empty.
     pub fn errors(&self) -> &[SuiteError] {
         &self.errors
     }
@@ -53,38 +54,38 @@ impl SuiteErrors {
 /// A mistake in a suite.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
 pub enum SuiteError {
-    /// A line that is no glob.
+    /// A malformed glob.
     #[error("malformed glob: {why}")]
     #[diagnostic(code(litmus::suite::malformed_glob))]
     MalformedGlob {
-        /// What is wrong with it.
+        /// The reason.
         why: String,
-        /// Where it stands.
+        /// The source position.
         #[label("expected a glob over test ids")]
         span: Span,
     },
-    /// A line whose braces make too many variants.
+    /// Braces that expand to too many variants.
     #[error("more than {MAX_VARIANTS} variants")]
     #[diagnostic(code(litmus::suite::too_many_variants))]
     TooManyVariants {
-        /// Where it stands.
+        /// The source position.
         #[label("expected fewer choices in braces")]
         span: Span,
     },
-    /// A line that chooses or takes away nothing: most likely a misspelling.
+    /// A line that selects or removes nothing: probably a misspelling.
     #[error("no test matches `{glob}`")]
     #[diagnostic(code(litmus::suite::unmatched_glob))]
     UnmatchedGlob {
         /// The glob.
         glob: String,
-        /// Where it stands.
+        /// The source position.
         #[label("expected to match the id of a test")]
         span: Span,
     },
 }
 
 impl SuiteError {
-    /// The line that it is about.
+    /// Returns the line of the mistake.
     fn span(&self) -> Span {
         match self {
             SuiteError::MalformedGlob { span, .. }
@@ -95,11 +96,11 @@ impl SuiteError {
 }
 
 impl Suite {
-    /// Reads a suite.
+    /// Parses a suite.
     ///
     /// # Errors
     ///
-    /// Every line that is no glob.
+    /// Every line that is not a glob.
     pub fn parse(text: &str, name: &str) -> Result<Suite, SuiteErrors> {
         let mut patterns = Vec::new();
         let mut globs = Vec::new();
@@ -135,7 +136,8 @@ impl Suite {
         }
         let malformed =
             |error: globset::Error, span| SuiteError::MalformedGlob { why: error.kind().to_string(), span };
-        // All at once, which is faster than one by one; which of them it is where that fails.
+        // One set is faster than single globs. If it fails, building them one by one finds the malformed
+        // lines.
         let globs = glob_set(globs.iter().map(|(glob, _)| *glob)).unwrap_or_else(|error| {
             let alone = globs.iter().filter_map(|(glob, span)| Some((glob_set([*glob]).err()?, *span)));
             errors.extend(alone.map(|(error, span)| malformed(error, span)));
@@ -152,12 +154,13 @@ impl Suite {
         }
     }
 
-    /// The suite's name.
+    /// Returns the suite's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The chosen ones of `ids`, in their order, each with the words of the variant behind an `@` where a line has them.
+    /// Returns the selected ones of `ids`, in their order, each followed by `@` and the variant if the line
+    /// has one.
     ///
     /// # Errors
     ///
@@ -166,7 +169,7 @@ impl Suite {
         let mut matched = vec![false; self.patterns.len()];
         let mut chosen = Vec::new();
         for id in ids {
-            // By variant, in the order of the lines: whether the last line about it chooses.
+            // For each variant, in line order: whether the last line about it selects.
             let mut told: Vec<(&str, bool)> = vec![("", false)];
             let globs = self.globs.matches(id);
             for (pattern, matched) in self.patterns.iter().zip(&mut matched) {
@@ -198,27 +201,29 @@ impl Suite {
     }
 }
 
-/// What globs over ids match, together.
+/// Builds a set of globs over ids.
 ///
 /// # Errors
-/// Of the first that is malformed, or where they are more than can be matched.
+///
+/// The first malformed glob, or a set that is too large.
 pub fn glob_set<'a>(globs: impl IntoIterator<Item = &'a str>) -> Result<GlobSet, globset::Error> {
     let mut set = GlobSetBuilder::new();
     for glob in globs {
         set.add(GlobBuilder::new(glob).literal_separator(true).build()?);
     }
-    // Unlike a matcher of one glob, a set says where a glob is too large instead of ending the program.
+    // Unlike a matcher of one glob, a set reports a glob that is too large instead of aborting.
     set.build()
 }
 
-/// How many variants braces may stand for at most.
+/// The maximum number of variants that braces may expand to.
 pub const MAX_VARIANTS: usize = 1_000;
 
-/// The variants that words with braces stand for: `size-{1,33}.phi` for two of them. Without braces, or where one lacks the other, the
-/// words stand for themselves. `None` where there are more than [`MAX_VARIANTS`].
+/// Expands the braces of a variant: `size-{1,33}.phi` gives two. `None` for more than [`MAX_VARIANTS`].
+///
+/// Without a matching pair of braces the text stays unchanged.
 pub fn alternatives(variant: &str) -> Option<Vec<String>> {
     let mut all = vec![variant.to_owned()];
-    // The first braces of each are replaced, until none has any.
+    // Each round replaces the first braces of each variant, until none are left.
     loop {
         let mut next = Vec::new();
         let mut replaced = false;
@@ -301,7 +306,7 @@ mod tests {
         let errors = Suite::parse("mp/*\n  sb/[ab\n{x\n", "test").unwrap_err();
         let places: Vec<u32> = errors.errors().iter().map(|error| error.span().line).collect();
         assert_eq!(places, [2, 3]);
-        // More than can be matched.
+        // Too large to compile.
         let errors = Suite::parse(&format!("mp/*\n{}\n", "?*".repeat(60_000)), "test").unwrap_err();
         assert!(matches!(errors.errors(), [SuiteError::MalformedGlob { span, .. }] if span.line == 2));
         let errors = Suite::parse("mp/*\nsb/NONE\n!lb/*", "test").unwrap().select(IDS).unwrap_err();

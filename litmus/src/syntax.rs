@@ -53,7 +53,7 @@ pub const MAX_NESTING: usize = 64;
 /// How strictly a text is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ParseOptions {
-    /// Whether an unknown metadata key is an error. Otherwise it is kept in
+    /// True if an unknown metadata key is an error. Otherwise it is kept in
     /// [`Metadata::unknown_keys`](crate::metadata::Metadata::unknown_keys).
     pub strict_metadata: bool,
 }
@@ -150,7 +150,7 @@ fn beginning(text: &str) -> &str {
     text.get(..end).unwrap_or("")
 }
 
-/// Whether a location of the native dialect may be called `word`.
+/// Returns true if a location of the native dialect may be called `word`.
 pub(crate) fn is_native_location(word: &str) -> bool {
     words::is_location(word)
 }

@@ -1,5 +1,5 @@
-//! What happens outside the shaders' instructions: operations of the API and of host threads, access masks, shader calls
-//! and interlocked sections.
+//! Synchronization outside of shader instructions: API operations, host operations, access masks, shader
+//! calls and interlocked sections.
 
 use crate::test::{InstructionKind, LocationId, Test, ThreadId};
 
@@ -18,19 +18,22 @@ pub enum SystemOperation {
     /// accesses of the mask that are ordered after it; with `host_read` or `host_write`, a domain operation from the
     /// device domain to the host domain comes after it.
     Visible(AccessMask),
-    /// `flush`: makes writes of host threads to these names, all of them where none is given, available to the host domain.
+    /// `flush`: makes host writes to these locations available to the host domain; no names mean all
+    /// locations.
     Flush(Vec<LocationId>),
-    /// `invalidate`: makes the host domain visible to host threads in these names, all of them where none is given.
+    /// `invalidate`: makes the host domain visible to host threads for these locations; no names mean all
+    /// locations.
     Invalidate(Vec<LocationId>),
-    /// `submit P1`: what the host thread has done comes before everything that these threads do. It moves what is available
-    /// to the host domain to the device domain and makes that visible to every agent of the device.
+    /// `submit P1`: everything that the host thread did before happens before everything in these threads. It
+    /// moves what is available in the host domain to the device domain and makes it visible to every agent of
+    /// the device.
     Submit(Vec<ThreadId>),
-    /// `wait P1`: everything that these threads do comes before what the host thread does from here on.
+    /// `wait P1`: everything in these threads happens before what the host thread does afterwards.
     Wait(Vec<ThreadId>),
 }
 
 impl SystemOperation {
-    /// The word of the language for it.
+    /// Returns the keyword of the operation.
     pub fn keyword(&self) -> &'static str {
         match self {
             SystemOperation::AvailableToDevice | SystemOperation::Available(_) => "avdevice",
@@ -42,7 +45,7 @@ impl SystemOperation {
         }
     }
 
-    /// The same in quotes, for messages.
+    /// Returns the keyword in quotes, for messages.
     pub(crate) fn quoted_keyword(&self) -> &'static str {
         match self {
             SystemOperation::AvailableToDevice | SystemOperation::Available(_) => "`avdevice`",
@@ -54,8 +57,10 @@ impl SystemOperation {
         }
     }
 
-    /// Whether it is `avdevice` or `visdevice` without an access mask. Both are of the memory model's own events, which every
-    /// model knows; the others are of the whole language.
+    /// Returns true for `avdevice` or `visdevice` without an access mask.
+    ///
+    /// Both are events of the memory model itself, which every model knows. The other operations belong to
+    /// the language.
     pub fn is_unmasked(&self) -> bool {
         match self {
             SystemOperation::AvailableToDevice | SystemOperation::VisibleFromDevice => true,
@@ -68,7 +73,7 @@ impl SystemOperation {
         }
     }
 
-    /// Whether only a thread of the host does it; the others stand in a command buffer.
+    /// Returns true if only a host thread performs it; the others are recorded in a command buffer.
     pub fn is_of_host(&self) -> bool {
         match self {
             SystemOperation::AvailableToDevice
@@ -89,13 +94,13 @@ impl SystemOperation {
 pub struct Interlock {
     /// `interlock.begin` or `interlock.end`.
     pub end: InterlockEnd,
-    /// Which of the fragments that overlap comes first.
+    /// The order of the sections of overlapping fragments.
     pub order: InterlockOrder,
-    /// The section, compared as text.
+    /// The name of the section, compared as text.
     pub section: String,
 }
 
-/// Which end of an interlocked section.
+/// The two ends of an interlocked section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InterlockEnd {
     /// Waits until the sections of earlier fragments have ended.
@@ -104,18 +109,19 @@ pub enum InterlockEnd {
     End,
 }
 
-/// In which order fragments that overlap execute their sections: an execution mode of the shader, and so one of the whole test.
+/// The order in which overlapping fragments execute their sections: an execution mode of the shader, so one
+/// per test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum InterlockOrder {
-    /// That of their primitives (`PixelInterlockOrderedEXT` and its kind): the earlier column comes first.
+    /// Primitive order (`PixelInterlockOrderedEXT` and similar): the earlier column comes first.
     #[default]
     Ordered,
-    /// `.unordered`: any (`PixelInterlockUnorderedEXT` and its kind), one after the other.
+    /// `.unordered`: any order, one after the other (`PixelInterlockUnorderedEXT` and similar).
     Unordered,
 }
 
 impl Test {
-    /// In which order overlapping fragments execute their sections; `None` where there are no sections.
+    /// Returns the order in which overlapping fragments execute their sections; `None` without sections.
     pub fn interlock_order(&self) -> Option<InterlockOrder> {
         let mut instructions = self.threads.iter().flat_map(|thread| &thread.instructions);
         instructions.find_map(|instruction| match &instruction.kind {
@@ -124,7 +130,7 @@ impl Test {
         })
     }
 
-    /// The interlocked section that a thread names first.
+    /// Returns the first interlocked section that a thread names.
     pub fn section(&self, thread: ThreadId) -> Option<&str> {
         self.thread(thread).instructions.iter().find_map(|instruction| match &instruction.kind {
             InstructionKind::Interlock(interlock) => Some(interlock.section.as_str()),
@@ -133,11 +139,11 @@ impl Test {
     }
 }
 
-/// A set of accesses, as the access masks of a memory dependency name them.
+/// A set of access types, like `VkAccessFlags2`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AccessMask(u16);
 
-/// The words of [`AccessMask`], in the order in which they are printed: bit i is word i.
+/// The words of [`AccessMask`], in printing order: bit i is word i.
 const WORDS: [&str; 9] = [
     "shader_read",
     "shader_write",
@@ -151,17 +157,17 @@ const WORDS: [&str; 9] = [
 ];
 
 impl AccessMask {
-    /// No access: `.none`, an execution dependency alone.
+    /// No access: `.none`, a pure execution dependency.
     pub const NONE: AccessMask = AccessMask(0);
     /// Reads of storage buffers, images and workgroup memory by shaders.
     pub const SHADER_READ: AccessMask = AccessMask(1);
     /// Writes by shaders.
     pub const SHADER_WRITE: AccessMask = AccessMask(1 << 1);
-    /// Reads of uniform buffers, of which a litmus test has none.
+    /// Reads of uniform buffers; litmus tests have none.
     pub const UNIFORM_READ: AccessMask = AccessMask(1 << 2);
-    /// Reads by transfer commands, of which a litmus test has none.
+    /// Reads by transfer commands; litmus tests have none.
     pub const TRANSFER_READ: AccessMask = AccessMask(1 << 3);
-    /// Writes by transfer commands, of which a litmus test has none.
+    /// Writes by transfer commands; litmus tests have none.
     pub const TRANSFER_WRITE: AccessMask = AccessMask(1 << 4);
     /// Reads by host threads.
     pub const HOST_READ: AccessMask = AccessMask(1 << 5);
@@ -174,42 +180,42 @@ impl AccessMask {
     /// Every write by the device.
     pub const MEMORY_WRITE: AccessMask = AccessMask(1 << 8);
 
-    /// Every single access, in the order in which they are printed.
+    /// Returns every single access type, in printing order.
     pub fn singles() -> impl Iterator<Item = AccessMask> {
         (0..WORDS.len()).map(|bit| AccessMask(1 << bit))
     }
 
-    /// The access that a word of the language names.
+    /// Returns the access type that a word of the language names.
     pub fn of_word(word: &str) -> Option<AccessMask> {
         WORDS.iter().position(|known| *known == word).map(|bit| AccessMask(1 << bit))
     }
 
-    /// The words of its members.
+    /// Returns the words of its members.
     pub fn words(self) -> impl Iterator<Item = &'static str> {
         WORDS.into_iter().enumerate().filter(move |(bit, _)| self.0 & (1 << bit) != 0).map(|(_, word)| word)
     }
 
-    /// Both sets together.
+    /// Returns the union.
     pub fn with(self, other: AccessMask) -> AccessMask {
         AccessMask(self.0 | other.0)
     }
 
-    /// The set without the members of the other.
+    /// Returns the members that are not in the other set.
     pub fn without(self, other: AccessMask) -> AccessMask {
         AccessMask(self.0 & !other.0)
     }
 
-    /// The members that the other set has too.
+    /// Returns the intersection.
     pub(crate) fn only(self, other: AccessMask) -> AccessMask {
         AccessMask(self.0 & other.0)
     }
 
-    /// Whether the sets have a member in common.
+    /// Returns true if the sets have a member in common.
     pub fn intersects(self, other: AccessMask) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// Whether it covers what a shader (`host` false) or a host thread does: its reads, or its writes.
+    /// Returns true if it covers the reads or the writes of a shader or of a host thread.
     pub fn covers(self, host: bool, write: bool) -> bool {
         self.intersects(match (host, write) {
             (false, false) => AccessMask::SHADER_READ.with(AccessMask::MEMORY_READ),

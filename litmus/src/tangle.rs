@@ -1,12 +1,13 @@
-//! Which lanes of a subgroup execute a subgroup operation, or a control barrier of the subgroup, together, as far as the text of a
-//! test says it.
+//! Tangles: the lanes of a subgroup that execute a subgroup operation or a subgroup barrier together, as far
+//! as the text determines it.
 
 use std::ops::Range;
 
 use crate::test::{Flow, InstructionKind, LabelId, Scope, Test, Thread, ThreadId};
 
-/// Which instruction of the shader it is that the lanes of a tangle execute together: those of a subgroup that name the same one
-/// have the same one.
+/// Identity of a shader instruction that the lanes of a tangle execute together.
+///
+/// Lanes of one subgroup with an equal instance execute the same instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TangleInstance<'t> {
     /// A subgroup operation.
@@ -15,7 +16,7 @@ pub enum TangleInstance<'t> {
     Barrier(&'t str),
 }
 
-/// A lane that executes an instruction with others.
+/// A lane that executes an instruction together with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TangledLane {
     /// Its number in the subgroup.
@@ -26,24 +27,26 @@ pub struct TangledLane {
     pub instruction: usize,
 }
 
-/// A piece of code with subgroup operations or barriers that a branch skips: `bne r0, 1, L`, what follows, and `L:`. Blocks of one
-/// subgroup with one label are one piece of the shader.
+/// A piece of code with subgroup operations or barriers that a branch skips: `bne r0, 1, L`, the code, and
+/// `L:`.
+///
+/// Blocks of one subgroup with the same label are one piece of the shader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuardedBlock {
-    /// Index of the branch in the thread; who takes it skips the block.
+    /// Index of the branch in the thread; a taken branch skips the block.
     pub branch: usize,
     /// Index of the label.
     pub end: usize,
     /// The label.
     pub label: LabelId,
-    /// What it is made of.
+    /// Its contents, in order.
     pub parts: Vec<BlockPart>,
 }
 
 /// A part of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlockPart {
-    /// Instructions that the lane executes by itself: for these it leaves the way of the others.
+    /// Instructions of this lane alone; the lane leaves the converged path to execute them.
     Own(Range<usize>),
     /// The subgroup operation or barrier with this index.
     Together(usize),
@@ -52,7 +55,7 @@ pub enum BlockPart {
 }
 
 impl Thread {
-    /// The outermost blocks, in order.
+    /// Returns the outermost blocks, in order.
     pub fn blocks(&self) -> Vec<GuardedBlock> {
         let parts = self.parts(0..self.instructions.len());
         parts
@@ -90,7 +93,7 @@ impl Thread {
         parts
     }
 
-    /// The label of the block that a branch skips, and its place.
+    /// Returns the label of the block that a branch skips, and the label's index.
     fn block_behind(&self, branch: usize) -> Option<(LabelId, usize)> {
         let InstructionKind::Flow(Flow::Branch { target, .. }) = self.instructions.get(branch)?.kind else {
             return None;
@@ -101,7 +104,8 @@ impl Thread {
         (is_shared && !self.is_crossed(branch, end)).then_some((target, end))
     }
 
-    /// Whether some jump leaves the code between a branch and its label, comes into it, or goes to that label as well.
+    /// Returns true if another jump leaves or enters the code between a branch and its label, or targets that
+    /// label.
     pub(crate) fn is_crossed(&self, branch: usize, end: usize) -> bool {
         let inside = |at: usize| branch < at && at < end;
         (0..).zip(&self.instructions).any(|(from, instruction)| {
@@ -116,7 +120,7 @@ impl Thread {
         })
     }
 
-    /// Whether a loop begins at a label.
+    /// Returns true if a loop begins at a label.
     fn is_head(&self, label: LabelId, at: usize) -> bool {
         self.instructions.iter().skip(at).any(|instruction| {
             matches!(instruction.kind, InstructionKind::Flow(
@@ -125,32 +129,32 @@ impl Thread {
         })
     }
 
-    /// Where a label stands.
+    /// Returns the index of a label.
     pub(crate) fn place_of(&self, label: LabelId) -> Option<usize> {
         self.instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)))
     }
 
-    /// The name of a label.
+    /// Returns the name of a label.
     pub fn label_name(&self, label: LabelId) -> &str {
         self.labels.get(usize::from(label.0)).map_or("", |label| label.name.as_str())
     }
 }
 
 impl GuardedBlock {
-    /// Whether an instruction stands in the block.
+    /// Returns true if the block contains an instruction.
     pub fn contains(&self, instruction: usize) -> bool {
         self.branch < instruction && instruction < self.end
     }
 }
 
 impl Test {
-    /// Whether some thread has a subgroup operation.
+    /// Returns true if some thread has a subgroup operation.
     pub fn has_subgroup_operations(&self) -> bool {
         let mut all = self.threads.iter().flat_map(|thread| &thread.instructions);
         all.any(|instruction| instruction.kind.subgroup_operation().is_some())
     }
 
-    /// Whether a branch may skip some subgroup operation or barrier.
+    /// Returns true if a branch may skip some subgroup operation or barrier.
     pub fn has_blocks(&self) -> bool {
         let is_branch = |kind: &InstructionKind| matches!(kind, InstructionKind::Flow(Flow::Branch { .. }));
         self.threads.iter().any(|thread| {
@@ -161,19 +165,21 @@ impl Test {
         })
     }
 
-    /// Whether what the test says hangs on who is in a tangle: on all lanes of a subgroup that come to some instruction, and no others.
+    /// Returns true if the meaning of the test depends on which lanes form a tangle.
     pub fn has_tangles(&self) -> bool {
         self.has_subgroup_operations() || self.has_blocks()
     }
 
-    /// The number of a thread in its subgroup: the threads of a subgroup are its first lanes, in the order of the columns.
+    /// Returns the index of a thread in its subgroup.
+    ///
+    /// The threads of a subgroup are its first lanes, in the order of the columns.
     pub fn lane(&self, thread: ThreadId) -> u32 {
         let own = self.thread(thread).place;
         let before = self.threads.iter().take(usize::from(thread.0));
         before.filter(|other| other.place.shares(own, Scope::Subgroup)).count() as u32
     }
 
-    /// The threads of the subgroup of a thread, itself included.
+    /// Returns the threads of the subgroup of a thread, including itself.
     pub fn lanes_beside(&self, thread: ThreadId) -> impl Iterator<Item = ThreadId> + '_ {
         let own = self.thread(thread).place;
         let numbered = (0..).map(ThreadId).zip(&self.threads);
@@ -182,8 +188,9 @@ impl Test {
             .map(|(number, _)| number)
     }
 
-    /// The threads of the subgroup that have this instruction, by lane. Where no branch may skip it they are its tangle, since each
-    /// of them comes to it once, whatever it reads.
+    /// Returns the threads of the subgroup that have this instruction, by lane.
+    ///
+    /// If no branch may skip it, they are its tangle: each of them executes it once, whatever it reads.
     pub fn tangle(&self, thread: ThreadId, instance: TangleInstance<'_>) -> Vec<TangledLane> {
         let lanes = self.lanes_beside(thread).filter_map(|thread| {
             let instruction = self.thread(thread).place_of_instance(instance)?;
@@ -194,15 +201,16 @@ impl Test {
 }
 
 impl Thread {
-    /// Where the thread has an instruction of the shader.
+    /// Returns the index of the instruction with this instance in the thread.
     pub fn place_of_instance(&self, instance: TangleInstance<'_>) -> Option<usize> {
         self.instructions.iter().position(|found| found.kind.tangle_instance() == Some(instance))
     }
 }
 
 impl InstructionKind {
-    /// Which instruction of the shader it is, where the lanes of a tangle execute it together. A control barrier that a name or a number
-    /// of arrivals tells who meets is none.
+    /// Returns the identity of an instruction that the lanes of a tangle execute together.
+    ///
+    /// `None` for a control barrier whose participants are given by a name or by a number of arrivals.
     pub fn tangle_instance(&self) -> Option<TangleInstance<'_>> {
         match self {
             InstructionKind::Subgroup(operation) => Some(TangleInstance::Operation(&operation.id)),

@@ -1,7 +1,7 @@
 //! The syntax tree of a litmus test: locations, threads, instructions.
 //!
-//! One tree serves every surface syntax. It says what the text says: nothing that a syntax leaves out is filled in here,
-//! except where the format itself defines the default.
+//! One tree serves every surface syntax. It represents the text: omitted parts are not filled in here, unless
+//! the format itself defines the default.
 
 mod access;
 mod instruction;
@@ -50,23 +50,24 @@ pub struct LabelId(pub u16);
 pub struct Test {
     /// The word after the dialect's keyword (`SB+rlx-rlx`).
     pub name: String,
-    /// The surface syntax that it was written in; it decides defaults such as the model.
+    /// The surface syntax of its text; it selects defaults such as the model.
     pub dialect: Dialect,
-    /// What the header says besides.
+    /// The rest of the header.
     pub metadata: Metadata,
-    /// Every name of memory, in the order of declaration, then of first use.
+    /// Every memory name, in the order of declaration, then of first use.
     pub locations: Vec<Location>,
     /// The threads, in the order of the columns.
     pub threads: Vec<Thread>,
     /// System-synchronizes-with pairs; HSA's packet fences (`pkt`).
     pub system_sync: Vec<SystemSync>,
-    /// The calls that these and operations of the API in threads are derived from; asked for by [`Test::schedule`].
+    /// The API calls from which these pairs and API operations in threads are derived; see
+    /// [`Test::schedule`].
     pub calls: ApiCalls,
-    /// Names listed after `locations [ … ]`: shown besides those of the condition.
+    /// Names listed after `locations [ … ]`: shown in addition to those of the condition.
     pub listed: Vec<Term>,
     /// Restricts the executions considered.
     pub filter: Option<Condition>,
-    /// What is asked, if anything.
+    /// The question, if any.
     pub question: Option<Question>,
     /// Forced values and queries of a `.test` file.
     pub khronos: Option<Khronos>,
@@ -83,7 +84,7 @@ pub enum Dialect {
     Hsa,
 }
 
-/// A thread: where it runs and what it does.
+/// A thread: its placement and its code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thread {
     /// The number after `P`.
@@ -96,11 +97,11 @@ pub struct Thread {
     pub labels: Vec<Label>,
     /// Its instructions, labels among them.
     pub instructions: Vec<Instruction>,
-    /// Where its header stands.
+    /// The source position of its header.
     pub span: Span,
 }
 
-/// Where a thread runs.
+/// The placement of a thread: on a device or on the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// A shader invocation.
@@ -110,7 +111,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Where it is on a device, if it is on one.
+    /// Returns its coordinates, if it is on a device.
     pub fn placement(self) -> Option<Placement> {
         match self {
             Place::Device(placement) => Some(placement),
@@ -118,7 +119,7 @@ impl Place {
         }
     }
 
-    /// Whether both are on a device and share an instance of the scope ([`Placement::shares`]).
+    /// Returns true if both are on a device and share an instance of the scope ([`Placement::shares`]).
     pub fn shares(self, other: Place, scope: Scope) -> bool {
         match (self, other) {
             (Place::Device(own), Place::Device(other)) => own.shares(other, scope),
@@ -127,15 +128,16 @@ impl Place {
     }
 }
 
-/// Coordinates of a shader invocation; of an HSA work-item its agent, work-group and wave. Numbers are local to what
-/// encloses them: two invocations share a subgroup when queue family, workgroup and subgroup numbers agree, and a
-/// workgroup when queue family and workgroup numbers agree.
+/// Coordinates of a shader invocation; of an HSA work-item its agent, work-group and wave.
+///
+/// Numbers are local to the enclosing group: two invocations share a workgroup if their queue family and
+/// workgroup numbers agree, and a subgroup if also their subgroup numbers agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Placement {
     /// Queue family; HSA's agent.
     pub queue_family: u32,
-    /// Queue of that family that its dispatch is given to. No scope ends there, so that it says nothing to models; threads of one
-    /// workgroup are on one queue.
+    /// Queue of that family that executes its dispatch. No scope ends at a queue, so it is irrelevant to
+    /// models. Threads of one workgroup are on one queue.
     pub queue: u32,
     /// Workgroup within the queue family.
     pub workgroup: u32,
@@ -144,9 +146,10 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// The numbers that those agree in who share an instance of the scope, the others 0. `None` where placement does not
-    /// tell: an invocation shares its own scope with nobody, and shader calls and fragments that overlap are told by other
-    /// means.
+    /// Returns the coordinates of its instance of the scope, with the irrelevant numbers set to 0.
+    ///
+    /// `None` if placement does not determine the instance: an invocation shares its own scope with no other
+    /// one, and shader calls and overlapping fragments are declared by other means.
     pub fn instance(self, scope: Scope) -> Option<Placement> {
         let Placement { queue_family, workgroup, subgroup, .. } = self;
         let queue = 0;
@@ -161,12 +164,12 @@ impl Placement {
         }
     }
 
-    /// Whether two invocations at these places share an instance of the scope, as far as placement tells.
+    /// Returns true if both share an instance of the scope, as far as placement determines it.
     pub fn shares(self, other: Placement, scope: Scope) -> bool {
         self.instance(scope).is_some_and(|instance| other.instance(scope) == Some(instance))
     }
 
-    /// The narrowest scope of which the two share an instance.
+    /// Returns the narrowest scope of which both share an instance.
     pub fn common_scope(self, other: Placement) -> Scope {
         let narrow = [Scope::Subgroup, Scope::Workgroup, Scope::QueueFamily];
         narrow.into_iter().find(|scope| self.shares(other, *scope)).unwrap_or(Scope::Device)
@@ -178,13 +181,13 @@ impl Placement {
 pub struct Register {
     /// Its name, such as `r0`.
     pub name: String,
-    /// What it holds at first: 0 unless declared.
+    /// Its initial value: 0 unless declared.
     pub init: RegisterInit,
-    /// True where the init section names it.
+    /// True if the init section names it.
     pub declared: bool,
 }
 
-/// What a register holds at first.
+/// The initial value of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegisterInit {
     /// A number.
@@ -209,7 +212,7 @@ pub struct SystemSync {
     pub from: SyncPoint,
     /// The later side.
     pub to: SyncPoint,
-    /// Where it stands.
+    /// The source position.
     pub span: Span,
 }
 
@@ -223,7 +226,7 @@ pub struct SyncPoint {
 }
 
 impl Test {
-    /// Whether both sides of a system-synchronizes-with pair have events that it orders.
+    /// Returns true if both sides of a system-synchronizes-with pair have events that it orders.
     pub fn orders_events(&self, sync: &SystemSync) -> bool {
         [sync.from, sync.to].iter().all(|side| {
             side.instruction.is_none_or(|index| {
@@ -233,19 +236,19 @@ impl Test {
         })
     }
 
-    /// The location of an id.
+    /// Returns the location of an id.
     ///
     /// Ids are made by the parser together with the list they index, so they are always in range.
     pub fn location(&self, id: LocationId) -> &Location {
         &self.locations[usize::from(id.0)]
     }
 
-    /// The thread of an id.
+    /// Returns the thread of an id.
     pub fn thread(&self, id: ThreadId) -> &Thread {
         &self.threads[usize::from(id.0)]
     }
 
-    /// The name whose storage `id` refers to: itself, or the last of its chain of aliases.
+    /// Returns the name whose storage `id` refers to: itself, or the last of its chain of aliases.
     pub fn storage_of(&self, id: LocationId) -> LocationId {
         let mut current = id;
         while let LocationInit::AliasOf(next) = self.location(current).init {
@@ -254,13 +257,15 @@ impl Test {
         current
     }
 
-    /// The number that stands for the address of a location where a program or a condition compares addresses:
-    /// names of one storage share it, and it is negative, so that no small constant equals it.
+    /// Returns the number that represents the address of a location in comparisons.
+    ///
+    /// Names of one storage share it. It is negative, so that no small constant equals it.
     pub fn address_of(&self, id: LocationId) -> i64 {
         -(1 + i64::from(self.storage_of(id).0))
     }
 
-    /// Whether the initial value of a location is undefined: its own, that of its storage or of what it is a copy of.
+    /// Returns true if the initial value of a location is undefined: its own, its storage's, or that of the
+    /// location that it copies.
     pub fn is_undefined(&self, id: LocationId) -> bool {
         match self.location(id).init {
             LocationInit::Undefined => true,
@@ -269,12 +274,12 @@ impl Test {
         }
     }
 
-    /// Whether the initial value of some location is undefined.
+    /// Returns true if the initial value of some location is undefined.
     pub fn has_undefined(&self) -> bool {
         self.locations.iter().any(|location| location.init == LocationInit::Undefined)
     }
 
-    /// The test as kernels tell it: what is undefined at first holds what they put there ([`UNDEFINED_BYTE`]).
+    /// Returns the test with kernels' actual contents for undefined initial values ([`UNDEFINED_BYTE`]).
     pub fn with_values(&self) -> Test {
         let mut test = self.clone();
         for index in 0..test.locations.len() {
@@ -287,8 +292,9 @@ impl Test {
         test
     }
 
-    /// The value that a component of a location holds at first; 0 is the only one of a location that is no vector. What is
-    /// undefined holds what kernels put there ([`UNDEFINED_BYTE`]).
+    /// Returns the initial value of a component of a location; component 0 of a scalar.
+    ///
+    /// Undefined locations have the contents that kernels write there ([`UNDEFINED_BYTE`]).
     pub fn initial_value(&self, id: LocationId, component: u8) -> Value {
         let scalar = self.location(id).scalar_type();
         let mut current = id;
@@ -308,7 +314,7 @@ impl Test {
                 LocationInit::AliasOf(next)
                     if self.location(current).is_vector() || self.location(next).is_vector() =>
                 {
-                    // A vector and what shares its storage have bytes in common, not numbers.
+                    // A vector and its aliases share bytes, not components.
                     let bits = self.initial_bits(next) >> (scalar.bits() * u32::from(component));
                     return Value(bits as u64).truncate(scalar);
                 }
@@ -317,7 +323,7 @@ impl Test {
         }
     }
 
-    /// What all of a location holds at first: the bits of its components, the first one lowest.
+    /// Returns the initial bits of a whole location; the first component is the lowest.
     pub fn initial_bits(&self, id: LocationId) -> u128 {
         let location = self.location(id);
         let bits = location.scalar_type().bits();
@@ -326,7 +332,7 @@ impl Test {
         })
     }
 
-    /// The value that a register holds at first. An address is a number that no other location has.
+    /// Returns the initial value of a register. An address is a number that no other location has.
     pub fn initial_register(&self, thread: ThreadId, register: RegisterId) -> Value {
         let typed = |constant| Value::from_constant(constant, self.register_type(thread, register));
         match self.thread(thread).registers.get(usize::from(register.0)).map(|r| r.init) {
@@ -337,12 +343,12 @@ impl Test {
         }
     }
 
-    /// The type of a register: the widest type of a location that is loaded into it, `u32` where there is none.
+    /// Returns the type of a register: the widest type of a location that is loaded into it, else `u32`.
     pub fn register_type(&self, thread: ThreadId, register: RegisterId) -> ScalarType {
         let mut found: Option<ScalarType> = None;
         for instruction in &self.thread(thread).instructions {
             let InstructionKind::Access(access) = &instruction.kind else { continue };
-            // What HSA waits for is of the default type.
+            // An HSA await has the default type.
             let waits = matches!(access.kind, AccessKind::Await { .. });
             if !waits && access.destinations().any(|destination| destination == register) {
                 let ty = access.place.scalar_type(self);
@@ -354,8 +360,10 @@ impl Test {
         found.unwrap_or_default()
     }
 
-    /// What belongs to an outcome, in its canonical order: the registers that the code assigns, by thread and register,
-    /// then the locations that the condition, the filter or the `locations` section names, by location and component.
+    /// Returns the parts of an outcome, in canonical order.
+    ///
+    /// First the registers that the code assigns, by thread and register; then the locations that the
+    /// condition, the filter or the `locations` section names, by location and component.
     pub fn observables(&self) -> Vec<Observable> {
         let mut registers = Vec::new();
         for (index, thread) in self.threads.iter().enumerate() {
@@ -386,7 +394,7 @@ impl Test {
         registers
     }
 
-    /// The type of a number that an outcome holds.
+    /// Returns the type of an observed value.
     pub fn observable_type(&self, observable: Observable) -> ScalarType {
         match observable {
             Observable::Register(thread, register) => self.register_type(thread, register),
@@ -394,7 +402,7 @@ impl Test {
         }
     }
 
-    /// The name of an observable as conditions and reports write it: `P1:r0`, `x`, `v[2]`.
+    /// Returns the name of an observable as in conditions and reports: `P1:r0`, `x`, `v[2]`.
     pub fn observable_name(&self, observable: Observable) -> String {
         match observable {
             Observable::Register(thread, register) => {

@@ -2,23 +2,23 @@
 
 use crate::test::ScalarType;
 
-/// A value as a bit pattern, zero-extended to 64 bits. What the bits mean is the [`ScalarType`]'s business.
+/// A value as a bit pattern, zero-extended to 64 bits; its [`ScalarType`] gives the bits their meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Value(pub u64);
 
 impl Value {
-    /// The constant of a program text, cut to the width of `ty`.
+    /// Returns the constant of a program text, truncated to the width of `ty`.
     pub fn from_constant(constant: i64, ty: ScalarType) -> Value {
         Value(constant as u64).truncate(ty)
     }
 
-    /// Whether `ty` has a constant: as a number with or without a sign.
+    /// Returns true if `ty` can represent the constant, as a signed or an unsigned number.
     pub fn fits(constant: i64, ty: ScalarType) -> bool {
         let cut = Value::from_constant(constant, ty);
         cut.signed(ty) == constant || cut.0 as i64 == constant
     }
 
-    /// The low bits that fit into `ty`.
+    /// Returns the low bits that fit into `ty`.
     pub fn truncate(self, ty: ScalarType) -> Value {
         match ty.bits() {
             64 => self,
@@ -26,8 +26,9 @@ impl Value {
         }
     }
 
-    /// The value as a signed number of the width of `ty`: comparisons of branches and conditions are signed
-    /// (Dartagnan's reading of `bge`, `<` and the like).
+    /// Returns the value as a signed number of the width of `ty`.
+    ///
+    /// Comparisons in branches and conditions are signed, as in Dartagnan's `bge` and `<`.
     pub fn signed(self, ty: ScalarType) -> i64 {
         let shift = 64 - ty.bits();
         ((self.0 << shift) as i64) >> shift

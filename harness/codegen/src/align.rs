@@ -35,13 +35,13 @@ pub struct Alignment {
 }
 
 impl Alignment {
-    /// Whether the line of an access is sure: the only one of its kind that goes where the only such access of the test
+    /// Returns true if the line of an access is sure: the only one of its kind that goes where the only such access of the test
     /// does. Others are known by their order alone, which compilers may change.
     pub fn is_certain(&self, source: LineSource) -> bool {
         self.certain.contains(&source)
     }
 
-    /// Whether it is sure, or is so if a thread's results are written behind its accesses, as kernels say.
+    /// Returns true if it is sure, or is so if a thread's results are written behind its accesses, as kernels say.
     pub fn is_likely(&self, source: LineSource) -> bool {
         self.is_certain(source) || self.likely.contains(&source)
     }
@@ -131,7 +131,7 @@ fn certain(
     (sure, likely)
 }
 
-/// Whether a line may be an access of the test.
+/// Returns true if a line may be an access of the test.
 fn fits(one: &Expected, access: &CodeAccess, place: Option<u64>) -> bool {
     one.operation == access.operation
         && one.path == access.path

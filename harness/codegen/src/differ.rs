@@ -43,7 +43,7 @@ impl CodeDifference {
         }
     }
 
-    /// Whether the relaxation has no effect on what the machine does to memory.
+    /// Returns true if the relaxation has no effect on what the machine does to memory.
     pub fn is_no_effect(self) -> bool {
         self != CodeDifference::Memory
     }

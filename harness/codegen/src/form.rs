@@ -80,7 +80,7 @@ impl Form {
         }
     }
 
-    /// Whether threads that run at the same time share a kernel.
+    /// Returns true if threads that run at the same time share a kernel.
     pub fn is_merged(self) -> bool {
         matches!(self, Form::Merged | Form::Mesh | Form::Task)
     }
@@ -194,7 +194,7 @@ pub struct FormKernel {
     pub kernel: Kernel,
     /// What it knows of its parameters.
     pub parameters: Parameters,
-    /// Whether its split barriers are told in Intel's form.
+    /// True if its split barriers are told in Intel's form.
     pub intel_split_barriers: bool,
 }
 
@@ -205,7 +205,7 @@ pub struct Sizes {
     pub subgroup_size: u32,
     /// Invocations of a workgroup at most.
     pub max_workgroup_invocations: u32,
-    /// Whether the device has `vulkanMemoryModelDeviceScope`.
+    /// True if the device has `vulkanMemoryModelDeviceScope`.
     pub device_scope: bool,
     /// Slots of a workgroup where every role has a workgroup of its own. With 1, addresses are the same for the whole
     /// subgroup, as in a shader whose work is done by one invocation: compilers then may take scalar paths to memory.

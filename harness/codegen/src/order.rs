@@ -34,7 +34,7 @@ pub struct AskedOrder {
     pub first: LineSource,
     /// The second.
     pub second: LineSource,
-    /// Whether the second has to see what others have written: it is atomic or visible of its own, or made so.
+    /// True if the second has to see what others have written: it is atomic or visible of its own, or made so.
     pub visible: bool,
 }
 

@@ -12,7 +12,7 @@ pub struct Shrunk {
     pub test: Test,
     /// How often the predicate was asked.
     pub tried: u32,
-    /// Whether nothing smaller holds; false where the number of tries was used up.
+    /// True if nothing smaller holds; false where the number of tries was used up.
     pub minimal: bool,
 }
 

@@ -42,7 +42,7 @@ pub enum Fate {
 }
 
 impl Fate {
-    /// Whether the explorer notices.
+    /// Returns true if the explorer notices.
     pub fn is_caught(&self) -> bool {
         matches!(self, Fate::Reachable | Fate::Hazard)
     }
@@ -98,7 +98,7 @@ pub fn edits(question: &MachineQuestion, profile: Profile, facts: &Facts) -> Opt
     Some(edited)
 }
 
-/// Whether a barrier is the kernel's own: around workgroup memory it has one first, behind the initialization, and one last,
+/// Returns true if a barrier is the kernel's own: around workgroup memory it has one first, behind the initialization, and one last,
 /// before what reads final values.
 fn is_own(code: &MachineProgram, line: u32) -> bool {
     let is_barrier = |instruction: &&MachineInstruction| {

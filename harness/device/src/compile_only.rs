@@ -163,7 +163,7 @@ impl Mesa {
         Ok(chosen.spellings.iter().map(|(family, _)| *family).collect())
     }
 
-    /// Whether it ends the process that asks for a chip that it does not know, so that one may be asked for that no list has.
+    /// Returns true if it ends the process that asks for a chip that it does not know, so that one may be asked for that no list has.
     /// Other shims take any text for some chip.
     pub fn refuses_unknown(&self) -> bool {
         let names = |way: &CompileWay| {
@@ -339,7 +339,7 @@ fn sorted(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether bytes have a text in them.
+/// Returns true if bytes have a text in them.
 fn holds(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }

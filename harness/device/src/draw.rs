@@ -137,7 +137,7 @@ impl Maker {
 
 const MESH: vk::ShaderStageFlags = vk::ShaderStageFlags::MESH_EXT;
 
-/// Whether a pipeline is made to be looked at.
+/// Returns true if a pipeline is made to be looked at.
 fn is_shown(flags: vk::PipelineCreateFlags) -> bool {
     flags.contains(vk::PipelineCreateFlags::CAPTURE_INTERNAL_REPRESENTATIONS_KHR)
 }

@@ -69,7 +69,7 @@ impl DriverEnvironment {
         &self.files
     }
 
-    /// Whether a file of a software driver is among them, recognized by its name.
+    /// Returns true if a file of a software driver is among them, recognized by its name.
     pub fn provides(&self, driver: SoftwareDriver) -> bool {
         self.files.iter().any(|file| software_driver_of(file) == Some(driver))
     }
@@ -110,7 +110,7 @@ impl DriverEnvironment {
         LOADER_VARIABLES.map(|name| (name, list.clone())).to_vec()
     }
 
-    /// Whether this process's environment already says what [`Self::variables`] says.
+    /// Returns true if this process's environment already says what [`Self::variables`] says.
     pub fn is_in_place(&self) -> bool {
         self.variables().into_iter().all(|(name, value)| env::var_os(name) == Some(value))
     }

@@ -70,7 +70,7 @@ struct Game {
     batches: Vec<Ready>,
     /// The semaphores of acts of the host, by their numbers and values.
     semaphores: BTreeMap<(u32, u32), (vk::Semaphore, u64)>,
-    /// Whether submissions give values to semaphores.
+    /// True if submissions give values to semaphores.
     timelines: bool,
     state: Mutex<State>,
     changed: Condvar,

@@ -8,7 +8,7 @@ use plan::{BufferId, DeviceError, Prepared, Progress};
 /// there, under names and types of real hardware.
 const SHIM: &str = "_noop_drm_shim";
 
-/// Whether this process has such a library loaded.
+/// Returns true if this process has such a library loaded.
 pub(crate) fn is_shimmed() -> bool {
     std::fs::read_to_string("/proc/self/maps").is_ok_and(|maps| shows_shim(&maps))
 }

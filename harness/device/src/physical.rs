@@ -277,7 +277,7 @@ fn is_sound(memory: &vk::PhysicalDeviceMemoryProperties) -> Result<(), DeviceErr
     outside.map_or(Ok(()), |kind| wrong(format!("memory of heap {}, and {heaps} heaps", kind.heap_index)))
 }
 
-/// Whether a device compiles and never executes: Mesa's null back ends say so by name, and nothing runs without memory.
+/// Returns true if a device compiles and never executes: Mesa's null back ends say so by name, and nothing runs without memory.
 fn is_null(core: &vk::PhysicalDeviceProperties, memory: &vk::PhysicalDeviceMemoryProperties) -> bool {
     let name = text(core.device_name_as_c_str().ok());
     memory.memory_types_as_slice().is_empty() || name.starts_with(compile_only::NULL_HARDWARE)

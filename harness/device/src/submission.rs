@@ -30,9 +30,9 @@ pub(crate) struct Submission {
 pub(crate) struct Recording {
     /// Numbers of the steps, in order.
     pub(crate) steps: Vec<usize>,
-    /// Whether it is the first of its queue: the clock starts in it.
+    /// True if it is the first of its queue: the clock starts in it.
     pub(crate) first: bool,
-    /// Whether it is the last of its queue: the clock stops in it.
+    /// True if it is the last of its queue: the clock stops in it.
     pub(crate) last: bool,
     pub(crate) commands: vk::CommandBuffer,
     /// To be recorded before it is submitted.

@@ -59,7 +59,7 @@ impl Semaphores {
         known.unzip()
     }
 
-    /// Whether there are timelines, which submissions give values.
+    /// Returns true if there are timelines, which submissions give values.
     pub(crate) fn has_timelines(&self) -> bool {
         self.raw.iter().any(|(_, kind)| *kind == Semaphore::Timeline)
     }

@@ -84,7 +84,7 @@ pub(crate) struct Access {
     pub action: Action,
     /// Caches that it is taken past.
     pub skips: Skips,
-    /// Whether a wait for it waits for memory; otherwise it is complete where it arrives.
+    /// True if a wait for it waits for memory; otherwise it is complete where it arrives.
     pub waited: bool,
     /// What it touches, at most 64 parts.
     pub parts: Vec<Part>,

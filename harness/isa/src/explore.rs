@@ -389,7 +389,7 @@ fn assumptions(
     believed.map(|fact| fact.id.clone()).collect()
 }
 
-/// Whether some lane's access is of several words that may come apart: they lie one behind the other.
+/// Returns true if some lane's access is of several words that may come apart: they lie one behind the other.
 fn is_wide(access: &Access) -> bool {
     access.parts.windows(2).any(|pair| {
         matches!(pair, [first, second] if first.place.bytes == 4

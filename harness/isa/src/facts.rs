@@ -202,7 +202,7 @@ impl Facts {
         self.facts.iter().find(|fact| fact.id == id)
     }
 
-    /// Whether the fact is believed for a generation under a profile. A fact that the table does not have is not.
+    /// Returns true if the fact is believed for a generation under a profile. A fact that the table does not have is not.
     pub fn holds(&self, id: &str, generation: Generation, profile: Profile) -> bool {
         self.get(id).is_some_and(|fact| {
             (fact.generations.is_empty() || fact.generations.iter().any(|name| name == generation.name()))

@@ -53,12 +53,12 @@ impl Generation {
         }
     }
 
-    /// Whether stores are counted apart from loads (`vscnt`, `storecnt`).
+    /// Returns true if stores are counted apart from loads (`vscnt`, `storecnt`).
     pub fn counts_stores_apart(self) -> bool {
         self >= Generation::Gfx10
     }
 
-    /// Whether waves of one workgroup may run on different compute units (WGP mode, which RADV uses for compute).
+    /// Returns true if waves of one workgroup may run on different compute units (WGP mode, which RADV uses for compute).
     pub fn spreads_workgroups(self) -> bool {
         self >= Generation::Gfx10
     }

@@ -232,7 +232,7 @@ impl Machine {
         Some((wave, wave.code.accesses.get(usize::from(access))?))
     }
 
-    /// Whether every wave has ended and everything has been performed.
+    /// Returns true if every wave has ended and everything has been performed.
     pub fn is_final(&self, state: &State) -> bool {
         state.pending.is_empty() && (0..self.waves.len()).all(|wave| self.has_ended(state, wave))
     }
@@ -357,7 +357,7 @@ impl Machine {
             .map(|known| known.access)
     }
 
-    /// Whether no other wave of the compute unit queues for a cell, and no line of it may come and go there.
+    /// Returns true if no other wave of the compute unit queues for a cell, and no line of it may come and go there.
     fn is_local(&self, seats: &Seats, wave: usize, cell: u16) -> bool {
         let unit = seats.unit.get(wave);
         self.cells.get(usize::from(cell)).is_some_and(|cell| {
@@ -399,7 +399,7 @@ impl Machine {
         None
     }
 
-    /// Whether a load can find a line in a cache.
+    /// Returns true if a load can find a line in a cache.
     fn can_hit(
         &self,
         state: &State,

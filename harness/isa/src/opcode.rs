@@ -219,7 +219,7 @@ impl MemoryInstruction {
         MemoryInstruction { path, action, bytes, pair: None, half: false, high: false }
     }
 
-    /// Whether it is more than a scalar load.
+    /// Returns true if it is more than a scalar load.
     pub fn is_data(&self) -> bool {
         !matches!(self.path, Path::Scalar)
     }

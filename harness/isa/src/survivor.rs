@@ -200,13 +200,13 @@ fn unordered(question: &MachineQuestion, profile: Profile, facts: &Facts) -> Opt
     Some(pairs)
 }
 
-/// Whether a wave of another workgroup uses a location.
+/// Returns true if a wave of another workgroup uses a location.
 fn used_elsewhere(machine: &Machine, workgroup: usize, cell: u16) -> bool {
     let others = machine.waves.iter().filter(|wave| wave.workgroup != workgroup);
     others.flat_map(|wave| wave.cells.iter().flatten()).any(|used| *used == cell)
 }
 
-/// Whether another wave can notice an access.
+/// Returns true if another wave can notice an access.
 fn is_shared(machine: &Machine, wave: &Wave, access: u16) -> bool {
     let cells = wave.cells.get(usize::from(access)).map(Vec::as_slice).unwrap_or_default();
     cells.iter().any(|cell| !machine.cells.get(usize::from(*cell)).is_none_or(|cell| cell.private))
@@ -229,7 +229,7 @@ impl Walk<'_> {
         &self.wave.code
     }
 
-    /// Whether another wave can notice an access, and whether it writes.
+    /// Returns whether another wave can notice an access, and whether it writes.
     fn shared(&self, access: u16) -> Option<bool> {
         let details = self.code().accesses.get(usize::from(access))?;
         is_shared(self.machine, self.wave, access).then_some(!matches!(details.action, Action::Load { .. }))

@@ -95,7 +95,7 @@ pub struct Modifiers {
 }
 
 impl Modifiers {
-    /// Whether the flag stands there.
+    /// Returns true if the flag stands there.
     pub fn has(&self, flag: &str) -> bool {
         self.flags.iter().any(|known| known == flag)
     }

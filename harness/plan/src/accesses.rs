@@ -54,22 +54,22 @@ impl Accesses {
         Accesses(self.0 | other.0)
     }
 
-    /// Whether the sets have a member in common.
+    /// Returns true if the sets have a member in common.
     pub const fn intersects(self, other: Accesses) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// Whether it has no member.
+    /// Returns true if it has no member.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether it covers what kernels read.
+    /// Returns true if it covers what kernels read.
     pub const fn covers_reads(self) -> bool {
         self.intersects(Accesses::SHADER_READ.with(Accesses::MEMORY_READ))
     }
 
-    /// Whether it covers what kernels write.
+    /// Returns true if it covers what kernels write.
     pub const fn covers_writes(self) -> bool {
         self.intersects(Accesses::SHADER_WRITE.with(Accesses::MEMORY_WRITE))
     }

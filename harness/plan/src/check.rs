@@ -14,7 +14,7 @@ const TIMELINE_SEMAPHORE: &str = "timelineSemaphore";
 const SUBGROUP_SIZE_CONTROL: &str = "subgroupSizeControl";
 
 impl Plan {
-    /// Whether the plan is consistent in itself: every number in it names something, and sizes agree.
+    /// Checks that the plan is consistent in itself: every number in it names something, and sizes agree.
     ///
     /// # Errors
     /// [`DeviceError::InvalidPlan`] with the first contradiction.
@@ -141,12 +141,12 @@ impl Plan {
         self.queues.get(queue.0 as usize).map(|queue| queue.family)
     }
 
-    /// Whether one queue family owns a buffer at a time.
+    /// Returns true if one queue family owns a buffer at a time.
     pub fn has_owner(&self, buffer: BufferId) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::Release { buffer: own, .. } if *own == buffer))
     }
 
-    /// Whether a step uses what is in a buffer.
+    /// Returns true if a step uses what is in a buffer.
     fn uses(&self, step: &Step, buffer: BufferId) -> bool {
         let texels = |image: &ImageId| self.image_shape(*image) == Ok(ImageShape::Texels(buffer));
         match step {
@@ -377,7 +377,7 @@ impl Step {
 }
 
 impl Drawing {
-    /// Whether something is drawn, within what every device has.
+    /// Checks that something is drawn, within what every device has.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -450,7 +450,7 @@ impl Kernel {
 }
 
 impl Capabilities {
-    /// Whether the device is large enough for a plan that is consistent in itself ([`Plan::validate`]). It does not
+    /// Checks that the device is large enough for a plan that is consistent in itself ([`Plan::validate`]). It does not
     /// look at the features that the kernels use, nor at how queues fall on queue families.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ pub struct Hosts {
     pub buffer: BufferId,
     /// By batch, how it is begun: a batch is what follows a [`Step::Batch`] on its queue.
     pub batches: Vec<BatchStart>,
-    /// Whether each queue is given its batches in the order of their numbers.
+    /// True if each queue is given its batches in the order of their numbers.
     pub in_order: bool,
 }
 
@@ -167,12 +167,12 @@ pub enum HostOrder {
 }
 
 impl HostOrder {
-    /// Whether it acquires.
+    /// Returns true if it acquires.
     pub fn acquires(self) -> bool {
         matches!(self, HostOrder::Acquire | HostOrder::AcquireRelease)
     }
 
-    /// Whether it releases.
+    /// Returns true if it releases.
     pub fn releases(self) -> bool {
         matches!(self, HostOrder::Release | HostOrder::AcquireRelease)
     }
@@ -196,7 +196,7 @@ pub enum HostRelation {
 }
 
 impl HostRelation {
-    /// Whether it holds.
+    /// Returns true if it holds.
     pub fn holds(self, left: u32, right: u32) -> bool {
         let (left, right) = (left as i32, right as i32);
         match self {

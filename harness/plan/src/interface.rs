@@ -60,7 +60,7 @@ impl Interface {
         self.bindings.iter().filter(|bound| (bound.set, bound.binding) == (set, binding)).count() as u32
     }
 
-    /// Whether it is consistent in itself.
+    /// Checks that it is consistent in itself.
     ///
     /// # Errors
     /// The first contradiction.

@@ -102,7 +102,7 @@ impl Masked {
         self.minor.map_or(minor, |most| minor.min(most))
     }
 
-    /// Whether a feature is hidden. Those that need a hidden one are hidden with it.
+    /// Returns true if a feature is hidden. Those that need a hidden one are hidden with it.
     pub fn hides(&self, feature: &str) -> bool {
         let names = |name: &str| self.features.iter().any(|hidden| hidden == name);
         names(feature) || (feature.starts_with("vulkanMemoryModel") && names("vulkanMemoryModel"))

@@ -60,7 +60,7 @@ impl MemoryKind {
         MemoryKind::NAMED.iter().find(|(name, _)| *name == word).map(|(_, kind)| *kind)
     }
 
-    /// Whether a memory type is of this kind.
+    /// Returns true if a memory type is of this kind.
     pub fn holds(&self, properties: MemoryProperties) -> bool {
         let flags = properties.flags().map(|(has, _)| has);
         let (with, without) = (self.with.flags(), self.without.flags());

@@ -33,7 +33,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Whether its invocations are of workgroups, which are dispatched; those of others are drawn.
+    /// Returns true if its invocations are of workgroups, which are dispatched; those of others are drawn.
     pub fn has_workgroups(&self) -> bool {
         matches!(self, Stage::Compute | Stage::Mesh | Stage::Task { .. })
     }
@@ -120,7 +120,7 @@ impl Stages {
         named.fold(Stages::NONE, |all, (_, stage)| all.with(stage))
     }
 
-    /// Whether each of some accesses is one that some of these stages make (VUID-VkMemoryBarrier2-srcAccessMask-03900 to 03917).
+    /// Returns true if each of some accesses is one that some of these stages make (VUID-VkMemoryBarrier2-srcAccessMask-03900 to 03917).
     pub const fn make(self, accesses: Accesses) -> bool {
         let of_shaders = Accesses::SHADER_READ.with(Accesses::SHADER_WRITE).with(Accesses::UNIFORM_READ);
         let of_transfers = Accesses::TRANSFER_READ.with(Accesses::TRANSFER_WRITE);
@@ -165,7 +165,7 @@ impl Stages {
         Stages(self.0 | other.0)
     }
 
-    /// Whether the sets have a member in common.
+    /// Returns true if the sets have a member in common.
     pub const fn intersects(self, other: Stages) -> bool {
         self.0 & other.0 != 0
     }

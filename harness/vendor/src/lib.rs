@@ -55,7 +55,7 @@ pub struct Vendor {
 }
 
 impl Vendor {
-    /// Whether its compiler takes split barriers as `SPV_INTEL_split_barrier` tells them, by what the driver says of its version.
+    /// Returns true if its compiler takes split barriers as `SPV_INTEL_split_barrier` tells them, by what the driver says of its version.
     /// All drivers here are Mesa's, whose compilers share what reads SPIR-V: seen with 26.2.6, and not yet there in 25.0.7.
     pub fn takes_intel_split_barriers(&self, driver_info: &str) -> bool {
         let version = driver_info.strip_prefix("Mesa ").unwrap_or_default();
@@ -81,7 +81,7 @@ pub enum CompileWay {
         library: &'static str,
         /// The variable of the environment that chooses the chip; a shim without one stands in for one chip.
         variable: Option<&'static str>,
-        /// Whether the library holds the names of the chips that it knows.
+        /// True if the library holds the names of the chips that it knows.
         names_chips: bool,
     },
 }

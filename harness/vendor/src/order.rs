@@ -32,7 +32,7 @@ pub struct Need {
 /// A part of what is needed.
 #[derive(Clone, Copy, Debug)]
 pub struct NeedPart {
-    /// Where it stands.
+    /// The source position.
     pub place: NeedPlace,
     /// One of these parts of lines.
     pub any: &'static [&'static str],

@@ -1,11 +1,11 @@
-//! The program of a CTS name: two threads, or four for the transitive ones, as text in the native syntax.
+//! Generates the program of a CTS name: two threads, or four for the transitive ones, in the native syntax.
 
 use super::{
     Acquirer, Coherence, CtsCase, Generated, GuardAccess, Permuted, Range, Shape, Storage, Sync, Transitive,
     Type,
 };
 
-/// Everything that decides the instructions of two sides that synchronize.
+/// The parameters that determine the instructions of two synchronizing sides.
 #[derive(Clone, Copy)]
 struct Sides {
     scalar: Type,
@@ -15,11 +15,11 @@ struct Sides {
     range: Range,
     payload: Storage,
     guard: Storage,
-    /// Whether both sides are in one workgroup.
+    /// True if both sides are in one workgroup.
     together: bool,
 }
 
-/// A column of the table of threads.
+/// A thread's column of the program table.
 struct Column {
     workgroup: u32,
     subgroup: u32,
@@ -50,7 +50,7 @@ impl Storage {
             Storage::Workgroup => "workgroup",
             Storage::Address => "address",
         };
-        // The CTS has no images of 64 bits: it uses the 32-bit format.
+        // The CTS uses the 32-bit format instead of 64-bit images.
         let scalar = if self == Storage::Image && scalar == Type::U64 { Type::U32 } else { scalar };
         format!("{kind} {}", scalar.word())
     }
@@ -68,7 +68,7 @@ impl Range {
 }
 
 impl Sides {
-    /// `.semsc0 …`: the classes of payload and guard.
+    /// Returns `.semsc0 …`: the storage classes of payload and guard.
     fn classes(&self) -> String {
         let mut classes = [self.payload.class(), self.guard.class()].map(|class| format!(".sem{class}"));
         classes.sort_unstable();
@@ -78,13 +78,13 @@ impl Sides {
         classes.concat()
     }
 
-    /// What an operation that releases says behind its name.
+    /// Returns the suffixes of a releasing operation.
     fn releasing(&self) -> String {
         let available = if self.coherence == Coherence::NonCoherent { ".semav" } else { "" };
         format!(".{}{}{available}", self.range.scope(), self.classes())
     }
 
-    /// What an operation that acquires says behind its name.
+    /// Returns the suffixes of an acquiring operation.
     fn acquiring(&self) -> String {
         let visible = if self.coherence == Coherence::NonCoherent { ".semvis" } else { "" };
         format!(".{}{}{visible}", self.range.scope(), self.classes())
@@ -106,7 +106,7 @@ impl Sides {
         }
     }
 
-    /// The lines of the releasing side behind its access to the payload.
+    /// Returns the lines of the releasing side after its access to the payload.
     fn release(&self) -> Vec<String> {
         let (guard, scope) = (self.guard.class(), self.range.scope());
         let fence = format!("membar.rel{}", self.releasing());
@@ -127,9 +127,11 @@ impl Sides {
         }
     }
 
-    /// The lines of the acquiring side before its access to the payload; the guard comes to `register`. An earlier look at
-    /// the guard shows when the sides overlapped. It synchronizes with nothing: the barrier behind it, which keeps compilers
-    /// from making one of both looks, reaches less far than to the other side.
+    /// Returns the lines of the acquiring side before its access to the payload; the guard is read into
+    /// `register`.
+    ///
+    /// An early read of the guard shows overlap and must not synchronize. The barrier after it keeps
+    /// compilers from merging the two reads; its scope does not reach the other side.
     fn acquire(&self, register: &str) -> Vec<String> {
         if self.sync.is_control_barrier() {
             return self.control_barrier();
@@ -166,7 +168,7 @@ impl Sides {
         }
     }
 
-    /// Storage classes and availability or visibility of an ordered atomic.
+    /// Returns storage classes and availability or visibility of an ordered atomic.
     fn words_of(&self, releases: bool) -> String {
         let operation = match (self.coherence, releases) {
             (Coherence::Coherent, _) => "",
@@ -176,7 +178,7 @@ impl Sides {
         format!("{}{operation}", self.classes())
     }
 
-    /// The meeting of both sides: execution and memory at one scope.
+    /// Returns a control barrier for both sides, with equal execution and memory scope.
     fn control_barrier(&self) -> Vec<String> {
         let scope = self.range.scope();
         let execution = if self.range == Range::Subgroup { ".execsg" } else { "" };
@@ -229,7 +231,7 @@ fn generated(case: &Generated) -> String {
     let forbidden = match (case.shape, meet) {
         (Shape::MessagePassing, false) => "P1:r0 == 1 /\\ P1:r1 == 0",
         (Shape::MessagePassing, true) => "P1:r1 == 0",
-        // The value is written only where the guard was seen.
+        // The value is written only if the guard was seen.
         (Shape::WriteAfterRead, _) => "P0:r1 == 1",
     };
     let mut declarations = format!("{} x = 0;", sides.payload.declaration(sides.scalar));
@@ -240,8 +242,9 @@ fn generated(case: &Generated) -> String {
 }
 
 fn transitive(case: &Transitive) -> String {
-    // What crosses workgroups was written and is read by others than who synchronize: it is they who make it available and
-    // visible. Accesses to the payload reach no farther than their workgroup.
+    // Data that crosses workgroups is written and read by other threads than those that synchronize. The
+    // synchronizing threads make it available and visible; accesses to the payload reach only their
+    // workgroup.
     let sides = Sides {
         scalar: Type::U32,
         coherence: Coherence::NonCoherent,
@@ -272,7 +275,7 @@ fn transitive(case: &Transitive) -> String {
             columns.push(Column { workgroup: 1, subgroup: 0, lines: reader });
         }
         Acquirer::Relay => {
-            // Whether the guard was seen is told to the workgroup in a variable of its own, in a buffer.
+            // A separate buffer variable communicates the guard to the workgroup.
             declarations += " buffer u32 s = 0;";
             let told = if sides.payload.class() == "sc0" {
                 local.control_barrier()
@@ -330,7 +333,7 @@ fn permuted(case: Permuted) -> String {
     assemble(&CtsCase::Permuted(case).id(), "", declarations, &columns, "P1:r0 == 1 /\\ P1:r1 == 0")
 }
 
-/// The line under a branch on the guard.
+/// Returns the line under a branch on the guard.
 fn guarded(register: &str, line: String) -> [String; 3] {
     [format!("bne {register}, 1, LC00"), line, "LC00:".to_owned()]
 }

@@ -1,4 +1,4 @@
-//! One thread of an HSA test as one of a Vulkan program.
+//! Lowers one thread of an HSA test to a thread of a Vulkan program.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -13,13 +13,14 @@ use crate::test::{
     RmwOperation, Scope, Semantics, StorageClass, StorageClassSet, SystemSync, Test, Thread, ThreadId,
 };
 
-/// The scope in Vulkan's words: what is system for HSA is the device that all agents have become.
+/// Returns the Vulkan scope; HSA's system scope becomes the device that all agents are merged into.
 fn vulkan_scope(kind: &InstructionKind) -> Scope {
     effective_scope(kind).unwrap_or(Scope::Device).min(Scope::Device)
 }
 
-/// What orders, orders both segments, and makes available and visible what it orders. At the scope of one invocation it
-/// orders nothing.
+/// Returns the Vulkan semantics of an HSA order: both segments, with availability and visibility.
+///
+/// Operations at invocation scope order nothing.
 fn vulkan_semantics(order: Order, scope: Scope) -> Semantics {
     if order == Order::Relaxed || scope == Scope::Invocation {
         return Semantics::RELAXED;
@@ -33,7 +34,7 @@ fn vulkan_semantics(order: Order, scope: Scope) -> Semantics {
     }
 }
 
-/// How a comparison reaches the branches that use it.
+/// The form in which branches use a comparison.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flag {
     /// Each branch compares for itself.
@@ -42,7 +43,7 @@ enum Flag {
     Held(RegisterId),
 }
 
-/// One thread on its way.
+/// The lowering of one thread in progress.
 pub(super) struct Lowering<'a> {
     hsa: &'a Test,
     id: ThreadId,
@@ -50,20 +51,20 @@ pub(super) struct Lowering<'a> {
     pub(super) registers: Vec<Register>,
     pub(super) labels: Vec<Label>,
     pub(super) out: Vec<Instruction>,
-    /// What must hold at the end for every `await` to have read what it waits for.
+    /// Conditions on final values; all hold if every `await` read its awaited value.
     pub(super) conditions: Vec<Condition>,
-    /// The next number of a register that HSA has no name for.
+    /// The next number for a register without an HSA name.
     fresh: u64,
-    /// By condition register.
+    /// The forms of comparisons, by condition register.
     flags: Vec<Option<Flag>>,
-    /// Where a thread goes whose `await` did not read what it waits for.
+    /// The label that a thread jumps to if an `await` did not read its awaited value.
     end: Option<LabelId>,
     span: Span,
 }
 
 impl<'a> Lowering<'a> {
     pub(super) fn new(hsa: &'a Test, id: ThreadId) -> Lowering<'a> {
-        /// Numbers beyond it are not counted on from.
+        /// Larger register numbers do not raise the start of fresh numbers.
         const MOST: u64 = 1 << 32;
         let thread = hsa.thread(id);
         let numbers = thread.registers.iter().filter_map(|register| register.name.strip_prefix("$s"));
@@ -82,7 +83,7 @@ impl<'a> Lowering<'a> {
             span: thread.span,
         };
         for register in &thread.registers {
-            // What the initial state declares and what the question names have a name, whatever the code does.
+            // Declared registers and registers in the question get a name, even if no instruction uses them.
             if let Some(name) = native_register(&register.name) {
                 let init = register.init;
                 let declared = register.declared || lowering.is_asked_for(&register.name);
@@ -95,7 +96,7 @@ impl<'a> Lowering<'a> {
         lowering
     }
 
-    /// Whether a register is named by the question and assigned by no instruction.
+    /// Returns true if a register is named by the question and assigned by no instruction.
     fn is_asked_for(&self, name: &str) -> bool {
         let id = |register: &Register| register.name == name;
         let Some(place) = self.thread.registers.iter().position(id) else { return false };
@@ -121,7 +122,7 @@ impl<'a> Lowering<'a> {
             self.instruction(at, all_simple);
         }
         if !all_simple {
-            // Whoever comes here has read all that he waited for.
+            // Reached only if every `await` has read its awaited value.
             let passed = self.fresh_register();
             self.assign(passed, ArithmeticOperation::Add, Operand::Constant(1), Operand::Constant(0));
             self.expect(passed, 1);
@@ -168,7 +169,7 @@ impl<'a> Lowering<'a> {
         LabelId((self.labels.len() - 1) as u16)
     }
 
-    /// The lowered form of a value register.
+    /// Returns the lowered form of a value register.
     fn register(&self, id: RegisterId) -> RegisterId {
         let name = self.thread.registers.get(usize::from(id.0)).and_then(|r| native_register(&r.name));
         let place = self.registers.iter().position(|register| Some(&register.name) == name.as_ref());
@@ -188,8 +189,9 @@ impl<'a> Lowering<'a> {
         self.thread.instructions.get(at).map(|instruction| &instruction.kind)
     }
 
-    /// The comparison that decides the branch at `at`, where the branch may as well compare for itself: nothing joins in
-    /// between, and what is compared is still there.
+    /// Returns the comparison that decides the branch at `at`, if it can be folded into the branch.
+    ///
+    /// Then no label lies in between, and the operands are still unchanged at the branch.
     fn comparison_of(&self, at: usize) -> Option<(BranchRelation, Operand, Operand)> {
         let Some(InstructionKind::Flow(Flow::BranchIf { condition, .. })) = self.kind(at) else {
             return None;
@@ -236,7 +238,7 @@ impl<'a> Lowering<'a> {
         self.flags.get(usize::from(condition.0)).copied().flatten()
     }
 
-    /// Jumps where an unsigned relation holds; the language's own comparisons are signed.
+    /// Jumps if an unsigned relation holds; the native dialect's own comparisons are signed.
     fn branch(&mut self, relation: BranchRelation, left: Operand, right: Operand, target: LabelId) {
         let equality = matches!(relation, BranchRelation::Equal | BranchRelation::NotEqual);
         let side = |lowering: &mut Self, operand: Operand| match (operand, equality) {
@@ -271,8 +273,10 @@ impl<'a> Lowering<'a> {
         (0..self.thread.instructions.len()).filter(move |at| self.kind(*at).is_some_and(is_await))
     }
 
-    /// Whether the final value of its register tells whether an `await` has read what it waits for: it is a number, nothing
-    /// else assigns the register, and no branch skips it.
+    /// Returns true if the final value of its register shows whether an `await` has read its awaited value.
+    ///
+    /// The awaited value is a constant, no other instruction assigns the register, and no branch skips the
+    /// `await`.
     fn is_simple(&self, at: usize) -> bool {
         let access = self.kind(at).and_then(InstructionKind::access);
         let Some(AccessKind::Await { destination, value }) = access.map(|access| access.kind) else {
@@ -330,13 +334,13 @@ impl<'a> Lowering<'a> {
             InstructionKind::Flow(Flow::Label(label)) => {
                 self.emit(InstructionKind::Flow(Flow::Label(*label)))
             }
-            // A fence of one invocation orders nothing; what the dialect has no words for was refused.
+            // A fence at invocation scope orders nothing; inexpressible instructions were refused earlier.
             _ => {}
         }
     }
 
     fn access(&mut self, access: &MemoryAccess, scope: Scope, at: usize, all_simple: bool) {
-        // An address orders nothing in Vulkan, and offsets are zero.
+        // An address dependency orders nothing in Vulkan, and the address register holds 0.
         let place = MemoryPlace::of(access.place.location, access.place.class);
         let lowered = |kind| {
             let (strength, performer) = (vulkan_access(access.strength, scope), access.performer);
@@ -378,7 +382,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Loads `place` into `own` until the value is there.
+    /// Loads `place` into `own` until it holds the value.
     fn await_value(
         &mut self,
         own: RegisterId,
@@ -395,7 +399,8 @@ impl<'a> Lowering<'a> {
         }
         let load = |semantics| InstructionKind::load(own, place, Access::Atomic { scope, semantics });
         if will_come(self.hsa, self.id, at, &mut Vec::new()) {
-            // The loop only waits: what follows it is ordered by the load that is asked about.
+            // The loop only waits, so its loads are relaxed. The next load is the one that orders what
+            // follows.
             let again = self.fresh_label();
             self.emit(InstructionKind::Flow(Flow::Label(again)));
             self.emit(load(Semantics::RELAXED));
@@ -426,10 +431,10 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// The highest bit: with it turned, unsigned numbers compare as signed ones.
+/// The sign bit. Flipping it maps unsigned order to signed order.
 const SIGN: u32 = 1 << 31;
 
-/// Ordinary accesses are plain ones that others may be ordered with.
+/// Returns the Vulkan form of an access; HSA's ordinary accesses become non-private.
 fn vulkan_access(access: Access, scope: Scope) -> Access {
     match access {
         Access::Atomic { semantics, .. } => {

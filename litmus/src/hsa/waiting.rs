@@ -1,4 +1,4 @@
-//! Which `await` a device can be let wait for, and what a branch may jump over.
+//! Decides which `await`s may become spin loops, and which instructions a branch may skip.
 
 use super::{effective_scope, placement};
 use crate::test::{
@@ -7,7 +7,7 @@ use crate::test::{
 };
 use crate::value::Value;
 
-/// A write to a location: who does it, where, and what it leaves there.
+/// A write to a location: its thread, instruction, scope and value.
 struct Write {
     thread: ThreadId,
     at: usize,
@@ -50,7 +50,7 @@ fn writes(hsa: &Test, location: LocationId) -> Vec<Write> {
     found
 }
 
-/// Whether some branch jumps over an instruction.
+/// Returns true if some branch jumps over the instruction.
 pub(super) fn is_skippable(thread: &Thread, at: usize) -> bool {
     thread.instructions.iter().take(at).any(|before| {
         let InstructionKind::Flow(Flow::BranchIf { target, .. }) = &before.kind else { return false };
@@ -59,9 +59,11 @@ pub(super) fn is_skippable(thread: &Thread, at: usize) -> bool {
     })
 }
 
-/// Whether an `await` can be waited for: the one write to its location is an atomic of another work-group that nothing
-/// keeps from coming. Then a load that comes too early races with nothing, and a device that runs both work-groups ends
-/// the loop. Within a work-group a device need not let one go on while another waits.
+/// Returns true if a spin loop for an `await` is sure to end.
+///
+/// The only write to its location must be an unconditional atomic of another work-group. Then early loads do
+/// not race, and a device that runs both work-groups ends the loop. Within a work-group, a device gives no
+/// forward-progress guarantee.
 pub(super) fn will_come(hsa: &Test, id: ThreadId, at: usize, asked: &mut Vec<(ThreadId, usize)>) -> bool {
     let thread = hsa.thread(id);
     let Some(kind) = thread.instructions.get(at).map(|instruction| &instruction.kind) else { return false };
@@ -70,7 +72,7 @@ pub(super) fn will_come(hsa: &Test, id: ThreadId, at: usize, asked: &mut Vec<(Th
     else {
         return false;
     };
-    // A circle of waits does not end.
+    // A cycle of waits never ends.
     if asked.contains(&(id, at)) || !hsa.system_sync.is_empty() {
         return false;
     }

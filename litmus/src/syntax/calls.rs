@@ -113,7 +113,7 @@ fn stage(word: &str) -> Option<(Stages, Stages, Stages)> {
     })
 }
 
-/// Whether one of the stages makes an access.
+/// Returns true if one of the stages makes an access.
 fn makes(stages: Stages, access: AccessMask) -> bool {
     let shaders = AccessMask::SHADER_READ.with(AccessMask::SHADER_WRITE).with(AccessMask::UNIFORM_READ);
     let transfers = AccessMask::TRANSFER_READ.with(AccessMask::TRANSFER_WRITE);
@@ -130,7 +130,7 @@ fn makes(stages: Stages, access: AccessMask) -> bool {
 }
 
 impl Parser<'_> {
-    /// Whether `word`, which was just read, begins a call.
+    /// Returns true if `word`, which was just read, begins a call.
     pub(super) fn begins_call(&self, word: &str) -> bool {
         let next = self.peek();
         match word {

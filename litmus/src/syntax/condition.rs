@@ -121,7 +121,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Whether a `~` is next; the native dialect also writes `not`.
+    /// Returns true if a `~` is next; the native dialect also writes `not`.
     fn at_negation(&self) -> bool {
         self.peek().kind == TokenKind::Tilde || self.at_word("not") && !self.is_hsa()
     }

@@ -222,7 +222,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Whether the next word is followed by a name, and so is none itself.
+    /// Returns true if the next word is followed by a name, and so is none itself.
     pub(super) fn at_word_before_name(&self) -> bool {
         let (first, second) = (self.peek(), self.peek_at(1));
         first.kind == TokenKind::Word && second.kind == TokenKind::Word && self.word(second) != "aliases"

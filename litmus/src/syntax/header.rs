@@ -365,7 +365,7 @@ impl MetadataReader<'_> {
     }
 }
 
-/// Whether a line beginning with this word and `:` is meant as metadata.
+/// Returns true if a line beginning with this word and `:` is meant as metadata.
 fn is_key(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_'))
 }

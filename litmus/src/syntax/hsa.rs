@@ -82,7 +82,7 @@ fn is_condition_register(word: &str) -> bool {
     is_numbered(word, "$c")
 }
 
-/// Whether `word` may be the name of a location.
+/// Returns true if `word` may be the name of a location.
 pub(super) fn is_location(word: &str) -> bool {
     !is_thread(word) && !word.starts_with('$') && !AFTER_TABLE.contains(&word)
 }

@@ -12,9 +12,9 @@ pub struct IgnoredWord {
     pub class: IgnoredClass,
     /// The word.
     pub word: &'static str,
-    /// Whether its instruction names no storage class that is ordered: it orders nothing then.
+    /// True if its instruction names no storage class that is ordered: it orders nothing then.
     pub orders_nothing: bool,
-    /// Where it stands.
+    /// The source position.
     pub span: Span,
 }
 

@@ -16,7 +16,7 @@ use crate::test::{
     SplitHalf, StorageClass, StorageClassSet, ThreadId,
 };
 
-/// Whether a word stands where a storage class of semantics stands, be it known or not.
+/// Returns true if a word stands where a storage class of semantics stands, be it known or not.
 fn names_class(word: &str) -> bool {
     word.starts_with("semsc") || words::is_class_of_semantics(word)
 }

@@ -23,7 +23,7 @@ use super::{MAX_LOCATIONS, MAX_SYSTEM_SYNC, MAX_THREADS};
 /// The most instructions that the reference reader takes.
 const MAX_INSTRUCTIONS: usize = 100;
 
-/// Whether a text is in this format: by the extension of its file, by its first word where the file has none.
+/// Returns true if a text is in this format: by the extension of its file, by its first word where the file has none.
 pub(super) fn is_khronos(text: &str, source_name: &str) -> bool {
     let file = source_name.rsplit(['/', '\\']).next().unwrap_or(source_name);
     if let Some((_, extension)) = file.rsplit_once('.') {
@@ -423,7 +423,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a word can be the name of a location.
+/// Returns true if a word can be the name of a location.
 pub(crate) fn is_name(word: &str) -> bool {
     !word.starts_with(|c: char| c.is_ascii_digit())
         && !word.is_empty()

@@ -92,7 +92,7 @@ struct Lexer<'a> {
     offset: usize,
     line: u32,
     column: u32,
-    /// Whether a `$` begins a word.
+    /// True if a `$` begins a word.
     dollar_words: bool,
 }
 

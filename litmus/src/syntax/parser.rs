@@ -105,7 +105,7 @@ impl<'a> Parser<'a> {
         self.questions();
     }
 
-    /// Whether the text is in the HSA dialect.
+    /// Returns true if the text is in the HSA dialect.
     pub(super) fn is_hsa(&self) -> bool {
         self.test.dialect == Dialect::Hsa
     }
@@ -162,7 +162,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// Whether the next token is the word `word`.
+    /// Returns true if the next token is the word `word`.
     pub(super) fn at_word(&self, word: &str) -> bool {
         let token = self.peek();
         token.kind == TokenKind::Word && self.word(token) == word
@@ -232,7 +232,7 @@ impl<'a> Parser<'a> {
         self.word(token).parse().map_err(|_| self.too_large(token, 32))
     }
 
-    /// Whether the next tokens are a constant.
+    /// Returns true if the next tokens are a constant.
     pub(super) fn at_constant(&self) -> bool {
         matches!(self.peek().kind, TokenKind::Number | TokenKind::Hexadecimal | TokenKind::Minus)
     }
@@ -380,12 +380,12 @@ impl<'a> Parser<'a> {
         Err(ParseError::RegisterExpected { found: self.describe(token), span: token.span })
     }
 
-    /// Whether `word` may be a register of a condition.
+    /// Returns true if `word` may be a register of a condition.
     pub(super) fn names_register(&self, word: &str) -> bool {
         if self.is_hsa() { hsa::is_value_register(word) } else { is_register(word) }
     }
 
-    /// Whether `word` may be the name of a location.
+    /// Returns true if `word` may be the name of a location.
     pub(super) fn names_location(&self, word: &str) -> bool {
         if self.is_hsa() { hsa::is_location(word) } else { is_location(word) }
     }

@@ -133,7 +133,7 @@ impl Parser<'_> {
         columns
     }
 
-    /// Whether the table has ended.
+    /// Returns true if the table has ended.
     pub(super) fn after_table(&self) -> bool {
         let token = self.peek();
         match token.kind {

@@ -125,7 +125,7 @@ impl AccessType {
         self.scalar.bytes() * u32::from(self.components)
     }
 
-    /// Whether it is no type of the language: vectors have 16 bytes at most.
+    /// Returns true if it is no type of the language: vectors have 16 bytes at most.
     pub fn is_too_wide(self) -> bool {
         self.bytes() > MAX_VECTOR_BYTES
     }
@@ -255,12 +255,12 @@ pub(super) fn word_of<T: Copy + PartialEq>(words: Words<T>, meaning: T) -> &'sta
     words.iter().find(|(_, candidate)| *candidate == meaning).map_or("?", |(word, _)| word)
 }
 
-/// Whether `word` names a storage class of semantics, also one that is ignored.
+/// Returns true if `word` names a storage class of semantics, also one that is ignored.
 pub(super) fn is_class_of_semantics(word: &str) -> bool {
     lookup(SEMANTICS_CLASSES, word).is_some() || lookup(IGNORED_CLASSES, word).is_some()
 }
 
-/// Whether `word` is a modifier of some instruction.
+/// Returns true if `word` is a modifier of some instruction.
 pub(super) fn is_modifier(word: &str) -> bool {
     fn member<T>(words: Words<T>, word: &str) -> bool {
         words.iter().any(|(candidate, _)| *candidate == word)
@@ -295,7 +295,7 @@ pub(super) fn is_thread(word: &str) -> bool {
     is_numbered(word, "P")
 }
 
-/// Whether `word` may be the name of a location.
+/// Returns true if `word` may be the name of a location.
 pub(super) fn is_location(word: &str) -> bool {
     !is_register(word) && !is_label(word) && !is_thread(word) && !RESERVED.contains(&word)
 }

@@ -1,4 +1,4 @@
-//! Accesses to memory: what is accessed, what is done there, how strongly, and by whom.
+//! Memory accesses: place, operation, strength and performer.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -9,28 +9,31 @@ use super::location::{MAX_COMPONENTS, ScalarType};
 use super::strength::{Scope, Semantics, StorageClass};
 use super::{LocationId, RegisterId, Test};
 
-/// An access to memory.
+/// A memory access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemoryAccess {
-    /// What is accessed.
+    /// The accessed place.
     pub place: MemoryPlace,
-    /// What is done there.
+    /// The operation.
     pub kind: AccessKind,
-    /// How it is accessed: a read-modify-write and an `await` are atomic. [`Semantics`] of an atomic load are relaxed or
-    /// acquire, those of a store relaxed or release.
+    /// The strength of the access.
+    ///
+    /// A read-modify-write and an `await` are atomic. [`Semantics`] of an atomic load are relaxed or acquire,
+    /// those of a store relaxed or release.
     pub strength: Access,
-    /// Who performs it.
+    /// The performer.
     pub performer: Performer,
 }
 
-/// What an access names. Of a vector access it is the place of the first component; the others lie behind it.
+/// The place of an access; for a vector access, of its first component. The other components follow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemoryPlace {
     /// The reference.
     pub location: LocationId,
     /// Byte offset from the start of the location; 0 unless given.
     pub offset: u32,
-    /// Type of the access where it differs from the location's; always there for the components of a vector access.
+    /// Type of the access if it differs from the location's; always present in the components of a vector
+    /// access.
     pub scalar: Option<ScalarType>,
     /// Storage class.
     pub class: StorageClass,
@@ -39,18 +42,18 @@ pub struct MemoryPlace {
 }
 
 impl MemoryPlace {
-    /// All of a location, by its own type.
+    /// Returns the whole location with its own type.
     pub fn of(location: LocationId, class: StorageClass) -> MemoryPlace {
         MemoryPlace { location, offset: 0, scalar: None, class, address: None }
     }
 
-    /// The type of the access.
+    /// Returns the type of the access.
     pub fn scalar_type(&self, test: &Test) -> ScalarType {
         self.scalar.unwrap_or(test.location(self.location).scalar_type())
     }
 }
 
-/// What an access does.
+/// The operation of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AccessKind {
     /// `ld…`: reads into registers, all different.
@@ -59,36 +62,38 @@ pub enum AccessKind {
     Store(Lanes<Operand>),
     /// `rmw.atom…`: an atomic read-modify-write.
     Rmw {
-        /// The register that gets the old value; none in HSA's `atomicnoret_…`, which drops it.
+        /// The register for the old value; `None` in HSA's `atomicnoret_…`, which drops it.
         destination: Option<RegisterId>,
-        /// What is computed.
+        /// The computation of the new value.
         operation: RmwOperation,
     },
     /// HSA's `await_atomic_ld…`: an atomic load that is repeated until it returns `value`. Only the load that does counts.
     Await {
         /// The register that is assigned.
         destination: RegisterId,
-        /// What it waits for.
+        /// The awaited value.
         value: Operand,
     },
 }
 
-/// Who performs an access.
+/// The performer of an access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Performer {
     /// The invocation that executes the instruction.
     #[default]
     Invocation,
-    /// `.coop`: a plain load or store of a cooperative matrix (`#memory-model-cooperative-matrix`). An unspecified invocation
-    /// of the thread's subgroup performs it, one that executes the thread's barriers too.
+    /// `.coop`: a plain load or store of a cooperative matrix (`#memory-model-cooperative-matrix`).
+    ///
+    /// An unspecified invocation of the thread's subgroup performs it; the same invocation executes the
+    /// thread's barriers.
     Cooperative,
 }
 
-/// The components that one access moves: one number, or from 2 to [`MAX_COMPONENTS`] that lie one behind the other
-/// (`ld.sc0 {r0, r1}, v` and `st.sc0 v, {1, 2}`).
+/// The components that one access moves: one value, or 2 to [`MAX_COMPONENTS`] adjacent ones (`ld.sc0 {r0,
+/// r1}, v` and `st.sc0 v, {1, 2}`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Lanes<T> {
-    /// What is behind the last one repeats the first.
+    /// Slots after the last component repeat the first.
     items: [T; MAX_COMPONENTS as usize],
     count: u8,
 }
@@ -100,12 +105,12 @@ impl<T: Copy + fmt::Debug> fmt::Debug for Lanes<T> {
 }
 
 impl<T: Copy> Lanes<T> {
-    /// One number.
+    /// Creates a single component.
     pub fn one(item: T) -> Lanes<T> {
         Lanes { items: [item; MAX_COMPONENTS as usize], count: 1 }
     }
 
-    /// One or several; `None` where there are none, or more than a vector has.
+    /// Creates components from a slice; `None` if it is empty or longer than a vector.
     pub fn of(items: &[T]) -> Option<Lanes<T>> {
         let mut lanes = Lanes::one(*items.first()?);
         lanes.items.get_mut(..items.len())?.copy_from_slice(items);
@@ -113,28 +118,28 @@ impl<T: Copy> Lanes<T> {
         Some(lanes)
     }
 
-    /// The first one, of a scalar access the only one.
+    /// Returns the first component; the only one of a scalar access.
     pub fn first(&self) -> T {
         let [first, ..] = self.items;
         first
     }
 
-    /// How many there are, at least one.
+    /// Returns the number of components, at least one.
     pub fn count(&self) -> u8 {
         self.count
     }
 
-    /// All of them.
+    /// Returns the components in order.
     pub fn iter(&self) -> impl Iterator<Item = T> + use<T> {
         self.items.into_iter().take(usize::from(self.count))
     }
 
-    /// One of them by itself.
+    /// Returns one component as a scalar.
     fn lane(&self, number: u8) -> Lanes<T> {
         Lanes::one(self.items.get(usize::from(number)).copied().unwrap_or(self.first()))
     }
 
-    /// As many others.
+    /// Maps every component.
     pub fn map<U: Copy>(&self, mut other: impl FnMut(T) -> U) -> Lanes<U> {
         let mut lanes = Lanes { items: [other(self.first()); MAX_COMPONENTS as usize], count: self.count };
         for (slot, item) in lanes.items.iter_mut().zip(self.iter()).skip(1) {
@@ -145,19 +150,19 @@ impl<T: Copy> Lanes<T> {
 }
 
 impl MemoryAccess {
-    /// A load of one number by the invocation itself.
+    /// Creates a scalar load by the invocation itself.
     pub fn load(destination: RegisterId, place: MemoryPlace, strength: Access) -> MemoryAccess {
         let (kind, performer) = (AccessKind::Load(Lanes::one(destination)), Performer::Invocation);
         MemoryAccess { place, kind, strength, performer }
     }
 
-    /// A store of one number by the invocation itself.
+    /// Creates a scalar store by the invocation itself.
     pub fn store(place: MemoryPlace, value: Operand, strength: Access) -> MemoryAccess {
         let (kind, performer) = (AccessKind::Store(Lanes::one(value)), Performer::Invocation);
         MemoryAccess { place, kind, strength, performer }
     }
 
-    /// A read-modify-write.
+    /// Creates a read-modify-write.
     pub fn rmw(
         destination: Option<RegisterId>,
         place: MemoryPlace,
@@ -170,7 +175,7 @@ impl MemoryAccess {
         MemoryAccess { place, kind, strength, performer: Performer::Invocation }
     }
 
-    /// How many numbers it moves.
+    /// Returns the number of components that it moves.
     pub fn components(&self) -> u8 {
         match &self.kind {
             AccessKind::Load(destinations) => destinations.count(),
@@ -179,12 +184,12 @@ impl MemoryAccess {
         }
     }
 
-    /// Whether it moves several numbers.
+    /// Returns true if it moves several components.
     pub fn is_vector(&self) -> bool {
         self.components() > 1
     }
 
-    /// The same one number at a time, in the order of their places.
+    /// Returns the access split into scalar accesses, in address order.
     pub fn lanes(&self) -> impl Iterator<Item = MemoryAccess> + use<> {
         let whole = *self;
         let step = self.place.scalar.map_or(0, ScalarType::bytes);
@@ -199,7 +204,7 @@ impl MemoryAccess {
         })
     }
 
-    /// The registers that it assigns.
+    /// Returns the registers that it assigns.
     pub fn destinations(&self) -> impl Iterator<Item = RegisterId> + use<> {
         let (several, one) = match self.kind {
             AccessKind::Load(destinations) => (Some(destinations), None),
@@ -210,7 +215,7 @@ impl MemoryAccess {
         several.into_iter().flat_map(|several| several.iter()).chain(one)
     }
 
-    /// Whether it reads memory.
+    /// Returns true if it reads memory.
     pub fn reads(&self) -> bool {
         match self.kind {
             AccessKind::Load(_) | AccessKind::Rmw { .. } | AccessKind::Await { .. } => true,
@@ -218,7 +223,7 @@ impl MemoryAccess {
         }
     }
 
-    /// Whether it may write memory.
+    /// Returns true if it may write memory.
     pub fn writes(&self) -> bool {
         match self.kind {
             AccessKind::Store(_) | AccessKind::Rmw { .. } => true,
@@ -226,7 +231,7 @@ impl MemoryAccess {
         }
     }
 
-    /// The semantics of the failing case of a compare-exchange.
+    /// Returns the semantics of the failing case of a compare-exchange.
     pub fn unequal(&self) -> Option<Semantics> {
         match self.kind {
             AccessKind::Rmw { operation: RmwOperation::CompareExchange { unequal, .. }, .. } => Some(unequal),
@@ -237,7 +242,7 @@ impl MemoryAccess {
         }
     }
 
-    /// Its semantics: relaxed where it is not atomic.
+    /// Returns its semantics: relaxed if it is not atomic.
     pub fn semantics(&self) -> Semantics {
         match self.strength {
             Access::Atomic { semantics, .. } => semantics,
@@ -246,7 +251,7 @@ impl MemoryAccess {
     }
 }
 
-/// How memory is accessed.
+/// The strength of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Plain and private ([private vs. non-private]: `#memory-model-non-private`).
@@ -269,7 +274,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// The scope of an atomic access, or of the operation that a coherent one has of its own.
+    /// Returns the scope of an atomic access, or of a coherent access's availability or visibility operation.
     pub fn scope(self) -> Option<Scope> {
         match self {
             Access::Private | Access::NonPrivate => None,
@@ -277,7 +282,7 @@ impl Access {
         }
     }
 
-    /// The same, to be changed.
+    /// Returns a mutable reference to the scope.
     pub fn scope_mut(&mut self) -> Option<&mut Scope> {
         match self {
             Access::Private | Access::NonPrivate => None,
@@ -285,7 +290,7 @@ impl Access {
         }
     }
 
-    /// Whether it is atomic.
+    /// Returns true if it is atomic.
     pub fn is_atomic(self) -> bool {
         match self {
             Access::Atomic { .. } => true,
@@ -294,18 +299,18 @@ impl Access {
     }
 }
 
-/// What a read-modify-write computes from the old value.
+/// The function that a read-modify-write applies to the old value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RmwOperation {
     /// Writes the operand.
     Exchange(Operand),
-    /// Writes old `operation` operand.
+    /// Writes the result of `operation` on the old value and the operand.
     Fetch(ArithmeticOperation, Operand),
     /// `.cas`: writes `value` if the old value equals `compare`; otherwise it is an atomic read with `unequal` semantics.
     CompareExchange {
-        /// What the old value is compared with.
+        /// The value to compare the old value with.
         compare: Operand,
-        /// What is written when they are equal.
+        /// The value to write if they are equal.
         value: Operand,
         /// Semantics of the failing case.
         unequal: Semantics,

@@ -1,4 +1,4 @@
-//! What a thread does: its instructions.
+//! The instructions of a thread.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -12,16 +12,16 @@ use crate::subgroup::SubgroupOperation;
 use crate::system::{Interlock, SystemOperation};
 use crate::value::Value;
 
-/// An instruction and where it stands.
+/// An instruction with its source position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instruction {
-    /// What it does.
+    /// The operation.
     pub kind: InstructionKind,
-    /// Its place in the text.
+    /// The source position.
     pub span: Span,
 }
 
-/// What an instruction does.
+/// The operation of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InstructionKind {
     /// Reads or writes memory.
@@ -39,12 +39,15 @@ pub enum InstructionKind {
     SplitBarrier(SplitBarrier),
     /// `sg.…`: an operation of the lanes of a subgroup.
     Subgroup(SubgroupOperation),
-    /// An operation of the API: `avdevice`, `visdevice`, and what only the host does.
+    /// An operation of the API: `avdevice`, `visdevice`, and host-only operations.
     System(SystemOperation),
     /// `call P1`: creates the invocations of these threads and waits for them (a shader call instruction,
-    /// `#shader-call-related`). They run between the caller's earlier and its later instructions.
+    /// `#shader-call-related`).
+    ///
+    /// They run between the caller's earlier and later instructions.
     ShaderCall(Vec<ThreadId>),
-    /// `interlock.begin 0`, `interlock.end 0`, with `.unordered` behind it or not: an end of an interlocked section of a fragment shader.
+    /// `interlock.begin 0`, `interlock.end 0`, optionally `.unordered`: an end of an interlocked section of a
+    /// fragment shader.
     Interlock(Interlock),
     /// Computes in registers.
     Compute(Compute),
@@ -52,14 +55,14 @@ pub enum InstructionKind {
     Flow(Flow),
 }
 
-/// A computation in registers; it touches no memory.
+/// A computation in registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Compute {
     /// `add r, a, b` and the like: computes in registers.
     Arithmetic {
         /// The register that is assigned.
         destination: RegisterId,
-        /// What is computed.
+        /// The operation.
         operation: ArithmeticOperation,
         /// First operand.
         left: Operand,
@@ -70,10 +73,11 @@ pub enum Compute {
     Move {
         /// The register that is assigned.
         destination: RegisterId,
-        /// What it is assigned.
+        /// The value.
         value: Operand,
     },
-    /// HSA's `cmp…`: 1 where the relation holds between unsigned values, else 0. Its register is only for [`BranchIf`].
+    /// HSA's `cmp…`: 1 if the relation holds between unsigned values, else 0. Only [`BranchIf`] reads its
+    /// register.
     ///
     /// [`BranchIf`]: Flow::BranchIf
     Compare {
@@ -88,45 +92,45 @@ pub enum Compute {
     },
 }
 
-/// Where a thread goes on.
+/// Control flow of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// `LC00:`: a place to jump to.
+    /// `LC00:`: a jump target.
     Label(LabelId),
     /// `goto LC00`.
     Goto(LabelId),
     /// `beq a, b, LC00` and the like; comparisons are signed.
     Branch {
-        /// When it is taken.
+        /// The condition of the jump.
         relation: BranchRelation,
         /// First operand.
         left: Operand,
         /// Second operand.
         right: Operand,
-        /// Where it goes.
+        /// The target.
         target: LabelId,
     },
-    /// HSA's `cbr…`: jumps where the register is 1.
+    /// HSA's `cbr…`: jumps if the register is 1.
     BranchIf {
-        /// The register that a comparison has assigned; 0 where none has.
+        /// The register of a comparison; 0 before its first assignment.
         condition: RegisterId,
-        /// Where it goes.
+        /// The target.
         target: LabelId,
     },
 }
 
 impl InstructionKind {
-    /// A load of one number by the invocation itself.
+    /// Creates a scalar load by the invocation itself.
     pub fn load(destination: RegisterId, place: MemoryPlace, strength: Access) -> InstructionKind {
         InstructionKind::Access(MemoryAccess::load(destination, place, strength))
     }
 
-    /// A store of one number by the invocation itself.
+    /// Creates a scalar store by the invocation itself.
     pub fn store(place: MemoryPlace, value: Operand, strength: Access) -> InstructionKind {
         InstructionKind::Access(MemoryAccess::store(place, value, strength))
     }
 
-    /// A read-modify-write whose old value is kept.
+    /// Creates a read-modify-write that returns its old value.
     pub fn rmw(
         destination: RegisterId,
         place: MemoryPlace,
@@ -137,7 +141,7 @@ impl InstructionKind {
         InstructionKind::Access(MemoryAccess::rmw(Some(destination), place, operation, scope, semantics))
     }
 
-    /// The access to memory, where it is one.
+    /// Returns the memory access, if it is one.
     pub fn access(&self) -> Option<&MemoryAccess> {
         match self {
             InstructionKind::Access(access) => Some(access),
@@ -153,7 +157,7 @@ impl InstructionKind {
         }
     }
 
-    /// The same, to be changed.
+    /// Returns a mutable reference to the memory access, if it is one.
     pub fn access_mut(&mut self) -> Option<&mut MemoryAccess> {
         match self {
             InstructionKind::Access(access) => Some(access),
@@ -169,12 +173,12 @@ impl InstructionKind {
         }
     }
 
-    /// Its accesses to memory one number at a time.
+    /// Returns its memory access split into scalar accesses.
     pub fn lanes(&self) -> impl Iterator<Item = MemoryAccess> + use<> {
         self.access().copied().into_iter().flat_map(|access| access.lanes())
     }
 
-    /// What such instructions are called where one of them is refused.
+    /// Returns the name of such instructions in a refusal.
     pub fn name(&self) -> &'static str {
         match self {
             InstructionKind::Access(_) => "accesses to memory",
@@ -190,7 +194,7 @@ impl InstructionKind {
         }
     }
 
-    /// The scope within which it synchronizes, or makes memory available or visible.
+    /// Returns the scope of its synchronization, availability or visibility.
     pub fn memory_scope(&self) -> Option<Scope> {
         match self {
             InstructionKind::Access(access) => access.strength.scope(),
@@ -206,7 +210,7 @@ impl InstructionKind {
         }
     }
 
-    /// The same, to be changed.
+    /// Returns a mutable reference to that scope.
     pub fn memory_scope_mut(&mut self) -> Option<&mut Scope> {
         match self {
             InstructionKind::Access(access) => access.strength.scope_mut(),
@@ -222,7 +226,7 @@ impl InstructionKind {
         }
     }
 
-    /// The scope of those whom it waits for.
+    /// Returns the scope of the invocations that it waits for.
     pub fn execution_scope(&self) -> Option<Scope> {
         match self {
             InstructionKind::ControlBarrier(barrier) => Some(barrier.execution_scope),
@@ -238,7 +242,7 @@ impl InstructionKind {
         }
     }
 
-    /// The memory semantics that it names; of a compare-exchange those of both its cases.
+    /// Returns its memory semantics; both cases of a compare-exchange.
     pub fn semantics(&self) -> impl Iterator<Item = Semantics> + use<> {
         let (own, unequal) = match self {
             InstructionKind::Access(access) => (Some(access.semantics()), access.unequal()),
@@ -255,7 +259,7 @@ impl InstructionKind {
         own.into_iter().chain(unequal)
     }
 
-    /// The registers that it looks at: its operands, what its address depends on, and the condition of a branch.
+    /// Returns the registers that it reads: operands, address dependency and branch condition.
     pub fn registers_read(&self) -> impl Iterator<Item = RegisterId> + use<> {
         let besides = match self {
             InstructionKind::Access(access) => access.place.address,
@@ -279,8 +283,10 @@ impl InstructionKind {
         operands.chain(besides)
     }
 
-    /// Whether executing it is an event of its own: whatever touches memory or orders what does. Jumps, subgroup operations
-    /// and computations in registers are none, so that nothing is ordered with them.
+    /// Returns true if its execution is an event: it accesses memory or orders accesses.
+    ///
+    /// Jumps, subgroup operations and computations in registers are not events, so nothing is ordered with
+    /// them.
     pub fn is_event(&self) -> bool {
         match self {
             InstructionKind::Subgroup(_) | InstructionKind::Compute(_) | InstructionKind::Flow(_) => false,
@@ -294,7 +300,7 @@ impl InstructionKind {
         }
     }
 
-    /// The values that it computes with, stores or compares, in the order of the text.
+    /// Returns its operands that are values (computed with, stored or compared), in text order.
     pub fn operands(&self) -> Vec<Operand> {
         match self {
             InstructionKind::Access(access) => match access.kind {
@@ -326,14 +332,14 @@ impl InstructionKind {
         }
     }
 
-    /// The registers whose final values belong to the outcome because this instruction assigns them.
+    /// Returns the registers whose final values belong to the outcome because this instruction assigns them.
     pub fn destinations(&self) -> impl Iterator<Item = RegisterId> + use<> {
         let computed = match self {
             InstructionKind::Compute(compute) => match compute {
                 Compute::Arithmetic { destination, .. } | Compute::Move { destination, .. } => {
                     Some(*destination)
                 }
-                // Branches alone see what a comparison has found.
+                // The result of a comparison is only visible to branches.
                 Compute::Compare { .. } => None,
             },
             InstructionKind::Subgroup(operation) => operation.destination,
@@ -349,7 +355,7 @@ impl InstructionKind {
         self.access().copied().into_iter().flat_map(|access| access.destinations()).chain(computed)
     }
 
-    /// The forms of it that ask for one step less; `None` where a memory barrier is left out.
+    /// Returns its forms that are one step weaker; `None` for a memory barrier that is removed.
     pub fn weaker(&self, dialect: Dialect) -> Vec<(Change, Option<InstructionKind>)> {
         match self {
             InstructionKind::Access(access) => {
@@ -384,7 +390,7 @@ impl InstructionKind {
         }
     }
 
-    /// The forms of it that ask for one step more.
+    /// Returns its forms that are one step stronger.
     pub fn stronger(&self, reach: &Reach) -> Vec<(Change, InstructionKind)> {
         match self {
             InstructionKind::Access(access) => {
@@ -432,7 +438,7 @@ pub enum ArithmeticOperation {
     Subtract,
     /// Product.
     Multiply,
-    /// Quotient (signed); by zero it is 0 for the model, and no device is asked.
+    /// Quotient (signed). Division by zero is 0 in the model; no device runs such a test.
     Divide,
     /// Bitwise and.
     And,
@@ -447,7 +453,7 @@ pub enum ArithmeticOperation {
 }
 
 impl ArithmeticOperation {
-    /// The result for two values of type `ty`.
+    /// Computes the result for two values of type `ty`.
     pub fn apply(self, left: Value, right: Value, ty: ScalarType) -> Value {
         let signed_type = matches!(ty, ScalarType::I8 | ScalarType::I16 | ScalarType::I32 | ScalarType::I64);
         let (l, r) = (left.0, right.0);
@@ -481,7 +487,7 @@ impl ArithmeticOperation {
     }
 }
 
-/// When a branch is taken; comparisons are signed.
+/// The condition of a branch; comparisons are signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BranchRelation {
     /// `beq`.
@@ -499,7 +505,7 @@ pub enum BranchRelation {
 }
 
 impl BranchRelation {
-    /// Whether the branch is taken.
+    /// Returns true if the branch is taken.
     pub fn holds(self, left: i64, right: i64) -> bool {
         match self {
             BranchRelation::Equal => left == right,
@@ -511,7 +517,7 @@ impl BranchRelation {
         }
     }
 
-    /// The relation that holds where this one does not.
+    /// Returns the negated relation.
     pub fn opposite(self) -> BranchRelation {
         match self {
             BranchRelation::Equal => BranchRelation::NotEqual,
@@ -527,40 +533,43 @@ impl BranchRelation {
 /// A control barrier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlBarrier {
-    /// Who meets: Workgroup unless `.execsg`, `.execwg` … says otherwise.
+    /// The scope of the participants: workgroup unless `.execsg`, `.execwg` … is given.
     pub execution_scope: Scope,
-    /// Memory scope: what `.wg` and the like after `cbar` mean.
+    /// Memory scope: the `.wg` or similar after `cbar`.
     pub memory_scope: Scope,
-    /// Memory semantics; `None` for a barrier without an order, which is no memory barrier.
+    /// Memory semantics; `None` for a barrier without an order, which is not a memory barrier.
     pub semantics: BarrierSemantics,
     /// The instance, compared as text: `0` and `00` are different barriers.
     pub id: String,
     /// Resource of a named barrier.
     pub resource: Option<String>,
-    /// How many arrivals release a named barrier.
+    /// The number of arrivals that releases a named barrier.
     pub quorum: Option<u32>,
 }
 
 /// A half of a split barrier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SplitBarrier {
-    /// Which half it is.
+    /// The half.
     pub half: SplitHalf,
-    /// Who arrives and is waited for: Workgroup or Subgroup. Rounds are counted for each of the two apart.
+    /// The scope of the participants: workgroup or subgroup. Phases are counted separately for the two
+    /// scopes.
     pub execution_scope: Scope,
     /// Memory scope.
     pub memory_scope: Scope,
-    /// Memory semantics: an arrival may release and a wait acquire; `None` for one without an order.
+    /// Memory semantics: an arrival may release, a wait may acquire; `None` without an order.
     pub semantics: BarrierSemantics,
-    /// Which instruction of the shader it is: columns with the same half and text execute one instruction. No rule of the
-    /// memory model looks at it.
+    /// Identity of the shader instruction: columns with equal half and text execute one instruction. The
+    /// memory model ignores it.
     pub id: String,
 }
 
 impl SplitBarrier {
-    /// Whether another half in some thread waits or is waited for with this one, where both threads share the instance of the
-    /// execution scope: all of a workgroup that have split barriers of it; in a subgroup those with the same instruction,
-    /// since others have diverged from them.
+    /// Returns true if two halves belong to the same split barrier, if their threads share an instance of the
+    /// execution scope.
+    ///
+    /// At workgroup scope these are all split barriers of the workgroup. At subgroup scope they must be the
+    /// same instruction, since lanes at other ones have diverged.
     pub fn joins(&self, other: &SplitBarrier) -> bool {
         let together = self.execution_scope != Scope::Subgroup || self.id == other.id;
         self.execution_scope == other.execution_scope && self.half == other.half && together
@@ -570,14 +579,15 @@ impl SplitBarrier {
 /// The halves of a split barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SplitHalf {
-    /// `cbar.arrive`: OpControlBarrierArriveEXT, which waits for nobody.
+    /// `cbar.arrive`: OpControlBarrierArriveEXT, which does not wait.
     Arrive,
-    /// `cbar.wait`: OpControlBarrierWaitEXT, which waits until all have arrived as often as its invocation has waited.
+    /// `cbar.wait`: OpControlBarrierWaitEXT; waits until every participant has arrived once for each wait of
+    /// its invocation.
     Wait,
 }
 
 impl SplitHalf {
-    /// The word after `cbar.`.
+    /// Returns the word after `cbar.`.
     pub fn keyword(self) -> &'static str {
         match self {
             SplitHalf::Arrive => "arrive",
@@ -585,7 +595,7 @@ impl SplitHalf {
         }
     }
 
-    /// The order that it may have.
+    /// Returns the order that it may have.
     pub fn order(self) -> Order {
         match self {
             SplitHalf::Arrive => Order::Release,

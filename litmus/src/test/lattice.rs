@@ -1,7 +1,7 @@
-//! The lattice of strength: every step up and every step down of what asks for order, one at a time.
+//! The lattice of synchronization strength: all single steps up and down.
 //!
-//! Steps up and down are of the same things: the scope, the storage classes, availability and visibility, the order, the
-//! unequal case of a compare-exchange, and how an access may be seen by others.
+//! A step changes the scope, the storage classes, availability or visibility, the order, the unequal case of
+//! a compare-exchange, or the strength of an access.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -10,44 +10,44 @@ use super::instruction::{ControlBarrier, SplitBarrier};
 use super::strength::{Order, Scope, Semantics, StorageClass, StorageClassSet};
 use super::{Dialect, Test};
 
-/// What a step changes.
+/// The change of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Change {
     /// Another scope.
     Scope(Scope),
     /// Another order.
     Order(Order),
-    /// One storage class less.
+    /// One storage class removed.
     Class(StorageClass),
     /// All storage classes of the test.
     Classes,
-    /// MakeAvailable, added or left out.
+    /// MakeAvailable, added or removed.
     Available,
-    /// MakeVisible, added or left out.
+    /// MakeVisible, added or removed.
     Visible,
     /// The semantics of the unequal case.
     Unequal,
     /// A private access.
     Private,
-    /// A non-private access without availability or visibility of its own.
+    /// A non-private access without an availability or visibility operation.
     NonPrivate,
-    /// A plain access with availability or visibility of its own.
+    /// A plain access with an availability or visibility operation.
     Coherent,
     /// An atomic access.
     Atomic,
 }
 
-/// What steps up in one test may use: nothing wider than its threads can tell apart.
+/// Bounds of upward steps in one test: scopes and classes that its threads can distinguish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reach {
-    /// The scopes that some pair of threads needs, narrow to wide.
+    /// The common scopes of pairs of threads, narrow to wide.
     pub scopes: Vec<Scope>,
     /// The storage classes that are accessed.
     pub classes: StorageClassSet,
 }
 
 impl Reach {
-    /// What the threads of a test can tell apart.
+    /// Returns the scopes and classes that the threads of a test can distinguish.
     pub fn of(test: &Test) -> Reach {
         let places: Vec<_> = test.threads.iter().map(|thread| thread.place.placement()).collect();
         let mut scopes: Vec<Scope> = Vec::new();
@@ -55,7 +55,7 @@ impl Reach {
             for second in places.iter().skip(index + 1) {
                 scopes.push(match (first, second) {
                     (Some(first), Some(second)) => first.common_scope(*second),
-                    // In Vulkan no scope that a shader can name reaches the host.
+                    // In Vulkan, no scope that a shader can name includes the host.
                     _ if test.dialect == Dialect::Hsa => Scope::CrossDevice,
                     _ => Scope::Device,
                 });
@@ -75,10 +75,10 @@ impl Reach {
 }
 
 impl Scope {
-    /// The next narrower scope that shaders synchronize at.
+    /// Returns the next narrower scope at which shaders synchronize.
     pub fn narrower(self, dialect: Dialect) -> Option<Scope> {
         match self {
-            // HSA's agent scope, next to which are its work-groups.
+            // In HSA, work-groups are directly below the agent.
             Scope::Device if dialect == Dialect::Hsa => Some(Scope::Workgroup),
             Scope::CrossDevice => Some(Scope::Device),
             Scope::Device => Some(Scope::QueueFamily),
@@ -90,14 +90,14 @@ impl Scope {
 }
 
 impl Order {
-    /// Whether it orders all that the other does, and more.
+    /// Returns true if it is strictly stronger than the other order.
     pub fn is_stronger_than(self, other: Order) -> bool {
         self != other && (self.acquires() || !other.acquires()) && (self.releases() || !other.releases())
     }
 }
 
 impl Semantics {
-    /// One step less; the last is relaxed.
+    /// Returns the semantics one step weaker; the weakest is relaxed.
     pub fn weaker(self) -> Vec<(Change, Semantics)> {
         let mut found = Vec::new();
         if self.classes.iter().count() > 1 {
@@ -121,7 +121,9 @@ impl Semantics {
         found
     }
 
-    /// One step more; `orders` are those that are possible, and a new order is of all `classes`.
+    /// Returns the semantics one step stronger.
+    ///
+    /// `orders` are the possible orders; a new order includes all `classes`.
     pub fn stronger(self, orders: &[Order], classes: StorageClassSet) -> Vec<(Change, Semantics)> {
         let classes = StorageClassSet(self.classes.0 | classes.0);
         let orders = orders.iter().copied().filter(|order| order.is_stronger_than(self.order));
@@ -142,7 +144,7 @@ impl Semantics {
         found
     }
 
-    /// The part of them that has an order: without what the order cannot have.
+    /// Returns the semantics with another order, without the flags that it cannot have.
     pub fn with_order(self, order: Order) -> Semantics {
         if order == Order::Relaxed {
             return Semantics::RELAXED;
@@ -155,15 +157,16 @@ impl Semantics {
         }
     }
 
-    /// As much of these semantics of an unequal case as those of the equal case allow: it acquires only where that does.
+    /// Returns the semantics of an unequal case, limited by the equal case: it acquires only if that does.
     fn within(self, equal: Semantics) -> Semantics {
         if equal.order.acquires() { self } else { Semantics::RELAXED }
     }
 }
 
 impl Access {
-    /// One step less. HSA's ordinary accesses have no weaker form, nor do its atomics become ordinary ones step by step; nor
-    /// do read-modify-writes.
+    /// Returns the access one step weaker.
+    ///
+    /// HSA's ordinary accesses have no weaker form. HSA's atomics and read-modify-writes stay atomic.
     pub fn weaker(self, dialect: Dialect, always_atomic: bool) -> Vec<(Change, Access)> {
         let plain = dialect != Dialect::Hsa;
         match self {
@@ -190,13 +193,13 @@ impl Access {
         }
     }
 
-    /// One step more. `orders` are what an access of this direction can have.
+    /// Returns the access one step stronger; `orders` are the possible orders of its direction.
     pub fn stronger(self, reach: &Reach, orders: &[Order]) -> Vec<(Change, Access)> {
         let coherent = || {
             let scopes = reach.scopes.iter().copied();
             scopes.map(|scope| (Change::Coherent, Access::Coherent { scope }))
         };
-        // No atomic is narrower than what the access reaches already.
+        // An atomic access has at least the scope that the access already has.
         let atomic = |from: Scope| {
             let mut scopes: Vec<Scope> = reach.scopes.iter().map(|scope| (*scope).max(from)).collect();
             scopes.dedup();
@@ -228,7 +231,7 @@ impl Access {
 }
 
 impl MemoryAccess {
-    /// One step less.
+    /// Returns the access one step weaker.
     pub fn weaker(&self, dialect: Dialect) -> Vec<(Change, MemoryAccess)> {
         let always_atomic = match self.kind {
             AccessKind::Load(_) | AccessKind::Store(_) => false,
@@ -249,7 +252,7 @@ impl MemoryAccess {
         found
     }
 
-    /// One step more.
+    /// Returns the access one step stronger.
     pub fn stronger(&self, reach: &Reach) -> Vec<(Change, MemoryAccess)> {
         let orders: &[Order] = match self.kind {
             AccessKind::Load(_) | AccessKind::Await { .. } => &[Order::Acquire],
@@ -257,7 +260,7 @@ impl MemoryAccess {
             AccessKind::Rmw { .. } => &[Order::Acquire, Order::Release, Order::AcquireRelease],
         };
         let stronger = self.strength.stronger(reach, orders).into_iter();
-        // Several components are never accessed atomically.
+        // Vector accesses cannot be atomic.
         let possible = stronger.filter(|(_, strength)| !(self.is_vector() && strength.is_atomic()));
         let mut found: Vec<(Change, MemoryAccess)> =
             possible.map(|(change, strength)| (change, MemoryAccess { strength, ..*self })).collect();
@@ -281,7 +284,8 @@ impl MemoryAccess {
 }
 
 impl ControlBarrier {
-    /// One step less of its memory semantics; without any it is no memory barrier.
+    /// Returns the barrier with memory semantics one step weaker; without semantics it is not a memory
+    /// barrier.
     pub fn weaker(&self, dialect: Dialect) -> Vec<(Change, ControlBarrier)> {
         let Some(semantics) = self.semantics else { return Vec::new() };
         let narrower = self.memory_scope.narrower(dialect).into_iter();
@@ -295,7 +299,7 @@ impl ControlBarrier {
         narrower.chain(weaker).collect()
     }
 
-    /// One step more; without memory semantics its memory scope means nothing.
+    /// Returns the barrier one step stronger; without memory semantics its memory scope is irrelevant.
     pub fn stronger(&self, reach: &Reach) -> Vec<(Change, ControlBarrier)> {
         let wider = reach.wider(self.memory_scope).filter(|_| self.semantics.is_some());
         let wider = wider.map(|memory_scope| {
@@ -311,7 +315,8 @@ impl ControlBarrier {
 }
 
 impl SplitBarrier {
-    /// One step less of its memory semantics; without any it is no memory barrier.
+    /// Returns the barrier with memory semantics one step weaker; without semantics it is not a memory
+    /// barrier.
     pub fn weaker(&self, dialect: Dialect) -> Vec<(Change, SplitBarrier)> {
         let Some(semantics) = self.semantics else { return Vec::new() };
         let narrower = self.memory_scope.narrower(dialect).into_iter();
@@ -324,7 +329,7 @@ impl SplitBarrier {
         narrower.chain(weaker).collect()
     }
 
-    /// One step more; an arrival releases at most, and a wait acquires.
+    /// Returns the barrier one step stronger; an arrival may only release, a wait only acquire.
     pub fn stronger(&self, reach: &Reach) -> Vec<(Change, SplitBarrier)> {
         let wider = reach.wider(self.memory_scope).filter(|_| self.semantics.is_some());
         let wider = wider
@@ -337,7 +342,7 @@ impl SplitBarrier {
     }
 }
 
-/// The forms of a memory barrier that ask for one step less.
+/// Returns the forms of a memory barrier that are one step weaker.
 pub(super) fn weaker_fence(
     scope: Scope,
     semantics: Semantics,
@@ -348,7 +353,7 @@ pub(super) fn weaker_fence(
     narrower.chain(weaker).collect()
 }
 
-/// The forms of a memory barrier that ask for one step more.
+/// Returns the forms of a memory barrier that are one step stronger.
 pub(super) fn stronger_fence(
     scope: Scope,
     semantics: Semantics,

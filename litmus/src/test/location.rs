@@ -1,21 +1,22 @@
-//! Names of memory.
+//! Memory locations of a test.
 
 use super::LocationId;
 use super::strength::StorageClass;
 use crate::span::Span;
 
-/// A name of memory. Distinct names are distinct references; they may name the same storage.
+/// A memory name. Distinct names are distinct references, possibly to the same storage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     /// The name.
     pub name: String,
-    /// Declared kind of storage and way of reaching it; without a declaration the accesses' storage class decides.
+    /// The declared kind of storage and access path; without a declaration, the storage class of the accesses
+    /// decides.
     pub reference: Option<Reference>,
-    /// Declared scalar type, of a vector that of its components; `u32` without one.
+    /// The declared scalar type, of the components of a vector; `u32` by default.
     pub scalar: Option<ScalarType>,
-    /// Numbers that it holds: from 2 to [`MAX_COMPONENTS`] for a vector, else 1.
+    /// The number of components: 2 to [`MAX_COMPONENTS`] for a vector, else 1.
     pub components: u8,
-    /// What the memory holds at first.
+    /// The initial contents.
     pub init: LocationInit,
     /// Declared `[host]`: host-visible memory.
     pub host: bool,
@@ -23,58 +24,60 @@ pub struct Location {
     pub noncoherent: bool,
     /// False for a name that is used but never declared: it starts at 0.
     pub declared: bool,
-    /// Where it is declared or first used.
+    /// The position of its declaration or first use.
     pub span: Span,
 }
 
-/// Components of a vector at most.
+/// The maximum number of components of a vector.
 pub const MAX_COMPONENTS: u8 = 4;
-/// Bytes of a vector at most.
+/// The maximum size of a vector in bytes.
 pub const MAX_VECTOR_BYTES: u32 = 16;
 
 impl Location {
-    /// The declared type, of a vector that of its components; or the default.
+    /// Returns the declared or default type, of the components of a vector.
     pub fn scalar_type(&self) -> ScalarType {
         self.scalar.unwrap_or_default()
     }
 
-    /// Whether it is declared as a vector.
+    /// Returns true if it is declared as a vector.
     pub fn is_vector(&self) -> bool {
         self.components > 1
     }
 
-    /// Size of all of it in bytes.
+    /// Returns the total size in bytes.
     pub fn bytes(&self) -> u32 {
         self.scalar_type().bytes() * u32::from(self.components)
     }
 }
 
-/// What a location holds at first.
+/// The initial contents of a location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocationInit {
-    /// A number; of a vector each component.
+    /// A number; for a vector, the value of each component.
     Constant(i64),
-    /// `v = {1, 2, 3}`: a number for each component of a vector; what is behind them is 0.
+    /// `v = {1, 2, 3}`: a number for each component of a vector; missing ones are 0.
     Components([i64; MAX_COMPONENTS as usize]),
-    /// `x = y`: the initial value of another, earlier location; of a vector one with as many components, or a number for
-    /// each of its own.
+    /// `x = y`: the initial value of an earlier location; a vector copies one with equally many components,
+    /// or a scalar into each component.
     CopyOf(LocationId),
-    /// `x = &y`: the address of another, earlier location.
+    /// `x = &y`: the address of an earlier location.
     AddressOf(LocationId),
     /// `x aliases y`: a second reference to the storage of an earlier name, with its initial value.
     AliasOf(LocationId),
-    /// `x = ?`: nothing that is known. A read of it is uninitialised and may return any value, each another one.
+    /// `x = ?`: undefined. A read of it is uninitialised and may return any value, a different one each time.
     Undefined,
 }
 
-/// Each byte that kernels put where an initial value is undefined: a value that no program computes, so that a device which
-/// shows it where the model finds no uninitialised read shows what may not be seen.
+/// The byte that kernels write to undefined locations.
+///
+/// No program computes this value. If a device shows it although the model finds no uninitialised read, the
+/// device is wrong.
 pub const UNDEFINED_BYTE: u8 = 0xA5;
 
-/// How memory is declared and reached.
+/// The declared kind of storage and access path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reference {
-    /// A storage buffer through a descriptor of its own.
+    /// A storage buffer with its own descriptor.
     Buffer,
     /// Workgroup memory.
     Workgroup,
@@ -85,7 +88,7 @@ pub enum Reference {
 }
 
 impl Reference {
-    /// The storage class whose semantics order accesses through it.
+    /// Returns the storage class whose semantics order accesses through it.
     pub fn storage_class(self) -> StorageClass {
         match self {
             Reference::Buffer | Reference::Address => StorageClass::Buffer,
@@ -113,12 +116,12 @@ pub enum ScalarType {
 }
 
 impl ScalarType {
-    /// Size in bytes: 1, 2, 4 or 8.
+    /// Returns the size in bytes: 1, 2, 4 or 8.
     pub fn bytes(self) -> u32 {
         self.bits() / 8
     }
 
-    /// Width in bits: 8, 16, 32 or 64.
+    /// Returns the width in bits: 8, 16, 32 or 64.
     pub fn bits(self) -> u32 {
         match self {
             ScalarType::U8 | ScalarType::I8 => 8,

@@ -1,4 +1,4 @@
-//! How strongly memory is ordered: scopes, storage classes, orders and semantics.
+//! Synchronization strength: scopes, storage classes, orders and semantics.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -11,7 +11,8 @@ pub enum Scope {
     Subgroup,
     /// `.wg`.
     Workgroup,
-    /// `.call`: invocations that are shader-call-related. Not nested with workgroups and subgroups in one way.
+    /// `.call`: shader-call-related invocations. It neither contains nor is contained in workgroups and
+    /// subgroups.
     ShaderCall,
     /// `.fi`: fragment shader invocations that overlap.
     FragmentInterlock,
@@ -37,7 +38,7 @@ impl Scope {
     ];
 }
 
-/// A storage class as memory semantics see it.
+/// A storage class in memory semantics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StorageClass {
     /// `sc0`: uniform, storage buffer and physical storage buffer (UniformMemory).
@@ -69,7 +70,7 @@ impl StorageClassSet {
     /// The set without members.
     pub const EMPTY: StorageClassSet = StorageClassSet(0);
 
-    /// Whether `class` is a member.
+    /// Returns true if `class` is a member.
     pub fn contains(self, class: StorageClass) -> bool {
         self.0 & (1 << class.index()) != 0
     }
@@ -172,7 +173,7 @@ pub struct Semantics {
     pub order: Order,
     /// `.semsc0` …: the storage classes that are ordered.
     pub classes: StorageClassSet,
-    /// `.semsubgroup` …: storage classes that are named besides, and ignored.
+    /// `.semsubgroup` …: additional storage classes that the memory model ignores.
     pub ignored: IgnoredClasses,
     /// `.semav` (MakeAvailable); needs a releasing order.
     pub make_available: bool,
@@ -181,7 +182,7 @@ pub struct Semantics {
 }
 
 impl Semantics {
-    /// What `.uneq_acq` without classes of its own stands for: an acquire with the classes of the equal case.
+    /// Returns the meaning of `.uneq_acq` without classes: an acquire with the classes of these semantics.
     pub(crate) fn unequal(self) -> Semantics {
         Semantics { order: Order::Acquire, make_available: false, ..self }
     }

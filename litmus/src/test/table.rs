@@ -1,4 +1,4 @@
-//! Tables by id: one entry for each of a list, and no entry made up for an id that the list does not have.
+//! Tables indexed by typed ids: one entry for each element of a list; unknown ids are errors, never defaults.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,10 +9,10 @@ use super::{LabelId, LocationId, RegisterId, ThreadId};
 
 /// The index of something in a list.
 pub trait Id: Copy {
-    /// What the list is of.
+    /// The name of the list.
     const OF: &'static str;
 
-    /// Where it stands.
+    /// Returns the position of its entry.
     fn index(self) -> usize;
 }
 
@@ -35,13 +35,13 @@ ids! {
     LabelId: "label";
 }
 
-/// An id that a table has no entry for: a mistake of ours, never of a text.
+/// An id without an entry in a table: a bug in this program, never a mistake in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[error("internal: no {of} {index}")]
 pub struct NoEntry {
-    /// What the table is of.
+    /// The name of the table.
     pub of: &'static str,
-    /// The index that was asked for.
+    /// The index.
     pub index: usize,
 }
 
@@ -59,32 +59,34 @@ impl<I, T: fmt::Debug> fmt::Debug for Table<I, T> {
 }
 
 impl<I: Id, T> Table<I, T> {
-    /// The entry of an id.
+    /// Returns the entry of an id.
     ///
     /// # Errors
-    /// Where the table has none.
+    ///
+    /// If the table has no entry for it.
     pub fn get(&self, id: I) -> Result<&T, NoEntry> {
         self.entries.get(id.index()).ok_or(NoEntry { of: I::OF, index: id.index() })
     }
 
-    /// Gives an id another entry.
+    /// Replaces the entry of an id.
     ///
     /// # Errors
-    /// Where the table has none.
+    ///
+    /// If the table has no entry for it.
     pub fn set(&mut self, id: I, entry: T) -> Result<(), NoEntry> {
         let slot = self.entries.get_mut(id.index());
         *slot.ok_or(NoEntry { of: I::OF, index: id.index() })? = entry;
         Ok(())
     }
 
-    /// The entries in the order of their ids.
+    /// Returns the entries in the order of their ids.
     pub fn entries(&self) -> &[T] {
         &self.entries
     }
 }
 
 impl<I, T> FromIterator<T> for Table<I, T> {
-    /// In the order of the ids.
+    /// Iterates in the order of the ids.
     fn from_iter<E: IntoIterator<Item = T>>(entries: E) -> Table<I, T> {
         Table { entries: entries.into_iter().collect(), ids: PhantomData }
     }

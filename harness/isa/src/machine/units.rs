@@ -80,7 +80,7 @@ impl Machine {
         self.waves.get(wave).is_some_and(|owner| owner.dispatch <= usize::from(state.dispatch))
     }
 
-    /// Whether a dispatch has ended, and all that it did has been performed, before the last one.
+    /// Returns true if a dispatch has ended, and all that it did has been performed, before the last one.
     pub(super) fn may_go_on(&self, state: &State) -> bool {
         let begun = |wave: &usize| self.has_begun(state, *wave);
         let mut running = (0..self.waves.len()).filter(begun);

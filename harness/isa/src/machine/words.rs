@@ -47,7 +47,7 @@ pub(super) fn apply(operation: AtomicOperation, old: u64, operand: u64, compare:
     }
 }
 
-/// Whether a place lies in the local data share.
+/// Returns true if a place lies in the local data share.
 pub(crate) fn in_lds(place: Word) -> bool {
     place.space == LDS
 }

@@ -238,7 +238,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Whether an atomic returns what it found.
+    /// Returns true if an atomic returns what it found.
     fn returns(&self, instruction: &MachineInstruction, path: Path) -> bool {
         if path == Path::Lds {
             return instruction.mnemonic.contains("_rtn");

@@ -116,7 +116,7 @@ fn asks(
     codegen::question(&kernels, prediction).map_err(|error| format!("{}: {error}", sample.name)).unwrap()
 }
 
-/// Whether the test forbids the outcome that it asks about: where that is allowed anyway, no edit matters.
+/// Returns true if the test forbids the outcome that it asks about: where that is allowed anyway, no edit matters.
 pub fn is_conformance(sample: &Sample) -> bool {
     let told = told().get(&sample.name).unwrap();
     let condition = &told.test.question.as_ref().unwrap().condition;

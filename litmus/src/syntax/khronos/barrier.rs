@@ -50,7 +50,7 @@ fn members(thread: &Thread) -> Vec<Member<'_>> {
         .collect()
 }
 
-/// Whether two members have the same scope, order and storage classes; availability and visibility may differ.
+/// Returns true if two members have the same scope, order and storage classes; availability and visibility may differ.
 fn agree(left: &ControlBarrier, right: &ControlBarrier) -> bool {
     let order = |barrier: &ControlBarrier| barrier.semantics.map(|s| (s.order, s.classes));
     left.memory_scope == right.memory_scope && order(left) == order(right)

@@ -166,7 +166,7 @@ impl Calls<'_> {
         transfer.locations.is_empty() || named.any(|named| self.test.storage_of(*named) == storage)
     }
 
-    /// Whether what a place of a queue comes before is signalled for a wait. No wait waits for itself any more.
+    /// Returns true if what a place of a queue comes before is signalled for a wait. No wait waits for itself any more.
     pub(super) fn leads(&self, (queue, at): At, wait: &Call) -> bool {
         let CallKind::Wait(awaited) = &wait.kind else { return false };
         let key = ((queue, at), wait.span.offset);
@@ -188,7 +188,7 @@ impl Calls<'_> {
         leads
     }
 
-    /// Whether one place of the queues is known to come before another.
+    /// Returns true if one place of the queues is known to come before another.
     pub(super) fn comes_before(&self, from: At, to: At) -> bool {
         let mut waits = self.items(to.0).iter().take(to.1).filter_map(|item| match item {
             Item::Call(call) => Some(*call),
@@ -197,7 +197,7 @@ impl Calls<'_> {
         from.0 == to.0 && from.1 < to.1 || waits.any(|wait| self.leads(from, wait))
     }
 
-    /// Whether a queue family owns a location where a thread of it is.
+    /// Returns true if a queue family owns a location where a thread of it is.
     fn owns(&self, family: u32, thread: ThreadId, location: LocationId) -> bool {
         let place = (0..self.queues.len()).find_map(|queue| {
             let (at, _) = self.dispatches(queue).find(|(_, own)| *own == thread)?;
