@@ -1,4 +1,4 @@
-//! Rebuilds the crate when a file is added to or taken from the embedded folders.
+//! Rebuilds the crate if files are added to or removed from the embedded folders.
 
 fn main() {
     for folder in ["corpus", "model-only", "progress", "suites"] {

@@ -23,7 +23,7 @@ pub enum ConvertError {
     NotExpressible {
         /// The syntax.
         syntax: &'static str,
-        /// What it cannot say.
+        /// The feature that it cannot express.
         what: String,
     },
     /// A value does not identify the one write that its read must read from.

@@ -94,9 +94,9 @@ words! {
         AtomicFence = "atomic_fence",
         /// Both atomics synchronize.
         AtomicAtomic = "atomic_atomic",
-        /// A control barrier; there is no guard.
+        /// A control barrier, without a guard.
         ControlBarrier = "control_barrier",
-        /// A control barrier without semantics between memory barriers; there is no guard.
+        /// A control barrier without semantics between memory barriers, without a guard.
         ControlAndMemoryBarrier = "control_and_memory_barrier",
     }
 }
@@ -300,7 +300,7 @@ fn transitive() -> Vec<Transitive> {
 }
 
 impl Sync {
-    /// Returns true if there is no guard.
+    /// Returns true if the test has no guard.
     pub fn is_control_barrier(self) -> bool {
         matches!(self, Sync::ControlBarrier | Sync::ControlAndMemoryBarrier)
     }

@@ -74,11 +74,14 @@ impl LoweringError {
 /// The result of a lowering.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lowered {
-    /// The program, in the native dialect. What an `await` waits for is its `filter`; where the awaited value is not read,
-    /// the rest of the thread is skipped.
+    /// The program, in the native dialect.
+    ///
+    /// The awaited values of `await`s become its `filter`. If an awaited value is not read, the rest of the thread is
+    /// skipped.
     pub test: Test,
-    /// What each of the program's [observables](Test::observables) stands for in the HSA test; nothing for registers that
-    /// HSA has no name for, such as the old value of an `atomicnoret`.
+    /// The HSA observable for each of the program's [observables](Test::observables).
+    ///
+    /// `None` for registers that HSA has no name for, such as the old value of an `atomicnoret`.
     pub meaning: Vec<Option<Observable>>,
 }
 
@@ -191,7 +194,7 @@ pub fn lower(hsa: &Test) -> Result<Lowered, LoweringError> {
     Ok(Lowered { test, meaning })
 }
 
-/// Returns the observable of the HSA test that an observable of the lowered test stands for.
+/// Returns the HSA observable that an observable of the lowered test represents.
 fn meaning(hsa: &Test, lowered: &Test, observable: Observable) -> Option<Observable> {
     match observable {
         Observable::Location(..) => Some(observable),

@@ -1,4 +1,4 @@
-//! The parts of a Khronos `.test` file besides its program: forced values and queries.
+//! The parts of a Khronos `.test` file other than its program: forced values and queries.
 
 use std::fmt;
 

@@ -95,7 +95,7 @@ pub struct Scopes {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StageMask(u16);
 
-/// The words of [`StageMask`]: bit i is word i. `none` is no bit.
+/// The words of [`StageMask`]: bit i is word i. `none` has no bit.
 const WORDS: [&str; 8] = ["compute", "vertex", "fragment", "transfer", "host", "all", "top", "bottom"];
 
 impl StageMask {

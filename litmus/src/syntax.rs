@@ -1,4 +1,4 @@
-//! Text to [`Test`] and back.
+//! Parsing and printing of [`Test`]s.
 #![doc = include_str!("syntax/grammar.md")]
 #![doc = include_str!("syntax/khronos/grammar.md")]
 
@@ -29,28 +29,28 @@ use crate::error::{ErrorList, ParseError, ParseErrors};
 use crate::span::Span;
 use crate::test::Test;
 
-/// The longest text that is read, in bytes.
+/// The maximum length of a text, in bytes.
 pub const MAX_TEXT_BYTES: usize = 1 << 20;
-/// The most threads of a test.
+/// The maximum number of threads of a test.
 pub const MAX_THREADS: usize = 64;
-/// The most instructions of a test, labels not counted.
+/// The maximum number of instructions of a test, not counting labels.
 pub const MAX_INSTRUCTIONS: usize = 256;
-/// The most labels of a thread.
+/// The maximum number of labels of a thread.
 pub const MAX_LABELS: usize = 256;
-/// The most registers of a thread.
+/// The maximum number of registers of a thread.
 pub const MAX_REGISTERS: usize = 256;
-/// The most locations of a test.
+/// The maximum number of locations of a test.
 pub const MAX_LOCATIONS: usize = 256;
-/// The most `ssw` pairs of a test.
+/// The maximum number of `ssw` pairs of a test.
 pub const MAX_SYSTEM_SYNC: usize = 256;
-/// The most calls of the API of a test.
+/// The maximum number of API calls of a test.
 pub const MAX_CALLS: usize = 128;
-/// The most comparisons in one condition.
+/// The maximum number of comparisons in one condition.
 pub const MAX_COMPARISONS: usize = 256;
-/// The most parentheses and negations around one comparison.
+/// The maximum nesting of parentheses and negations around one comparison.
 pub const MAX_NESTING: usize = 64;
 
-/// How strictly a text is read.
+/// Parser options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ParseOptions {
     /// True if an unknown metadata key is an error. Otherwise it is kept in
@@ -58,17 +58,20 @@ pub struct ParseOptions {
     pub strict_metadata: bool,
 }
 
-/// Reads a test. `source_name` is the file's name in messages; it also gives a test without a name its name, and its
-/// extension tells Khronos' `.test` from the native dialect. A name without an extension leaves that to the first word.
+/// Parses a test.
+///
+/// `source_name` is the file's name in messages and the name of a test that has none. Its extension
+/// distinguishes Khronos' `.test` from the native dialect; without an extension, the first word of the text
+/// does.
 ///
 /// # Errors
 ///
-/// Every mistake that can be told apart from what earlier ones have caused, each with its place.
+/// Every independent mistake with its position.
 pub fn parse(text: &str, source_name: &str) -> Result<Test, ParseErrors> {
     parse_with(text, source_name, ParseOptions::default())
 }
 
-/// Reads a test as [`parse`] does, with options.
+/// Parses a test as [`parse`] does, with options.
 ///
 /// # Errors
 ///
@@ -99,11 +102,11 @@ pub fn parse_with(text: &str, source_name: &str, options: ParseOptions) -> Resul
     if errors.is_empty() { Ok(test) } else { Err(errors.finish(source_name, text)) }
 }
 
-/// Reads a condition about `test`, such as `P0:r0 == 1 /\ x == 2`.
+/// Parses a condition about `test`, such as `P0:r0 == 1 /\ x == 2`.
 ///
 /// # Errors
 ///
-/// The first mistake: a condition is too short to go on after one.
+/// The first mistake; conditions are too short for error recovery.
 pub fn parse_condition(text: &str, source_name: &str, test: &Test) -> Result<Condition, ParseErrors> {
     let mut errors = ErrorList::default();
     if let Err(error) = check_size(text) {
@@ -143,14 +146,14 @@ fn check_size(text: &str) -> Result<(), ParseError> {
     Err(ParseError::TooLarge { bytes: text.len(), limit: MAX_TEXT_BYTES, span })
 }
 
-/// As much of a text that is too large as a message may need.
+/// Returns the beginning of a text that is too large, for messages.
 fn beginning(text: &str) -> &str {
     let end =
         text.char_indices().map(|(index, _)| index).take_while(|index| *index <= 256).last().unwrap_or(0);
     text.get(..end).unwrap_or("")
 }
 
-/// Returns true if a location of the native dialect may be called `word`.
+/// Returns true if `word` is a valid location name in the native dialect.
 pub(crate) fn is_native_location(word: &str) -> bool {
     words::is_location(word)
 }

@@ -1,11 +1,11 @@
-//! Calls of the API: what they are derived to, and how what cannot be is refused at its place.
+//! API calls: the relations derived from them, and the refusal of invalid ones with code and position.
 //!
-//! Long because it is a table: calls as text, and the relations that they derive to.
+//! Long because it is one table of calls and their derived relations.
 #![expect(clippy::unwrap_used, reason = "a failure is the report")]
 
 use litmus::{InstructionKind, SystemOperation, Test, ThreadId};
 
-/// A test of these columns, all cells of one on a line of its own.
+/// Returns a test with these columns, one row per cell.
 fn text(columns: &[&[&str]]) -> String {
     let rows = columns.iter().map(|column| column.len()).max().unwrap();
     let row = |row: usize| {
@@ -16,7 +16,7 @@ fn text(columns: &[&[&str]]) -> String {
     format!("VULKAN T\n{{ buffer u32 x [host] = 0; y = 0; }}\n{} ;\nexists (x == 0)\n", rows.join(" ;\n"))
 }
 
-/// `P0<P1` for what comes before what, then what the calls have put into each thread.
+/// Formats the derived relations: `P0<P1` for each pair, then the operations inserted into each thread.
 fn told(test: &Test) -> String {
     let point = |point: litmus::SyncPoint| {
         let number = test.thread(point.thread).number;
@@ -68,7 +68,8 @@ fn calls_are_derived() {
             &[&[P0, ST, "barrier compute:shader_write -> compute:shader_read"], &[P1, LD]],
             "P0<P1; _; avdevice.shader_write visdevice.shader_read _",
         ),
-        // The source is the stages before, the target those behind, and ALL_COMMANDS is not the host.
+        // The source scope covers earlier stages, the target scope later ones; ALL_COMMANDS excludes the
+        // host.
         (&[&[P0, ST, "barrier top -> compute"], &[P1, LD]], "; _; _"),
         (&[&[P0, ST, "barrier bottom -> top"], &[P1, LD]], "P0<P1; _; _"),
         (&[&[P0, ST, "barrier compute -> bottom"], &[P1, LD]], "; _; _"),
@@ -88,7 +89,8 @@ fn calls_are_derived() {
             ],
             "; _; _",
         ),
-        // Each barrier keeps its place: what the second makes available is not visible by the first.
+        // Each barrier stays at its position: the first makes nothing visible that the second makes
+        // available.
         (
             &[
                 &[P0, ST, "barrier compute -> compute:shader_read"],
@@ -96,7 +98,7 @@ fn calls_are_derived() {
             ],
             "P0<P1; _; visdevice.shader_read avdevice.shader_write _",
         ),
-        // What is between is published on the way.
+        // Data of the middle dispatch becomes available transitively.
         (
             &[
                 &[P0, ST, "barrier compute:shader_write -> compute:shader_read"],
@@ -105,7 +107,7 @@ fn calls_are_derived() {
             ],
             "P0<P1 P0<P2 P1<P2; _; avdevice.shader_write visdevice.shader_read _; _",
         ),
-        // A stage that is named lends its accesses to no other one: TOP and BOTTOM stand for execution alone.
+        // Accesses apply only to the named stages: TOP and BOTTOM make no accesses.
         (
             &[&[P0, ST, "barrier bottom.vertex:shader_write -> compute:shader_read"], &[P1, LD]],
             "P0<P1; _; visdevice.shader_read _",
@@ -115,13 +117,13 @@ fn calls_are_derived() {
             "P0<P1; _; avdevice.shader_write _",
         ),
         (&[&[P0, ST, "signal s"], &[P1_FAR, "wait s", LD]], "P0<P1; _; avdevice visdevice _"),
-        // A queue without dispatches hands a semaphore on.
+        // A queue without dispatches forwards a semaphore.
         (
             &[&[P0, ST, "signal s"], &[P1_FAR, "wait s", "signal t"], &[P2, "wait t", LD]],
             "P0<P1 P0<P2; _; avdevice visdevice; avdevice visdevice _",
         ),
         (&[&[P0, ST, OWN, "signal s"], &[P1_FAR, "wait s", OWN, LD]], "P0<P1; _; avdevice visdevice _"),
-        // An event is a barrier whose halves stand apart: what is between is on neither side.
+        // An event is a split barrier: items between set and await are in neither scope.
         (
             &[
                 &[P0, ST, "set e compute:shader_write -> compute:shader_read"],
@@ -130,7 +132,7 @@ fn calls_are_derived() {
             ],
             "P0<P2; _; _; avdevice.shader_write visdevice.shader_read _",
         ),
-        // It chains with what ends before it is set, and with what begins behind its wait; not with what is between.
+        // It chains with dependencies that end before the set, and with those that begin after the await.
         (
             &[
                 &[P0, ST, "barrier compute:shader_write -> transfer", "set e transfer -> vertex"],
@@ -150,7 +152,7 @@ fn calls_are_derived() {
             ],
             "; _; _",
         ),
-        // A timeline that counts from queue to queue: what comes behind a wait does not end it.
+        // A timeline that alternates between queues: a signal after a wait does not end it.
         (
             &[
                 &[P0, ST, "signal t 1"],
@@ -159,7 +161,7 @@ fn calls_are_derived() {
             ],
             "P0<P1 P0<P2 P1<P2; _; avdevice visdevice _; avdevice visdevice _",
         ),
-        // Nor does what only another wait for it would let come to pass.
+        // Nor does a signal that only another wait for the same semaphore would allow.
         (
             &[
                 &[P0, ST, "signal t 1"],
@@ -168,10 +170,10 @@ fn calls_are_derived() {
             ],
             "P0<P1 P0<P2 P1<P2; _; avdevice visdevice _; avdevice visdevice _",
         ),
-        // Barriers are of one queue, and a family may have several.
+        // Barriers apply to one queue, and a family may have several.
         (&[&[P0, ST, "barrier compute -> compute"], &[P1_NEXT, LD]], "; _; _"),
         (&[&[P0, ST, "signal s"], &[P1_NEXT, "wait s", LD]], "P0<P1; _; avdevice visdevice _"),
-        // A readback stands where its barrier does.
+        // A readback stays at its barrier.
         (
             &[
                 &["P0@host", "submit P1", "wait P1", LD],
@@ -181,12 +183,12 @@ fn calls_are_derived() {
         ),
         (&[&["P0@host", ST, "signal t 1", LD], &[P1, "wait t 1", LD]], "P0.0<P1; _ _; visdevice _"),
         (&[&["P0@host", "wait t 1", LD], &[P1, ST, "signal t 1"]], "; wait P1 _; _"),
-        // What stands between a wait and a signal of the host is ordered, wherever the wait is put.
+        // Host accesses between a wait and a signal are ordered, wherever the wait is written.
         (
             &[&["P0@host", "wait t 1", ST, "signal u 1", LD], &[P1, LD, "signal t 1"], &[P2, "wait u 1", LD]],
             "P0.1<P2 P1<P2; wait P1 _ _; _; avdevice visdevice _",
         ),
-        // The wait for a signal of the host holds back commands, and the host is none.
+        // A wait for a host signal blocks commands; the host stage is not one.
         (
             &[
                 &["P0@host", ST, "signal t 1"],
@@ -201,7 +203,7 @@ fn calls_are_derived() {
             ],
             "P0<P1; _; visdevice avdevice.host_write visdevice.shader_read _",
         ),
-        // A fence comes behind what its queue was given before, and what that has waited for; not behind what comes later.
+        // A fence follows earlier work of its queue and whatever that waited for, but not later work.
         (
             &[
                 &["P0@host", "submit P1", "submit P2", "wait P2", LD],
@@ -222,7 +224,7 @@ fn calls_are_derived() {
             &[&["P0@host", "wait P2", LD], &[P1, ST, "signal s"], &[P2_FAR, "wait s", "ld.sc0 r0, y"]],
             "P1<P2; wait P2 _; _; avdevice visdevice _",
         ),
-        // What the host submits stands in the order of its submissions.
+        // Work submitted by the host follows the order of its submissions.
         (
             &[
                 &["P0@host", "submit P2", "submit P1"],
@@ -242,7 +244,7 @@ fn calls_are_derived() {
 
 #[test]
 fn what_cannot_be_is_refused_at_its_place() {
-    // The code, and the words of the text that it points at.
+    // The diagnostic code, and the text that its label covers.
     let cases: &[(&[&[&str]], &str, &str)] = &[
         (&[&[P0, ST, "barrier pixel -> compute"], &[P1, LD]], "unknown_stage", "pixel"),
         (
@@ -348,7 +350,7 @@ fn what_cannot_be_is_refused_at_its_place() {
         (&[&[P0, ST], &[P1, "await e", LD]], "endless_await", "await e"),
         (&[&[P0, "await e", ST], &[P1, LD, "set e compute -> compute"]], "endless_await", "await e"),
         (&[&["P0@host", "wait t 1", LD], &[P1, "signal t 1", ST]], "idle_wait", "wait t 1"),
-        // A queue that waits for the host, which waits for the fence of the queue.
+        // A cycle: the queue waits for the host, which waits for the queue's fence.
         (&[&["P0@host", "wait P1", "signal t 1"], &[P1, "wait t 1", ST]], "circular_wait", "wait t 1"),
         (
             &[&[P0, ST, "set e compute -> compute"], &[P1_NEXT, "await e", LD]],
@@ -373,7 +375,7 @@ fn what_cannot_be_is_refused_at_its_place() {
         ),
         (&[&[P0, ST, "signal t 1"], &[P1_FAR, "wait t 0", LD]], "zero_value", "wait t 0"),
         (&[&[P0, ST, "signal t 0"], &[P1_FAR, "wait t 1", LD]], "zero_value", "signal t 0"),
-        // What one queue of a family has acquired another one may use behind it alone.
+        // Another queue of the family may use acquired memory only after the acquire.
         (
             &[&[P0, ST, OWN, "signal s"], &[P1_FAR, "wait s", OWN, LD], &["P2@sg 0, wg 2, qf 1, q 1", LD]],
             "not_owned",
@@ -410,7 +412,7 @@ fn what_cannot_be_is_refused_at_its_place() {
     }
 }
 
-/// Memory that is declared to have one owner at a time has one, whether there are calls or not.
+/// Exclusive memory is owned by one family at a time, with or without calls.
 #[test]
 fn exclusive_memory_is_reached_by_its_owner_alone() {
     let read = |declared: &str, first: &str, second: &str| {
@@ -430,7 +432,7 @@ fn exclusive_memory_is_reached_by_its_owner_alone() {
     assert_eq!(read("x = 0; y [exclusive] = 0;", P0, P1_FAR), Ok(()));
 }
 
-/// What queues are given is kept for devices as it stands, and for no test that was changed since.
+/// The schedule keeps the calls in order, and is `None` for a test that was changed afterwards.
 #[test]
 fn calls_are_kept_as_they_stand() {
     let text = text(&[
@@ -457,7 +459,7 @@ fn calls_are_kept_as_they_stand() {
     assert_eq!(test.schedule(), None);
 }
 
-/// The calls of threads of the host are kept with the places where they stand, also for twins, which have reads besides.
+/// Host calls keep their positions, also in a twin with additional reads.
 #[test]
 fn calls_of_the_host_are_kept_with_their_places() {
     let text = text(&[
@@ -470,7 +472,7 @@ fn calls_of_the_host_are_kept_with_their_places() {
         let hosts = &test.schedule().unwrap().hosts;
         hosts.iter().map(|call| (call.at, call.waits, call.value.unwrap())).collect()
     };
-    // The instructions are the store, what became of the two waits, and the load.
+    // The instructions are the store, the two derived waits, and the load.
     let expected = [(1, false, 1), (1, true, 2), (2, true, 3), (3, false, 4), (4, false, 5)];
     assert_eq!(told(&test), expected);
     let mut twin = test.clone();
@@ -481,7 +483,7 @@ fn calls_of_the_host_are_kept_with_their_places() {
     assert_eq!(told(&twin), expected.map(|(at, waits, value)| (at + 1, waits, value)));
 }
 
-/// Numbers that look random.
+/// A xorshift generator.
 struct Random(u64);
 
 impl Random {
@@ -493,8 +495,8 @@ impl Random {
     }
 }
 
-/// What a queue is given, for the second reading: a dispatch by its number, a barrier by the stages before and behind it, the
-/// signal and the wait of a semaphore, the two ends of an event.
+/// An item of a queue, for the second derivation: dispatches by index, barriers by the stages of their
+/// scopes, semaphores, and events.
 #[derive(Clone, Copy)]
 enum Node {
     Dispatch(usize),
@@ -505,7 +507,8 @@ enum Node {
     Await(u8, usize),
 }
 
-/// Bits of stages: compute, transfer, vertex, fragment. A source has `vertex` with `fragment`, a target `fragment` with `vertex`.
+/// Stage bits: compute, transfer, vertex, fragment. A source `fragment` includes `vertex`, a target `vertex`
+/// includes `fragment`.
 const STAGES: [(&str, u8, u8); 6] = [
     ("compute", 1, 1),
     ("transfer", 2, 2),
@@ -515,11 +518,11 @@ const STAGES: [(&str, u8, u8); 6] = [
     ("none", 0, 0),
 ];
 
-/// Columns, and the nodes of each queue in order.
+/// Returns random columns, and the nodes of each queue in order.
 fn program(random: &mut Random) -> (Vec<Vec<String>>, [Vec<Node>; 3]) {
     let threads = 2 + random.below(3) as usize;
     let semaphores = random.below(3) as usize;
-    // The column of each signal and wait; a wait has a later column, so that no wait is for ever.
+    // The column of each signal and wait. A wait has a later column, so that every wait ends.
     let places: Vec<(usize, usize)> = (0..semaphores)
         .map(|_| {
             let signal = random.below(threads as u64 - 1) as usize;
@@ -527,12 +530,12 @@ fn program(random: &mut Random) -> (Vec<Vec<String>>, [Vec<Node>; 3]) {
         })
         .collect();
     let mut queues: [Vec<Node>; 3] = Default::default();
-    // Events that are set and not yet awaited, by queue, with the stages behind them.
+    // Events that are set but not yet awaited, by queue, with their target stages.
     let mut open: [Vec<(usize, u8)>; 3] = Default::default();
     let mut events = 0;
     let mut columns = Vec::new();
     for thread in 0..threads {
-        // The third queue is another one of the first family.
+        // The third queue is a second queue of the first family.
         let family = [0, 0, 1, 1, 2][random.below(5) as usize];
         let place = ["qf 0", "qf 1", "qf 0, q 1"][family];
         let mut column = vec![format!("P{thread}@sg 0, wg {thread}, {place}")];
@@ -582,7 +585,7 @@ fn program(random: &mut Random) -> (Vec<Vec<String>>, [Vec<Node>; 3]) {
     (columns, queues)
 }
 
-/// Which dispatches come before which, by reachability over all nodes.
+/// Computes the order of dispatches by reachability over all nodes.
 fn reached(queues: &[Vec<Node>; 3], threads: usize) -> Vec<bool> {
     let nodes: Vec<(usize, usize, Node)> = queues
         .iter()
@@ -632,7 +635,7 @@ fn close(all: &mut [bool], count: usize) {
     }
 }
 
-/// The order that is derived is reachability, told a second time.
+/// The derived order equals reachability, computed independently.
 #[test]
 fn random_programs_are_ordered_as_a_second_reading_says() {
     let mut random = Random(0x1234_5678_9abc_def1);
@@ -665,7 +668,8 @@ fn random_programs_are_ordered_as_a_second_reading_says() {
     assert!(read > 15_000 && pairs > 10_000, "{read} read, {pairs} pairs");
 }
 
-/// Columns in which each queue waits for either signal of both, again and again: ways to the last wait double with each turn.
+/// Returns columns in which both queues repeatedly wait for each other's signals: paths to the last wait
+/// double with each turn.
 fn ladder(turns: usize) -> [Vec<String>; 2] {
     [(P0, 1), (P1_FAR, 2)].map(|(head, value)| {
         let mut column = vec![head.to_owned(), ST.to_owned(), format!("signal t0 {value}")];
@@ -677,7 +681,8 @@ fn ladder(turns: usize) -> [Vec<String>; 2] {
     })
 }
 
-/// What comes before a wait is found once, however many ways lead to it; and there is a bound on calls.
+/// The predecessors of a wait are computed once, however many paths lead to it; the number of calls is
+/// bounded.
 #[test]
 fn many_ways_to_a_wait_are_no_more_work() {
     let read = |turns: usize| {
@@ -698,13 +703,13 @@ const WAIT: &str = "wait t 1";
 #[test]
 fn calls_beside_hosts_keep_their_places() {
     let cases: &[(&[&[&str]], &str)] = &[
-        // A host's signal comes before nothing that the host waits for behind it.
+        // A host signal does not precede anything that the host waits for later.
         (
             &[&[HOST, ST, SIGNAL, "wait u 1"], &[P1, WAIT, LD, "signal u 1"]],
             "P0.0<P1; _ wait P1; visdevice _",
         ),
         (&[&[HOST, ST, SIGNAL], &[P1, WAIT, LD]], "P0<P1; _; visdevice _"),
-        // A barrier before the wait for the host's signal moves nothing of what comes before that signal.
+        // A barrier before the wait for the host signal moves nothing that precedes the signal.
         (
             &[
                 &[HOST, ST, SIGNAL],
@@ -721,7 +726,7 @@ fn calls_beside_hosts_keep_their_places() {
             ],
             "P0<P2 P1<P2; _; _; avdevice.shader_write visdevice.shader_read _",
         ),
-        // A wait holds all commands back, and any stage of commands chains with it; the host's own is none.
+        // A wait blocks all commands, and any command stage chains with it, but not the host stage.
         (
             &[
                 &[HOST, ST, SIGNAL],
@@ -746,7 +751,7 @@ fn calls_beside_hosts_keep_their_places() {
             ],
             "P0<P1; _; visdevice avdevice.host_write visdevice.shader_read _",
         ),
-        // A barrier to the host behind the signal publishes nothing to whoever waits for that signal.
+        // A barrier to the host after the signal makes nothing available to the waiting host.
         (
             &[&[HOST, WAIT, LD], &[P1, ST, "barrier compute:shader_write -> host:host_read", SIGNAL]],
             "; wait P1 _; _ avdevice.shader_write visdevice.host_read",

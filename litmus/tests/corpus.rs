@@ -1,4 +1,4 @@
-//! Every test of our own corpus is read strictly, says what it expects of its model, and prints back to itself.
+//! Every corpus test parses strictly, states its expectations, and survives printing.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -53,7 +53,7 @@ fn every_test_asks_one_question_expects_an_answer_of_its_model_and_cites_clauses
             let lowered = |expectation: &&litmus::Expectation| expectation.model == "vulkan";
             assert_eq!(test.metadata.expectations.iter().filter(lowered).count(), 1, "{name}");
         }
-        // What an operation of a subgroup computes is no clause of the memory model.
+        // The results of subgroup operations are not clauses of the memory model.
         let computes = test
             .threads
             .iter()

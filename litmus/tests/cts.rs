@@ -1,4 +1,4 @@
-//! The names of the CTS: as many as it has of each kind, and for each a test that says what the name says.
+//! CTS names: the numbers of each kind, and a matching litmus test for each.
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use litmus::cts::{self, CtsCase};
 use litmus::{Access, AccessKind, InstructionKind, RmwOperation, Scope, StorageClass};
 
-/// How many names of message passing, or of write after read, have a word in a place.
+/// Occurrences of each word, by parameter, in the names of message passing or write after read.
 const COUNTS: [&[(&str, usize)]; 11] = [
     &[("core11", 159), ("ext", 8096)],
     &[("u32", 4335), ("u64", 1488), ("f32", 1648), ("f64", 784)],
@@ -81,7 +81,7 @@ fn range(word: &str) -> Scope {
     }
 }
 
-/// What the program of a name uses, in the words of the name.
+/// The program of a name uses the features that the name states.
 #[test]
 fn programs_use_what_their_names_say() {
     for case in cts::cases() {
@@ -110,7 +110,7 @@ fn programs_use_what_their_names_say() {
                     }
                 }
                 InstructionKind::Fence { scope, semantics } => {
-                    // The one behind the early look at the guard reaches less far than to the other side.
+                    // The fence after the early read of the guard has a scope that excludes the other side.
                     if *scope < range(generated.range.word()) {
                         assert_eq!(semantics.order, litmus::Order::Acquire, "{case}");
                         early_fences += 1;
@@ -153,7 +153,7 @@ fn programs_use_what_their_names_say() {
             expected.insert(class(generated.guard.storage.word()));
         }
         assert_eq!(classes, expected, "{case}");
-        // Threads are as far apart as the scope needs, and together where workgroup memory needs it.
+        // Threads are as distant as the scope permits, and in one workgroup if workgroup memory requires it.
         let places: Vec<_> = test.threads.iter().map(|thread| thread.place).collect();
         let [litmus::Place::Device(left), litmus::Place::Device(right)] = places[..] else {
             panic!("{case}")

@@ -1,4 +1,4 @@
-//! The embedded corpus and suites fit together.
+//! The embedded corpus and suites are consistent.
 
 use std::collections::BTreeSet;
 

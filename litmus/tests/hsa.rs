@@ -1,4 +1,4 @@
-//! HSA tests as Vulkan programs: what is refused, what is renamed, and what outcomes mean on both sides.
+//! Lowering of HSA tests: refusals, renamed items, and the mapping of outcomes.
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
 use litmus::{InstructionKind, LoweringError, Outcome, Scope, Test, Value, lower};
@@ -7,7 +7,7 @@ fn parsed(text: &str) -> Test {
     litmus::parse(text, "test").unwrap_or_else(|errors| panic!("{:?}\n{text}", errors.messages()))
 }
 
-/// Two work-items, the second in `place`, with one instruction each.
+/// Returns two work-items with one instruction each, the second in `place`.
 fn pair(place: &str, first: &str, second: &str) -> Test {
     parsed(&format!(
         "HSA t\n{{ x = 0; group g = 0; }}\nP0@wave 0, wg 0, agent 0 | P1@{place} ;\n{first} | {second} ;\nexists (x = 0)"
@@ -25,7 +25,7 @@ fn agent_scope_between_agents_has_no_program() {
         (FAR, "agent", "system", true),
         (FAR, "system", "agent", true),
         (FAR, "system", "system", false),
-        // What stays within a work-group reaches no other agent before and none after.
+        // Operations of work-group scope reach no other agent, before or after lowering.
         (FAR, "agent", "wg", false),
         (FAR, "wg", "agent", false),
         (NEAR, "agent", "agent", false),
@@ -37,7 +37,7 @@ fn agent_scope_between_agents_has_no_program() {
         assert_eq!(is_refused, refused, "{place}: {first}, {second}");
         assert!(refused || lowered.is_ok(), "{place}: {first}, {second}");
     }
-    // On the group segment every scope ends at the work-group.
+    // On the group segment, every scope is limited to the work-group.
     assert!(lower(&pair(FAR, "atomic_st_group_screl_agent_u32 1, [g]", &load("system"))).is_ok());
     let fence = lower(&pair(FAR, "memfence_scar_agent", &load("system"))).unwrap_err();
     assert_eq!((fence.to_string().as_str(), fence.span().line), ("agent scope between agents", 4));
@@ -45,7 +45,7 @@ fn agent_scope_between_agents_has_no_program() {
 
 #[test]
 fn what_grows_too_large_is_refused() {
-    // Each comparison is held in a register, since the branch behind the label cannot compare for itself.
+    // Each comparison needs a register, since a branch after a label cannot fold it.
     let mut text = "HSA t\n{ x = 0; }\nP0@wave 0, wg 0, agent 0 ;\n".to_owned();
     for index in 0..120 {
         text += &format!(
@@ -108,7 +108,8 @@ fn scopes_are_those_of_a_device() {
     assert_eq!(atomic("atomic_exch_global_scar_system_u32 $s0, [x], 1"), Scope::Device);
 }
 
-/// What the dialect has no words for is refused by name: no text is such a test, but a program can make one.
+/// Instructions that the dialect cannot express are refused by name. They do not come from text, only from
+/// programs.
 #[test]
 fn foreign_instructions_are_refused_by_name() {
     let text = "HSA t { x = 0; } P0@wave 0, wg 0, agent 0 ; st_global_u32 1, [x] ; exists (x = 1)";

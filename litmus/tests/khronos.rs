@@ -1,4 +1,4 @@
-//! Khronos' `.test` format: what is read, what is refused, and that printing keeps it.
+//! Khronos' `.test` format: accepted and refused files, and printing.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
 }
 
-/// Gives every `.test` file in a folder to `show` and compares the result with the snapshot of the same stem.
+/// Compares `show` of every `.test` file in a folder with the snapshot of the same stem.
 fn check_folder(name: &str, show: impl Fn(&str, &str) -> String) -> BTreeSet<String> {
     let mut stems = BTreeSet::new();
     for entry in fs::read_dir(folder(name)).unwrap() {
@@ -37,7 +37,7 @@ fn check_folder(name: &str, show: impl Fn(&str, &str) -> String) -> BTreeSet<Str
     stems
 }
 
-/// Printing keeps the test, and printing what was printed keeps the text.
+/// Parsing printed text gives the same test, and printing it again gives the same text.
 fn round_trip(test: &Test, file: &str) -> String {
     let printed = print(test);
     let again = parse(&printed, file).unwrap_or_else(|e| panic!("{file}: {:?}\n{printed}", e.messages()));
@@ -83,7 +83,7 @@ fn mistakes() {
             out
         })
     });
-    // Every mistake has an example.
+    // Every kind of mistake has an example.
     let codes: BTreeSet<&str> = include_str!("../src/error/khronos.rs")
         .split("code(litmus::khronos::")
         .skip(1)
@@ -162,7 +162,7 @@ filter (P1:r0 == 1)
                      | LC00:               ;
 ";
     assert_eq!(print(&guarded(&test)), guards);
-    // Two writes of one value: the file is contradictory, which no filter says.
+    // Two writes of one value make the file contradictory, which a filter cannot express.
     let twice = text.replace("st.sc0 x = 1\n", "st.sc0 x = 1\nst.sc0 x = 1\n");
     assert!(to_vulkan(&parse(&twice, "t.test").unwrap()).is_err());
 }
@@ -187,7 +187,7 @@ st.atom.scopedev.sc0 y = 1
 NOSOLUTION consistent[X]
 ";
     assert_eq!(print(&to_khronos(&test).unwrap()), lines);
-    // What the test claims weighs more than how it asks.
+    // The claim of a test takes precedence over its question.
     let (program, asked) = lines.rsplit_once("NOSOLUTION").unwrap();
     for (claims, queries) in [
         ("expect: vulkan allowed", "SATISFIABLE consistent[X]\n".to_owned()),
@@ -215,7 +215,7 @@ NOSOLUTION consistent[X]
     }
 }
 
-/// A random file that keeps the rules, as lines.
+/// Returns a random valid file, as lines.
 fn random_file() -> impl Strategy<Value = String> {
     let value = || prop_oneof![Just(String::new()), (0..3i64).prop_map(|v| format!(" = {v}"))];
     let name = || proptest::sample::select(vec!["x", "y", "z"]);

@@ -1,9 +1,9 @@
-//! Steps up and down are of one lattice: each step up can be gone back, and nothing is below itself.
+//! Upward and downward steps form one lattice: each upward step has an inverse, and nothing is below itself.
 
 use litmus::test::lattice::Reach;
 use litmus::{Dialect, InstructionKind, Scope, StorageClass, StorageClassSet};
 
-/// Instructions of every kind that orders, with strengths between the weakest and the strongest.
+/// Returns instructions of every ordering kind, with intermediate strengths.
 const TEXT: &str = r"VULKAN strengths
 { x = 0; y = 0; }
 P0@sg 0, wg 0, qf 0 ;
@@ -27,7 +27,7 @@ cbar.acq_rel.wg.semsc0 0 ;
 cbar.rel.sg.semsc1.semav 0 ;
 exists (P0:r0 == 0)";
 
-/// Everything below an instruction, itself left out; a barrier that is left out is below all of its forms.
+/// Returns everything strictly below an instruction; a removed barrier is below all of its forms.
 fn below(kind: &InstructionKind) -> Vec<InstructionKind> {
     let mut found: Vec<InstructionKind> = Vec::new();
     let mut open = vec![kind.clone()];

@@ -1,4 +1,4 @@
-//! What is read, and how what cannot be read is told: each file in `parse_ok` and `parse_err` has its snapshot beside it.
+//! Parsing: every file in `parse_ok` and `parse_err` has its snapshot next to it.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
 }
 
-/// Gives every input in a folder to `show` and compares the result with the snapshot of the same stem.
+/// Compares `show` of every input in a folder with the snapshot of the same stem.
 fn check_folder(name: &str, show: impl Fn(&str, &str) -> String) -> BTreeSet<String> {
     let mut inputs = BTreeSet::new();
     let mut snapshots = BTreeSet::new();
@@ -25,7 +25,7 @@ fn check_folder(name: &str, show: impl Fn(&str, &str) -> String) -> BTreeSet<Str
         match file.rsplit_once('.').unwrap() {
             (stem, "litmus") => assert!(inputs.insert(stem.to_owned())),
             (stem, "snap") => assert!(snapshots.insert(stem.to_owned())),
-            // `.snap.new` is what the comparison leaves when it fails.
+            // insta leaves `.snap.new` files after a failure.
             (_, "new") => {}
             _ => panic!("{file} has no business in {name}"),
         }
@@ -46,7 +46,7 @@ fn check_folder(name: &str, show: impl Fn(&str, &str) -> String) -> BTreeSet<Str
     inputs
 }
 
-/// The report that people see, then the lines that programs get.
+/// Shows the report for people, then the lines for programs.
 fn render(errors: &ParseErrors) -> String {
     let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor())
         .with_width(110)
@@ -133,13 +133,13 @@ fn mistakes() {
     let strict = ParseOptions { strict_metadata: true };
     let inputs = check_folder("parse_err", |file, text| {
         let errors = litmus::parse_with(text, file, strict).unwrap_err();
-        // The file is named after the mistake that it is about.
+        // Each file is named after the diagnostic code that it shows.
         let code = format!("litmus::parse::{}", file.split('.').next().unwrap());
         let codes: Vec<String> = errors.messages().into_iter().map(|message| message.code).collect();
         assert!(codes.contains(&code), "{file}: {codes:?}\n{}", render(&errors));
         render(&errors)
     });
-    // Every mistake that the parser knows has an example; a text that is too large is made on the spot.
+    // Every parser diagnostic has an example; the too large text is generated here.
     let examples: BTreeSet<&str> =
         inputs.iter().map(|stem| stem.split('.').next().unwrap()).chain(["too_large"]).collect();
     let codes: BTreeSet<&str> = include_str!("../src/error/mistake.rs")
@@ -167,7 +167,7 @@ fn mistakes_in_subgroup_operations() {
     assert_eq!(examples, codes);
 }
 
-/// Every rule by which calls of the API are refused has an example.
+/// Every refusal of API calls has an example.
 #[test]
 fn mistakes_in_calls() {
     let inputs = check_folder("call_err", |file, text| {
@@ -217,7 +217,7 @@ fn conditions_about_a_test() {
     }
 }
 
-/// What shares the storage of a vector has bytes in common with it, the first component lowest.
+/// Aliases of a vector share its bytes, the first component lowest.
 #[test]
 fn initial_values_of_vectors_and_their_aliases() {
     let text = "VULKAN t\n{ u16x4 v = {1, 2, 3, -1}; u32 low aliases v; u32x2 words aliases v; u64 all aliases v; \
@@ -240,7 +240,7 @@ fn initial_values_of_vectors_and_their_aliases() {
     assert_eq!(test.initial_bits(litmus::LocationId(0)), 0xffff_0003_0002_0001);
 }
 
-/// `check` warns of them there.
+/// `check` warns about these words.
 #[test]
 fn ignored_storage_classes_are_found_where_they_stand() {
     let text = fs::read_to_string(folder("parse_ok").join("ignored-semantics.litmus")).unwrap();
@@ -259,7 +259,7 @@ fn ignored_storage_classes_are_found_where_they_stand() {
         (8, 17, "SubgroupMemory", true),
     ];
     assert_eq!(found, expected);
-    // A location of that name is none.
+    // A location with such a name is not an ignored word.
     let named = "VULKAN t\n{ semsubgroup = 0; }\nP0@sg 0, wg 0, qf 0 ;\nld.atom.dv.sc0 r0, semsubgroup ;";
     assert_eq!(litmus::ignored_words(&litmus::parse(named, "t").unwrap(), named), []);
 }

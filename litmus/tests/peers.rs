@@ -1,11 +1,11 @@
-//! The tests of peers parse, print back to themselves, and ask the questions that the peers' tables name.
+//! Tests of other tools parse, survive printing, and have the questions that the tools' tables state.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folder of Dartagnan's tests, if this machine has it.
+/// Returns the folder of Dartagnan's tests, if this machine has it.
 fn dat3m() -> Option<PathBuf> {
     match std::env::var_os("VK_LITMUS_CORPORA") {
         Some(folder) => Some(Path::new(&folder).join("dat3m")),
@@ -16,7 +16,7 @@ fn dat3m() -> Option<PathBuf> {
     }
 }
 
-/// Every test under `folder`, by its path from there.
+/// Returns every test under `folder` with its relative path.
 fn tests(folder: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -55,7 +55,7 @@ fn dartagnans_tests_print_back_to_themselves() {
 fn questions_have_the_text_that_dartagnans_table_gives() {
     let Some(folder) = dat3m() else { return };
     let tests = tests(&folder);
-    // The table keeps a blank after `(` where a file breaks the line there.
+    // The table has a blank after `(` where the file has a line break.
     let squeezed = |text: &str| text.replace("( ", "(");
     let rows = fs::read_to_string(folder.join("verdicts.csv")).unwrap();
     let mut checked = 0;

@@ -1,15 +1,15 @@
-//! What can be wrong with calls of the API in a test: what cannot be, and what is not settled.
+//! Mistakes in the API calls of a test: invalid calls, and cases that the derivation does not settle.
 
 use miette::Diagnostic;
 use thiserror::Error;
 
 use crate::span::Span;
 
-/// One mistake about calls. The label of each says what was expected at the place.
+/// A mistake in API calls. Its label states what was expected at that position.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
 #[expect(missing_docs, reason = "the fields are the words of the messages")]
 pub enum CallError {
-    /// A word that no stage has.
+    /// An unknown stage word.
     #[error("unknown stage `{word}`")]
     #[diagnostic(code(litmus::call::unknown_stage))]
     UnknownStage {
@@ -29,28 +29,28 @@ pub enum CallError {
         )]
         span: Span,
     },
-    /// What a queue does stands between whole dispatches.
+    /// API calls must be before or after all instructions of a shader.
     #[error("call amid a thread")]
     #[diagnostic(code(litmus::call::amid_thread))]
     AmidThread {
         #[label("expected the call before or behind all that the shader does")]
         span: Span,
     },
-    /// A queue with transfers alone has no shaders; what it does would be threads of copies.
+    /// A queue with transfers only has no shaders; its work would be copy commands.
     #[error("copy: a thread of a queue without shaders")]
     #[diagnostic(code(litmus::call::copy))]
     Copy {
         #[label("expected loads and stores of a shader, which every queue here has")]
         span: Span,
     },
-    /// VUID-vkCmdSetEvent-stageMask-01149: the device sets an event behind its own stages alone.
+    /// VUID-vkCmdSetEvent-stageMask-01149: the device sets an event after its own stages only.
     #[error("event of the host")]
     #[diagnostic(code(litmus::call::event_of_host))]
     EventOfHost {
         #[label("expected stages of the device (VUID-vkCmdSetEvent-stageMask-01149)")]
         span: Span,
     },
-    /// Nothing resets an event here, and a set of what is set already orders nothing.
+    /// Events are never reset here, and setting a set event orders nothing.
     #[error("event `{event}` is set or awaited twice")]
     #[diagnostic(code(litmus::call::event_twice))]
     EventTwice {
@@ -58,7 +58,7 @@ pub enum CallError {
         #[label("expected one `set` and one `await`")]
         span: Span,
     },
-    /// VUID-vkCmdWaitEvents-pEvents-01163: events are of one queue.
+    /// VUID-vkCmdWaitEvents-pEvents-01163: set and wait must be on one queue.
     #[error("event `{event}` of another queue")]
     #[diagnostic(code(litmus::call::event_of_another_queue))]
     EventOfAnotherQueue {
@@ -76,7 +76,7 @@ pub enum CallError {
         )]
         span: Span,
     },
-    /// Timelines begin at 0: a signal must be more, and a wait orders nothing.
+    /// Timelines start at 0: a signal must be greater, and a wait for 0 orders nothing.
     #[error("semaphore `{semaphore}` at 0, where it begins")]
     #[diagnostic(code(litmus::call::zero_value))]
     ZeroValue {
@@ -84,21 +84,21 @@ pub enum CallError {
         #[label("expected a value from 1")]
         span: Span,
     },
-    /// A command of a queue in a thread of the host.
+    /// A queue command in a host thread.
     #[error("command of a queue in a thread of the host")]
     #[diagnostic(code(litmus::call::command_of_host))]
     CommandOfHost {
         #[label("expected `signal`, `wait`, `submit`, `flush` or `invalidate`")]
         span: Span,
     },
-    /// Calls and the relations that are derived from them, in one test.
+    /// Calls and explicitly written relations in one test.
     #[error("calls beside relations")]
     #[diagnostic(code(litmus::call::beside_relations))]
     BesideRelations {
         #[label("expected calls alone, or `ssw`, `avdevice` and `visdevice` alone")]
         span: Span,
     },
-    /// A semaphore that is never signalled so far.
+    /// A semaphore without a signal that may end the wait.
     #[error("wait for what nobody signals: `{semaphore}`")]
     #[diagnostic(code(litmus::call::endless_wait))]
     EndlessWait {
@@ -106,7 +106,7 @@ pub enum CallError {
         #[label("expected a `signal` of it, of no lesser value")]
         span: Span,
     },
-    /// An event that is never set, or only behind its wait.
+    /// An event that is never set, or only after its wait.
     #[error("wait for what nobody signals: event `{event}`")]
     #[diagnostic(code(litmus::call::endless_await))]
     EndlessAwait {
@@ -114,7 +114,7 @@ pub enum CallError {
         #[label("expected a `set` of it before this, on the same queue")]
         span: Span,
     },
-    /// A thread of the host that waits for a signal behind which nothing stands.
+    /// A host wait for a signal that nothing precedes.
     #[error("wait for a signal that has nothing before it: `{semaphore}`")]
     #[diagnostic(code(litmus::call::idle_wait))]
     IdleWait {
@@ -122,7 +122,7 @@ pub enum CallError {
         #[label("expected the `signal` behind what a shader does")]
         span: Span,
     },
-    /// Waits that can all end only when another has.
+    /// Waits that can all end only after one another.
     #[error("wait for what comes behind it")]
     #[diagnostic(code(litmus::call::circular_wait))]
     CircularWait {
@@ -137,7 +137,7 @@ pub enum CallError {
         #[label("expected one signal and one wait, or values")]
         span: Span,
     },
-    /// Some calls name a value of the semaphore and some do not.
+    /// Some calls give a value of the semaphore and some do not.
     #[error("semaphore `{semaphore}` with and without values")]
     #[diagnostic(code(litmus::call::mixed_semaphore))]
     MixedSemaphore {
@@ -153,21 +153,21 @@ pub enum CallError {
         #[label("expected the same transfer once in a thread of the queue family {half}")]
         span: Span,
     },
-    /// A transfer stands in a thread of neither family, or leads to the family that it comes from.
+    /// A transfer in a thread of neither family, or between equal families.
     #[error("transfer in a thread of another queue family")]
     #[diagnostic(code(litmus::call::foreign_transfer))]
     ForeignTransfer {
         #[label("expected two families, and the transfer in a thread of either")]
         span: Span,
     },
-    /// Nothing orders the acquire behind its release.
+    /// No semaphore orders the acquire after its release.
     #[error("transfer that no semaphore orders")]
     #[diagnostic(code(litmus::call::unordered_transfer))]
     UnorderedTransfer {
         #[label("expected a `wait` before it, for a `signal` behind the other half")]
         span: Span,
     },
-    /// An access by a queue family that does not own the location by then.
+    /// An access by a queue family that does not own the location at that point.
     #[error("access of `{location}` by a queue family that does not own it")]
     #[diagnostic(code(litmus::call::not_owned))]
     NotOwned {
@@ -175,28 +175,28 @@ pub enum CallError {
         #[label("expected the access before the release or behind the acquire")]
         span: Span,
     },
-    /// Not settled: dependencies of one dispatch publish different things of different others.
+    /// Not settled: the dependencies of one dispatch on earlier ones have different masks.
     #[error("dependencies of different masks meet")]
     #[diagnostic(code(litmus::call::different_masks))]
     DifferentMasks {
         #[label("expected the same calls between this and all threads before it")]
         span: Span,
     },
-    /// Not settled: of several barriers some follow one another and some do not.
+    /// Not settled: only some of several barriers form a chain.
     #[error("barriers that do not all chain")]
     #[diagnostic(code(litmus::call::broken_chain))]
     BrokenChain {
         #[label("expected the stages behind one barrier among those before the next")]
         span: Span,
     },
-    /// Not settled: a barrier to the host covers dispatches that its own is not ordered with.
+    /// Not settled: a barrier to the host covers dispatches that are not ordered with its own.
     #[error("barrier to the host over dispatches that are not ordered")]
     #[diagnostic(code(litmus::call::unordered_readback))]
     UnorderedReadback {
         #[label("expected every earlier dispatch of the queue to come before this one")]
         span: Span,
     },
-    /// Not settled: in which order several threads of the host submit.
+    /// Not settled: the order in which several host threads submit.
     #[error("submissions of several threads of the host to one queue")]
     #[diagnostic(code(litmus::call::submission_order))]
     SubmissionOrder {

@@ -1,22 +1,23 @@
-//! What can be wrong with a `.test` file: what its reference reader ignores, and what its model cannot have.
+//! Mistakes in a `.test` file: input that its reference reader ignores, and forms that its model cannot
+//! represent.
 
 use miette::Diagnostic;
 use thiserror::Error;
 
 use crate::span::Span;
 
-/// One mistake in a `.test` file. The label of each says what was expected at the place.
+/// A mistake in a `.test` file. Its label states what was expected at that position.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
 #[expect(missing_docs, reason = "the fields are the words of the messages")]
 pub enum KhronosError {
-    /// A line that begins with a blank: the reader takes no keyword and no comment from it.
+    /// A line that begins with a blank: the reference reader ignores its keyword or comment.
     #[error("the line is indented")]
     #[diagnostic(code(litmus::khronos::indented))]
     Indented {
         #[label("expected the line to begin here")]
         span: Span,
     },
-    /// Text after all that a line may say.
+    /// Text after the end of a complete line.
     #[error("text after the end of {what}")]
     #[diagnostic(code(litmus::khronos::trailing_text), help("a comment `//` begins its line"))]
     TrailingText {
@@ -24,7 +25,7 @@ pub enum KhronosError {
         #[label("expected the end of the line")]
         span: Span,
     },
-    /// A word that means nothing in an instruction.
+    /// A word without a meaning in instructions.
     #[error("unknown word `{word}`")]
     #[diagnostic(code(litmus::khronos::unknown_word))]
     UnknownWord {
@@ -35,7 +36,7 @@ pub enum KhronosError {
         )]
         span: Span,
     },
-    /// No word says what the instruction does.
+    /// No word gives the operation of the instruction.
     #[error("an instruction without an operation")]
     #[diagnostic(code(litmus::khronos::missing_operation))]
     MissingOperation {
@@ -58,7 +59,7 @@ pub enum KhronosError {
         #[label("expected `.atom`")]
         span: Span,
     },
-    /// A word that the instruction cannot carry.
+    /// A word that the instruction cannot have.
     #[error("`{word}` {problem}")]
     #[diagnostic(code(litmus::khronos::misplaced_word))]
     MisplacedWord {
@@ -118,14 +119,14 @@ pub enum KhronosError {
         #[label("expected `.{order}` too")]
         span: Span,
     },
-    /// Something else than the name of a location.
+    /// A location name was expected.
     #[error("no location")]
     #[diagnostic(code(litmus::khronos::missing_location))]
     MissingLocation {
         #[label("expected the name of a location: letters, digits and `_`, and no digit first")]
         span: Span,
     },
-    /// Something else than a number.
+    /// A number was expected.
     #[error("not a number")]
     #[diagnostic(code(litmus::khronos::not_a_number))]
     NotANumber {
@@ -133,7 +134,7 @@ pub enum KhronosError {
         span: Span,
         expected: &'static str,
     },
-    /// A new group without the groups inside it.
+    /// A new outer group without the inner groups.
     #[error("{outer} without {inner}")]
     #[diagnostic(code(litmus::khronos::group_not_closed))]
     GroupNotClosed {
@@ -150,7 +151,7 @@ pub enum KhronosError {
         #[label("expected an instruction after it")]
         span: Span,
     },
-    /// Two threads of one number.
+    /// Two threads with one number.
     #[error("a second thread {number}")]
     #[diagnostic(code(litmus::khronos::duplicate_thread))]
     DuplicateThread {
@@ -158,7 +159,7 @@ pub enum KhronosError {
         #[label("expected a number that no thread has")]
         span: Span,
     },
-    /// The number of no thread.
+    /// A number that no thread has.
     #[error("no thread {number}")]
     #[diagnostic(
         code(litmus::khronos::unknown_thread),
@@ -169,7 +170,7 @@ pub enum KhronosError {
         #[label("expected the number of a thread with an instruction")]
         span: Span,
     },
-    /// `SSW` or `SLOC` of something with itself.
+    /// `SSW` or `SLOC` of an item with itself.
     #[error("`{keyword}` of a {what} with itself")]
     #[diagnostic(code(litmus::khronos::pair_with_itself))]
     PairWithItself {
@@ -186,7 +187,7 @@ pub enum KhronosError {
         #[label("expected an instance that the thread has not met yet")]
         span: Span,
     },
-    /// Two instances that two threads meet in different order.
+    /// Two instances that two threads reach in different orders.
     #[error("barrier instances {instance} and {other} in different order in two threads")]
     #[diagnostic(code(litmus::khronos::crossed_barriers))]
     CrossedBarriers {
@@ -203,7 +204,7 @@ pub enum KhronosError {
         #[label("expected the scope, order and storage classes of its first member")]
         span: Span,
     },
-    /// A query that demands something unknown.
+    /// A query with an unknown term.
     #[error("a query of unknown terms")]
     #[diagnostic(code(litmus::khronos::unknown_term))]
     UnknownTerm {

@@ -1,6 +1,6 @@
-//! What can be wrong with a test's text: one variant for each mistake, with its place and what was expected there.
+//! Parse errors: one variant for each mistake, with its position and what was expected there.
 //!
-//! Long because every mistake stands in the one list that messages, codes and examples are checked against.
+//! Long because messages, codes and examples are all checked against this one list.
 
 use miette::{Diagnostic, SourceSpan};
 use thiserror::Error;
@@ -11,15 +11,15 @@ use super::subgroup::SubgroupError;
 use crate::span::Span;
 
 impl ParseError {
-    /// The place of the mistake.
+    /// Returns the position of the mistake.
     pub fn span(&self) -> Option<SourceSpan> {
         self.labels().and_then(|mut labels| labels.next()).map(|label| *label.inner())
     }
 }
 
-/// One mistake in the text of a test.
+/// A mistake in the text of a test.
 ///
-/// The label of each says what was expected at the place.
+/// Its label states what was expected at that position.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
 #[expect(missing_docs, reason = "the fields are the words of the messages")]
 pub enum ParseError {
@@ -33,7 +33,7 @@ pub enum ParseError {
         #[label("expected at most {limit} bytes")]
         span: Span,
     },
-    /// The first word names no dialect.
+    /// The first word is not a dialect.
     #[error("unknown dialect `{word}`")]
     #[diagnostic(code(litmus::parse::unknown_dialect))]
     UnknownDialect {
@@ -41,7 +41,7 @@ pub enum ParseError {
         #[label("expected `VULKAN` or `HSA`")]
         span: Span,
     },
-    /// More of something than the bounds admit.
+    /// A limit of the language is exceeded.
     #[error("too many {what}")]
     #[diagnostic(code(litmus::parse::too_many))]
     TooMany {
@@ -50,7 +50,7 @@ pub enum ParseError {
         #[label("expected at most {limit} {what}")]
         span: Span,
     },
-    /// More mistakes than are listed.
+    /// Mistakes beyond the limit of the list.
     #[error("{more} more mistakes are not shown")]
     #[diagnostic(code(litmus::parse::more_mistakes))]
     MoreMistakes {
@@ -66,7 +66,7 @@ pub enum ParseError {
         #[label("expected `{close}` somewhere after this")]
         span: Span,
     },
-    /// A character that begins nothing.
+    /// A character that cannot begin a token.
     #[error("unexpected character {character:?}")]
     #[diagnostic(code(litmus::parse::unexpected_character))]
     UnexpectedCharacter {
@@ -74,7 +74,7 @@ pub enum ParseError {
         #[label("expected a word, a number or punctuation of the litmus format")]
         span: Span,
     },
-    /// Something else than the grammar asks for.
+    /// A token that the grammar does not allow here.
     #[error("unexpected {found}")]
     #[diagnostic(code(litmus::parse::unexpected))]
     Unexpected {
@@ -92,7 +92,7 @@ pub enum ParseError {
         #[label("expected a number of at most {bits} bits")]
         span: Span,
     },
-    /// A keyword where a name must stand.
+    /// A keyword in place of a name.
     #[error("`{word}` cannot be the name of a location")]
     #[diagnostic(code(litmus::parse::reserved_name))]
     ReservedName {
@@ -118,7 +118,7 @@ pub enum ParseError {
         #[label("expected a value")]
         span: Span,
     },
-    /// A metadata key that may stand once stands twice.
+    /// A second line with a metadata key that may occur once.
     #[error("second `{key}:` line")]
     #[diagnostic(code(litmus::parse::duplicate_metadata))]
     DuplicateMetadata {
@@ -126,7 +126,7 @@ pub enum ParseError {
         #[label("expected at most one")]
         span: Span,
     },
-    /// An `expect:` line that does not say a verdict.
+    /// An `expect:` line without a known verdict.
     #[error("unknown verdict in `expect:`")]
     #[diagnostic(code(litmus::parse::bad_expectation))]
     BadExpectation {
@@ -134,7 +134,7 @@ pub enum ParseError {
         #[label("expected {expected}")]
         span: Span,
     },
-    /// A `terminates:` line that does not name progress models.
+    /// A `terminates:` line without known progress models.
     #[error("malformed `terminates:` line")]
     #[diagnostic(code(litmus::parse::bad_termination))]
     BadTermination {
@@ -142,14 +142,14 @@ pub enum ParseError {
         #[label("expected {expected}")]
         span: Span,
     },
-    /// A `reconvergence:` line that does not name what a shader can declare.
+    /// A `reconvergence:` line with an unknown value.
     #[error("malformed `reconvergence:` line")]
     #[diagnostic(code(litmus::parse::bad_reconvergence))]
     BadReconvergence {
         #[label("expected `maximal`; without the line the shader declares nothing")]
         span: Span,
     },
-    /// A clause id with characters that no id has.
+    /// A clause id with invalid characters.
     #[error("`{word}` is no clause id")]
     #[diagnostic(code(litmus::parse::bad_clause))]
     BadClause {
@@ -159,7 +159,7 @@ pub enum ParseError {
     },
 
     // Declarations.
-    /// Two words before a name, the first of which is neither storage nor type.
+    /// Two words before a name, of which the first is neither storage nor type.
     #[error("unknown storage or type `{word}`")]
     #[diagnostic(code(litmus::parse::unknown_storage))]
     UnknownStorage {
@@ -169,7 +169,7 @@ pub enum ParseError {
         )]
         span: Span,
     },
-    /// A property in brackets that is not known.
+    /// An unknown property in brackets.
     #[error("unknown property `{word}`")]
     #[diagnostic(code(litmus::parse::unknown_property))]
     UnknownProperty {
@@ -193,7 +193,7 @@ pub enum ParseError {
         #[label("expected another register")]
         span: Span,
     },
-    /// An initial value taken from, or an alias of, a name that is not declared before.
+    /// An initial value copied from, or an alias of, a name that is not declared before.
     #[error("`{name}` is not declared before this")]
     #[diagnostic(code(litmus::parse::undeclared_target))]
     UndeclaredTarget {
@@ -201,7 +201,7 @@ pub enum ParseError {
         #[label("expected a location that is declared earlier")]
         span: Span,
     },
-    /// A register that begins with an initial value that is undefined.
+    /// A register initialized with an undefined value.
     #[error("the initial value of `{name}` is undefined")]
     #[diagnostic(code(litmus::parse::undefined_in_register))]
     UndefinedInRegister {
@@ -218,7 +218,7 @@ pub enum ParseError {
         #[label("expected a type of at most {bits} bits")]
         span: Span,
     },
-    /// A constant that its type cannot hold.
+    /// A constant that does not fit its type.
     #[error("{value} does not fit into `{ty}`")]
     #[diagnostic(code(litmus::parse::value_out_of_range))]
     ValueOutOfRange {
@@ -237,7 +237,7 @@ pub enum ParseError {
         #[label("expected a vector of at most 16 bytes")]
         span: Span,
     },
-    /// Another number of values, registers or components than the vector has.
+    /// A number of values, registers or components that differs from the vector's.
     #[error("{found} for a vector of {expected}", found = components(*found))]
     #[diagnostic(code(litmus::parse::component_count))]
     ComponentCount {
@@ -253,7 +253,7 @@ pub enum ParseError {
         #[label("expected numbers")]
         span: Span,
     },
-    /// A whole vector where one number must stand.
+    /// A whole vector in place of a scalar.
     #[error("`{name}` is a vector")]
     #[diagnostic(code(litmus::parse::bare_vector))]
     BareVector {
@@ -281,7 +281,7 @@ pub enum ParseError {
         #[label("expected another thread")]
         span: Span,
     },
-    /// A workgroup is part of one dispatch, which is on one queue.
+    /// A workgroup belongs to one dispatch, and so to one queue.
     #[error("workgroup of `P{number}` on two queues")]
     #[diagnostic(code(litmus::parse::workgroup_on_two_queues))]
     WorkgroupOnTwoQueues {
@@ -289,7 +289,7 @@ pub enum ParseError {
         #[label("expected the queue of the other threads of its workgroup, or another workgroup")]
         span: Span,
     },
-    /// A thread that has no column.
+    /// A thread without a column.
     #[error("there is no thread `P{number}`")]
     #[diagnostic(code(litmus::parse::unknown_thread))]
     UnknownThread {
@@ -297,7 +297,7 @@ pub enum ParseError {
         #[label("expected a thread of the table")]
         span: Span,
     },
-    /// A side of `ssw` names an instruction that its thread does not have.
+    /// A side of `ssw` names an instruction index beyond its thread's end.
     #[error("thread `P{thread}` has no instruction {instruction}")]
     #[diagnostic(code(litmus::parse::unknown_instruction_index))]
     UnknownInstructionIndex {
@@ -318,7 +318,7 @@ pub enum ParseError {
         #[label("expected `;` before this")]
         span: Span,
     },
-    /// A row without its end.
+    /// A row without its `;`.
     #[error("row without an end")]
     #[diagnostic(code(litmus::parse::missing_semicolon))]
     MissingSemicolon {
@@ -327,7 +327,7 @@ pub enum ParseError {
     },
 
     // Instructions.
-    /// A word that is no instruction.
+    /// A word that is not an instruction.
     #[error("unknown instruction `{word}`")]
     #[diagnostic(code(litmus::parse::unknown_instruction))]
     UnknownInstruction {
@@ -337,7 +337,7 @@ pub enum ParseError {
         )]
         span: Span,
     },
-    /// A modifier that is none of any instruction.
+    /// A word that is not a modifier.
     #[error("unknown modifier `.{word}`")]
     #[diagnostic(code(litmus::parse::unknown_modifier))]
     UnknownModifier {
@@ -346,7 +346,7 @@ pub enum ParseError {
         #[label("expected {expected}")]
         span: Span,
     },
-    /// A modifier that this instruction does not take at this place: their order is fixed.
+    /// A modifier that this instruction does not have, or that is repeated.
     #[error("`.{word}` cannot stand here")]
     #[diagnostic(
         code(litmus::parse::misplaced_modifier),
@@ -358,7 +358,7 @@ pub enum ParseError {
         #[label("expected {expected}")]
         span: Span,
     },
-    /// A word that is no scope where one must stand.
+    /// An unknown word in place of a scope.
     #[error("unknown scope `.{word}`")]
     #[diagnostic(code(litmus::parse::unknown_scope))]
     UnknownScope {
@@ -373,7 +373,7 @@ pub enum ParseError {
         #[label("expected `.sg`, `.wg`, `.qf`, `.dv`, `.inv` or `.xd` after this")]
         span: Span,
     },
-    /// A plain access with a scope, but no operation that would use it.
+    /// A plain access with a scope, but without an operation that uses it.
     #[error("a plain `{instruction}` has no scope")]
     #[diagnostic(code(litmus::parse::scope_on_plain))]
     ScopeOnPlain {
@@ -390,7 +390,7 @@ pub enum ParseError {
         #[label("expected `.atom` before the order")]
         span: Span,
     },
-    /// A word that is no execution scope.
+    /// An unknown word in place of an execution scope.
     #[error("unknown execution scope `.{word}`")]
     #[diagnostic(code(litmus::parse::unknown_execution_scope))]
     UnknownExecutionScope {
@@ -453,7 +453,7 @@ pub enum ParseError {
         #[label("expected {expected}")]
         span: Span,
     },
-    /// A half of a split barrier with an order that it cannot have.
+    /// A split barrier half with an order that it cannot have.
     #[error("`cbar.{half}` cannot be `.{word}` (VUID-StandaloneSpirv-MemorySemantics-{rule})")]
     #[diagnostic(code(litmus::parse::order_of_split_barrier))]
     OrderOfSplitBarrier {
@@ -464,7 +464,7 @@ pub enum ParseError {
         #[label("expected {expected}, or no order")]
         span: Span,
     },
-    /// A split barrier of another execution scope than workgroup and subgroup.
+    /// A split barrier with an execution scope other than workgroup and subgroup.
     #[error(
         "`cbar.{half}` with another execution scope (VUID-StandaloneSpirv-OpControlBarrierArriveEXT-13553)"
     )]
@@ -474,21 +474,21 @@ pub enum ParseError {
         #[label("expected `.execwg`, `.execsg`, or neither for a workgroup")]
         span: Span,
     },
-    /// A wait before any arrival.
+    /// A wait without an arrival before it.
     #[error("`cbar.wait` without `cbar.arrive` (VUID-RuntimeSpirv-OpControlBarrierWaitEXT-13559)")]
     #[diagnostic(code(litmus::parse::wait_without_arrival))]
     WaitWithoutArrival {
         #[label("expected an arrival of this execution scope before it, on every path")]
         span: Span,
     },
-    /// A second wait.
+    /// A second wait after one arrival.
     #[error("a second `cbar.wait` (VUID-RuntimeSpirv-OpControlBarrierWaitEXT-13560)")]
     #[diagnostic(code(litmus::parse::second_wait))]
     SecondWait {
         #[label("expected an arrival of this execution scope since the last wait, on every path")]
         span: Span,
     },
-    /// A second arrival.
+    /// A second arrival without a wait in between.
     #[error("a second `cbar.arrive` (VUID-RuntimeSpirv-OpControlBarrierArriveEXT-13561)")]
     #[diagnostic(code(litmus::parse::second_arrival))]
     SecondArrival {
@@ -532,7 +532,7 @@ pub enum ParseError {
         #[label("expected a number after this")]
         span: Span,
     },
-    /// `interlock` without the end of the section.
+    /// `interlock` without `.begin` or `.end`.
     #[error("`interlock` without an end of the section")]
     #[diagnostic(code(litmus::parse::missing_interlock_end))]
     MissingInterlockEnd {
@@ -546,7 +546,7 @@ pub enum ParseError {
         #[label("expected the order of the sections before it: `.unordered` everywhere, or nowhere")]
         span: Span,
     },
-    /// A thread that names itself, or another one twice.
+    /// A thread that names itself, or another thread twice.
     #[error("thread `P{number}` cannot stand here")]
     #[diagnostic(code(litmus::parse::other_thread_expected))]
     OtherThreadExpected {
@@ -554,7 +554,7 @@ pub enum ParseError {
         #[label("expected another thread, each once")]
         span: Span,
     },
-    /// A thread of the host that is to be submitted, or waited for.
+    /// A host thread in place of a device thread.
     #[error("thread `P{number}` is of the host")]
     #[diagnostic(code(litmus::parse::device_thread_expected))]
     DeviceThreadExpected {
@@ -562,7 +562,7 @@ pub enum ParseError {
         #[label("expected a thread of the device")]
         span: Span,
     },
-    /// A thread of the device that the host submits again.
+    /// A device thread that is submitted again.
     #[error("thread `P{number}` is submitted twice")]
     #[diagnostic(code(litmus::parse::submitted_twice))]
     SubmittedTwice {
@@ -570,7 +570,7 @@ pub enum ParseError {
         #[label("expected one `submit` of each thread")]
         span: Span,
     },
-    /// Something that only the host does in a thread of a device, or the other way round.
+    /// A host operation in a device thread, or the reverse.
     #[error("{what} in a thread of the {}", if *place == "host" { "device" } else { "host" })]
     #[diagnostic(code(litmus::parse::wrong_place))]
     WrongPlace {
@@ -580,7 +580,7 @@ pub enum ParseError {
         #[label("expected in a thread of the {place}, which `P{number}` is not")]
         span: Span,
     },
-    /// Something else where a register must stand.
+    /// A register was expected.
     #[error("{found} is no register")]
     #[diagnostic(code(litmus::parse::register_expected))]
     RegisterExpected {
@@ -588,7 +588,7 @@ pub enum ParseError {
         #[label("expected a register such as `r0`")]
         span: Span,
     },
-    /// Something else where a location must stand.
+    /// A location was expected.
     #[error("{found} is no location")]
     #[diagnostic(code(litmus::parse::location_expected))]
     LocationExpected {
@@ -596,7 +596,7 @@ pub enum ParseError {
         #[label("expected the name of a location")]
         span: Span,
     },
-    /// Something else where a value must stand.
+    /// A value was expected.
     #[error("{found} is no value")]
     #[diagnostic(code(litmus::parse::value_expected))]
     ValueExpected {
@@ -604,7 +604,7 @@ pub enum ParseError {
         #[label("expected a number or a register")]
         span: Span,
     },
-    /// Something else where a label must stand.
+    /// A label was expected.
     #[error("{found} is no label")]
     #[diagnostic(code(litmus::parse::label_expected))]
     LabelExpected {
@@ -621,7 +621,7 @@ pub enum ParseError {
         #[label("expected a label of the same thread")]
         span: Span,
     },
-    /// A label that stands twice in one thread.
+    /// A label that is placed twice in one thread.
     #[error("label `{name}` stands twice")]
     #[diagnostic(code(litmus::parse::duplicate_label))]
     DuplicateLabel {
@@ -629,7 +629,7 @@ pub enum ParseError {
         #[label("expected another label")]
         span: Span,
     },
-    /// An access whose storage class is not that of the declaration.
+    /// An access whose storage class differs from the declaration's.
     #[error("`.{class}` access to `{name}`, which is declared `{kind}`")]
     #[diagnostic(code(litmus::parse::storage_mismatch))]
     StorageMismatch {
@@ -649,7 +649,7 @@ pub enum ParseError {
         #[label("expected an access within its {bytes} bytes")]
         span: Span,
     },
-    /// An access at an offset that is no multiple of its size.
+    /// An access at an offset that is not a multiple of its size.
     #[error("misaligned access to `{name}`")]
     #[diagnostic(code(litmus::parse::misaligned))]
     Misaligned {
@@ -668,7 +668,7 @@ pub enum ParseError {
         #[label("expected {expected} in braces, or the type of one component after the modifiers")]
         span: Span,
     },
-    /// Braces around the operand of an access that is no vector's.
+    /// Braces in a scalar access.
     #[error("braces in an access of one `{ty}`")]
     #[diagnostic(code(litmus::parse::scalar_in_braces))]
     ScalarInBraces {
@@ -676,7 +676,7 @@ pub enum ParseError {
         #[label("expected one operand, or a vector type such as `.u32x2` after the modifiers")]
         span: Span,
     },
-    /// A vector that is accessed other than plainly.
+    /// A vector access that is not plain.
     #[error("{what} of a vector `{vector}`")]
     #[diagnostic(code(litmus::parse::vector_not_plain))]
     VectorNotPlain {
@@ -695,7 +695,7 @@ pub enum ParseError {
     },
 
     // The HSA dialect.
-    /// A word that is no instruction of HSA.
+    /// A word that is not an HSA instruction.
     #[error("unknown instruction `{word}`")]
     #[diagnostic(code(litmus::parse::unknown_mnemonic))]
     UnknownMnemonic {
@@ -705,7 +705,7 @@ pub enum ParseError {
         )]
         span: Span,
     },
-    /// A part of an instruction's word that is wrong or missing.
+    /// A wrong or missing part of a mnemonic.
     #[error("`{instruction}` with {found} for its {part}")]
     #[diagnostic(code(litmus::parse::bad_mnemonic))]
     BadMnemonic {
@@ -724,7 +724,7 @@ pub enum ParseError {
         #[label("expected a location of the initial state")]
         span: Span,
     },
-    /// An access whose segment is not that of the location.
+    /// An access whose segment differs from the location's.
     #[error("access in the {segment} segment to `{name}`")]
     #[diagnostic(code(litmus::parse::segment_mismatch))]
     SegmentMismatch {
@@ -760,7 +760,7 @@ pub enum ParseError {
         #[label("expected a label that is later in the same column")]
         span: Span,
     },
-    /// Two branches of which each skips a part of what the other skips.
+    /// Two branches that skip overlapping regions without nesting.
     #[error("branch regions that cross")]
     #[diagnostic(code(litmus::parse::crossing_branches))]
     CrossingBranches {
@@ -768,7 +768,7 @@ pub enum ParseError {
         #[label("expected a label before `@{name}`, the end of the branch around it, or that one")]
         span: Span,
     },
-    /// Packet fences between a thread and itself.
+    /// A packet fence from a thread to itself.
     #[error("packet fences from `P{thread}` to itself")]
     #[diagnostic(code(litmus::parse::packet_after_itself))]
     PacketAfterItself {
@@ -803,7 +803,7 @@ pub enum ParseError {
         #[label("expected a location that the program or the initial state mentions")]
         span: Span,
     },
-    /// Something else where a side of a comparison must stand.
+    /// A side of a comparison was expected.
     #[error("{found} is no term")]
     #[diagnostic(code(litmus::parse::term_expected))]
     TermExpected {
@@ -811,7 +811,7 @@ pub enum ParseError {
         #[label("expected a register such as `P0:r0`, a location or a number")]
         span: Span,
     },
-    /// Something else where a comparison must stand.
+    /// A comparison was expected.
     #[error("{found} is no comparison")]
     #[diagnostic(code(litmus::parse::comparison_expected))]
     ComparisonExpected {
@@ -867,7 +867,7 @@ pub enum ParseError {
         span: Span,
     },
 
-    // What has mistakes of its own.
+    // Mistakes of sublanguages.
     /// A mistake in a subgroup operation.
     #[error(transparent)]
     #[diagnostic(transparent)]
@@ -882,7 +882,7 @@ pub enum ParseError {
     Call(#[from] CallError),
 }
 
-/// So many components, in words.
+/// Returns a number of components as text.
 fn components(count: usize) -> String {
     format!("{count} component{}", if count == 1 { "" } else { "s" })
 }

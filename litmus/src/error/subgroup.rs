@@ -1,11 +1,11 @@
-//! What can be wrong with a subgroup operation, and with a barrier of a subgroup under a branch.
+//! Mistakes in subgroup operations, and in subgroup barriers under branches.
 
 use miette::Diagnostic;
 use thiserror::Error;
 
 use crate::span::Span;
 
-/// What the lanes of a tangle execute together.
+/// The kind of a tangled instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tangled {
     /// A subgroup operation.
@@ -23,11 +23,13 @@ impl std::fmt::Display for Tangled {
     }
 }
 
-/// One mistake in a subgroup operation, or in a barrier of a subgroup under a branch. The label of each says what was expected at the place.
+/// A mistake in a subgroup operation, or in a subgroup barrier under a branch.
+///
+/// Its label states what was expected at that position.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
 #[expect(missing_docs, reason = "the fields are the words of the messages")]
 pub enum SubgroupError {
-    /// No such operation.
+    /// An unknown operation.
     #[error("no subgroup operation `{word}`")]
     #[diagnostic(code(litmus::subgroup::unknown_operation))]
     UnknownOperation {
@@ -39,7 +41,7 @@ pub enum SubgroupError {
         )]
         span: Span,
     },
-    /// A scan without what is computed.
+    /// A scan without its binary operation.
     #[error("`sg.{word}` without an operation that subgroups have")]
     #[diagnostic(code(litmus::subgroup::missing_arithmetic))]
     MissingArithmetic {
@@ -47,7 +49,7 @@ pub enum SubgroupError {
         #[label("expected `.add`, `.min`, `.max`, `.and`, `.or` or `.xor`")]
         span: Span,
     },
-    /// Clusters of no size that there is.
+    /// An invalid cluster size.
     #[error("clusters of {cluster} lanes")]
     #[diagnostic(code(litmus::subgroup::cluster))]
     Cluster {
@@ -55,7 +57,7 @@ pub enum SubgroupError {
         #[label("expected a power of two, 64 at most")]
         span: Span,
     },
-    /// Lanes of several subgroups.
+    /// One instance in two subgroups.
     #[error("instance `{id}` is executed in two subgroups, but an operation reaches the lanes of one")]
     #[diagnostic(
         code(litmus::subgroup::two_subgroups),
@@ -67,7 +69,7 @@ pub enum SubgroupError {
         #[label("expected in a thread of the subgroup of `P{other}`, which has this instance too")]
         span: Span,
     },
-    /// One instance, two instructions.
+    /// One instance with two operations.
     #[error("instance `{id}` is another operation in `P{other}`")]
     #[diagnostic(
         code(litmus::subgroup::two_operations),
@@ -79,7 +81,7 @@ pub enum SubgroupError {
         #[label("expected the same operation with the same numbers in every lane")]
         span: Span,
     },
-    /// One barrier, two instructions.
+    /// One barrier with two scopes or semantics.
     #[error("barrier `{id}` has another scope or other semantics in `P{other}`")]
     #[diagnostic(
         code(litmus::subgroup::two_barriers),
@@ -91,7 +93,7 @@ pub enum SubgroupError {
         #[label("expected the same scope and semantics in every lane")]
         span: Span,
     },
-    /// Executed twice by a lane.
+    /// An instance that one lane executes twice.
     #[error("a second {what} with instance `{id}` in one thread")]
     #[diagnostic(code(litmus::subgroup::repeated))]
     Repeated {
@@ -100,7 +102,7 @@ pub enum SubgroupError {
         #[label("expected an instance that the thread has not executed yet")]
         span: Span,
     },
-    /// In a loop.
+    /// An instruction in a loop.
     #[error("a subgroup {what} that a loop repeats: which lanes meet in which turn the text leaves open")]
     #[diagnostic(code(litmus::subgroup::repeats), help("write each turn, with an instance of its own"))]
     Repeats {
@@ -108,7 +110,7 @@ pub enum SubgroupError {
         #[label("expected in no loop")]
         span: Span,
     },
-    /// Where jumps form no blocks.
+    /// A jump over the instruction that forms no block.
     #[error("a subgroup {what} that a jump skips which makes no block")]
     #[diagnostic(
         code(litmus::subgroup::no_block),
@@ -119,7 +121,7 @@ pub enum SubgroupError {
         #[label("expected in blocks alone, that is between conditional branches and their labels")]
         span: Span,
     },
-    /// One label, two blocks.
+    /// One block label with two contents.
     #[error("block `{label}` has not the operations and barriers that it has in `P{other}`")]
     #[diagnostic(
         code(litmus::subgroup::two_blocks),
@@ -135,7 +137,7 @@ pub enum SubgroupError {
         )]
         span: Span,
     },
-    /// A result of a lane that may be elsewhere.
+    /// The result of a lane that a branch may keep away.
     #[error("the result may be undefined: a branch may keep lane {source_lane} from instance `{id}`")]
     #[diagnostic(
         code(litmus::subgroup::skipped_source),
@@ -147,7 +149,7 @@ pub enum SubgroupError {
         #[label("expected the own lane, or `unused` for the register")]
         span: Span,
     },
-    /// A result that nothing defines.
+    /// An undefined result.
     #[error("the result is undefined: lane {source_lane} does not execute instance `{id}`")]
     #[diagnostic(
         code(litmus::subgroup::undefined_result),
@@ -160,7 +162,7 @@ pub enum SubgroupError {
         #[label("expected to get the value of a lane that executes it: {lanes}")]
         span: Span,
     },
-    /// A value of another width.
+    /// A value of another width than 32 bits.
     #[error("a value of {bits} bits in a subgroup operation")]
     #[diagnostic(code(litmus::subgroup::width))]
     Width {

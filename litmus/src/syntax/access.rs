@@ -1,4 +1,4 @@
-//! Reads loads and stores, and what every access names: a location, a place in it, one number or several.
+//! Parses loads, stores and memory operands.
 
 use super::declarations::component_count;
 use super::instruction::Modifiers;
@@ -12,12 +12,12 @@ use crate::test::{
     ThreadId,
 };
 
-/// What a load, a store and a read-modify-write may be.
+/// The differences between loads and stores.
 struct AccessRules {
     instruction: &'static str,
-    /// The per-instruction operation that it may have.
+    /// The per-instruction operation that this instruction may have.
     operation: &'static str,
-    /// The operation that only the others may have.
+    /// The per-instruction operation that only other instructions may have.
     other_operation: &'static str,
     order: Order,
     expected_order: &'static str,
@@ -39,18 +39,18 @@ const STORE: AccessRules = AccessRules {
     expected_order: "`.rel` or no order",
 };
 
-/// What a load or store names, and how many numbers it moves.
+/// The place that a load or store accesses, with its number of components.
 pub(super) struct MemoryOperand {
     pub place: MemoryPlace,
     pub components: u8,
-    /// The word of a vector type.
+    /// The keyword of a vector type.
     pub vector: String,
 }
 
 const END_OF_ACCESS: &str = "a type such as `.u8`, or the operands";
 
 impl<'a> Parser<'a> {
-    /// How a load or store accesses memory, and its storage class.
+    /// Parses the strength of a load or store and its storage class.
     fn access(
         &mut self,
         rules: &AccessRules,
@@ -151,7 +151,7 @@ impl<'a> Parser<'a> {
         memory_access(memory, AccessKind::Store(lanes), access, cooperative)
     }
 
-    /// One item, or several in braces.
+    /// Parses one item, or several in braces.
     fn braced<T>(&mut self, mut item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
         if !self.accept(TokenKind::OpenBrace) {
             return Ok(vec![item(self)?]);
@@ -166,7 +166,9 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `x` or `x+2`, checked against the declaration of `x`. `class_place` is where the storage class stands.
+    /// Parses `x` or `x+2` and checks it against the declaration of `x`.
+    ///
+    /// `class_place` is the position of the storage class.
     pub(super) fn memory_operand(
         &mut self,
         class: StorageClass,
@@ -196,7 +198,7 @@ impl<'a> Parser<'a> {
         if u64::from(offset) + u64::from(ty.bytes()) > u64::from(bytes) {
             return Err(ParseError::OutOfBounds { name: location.name.clone(), bytes, span });
         }
-        // A vector is aligned where its components are.
+        // Vectors need only the alignment of their components.
         let size = ty.scalar.bytes();
         if !offset.is_multiple_of(size) {
             return Err(ParseError::Misaligned { name: location.name.clone(), bytes: size, span });
@@ -208,7 +210,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Whether the operands at `span` are what the type of an access asks for.
+/// Checks the components of the operands at `span` against the type of an access.
 fn check_components<T: Copy>(
     memory: &MemoryOperand,
     access: Access,
@@ -233,7 +235,7 @@ fn check_components<T: Copy>(
     }
 }
 
-/// The access, a cooperative one where `coop` stands before it; atomics never are.
+/// Creates the access; a cooperative one if `coop` precedes it. Atomics are never cooperative.
 fn memory_access(
     memory: MemoryOperand,
     kind: AccessKind,

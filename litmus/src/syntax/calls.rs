@@ -1,5 +1,7 @@
-//! Calls of the API in a test: `barrier`, `set` and `await`, `signal` and `wait`, and `transfer`, read and put in the order of
-//! their queues. What they say is derived in [`derive`], in the words that the model has.
+//! API calls in a test: `barrier`, `set` and `await`, `signal` and `wait`, and `transfer`.
+//!
+//! This module parses them and sorts them into queues. [`derive`] computes their meaning in terms of the
+//! memory model.
 
 mod derive;
 
@@ -17,7 +19,7 @@ use crate::test::{LocationId, Place, ThreadId};
 #[derive(Clone, Debug)]
 pub(super) struct Call {
     thread: ThreadId,
-    /// Instructions of the thread before it, labels among them.
+    /// The number of instructions of the thread before it, including labels.
     at: usize,
     kind: CallKind,
     span: Span,
@@ -33,23 +35,23 @@ enum CallKind {
     Transfer(Transfer),
 }
 
-/// What a barrier or an event puts between what comes before it and what comes behind it.
+/// The memory dependency of a barrier or an event.
 #[derive(Clone, Copy, Debug)]
 struct Dependency {
     source: Side,
     target: Side,
-    /// As it stands in the text.
+    /// The scopes as written.
     named: Scopes,
 }
 
-/// A semaphore at a value; binary ones have none.
+/// A semaphore with the value of a timeline; binary semaphores have no value.
 #[derive(Clone, Debug)]
 struct Semaphore {
     name: String,
     value: Option<u32>,
 }
 
-/// Of these locations, all where none is named, the ownership goes from one queue family to another.
+/// A queue family ownership transfer of these locations; of all locations if the list is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Transfer {
     locations: Vec<LocationId>,
@@ -73,7 +75,7 @@ struct ParsedSide {
     named: (StageMask, AccessMask),
 }
 
-/// Stages, with those that come logically before them in a source, or behind them in a target.
+/// A set of stages, including those that are logically earlier in a source, or logically later in a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stages(u8);
 
@@ -83,7 +85,7 @@ const FRAGMENT: Stages = Stages(1 << 2);
 const TRANSFER: Stages = Stages(1 << 3);
 const HOST: Stages = Stages(1 << 4);
 const NONE: Stages = Stages(0);
-/// Every stage of a command, which the host is not.
+/// All stages of commands; the host is not among them.
 const ALL: Stages = Stages(0b1111);
 
 impl Stages {
@@ -96,7 +98,7 @@ impl Stages {
     }
 }
 
-/// A stage by its word: as it stands, and with what belongs to it in a source and in a target.
+/// Returns a stage by its word: alone, as a source and as a target.
 fn stage(word: &str) -> Option<(Stages, Stages, Stages)> {
     let same = |stages| (stages, stages, stages);
     Some(match word {

@@ -1,4 +1,4 @@
-//! Reads what follows the table: listed names, the filter and the question.
+//! Parses the sections after the table: listed names, the filter and the question.
 
 use super::lexer::{Token, TokenKind};
 use super::parser::{Parsed, Parser};
@@ -9,7 +9,7 @@ use crate::error::ParseError;
 use crate::span::Span;
 use crate::test::{LocationId, RegisterId};
 
-/// How much of a condition has been read.
+/// The nesting and size of a condition so far.
 #[derive(Default)]
 struct Budget {
     depth: usize,
@@ -17,7 +17,7 @@ struct Budget {
 }
 
 impl Parser<'_> {
-    /// Reads `locations [ … ]`, `filter` and the question, and the end of the text.
+    /// Parses `locations [ … ]`, `filter` and the question up to the end of the text.
     pub(super) fn questions(&mut self) {
         let steps = [Self::locations_section, Self::filter_section, Self::question_section];
         let steps = if self.is_hsa() { &steps[2..] } else { &steps[..] };
@@ -38,7 +38,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Moves on to the next section that can stand after the table.
+    /// Skips to the next section after the table.
     fn skip_to_section(&mut self) {
         while self.peek().kind != TokenKind::End {
             let section = ["locations", "filter", "exists", "forall", "final"];
@@ -126,7 +126,7 @@ impl Parser<'_> {
         self.peek().kind == TokenKind::Tilde || self.at_word("not") && !self.is_hsa()
     }
 
-    /// Reads a condition.
+    /// Parses a condition.
     pub(super) fn condition(&mut self) -> Parsed<Condition> {
         self.disjunction(&mut Budget::default())
     }
@@ -181,7 +181,7 @@ impl Parser<'_> {
                 span: self.peek().span,
             });
         }
-        // `true` stands alone, so a location may still have that name.
+        // A comparison cannot follow, so a location may still have the name `true`.
         if self.at_word("true") && !self.is_hsa() && comparison_of(self.peek_at(1)).is_none() {
             let next = self.peek_at(1).kind;
             if next != TokenKind::OpenBracket {
@@ -198,7 +198,7 @@ impl Parser<'_> {
         Ok(Condition::Compare { left, comparison, right: self.term(true)? })
     }
 
-    /// One side of a comparison. A bare location on the right is its address, as Dartagnan reads it.
+    /// Parses one side of a comparison. On the right, a bare location is its address, as in Dartagnan.
     fn term(&mut self, right: bool) -> Parsed<Term> {
         let token = self.peek();
         // A number followed by `:` is a thread.
@@ -236,8 +236,8 @@ impl Parser<'_> {
         self.test.location(location).is_vector()
     }
 
-    /// `[2]` after the name of a location, as the number of a component: 0 alone where it is no vector. `None` where no
-    /// bracket stands.
+    /// Parses `[2]` after a location as the index of a component; only `0` for a scalar. `None` without a
+    /// bracket.
     fn component(&mut self, id: LocationId) -> Parsed<Option<u8>> {
         if !self.accept(TokenKind::OpenBracket) {
             return Ok(None);
@@ -260,7 +260,7 @@ impl Parser<'_> {
         Ok(Some(component))
     }
 
-    /// A register with its thread or a location; `None` where neither stands.
+    /// Parses a register with its thread, or a location; `None` if neither follows.
     fn named_term(&mut self) -> Parsed<Option<Named>> {
         let token = self.peek();
         let word = self.word(token);
@@ -296,7 +296,7 @@ impl Parser<'_> {
     }
 }
 
-/// What a term names.
+/// The subject of a term.
 enum Named {
     Register(crate::test::ThreadId, RegisterId),
     Location(LocationId),

@@ -1,4 +1,5 @@
-//! Constants that do not fit their type: storing one would store another number, and a condition on one could never hold.
+//! Checks that constants fit their types. A store of a larger constant would store another value, and a
+//! condition on it could never hold.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -13,7 +14,7 @@ use crate::test::{
 };
 use crate::value::Value;
 
-/// Tells every constant of a test that does not fit its type.
+/// Reports every constant of a test that does not fit its type.
 pub(super) fn check(test: &Test, errors: &mut ErrorList) {
     for location in &test.locations {
         match &location.init {
@@ -38,7 +39,7 @@ pub(super) fn check(test: &Test, errors: &mut ErrorList) {
         }
         for instruction in &thread.instructions {
             for (operand, ty) in operands(test, number, &instruction.kind) {
-                // Khronos' lines may leave a value open.
+                // Lines of a `.test` file may leave a value open.
                 let open = test.dialect == Dialect::Khronos && operand == Operand::Constant(NO_VALUE);
                 if let Operand::Constant(constant) = operand
                     && !open
@@ -55,7 +56,7 @@ pub(super) fn check(test: &Test, errors: &mut ErrorList) {
     }
 }
 
-/// Tells every constant of a condition about `test` that nothing it is compared with can be.
+/// Reports every constant of a condition about `test` that does not fit the type of the other side.
 pub(super) fn check_condition(test: &Test, condition: &Condition, span: Span, errors: &mut ErrorList) {
     let ty = |term: &Term| match term {
         Term::Register(thread, register) => Some(test.register_type(*thread, *register)),
@@ -81,12 +82,12 @@ pub(super) fn check_condition(test: &Test, condition: &Condition, span: Span, er
     }
 }
 
-/// Where the filter stands is not kept; the question is behind it.
+/// Returns the position of the question; that of the filter is not recorded.
 fn filter_span(test: &Test) -> Span {
     test.question.as_ref().map(|question| question.span).unwrap_or_default()
 }
 
-/// The operands of an instruction, each with its type.
+/// Returns the operands of an instruction with their types.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "`litmus` says the operands; without a type of their own they are u32"

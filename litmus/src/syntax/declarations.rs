@@ -1,4 +1,4 @@
-//! Reads the blocks before the table: the initial state and the `ssw` pairs.
+//! Parses the blocks before the table: the initial state and the `ssw` pairs.
 
 use super::lexer::TokenKind;
 use super::parser::{Parsed, Parser};
@@ -12,20 +12,20 @@ use crate::test::{
 };
 use crate::value::Value;
 
-/// A register of the initial state, which stands before the threads.
+/// A register of the initial state, which precedes the threads.
 pub(super) struct DeclaredRegister {
     pub(super) thread: u32,
     pub(super) thread_span: Span,
     pub(super) register: Register,
 }
 
-/// An `ssw` pair as it stands; the threads come later.
+/// An `ssw` pair whose threads are not resolved yet.
 pub(super) struct DeclaredSync {
     sides: [(u32, Option<u32>, Span); 2],
     span: Span,
 }
 
-/// What stands in brackets behind a name.
+/// The bracketed properties after a name.
 #[derive(Default)]
 struct Properties {
     host: bool,
@@ -34,7 +34,7 @@ struct Properties {
 }
 
 impl Parser<'_> {
-    /// `{ … }` with the initial state; `None` where nothing after it can be read.
+    /// Parses `{ … }` with the initial state; `None` if nothing after it can be parsed.
     pub(super) fn declarations(&mut self) -> Option<Vec<DeclaredRegister>> {
         let mut registers: Vec<DeclaredRegister> = Vec::new();
         if let Err(error) = self.expect(TokenKind::OpenBrace, "`{` and the initial state") {
@@ -76,14 +76,14 @@ impl Parser<'_> {
         closed.then_some(registers)
     }
 
-    /// The items of a block after its `{`, and its end. False where the text ended first.
+    /// Parses the items of a block after its `{`, and its end. Returns false if the text ended first.
     pub(super) fn block(&mut self, mut item: impl FnMut(&mut Self) -> Parsed<()>) -> bool {
         loop {
             match self.peek().kind {
                 TokenKind::Semicolon => {
                     self.next();
                 }
-                // The threads begin: the end of the block was forgotten.
+                // A thread header: the end of the block is missing.
                 TokenKind::Word | TokenKind::Number if self.peek_at(1).kind == TokenKind::At => {
                     let error = self.unexpected("`}`");
                     self.errors.push(error);
@@ -125,7 +125,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `P0:r0 = 1`, `P0:r0 = x` or `P0:r0 = &x`.
+    /// Parses `P0:r0 = 1`, `P0:r0 = x` or `P0:r0 = &x`.
     pub(super) fn register_declaration(&mut self) -> Parsed<DeclaredRegister> {
         let (thread, thread_span) = self.thread_number()?;
         self.expect(TokenKind::Colon, "`:` and a register")?;
@@ -150,7 +150,7 @@ impl Parser<'_> {
         Ok(DeclaredRegister { thread, thread_span, register: Register { name, init, declared: true } })
     }
 
-    /// The name of a location that is declared before.
+    /// Parses the name of an already declared location.
     pub(super) fn declared_location(&mut self) -> Parsed<LocationId> {
         let token = self.location_name()?;
         let name = self.word(token);
@@ -158,10 +158,10 @@ impl Parser<'_> {
             .ok_or_else(|| ParseError::UndeclaredTarget { name: name.to_owned(), span: token.span })
     }
 
-    /// `[kind] [type] x [properties] = value` or `[kind] [type] x [properties] aliases y`.
+    /// Parses `[kind] [type] x [properties] = value` or `[kind] [type] x [properties] aliases y`.
     pub(super) fn location_declaration(&mut self) -> Parsed<()> {
         let start = self.peek();
-        // Storage and type are known by the name that follows them: `buffer = 0` declares a location named `buffer`.
+        // A storage or type keyword is followed by a name: `buffer = 0` declares a location named `buffer`.
         let mut reference = None;
         let mut declared: Option<AccessType> = None;
         while self.at_word_before_name() {
@@ -188,7 +188,7 @@ impl Parser<'_> {
                     return Err(ParseError::AliasTooWide { name, bits, span: token.span });
                 }
                 Some(_) => {}
-                // Another name for the same storage: without a type of its own it has that of the storage.
+                // Another name for the same storage; without its own type it has the storage's type.
                 None => {
                     let components = storage.components;
                     declared = storage.scalar.map(|scalar| AccessType { scalar, components });
@@ -211,7 +211,7 @@ impl Parser<'_> {
         let location =
             Location { name, reference, scalar, components, init, host, noncoherent, declared, span };
         let id = match known {
-            // Only noted so far, after a mistake.
+            // Recorded earlier by error recovery.
             Some(known) => {
                 self.test.locations[usize::from(known.0)] = location;
                 known
@@ -222,7 +222,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Returns true if the next word is followed by a name, and so is none itself.
+    /// Returns true if the next word is followed by a name, and so is not a name itself.
     pub(super) fn at_word_before_name(&self) -> bool {
         let (first, second) = (self.peek(), self.peek_at(1));
         first.kind == TokenKind::Word && second.kind == TokenKind::Word && self.word(second) != "aliases"
@@ -236,7 +236,7 @@ impl Parser<'_> {
         let open = self.peek().span;
         if self.accept(TokenKind::OpenBrace) {
             let values = self.component_values(declared.map(|ty| ty.scalar));
-            // What is left of a list with a mistake ends no block.
+            // The rest of a list with a mistake must not end the block.
             if values.is_err() {
                 self.skip_to(&[TokenKind::CloseBrace, TokenKind::Semicolon]);
                 self.accept(TokenKind::CloseBrace);
@@ -270,7 +270,7 @@ impl Parser<'_> {
         Ok(LocationInit::Constant(self.value_of_type(declared.map(|ty| ty.scalar))?))
     }
 
-    /// The values of a list in braces, after its `{`.
+    /// Parses the values of a list in braces, after its `{`.
     fn component_values(&mut self, scalar: Option<ScalarType>) -> Parsed<Vec<i64>> {
         let mut values = Vec::new();
         loop {
@@ -285,7 +285,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A constant that a declared type can hold.
+    /// Parses a constant that fits the declared type.
     fn value_of_type(&mut self, scalar: Option<ScalarType>) -> Parsed<i64> {
         let span = self.peek().span;
         let value = self.constant()?;
@@ -297,7 +297,7 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    /// Refuses the name of a vector, which was just read, where one number must stand.
+    /// Refuses the name of a vector, which was just read, if a scalar is required.
     pub(super) fn no_vector(&self, id: LocationId) -> Parsed<()> {
         let location = self.test.location(id);
         if !location.is_vector() {
@@ -307,7 +307,7 @@ impl Parser<'_> {
         Err(ParseError::BareVector { name, last: location.components - 1, span })
     }
 
-    /// `[host]`, `[noncoherent]`, `[exclusive]`, also several as `[host, noncoherent]`.
+    /// Parses `[host]`, `[noncoherent]`, `[exclusive]`, or several as `[host, noncoherent]`.
     fn properties(&mut self) -> Parsed<Properties> {
         let mut found = Properties::default();
         while self.accept(TokenKind::OpenBracket) {
@@ -332,7 +332,7 @@ impl Parser<'_> {
         Ok(found)
     }
 
-    /// Gives the declared registers to their threads, which are known by now.
+    /// Moves the declared registers to their threads, which are known by now.
     pub(super) fn attach_registers(&mut self, registers: Vec<DeclaredRegister>) {
         for declared in registers {
             match self.find_thread(declared.thread) {
@@ -346,7 +346,7 @@ impl Parser<'_> {
         }
     }
 
-    // System-synchronizes-with pairs.
+    // Parses system-synchronizes-with pairs.
 
     pub(super) fn sync_block(&mut self) -> Vec<DeclaredSync> {
         self.next();
@@ -373,7 +373,7 @@ impl Parser<'_> {
         pairs
     }
 
-    /// `P0`, `0` or `P0.2`.
+    /// Parses `P0`, `0` or `P0.2`.
     pub(super) fn sync_side(&mut self) -> Parsed<(u32, Option<u32>, Span)> {
         let (thread, span) = self.thread_number()?;
         let instruction = if !self.is_hsa() && self.accept(TokenKind::Dot) {
@@ -413,12 +413,12 @@ impl Parser<'_> {
     }
 }
 
-/// The word of a vector type that the language does not have.
+/// Returns the error for a vector type that the language does not have.
 pub(super) fn vector_too_wide(word: &str, ty: AccessType, span: Span) -> ParseError {
     ParseError::VectorTooWide { word: word.to_owned(), bytes: ty.bytes(), span }
 }
 
-/// A list, or a vector, with another number of components than are wanted.
+/// Returns the error for a wrong number of components.
 pub(super) fn component_count(expected: u8, found: usize, span: Span) -> ParseError {
     ParseError::ComponentCount { expected, found, span }
 }

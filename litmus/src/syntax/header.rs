@@ -1,4 +1,4 @@
-//! Reads what stands before the first `{`: the dialect, the name and the metadata.
+//! Parses everything before the first `{`: the dialect, the name and the metadata.
 
 use std::borrow::Cow;
 
@@ -9,16 +9,16 @@ use crate::outcome::Race;
 use crate::span::Span;
 use crate::test::Dialect;
 
-/// The header of a test and where its body begins.
+/// The header of a test, and the start of its body.
 pub(super) struct Header {
     pub name: String,
     pub dialect: Dialect,
     pub metadata: Metadata,
-    /// The place of the first `{`, or the end of the text.
+    /// The position of the first `{`, or the end of the text.
     pub body: Start,
 }
 
-/// Reads the header of `text`; `None` where the text cannot be read any further.
+/// Parses the header of `text`; `None` if the rest cannot be parsed.
 pub(super) fn parse_header(
     text: &str,
     source_name: &str,
@@ -34,7 +34,7 @@ pub(super) fn parse_header(
     }
     let region: &str = &region;
     let mut lines = Lines { text: region, offset: 0, line: 0 };
-    // The keyword may have blank lines and comments before it.
+    // Blank lines and comments may precede the keyword.
     let (word, first) = loop {
         let Some(line) = lines.next() else {
             let (found, expected) = ("end of the text".to_owned(), "`VULKAN`");
@@ -66,7 +66,7 @@ pub(super) fn parse_header(
     })
 }
 
-/// The part of `text` that may be the header, with each `(* … *)` replaced by blanks of the same length.
+/// Returns the possible header in `text`, with each `(* … *)` replaced by blanks of the same length.
 fn blank_comments<'a>(text: &'a str, errors: &mut ErrorList) -> Option<Cow<'a, str>> {
     let mut blanked: Option<String> = None;
     let mut from = 0;
@@ -90,7 +90,7 @@ fn blank_comments<'a>(text: &'a str, errors: &mut ErrorList) -> Option<Cow<'a, s
     }
 }
 
-/// The place of a byte offset.
+/// Returns the position of a byte offset.
 pub(super) fn place(text: &str, offset: usize) -> Span {
     let before = &text[..offset];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -102,7 +102,7 @@ pub(super) fn place(text: &str, offset: usize) -> Span {
     }
 }
 
-/// The name of the file without folder and extension, made fit for a header.
+/// Returns the file name without folder and extension, made valid for a header.
 pub(super) fn stem(source_name: &str) -> String {
     let file = source_name.rsplit(['/', '\\']).next().unwrap_or(source_name);
     let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
@@ -125,7 +125,7 @@ fn dialect_of(word: &Piece<'_>, errors: &mut ErrorList) -> Option<Dialect> {
     None
 }
 
-/// A piece of one line and its place.
+/// A piece of one line with its position.
 #[derive(Clone, Copy)]
 struct Piece<'a> {
     text: &'a str,
@@ -144,7 +144,7 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// The bytes from `start` to `end`, which must be character boundaries.
+    /// Returns the bytes from `start` to `end`, which must be character boundaries.
     fn part(&self, start: usize, end: usize) -> Piece<'a> {
         Piece {
             text: &self.text[start..end],
@@ -154,7 +154,7 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// Without blanks and the given characters around it.
+    /// Trims blanks and the given characters.
     fn trimmed(&self, more: &[char]) -> Piece<'a> {
         let blank = |c: char| c.is_whitespace() || more.contains(&c);
         let start = self.text.len() - self.text.trim_start_matches(blank).len();
@@ -162,7 +162,7 @@ impl<'a> Piece<'a> {
         self.part(start, start + length)
     }
 
-    /// The words and their places.
+    /// Returns the words with their positions.
     fn words(self) -> impl Iterator<Item = Piece<'a>> {
         let mut rest = self;
         std::iter::from_fn(move || {
@@ -175,11 +175,11 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// The lines of a text with their places.
+/// The lines of a text with their positions.
 struct Lines<'a> {
     text: &'a str,
     offset: usize,
-    /// Number of the line before the next one.
+    /// The number of the previous line.
     line: u32,
 }
 
@@ -197,17 +197,17 @@ impl<'a> Iterator for Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// The place of the end of the text.
+    /// Returns the position of the end of the text.
     fn end(&self) -> Span {
         place(self.text, self.text.len())
     }
 }
 
-/// Sorts the lines of a header into metadata and comments.
+/// Sorts header lines into metadata and comments.
 struct MetadataReader<'e> {
     metadata: Metadata,
     strict_metadata: bool,
-    /// Inside a quoted comment that spans lines: nothing there is metadata.
+    /// True inside a quoted comment that spans lines; nothing there is metadata.
     in_quotes: bool,
     errors: &'e mut ErrorList,
 }
@@ -283,7 +283,7 @@ impl MetadataReader<'_> {
         }
     }
 
-    /// Reports a value that is missing.
+    /// Reports a missing value.
     fn required(&mut self, key: &'static str, place: Piece<'_>, value: Piece<'_>) -> bool {
         if value.text.is_empty() {
             self.errors.push(ParseError::EmptyMetadata { key, span: place.span() });
@@ -291,7 +291,7 @@ impl MetadataReader<'_> {
         !value.text.is_empty()
     }
 
-    /// `MODEL allowed|forbidden [free|racy [uninitialised]]`.
+    /// Parses `MODEL allowed|forbidden [free|racy [uninitialised]]`.
     fn expectation(&mut self, key: Piece<'_>, value: Piece<'_>) {
         let mut words = value.words();
         let Some(model) = words.next() else {
@@ -328,7 +328,7 @@ impl MetadataReader<'_> {
 }
 
 impl MetadataReader<'_> {
-    /// `weak|strong MODEL… | none`.
+    /// Parses `weak|strong MODEL… | none`.
     fn termination(&mut self, key: Piece<'_>, value: Piece<'_>) {
         let mut words = value.words();
         let Some(fairness) = words.next() else {
@@ -365,7 +365,7 @@ impl MetadataReader<'_> {
     }
 }
 
-/// Returns true if a line beginning with this word and `:` is meant as metadata.
+/// Returns true if a line beginning with this word and `:` is metadata.
 fn is_key(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_'))
 }

@@ -1,4 +1,4 @@
-//! The HSA dialect: its words, and what differs from the native dialect before and after the instructions.
+//! The HSA dialect: its vocabulary, and its differences from the native dialect outside of instructions.
 #![doc = include_str!("hsa/grammar.md")]
 
 mod check;
@@ -39,7 +39,7 @@ const ORDERS: Words<Order> = &[
     ("scar", Order::AcquireRelease),
 ];
 
-/// What registers compute; read-modify-writes have [`ATOMIC_OPERATIONS`] and `exch`.
+/// The operations on registers; read-modify-writes have [`ATOMIC_OPERATIONS`] and `exch`.
 const OPERATIONS: Words<ArithmeticOperation> = &[
     ("add", ArithmeticOperation::Add),
     ("sub", ArithmeticOperation::Subtract),
@@ -72,32 +72,32 @@ fn is_numbered(word: &str, prefix: &str) -> bool {
     word.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// `$s0`, `$s1`, ….
+/// Returns true for `$s0`, `$s1`, ….
 pub(super) fn is_value_register(word: &str) -> bool {
     is_numbered(word, "$s")
 }
 
-/// `$c0`, `$c1`, ….
+/// Returns true for `$c0`, `$c1`, ….
 fn is_condition_register(word: &str) -> bool {
     is_numbered(word, "$c")
 }
 
-/// Returns true if `word` may be the name of a location.
+/// Returns true if `word` is a valid location name.
 pub(super) fn is_location(word: &str) -> bool {
     !is_thread(word) && !word.starts_with('$') && !AFTER_TABLE.contains(&word)
 }
 
-/// The segment of a storage class, as the dialect writes it.
+/// Returns the dialect's word for a storage class.
 fn segment(class: StorageClass) -> &'static str {
     super::words::word_of(SEGMENTS, class)
 }
 
 impl Parser<'_> {
-    /// `["global" | "group"] x = value`.
+    /// Parses `["global" | "group"] x = value`.
     pub(super) fn hsa_location_declaration(&mut self) -> Parsed<()> {
         let start = self.peek();
         let mut reference = Reference::Buffer;
-        // The segment is known by the name that follows it: `group = 0` declares a location named `group`.
+        // A segment keyword is followed by a name: `group = 0` declares a location named `group`.
         if self.peek_at(1).kind == TokenKind::Word {
             reference = match self.word(start) {
                 "global" => Reference::Buffer,
@@ -127,7 +127,7 @@ impl Parser<'_> {
             span: Span { length: end.offset + end.length - start.span.offset, ..start.span },
         };
         match known {
-            // Only noted so far, after a mistake.
+            // Recorded earlier by error recovery.
             Some(known) => self.test.locations[usize::from(known.0)] = location,
             None => {
                 self.add_location(location)?;
@@ -136,7 +136,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A number of 32 bits, signed or not.
+    /// Parses a signed or unsigned 32-bit number.
     pub(super) fn hsa_constant(&mut self) -> Parsed<i64> {
         let start = self.position;
         let value = self.constant()?;
@@ -146,7 +146,7 @@ impl Parser<'_> {
         Err(self.too_large(self.tokens.get(start).copied().unwrap_or(self.previous()), 32))
     }
 
-    /// `P0@wave 0, wg 0, agent 0`.
+    /// Parses `P0@wave 0, wg 0, agent 0`.
     pub(super) fn hsa_thread_header(&mut self) -> Parsed<(u32, Place)> {
         let (number, _) = self.thread_number()?;
         self.expect(TokenKind::At, "`@` and where the work-item runs")?;
@@ -158,13 +158,13 @@ impl Parser<'_> {
         Ok((number, Place::Device(Placement { queue_family, queue: 0, workgroup, subgroup })))
     }
 
-    /// Takes the registers in a cell that cannot be read as known and its labels as placed, so that one mistake is not
-    /// reported again wherever they are used.
+    /// Error recovery: records the registers and labels of an unparsable cell, so that one mistake is not
+    /// reported again at each use.
     pub(super) fn note_hsa_names(&mut self, thread: ThreadId) {
         while self.peek().kind != TokenKind::End {
             let token = self.next();
             let label = self.peek();
-            // What is past a bound is not noted; the bound is reported where it is met.
+            // Names beyond a limit are not recorded; the limit itself is reported where it is exceeded.
             if token.kind == TokenKind::Word && is_value_register(self.word(token)) {
                 self.use_register(thread, token).ok();
             } else if token.kind == TokenKind::At

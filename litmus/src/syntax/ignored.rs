@@ -1,4 +1,4 @@
-//! Finds the words of a text that are read and ignored.
+//! Finds words of a text that the memory model ignores.
 
 use super::header::place;
 use super::words::{IGNORED_CLASSES, word_of};
@@ -8,17 +8,19 @@ use crate::test::{IgnoredClass, IgnoredClasses, StorageClassSet, Test};
 /// A word of a test that the memory model ignores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IgnoredWord {
-    /// What it names.
+    /// The ignored storage class.
     pub class: IgnoredClass,
     /// The word.
     pub word: &'static str,
-    /// True if its instruction names no storage class that is ordered: it orders nothing then.
+    /// True if its instruction names no other storage class, so that it orders nothing.
     pub orders_nothing: bool,
     /// The source position.
     pub span: Span,
 }
 
-/// The words of `text`, which `test` was read from, that name storage classes of semantics that are ignored (VK-SEM-19).
+/// Returns the words of `text` that name ignored storage classes in semantics (VK-SEM-19).
+///
+/// `test` must have been parsed from `text`.
 pub fn ignored_words(test: &Test, text: &str) -> Vec<IgnoredWord> {
     let mut found = Vec::new();
     for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {

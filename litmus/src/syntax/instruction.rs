@@ -1,4 +1,4 @@
-//! Reads one cell of the table: an instruction with its modifiers and operands, or a label.
+//! Parses one cell of the table: an instruction with its modifiers and operands, or a label.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -16,24 +16,24 @@ use crate::test::{
     SplitHalf, StorageClass, StorageClassSet, ThreadId,
 };
 
-/// Returns true if a word stands where a storage class of semantics stands, be it known or not.
+/// Returns true if a word is in the form of a storage class of semantics, known or not.
 fn names_class(word: &str) -> bool {
     word.starts_with("semsc") || words::is_class_of_semantics(word)
 }
 
-/// Which threads an instruction may name.
+/// The threads that an instruction may name.
 enum Whom {
     Any,
     Device,
-    /// Of the device, and none of these.
+    /// Device threads except these.
     NotYetSubmitted(Vec<ThreadId>),
 }
 
-/// The words after the dots of an instruction, taken from left to right.
+/// The dotted modifiers of an instruction, consumed from left to right.
 pub(super) struct Modifiers<'a> {
     list: Vec<(&'a str, Span)>,
     taken: usize,
-    /// The instruction's own word.
+    /// The position of the mnemonic.
     mnemonic: Span,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Modifiers<'a> {
         self.list.get(self.taken).copied()
     }
 
-    /// Takes the next modifier if it is `word`.
+    /// Consumes the next modifier if it is `word`.
     pub(super) fn take_word(&mut self, word: &str) -> Option<Span> {
         let (found, span) = self.peek()?;
         (found == word).then(|| {
@@ -51,14 +51,14 @@ impl<'a> Modifiers<'a> {
         })
     }
 
-    /// Takes the next modifier if it is one of `words`.
+    /// Consumes the next modifier if it is one of `words`.
     pub(super) fn take<T: Copy>(&mut self, words: words::Words<T>) -> Option<T> {
         let meaning = lookup(words, self.peek()?.0)?;
         self.taken += 1;
         Some(meaning)
     }
 
-    /// The place of the last word taken.
+    /// Returns the position of the last consumed word.
     pub(super) fn last(&self) -> Span {
         self.taken
             .checked_sub(1)
@@ -66,7 +66,7 @@ impl<'a> Modifiers<'a> {
             .map_or(self.mnemonic, |(_, span)| *span)
     }
 
-    /// A scope, which must stand here.
+    /// Parses a required scope.
     pub(super) fn scope(&mut self) -> Parsed<Scope> {
         if let Some(scope) = self.take(words::SCOPES) {
             return Ok(scope);
@@ -79,7 +79,7 @@ impl<'a> Modifiers<'a> {
         }
     }
 
-    /// An execution scope; that of a workgroup where none stands here.
+    /// Parses an optional execution scope; workgroup by default.
     fn execution_scope(&mut self) -> Parsed<Scope> {
         if let Some(scope) = self.take(words::EXECUTION_SCOPES) {
             return Ok(scope);
@@ -92,7 +92,7 @@ impl<'a> Modifiers<'a> {
         }
     }
 
-    /// A storage class, which must stand here.
+    /// Parses a required storage class.
     pub(super) fn class(&mut self) -> Parsed<(StorageClass, Span)> {
         if let Some(class) = self.take(words::CLASSES) {
             return Ok((class, self.last()));
@@ -109,7 +109,7 @@ impl<'a> Modifiers<'a> {
         }
     }
 
-    /// `semsc+ [semav] [semvis]` after an order, nothing without one.
+    /// Parses `semsc+ [semav] [semvis]` after an order; nothing without one.
     pub(super) fn semantics(&mut self, order: Order, orders: &'static str) -> Parsed<Semantics> {
         if order == Order::Relaxed {
             return match self.peek() {
@@ -160,7 +160,7 @@ impl<'a> Modifiers<'a> {
         Ok(Semantics { order, classes, ignored, make_available, make_visible })
     }
 
-    /// The type of an access, where one stands.
+    /// Parses an optional type of the access.
     pub(super) fn access_type(&mut self) -> Parsed<Option<AccessType>> {
         let Some((word, span)) = self.peek() else { return Ok(None) };
         let Some(found) = AccessType::of_word(word) else { return Ok(None) };
@@ -171,7 +171,7 @@ impl<'a> Modifiers<'a> {
         Ok(Some(found))
     }
 
-    /// Nothing more may stand here.
+    /// Checks that no modifiers are left.
     pub(super) fn finish(&self, expected: &'static str) -> Parsed<()> {
         match self.peek() {
             None => Ok(()),
@@ -184,7 +184,7 @@ impl<'a> Modifiers<'a> {
 }
 
 impl<'a> Parser<'a> {
-    /// Reads the instruction at hand into `thread`.
+    /// Parses the next instruction into `thread`.
     pub(super) fn instruction(&mut self, thread: ThreadId) -> Parsed<()> {
         if self.is_hsa() {
             return self.hsa_instruction(thread);
@@ -218,13 +218,13 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Counts one more instruction besides labels; false past the bound.
+    /// Counts one more instruction; returns false if the limit is exceeded. Labels do not count.
     pub(super) fn count_instruction(&mut self, span: Span) -> bool {
         if self.instruction_count < MAX_INSTRUCTIONS {
             self.instruction_count += 1;
             return true;
         }
-        // Once is enough.
+        // Report it only once.
         if self.instruction_count == MAX_INSTRUCTIONS {
             self.instruction_count += 1;
             let (what, limit) = ("instructions besides labels", MAX_INSTRUCTIONS);
@@ -239,11 +239,11 @@ impl<'a> Parser<'a> {
             let token = self.expect(TokenKind::Word, "a modifier after `.`")?;
             list.push((self.word(token), token.span));
         }
-        // What `.uneq_acq` says stands behind it, but for the type, which ends all modifiers.
+        // The words after `.uneq_acq` belong to it, except the type, which ends all modifiers.
         let unequal =
             list.split_off(list.iter().position(|(word, _)| *word == "uneq_acq").unwrap_or(list.len()));
         let ranks: Option<Vec<usize>> = list.iter().map(|(word, _)| words::place(word)).collect();
-        // Where each stands once, in whatever order: the order of the language.
+        // Modifiers may be written in any order; distinct ones are sorted into the order of the language.
         if let Some(ranks) = ranks
             && (1..list.len()).all(|index| list[..index].iter().all(|(word, _)| *word != list[index].0))
         {
@@ -419,7 +419,7 @@ impl<'a> Parser<'a> {
         Ok(InstructionKind::SplitBarrier(SplitBarrier { half, execution_scope, memory_scope, semantics, id }))
     }
 
-    /// The instance or the resource of a control barrier: a number or a word, kept as text.
+    /// Parses the instance or the resource of a control barrier: a number or a word, stored as text.
     pub(super) fn barrier_name(&mut self) -> Parsed<String> {
         let token = self.peek();
         if !matches!(token.kind, TokenKind::Number | TokenKind::Hexadecimal | TokenKind::Word) {
@@ -429,7 +429,8 @@ impl<'a> Parser<'a> {
         Ok(self.word(token).to_owned())
     }
 
-    /// The accesses after `avdevice` and `visdevice`; `None` where there are none, which means all of the device.
+    /// Parses the accesses after `avdevice` and `visdevice`; `None` without any, which means the whole
+    /// device.
     fn access_mask(&mut self, modifiers: &mut Modifiers<'a>) -> Parsed<Option<AccessMask>> {
         const EXPECTED: &str = "an access such as `.shader_write`, or `.none`";
         if modifiers.peek().is_none() {
@@ -473,7 +474,7 @@ impl<'a> Parser<'a> {
         Ok(InstructionKind::Interlock(Interlock { end, order, section: self.barrier_name()? }))
     }
 
-    /// The names that `flush` and `invalidate` cover; none where they cover everything.
+    /// Parses the names that `flush` and `invalidate` cover; empty means everything.
     fn ranges(&mut self) -> Parsed<Vec<LocationId>> {
         let mut ranges = Vec::new();
         if self.peek().kind != TokenKind::Word {
@@ -487,7 +488,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Threads of the device that nobody has submitted.
+    /// Parses device threads that were not submitted before.
     fn submitted(&mut self, own: ThreadId) -> Parsed<Vec<ThreadId>> {
         let instructions = self.test.threads.iter().flat_map(|thread| &thread.instructions);
         let mut earlier = Vec::new();
@@ -499,7 +500,7 @@ impl<'a> Parser<'a> {
         self.threads(own, Whom::NotYetSubmitted(earlier))
     }
 
-    /// One or more other threads.
+    /// Parses one or more other threads.
     fn threads(&mut self, own: ThreadId, whom: Whom) -> Parsed<Vec<ThreadId>> {
         let mut threads = Vec::new();
         loop {
@@ -524,7 +525,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether an instruction may stand in a thread of the host, or of a device.
+    /// Checks that an instruction is allowed in its thread: on the host or on a device.
     fn check_place(&self, thread: ThreadId, kind: &InstructionKind, span: Span) -> Parsed<()> {
         let host = self.test.thread(thread).place == Place::Host;
         let refuse = |what: &'static str, place: &'static str| {

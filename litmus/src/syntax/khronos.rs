@@ -1,5 +1,5 @@
-//! Reads Khronos' `.test` format strictly: what the reference reader ignores is a mistake, and so is what its model cannot
-//! have.
+//! Parses Khronos' `.test` format strictly: words that the reference reader ignores, and forms that its model
+//! cannot represent, are mistakes.
 
 mod barrier;
 mod instruction;
@@ -20,10 +20,10 @@ use crate::test::{
 
 use super::{MAX_LOCATIONS, MAX_SYSTEM_SYNC, MAX_THREADS};
 
-/// The most instructions that the reference reader takes.
+/// The maximum number of instructions in the reference reader.
 const MAX_INSTRUCTIONS: usize = 100;
 
-/// Returns true if a text is in this format: by the extension of its file, by its first word where the file has none.
+/// Returns true if a text is in this format, by the extension of its file, or by its first word without one.
 pub(super) fn is_khronos(text: &str, source_name: &str) -> bool {
     let file = source_name.rsplit(['/', '\\']).next().unwrap_or(source_name);
     if let Some((_, extension)) = file.rsplit_once('.') {
@@ -38,7 +38,7 @@ pub(super) fn is_khronos(text: &str, source_name: &str) -> bool {
     })
 }
 
-/// Reads a text; the result is a test only where nothing was added to `errors`.
+/// Parses a text; the result is valid only if nothing was added to `errors`.
 pub(super) fn parse(text: &str, name: String, errors: &mut ErrorList) -> Test {
     let mut reader = Reader {
         errors,
@@ -66,7 +66,7 @@ pub(super) fn parse(text: &str, name: String, errors: &mut ErrorList) -> Test {
     reader.test
 }
 
-/// A line without its end and the blanks before that.
+/// A line without its terminator and trailing blanks.
 #[derive(Clone, Copy)]
 struct Line<'a> {
     text: &'a str,
@@ -74,7 +74,7 @@ struct Line<'a> {
     number: u32,
 }
 
-/// A word of a line and where in it the word begins.
+/// A word of a line with its byte offset.
 #[derive(Clone, Copy)]
 struct Word<'a> {
     text: &'a str,
@@ -100,7 +100,7 @@ impl<'a> Line<'a> {
         self.span(self.text.len(), self.text.len())
     }
 
-    /// The words between any of `separators`, from byte `from` on.
+    /// Returns the words between any of `separators`, from byte `from` on.
     fn words(&self, from: usize, separators: &[char]) -> Vec<Word<'a>> {
         let mut words = Vec::new();
         let mut start = None;
@@ -121,7 +121,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The groups that the next instruction begins.
+/// The groups that begin at the next instruction.
 #[derive(Default)]
 struct Pending {
     queue_family: Option<Span>,
@@ -137,7 +137,7 @@ struct Reader<'e> {
     pending: Pending,
     /// The number of the current thread.
     number: u32,
-    /// `SSW` lines: each side's thread number and place, and the place of the line.
+    /// `SSW` lines: each side's thread number and position, and the position of the line.
     syncs: Vec<([(u32, Span); 2], Span)>,
     instructions: usize,
 }
@@ -158,13 +158,13 @@ impl Reader<'_> {
         self.test.metadata.comments =
             heading.filter_map(|line| line.text.strip_prefix("//")).map(str::to_owned).collect();
         lines.retain(|line| !line.text.is_empty() && !line.text.starts_with("//"));
-        // A name refers to what it shares its location with, wherever the line stands.
+        // SLOC lines apply to names in all lines, so they are read first.
         for line in &lines {
             if let Some(keyword) = line.words(0, &[' ']).first().filter(|word| word.text == "SLOC") {
                 self.same_location(*line, *keyword);
             }
         }
-        // Each alias names the first of its location directly, whatever the order of the lines.
+        // Each alias refers directly to the first name of its location, whatever the order of the lines.
         for index in 0..self.test.locations.len() {
             let storage = self.test.storage_of(LocationId(index as u16));
             if usize::from(storage.0) != index {
@@ -181,7 +181,7 @@ impl Reader<'_> {
         if line.text.starts_with(char::is_whitespace) {
             let indent = line.text.len() - line.text.trim_start().len();
             self.error(KhronosError::Indented { span: line.span(0, indent) });
-            // It may have been the instruction that the directives before it wait for.
+            // It may have been the instruction that the previous directives apply to.
             self.pending = Pending::default();
             return;
         }
@@ -224,7 +224,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Begins what the directives before an instruction ask for; true where there is a thread for the instruction.
+    /// Applies the directives before an instruction; returns true if a thread exists for it.
     fn place(&mut self, span: Span) -> bool {
         let pending = std::mem::take(&mut self.pending);
         let mut nests = true;
@@ -302,7 +302,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The location of a name, made where it is new.
+    /// Returns the location of a name; a new one if it is unknown.
     fn location(&mut self, name: &str, span: Span, declared: bool) -> LocationId {
         if let Some(index) = self.test.locations.iter().position(|location| location.name == name) {
             return LocationId(index as u16);
@@ -325,7 +325,7 @@ impl Reader<'_> {
         LocationId(self.test.locations.len() as u16 - 1)
     }
 
-    /// `SLOC a b`: two names of one location.
+    /// Parses `SLOC a b`: two names of one location.
     fn same_location(&mut self, line: Line<'_>, keyword: Word<'_>) {
         let names = line.words(keyword.at + keyword.text.len(), &[' ']);
         let mut found = Vec::new();
@@ -386,7 +386,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What can be said only when all lines are read.
+    /// Checks that need all lines.
     fn end(&mut self, end: Span) {
         let pending = std::mem::take(&mut self.pending);
         let first = [
@@ -423,7 +423,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns true if a word can be the name of a location.
+/// Returns true if a word is a valid location name.
 pub(crate) fn is_name(word: &str) -> bool {
     !word.starts_with(|c: char| c.is_ascii_digit())
         && !word.is_empty()

@@ -1,10 +1,10 @@
-//! Cuts the body of a test into words, numbers and punctuation.
+//! Splits the body of a test into words, numbers and punctuation.
 
 use crate::error::{ErrorList, ParseError};
 use crate::span::Span;
 use crate::test::Dialect;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenKind {
     Word,
@@ -39,14 +39,14 @@ pub(super) enum TokenKind {
     End,
 }
 
-/// A token and its place.
+/// A token with its position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token {
     pub kind: TokenKind,
     pub span: Span,
 }
 
-/// A place to start from: byte offset, line and column.
+/// A start position: byte offset, line and column.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Start {
     pub offset: usize,
@@ -54,7 +54,7 @@ pub(super) struct Start {
     pub column: u32,
 }
 
-/// The tokens of `text` from `start` on, the last of which is [`TokenKind::End`]; mistakes go to `errors`.
+/// Returns the tokens of `text` from `start` on; the last one is [`TokenKind::End`]. Mistakes go to `errors`.
 ///
 /// In the HSA dialect a `$` begins a word.
 pub(super) fn tokenize(text: &str, start: Start, dialect: Dialect, errors: &mut ErrorList) -> Vec<Token> {
@@ -76,7 +76,7 @@ pub(super) fn tokenize(text: &str, start: Start, dialect: Dialect, errors: &mut 
                     return tokens;
                 }
             }
-            // One report for a line of strange characters says as much as one for each.
+            // One report per line is enough.
             Err(ParseError::UnexpectedCharacter { span, .. }) if span.line == last_line => {}
             Err(error) => {
                 last_line = lexer.line;
@@ -105,7 +105,7 @@ impl Lexer<'_> {
         Span { offset: self.offset as u32, length: length as u32, line: self.line, column: self.column }
     }
 
-    /// Moves over `length` bytes.
+    /// Advances by `length` bytes.
     fn advance(&mut self, length: usize) {
         let end = (self.offset + length).min(self.bytes.len());
         for byte in &self.bytes[self.offset..end] {
@@ -147,13 +147,13 @@ impl Lexer<'_> {
         }
         let (kind, length) = self.kind_and_length()?;
         let span = self.span(length);
-        // Tokens hold no line break and only ASCII.
+        // Tokens contain no line break and only ASCII.
         self.offset += length;
         self.column += length as u32;
         Ok(Token { kind, span })
     }
 
-    /// Length of the run of bytes from `from` on that satisfy `member`.
+    /// Returns the length of the run of bytes from `from` on that satisfy `member`.
     fn run(&self, from: usize, member: impl Fn(u8) -> bool) -> usize {
         self.bytes[(self.offset + from).min(self.bytes.len())..]
             .iter()

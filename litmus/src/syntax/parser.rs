@@ -1,4 +1,4 @@
-//! The state of reading the body of a test in the native dialect: tokens, numbers and names.
+//! Parser state for the body of a test: tokens, numbers and names.
 
 use super::header::Header;
 use super::hsa;
@@ -12,32 +12,32 @@ use crate::test::{
     ThreadId,
 };
 
-/// The outcome of reading one piece of the text.
+/// The result of parsing one piece of the text.
 pub(super) type Parsed<T> = Result<T, ParseError>;
 
-/// Reads the tokens of a body into a test.
+/// Parses the tokens of a body into a test.
 pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
     pub(super) tokens: &'a [Token],
     pub(super) position: usize,
-    /// Tokens from here on are out of sight: the end of the cell that is being read.
+    /// The end of the current cell; later tokens are invisible.
     pub(super) limit: usize,
     pub(super) errors: &'a mut ErrorList,
     pub(super) test: Test,
-    /// Labels that have their place, by thread.
+    /// Labels that are already placed, by thread.
     pub(super) placed_labels: Vec<Vec<LabelId>>,
-    /// Where each label is first mentioned, by thread.
+    /// The first mention of each label, by thread.
     pub(super) label_mentions: Vec<Vec<Span>>,
-    /// How many instructions besides labels there are.
+    /// The number of instructions, not counting labels.
     pub(super) instruction_count: usize,
-    /// Calls of the API, in the order of the text.
+    /// API calls, in text order.
     pub(super) calls: Vec<super::calls::Call>,
-    /// Memory that one queue family owns at a time (`VK_SHARING_MODE_EXCLUSIVE`), whether a transfer names it or not.
+    /// Declared exclusive memory (`VK_SHARING_MODE_EXCLUSIVE`), whether a transfer names it or not.
     pub(super) exclusive: Vec<LocationId>,
 }
 
 impl<'a> Parser<'a> {
-    /// A parser of `tokens`, which end with [`TokenKind::End`].
+    /// Creates a parser of `tokens`, which end with [`TokenKind::End`].
     pub(super) fn new(
         text: &'a str,
         tokens: &'a [Token],
@@ -60,7 +60,7 @@ impl<'a> Parser<'a> {
         Parser::with_test(text, tokens, errors, test)
     }
 
-    /// A parser of more text about a test.
+    /// Creates a parser of additional text about a test.
     pub(super) fn with_test(
         text: &'a str,
         tokens: &'a [Token],
@@ -82,7 +82,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads the whole body.
+    /// Parses the whole body.
     pub(super) fn body(&mut self) {
         let Some(registers) = self.declarations() else { return };
         let sync = if self.peek().kind == TokenKind::OpenBrace { self.sync_block() } else { Vec::new() };
@@ -112,12 +112,12 @@ impl<'a> Parser<'a> {
 
     // Tokens.
 
-    /// The next token; [`TokenKind::End`] at the end of what is in sight.
+    /// Returns the next token; [`TokenKind::End`] at the end of the visible ones.
     pub(super) fn peek(&self) -> Token {
         self.peek_at(0)
     }
 
-    /// The token after `ahead` others.
+    /// Returns the token after `ahead` others.
     pub(super) fn peek_at(&self, ahead: usize) -> Token {
         let index = self.position + ahead;
         match self.tokens.get(index) {
@@ -130,7 +130,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Moves over the next token.
+    /// Consumes the next token.
     pub(super) fn next(&mut self) -> Token {
         let token = self.peek();
         if self.position < self.limit {
@@ -139,7 +139,7 @@ impl<'a> Parser<'a> {
         token
     }
 
-    /// The token before the next one.
+    /// Returns the last consumed token.
     pub(super) fn previous(&self) -> Token {
         match self.position.checked_sub(1).and_then(|index| self.tokens.get(index)) {
             Some(token) => *token,
@@ -147,13 +147,13 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The text of a token.
+    /// Returns the text of a token.
     pub(super) fn word(&self, token: Token) -> &'a str {
         let start = token.span.offset as usize;
         self.text.get(start..start + token.span.length as usize).unwrap_or("")
     }
 
-    /// Moves over the next token if it is of `kind`.
+    /// Consumes the next token if it is of `kind`.
     pub(super) fn accept(&mut self, kind: TokenKind) -> bool {
         let found = self.peek().kind == kind;
         if found {
@@ -168,18 +168,18 @@ impl<'a> Parser<'a> {
         token.kind == TokenKind::Word && self.word(token) == word
     }
 
-    /// Moves over the next token, which must be of `kind`.
+    /// Consumes the next token, which must be of `kind`.
     pub(super) fn expect(&mut self, kind: TokenKind, expected: &'static str) -> Parsed<Token> {
         if self.peek().kind == kind { Ok(self.next()) } else { Err(self.unexpected(expected)) }
     }
 
-    /// The next token is not what was expected.
+    /// Returns the error for an unexpected next token.
     pub(super) fn unexpected(&self, expected: &'static str) -> ParseError {
         let token = self.peek();
         ParseError::Unexpected { found: self.describe(token), expected, span: token.span }
     }
 
-    /// A token in words.
+    /// Describes a token for messages.
     pub(super) fn describe(&self, token: Token) -> String {
         match token.kind {
             TokenKind::End if self.limit < self.tokens.len() => "end of the cell".to_owned(),
@@ -195,12 +195,12 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The place just after the token before the next one.
+    /// Returns the position of the last consumed token.
     pub(super) fn after_previous(&self) -> Span {
         self.previous().span
     }
 
-    /// Moves on to the next token of one of `kinds`, without crossing the end of the text.
+    /// Skips to the next token of one of `kinds`, or to the end.
     pub(super) fn skip_to(&mut self, kinds: &[TokenKind]) {
         while self.peek().kind != TokenKind::End && !kinds.contains(&self.peek().kind) {
             self.next();
@@ -209,7 +209,7 @@ impl<'a> Parser<'a> {
 
     // Numbers.
 
-    /// The value of a decimal or hexadecimal number token; hexadecimal ones may use all 64 bits.
+    /// Returns the value of a decimal or hexadecimal token; hexadecimal ones may use all 64 bits.
     pub(super) fn number(&self, token: Token) -> Parsed<i64> {
         let text = self.word(token);
         let value = match token.kind {
@@ -226,7 +226,7 @@ impl<'a> Parser<'a> {
         ParseError::NumberTooLarge { number, bits, span: token.span }
     }
 
-    /// An unsigned number of 32 bits in decimal digits.
+    /// Parses an unsigned 32-bit decimal number.
     pub(super) fn small_number(&mut self, expected: &'static str) -> Parsed<u32> {
         let token = self.expect(TokenKind::Number, expected)?;
         self.word(token).parse().map_err(|_| self.too_large(token, 32))
@@ -237,7 +237,7 @@ impl<'a> Parser<'a> {
         matches!(self.peek().kind, TokenKind::Number | TokenKind::Hexadecimal | TokenKind::Minus)
     }
 
-    /// `["-"] digits` or `0x` and hexadecimal digits.
+    /// Parses `["-"] digits`, or `0x` and hexadecimal digits.
     pub(super) fn constant(&mut self) -> Parsed<i64> {
         let token = self.peek();
         match token.kind {
@@ -248,7 +248,7 @@ impl<'a> Parser<'a> {
             TokenKind::Minus => {
                 self.next();
                 let digits = self.expect(TokenKind::Number, "digits after `-`")?;
-                // The least number has no positive counterpart, so the sign must be part of what is converted.
+                // The minimum has no positive counterpart, so the sign is part of the conversion.
                 let text = self.word(digits);
                 match text.parse::<u64>() {
                     Ok(magnitude) if magnitude <= i64::MIN.unsigned_abs() => {
@@ -261,7 +261,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `P3` or `3`.
+    /// Parses `P3` or `3`.
     pub(super) fn thread_number(&mut self) -> Parsed<(u32, Span)> {
         let token = self.peek();
         let text = self.word(token);
@@ -277,7 +277,7 @@ impl<'a> Parser<'a> {
 
     // Names.
 
-    /// The location of a name, if there is one.
+    /// Returns the location with this name, if it exists.
     pub(super) fn find_location(&self, name: &str) -> Option<LocationId> {
         self.test
             .locations
@@ -286,7 +286,7 @@ impl<'a> Parser<'a> {
             .map(|index| LocationId(index as u16))
     }
 
-    /// The name of a location.
+    /// Parses a location name.
     pub(super) fn location_name(&mut self) -> Parsed<Token> {
         let token = self.peek();
         if token.kind != TokenKind::Word {
@@ -308,7 +308,7 @@ impl<'a> Parser<'a> {
         Ok(LocationId((self.test.locations.len() - 1) as u16))
     }
 
-    /// The location that an instruction names; a new one that starts at 0 where it is not declared.
+    /// Parses a location; an undeclared one is added with initial value 0.
     pub(super) fn use_location(&mut self) -> Parsed<LocationId> {
         let token = self.location_name()?;
         let name = self.word(token);
@@ -318,7 +318,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The register that an instruction of `thread` names; a new one that starts at 0 where it is not declared.
+    /// Resolves a register of `thread`; an undeclared one is added with initial value 0.
     pub(super) fn use_register(&mut self, thread: ThreadId, token: Token) -> Parsed<RegisterId> {
         let name = self.word(token);
         let registers = &mut self.test.threads[usize::from(thread.0)].registers;
@@ -336,7 +336,7 @@ impl<'a> Parser<'a> {
         Ok(RegisterId((registers.len() - 1) as u16))
     }
 
-    /// The label of `thread` that `token` names.
+    /// Resolves a label of `thread`.
     pub(super) fn use_label(&mut self, thread: ThreadId, token: Token) -> Parsed<LabelId> {
         let name = self.word(token);
         let index = usize::from(thread.0);
@@ -357,7 +357,7 @@ impl<'a> Parser<'a> {
         Ok(id)
     }
 
-    /// Gives the label that `token` names its place.
+    /// Places the label that `token` names.
     pub(super) fn place_label(&mut self, thread: ThreadId, token: Token) -> Parsed<LabelId> {
         let label = self.use_label(thread, token)?;
         let placed = &mut self.placed_labels[usize::from(thread.0)];
@@ -368,7 +368,7 @@ impl<'a> Parser<'a> {
         Ok(label)
     }
 
-    /// The name of a register.
+    /// Parses a register name.
     pub(super) fn register_token(&mut self) -> Parsed<Token> {
         let token = self.peek();
         if token.kind == TokenKind::Word && self.names_register(self.word(token)) {
@@ -380,17 +380,17 @@ impl<'a> Parser<'a> {
         Err(ParseError::RegisterExpected { found: self.describe(token), span: token.span })
     }
 
-    /// Returns true if `word` may be a register of a condition.
+    /// Returns true if `word` is a valid register in a condition.
     pub(super) fn names_register(&self, word: &str) -> bool {
         if self.is_hsa() { hsa::is_value_register(word) } else { is_register(word) }
     }
 
-    /// Returns true if `word` may be the name of a location.
+    /// Returns true if `word` is a valid location name.
     pub(super) fn names_location(&self, word: &str) -> bool {
         if self.is_hsa() { hsa::is_location(word) } else { is_location(word) }
     }
 
-    /// The thread of a number.
+    /// Returns the thread with this number.
     pub(super) fn find_thread(&self, number: u32) -> Option<ThreadId> {
         self.test
             .threads
@@ -399,25 +399,25 @@ impl<'a> Parser<'a> {
             .map(|index| ThreadId(index as u16))
     }
 
-    // Names in what cannot be read.
+    // Error recovery: names in unparsable text.
 
-    /// Takes the names in a declaration that cannot be read as known, so that one mistake is not reported again
-    /// wherever the names are used. No test comes of it.
+    /// Records the names in an unparsable declaration, so that one mistake is not reported again at each use.
+    /// The parse fails anyway.
     pub(super) fn note_declared_names(&mut self, start: usize) {
         for token in &self.tokens[start..self.position] {
             let name = self.word(*token);
             let noted = token.kind != TokenKind::Word
                 || !self.names_location(name)
                 || self.find_location(name).is_some();
-            // Past the bound on locations no more names can be noted, and none need to be.
+            // Beyond the limit on locations, no names can be recorded, and none need to be.
             if !noted && self.test.locations.len() < MAX_LOCATIONS {
                 self.test.locations.push(undeclared(name, token.span));
             }
         }
     }
 
-    /// Takes the names in a cell that cannot be read as known, so that one mistake is not reported again wherever
-    /// the names are used. No test comes of it.
+    /// Records the names in an unparsable cell, so that one mistake is not reported again at each use. The
+    /// parse fails anyway.
     pub(super) fn note_names(&mut self, thread: ThreadId, start: usize, end: usize) {
         (self.position, self.limit) = (start, end);
         let first = self.peek();
@@ -427,7 +427,7 @@ impl<'a> Parser<'a> {
         self.note_rest(thread);
     }
 
-    /// As [`Parser::note_names`], for what is left of the cell at hand.
+    /// As [`Parser::note_names`], for the rest of the current cell.
     pub(super) fn note_rest(&mut self, thread: ThreadId) {
         if self.is_hsa() {
             return self.note_hsa_names(thread);
@@ -440,7 +440,7 @@ impl<'a> Parser<'a> {
             if token.kind != TokenKind::Word || modifier {
                 continue;
             }
-            // What is past a bound is not noted; the bound is reported where it is met.
+            // Names beyond a limit are not recorded; the limit itself is reported where it is exceeded.
             if is_register(word) {
                 self.use_register(thread, token).ok();
             } else if is_label(word) {
@@ -454,7 +454,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// A location that is used but not declared.
+/// Returns a location that is used but not declared.
 fn undeclared(name: &str, span: Span) -> Location {
     Location {
         name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! Writes a test in its own dialect, with the columns of its table aligned.
+//! Prints a test in its own dialect, with aligned columns.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -17,9 +17,10 @@ use crate::test::{
     ThreadId,
 };
 
-/// The text of a test in its own syntax: Khronos' `.test` for a test that came from there, else the native dialect.
+/// Returns the text of a test in its own syntax: Khronos' `.test` for a test from there, else the native
+/// dialect.
 ///
-/// Reading it back with [`parse`](super::parse) gives the same test, for every test that came from `parse`.
+/// For every test from [`parse`](super::parse), parsing the result gives the same test.
 pub fn print(test: &Test) -> String {
     if let Some(khronos) = &test.khronos {
         return super::khronos::print(test, khronos);
@@ -39,7 +40,7 @@ pub fn print(test: &Test) -> String {
     out
 }
 
-/// What stands between the header and the question.
+/// Prints the part between the header and the question.
 fn print_body(out: &mut String, test: &Test) {
     print_initial_state(out, test);
     if !test.system_sync.is_empty() {
@@ -61,7 +62,7 @@ fn print_body(out: &mut String, test: &Test) {
 }
 
 impl Question {
-    /// The canonical text, such as `exists (P0:r0 == 0 /\ P1:r1 == 1)`.
+    /// Returns the canonical text, such as `exists (P0:r0 == 0 /\ P1:r1 == 1)`.
     pub fn text(&self, test: &Test) -> String {
         let quantifier = match self.kind {
             QuestionKind::Exists => "exists",
@@ -74,14 +75,14 @@ impl Question {
 }
 
 impl Condition {
-    /// The canonical text, such as `P0:r0 == 0 /\ P1:r1 == 1`: with no more parentheses than its structure needs.
+    /// Returns the canonical text with minimal parentheses, such as `P0:r0 == 0 /\ P1:r1 == 1`.
     pub fn text(&self, test: &Test) -> String {
         let mut out = String::new();
         self.write(test, 0, &mut out);
         out
     }
 
-    /// Writes the condition where only operators that bind tighter than `level` may stand bare.
+    /// Writes the condition; only operators that bind tighter than `level` go without parentheses.
     fn write(&self, test: &Test, level: u8, out: &mut String) {
         let own = match self {
             Condition::Or(..) => 1,
@@ -107,7 +108,7 @@ impl Condition {
                 });
                 out.push_str(&term(test, right, true));
             }
-            // Chains lean to the left, so that a right operand of the same kind needs parentheses.
+            // Operators are left-associative, so a right operand of the same kind needs parentheses.
             Condition::And(left, right) => {
                 left.write(test, own - 1, out);
                 out.push_str(" /\\ ");
@@ -120,7 +121,7 @@ impl Condition {
             }
             Condition::Not(inner) => {
                 out.push('~');
-                // `~ exists` is a quantifier; `~(…)` is how a negation is read best.
+                // The operand of `~` gets parentheses, except another negation.
                 if let Condition::Not(_) = **inner {
                     inner.write(test, own - 1, out);
                 } else {
@@ -136,7 +137,7 @@ impl Condition {
     }
 }
 
-/// A side of a comparison. On the right a bare name is an address, so a value needs an index there.
+/// Returns one side of a comparison. On the right a bare name is an address, so a value needs an index there.
 fn term(test: &Test, term: &Term, right: bool) -> String {
     match term {
         Term::Register(thread, register) => {
@@ -166,7 +167,7 @@ pub(super) fn line(out: &mut String, text: &str) {
     out.push('\n');
 }
 
-/// Text that cannot end the line, the header, or begin a comment.
+/// Returns text that cannot end the line or the header, or begin a comment.
 fn one_line(text: &str) -> String {
     text.replace('\n', " ").replace('{', "(").replace("(*", "( *")
 }
@@ -237,7 +238,7 @@ fn declaration(test: &Test, location: &Location) -> String {
         text.push_str(reference.keyword());
         text.push(' ');
     }
-    // An alias without a type has that of its storage.
+    // An alias without a type has its storage's type.
     let type_of = |location: &Location| {
         let components = location.components;
         location.scalar.map(|scalar| AccessType { scalar, components })
@@ -306,7 +307,7 @@ fn print_table(out: &mut String, test: &Test) {
 
 /// Writes the rows of a table; each column begins with its thread.
 pub(super) fn aligned_rows(out: &mut String, columns: &[Vec<String>]) {
-    // A table has at least one row besides that of the threads, even where no thread does anything.
+    // A table has at least one row after the header row, even if all threads are empty.
     let rows = columns.iter().map(Vec::len).max().unwrap_or(0).max(2);
     let widths: Vec<usize> =
         columns.iter().map(|cells| cells.iter().map(String::len).max().unwrap_or(0)).collect();
@@ -322,9 +323,9 @@ pub(super) fn aligned_rows(out: &mut String, columns: &[Vec<String>]) {
 }
 
 impl InstructionKind {
-    /// The text of an instruction of `thread`, such as `ld.atom.acq.dv.sc0.semsc0 r0, x`.
+    /// Returns the text of an instruction of `thread`, such as `ld.atom.acq.dv.sc0.semsc0 r0, x`.
     pub fn text(&self, test: &Test, thread: ThreadId) -> String {
-        // What a dialect has no words for is written in those of the other.
+        // Instructions that a dialect cannot express are printed in the other one.
         if test.dialect == Dialect::Hsa
             && let Some(text) = hsa::instruction_text(self, test, thread)
         {
@@ -459,7 +460,7 @@ impl InstructionKind {
     }
 }
 
-/// A control barrier or a half of one: its word, scopes, semantics and instance.
+/// Returns a control barrier or a split half: keyword, scopes, semantics and instance.
 fn meeting(
     mut text: String,
     execution: Scope,
@@ -481,7 +482,7 @@ fn meeting(
     text
 }
 
-/// The type of an access where it differs from its location's; a vector type names its components too.
+/// Returns the type of an access if it differs from the location's; a vector type includes the components.
 fn access_type(test: &Test, access: &MemoryAccess) -> String {
     let MemoryPlace { location, offset, scalar, .. } = access.place;
     let location = test.location(location);
@@ -496,7 +497,7 @@ fn access_type(test: &Test, access: &MemoryAccess) -> String {
     }
 }
 
-/// One item as it is, several in braces.
+/// Returns one item alone, or several in braces.
 fn lanes<T: Copy>(lanes: &Lanes<T>, text: impl Fn(T) -> String) -> String {
     match lanes.count() {
         1 => text(lanes.first()),

@@ -1,12 +1,14 @@
-//! The rounds of split barriers: in each thread and for each execution scope, arrivals and waits take turns.
+//! Checks split barriers: in each thread and for each execution scope, arrivals and waits alternate.
+//!
+//! A forward data-flow analysis over the control-flow graph of the thread.
 
 use super::parser::Parser;
 use crate::error::ParseError;
 use crate::test::{Flow, InstructionKind, LabelId, Scope, SplitHalf, Thread};
 
-/// What a thread executed last of the split barriers of one scope; several where paths meet.
+/// A set of possible last events of one scope, as bits.
 type States = u8;
-/// Neither an arrival nor a wait.
+/// Neither an arrival nor a wait yet.
 const FRESH: States = 1;
 /// An arrival.
 const ARRIVED: States = 2;
@@ -14,7 +16,7 @@ const ARRIVED: States = 2;
 const WAITED: States = 4;
 
 impl Parser<'_> {
-    /// Reports waits that no arrival comes before, and two of either without the other between them, on whatever path.
+    /// Reports waits without a preceding arrival, and consecutive arrivals or waits, on any path.
     pub(super) fn check_split_barriers(&mut self) {
         let mut errors = Vec::new();
         for thread in &self.test.threads {
@@ -37,7 +39,7 @@ fn check(thread: &Thread, scope: Scope, errors: &mut Vec<ParseError>) {
     }
     let position =
         |label: LabelId| code.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)));
-    // What may have been executed last where control comes to each instruction.
+    // The possible last events before each instruction.
     let mut before: Vec<States> = vec![0; code.len() + 1];
     before[0] = FRESH;
     let mut open = vec![0];

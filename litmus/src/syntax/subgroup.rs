@@ -1,5 +1,4 @@
-//! Subgroup operations: how they are read and printed, and which of them make sense; and which barriers of subgroups do under
-//! branches.
+//! Subgroup operations: parsing, printing and validity checks. Also checks subgroup barriers under branches.
 
 use super::instruction::Modifiers;
 use super::lexer::TokenKind;
@@ -13,10 +12,10 @@ use crate::test::{
     ArithmeticOperation, ControlBarrier, Flow, InstructionKind, Operand, Scope, Test, Thread, ThreadId,
 };
 
-/// The word for a register that a lane does not look at.
+/// The keyword for an ignored result.
 pub(super) const UNUSED: &str = "unused";
 
-/// The words after `sg.`, with their operations; numbers and what is computed are read behind them.
+/// The words after `sg.` with their operations; arguments are parsed afterwards.
 pub(super) const SUBGROUP_OPERATIONS: Words<SubgroupKind> = &[
     ("elect", SubgroupKind::Elect),
     ("all", SubgroupKind::All),
@@ -39,11 +38,11 @@ pub(super) const SUBGROUP_OPERATIONS: Words<SubgroupKind> = &[
     ("exclusive", SubgroupKind::Arithmetic(SubgroupSpan::Exclusive, ArithmeticOperation::Add)),
 ];
 
-/// The lanes that a subgroup has at most.
+/// The maximum size of a subgroup.
 const MOST_LANES: u32 = 64;
 
 impl Parser<'_> {
-    /// Reads what follows `sg`.
+    /// Parses the part after `sg`.
     pub(super) fn subgroup_operation(
         &mut self,
         thread: ThreadId,
@@ -106,7 +105,7 @@ impl Parser<'_> {
         Ok(InstructionKind::Subgroup(SubgroupOperation { kind, destination, value, id }))
     }
 
-    /// Reports subgroup operations and barriers whose tangle or whose result nothing determines.
+    /// Reports subgroup operations and barriers whose tangle or result is undetermined.
     pub(super) fn check_subgroup_operations(&mut self) {
         let mut kinds = self.test.threads.iter().flat_map(|thread| &thread.instructions).map(|own| &own.kind);
         if !kinds.any(|kind| kind.tangle_instance().is_some()) {
@@ -133,7 +132,7 @@ impl Parser<'_> {
     }
 }
 
-/// Which of the two an instance is.
+/// Returns the kind of an instance.
 fn tangled(instance: TangleInstance<'_>) -> Tangled {
     match instance {
         TangleInstance::Operation(_) => Tangled::Operation,
@@ -141,10 +140,10 @@ fn tangled(instance: TangleInstance<'_>) -> Tangled {
     }
 }
 
-/// Reports what stands in loops, and what jumps skip without making blocks.
+/// Reports tangled instructions in loops, and those that jumps skip without forming blocks.
 fn check_flow(thread: &Thread, errors: &mut Vec<SubgroupError>) {
     let code = &thread.instructions;
-    // Every jump: where it is, where it goes, and whether it may make a block.
+    // Every jump: its position, its target, and true if it may form a block.
     let jumps: Vec<(usize, usize, bool)> = (0..)
         .zip(code)
         .filter_map(|(from, jump)| match &jump.kind {
@@ -222,7 +221,8 @@ fn mistake(
     Some(SubgroupError::UndefinedResult { source_lane, id, lanes: listed(&tangle), span })
 }
 
-/// What is wrong with a barrier of a subgroup in a block: there it is one instruction of the shader, as an operation is.
+/// Returns the mistake in a subgroup barrier inside a block, where it is one shader instruction, like an
+/// operation.
 fn barrier_mistake(
     test: &Test,
     thread: ThreadId,
@@ -249,14 +249,15 @@ fn barrier_mistake(
     misplaced(test, thread, at, instance, span)
 }
 
-/// The threads before one in its subgroup.
+/// Returns the earlier threads of the same subgroup.
 fn beside(test: &Test, thread: ThreadId) -> impl Iterator<Item = &Thread> {
     let place = test.thread(thread).place;
     let before = test.threads.iter().take(usize::from(thread.0));
     before.filter(move |other| other.place.shares(place, Scope::Subgroup))
 }
 
-/// Whether an instruction stands in another block than in an earlier thread, or in one of another shape.
+/// Returns an error if an instruction is in another block, or in a block of another shape, than in an earlier
+/// thread.
 fn misplaced(
     test: &Test,
     thread: ThreadId,
@@ -290,7 +291,7 @@ fn misplaced(
     None
 }
 
-/// The blocks around an instruction, from the outermost one on.
+/// Returns the blocks around an instruction, outermost first.
 fn nest(blocks: &[GuardedBlock], at: usize) -> Vec<&GuardedBlock> {
     let mut found = Vec::new();
     let mut next = blocks.iter().find(|block| block.contains(at));
@@ -304,7 +305,7 @@ fn nest(blocks: &[GuardedBlock], at: usize) -> Vec<&GuardedBlock> {
     found
 }
 
-/// The instructions and blocks among the parts of a block, by instance and label.
+/// Returns the instances and blocks among the parts of a block, as text for comparison.
 fn shape(thread: &Thread, parts: &[BlockPart]) -> String {
     let instance = |at: usize| thread.instructions.get(at).and_then(|found| found.kind.tangle_instance());
     let of = |part: &BlockPart| match part {
@@ -321,7 +322,7 @@ fn listed(tangle: &[TangledLane]) -> String {
     tangle.iter().map(|lane| lane.lane.to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// The text of an operation, with its registers and values in words.
+/// Returns the text of an operation with the given texts of its registers and values.
 pub(super) fn text(operation: &SubgroupOperation, destination: Option<&str>, value: Option<&str>) -> String {
     let arithmetic = match operation.kind {
         SubgroupKind::Arithmetic(_, arithmetic) => format!(".{}", arithmetic.keyword()),

@@ -1,4 +1,4 @@
-//! Reads the threads and cuts the table into their cells.
+//! Parses the thread headers and splits the table into cells.
 
 use super::MAX_THREADS;
 use super::lexer::TokenKind;
@@ -11,7 +11,7 @@ use crate::test::{LabelId, Place, Placement, Scope, Thread, ThreadId};
 const AFTER_TABLE: [&str; 6] = ["locations", "filter", "exists", "forall", "final", "not"];
 
 impl Parser<'_> {
-    /// The row that declares the threads. False where nothing after it can be read.
+    /// Parses the header row. Returns false if nothing after it can be parsed.
     pub(super) fn header_row(&mut self) -> bool {
         loop {
             let column = self.test.threads.len();
@@ -27,7 +27,7 @@ impl Parser<'_> {
             let told = header.is_err() && self.peek().kind == TokenKind::End;
             let (number, place) = header.unwrap_or_else(|error| {
                 self.errors.push(error);
-                // A stand-in keeps the columns in step, so that the cells can still be checked.
+                // A placeholder keeps the columns aligned, so that the cells can still be checked.
                 (
                     column as u32,
                     Place::Device(Placement { queue_family: 0, queue: 0, workgroup: 0, subgroup: 0 }),
@@ -81,7 +81,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `P0@sg 0, wg 0, qf 0` or `P0@host`.
+    /// Parses `P0@sg 0, wg 0, qf 0` or `P0@host`.
     pub(super) fn thread_header(&mut self) -> Parsed<(u32, Place)> {
         if self.is_hsa() {
             return self.hsa_thread_header();
@@ -111,7 +111,7 @@ impl Parser<'_> {
 
     // The table.
 
-    /// Cuts the table into cells: token ranges by thread, empty ones left out.
+    /// Splits the table into cells: token ranges by thread, without empty ones.
     pub(super) fn table(&mut self) -> Vec<Vec<(usize, usize)>> {
         let threads = self.test.threads.len();
         let mut columns = vec![Vec::new(); threads];
@@ -144,7 +144,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The cells of one row, up to and over its `;`.
+    /// Splits one row, up to and including its `;`.
     pub(super) fn row(&mut self) -> Vec<(usize, usize)> {
         let mut cells = Vec::new();
         let mut start = self.position;
@@ -169,8 +169,9 @@ impl Parser<'_> {
         }
     }
 
-    /// Reports a row with too many cells, and returns those that belong to it. If a line ends inside one of them, the
-    /// row's `;` was forgotten, and reading goes on after that line.
+    /// Reports a row with too many cells, and returns those that belong to it.
+    ///
+    /// If a line ends inside one of them, its `;` is missing, and parsing continues after that line.
     pub(super) fn shortened_row(
         &mut self,
         row_start: usize,
@@ -202,12 +203,12 @@ impl Parser<'_> {
         cells
     }
 
-    /// Reads the cells of one thread.
+    /// Parses the cells of one thread.
     pub(super) fn thread_cells(&mut self, thread: ThreadId, cells: &[(usize, usize)]) {
         let after = self.position;
         for (start, end) in cells {
             (self.position, self.limit) = (*start, *end);
-            // A cell that holds several lines has lost the ends of their rows.
+            // A cell with several lines lacks the `;` of their rows.
             loop {
                 let result = self.instruction(thread).and_then(|()| {
                     let next = self.peek();

@@ -1,11 +1,11 @@
-//! The words of the native dialect and what they stand for: one table for the parser and the printer.
+//! The keywords of the native dialect with their meanings: one table for both parser and printer.
 
 use crate::test::{
     ArithmeticOperation, BranchRelation, IgnoredClass, MAX_COMPONENTS, MAX_VECTOR_BYTES, Order, Reference,
     ScalarType, Scope, StorageClass,
 };
 
-/// A word of the language and what it stands for.
+/// Keywords with their meanings.
 pub(super) type Words<T> = &'static [(&'static str, T)];
 
 pub(super) const SCOPES: Words<Scope> = &[
@@ -49,7 +49,7 @@ pub(super) const SEMANTICS_CLASSES: Words<StorageClass> = &[
     ("semsc3", StorageClass::Output),
 ];
 
-/// Storage classes of semantics that are read and ignored.
+/// Storage classes of semantics that the memory model ignores.
 pub(super) const IGNORED_CLASSES: Words<IgnoredClass> = &[
     ("semsubgroup", IgnoredClass::Subgroup),
     ("semcrossworkgroup", IgnoredClass::CrossWorkgroup),
@@ -100,10 +100,10 @@ pub(super) const TYPES: Words<ScalarType> = &[
     ("f64", ScalarType::F64),
 ];
 
-/// What a scalar type is followed by in the word of a vector type, and how many components that has.
+/// Suffixes of vector types with their numbers of components.
 pub(super) const VECTORS: Words<u8> = &[("x2", 2), ("x3", 3), ("x4", MAX_COMPONENTS)];
 
-/// A scalar type, or a vector type by that of its components.
+/// A scalar type, or a vector type given by its component type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AccessType {
     pub scalar: ScalarType,
@@ -112,7 +112,7 @@ pub(super) struct AccessType {
 }
 
 impl AccessType {
-    /// The type that `word` stands for, whether it is too wide or not.
+    /// Returns the type that `word` names, even if it is too wide.
     pub fn of_word(word: &str) -> Option<AccessType> {
         let of = |word, components| lookup(TYPES, word).map(|scalar| AccessType { scalar, components });
         of(word, 1).or_else(|| {
@@ -120,29 +120,30 @@ impl AccessType {
         })
     }
 
-    /// Size in bytes.
+    /// Returns the size in bytes.
     pub fn bytes(self) -> u32 {
         self.scalar.bytes() * u32::from(self.components)
     }
 
-    /// Returns true if it is no type of the language: vectors have 16 bytes at most.
+    /// Returns true if the language does not have the type: vectors have at most 16 bytes.
     pub fn is_too_wide(self) -> bool {
         self.bytes() > MAX_VECTOR_BYTES
     }
 
-    /// Its word.
+    /// Returns its keyword.
     pub fn keyword(self) -> String {
         let suffix = VECTORS.iter().find(|(_, components)| *components == self.components);
         format!("{}{}", self.scalar.keyword(), suffix.map_or("", |(suffix, _)| suffix))
     }
 }
 
-/// Modifiers that are words of their own, not members of a table above.
+/// Modifiers that are not members of a table above.
 pub(super) const PLAIN_MODIFIERS: &[&str] =
     &["atom", "coop", "nonpriv", "av", "vis", "semav", "semvis", "cas", "uneq_acq", "arrive", "wait"];
 
-/// Where a modifier stands among those of its instruction, as the language orders them. `None` for `uneq_acq`, behind which words stand
-/// that stand before it too, and for what is no modifier.
+/// Returns the rank of a modifier within its instruction, in the order of the language.
+///
+/// `None` for `uneq_acq`, whose own modifiers repeat earlier ranks, and for words that are not modifiers.
 pub(super) fn place(word: &str) -> Option<usize> {
     let is = [
         matches!(word, "coop" | "arrive" | "wait"),
@@ -160,7 +161,7 @@ pub(super) fn place(word: &str) -> Option<usize> {
     is.iter().position(|is| *is)
 }
 
-/// Words that Dartagnan's reader keeps for itself, so that no location can have them as its name.
+/// Words that Dartagnan's reader reserves; no location may have such a name.
 const RESERVED: &[&str] = &[
     "VULKAN",
     "Vulkan",
@@ -222,7 +223,7 @@ const RESERVED: &[&str] = &[
     "blt",
 ];
 
-/// The words of the native dialect by what they are, in the order of their tables: for references that must be complete.
+/// Returns the keywords of the native dialect by category, for reference pages that must be complete.
 pub fn vocabulary() -> Vec<(&'static str, Vec<&'static str>)> {
     fn names<T>(words: Words<T>) -> Vec<&'static str> {
         words.iter().map(|(word, _)| *word).collect()
@@ -245,17 +246,17 @@ pub fn vocabulary() -> Vec<(&'static str, Vec<&'static str>)> {
     ]
 }
 
-/// What `word` stands for.
+/// Returns the meaning of `word`.
 pub(super) fn lookup<T: Copy>(words: Words<T>, word: &str) -> Option<T> {
     words.iter().find(|(candidate, _)| *candidate == word).map(|(_, meaning)| *meaning)
 }
 
-/// The word for `meaning`.
+/// Returns the keyword for `meaning`.
 pub(super) fn word_of<T: Copy + PartialEq>(words: Words<T>, meaning: T) -> &'static str {
     words.iter().find(|(_, candidate)| *candidate == meaning).map_or("?", |(word, _)| word)
 }
 
-/// Returns true if `word` names a storage class of semantics, also one that is ignored.
+/// Returns true if `word` names a storage class of semantics, including ignored ones.
 pub(super) fn is_class_of_semantics(word: &str) -> bool {
     lookup(SEMANTICS_CLASSES, word).is_some() || lookup(IGNORED_CLASSES, word).is_some()
 }
@@ -275,47 +276,47 @@ pub(super) fn is_modifier(word: &str) -> bool {
         || AccessType::of_word(word).is_some()
 }
 
-/// `prefix` and then digits only, at least one.
+/// Returns true for `prefix` followed by at least one digit and nothing else.
 fn is_numbered(word: &str, prefix: &str) -> bool {
     word.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// `r0`, `r1`, ….
+/// Returns true for `r0`, `r1`, ….
 pub(super) fn is_register(word: &str) -> bool {
     is_numbered(word, "r")
 }
 
-/// `LC00`, `LC01`, ….
+/// Returns true for `LC00`, `LC01`, ….
 pub(super) fn is_label(word: &str) -> bool {
     is_numbered(word, "LC")
 }
 
-/// `P0`, `P1`, ….
+/// Returns true for `P0`, `P1`, ….
 pub(super) fn is_thread(word: &str) -> bool {
     is_numbered(word, "P")
 }
 
-/// Returns true if `word` may be the name of a location.
+/// Returns true if `word` is a valid location name.
 pub(super) fn is_location(word: &str) -> bool {
     !is_register(word) && !is_label(word) && !is_thread(word) && !RESERVED.contains(&word)
 }
 
 impl Scope {
-    /// The word of the language for it, such as `wg`.
+    /// Returns its keyword, such as `wg`.
     pub fn keyword(self) -> &'static str {
         word_of(SCOPES, self)
     }
 }
 
 impl StorageClass {
-    /// The word of the language for it, such as `sc0`.
+    /// Returns its keyword, such as `sc0`.
     pub fn keyword(self) -> &'static str {
         word_of(CLASSES, self)
     }
 }
 
 impl Order {
-    /// The word of the language for it, such as `acq_rel`; relaxed has none.
+    /// Returns its keyword, such as `acq_rel`; relaxed has none.
     pub fn keyword(self) -> Option<&'static str> {
         match self {
             Order::Relaxed => None,
@@ -325,28 +326,28 @@ impl Order {
 }
 
 impl Reference {
-    /// The word of the language for it, such as `buffer`.
+    /// Returns its keyword, such as `buffer`.
     pub fn keyword(self) -> &'static str {
         word_of(KINDS, self)
     }
 }
 
 impl ScalarType {
-    /// The word of the language for it, such as `u32`.
+    /// Returns its keyword, such as `u32`.
     pub fn keyword(self) -> &'static str {
         word_of(TYPES, self)
     }
 }
 
 impl ArithmeticOperation {
-    /// The word of the language for it, such as `add`.
+    /// Returns its keyword, such as `add`.
     pub fn keyword(self) -> &'static str {
         word_of(OPERATIONS, self)
     }
 }
 
 impl BranchRelation {
-    /// The word of the language for it, such as `bne`.
+    /// Returns its keyword, such as `bne`.
     pub fn keyword(self) -> &'static str {
         word_of(BRANCHES, self)
     }

@@ -58,7 +58,7 @@ pub enum InstructionKind {
 /// A computation in registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Compute {
-    /// `add r, a, b` and the like: computes in registers.
+    /// `add r, a, b` and similar: computes in registers.
     Arithmetic {
         /// The register that is assigned.
         destination: RegisterId,
@@ -99,7 +99,7 @@ pub enum Flow {
     Label(LabelId),
     /// `goto LC00`.
     Goto(LabelId),
-    /// `beq a, b, LC00` and the like; comparisons are signed.
+    /// `beq a, b, LC00` and similar; comparisons are signed.
     Branch {
         /// The condition of the jump.
         relation: BranchRelation,

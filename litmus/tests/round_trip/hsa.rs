@@ -1,10 +1,10 @@
-//! Random texts in the HSA dialect; the tests of the models use them too.
+//! Random texts in the HSA dialect, also used by the tests of the models.
 
 use std::fmt::Write;
 
 use proptest::prelude::*;
 
-/// One random instruction: what it is, and what is drawn for its parts.
+/// One random instruction: its kind, and random numbers for its operands.
 #[derive(Clone, Debug)]
 struct Piece {
     kind: u8,
@@ -33,12 +33,12 @@ fn piece() -> impl Strategy<Value = Piece> {
     )
 }
 
-/// A valid text: threads of at most `longest` accesses and fences, near one another or not.
+/// Returns a valid text with threads of at most `longest` accesses and fences, placed closely or not.
 pub fn text(threads: std::ops::RangeInclusive<usize>, longest: usize) -> impl Strategy<Value = String> {
     let thread = (0u32..2, 0u32..2, 0u32..2, proptest::collection::vec(piece(), 1..=longest));
     (proptest::collection::vec(thread, threads), any::<bool>(), any::<bool>(), any::<bool>(), 0u8..8)
         .prop_map(|(threads, near, group, asks_location, packets)| {
-            // The group segment belongs to one work-group.
+            // A location of the group segment belongs to one work-group.
             let segment = if near && group { "group" } else { "global" };
             let columns: Vec<Vec<String>> = threads
                 .iter()

@@ -1,4 +1,4 @@
-//! Whatever test is printed is read back as the same test, and whatever text is read, nothing breaks.
+//! Round trips: printed tests parse to equal tests, and no text makes the parser fail internally.
 
 mod hsa;
 mod random;
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use random::random_test;
 
-/// Reads a text; if it is a test, its printed form must be the same one.
+/// Parses a text; if that succeeds, checks that the printed form parses to the same test.
 fn check_text(text: &str) -> Result<bool, TestCaseError> {
     match parse(text, "text.litmus") {
         Ok(test) => {
@@ -32,7 +32,7 @@ fn check_text(text: &str) -> Result<bool, TestCaseError> {
     }
 }
 
-/// Texts to start from when mistakes are made at random.
+/// Seed texts for random mutation.
 fn valid_texts() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parse_ok");
     let mut texts: Vec<String> = fs::read_dir(folder)
@@ -46,7 +46,7 @@ fn valid_texts() -> Vec<String> {
     texts
 }
 
-/// Pieces that litmus texts are made of.
+/// Fragments of litmus texts.
 const PIECES: [&str; 54] = [
     "VULKAN ",
     "{",
@@ -214,7 +214,7 @@ fn long_texts_break_nothing() {
     ];
     for (first, start) in starts.into_iter().enumerate() {
         for (second, repeat) in repeats.into_iter().enumerate() {
-            // One in eight as long as a text may be.
+            // One in eight texts has the maximum length.
             let longest = (first + second) % 8 == 0;
             let room = if longest { litmus::syntax::MAX_TEXT_BYTES - 100 } else { 1 << 16 };
             let text = format!("{start}{}", repeat.repeat(room / repeat.len()));

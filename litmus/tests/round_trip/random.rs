@@ -1,10 +1,10 @@
-//! Random tests that keep the rules of the language.
+//! Random valid tests.
 //!
-//! Long because one builder draws them all, from one list of choices.
+//! Long because one builder draws every construct from one list of choices.
 
 use litmus::*;
 
-/// Choices that a random test is built from; past their end every choice is the first.
+/// The choices that a random test is built from; when they run out, every choice is the first.
 struct Choices<'a>(std::slice::Iter<'a, u16>);
 
 impl Choices<'_> {
@@ -21,7 +21,7 @@ impl Choices<'_> {
     }
 
     fn constant(&mut self) -> i64 {
-        // Those that every type has.
+        // Values that every type can hold.
         self.of(&[0, 1, 2, 127, 255, -1, -128])
     }
 }
@@ -68,14 +68,14 @@ const KINDS: [Option<Reference>; 5] = [
 ];
 const NAMES: [&str; 8] = ["x", "y", "_z0", "buffer", "u8", "true", "host", "Flag_1"];
 
-/// Builds a test that keeps the rules of the language, with ids in the order in which the parser gives them.
+/// Builds a valid test whose ids are in the parser's order.
 struct Builder<'a> {
     choices: Choices<'a>,
     test: Test,
 }
 
 impl Builder<'_> {
-    /// One order of interlocked sections for the whole test.
+    /// Sets one order of interlocked sections for the whole test.
     fn section_orders(&mut self) {
         let unordered = self.test.locations.len() % 2 == 1;
         for instruction in self.test.threads.iter_mut().flat_map(|thread| &mut thread.instructions) {
@@ -104,7 +104,7 @@ impl Builder<'_> {
                 }
                 (2, Some(target)) if components == 1 => LocationInit::AddressOf(target),
                 (3, Some(target)) => {
-                    // An alias has a type that fits into its storage, and its storage's where it has none.
+                    // An alias must fit into its storage; without a type it has the storage's.
                     let storage = self.test.location(target);
                     if scalar.is_none_or(|ty| ty.bytes() * u32::from(components) > storage.bytes()) {
                         (scalar, components) = (storage.scalar, storage.components);
@@ -140,7 +140,7 @@ impl Builder<'_> {
                 let workgroup = c.below(3) as u32;
                 Place::Device(Placement {
                     queue_family: c.below(3) as u32,
-                    // A workgroup is on one queue.
+                    // All threads of a workgroup are on one queue.
                     queue: workgroup % 2,
                     workgroup,
                     subgroup: c.of(&[0, 1, u32::MAX]),
@@ -178,7 +178,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Where a thread jumps about, a barrier of the subgroup would have to stand in a block.
+    /// Removes subgroup barriers from threads with jumps, where they would have to be in blocks.
     fn no_barriers_among_jumps(&mut self, thread: usize) {
         let instructions = &mut self.test.threads[thread].instructions;
         let jumps = |kind: &InstructionKind| {
@@ -195,7 +195,7 @@ impl Builder<'_> {
         }
     }
 
-    /// One operation behind everything that some lanes of a subgroup do, from this thread on.
+    /// Appends one operation to some lanes of a subgroup, from this thread on.
     fn subgroup_operation(&mut self, first: usize) {
         let kind = self.subgroup_kind();
         let place = self.test.threads[first].place;
@@ -205,7 +205,8 @@ impl Builder<'_> {
             {
                 continue;
             }
-            // A register of 32 bits: nothing is loaded into it. What a single lane is told may be undefined.
+            // A register that no load assigns is 32 bits wide. The result of a single source lane may be
+            // undefined, so it is unused.
             let destination = kind.source(0).is_none() && self.choices.yes();
             let destination = destination.then(|| self.named_register(thread, "r500"));
             let value = (kind != SubgroupKind::Elect).then(|| match self.choices.yes() {
@@ -291,7 +292,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A location, its class, and the type and offset of an access to it.
+    /// Returns a random place: location, class, type and offset.
     fn memory(&mut self) -> MemoryPlace {
         let name = self.choices.of(&NAMES);
         let known = self.test.locations.iter().position(|location| location.name == name);
@@ -318,7 +319,7 @@ impl Builder<'_> {
         let own = location.scalar_type();
         let component = location.is_vector().then_some(own);
         let scalar = self.choices.yes().then(|| self.choices.of(&TYPES)).filter(|ty| ty.bytes() <= bytes);
-        // A number of a vector is told by its type.
+        // A component access states its type.
         let scalar = scalar.or(component);
         let size = scalar.unwrap_or(own).bytes();
         let offset = self.choices.below((bytes / size) as usize) as u32 * size;
@@ -326,14 +327,14 @@ impl Builder<'_> {
         MemoryPlace { location, offset, scalar, class, address: None }
     }
 
-    /// Some of the names that there are.
+    /// Returns a random subset of the names.
     fn ranges(&mut self) -> Vec<LocationId> {
         (0..self.test.locations.len() as u16).map(LocationId).filter(|_| self.choices.yes()).collect()
     }
 
-    /// An operation on some other threads; one without any where the thread is alone.
+    /// Returns an operation on some other threads; another operation if the thread is the only one.
     fn others(&mut self, thread: usize, operation: fn(Vec<ThreadId>) -> SystemOperation) -> InstructionKind {
-        // Threads of the device are submitted once, and waited for.
+        // Device threads are submitted once.
         let mut submitted = Vec::new();
         for instruction in self.test.threads.iter().flat_map(|thread| &thread.instructions) {
             if let InstructionKind::System(SystemOperation::Submit(threads)) = &instruction.kind {
@@ -372,7 +373,7 @@ impl Builder<'_> {
         let named = self.choices.below(16) as u8;
         let mut ignored = IgnoredClasses::NONE;
         for class in IgnoredClass::ALL {
-            // Some class must be named.
+            // At least one class must be named.
             if self.choices.below(8) == 0 || named == 0 {
                 ignored = ignored.with(class);
             }
@@ -390,7 +391,7 @@ impl Builder<'_> {
         self.test.threads[thread].place == Place::Host
     }
 
-    /// A host knows one scope.
+    /// Returns a random scope; host threads only have one.
     fn scope(&mut self, thread: usize) -> Scope {
         if self.is_host(thread) { Scope::CrossDevice } else { self.choices.of(&SCOPES) }
     }
@@ -408,8 +409,8 @@ impl Builder<'_> {
         }
     }
 
-    // Ids are given in the order in which the text mentions the names.
-    /// Now and then a plain access of a shader as a cooperative one.
+    // Ids follow the order in which the text mentions the names.
+    /// Makes some plain shader accesses cooperative.
     fn cooperative(&mut self, thread: usize, kind: InstructionKind) -> InstructionKind {
         let InstructionKind::Access(access) = kind else { return kind };
         let may_be = matches!(access.kind, AccessKind::Load(_) | AccessKind::Store(_))
@@ -421,7 +422,7 @@ impl Builder<'_> {
         InstructionKind::Access(MemoryAccess { performer, ..access })
     }
 
-    /// A plain access of several components of a location that there is, where one is large enough.
+    /// Returns a plain vector access to a location that is large enough, if one exists.
     fn vector(&mut self, thread: usize) -> Option<InstructionKind> {
         let count = self.choices.of(&[2_u32, 3, 4]);
         let scalar = self.choices.of(&TYPES);
@@ -689,7 +690,7 @@ impl Builder<'_> {
     }
 }
 
-/// The test that `choices` stand for.
+/// Builds the test that `choices` encode.
 pub fn random_test(choices: &[u16]) -> Test {
     let test = Test {
         name: "random+test.1".to_owned(),

@@ -1,11 +1,14 @@
-//! Derives the memory-model relations of calls: system-synchronizes-with, and availability, visibility and domain operations.
-//! Long because one derivation holds the streams of all queues and hosts.
+//! Derives the memory-model relations of calls: system-synchronizes-with, availability, visibility and domain
+//! operations.
 //!
-//! The rules are those of the synchronization chapter; `docs/language.md` states each. Programs that it does not settle are
-//! refused. Items of a queue follow the order of the columns, or of the submissions. All dispatches are compute: a barrier
-//! orders earlier dispatches if its source names that stage, and later ones if its target does. Barriers chain where their
-//! stages meet. Operations of a dependency stand at the head of the dispatches that follow, and operations for the host at
-//! the place of the barrier.
+//! Long because one derivation processes the items of all queues and hosts.
+//!
+//! The rules are those of the synchronization chapter of the Vulkan specification; `docs/language.md` states
+//! each. Programs that it does not settle are refused. Items of a queue follow the order of the columns, or
+//! of the submissions. All dispatches are compute: a barrier orders earlier dispatches if its source names
+//! that stage, and later ones if its target does. Barriers chain if their stages intersect. The operations of
+//! a dependency are inserted at the start of the dispatches that follow, and operations for the host at the
+//! position of the barrier.
 
 mod chain;
 mod check;
@@ -28,7 +31,7 @@ use chain::{between, moved};
 
 type Derived<T> = Result<T, CallError>;
 
-/// What a queue is given, in order.
+/// The work submitted to a queue, in order.
 struct Queue<'a> {
     family: u32,
     number: u32,
@@ -41,52 +44,53 @@ enum Item<'a> {
     Call(&'a Call),
 }
 
-/// A place in a queue: number of the queue and of the item.
+/// A position in a queue: index of the queue, index of the item.
 type At = (usize, usize);
 
-/// Half of a transfer: where it stands, and the family that it goes to.
+/// Half of an ownership transfer: its position and the receiving family.
 type Half = (At, u32);
 
-/// What comes before something: dispatches of the device, and points of threads of the host.
+/// A set of predecessors: device dispatches and points of host threads.
 #[derive(Clone, Default)]
 struct Before {
     dispatches: Vec<ThreadId>,
     host: Vec<SyncPoint>,
 }
 
-/// What stands between two dispatches: operations in order.
+/// The operations between two dispatches, in order.
 type Between = Vec<SystemOperation>;
 
 struct Calls<'a> {
     test: &'a Test,
-    /// Memory that one queue family owns at a time, besides what transfers name.
+    /// Declared exclusive memory, in addition to what transfers name.
     exclusive: &'a [LocationId],
     calls: &'a [Call],
     queues: Vec<Queue<'a>>,
-    /// What is known to come before a wait has ended, by where its text stands: ways to it are as many as signals of each
-    /// semaphore on the way multiplied.
+    /// Memoizes the predecessors of a wait's end, by text offset.
+    ///
+    /// Without it, the number of paths is the product of the signals of each semaphore on the path.
     ended: RefCell<BTreeMap<u32, Before>>,
-    /// Whether a place of a queue is known to come before a wait has ended.
+    /// Memoizes if a position of a queue precedes the end of a wait.
     led: RefCell<BTreeMap<(At, u32), bool>>,
 }
 
-/// What is put into a test.
+/// The derived additions to a test.
 #[derive(Default)]
 struct Words {
     sync: Vec<SystemSync>,
-    /// By thread: what stands at its head, and behind all that it does.
+    /// For each thread, the instructions to insert at its start and at its end.
     ends: Vec<(Vec<Instruction>, Vec<Instruction>)>,
-    /// Threads of the host that wait: before which instruction, and for what.
+    /// Waits of host threads: the thread, the instruction before which it waits, and the wait.
     waits: Vec<(ThreadId, usize, Instruction)>,
-    /// Threads of the host that wait for fences: by which instruction, and for whom.
+    /// Fence waits of host threads: the thread, the waiting instruction, and the threads that it waits for.
     fences: Vec<(ThreadId, usize, Vec<ThreadId>)>,
 }
 
 impl Parser<'_> {
-    /// Puts what the calls mean in their place. `sync` are the pairs that the test declares itself.
+    /// Inserts the derived instructions and pairs. `sync` are the pairs that the test declares itself.
     pub(in super::super) fn derive_calls(&mut self, sync: &[DeclaredSync]) {
         let calls = std::mem::take(&mut self.calls);
-        // Of calls that one was not understood of nothing is said: it may be what another one lacks.
+        // If one call was not understood, the others are not checked: they may depend on it.
         if !self.errors.is_empty() {
             return;
         }
@@ -117,7 +121,7 @@ impl Parser<'_> {
 
     fn put(&mut self, words: Words) {
         let mut sync = words.sync;
-        // Instructions that are counted stand behind the waits that are put before them.
+        // Inserted waits shift the instructions after them.
         for point in sync.iter_mut().flat_map(|pair| [&mut pair.from, &mut pair.to]) {
             if let Some(instruction) = &mut point.instruction {
                 let before = words
@@ -157,7 +161,7 @@ fn words(test: &Test, calls: &[Call], exclusive: &[LocationId]) -> Derived<(Word
     Ok((derivation.derive()?, derivation.schedule()))
 }
 
-/// Instructions that do something.
+/// Counts the instructions before an index, without labels.
 fn acts(thread: &Thread, before: usize) -> usize {
     let is_act =
         |instruction: &&Instruction| !matches!(instruction.kind, InstructionKind::Flow(Flow::Label(_)));
@@ -175,7 +179,8 @@ fn queues<'a>(test: &Test, calls: &'a [Call]) -> Derived<Vec<Queue<'a>>> {
         }
     }
     let early = ids().filter(|id| !submitted.iter().any(|(_, thread)| thread == id));
-    // Whoever judges refuses what is submitted again; its calls are told once, so that there are no more than `MAX_CALLS`.
+    // Repeated submissions are refused elsewhere. Each thread's calls are added once, so that at most
+    // `MAX_CALLS` exist.
     let mut order: Vec<ThreadId> = early.collect();
     for (_, thread) in &submitted {
         if !order.contains(thread) {
@@ -214,7 +219,7 @@ fn queues<'a>(test: &Test, calls: &'a [Call]) -> Derived<Vec<Queue<'a>>> {
         if !dispatched {
             queue.items.push(Item::Dispatch(id));
         }
-        // Which of them comes first is not told where several threads of the host submit.
+        // If several host threads submit to one queue, the order of their submissions is unknown.
         let hosts = submitted.iter().filter(|(_, thread)| {
             let of = |other: Placement| (other.queue_family, other.queue);
             matches!(test.thread(*thread).place, Place::Device(other) if of(other) == own)
@@ -234,14 +239,14 @@ impl<'a> Calls<'a> {
         Ok(Calls { test, calls, exclusive, queues, ended: RefCell::default(), led: RefCell::default() })
     }
 
-    /// The storages that calls give to another queue family.
+    /// Returns the storages that a transfer covers.
     fn transferred(&self, transfer: &Transfer) -> Vec<LocationId> {
         let all = (0..self.test.locations.len()).map(|location| LocationId(location as u16));
         let storages = all.filter(|location| self.test.storage_of(*location) == *location);
         storages.filter(|location| self.covers(transfer, *location)).collect()
     }
 
-    /// The queues with the calls as they stand.
+    /// Returns the queues with the calls as written.
     fn schedule(&self) -> Schedule {
         let mut owned: Vec<LocationId> =
             self.exclusive.iter().map(|location| self.test.storage_of(*location)).collect();
@@ -286,7 +291,7 @@ impl<'a> Calls<'a> {
         Schedule { queues, owned, hosts: self.host_calls(), fences: self.fences() }
     }
 
-    /// What threads of the host name where they wait for fences.
+    /// Returns the fence waits, with instruction indices after the insertion of semaphore waits.
     fn fences(&self) -> Vec<FenceWait> {
         let waits = |thread: ThreadId, at: usize| {
             let own = self.calls.iter().filter(|call| call.thread == thread && call.at <= at);
@@ -302,7 +307,7 @@ impl<'a> Calls<'a> {
             .collect()
     }
 
-    /// Waits for fences: the thread of the host, its instruction, and whom it names.
+    /// Returns each fence wait: the host thread, its instruction, and the threads that it names.
     fn fence_waits(&self) -> impl Iterator<Item = (ThreadId, usize, &'a Vec<ThreadId>)> {
         let test = self.test;
         (0_u16..).zip(&test.threads).flat_map(|(number, thread)| {
@@ -317,7 +322,7 @@ impl<'a> Calls<'a> {
         })
     }
 
-    /// The calls of threads of the host; each wait has become an instruction of its thread.
+    /// Returns the semaphore calls of host threads; each wait has become an instruction of its thread.
     fn host_calls(&self) -> Vec<HostCall> {
         let mut calls: Vec<HostCall> = Vec::new();
         for call in self.calls.iter().filter(|call| self.test.thread(call.thread).place == Place::Host) {
@@ -341,7 +346,7 @@ impl<'a> Calls<'a> {
         calls
     }
 
-    /// The call that sets an event.
+    /// Returns the call that sets an event.
     fn set_of(&self, event: &str) -> Option<(&'a Call, &'a Dependency)> {
         self.calls.iter().find_map(|call| match &call.kind {
             CallKind::Set(name, dependency) if name == event => Some((call, dependency)),
@@ -353,7 +358,7 @@ impl<'a> Calls<'a> {
         self.queues.get(queue).map_or(&[], |queue| queue.items.as_slice())
     }
 
-    /// Where a call of the device stands.
+    /// Returns the position of a device call.
     fn place(&self, call: &Call) -> Option<At> {
         self.queues.iter().enumerate().find_map(|(number, queue)| {
             let at = queue
@@ -371,8 +376,9 @@ impl<'a> Calls<'a> {
         })
     }
 
-    /// The signals that may end a wait: of those with a value that does, the ones that come to pass while it waits. A timeline that
-    /// counts from queue to queue has later ones that come behind it.
+    /// Returns the signals that may end a wait: those that can occur before the wait has ended.
+    ///
+    /// A timeline that alternates between queues has later signals that cannot.
     fn ends(&self, wait: &Call, awaited: &Semaphore) -> Vec<&'a Call> {
         let ends =
             |signal: &Semaphore, wait: &Semaphore| signal.name == wait.name && signal.value >= wait.value;
@@ -387,7 +393,7 @@ impl<'a> Calls<'a> {
             });
             calls.collect::<Vec<_>>()
         };
-        // What each queue and each thread of the host has yet to do.
+        // The remaining calls of each queue and each host thread.
         let mut left: Vec<Vec<&'a Call>> = self.queues.iter().map(of_queue).chain(hosts).collect();
         let mut signalled: Vec<(&'a Call, &'a Semaphore)> = Vec::new();
         loop {
@@ -414,7 +420,7 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// What comes before a wait has ended: of several signals that would do, what each of them implies.
+    /// Returns the predecessors of a wait's end: the intersection over the signals that may end it.
     fn awaited(&self, wait: &Call, semaphore: &Semaphore, path: &mut Vec<Span>) -> Derived<Before> {
         if path.iter().any(|span| span.offset == wait.span.offset) {
             return Err(CallError::CircularWait { span: wait.span });
@@ -447,13 +453,13 @@ impl<'a> Calls<'a> {
         Ok(common)
     }
 
-    /// What comes before a signal.
+    /// Returns the predecessors of a signal.
     fn signalled(&self, signal: &Call, path: &mut Vec<Span>) -> Derived<Before> {
         let Some((queue, at)) = self.place(signal) else { return self.signalled_by_host(signal, path) };
         self.given(queue, at, path)
     }
 
-    /// What comes before the fence of the submissions that have these threads: what their queues were given up to them.
+    /// Returns the predecessors of the fence of these threads' submissions: everything submitted up to them.
     fn fenced(&self, threads: &[ThreadId], path: &mut Vec<Span>) -> Derived<Before> {
         let mut before = Before::default();
         for thread in threads {
@@ -471,12 +477,12 @@ impl<'a> Calls<'a> {
         Ok(before)
     }
 
-    /// The queue that a thread's dispatch is given to.
+    /// Returns the queue of a thread's dispatch.
     fn queue_of(&self, thread: ThreadId) -> Option<usize> {
         (0..self.queues.len()).find(|queue| self.dispatches(*queue).any(|(_, own)| own == thread))
     }
 
-    /// What comes before a signal that stands behind so many items of a queue.
+    /// Returns the predecessors of a signal after the first `count` items of a queue.
     fn given(&self, queue: usize, count: usize, path: &mut Vec<Span>) -> Derived<Before> {
         let mut before = Before::default();
         for item in self.items(queue).iter().take(count) {
@@ -523,7 +529,7 @@ impl<'a> Calls<'a> {
         }
         for (thread, at, named) in self.fence_waits() {
             let mut threads = self.fenced(named, &mut Vec::new())?.dispatches;
-            // What a named one has waited for by a semaphore is published, and comes before on the way.
+            // A semaphore wait of a named thread already makes its predecessors available and orders them.
             threads.retain(|other| {
                 let on_the_way =
                     |pair: &SystemSync| pair.from.thread == *other && named.contains(&pair.to.thread);
@@ -545,7 +551,7 @@ impl<'a> Calls<'a> {
         Ok(words)
     }
 
-    /// What comes before a dispatch, and what stands at its head.
+    /// Derives the predecessors of a dispatch and the operations at its start.
     fn head(&self, queue: usize, at: usize, thread: ThreadId, words: &mut Words) -> Derived<()> {
         let items: Vec<Item<'_>> = self.items(queue).iter().take(at).copied().collect();
         let span = items.iter().rev().find_map(|item| match item {
@@ -579,7 +585,7 @@ impl<'a> Calls<'a> {
         }
         let is_empty = |id: ThreadId| acts(self.test.thread(id), usize::MAX) == 0;
         before.retain(|(earlier, _)| !is_empty(*earlier) && *earlier != thread);
-        // What comes before another that comes before this is published on the way.
+        // Predecessors of another predecessor are ordered and made available transitively.
         let last = before.iter().filter(|(earlier, _)| {
             let behind = |to: &SyncPoint| before.iter().any(|(other, _)| *other == to.thread);
             !words.sync.iter().any(|pair| pair.from.thread == *earlier && behind(&pair.to))
@@ -680,7 +686,7 @@ impl<'a> Calls<'a> {
         Ok((all || !answers.contains(&true)).then_some(all))
     }
 
-    /// Puts the operations of barriers to the host at their places.
+    /// Inserts the operations of barriers to the host.
     fn to_host(&self, queue: usize, sync: &[SystemSync], words: &mut Words) -> Derived<()> {
         for (at, item) in self.items(queue).iter().enumerate() {
             let Item::Call(call) = item else { continue };
@@ -737,12 +743,12 @@ fn instruction(operation: SystemOperation, span: Span) -> Instruction {
     Instruction { kind: InstructionKind::System(operation), span }
 }
 
-/// The availability operation of an access mask; none where it covers nothing.
+/// Returns the availability operation of an access mask; `None` for an empty mask.
 fn published(mask: AccessMask) -> Option<SystemOperation> {
     (mask != AccessMask::NONE).then_some(SystemOperation::Available(mask))
 }
 
-/// The visibility operation of a target for the device; none where it covers nothing.
+/// Returns the visibility operation of a target for the device; `None` for an empty mask.
 fn shown(target: Side) -> Option<SystemOperation> {
     let mask = target.accesses.without(AccessMask::HOST);
     (mask != AccessMask::NONE).then_some(SystemOperation::Visible(mask))

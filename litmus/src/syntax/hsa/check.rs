@@ -1,4 +1,4 @@
-//! What must hold of a whole test: segments and work-groups, offsets that are zero, branches that nest.
+//! Checks of a whole HSA test: segments and work-groups, zero offsets, nested branches.
 
 use crate::error::ParseError;
 use crate::syntax::parser::Parser;
@@ -8,7 +8,7 @@ use crate::test::{
 };
 
 impl Parser<'_> {
-    /// Reports what is wrong with the threads taken together.
+    /// Reports mistakes that concern the threads together.
     pub(in crate::syntax) fn check_hsa(&mut self) {
         let mut errors = Vec::new();
         self.check_work_groups(&mut errors);
@@ -20,7 +20,7 @@ impl Parser<'_> {
         errors.into_iter().for_each(|error| self.errors.push(error));
     }
 
-    /// The group segment belongs to one work-group.
+    /// Checks that each location of the group segment is accessed by one work-group only.
     fn check_work_groups(&self, errors: &mut Vec<ParseError>) {
         let mut owners = vec![None; self.test.locations.len()];
         for thread in &self.test.threads {
@@ -44,7 +44,7 @@ impl Parser<'_> {
     }
 }
 
-/// A register in an address is zero by construction.
+/// Checks that a register in an address is zero by construction.
 fn check_offsets(thread: &Thread, errors: &mut Vec<ParseError>) {
     let mut offsets: Vec<RegisterId> = Vec::new();
     for (index, instruction) in thread.instructions.iter().enumerate() {
@@ -83,16 +83,16 @@ fn is_zero(kind: &InstructionKind) -> bool {
     }
 }
 
-/// Branches go forward, and what one skips holds all or nothing of what another skips.
+/// Checks that branches go forward and nest properly.
 fn check_branches(thread: &Thread, errors: &mut Vec<ParseError>) {
-    // Where the branches around an instruction end, innermost last.
+    // The ends of the enclosing branches, innermost last.
     let mut open = Vec::new();
     for (index, instruction) in thread.instructions.iter().enumerate() {
         let InstructionKind::Flow(Flow::BranchIf { target, .. }) = instruction.kind else { continue };
         let position = thread.instructions.iter().position(
             |other| matches!(other.kind, InstructionKind::Flow(Flow::Label(label)) if label == target),
         );
-        // A label that stands nowhere is reported where it is mentioned.
+        // A label without a position is reported where it is used.
         let Some(end) = position else { continue };
         let name = |label: crate::test::LabelId| {
             thread.labels.get(usize::from(label.0)).map_or("?", |label| &label.name).to_owned()

@@ -1,4 +1,4 @@
-//! Reads one cell of the table: an instruction or a label.
+//! Parses one cell of the table: an instruction or a label.
 
 use super::mnemonic::{Atomic, Mnemonic};
 use super::{OPERATIONS, RELATIONS, is_condition_register, is_value_register, segment};
@@ -22,7 +22,7 @@ const FENCE_ORDERS: (&[Order], &str) =
     (&[Order::Acquire, Order::Release, Order::AcquireRelease], "`scacq`, `screl` or `scar`");
 
 impl Parser<'_> {
-    /// Reads the instruction or label at hand into `thread`.
+    /// Parses the next instruction or label into `thread`.
     pub(in crate::syntax) fn hsa_instruction(&mut self, thread: ThreadId) -> Parsed<()> {
         let start = self.peek();
         let kind = if start.kind == TokenKind::At {
@@ -135,7 +135,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What follows `atomic_`.
+    /// Parses the part after `atomic_`.
     fn atomic(&mut self, thread: ThreadId, mnemonic: &mut Mnemonic<'_>) -> Parsed<InstructionKind> {
         match mnemonic.peek() {
             "ld" => {
@@ -171,7 +171,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What follows `atomicnoret_`.
+    /// Parses the part after `atomicnoret_`.
     fn atomic_without_result(
         &mut self,
         thread: ThreadId,
@@ -205,12 +205,12 @@ impl Parser<'_> {
         self.expect(TokenKind::Comma, "`,` and the next operand").map(|_| ())
     }
 
-    /// `$s0`.
+    /// Parses `$s0`.
     fn value_register(&mut self, thread: ThreadId) -> Parsed<RegisterId> {
         self.hsa_register(thread, is_value_register, "a register such as `$s0`")
     }
 
-    /// `$c0`.
+    /// Parses `$c0`.
     fn condition_register(&mut self, thread: ThreadId) -> Parsed<RegisterId> {
         self.hsa_register(thread, is_condition_register, "a register such as `$c0`")
     }
@@ -229,7 +229,7 @@ impl Parser<'_> {
         self.use_register(thread, token)
     }
 
-    /// A register or a number.
+    /// Parses a register or a number.
     fn hsa_operand(&mut self, thread: ThreadId) -> Parsed<Operand> {
         if self.at_constant() {
             return Ok(Operand::Constant(self.hsa_constant()?));
@@ -239,7 +239,7 @@ impl Parser<'_> {
         Ok(Operand::Register(register))
     }
 
-    /// `[x]` or `[x + $s3]`, where x lies in the segment that the instruction names at `place`.
+    /// Parses `[x]` or `[x + $s3]`; x must be in the segment that the instruction names at `place`.
     fn address(&mut self, thread: ThreadId, class: StorageClass, place: Span) -> Parsed<MemoryPlace> {
         self.expect(TokenKind::OpenBracket, "`[` and a location")?;
         let token = self.location_name()?;
@@ -247,7 +247,7 @@ impl Parser<'_> {
         let Some(location) = self.find_location(name) else {
             return Err(ParseError::UndeclaredLocation { name: name.to_owned(), span: token.span });
         };
-        // What is only noted after a mistake has no segment.
+        // Names recorded by error recovery have no segment.
         if let Some(reference) = self.test.location(location).reference
             && reference.storage_class() != class
         {
@@ -263,7 +263,7 @@ impl Parser<'_> {
         Ok(MemoryPlace { address, ..MemoryPlace::of(location, class) })
     }
 
-    /// The word of `@skip`.
+    /// Parses the word of `@skip`.
     fn label_token(&mut self) -> Parsed<Token> {
         self.expect(TokenKind::At, "a label such as `@skip`")?;
         self.expect(TokenKind::Word, "the name of a label after `@`")

@@ -1,4 +1,4 @@
-//! The word of an instruction, such as `atomic_ld_global_scacq_system_u32`, taken apart from left to right.
+//! Parses the mnemonic of an instruction, such as `atomic_ld_global_scacq_system_u32`, from left to right.
 
 use super::{ATOMIC_OPERATIONS, ORDERS, SCOPES, SEGMENTS};
 use crate::error::ParseError;
@@ -7,10 +7,10 @@ use crate::syntax::parser::Parsed;
 use crate::syntax::words::{Words, lookup};
 use crate::test::{Access, ArithmeticOperation, Order, Scope, Semantics, StorageClass, StorageClassSet};
 
-/// An instruction's word and how far it is read.
+/// A mnemonic and the current position in it.
 pub(super) struct Mnemonic<'a> {
     word: &'a str,
-    /// Bytes that are read, the `_` behind them included.
+    /// Consumed bytes, including the `_` after them.
     read: usize,
     span: Span,
 }
@@ -34,20 +34,20 @@ impl<'a> Mnemonic<'a> {
         Mnemonic { word, read: 0, span }
     }
 
-    /// The next part, empty at the end.
+    /// Returns the next part; empty at the end.
     pub(super) fn peek(&self) -> &'a str {
         let rest = self.word.get(self.read..).unwrap_or("");
         rest.split('_').next().unwrap_or(rest)
     }
 
-    /// Takes the next part.
+    /// Consumes the next part.
     pub(super) fn take(&mut self) -> &'a str {
         let part = self.peek();
         self.read += part.len() + 1;
         part
     }
 
-    /// The place of the next part; the end of the word where there is none.
+    /// Returns the position of the next part, or of the end of the word.
     fn place(&self) -> Span {
         let length = self.peek().len() as u32;
         let before = (self.read as u32).min(self.span.length);
@@ -59,7 +59,7 @@ impl<'a> Mnemonic<'a> {
         }
     }
 
-    /// The next part is not what it must be.
+    /// Returns the error for an unexpected next part.
     pub(super) fn wrong(&self, part: &'static str, expected: &'static str) -> ParseError {
         let found = match self.peek() {
             "" => "nothing".to_owned(),
@@ -75,13 +75,13 @@ impl<'a> Mnemonic<'a> {
         Ok(meaning)
     }
 
-    /// `global` or `group`, and its place.
+    /// Parses `global` or `group`, with its position.
     pub(super) fn segment(&mut self) -> Parsed<(StorageClass, Span)> {
         let place = self.place();
         Ok((self.one_of(SEGMENTS, "segment", "`global` or `group`")?, place))
     }
 
-    /// One of `orders`, which `expected` lists.
+    /// Parses one of `orders`, which `expected` lists.
     pub(super) fn order(&mut self, orders: &[Order], expected: &'static str) -> Parsed<Semantics> {
         match lookup(ORDERS, self.peek()) {
             Some(order) if orders.contains(&order) => {
@@ -96,7 +96,7 @@ impl<'a> Mnemonic<'a> {
         self.one_of(SCOPES, "scope", "`wi`, `wave`, `wg`, `agent` or `system`")
     }
 
-    /// `u32`, `s32` or `b32`, and the end. All of them are the same 32 bits.
+    /// Parses `u32`, `s32` or `b32`, and the end. All of them are the same 32 bits.
     pub(super) fn end_with_type(&mut self) -> Parsed<()> {
         if !matches!(self.peek(), "u32" | "s32" | "b32") {
             return Err(self.wrong("type", "`u32`, `s32` or `b32`"));
@@ -105,7 +105,7 @@ impl<'a> Mnemonic<'a> {
         self.end()
     }
 
-    /// The word `part` and what must come after it.
+    /// Parses the required word `part`.
     pub(super) fn word(&mut self, part: &'static str, expected: &'static str) -> Parsed<()> {
         if self.peek() != part {
             return Err(self.wrong("next part", expected));
@@ -118,7 +118,7 @@ impl<'a> Mnemonic<'a> {
         if self.read > self.word.len() { Ok(()) } else { Err(self.wrong("next part", "the end of the word")) }
     }
 
-    /// Segment, order, scope and type.
+    /// Parses segment, order, scope and type.
     pub(super) fn atomic(&mut self, orders: &[Order], expected: &'static str) -> Parsed<Atomic> {
         let (class, segment) = self.segment()?;
         let semantics = self.order(orders, expected)?;
@@ -127,7 +127,7 @@ impl<'a> Mnemonic<'a> {
         Ok(Atomic { class, segment, scope, semantics })
     }
 
-    /// What a read-modify-write computes; `None` for `exch`, where that is `exchange`.
+    /// Parses the operation of a read-modify-write; `None` for `exch`, if `exchange` permits it.
     pub(super) fn operation(&mut self, exchange: bool) -> Parsed<Option<ArithmeticOperation>> {
         if exchange && self.peek() == "exch" {
             self.take();
@@ -142,7 +142,7 @@ impl<'a> Mnemonic<'a> {
     }
 }
 
-/// An order of HSA: what orders, orders every segment.
+/// Returns the semantics of an HSA order, which applies to every segment.
 fn semantics(order: Order) -> Semantics {
     let classes = match order {
         Order::Relaxed => StorageClassSet::EMPTY,

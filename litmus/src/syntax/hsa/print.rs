@@ -1,4 +1,4 @@
-//! Writes a test in the HSA dialect, with the columns of its table aligned.
+//! Prints a test in the HSA dialect, with aligned columns.
 
 use super::{ATOMIC_OPERATIONS, OPERATIONS, ORDERS, RELATIONS, SCOPES, segment};
 use crate::syntax::print::{aligned_rows, line, location_name, register_name};
@@ -8,7 +8,7 @@ use crate::test::{
     RegisterInit, RmwOperation, Scope, Semantics, StorageClass, Test, ThreadId,
 };
 
-/// What stands between the header and the question.
+/// Prints the part between the header and the question.
 pub(in crate::syntax) fn print_body(out: &mut String, test: &Test) {
     out.push_str("{\n");
     for location in &test.locations {
@@ -18,7 +18,7 @@ pub(in crate::syntax) fn print_body(out: &mut String, test: &Test) {
         };
         let init = match location.init {
             LocationInit::Constant(constant) => constant,
-            // The dialect declares numbers alone.
+            // The dialect only declares numbers.
             LocationInit::Components(_)
             | LocationInit::CopyOf(_)
             | LocationInit::AddressOf(_)
@@ -61,7 +61,7 @@ pub(in crate::syntax) fn print_body(out: &mut String, test: &Test) {
     aligned_rows(out, &columns.collect::<Vec<_>>());
 }
 
-/// The text of an instruction of `thread`; `None` where the dialect has no words for it.
+/// Returns the text of an instruction of `thread`; `None` if the dialect cannot express it.
 pub(crate) fn instruction_text(kind: &InstructionKind, test: &Test, thread: ThreadId) -> Option<String> {
     let names = test.thread(thread);
     let register = |id: RegisterId| register_name(names, id);
@@ -136,7 +136,7 @@ pub(crate) fn instruction_text(kind: &InstructionKind, test: &Test, thread: Thre
     })
 }
 
-/// Segment, order and scope.
+/// Returns segment, order and scope.
 fn atomic(class: StorageClass, semantics: Semantics, scope: Scope) -> String {
     format!("{}_{}_{}", segment(class), word_of(ORDERS, semantics.order), word_of(SCOPES, scope))
 }

@@ -1,4 +1,4 @@
-//! What control barriers of one instance must agree in.
+//! Consistency checks of control barriers with one instance.
 
 use crate::error::KhronosError;
 use crate::span::Span;
@@ -11,7 +11,7 @@ struct Member<'a> {
     span: Span,
 }
 
-/// The mistakes in the control barriers of a test.
+/// Returns the mistakes in the control barriers of a test.
 pub(super) fn check(test: &Test) -> Vec<KhronosError> {
     let threads: Vec<Vec<Member<'_>>> = test.threads.iter().map(members).collect();
     let mut errors = Vec::new();
@@ -56,7 +56,7 @@ fn agree(left: &ControlBarrier, right: &ControlBarrier) -> bool {
     left.memory_scope == right.memory_scope && order(left) == order(right)
 }
 
-/// Two instances in one order in `earlier` and in the other in `later`.
+/// Returns an error if two instances occur in opposite orders in two threads.
 fn crossed(earlier: &[Member<'_>], later: &[Member<'_>]) -> Option<KhronosError> {
     let position = |instance| earlier.iter().position(|member| member.instance == instance);
     for (index, first) in later.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! One instruction line: its words in any order, then its operands.
+//! Parses one instruction line: its words in any order, then its operands.
 
 use crate::error::KhronosError;
 use crate::khronos::NO_VALUE;
@@ -11,7 +11,7 @@ use crate::test::{
 
 use super::{Line, Word, is_name};
 
-/// The words of instructions.
+/// Keywords of instructions.
 const WORDS: [&str; 23] = [
     "st",
     "ld",
@@ -38,7 +38,7 @@ const WORDS: [&str; 23] = [
     "scopedev",
 ];
 
-/// The words of scopes.
+/// Keywords of scopes.
 const SCOPES: [(&str, Scope); 4] = [
     ("scopesg", Scope::Subgroup),
     ("scopewg", Scope::Workgroup),
@@ -46,12 +46,12 @@ const SCOPES: [(&str, Scope); 4] = [
     ("scopedev", Scope::Device),
 ];
 
-/// An instruction whose location is not looked up yet.
+/// An instruction whose location is not resolved yet.
 pub(super) struct Parsed<'a> {
     shape: Shape,
-    /// The name that is accessed, and its place.
+    /// The accessed name and its position.
     pub(super) location: Option<(&'a str, Span)>,
-    /// The value that a read must return.
+    /// The forced value of a read.
     pub(super) read_value: Option<i64>,
     written: i64,
 }
@@ -68,7 +68,7 @@ enum Shape {
 }
 
 impl Parsed<'_> {
-    /// The instruction; a read goes to a fresh register.
+    /// Returns the instruction; a read assigns a fresh register.
     pub(super) fn kind(&self, location: LocationId, registers: &mut Vec<Register>) -> InstructionKind {
         let place = |class| MemoryPlace::of(location, class);
         let mut fresh = || {
@@ -92,7 +92,7 @@ impl Parsed<'_> {
     }
 }
 
-/// Reads a line.
+/// Parses a line.
 pub(super) fn parse(line: Line<'_>) -> Result<Parsed<'_>, Vec<KhronosError>> {
     let head = line.text.find(' ').unwrap_or(line.text.len());
     let mut reader = Reader { line, head: line.span(0, head), words: Vec::new(), errors: Vec::new() };
@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
         self.words.iter().any(|(known, _)| *known == word)
     }
 
-    /// Reports the words of `list`, which may not stand in this instruction.
+    /// Reports words of `list` that this instruction does not allow.
     fn refuse(&mut self, list: &[&str], problem: &'static str) {
         for (word, span) in &self.words {
             if list.contains(word) {
@@ -190,7 +190,7 @@ impl<'a> Reader<'a> {
         scope
     }
 
-    /// The semantics that the words give; `None` where there is no order.
+    /// Returns the semantics given by the words; `None` without an order.
     fn semantics(&mut self) -> Option<Semantics> {
         let mut classes = StorageClassSet::EMPTY;
         for (word, class) in [("semsc0", StorageClass::Buffer), ("semsc1", StorageClass::Workgroup)] {
@@ -257,8 +257,8 @@ impl<'a> Reader<'a> {
         let access = if atomic {
             Access::Atomic { scope: self.needed_scope()?, semantics }
         } else {
-            // On a plain access without such an operation a scope says nothing; an operation without one reaches the
-            // subgroup.
+            // A scope without availability or visibility is ignored on a plain access; the default scope is
+            // the subgroup.
             let scope = self.scope();
             if self.has("av") || self.has("vis") {
                 Access::Coherent { scope: scope.unwrap_or(Scope::Subgroup) }
@@ -275,7 +275,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Words that say how memory is accessed.
+    /// Refuses words that apply to memory accesses only.
     fn refuse_access_words(&mut self) {
         self.refuse(&["atom", "av", "vis", "nonpriv", "sc0", "sc1"], "needs a memory access");
     }
@@ -295,7 +295,7 @@ impl<'a> Reader<'a> {
         let scope = self.needed_scope();
         let semantics = self.semantics();
         Some(Shape::ControlBarrier(ControlBarrier {
-            // The format has one scope for who meets and for what is ordered.
+            // The format has one scope for both execution and memory.
             execution_scope: scope?,
             memory_scope: scope?,
             semantics,
@@ -352,7 +352,7 @@ impl<'a> Reader<'a> {
     }
 
     fn number(&mut self, word: Word<'_>, expected: &'static str) -> Option<i64> {
-        // The reader keeps values in 32 bits.
+        // The reference reader stores values in 32 bits.
         match word.text.parse::<i32>() {
             Ok(number) if !word.text.starts_with('+') => Some(i64::from(number)),
             _ => {

@@ -1,4 +1,4 @@
-//! Writes a test in Khronos' `.test` format.
+//! Prints a test in Khronos' `.test` format.
 
 use crate::khronos::{Khronos, NO_VALUE};
 use crate::system::SystemOperation;
@@ -7,7 +7,7 @@ use crate::test::{
     Performer, Place, RmwOperation, Scope, Semantics, StorageClass, Test,
 };
 
-/// The text of a test that came from the format, or that [`to_khronos`](crate::convert::to_khronos) made.
+/// Returns the text of a test from this format, or from [`to_khronos`](crate::convert::to_khronos).
 pub(crate) fn print(test: &Test, khronos: &Khronos) -> String {
     let mut lines: Vec<String> =
         test.metadata.comments.iter().map(|comment| format!("//{}", comment.replace('\n', " "))).collect();
@@ -43,7 +43,7 @@ pub(crate) fn print(test: &Test, khronos: &Khronos) -> String {
     lines.join("\n")
 }
 
-/// The line of an instruction whose read must return `read`; `None` for what the format cannot say.
+/// Returns the line of an instruction with the forced value `read`; `None` if the format cannot express it.
 pub(crate) fn instruction(test: &Test, kind: &InstructionKind, read: i64) -> Option<String> {
     let constant = |operand: &Operand| match operand {
         Operand::Constant(constant) => Some(*constant),
@@ -97,7 +97,7 @@ pub(crate) fn instruction(test: &Test, kind: &InstructionKind, read: i64) -> Opt
     }
 }
 
-/// `x`, `x = 1`, `x = 1 2`: values from the end are left out where there are none.
+/// Returns `x`, `x = 1` or `x = 1 2`, without trailing open values.
 fn operands(test: &Test, location: LocationId, values: &[i64]) -> String {
     let given = values.iter().rposition(|value| *value != NO_VALUE).map_or(0, |last| last + 1);
     let values: Vec<String> = values.iter().take(given).map(i64::to_string).collect();

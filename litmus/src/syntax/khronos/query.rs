@@ -1,11 +1,11 @@
-//! SATISFIABLE and NOSOLUTION lines.
+//! Parses SATISFIABLE and NOSOLUTION lines.
 
 use crate::error::KhronosError;
 use crate::khronos::{Query, QueryKind, QueryTerm, SizeComparison};
 
 use super::{Line, Word};
 
-/// Reads a line that begins with one of the keywords.
+/// Parses a line that begins with one of the keywords.
 pub(super) fn parse(line: Line<'_>, keyword: Word<'_>) -> Result<Query, KhronosError> {
     let kind = match keyword.text {
         "SATISFIABLE" => QueryKind::Satisfiable,
@@ -40,7 +40,7 @@ struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    /// What is left, after blanks.
+    /// Returns the rest of the line after blanks.
     fn rest(&mut self) -> &'a str {
         let rest = self.line.text.get(self.at..).unwrap_or("");
         let trimmed = rest.trim_start();
@@ -48,7 +48,7 @@ impl<'a> Scanner<'a> {
         trimmed
     }
 
-    /// Steps over `word` where it comes next.
+    /// Consumes `word` if it is next.
     fn word(&mut self, word: &str) -> bool {
         let found = self.rest().starts_with(word);
         if found {

@@ -8,8 +8,10 @@ use crate::error::CallError;
 use crate::span::Span;
 use crate::system::AccessMask;
 
-/// A dependency among items: where it begins and where it has ended. A barrier does both at once, an event where it is set and where
-/// it is awaited; what stands between is on neither side.
+/// A dependency among items, from its first scope to its second.
+///
+/// For a barrier both are at one item. For an event, the first ends at the set and the second begins at the
+/// await; items in between belong to neither.
 struct Stretch {
     opens: usize,
     closes: usize,
@@ -18,7 +20,7 @@ struct Stretch {
     span: Span,
 }
 
-/// Returns the dependencies among items in the order in which they end.
+/// Returns the dependencies among items in the order of their second scopes.
 fn stretches(items: &[Item<'_>]) -> Vec<Stretch> {
     items
         .iter()
@@ -41,7 +43,8 @@ fn stretches(items: &[Item<'_>]) -> Vec<Stretch> {
         .collect()
 }
 
-/// Returns for each dependency those from which a chain leads to it, itself included, as bits: there are at most `MAX_CALLS`.
+/// Returns, for each dependency, the bit set of dependencies that chain to it, including itself; at most
+/// `MAX_CALLS` bits.
 fn chains(dependencies: &[Stretch]) -> Vec<u128> {
     let mut reached: Vec<u128> = Vec::new();
     for (at, own) in dependencies.iter().enumerate() {
@@ -88,7 +91,7 @@ pub(super) fn between(items: &[Item<'_>]) -> Derived<Option<Between>> {
     };
     let starts = those(&|own| own.source.stages.intersects(COMPUTE));
     let ends = those(&|own| own.target.stages.intersects(COMPUTE));
-    // What leads to a dependency at which a chain ends.
+    // The dependencies that chain to an end of a chain.
     let leads = reached
         .iter()
         .enumerate()
@@ -104,13 +107,13 @@ pub(super) fn between(items: &[Item<'_>]) -> Derived<Option<Between>> {
     let mut between = Between::new();
     for (at, first, last) in &on_chain {
         let Some(Stretch { source, target, span, .. }) = dependencies.get(*at) else { continue };
-        // All of them up to here must lead to where a chain ends.
+        // All chains that begin up to here must continue to the end.
         let so_far = firsts & (u128::MAX >> (127 - at));
         if *last && reached.get(*at).is_none_or(|from| so_far & !from != 0) {
             return Err(CallError::BrokenChain { span: *span });
         }
         if *first {
-            // What it moves of a host's writes depends on where the wait for these stands: see `moved`.
+            // Writes of a host are handled in `moved`, which knows the position of the wait for them.
             between.extend(published(source.accesses.without(AccessMask::HOST)));
         }
         if *last {

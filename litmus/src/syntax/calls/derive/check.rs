@@ -1,4 +1,4 @@
-//! What calls must keep, whatever they order: semaphores, events, and who owns what.
+//! Validity checks of calls: semaphores, events, and queue family ownership.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::error::CallError;
 use crate::test::{InstructionKind, LocationId, Place, ThreadId};
 
 impl Calls<'_> {
-    /// Each event is set once, behind stages of the device, and awaited behind that on the same queue.
+    /// Checks that each event is set once, after device stages, and awaited later on the same queue.
     pub(super) fn check_events(&self) -> Derived<()> {
         for (at, call) in self.calls.iter().enumerate() {
             let (CallKind::Set(event, _) | CallKind::Await(event)) = &call.kind else { continue };
@@ -82,7 +82,8 @@ impl Calls<'_> {
         Ok(())
     }
 
-    /// Both halves are there once, a semaphore stands between them, and nobody reaches what its family does not own.
+    /// Checks transfers: both halves exist once, a semaphore orders them, and only the owner accesses the
+    /// memory.
     pub(super) fn check_transfers(&self) -> Derived<()> {
         let transfers = || {
             self.calls.iter().filter_map(|call| match &call.kind {
@@ -124,8 +125,9 @@ impl Calls<'_> {
         Ok(())
     }
 
-    /// Nobody reaches what another queue family owns. What is exclusive and never transferred belongs to the family of the first thread
-    /// that reaches it.
+    /// Checks that no thread accesses memory that another queue family owns.
+    ///
+    /// Exclusive memory without a transfer belongs to the family of the first thread that accesses it.
     pub(super) fn check_owners(&self) -> Derived<()> {
         let mut owners: BTreeMap<LocationId, u32> = BTreeMap::new();
         for (number, thread) in self.test.threads.iter().enumerate() {
@@ -150,7 +152,7 @@ impl Calls<'_> {
         Ok(())
     }
 
-    /// The halves of transfers of a location.
+    /// Returns the transfer halves that cover a location.
     fn halves(&self, location: LocationId) -> impl Iterator<Item = Half> {
         self.calls.iter().filter_map(move |call| match &call.kind {
             CallKind::Transfer(transfer) if self.covers(transfer, location) => {
@@ -166,7 +168,8 @@ impl Calls<'_> {
         transfer.locations.is_empty() || named.any(|named| self.test.storage_of(*named) == storage)
     }
 
-    /// Returns true if what a place of a queue comes before is signalled for a wait. No wait waits for itself any more.
+    /// Returns true if a position of a queue precedes every signal that may end the wait. The waits form no
+    /// cycle at this point.
     pub(super) fn leads(&self, (queue, at): At, wait: &Call) -> bool {
         let CallKind::Wait(awaited) = &wait.kind else { return false };
         let key = ((queue, at), wait.span.offset);
@@ -188,7 +191,7 @@ impl Calls<'_> {
         leads
     }
 
-    /// Returns true if one place of the queues is known to come before another.
+    /// Returns true if one position is known to precede another.
     pub(super) fn comes_before(&self, from: At, to: At) -> bool {
         let mut waits = self.items(to.0).iter().take(to.1).filter_map(|item| match item {
             Item::Call(call) => Some(*call),
@@ -197,7 +200,7 @@ impl Calls<'_> {
         from.0 == to.0 && from.1 < to.1 || waits.any(|wait| self.leads(from, wait))
     }
 
-    /// Returns true if a queue family owns a location where a thread of it is.
+    /// Returns true if the queue family owns a location at the position of its thread.
     fn owns(&self, family: u32, thread: ThreadId, location: LocationId) -> bool {
         let place = (0..self.queues.len()).find_map(|queue| {
             let (at, _) = self.dispatches(queue).find(|(_, own)| *own == thread)?;
@@ -217,7 +220,7 @@ impl Calls<'_> {
                 first = Some((at, to));
             }
         }
-        // The last half before it has given it, or where there is none, the next one gives away what the family had.
+        // The last earlier half decides. Without one, the family owned it if the next half gives it away.
         match last {
             Some((_, to)) => to == family,
             None => first.is_some_and(|(_, to)| to != family),
