@@ -1,11 +1,11 @@
-//! What a driver writes to standard output while something is done: Honeykrisp shows its code there and nowhere else.
+//! Captures the standard output of a driver: Honeykrisp prints its shader code only there.
 
 use std::ffi::{c_int, c_void};
 use std::io::{Read, Seek};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 
-/// The descriptor of standard output.
+/// The file descriptor of standard output.
 const OUTPUT: c_int = 1;
 
 unsafe extern "C" {
@@ -15,12 +15,13 @@ unsafe extern "C" {
     fn fflush(stream: *mut c_void) -> c_int;
 }
 
-/// Puts standard output back where it was.
+/// Restores standard output when dropped.
 struct Restore(c_int);
 
 impl Drop for Restore {
     fn drop(&mut self) {
-        // SAFETY: a null stream stands for all; the descriptor is this value's own, and is not used again.
+        // SAFETY: a null stream means all streams; the descriptor belongs to this value and is not used
+        // afterwards.
         unsafe {
             fflush(std::ptr::null_mut());
             dup2(self.0, OUTPUT);
@@ -29,10 +30,10 @@ impl Drop for Restore {
     }
 }
 
-/// Does something, and tells what was written to standard output meanwhile; nothing where that cannot be caught.
+/// Runs a closure and returns what was written to standard output meanwhile; empty if it cannot be captured.
 pub(crate) fn output_of<T>(act: impl FnOnce() -> T) -> (T, String) {
     let Ok(mut file) = nameless_file() else { return (act(), String::new()) };
-    // SAFETY: flushing all streams and copying a descriptor ask nothing of their caller.
+    // SAFETY: flushing all streams and duplicating a descriptor have no preconditions.
     let before = unsafe {
         fflush(std::ptr::null_mut());
         dup(OUTPUT)
@@ -41,7 +42,7 @@ pub(crate) fn output_of<T>(act: impl FnOnce() -> T) -> (T, String) {
         return (act(), String::new());
     }
     let restore = Restore(before);
-    // SAFETY: both descriptors are open: one is the file's, and the other was just copied.
+    // SAFETY: both descriptors are open: one belongs to the file, the other was just duplicated.
     if unsafe { dup2(file.as_raw_fd(), OUTPUT) } < 0 {
         return (act(), String::new());
     }
@@ -52,7 +53,7 @@ pub(crate) fn output_of<T>(act: impl FnOnce() -> T) -> (T, String) {
     (done, if read.is_ok() { String::from_utf8_lossy(&bytes).into_owned() } else { String::new() })
 }
 
-/// A file that nobody else sees.
+/// Returns an unlinked temporary file, readable only by this process.
 fn nameless_file() -> std::io::Result<std::fs::File> {
     let path = std::env::temp_dir().join(format!("vk-litmus-output-{}", std::process::id()));
     let file = std::fs::OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;

@@ -1,12 +1,13 @@
-//! Time by the clock: what a driver says of it may be wrong.
+//! Timeouts measured by the host's clock, because drivers may report a timeout too early.
 
 use std::time::{Duration, Instant};
 
-/// How long to leave a driver alone that said too early that the time was over.
+/// The pause after a driver reported a timeout too early.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Waits until the clock says that the time is over, whatever the one that waits says of it. `wait` has so long, and says whether what it
-/// waits for has come.
+/// Repeats `wait` until it succeeds or the host's clock reaches `until`.
+///
+/// `wait` gets the remaining time, and returns true if the awaited event has occurred.
 pub(crate) fn by_the_clock<E>(
     until: Option<Instant>,
     mut wait: impl FnMut(Duration) -> Result<bool, E>,
@@ -29,7 +30,7 @@ mod tests {
 
     use super::*;
 
-    /// A driver that says at once that a second is over.
+    /// A driver that immediately reports that one second has passed.
     #[test]
     fn a_time_that_is_over_too_early_is_waited_for() {
         let waited = |until: Option<Instant>, comes: u32| {

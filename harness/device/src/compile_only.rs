@@ -1,11 +1,12 @@
-//! Compile-only devices: drivers of Mesa that compile for hardware that is not there, on a null back end (RADV before Mesa
-//! 26.1) or on a shim that stands in for the kernel's device.
+//! Compile-only devices: Mesa drivers that compile for absent hardware.
 //!
-//! The chip is chosen by an environment variable that is read when the process starts to look for devices, and one that is
-//! not known ends the process (`abort`). So each family lives in a worker process of its own, whose command
-//! [`Mesa::command`] makes. A Mesa in a folder (the root of a system, as `ci/compilers` or `debootstrap` make it) may be
-//! linked against a newer C library than this program's: then the worker is started by the folder's own dynamic loader, with
-//! the folder's libraries, and needs neither `chroot` nor rights.
+//! They use a null back end (RADV before Mesa 26.1) or a shim that replaces the kernel device. An environment
+//! variable selects the chip when the process enumerates devices, and an unknown chip aborts the process. So
+//! each family lives in its own worker process, whose command [`Mesa::command`] builds.
+//!
+//! A Mesa in a folder (a system root made by `ci/compilers` or `debootstrap`) may need a newer C library than
+//! this program's. Then the folder's dynamic loader starts the worker with the folder's libraries, which
+//! needs neither `chroot` nor privileges.
 
 use std::ffi::OsString;
 use std::fs;
@@ -17,11 +18,12 @@ use vendor::{CompileWay, Family, VENDORS, Vendor};
 
 use crate::environment::{DriverEnvironment, EnvironmentError};
 
-/// Names folders of Mesas, separated as in `PATH`: roots of systems, or what `ci/compilers` makes.
+/// The variable that lists folders of Mesa installations, separated as in `PATH`: system roots, or folders of
+/// `ci/compilers`.
 pub const COMPILERS_VARIABLE: &str = "VK_LITMUS_COMPILERS";
-/// What the names of null devices begin with.
+/// The prefix of the names of null devices.
 pub(crate) const NULL_HARDWARE: &str = "Null hardware";
-/// Folders of libraries under a root, the multiarch ones of Debian first.
+/// Library folders below a root, Debian's multiarch folders first.
 const LIBRARY_FOLDERS: [&str; 6] = [
     "usr/lib/x86_64-linux-gnu",
     "lib/x86_64-linux-gnu",
@@ -30,43 +32,43 @@ const LIBRARY_FOLDERS: [&str; 6] = [
     "usr/lib",
     "lib64",
 ];
-/// Dynamic loaders under a root.
+/// Dynamic loaders below a root.
 const DYNAMIC_LOADERS: [&str; 3] =
     ["lib64/ld-linux-x86-64.so.2", "usr/lib64/ld-linux-x86-64.so.2", "lib/ld-linux-aarch64.so.1"];
-/// Driver files under a root.
+/// The folder of driver files below a root.
 const DRIVER_FILES: &str = "usr/share/vulkan/icd.d";
-/// Shims that no package has, beside the roots of `ci/compilers`.
+/// The folder of shims that no package has, next to the roots of `ci/compilers`.
 const SHIMS: &str = "shims";
 
-/// Letters of the shortest name of a family and, with room to spare, of the longest.
+/// Length of the shortest family name, and a bound on the longest.
 const SHORTEST_NAME: usize = 4;
 const LONGEST_NAME: usize = 32;
 
-/// An installation of a driver of Mesa that compiles for hardware that is not there.
+/// An installed Mesa driver that compiles for absent hardware.
 #[derive(Clone, Debug)]
 pub struct Mesa {
     vendor: &'static Vendor,
     driver_file: PathBuf,
-    /// The root that it lies under, where that is not the system's own.
+    /// The root that contains it; `None` for the running system.
     root: Option<PathBuf>,
-    /// How it is made to compile for a chip, once somebody has looked.
+    /// The method of selecting a chip, determined on first use.
     chosen: OnceLock<Result<Chosen, MesaError>>,
 }
 
-/// The way that an installation has.
+/// The method that an installation supports.
 #[derive(Clone, Debug)]
 struct Chosen {
-    /// The variable that chooses a chip.
+    /// The variable that selects a chip.
     variable: Option<&'static str>,
     shim: Option<PathBuf>,
-    /// The families that it knows and what the variable takes for them.
+    /// The families that it knows, with the values of the variable.
     spellings: Vec<(&'static Family, &'static str)>,
 }
 
-/// Why a folder or an installation makes no compile-only devices.
+/// The reason why a folder or an installation provides no compile-only devices.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MesaError {
-    /// There is no driver file of any vendor.
+    /// The folder contains no known driver file.
     #[error(
         "no driver of Mesa in `{}`, which {named_by} names: {}; `ci/compilers {}` makes a folder of Mesas",
         folder.display(),
@@ -76,10 +78,10 @@ pub enum MesaError {
     NoDriver {
         /// The folder.
         folder: PathBuf,
-        /// The flag or variable that names it.
+        /// The flag or variable that names the folder.
         named_by: &'static str,
     },
-    /// The driver has no back end without hardware, and no shim stands in for hardware.
+    /// The driver has no null back end, and its shim is not installed.
     #[error(
         "{driver} of {} has no null back end, and its shim {shim} was found in none of {}; {install}",
         driver_file.display(),
@@ -92,22 +94,23 @@ pub enum MesaError {
         driver_file: PathBuf,
         /// The library that is missing.
         shim: &'static str,
-        /// Where it was looked for.
+        /// The searched folders.
         looked: Vec<PathBuf>,
-        /// What to install.
+        /// How to install the shim.
         install: &'static str,
     },
-    /// A variable names a driver file that is not there.
+    /// A variable names a driver file that does not exist.
     #[error(transparent)]
     Environment(#[from] EnvironmentError),
 }
 
 impl Mesa {
-    /// The system's own, those whose driver files `VK_LITMUS_EXTRA_ICDS` names, then those under the folders that
-    /// `VK_LITMUS_COMPILERS` names, the newest first.
+    /// Returns the compile-only drivers: of the system, of `VK_LITMUS_EXTRA_ICDS`, then of
+    /// `VK_LITMUS_COMPILERS`, newest first.
     ///
     /// # Errors
-    /// When a variable names a driver file or a folder that is not there.
+    ///
+    /// If a variable names a driver file or a folder that does not exist.
     pub fn installed() -> Result<Vec<Mesa>, MesaError> {
         let environment = DriverEnvironment::discover()?;
         let mut found: Vec<Mesa> =
@@ -118,11 +121,15 @@ impl Mesa {
         Ok(found)
     }
 
-    /// Those in a folder that is the root of a system, or that has roots in it: of the last by name first, which is the
-    /// newest where names end in versions. `named_by` is the flag or variable that names the folder.
+    /// Returns the drivers in a folder that is a system root or contains roots; the last root by name comes
+    /// first.
+    ///
+    /// Names that end in versions thus put the newest first. `named_by` is the flag or variable that names
+    /// the folder.
     ///
     /// # Errors
-    /// [`MesaError::NoDriver`] where it has none.
+    ///
+    /// [`MesaError::NoDriver`] if it contains none.
     pub fn in_folder(folder: &Path, named_by: &'static str) -> Result<Vec<Mesa>, MesaError> {
         let none = || MesaError::NoDriver { folder: folder.to_owned(), named_by };
         let root = folder.canonicalize().map_err(|_| none())?;
@@ -138,33 +145,36 @@ impl Mesa {
         Some(Mesa { vendor, root: root_of(&driver_file), driver_file, chosen: OnceLock::new() })
     }
 
-    /// Whose driver it is.
+    /// Returns the vendor of the driver.
     pub fn vendor(&self) -> &'static Vendor {
         self.vendor
     }
 
-    /// Its driver file.
+    /// Returns its driver file.
     pub fn driver_file(&self) -> &Path {
         &self.driver_file
     }
 
-    /// The root that it lies under, where that is another system's.
+    /// Returns the root that contains it, unless it belongs to the running system.
     pub fn root(&self) -> Option<&Path> {
         self.root.as_deref()
     }
 
-    /// The families that it may know: those whose names its library or its shim hold, else all. A driver lists none, and
-    /// ends the process that asks for one that it does not know.
+    /// Returns the families that it may know: those whose names occur in its library or its shim, else all.
+    ///
+    /// A driver has no list of chips, and aborts the process for an unknown one.
     ///
     /// # Errors
+    ///
     /// [`MesaError::NoShim`].
     pub fn families(&self) -> Result<Vec<&'static Family>, MesaError> {
         let chosen = self.chosen()?;
         Ok(chosen.spellings.iter().map(|(family, _)| *family).collect())
     }
 
-    /// Returns true if it ends the process that asks for a chip that it does not know, so that one may be asked for that no list has.
-    /// Other shims take any text for some chip.
+    /// Returns true if it aborts for an unknown chip, so that chips outside of our lists can be tried.
+    ///
+    /// Other shims map any text to some chip.
     pub fn refuses_unknown(&self) -> bool {
         let names = |way: &CompileWay| {
             matches!(way, CompileWay::NullBackEnd { .. } | CompileWay::Shim { names_chips: true, .. })
@@ -172,7 +182,8 @@ impl Mesa {
         self.vendor.ways.iter().all(names)
     }
 
-    /// The command of a program in a process whose Vulkan is this driver for a family, by any of its names.
+    /// Returns the command of a worker process whose only Vulkan driver is this one for a family, by any of
+    /// its names.
     pub fn command(&self, program: &Path, family: &str) -> Command {
         let meant = self.vendor.family(family);
         let name = meant.map_or(family, |family| family.name);
@@ -202,7 +213,7 @@ impl Mesa {
         self.chosen.get_or_init(|| self.choose()).as_ref().map_err(Clone::clone)
     }
 
-    /// The first way that it has.
+    /// Returns the first method that the installation supports.
     fn choose(&self) -> Result<Chosen, MesaError> {
         let mut missing = None;
         for way in self.vendor.ways {
@@ -240,7 +251,8 @@ impl Mesa {
         Err(MesaError::NoShim { driver, driver_file: self.driver_file.clone(), shim, looked, install })
     }
 
-    /// Where shims may lie: with the driver's libraries, beside its root, and in the folders of `ci/compilers`.
+    /// Returns the possible folders of shims: the driver's libraries, next to its root, and the folders of
+    /// `ci/compilers`.
     fn shim_folders(&self) -> Vec<PathBuf> {
         let root = self.root.as_deref().unwrap_or(Path::new("/"));
         let mut folders: Vec<PathBuf> =
@@ -284,7 +296,7 @@ impl Mesa {
         command
     }
 
-    /// The driver's library: what the driver file names, or where libraries lie.
+    /// Returns the path of the driver's library: from the driver file, or from the library folders.
     fn library(&self) -> Option<PathBuf> {
         let text = fs::read_to_string(&self.driver_file).unwrap_or_default();
         let named = text.split("\"library_path\"").nth(1).and_then(|rest| rest.split('"').nth(1));
@@ -300,13 +312,13 @@ impl Mesa {
     }
 }
 
-/// The folders that `VK_LITMUS_COMPILERS` names.
+/// Returns the folders that `VK_LITMUS_COMPILERS` names.
 fn compiler_folders() -> Vec<PathBuf> {
     let named = std::env::var_os(COMPILERS_VARIABLE).unwrap_or_default();
     std::env::split_paths(&named).filter(|folder| !folder.as_os_str().is_empty()).collect()
 }
 
-/// What is wrong with a folder that has no Mesa.
+/// Explains why a folder contains no Mesa.
 fn what_is_there(folder: &Path) -> String {
     if !folder.is_dir() {
         return "there is no such folder".to_owned();
@@ -318,7 +330,9 @@ fn what_is_there(folder: &Path) -> String {
     )
 }
 
-/// The drivers in a root, in the order of vendors. Where it lacks a dynamic loader, workers are started by this system's.
+/// Returns the drivers in a root, in the order of vendors.
+///
+/// Without a dynamic loader in the root, the system's loader starts the workers.
 fn of_root(root: &Path) -> Vec<Mesa> {
     let files = sorted(&root.join(DRIVER_FILES));
     let mut found: Vec<Mesa> = files.into_iter().filter_map(Mesa::of).collect();
@@ -327,7 +341,7 @@ fn of_root(root: &Path) -> Vec<Mesa> {
     found
 }
 
-/// What is in a folder, by name; numbers in names count as such.
+/// Returns the entries of a folder by name; numbers in names compare numerically.
 fn sorted(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut found: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
@@ -339,13 +353,14 @@ fn sorted(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns true if bytes have a text in them.
+/// Returns true if the bytes contain a text.
 fn holds(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
-/// The strings of a library that could be names of chips, ended by a zero as C has them; linkers let one be the end of
-/// another.
+/// Returns the strings of a library that may be chip names.
+///
+/// They end with a zero byte as in C; a linker may merge one into the end of another.
 fn upper_case_strings(library: &[u8]) -> Vec<String> {
     let is_part = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_';
     let strings = library.split(|byte| *byte == 0);
@@ -358,7 +373,7 @@ fn upper_case_strings(library: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// The root that a driver file lies under where it is another system's: one with a dynamic loader of its own.
+/// Returns the root of a driver file, if it is another system's: one with its own dynamic loader.
 fn root_of(file: &Path) -> Option<PathBuf> {
     let root = file.canonicalize().ok()?.ancestors().nth(5)?.to_owned();
     let foreign = root != Path::new("/") && DYNAMIC_LOADERS.iter().any(|path| root.join(path).is_file());
@@ -384,7 +399,7 @@ mod tests {
         mesa.families().unwrap().iter().map(|family| family.name).collect()
     }
 
-    /// A root as `debootstrap` makes it, with a library of RADV.
+    /// Creates a root as `debootstrap` does, with a RADV library.
     fn root(library: &[u8]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         let file = |path: &str, bytes: &[u8]| file(&root, path, bytes);
@@ -405,7 +420,7 @@ mod tests {
         assert!(command.get_program().to_string_lossy().ends_with("ld-linux-x86-64.so.2"));
         let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy()).collect();
         assert_eq!((arguments[0].as_ref(), arguments[2].as_ref()), ("--library-path", "/bin/tool"));
-        // The name that this library knows.
+        // The spelling that this library knows.
         assert_eq!(variable(&command, "RADV_FORCE_FAMILY").as_deref(), Some("gfx1100"));
         assert_eq!(variable(&command, vendor::CHOSEN_VARIABLE).as_deref(), Some("radv:navi31"));
         assert!(variable(&command, "VK_DRIVER_FILES").unwrap().ends_with("radeon_icd.json"));
@@ -429,7 +444,7 @@ mod tests {
         assert_eq!(variable(&command, "RADV_FORCE_FAMILY"), None);
     }
 
-    /// Of every vendor, one root in a folder of roots and a shim beside it: what is chosen by which variable.
+    /// For each vendor, one root in a folder of roots and a shim next to it: the variable and its value.
     #[test]
     fn every_vendor_has_its_shim_and_its_variable() {
         let folder = tempfile::tempdir().unwrap();
@@ -497,7 +512,7 @@ mod tests {
         assert!(error.contains("which VK_LITMUS_COMPILERS names: there is no such folder"), "{error}");
     }
 
-    /// Shims are those of the folder, whether it has a dynamic loader or not.
+    /// Shims of the folder are used, whether it has a dynamic loader or not.
     #[test]
     fn a_folder_without_a_loader_has_its_own_shims() {
         let root = root(b"GFX1100\0");

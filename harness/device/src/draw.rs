@@ -1,4 +1,4 @@
-//! Kernels of graphics stages: their pipelines, what they are drawn into, and how a draw is recorded.
+//! Kernels of graphics stages: pipelines, framebuffers and draw commands.
 
 use ash::{ext, vk};
 use plan::{DeviceError, Drawing, Kernel, Stage, Stages};
@@ -6,7 +6,7 @@ use plan::{DeviceError, Drawing, Kernel, Stage, Stages};
 use crate::error::failed;
 use crate::pipeline::{Maker, Pipeline};
 
-/// The flag of a kernel's stage for bindings and push constants.
+/// Returns the stage flag of a kernel's bindings and push constants.
 pub(crate) fn stage_flag(stage: &Stage) -> vk::ShaderStageFlags {
     match stage {
         Stage::Compute => vk::ShaderStageFlags::COMPUTE,
@@ -18,7 +18,7 @@ pub(crate) fn stage_flag(stage: &Stage) -> vk::ShaderStageFlags {
     }
 }
 
-/// Stages as dependencies name them.
+/// Returns the stage mask of a dependency.
 pub(crate) fn pipeline_stages(stages: Stages) -> vk::PipelineStageFlags {
     let kinds = [
         (Stages::COMPUTE, vk::PipelineStageFlags::COMPUTE_SHADER),
@@ -37,7 +37,8 @@ pub(crate) fn pipeline_stages(stages: Stages) -> vk::PipelineStageFlags {
 }
 
 impl Maker {
-    /// Compiles a kernel of a graphics stage to `pipeline`, whose layout is there. What was made before an error is kept there too.
+    /// Compiles a graphics kernel into `pipeline`, whose layout exists. Objects created before an error are
+    /// stored there, too.
     pub(crate) fn compile_graphics(
         &self,
         kernel: &Kernel,
@@ -45,7 +46,8 @@ impl Maker {
         flags: vk::PipelineCreateFlags,
         pipeline: &mut Pipeline,
     ) -> Result<(), DeviceError> {
-        // What is only looked at hands its results on: nothing of it is to be discarded.
+        // A pipeline that is only inspected writes its results to an attachment, so that the compiler
+        // discards none of them.
         let shown = is_shown(flags);
         let attachments = [colour()];
         let references =
@@ -81,7 +83,7 @@ impl Maker {
         made
     }
 
-    /// A pipeline that draws a list of points without vertex buffers and attachments, or what a mesh shader gives.
+    /// Creates a pipeline that draws points without vertex buffers, or the output of a mesh shader.
     fn create_graphics(
         &self,
         stages: &[vk::PipelineShaderStageCreateInfo<'_>],
@@ -137,12 +139,12 @@ impl Maker {
 
 const MESH: vk::ShaderStageFlags = vk::ShaderStageFlags::MESH_EXT;
 
-/// Returns true if a pipeline is made to be looked at.
+/// Returns true if the pipeline is only inspected.
 fn is_shown(flags: vk::PipelineCreateFlags) -> bool {
     flags.contains(vk::PipelineCreateFlags::CAPTURE_INTERNAL_REPRESENTATIONS_KHR)
 }
 
-/// An attachment that one word of each fragment goes to.
+/// Returns an attachment for one word of each fragment.
 fn colour() -> vk::AttachmentDescription {
     vk::AttachmentDescription::default()
         .format(vk::Format::R32_UINT)
@@ -161,15 +163,15 @@ fn shader(
     vk::PipelineShaderStageCreateInfo::default().stage(stage).module(module).name(c"main")
 }
 
-/// What is drawn.
+/// The work of a draw.
 pub(crate) enum Drawn<'a> {
-    /// So many points, one a vertex.
+    /// This many points, one per vertex.
     Points(u32),
-    /// So many workgroups of a mesh or task shader.
+    /// This many workgroups of a mesh or task shader.
     Workgroups(&'a ext::mesh_shader::Device, u32),
 }
 
-/// What a step draws into: a framebuffer without attachments, of the size that it was made for last.
+/// The framebuffer of a step, without attachments.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Canvas {
     raw: vk::Framebuffer,
@@ -177,7 +179,7 @@ pub(crate) struct Canvas {
 }
 
 impl Canvas {
-    /// Gives it a size. Nothing that uses it may be in flight.
+    /// Sets the size. No submission that uses it may be in flight.
     pub(crate) fn resize(
         &mut self,
         device: &ash::Device,
@@ -200,14 +202,15 @@ impl Canvas {
         Ok(())
     }
 
-    /// Gives it back. Nothing that uses it may be in flight.
+    /// Destroys it. No submission that uses it may be in flight.
     pub(crate) fn destroy(&mut self, device: &ash::Device) {
-        // SAFETY: the handle was made by this device or is null, and callers see to it that nothing uses it.
+        // SAFETY: this device created the handle or it is null, and by the contract of this function nothing
+        // uses it.
         unsafe { device.destroy_framebuffer(self.raw, None) };
         *self = Canvas::default();
     }
 
-    /// Records a draw in a render pass of its own. The pipeline, its bindings and push constants are bound.
+    /// Records a draw in its own render pass. The pipeline, its bindings and push constants must be bound.
     pub(crate) fn record(
         &self,
         device: &ash::Device,
@@ -221,8 +224,9 @@ impl Canvas {
             .render_pass(render_pass)
             .framebuffer(self.raw)
             .render_area(area);
-        // SAFETY: the command buffer is being recorded, on a queue with graphics, outside of a render pass; the framebuffer was made
-        // for this render pass or an equal one. Calls for mesh shaders are there where the device has them, which plans are checked for.
+        // SAFETY: the command buffer is being recorded, on a queue with graphics, outside of a render pass;
+        // the framebuffer was made for this render pass or an equal one. Devices without mesh shader
+        // functions are excluded by the check of the plan.
         unsafe {
             device.cmd_set_scissor(commands, 0, &[area]);
             device.cmd_begin_render_pass(commands, &info, vk::SubpassContents::INLINE);

@@ -1,13 +1,13 @@
-//! Where driver files lie, and the environment variables that make the Vulkan loader read them.
+//! Vulkan driver files, and the environment variables through which the Vulkan loader finds them.
 //!
-//! The loader reads `VK_DRIVER_FILES` (older ones: `VK_ICD_FILENAMES`) when an instance is created, and a program cannot
-//! change its own environment safely once it has threads. So whoever starts a process decides: a parent passes
-//! [`DriverEnvironment::variables`] to its workers, and a program that wants the drivers for itself replaces itself
-//! once, at the start of `main`, by [`DriverEnvironment::restart_command`].
+//! The loader reads `VK_DRIVER_FILES` (older ones: `VK_ICD_FILENAMES`) when an instance is created, and a
+//! program with threads cannot safely change its own environment. So the variables are set when a process
+//! starts: a parent passes [`DriverEnvironment::variables`] to its workers, and a program that needs the
+//! drivers itself replaces itself once, at the start of `main`, by [`DriverEnvironment::restart_command`].
 //!
-//! The loader finds what distributions install. What it does not find is added here: SwiftShader, which comes inside
-//! Chromium, and the files that `VK_LITMUS_EXTRA_ICDS` names. As the variables replace the loader's own search, they
-//! then list everything that this search would have found.
+//! The loader finds what distributions install. This module adds SwiftShader, which Chromium contains, and
+//! the files in `VK_LITMUS_EXTRA_ICDS`. Since the variables replace the loader's own search, they also list
+//! everything that this search would have found.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -17,16 +17,16 @@ use std::process::Command;
 
 use crate::select::{Selector, SoftwareDriver};
 
-/// Names SwiftShader's driver file where it is not in a usual place.
+/// Names SwiftShader's driver file if it is not in a usual place.
 pub const SWIFTSHADER_VARIABLE: &str = "VK_LITMUS_SWIFTSHADER_ICD";
-/// Names more driver files, separated as in `PATH`.
+/// Lists additional driver files, separated as in `PATH`.
 pub const EXTRA_VARIABLE: &str = "VK_LITMUS_EXTRA_ICDS";
-/// The loader's variables that replace its search, the one it prefers first.
+/// The loader's variables that replace its search, in order of preference.
 const LOADER_VARIABLES: [&str; 2] = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"];
-/// The loader's variable that adds to its search, unless one of the others is set.
+/// The loader's variable that extends its search, unless one of the others is set.
 const LOADER_ADDITION: &str = "VK_ADD_DRIVER_FILES";
 
-/// Browsers bring SwiftShader along, out of the loader's sight.
+/// SwiftShader files in browsers, which the loader does not find.
 const SWIFTSHADER_FILES: [&str; 5] = [
     "/usr/lib/chromium/vk_swiftshader_icd.json",
     "/usr/lib64/chromium-browser/vk_swiftshader_icd.json",
@@ -39,43 +39,47 @@ const SWIFTSHADER_FILES: [&str; 5] = [
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DriverEnvironment {
     files: Vec<PathBuf>,
-    /// The loader has to be told: with the environment as it is it would read other files.
+    /// True if the loader's own search would find other files, so that the variables must be set.
     told: bool,
 }
 
-/// A variable names a driver file that is not there.
+/// A variable names a driver file that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{variable} names `{}`, which is no file", path.display())]
 pub struct EnvironmentError {
     /// The variable.
     pub variable: &'static str,
-    /// What it names.
+    /// The path.
     pub path: PathBuf,
 }
 
 impl DriverEnvironment {
-    /// Looks around, in this process's environment and the usual folders. Where the user has set `VK_DRIVER_FILES` or
-    /// `VK_ICD_FILENAMES`, that is his choice, and nothing is added to it.
+    /// Finds the driver files by this process's environment and the usual folders.
+    ///
+    /// If the user has set `VK_DRIVER_FILES` or `VK_ICD_FILENAMES`, nothing is added.
     ///
     /// # Errors
-    /// When `VK_LITMUS_SWIFTSHADER_ICD` or `VK_LITMUS_EXTRA_ICDS` names a file that is not there.
+    ///
+    /// If `VK_LITMUS_SWIFTSHADER_ICD` or `VK_LITMUS_EXTRA_ICDS` names a file that does not exist.
     pub fn discover() -> Result<DriverEnvironment, EnvironmentError> {
         let swiftshader = SWIFTSHADER_FILES.map(PathBuf::from);
         discover_from(&|name| env::var_os(name).filter(|value| !value.is_empty()), &swiftshader)
     }
 
-    /// The driver files, in the order in which the loader gets them.
+    /// Returns the driver files in the loader's order.
     pub fn files(&self) -> &[PathBuf] {
         &self.files
     }
 
-    /// Returns true if a file of a software driver is among them, recognized by its name.
+    /// Returns true if a file of a software driver is among them, by its name.
     pub fn provides(&self, driver: SoftwareDriver) -> bool {
         self.files.iter().any(|file| software_driver_of(file) == Some(driver))
     }
 
-    /// Only the drivers that `selectors` name, where every one of them names a software driver and its files are
-    /// recognized by name: probing drivers without a device costs time. Otherwise everything.
+    /// Restricts the files to those of selected drivers, because probing drivers without a device costs time.
+    ///
+    /// Only if every selector names a software driver whose file is recognized by name; otherwise nothing
+    /// changes.
     pub fn pinned(&self, selectors: &[Selector]) -> DriverEnvironment {
         let mut wanted = Vec::new();
         for selector in selectors {
@@ -95,7 +99,7 @@ impl DriverEnvironment {
         if files.is_empty() { self.clone() } else { DriverEnvironment { files, told } }
     }
 
-    /// The variables to set for a process that is to use these drivers; none where the loader's own search does.
+    /// Returns the variables for a process that uses these drivers; empty if the loader finds them itself.
     pub fn variables(&self) -> Vec<(&'static str, OsString)> {
         if !self.told {
             return Vec::new();
@@ -110,16 +114,19 @@ impl DriverEnvironment {
         LOADER_VARIABLES.map(|name| (name, list.clone())).to_vec()
     }
 
-    /// Returns true if this process's environment already says what [`Self::variables`] says.
+    /// Returns true if this process's environment already has the values of [`Self::variables`].
     pub fn is_in_place(&self) -> bool {
         self.variables().into_iter().all(|(name, value)| env::var_os(name) == Some(value))
     }
 
-    /// A command that runs this program again with the same arguments and these drivers, to be executed in its place
-    /// at the start of `main`; `None` where the variables are in place already, as they are the second time.
+    /// Returns the command that restarts this program with these drivers, to be executed at the start of
+    /// `main`.
+    ///
+    /// `None` if the variables are already set, as after the restart.
     ///
     /// # Errors
-    /// When the program's own file cannot be found.
+    ///
+    /// If the path of the program cannot be determined.
     pub fn restart_command(&self) -> io::Result<Option<Command>> {
         if self.is_in_place() {
             return Ok(None);
@@ -166,7 +173,7 @@ fn discover_from(
 }
 
 impl DriverEnvironment {
-    /// Adds a file unless it is there already, perhaps by another path, or cannot stand in a list.
+    /// Adds a file unless it is already present (by canonical path) or its name contains a separator.
     fn add(&mut self, file: PathBuf) {
         let same = |a: &Path, b: &Path| {
             a == b || a.canonicalize().ok().is_some_and(|a| b.canonicalize().ok() == Some(a))
@@ -183,7 +190,7 @@ fn existing(variable: &'static str, path: PathBuf) -> Result<PathBuf, Environmen
     if path.is_file() { Ok(path) } else { Err(EnvironmentError { variable, path }) }
 }
 
-/// The files of a list in the loader's sense: an entry may be a folder too.
+/// Returns the files of a list in the loader's syntax, which may contain folders.
 fn expand(list: &OsStr) -> Vec<PathBuf> {
     env::split_paths(list)
         .filter(|path| !path.as_os_str().is_empty())
@@ -191,7 +198,7 @@ fn expand(list: &OsStr) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The folders under which the loader looks for `vulkan/icd.d` on Linux, in its order.
+/// Returns the folders in which the loader searches for `vulkan/icd.d` on Linux, in its order.
 fn search_folders(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     let in_home = |rest: &str| variable("HOME").map(|home| Path::new(&home).join(rest));
     let several = |name: &str, default: &str| -> Vec<PathBuf> {
@@ -207,7 +214,7 @@ fn search_folders(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     folders
 }
 
-/// The driver files in a folder, by name; none where there is no such folder.
+/// Returns the driver files in a folder, by name; empty if it does not exist.
 fn driver_files(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = folder.read_dir() else { return Vec::new() };
     let mut files: Vec<PathBuf> = entries
@@ -218,7 +225,7 @@ fn driver_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The software driver that a file belongs to, by its name.
+/// Returns the software driver of a file, by its name.
 fn software_driver_of(file: &Path) -> Option<SoftwareDriver> {
     let name = file.file_name()?.to_str()?;
     if name.starts_with("lvp_icd") {
@@ -240,21 +247,21 @@ mod tests {
     use std::collections::BTreeMap;
     use std::fs;
 
-    /// A file system and an environment of their own.
+    /// An isolated file system and environment.
     struct World {
         root: tempfile::TempDir,
         variables: BTreeMap<&'static str, OsString>,
     }
 
     impl World {
-        /// With lavapipe and a hardware driver under the system's data folder.
+        /// Contains lavapipe and a hardware driver in the system's data folder.
         fn new() -> World {
             let root = tempfile::tempdir().unwrap();
             let mut world = World { root, variables: BTreeMap::new() };
             world.file("share/vulkan/icd.d/radeon_icd.x86_64.json");
             world.file("share/vulkan/icd.d/lvp_icd.x86_64.json");
             world.file("share/vulkan/icd.d/README");
-            // So that nothing of the machine that runs the test is found.
+            // Hides the drivers of the machine that runs the test.
             for (name, folder) in [("HOME", "home"), ("XDG_CONFIG_DIRS", "xdg"), ("XDG_DATA_DIRS", "share")] {
                 world.set(name, world.path(folder));
             }
@@ -282,7 +289,7 @@ mod tests {
             discover_from(&|name| self.variables.get(name).cloned(), &swiftshader)
         }
 
-        /// File names of a list of paths, the machine's own system folders left out.
+        /// Returns the paths relative to the root, without the machine's system folders.
         fn names(&self, files: &[PathBuf]) -> Vec<String> {
             let own = files.iter().filter_map(|file| file.strip_prefix(self.root.path()).ok());
             own.map(|file| file.to_str().unwrap().to_owned()).collect()
@@ -386,10 +393,10 @@ mod tests {
             assert_eq!(world.names(pinned.files()), expected, "{texts:?}");
             assert!(!pinned.variables().is_empty());
         }
-        // A driver that is not recognized may still be among the others.
+        // An unrecognized file may contain one of the drivers.
         let without = World::new().discover().unwrap();
         assert_eq!(without.pinned(&selectors(&["lavapipe", "swiftshader"])), without);
-        // Pinned, the loader has to be told even where it would have found the file.
+        // A restricted list must be set even if the loader would have found the file.
         assert_eq!(without.pinned(&selectors(&["lavapipe"])).variables().len(), 2);
     }
 }

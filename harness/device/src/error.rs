@@ -1,14 +1,14 @@
-//! Result codes of the driver as errors of the device interface.
+//! Conversion of driver result codes to errors of the device interface.
 
 use ash::vk;
 use gpu_allocator::AllocationError;
 use plan::DeviceError;
 
-/// What to install where no driver is found.
+/// Installation advice for missing drivers.
 pub(crate) const HOW_TO_GET_A_DRIVER: &str = "install the Vulkan loader and a driver (Debian: libvulkan1 and \
      mesa-vulkan-drivers, which brings lavapipe and Mesa's hardware drivers; chromium brings SwiftShader)";
 
-/// Turns a result code of `call` into an error.
+/// Converts a result code of `call` into an error.
 pub(crate) fn failed(call: &'static str) -> impl Fn(vk::Result) -> DeviceError {
     move |result| match result {
         vk::Result::ERROR_DEVICE_LOST => DeviceError::DeviceLost(call),
@@ -19,7 +19,7 @@ pub(crate) fn failed(call: &'static str) -> impl Fn(vk::Result) -> DeviceError {
     }
 }
 
-/// Turns an error of the allocator into one of ours.
+/// Converts an error of the allocator into a device error.
 pub(crate) fn allocation_failed(error: AllocationError) -> DeviceError {
     match error {
         AllocationError::OutOfMemory => DeviceError::OutOfMemory("vkAllocateMemory"),

@@ -1,4 +1,4 @@
-//! What a driver tells of a compiled pipeline: statistics, and its code from intermediate forms down to machine text
+//! Properties of compiled pipelines: statistics, and code from intermediate forms to machine text
 //! (`VK_KHR_pipeline_executable_properties`).
 
 use std::ffi::{CStr, c_char, c_void};
@@ -10,30 +10,30 @@ use crate::draw::stage_flag;
 use crate::error::failed;
 use crate::pipeline::Maker;
 
-/// The extension that this rests on, as Vulkan names it.
+/// The required extension.
 pub const EXECUTABLE_EXTENSION: &str = "VK_KHR_pipeline_executable_properties";
 
-/// A part of a pipeline that the driver compiled by itself; a compute pipeline mostly has one.
+/// A separately compiled part of a pipeline; a compute pipeline usually has one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Executable {
     /// The driver's name for it, such as `Compute Shader`.
     pub name: String,
-    /// What the driver says of it.
+    /// The driver's description.
     pub description: String,
-    /// The subgroup size that it was compiled for; 0 where the driver does not say.
+    /// The subgroup size that it was compiled for; 0 if unknown.
     pub subgroup_size: u32,
-    /// Figures of the driver's own choice, in its order.
+    /// Statistics in the driver's order.
     pub statistics: Vec<Statistic>,
-    /// Forms of the code, in the driver's order: from what is next to SPIR-V to what is next to the machine.
+    /// Forms of the code in the driver's order: from the one closest to SPIR-V to machine code.
     pub representations: Vec<Representation>,
 }
 
-/// A figure.
+/// A statistic.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistic {
     /// The driver's name for it.
     pub name: String,
-    /// Its value; what is a truth value is 0 or 1.
+    /// Its value; booleans are 0 or 1.
     pub value: f64,
 }
 
@@ -42,12 +42,12 @@ pub struct Statistic {
 pub struct Representation {
     /// The driver's name for it, such as `NIR Shader(s)` or `Assembly`.
     pub name: String,
-    /// The text; bytes that are no UTF-8 are replaced. `None` where the form is no text.
+    /// The text, with invalid UTF-8 replaced; `None` for a binary form.
     pub text: Option<String>,
 }
 
-/// Compiles a kernel and asks the driver what it made of it, by the functions of the extension where it has them. What other
-/// shaders of its pipeline became is left out.
+/// Compiles a kernel and returns the properties of its executables, without those of other stages of its
+/// pipeline.
 pub(crate) fn executables(
     functions: Option<&khr::pipeline_executable_properties::Device>,
     maker: &Maker,
@@ -63,7 +63,7 @@ pub(crate) fn executables(
     found
 }
 
-/// Gives the first executable the forms of its code that a driver shows elsewhere.
+/// Adds code that the driver reports elsewhere to the first executable.
 pub(crate) fn add_forms(executables: &mut Vec<Executable>, forms: &[(&str, &str)]) {
     if executables.is_empty() && !forms.is_empty() {
         executables.push(Executable::default());
@@ -86,13 +86,14 @@ fn executables_of(
     let properties = unsafe { functions.get_pipeline_executable_properties(&info) }
         .map_err(failed("vkGetPipelineExecutablePropertiesKHR"))?;
     let mut found = Vec::with_capacity(properties.len());
-    // A driver that makes one program of several stages, or says nothing of them, is shown with it.
+    // Executables of several stages, or of unknown stages, are included.
     let of_stage = |properties: &&vk::PipelineExecutablePropertiesKHR<'_>| {
         properties.stages.is_empty() || properties.stages.intersects(stage)
     };
     for (index, properties) in (0..).zip(&properties).filter(|(_, properties)| of_stage(properties)) {
         let info = vk::PipelineExecutableInfoKHR::default().pipeline(pipeline).executable_index(index);
-        // SAFETY: as above; the pipeline was made with the flag for statistics, and the index is one of its executables.
+        // SAFETY: as above; the pipeline was created with the flag for statistics, and the index is one of
+        // its executables.
         let statistics = unsafe { functions.get_pipeline_executable_statistics(&info) }
             .map_err(failed("vkGetPipelineExecutableStatisticsKHR"))?;
         found.push(Executable {
@@ -108,7 +109,8 @@ fn executables_of(
 
 fn statistic(statistic: &vk::PipelineExecutableStatisticKHR<'_>) -> Statistic {
     let value = &statistic.value;
-    // SAFETY: the format says which member of the union the driver has written, and all have the size of 64 bits or less.
+    // SAFETY: the format selects the member of the union that the driver has written, and all members have at
+    // most 64 bits.
     let value = unsafe {
         match statistic.format {
             vk::PipelineExecutableStatisticFormatKHR::BOOL32 => f64::from(u8::from(value.b32 != vk::FALSE)),
@@ -127,8 +129,8 @@ fn representations_of(
     let call = "vkGetPipelineExecutableInternalRepresentationsKHR";
     let function = functions.fp().get_pipeline_executable_internal_representations_khr;
     let mut count = 0;
-    // SAFETY: the pipeline of `info` is alive and was made with the flag for representations; without an array the driver
-    // writes the count alone.
+    // SAFETY: the pipeline of `info` is alive and was created with the flag for representations; without an
+    // array the driver only writes the count.
     unsafe { function(functions.device(), info, &raw mut count, std::ptr::null_mut()) }
         .result()
         .map_err(failed(call))?;
@@ -142,9 +144,9 @@ fn representations_of(
     for (form, bytes) in forms.iter_mut().zip(&mut data) {
         form.p_data = bytes.as_mut_ptr().cast::<c_void>();
     }
-    // SAFETY: as above, with room for as many bytes as the driver asked for; the buffers outlive the call.
+    // SAFETY: as above, with buffers of the sizes that the driver reported; they outlive the call.
     let answer = unsafe { function(functions.device(), info, &raw mut count, forms.as_mut_ptr()) };
-    // A form that grew meanwhile is cut off, and says so; what is there is still worth showing.
+    // A form that grew between the calls is truncated, and INCOMPLETE reports it; the rest is still useful.
     if answer != vk::Result::INCOMPLETE {
         answer.result().map_err(failed(call))?;
     }
@@ -164,7 +166,7 @@ fn representations_of(
         .collect())
 }
 
-/// A string in an array of the driver, which may have forgotten its end.
+/// Returns a string in a driver's array, even if it is not terminated.
 fn text(characters: &[c_char]) -> String {
     let bytes: Vec<u8> = characters.iter().map(|character| character.cast_unsigned()).collect();
     match CStr::from_bytes_until_nul(&bytes) {

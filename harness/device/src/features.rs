@@ -1,4 +1,4 @@
-//! The Vulkan features that kernels may use, by their Vulkan names.
+//! Vulkan features of kernels, by their Vulkan names.
 
 use std::collections::BTreeSet;
 use std::ffi::CStr;
@@ -7,8 +7,10 @@ use ash::{amd, ext, khr, vk};
 
 use crate::split_barrier::{self, SplitBarrierFeatures};
 
-/// Feature structures of one device. The pointers between them are set by [`Features::chain`] alone, and hold only
-/// while its result is borrowed.
+/// Feature structures of one device.
+///
+/// Only [`Features::chain`] sets the pointers between them, and they are valid only while its result is
+/// borrowed.
 #[derive(Clone, Default)]
 pub(crate) struct Features {
     core: vk::PhysicalDeviceFeatures,
@@ -42,7 +44,7 @@ pub(crate) struct Available {
 }
 
 impl Available {
-    /// Those that kernels may use, and that of portability, which a device that has it wants enabled.
+    /// Returns the extensions for kernels, and the portability subset, which must be enabled if present.
     pub(crate) fn extensions_to_enable(&self) -> Vec<&'static CStr> {
         let mut extensions = Features::extensions(self);
         extensions.extend(Some(khr::portability_subset::NAME).filter(|name| self.has(name)));
@@ -54,35 +56,38 @@ impl Available {
     }
 }
 
-/// One list for three purposes: to name, to keep only what is listed, and to chain what the device knows.
-/// A structure comes with the Vulkan version that has it in its core (0: none) and with the extension that brings it.
+/// One list for three purposes: naming features, clearing unlisted ones, and chaining the structures that the
+/// device knows.
+///
+/// A structure comes with a core Vulkan version (0: none) and with an extension.
 macro_rules! features {
     ($(
         $member:ident $(: $version:expr, $extension:expr)? => {$($field:ident = $name:literal),* $(,)?}
     )*) => {
         impl Features {
-            /// Vulkan names of what is on, in the order of the list.
+            /// Returns the Vulkan names of the enabled features, in list order.
             pub(crate) fn names(&self) -> Vec<String> {
                 let mut names = Vec::new();
                 $($(if self.$member.$field == vk::TRUE { names.push($name.to_owned()); })*)*
                 names
             }
 
-            /// Only what the list holds: other features change how kernels are compiled (`robustBufferAccess`), or
-            /// are not for kernels.
+            /// Returns only the listed features.
+            ///
+            /// Others change how kernels are compiled (`robustBufferAccess`), or are irrelevant to kernels.
             pub(crate) fn listed(&self) -> Features {
                 let mut listed = Features::default();
                 $($(listed.$member.$field = self.$member.$field;)*)*
                 listed
             }
 
-            /// The same without what is masked.
+            /// Returns the features without masked ones.
             pub(crate) fn without(mut self, masked: &plan::Masked) -> Features {
                 $($(if masked.hides($name) { self.$member.$field = vk::FALSE; })*)*
                 self
             }
 
-            /// Extensions to enable for the structures of [`Self::chain`].
+            /// Returns the extensions to enable for the structures of [`Self::chain`].
             pub(crate) fn extensions(available: &Available) -> Vec<&'static CStr> {
                 let mut extensions: Vec<&'static CStr> = Vec::new();
                 $($(
@@ -91,7 +96,7 @@ macro_rules! features {
                 extensions
             }
 
-            /// The structures that the device knows, linked. To be filled by a query or to create a device.
+            /// Links the structures that the device knows, for a query or for device creation.
             pub(crate) fn chain<'a>(&'a mut self, available: &Available) -> vk::PhysicalDeviceFeatures2<'a> {
                 let mut chain = vk::PhysicalDeviceFeatures2::default().features(self.core);
                 self.v11.p_next = std::ptr::null_mut();
@@ -117,7 +122,7 @@ fn needs_extension(available: &Available, version: u32, extension: &CStr) -> boo
     (version == 0 || available.version < version) && available.has(extension)
 }
 
-/// The bits of `VkSubgroupFeatureFlagBits` that kernels ask for by name.
+/// The bits of `VkSubgroupFeatureFlagBits` that kernels require by name.
 const SUBGROUP_OPERATIONS: [(vk::SubgroupFeatureFlags, &str); 8] = [
     (vk::SubgroupFeatureFlags::BASIC, "VK_SUBGROUP_FEATURE_BASIC_BIT"),
     (vk::SubgroupFeatureFlags::VOTE, "VK_SUBGROUP_FEATURE_VOTE_BIT"),
@@ -129,7 +134,7 @@ const SUBGROUP_OPERATIONS: [(vk::SubgroupFeatureFlags, &str); 8] = [
     (vk::SubgroupFeatureFlags::QUAD, "VK_SUBGROUP_FEATURE_QUAD_BIT"),
 ];
 
-/// The names of the subgroup operations that compute shaders of a device have.
+/// Returns the names of the subgroup operations that compute shaders of a device support.
 pub(crate) fn subgroup_operations(
     stages: vk::ShaderStageFlags,
     supported: vk::SubgroupFeatureFlags,
@@ -140,7 +145,7 @@ pub(crate) fn subgroup_operations(
 }
 
 impl Features {
-    /// Asks a device; `core` takes what the query writes outside the chain.
+    /// Queries a device. The core structure is copied back, because the query writes it outside of the chain.
     pub(crate) fn query(
         instance: &ash::Instance,
         physical: vk::PhysicalDevice,
@@ -177,22 +182,22 @@ impl Features {
         self.subgroup_size.subgroup_size_control == vk::TRUE
     }
 
-    /// Dependencies may have the masks of synchronization2.
+    /// Returns true if dependencies may use the masks of synchronization2.
     pub(crate) fn synchronization2(&self) -> bool {
         self.synchronization2.synchronization2 == vk::TRUE
     }
 
-    /// Memory types of AMD's that are coherent on the device may be allocated from.
+    /// Returns true if AMD's device-coherent memory types may be allocated.
     pub(crate) fn device_coherent_memory(&self) -> bool {
         self.coherent_memory.device_coherent_memory == vk::TRUE
     }
 
-    /// There are mesh shaders.
+    /// Returns true if mesh shaders are supported.
     pub(crate) fn mesh(&self) -> bool {
         self.mesh.mesh_shader == vk::TRUE
     }
 
-    /// Pipelines can be asked for the code that was made of them.
+    /// Returns true if pipelines can report their code.
     pub(crate) fn executables(&self) -> bool {
         self.executables.pipeline_executable_info == vk::TRUE
     }

@@ -1,4 +1,4 @@
-//! What plans are prepared with: a logical device, its memory, its pipelines, and whether something was left running.
+//! A logical device with its memory and pipelines, and a flag for submissions that never ended.
 
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
@@ -11,21 +11,21 @@ use crate::physical::ComputeFamily;
 use crate::pipelines::Pipelines;
 use crate::scoped::Scoped;
 
-/// A logical device and what belongs to it. Whoever owns it ends it.
+/// A logical device and its resources. The owner destroys it.
 pub(crate) struct Gpu {
     pub(crate) raw: ash::Device,
-    /// Ends before the logical device.
+    /// Dropped before the logical device.
     pub(crate) heap: ManuallyDrop<Heap>,
     pub(crate) pipelines: Pipelines,
     pub(crate) families: Vec<ComputeFamily>,
-    /// Nanoseconds of a tick of the device's clock.
+    /// Nanoseconds per tick of the device's clock.
     pub(crate) timestamp_period: f32,
     pub(crate) max_workgroups: u32,
-    /// How dependencies are recorded.
+    /// The functions that record dependencies.
     pub(crate) scoped: Scoped,
-    /// Launches mesh and task shaders, where the device has them.
+    /// The functions that launch mesh and task shaders, if supported.
     pub(crate) mesh: Option<mesh_shader::Device>,
-    /// Held by whoever submits: threads of the host do so too.
+    /// Locked during submissions, because host threads submit, too.
     pub(crate) submitting: Arc<Mutex<()>>,
     abandoned: Cell<bool>,
 }
@@ -52,12 +52,12 @@ impl Gpu {
         }
     }
 
-    /// To be held while something is submitted.
+    /// Returns the guard to hold during a submission.
     pub(crate) fn submits(&self) -> std::sync::MutexGuard<'_, ()> {
         self.submitting.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Leaves everything to the end of the process: something still runs.
+    /// Leaves all objects alive until the process ends, because a submission is still running.
     pub(crate) fn abandon(&self) {
         self.abandoned.set(true);
     }

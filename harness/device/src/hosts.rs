@@ -1,7 +1,8 @@
-//! Threads of the host beside the device: real threads, which reach mapped memory, submit, wait and signal.
+//! Host threads of a plan: real threads that access mapped memory, submit, wait and signal.
 //!
-//! Plain accesses are relaxed atomics: the compiler of a host's program is not under test, its processor and the driver are.
-//! Threads meet at each instance, with a bound. Nothing that a test says rests on that: meeting is relaxed.
+//! Plain accesses are relaxed atomics: the test is about the processor and the driver, not about the host
+//! compiler. Threads rendezvous at each instance, with a timeout. The rendezvous uses relaxed operations, so
+//! it orders nothing in the test.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
@@ -21,73 +22,74 @@ use crate::queue::QueueUse;
 use crate::submission::Submission;
 use crate::sync::Semaphores;
 
-/// How long a thread waits on a fence before it looks whether another has failed, in nanoseconds.
+/// The time slice of a fence wait in nanoseconds; after it, a thread checks for errors of other threads.
 const SLICE: u64 = 50_000_000;
-/// How long a thread waits at first until the others have begun.
+/// The maximum time that a thread first waits for the others to start.
 const START: Duration = Duration::from_millis(2);
-/// How often a thread looks for the others at a meeting.
+/// The maximum number of polls at a rendezvous.
 const LOOKS: u32 = 400;
-/// How many turns a thread is late at most, so that now one and now another is first.
+/// The maximum delay in spins after a rendezvous; it varies so that each thread is sometimes first.
 const LATE: u32 = 64;
 
-/// The threads of the host of a prepared plan.
+/// The host threads of a prepared plan.
 pub(crate) struct Players {
     hosts: Arc<Hosts>,
     play: HostPlay,
-    /// The fences of the batches; null until [`Players::create`] has made them.
+    /// The fences of the batches; null before [`Players::create`].
     fences: Vec<vk::Fence>,
     game: Option<Arc<Game>>,
     reported: Vec<u32>,
 }
 
-/// A batch as threads submit it.
+/// A batch, ready to be submitted by a thread.
 struct Ready {
     queue: vk::Queue,
     parts: Vec<Part>,
     fence: vk::Fence,
-    /// What the host lets it go on with: numbers of semaphores, and values.
+    /// Host signals that the batch waits for: semaphore indices and values.
     held: Vec<(u32, u32)>,
 }
 
-/// What of a batch stands between semaphores.
+/// The part of a batch between semaphore operations.
 struct Part {
     commands: Vec<vk::CommandBuffer>,
     waits: (Vec<vk::Semaphore>, Vec<u64>),
     signals: (Vec<vk::Semaphore>, Vec<u64>),
-    /// What waits: all commands.
+    /// The stages that wait: all commands.
     stages: Vec<vk::PipelineStageFlags>,
 }
 
-/// What the threads of a submission share. It keeps no object of Vulkan alive: whoever owns those ends them when the threads
-/// have ended, or never.
+/// The state that the threads of a submission share.
+///
+/// It does not keep Vulkan objects alive: their owner destroys them after the threads have ended, or never.
 struct Game {
     raw: ash::Device,
-    /// Held by whoever submits.
+    /// Locked during submissions.
     submitting: Arc<Mutex<()>>,
     hosts: Arc<Hosts>,
     play: HostPlay,
     memory: Mapped,
     batches: Vec<Ready>,
-    /// The semaphores of acts of the host, by their numbers and values.
+    /// The semaphores of host acts, by index and value.
     semaphores: BTreeMap<(u32, u32), (vk::Semaphore, u64)>,
-    /// True if submissions give values to semaphores.
+    /// True if submissions assign values to semaphores.
     timelines: bool,
     state: Mutex<State>,
     changed: Condvar,
     failed: AtomicBool,
-    /// By thread, how far it is: the act, from 1, and the instance.
+    /// The progress of each thread: the act, from 1, and the instance.
     places: Vec<(AtomicU32, AtomicU32)>,
 }
 
 #[derive(Default)]
 struct State {
-    /// By batch, whether it was submitted.
+    /// For each batch, true if it was submitted.
     begun: Vec<bool>,
-    /// What the host has signalled.
+    /// The signals of the host so far.
     signalled: Vec<(u32, u32)>,
-    /// Threads that have not ended.
+    /// The number of running threads.
     running: usize,
-    /// By thread, what it has reported.
+    /// The reports of each thread.
     reported: Vec<Vec<u32>>,
     error: Option<DeviceError>,
 }
@@ -103,7 +105,7 @@ impl Players {
         }
     }
 
-    /// Makes fences; what was made before an error is kept for [`Players::destroy`].
+    /// Creates the fences; those created before an error are left for [`Players::destroy`].
     pub(crate) fn create(&mut self, raw: &ash::Device) -> Result<(), DeviceError> {
         for fence in &mut self.fences {
             // SAFETY: the device lives.
@@ -113,12 +115,12 @@ impl Players {
         Ok(())
     }
 
-    /// The buffer that the threads reach.
+    /// Returns the index of the buffer that the threads access.
     pub(crate) fn buffer(&self) -> usize {
         self.hosts.buffer.0 as usize
     }
 
-    /// Says how the next submissions are played, within so many words of the buffer.
+    /// Sets the instance layout of the next submissions, which must fit into this many words of the buffer.
     pub(crate) fn set(&mut self, play: HostPlay, words: u64) -> Result<(), DeviceError> {
         let storages = self.hosts.places().map(|place| place.storage).max();
         let last = storages
@@ -131,7 +133,7 @@ impl Players {
         Ok(())
     }
 
-    /// Begins: batches are submitted that no thread submits, and the threads go.
+    /// Submits the batches that no thread submits, and starts the threads.
     pub(crate) fn begin(
         &mut self,
         gpu: &Gpu,
@@ -154,7 +156,7 @@ impl Players {
         let ready = |(number, fence): (u32, &vk::Fence)| {
             let own = || submissions.iter().filter(move |submission| submission.batch == Some(number));
             let queue = own().next()?.queue;
-            // What its queue is given before keeps it back, too.
+            // Earlier work of its queue delays the batch, too.
             let before = submissions
                 .iter()
                 .filter(|other| other.queue == queue && other.batch.is_some_and(|other| other <= number));
@@ -223,7 +225,7 @@ impl Players {
         Ok(())
     }
 
-    /// Waits until all threads and batches have ended; false where that takes longer.
+    /// Waits until all threads and batches have ended; returns false on timeout.
     pub(crate) fn wait(&mut self, timeout: Duration) -> Result<bool, DeviceError> {
         let Some(game) = self.game.clone() else { return Ok(true) };
         let until = Instant::now().checked_add(timeout);
@@ -245,7 +247,8 @@ impl Players {
         let fences: Vec<_> = game.batches.iter().map(|batch| batch.fence).collect();
         if !fences.is_empty() {
             let left = u64::try_from(left().as_nanos()).unwrap_or(u64::MAX);
-            // SAFETY: the fences are this device's, and all batches were submitted with them, as the plan was validated.
+            // SAFETY: the fences belong to this device, and validation of the plan ensures that all batches
+            // were submitted with them.
             match unsafe { game.raw.wait_for_fences(&fences, true, left) } {
                 Ok(()) => {}
                 Err(vk::Result::TIMEOUT) => return Ok(false),
@@ -257,12 +260,12 @@ impl Players {
         Ok(true)
     }
 
-    /// What threads reported in the last submission.
+    /// Returns the reports of the last submission.
     pub(crate) fn reported(&self) -> &[u32] {
         &self.reported
     }
 
-    /// Gives everything back. Nothing may be in flight.
+    /// Destroys all objects. Nothing may be in flight.
     pub(crate) fn destroy(&self, raw: &ash::Device) {
         for fence in &self.fences {
             // SAFETY: the fence is this device's or null, and no submission uses it.
@@ -324,8 +327,9 @@ impl Game {
             .collect();
         {
             let _alone = self.submitting.lock().unwrap_or_else(PoisonError::into_inner);
-            // SAFETY: the commands are recorded for this queue's family and not in flight, as each batch is submitted once; nobody
-            // else submits meanwhile. What waits is signalled by a thread of the host or by a batch, or keeps the plan in flight.
+            // SAFETY: the commands are recorded for this queue's family and not in flight, since each batch
+            // is submitted once; the caller holds the submission lock. A thread or a batch signals what is
+            // waited for, or the plan stays in flight.
             unsafe { self.raw.queue_submit(batch.queue, &infos, batch.fence) }
                 .map_err(failed("vkQueueSubmit"))?;
         }
@@ -337,7 +341,7 @@ impl Game {
         Ok(())
     }
 
-    /// Notes something that others may wait for.
+    /// Changes the shared state and wakes waiting threads.
     fn note(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.state());
         self.changed.notify_all();
@@ -348,8 +352,10 @@ impl Game {
         self.batches.get(number as usize).ok_or_else(missing)
     }
 
-    /// Waits until a batch has ended; for its fence only once whoever lets it go has done so, since the validation layer 1.3.239
-    /// takes a fence that is waited for meanwhile for a mistake.
+    /// Waits until a batch has ended.
+    ///
+    /// It waits for the fence only after the host has signalled everything that the batch waits for:
+    /// validation layer 1.3.239 reports a false error if a fence is waited for earlier.
     fn await_batch(&self, number: u32) -> Result<(), DeviceError> {
         let batch = self.batch(number)?;
         let mut state = self.state();
@@ -385,8 +391,8 @@ impl Game {
     fn signal(&self, number: SemaphoreId, value: u32) -> Result<(), DeviceError> {
         let (semaphore, risen) = self.semaphore(number, value)?;
         let info = vk::SemaphoreSignalInfo::default().semaphore(semaphore).value(risen);
-        // SAFETY: the semaphore is a timeline of this device, whose values rise from turn to turn, and within one as whoever made the
-        // plan saw to.
+        // SAFETY: the semaphore is a timeline of this device. Its values rise from submission to submission,
+        // and validation of the plan ensures it within one.
         unsafe { self.raw.signal_semaphore(&info) }.map_err(failed("vkSignalSemaphore"))?;
         self.note(|state| state.signalled.push((number.0, value)));
         Ok(())
@@ -409,7 +415,7 @@ impl Game {
         }
     }
 
-    /// Plays a thread to its end; the answer is what it reports.
+    /// Runs a thread to its end; returns its reports.
     fn thread(&self, number: usize) -> Result<Vec<u32>, DeviceError> {
         let missing = || DeviceError::InvalidPlan(format!("no thread {number} of the host"));
         let code = self.hosts.threads.get(number).ok_or_else(missing)?;
@@ -447,13 +453,14 @@ impl Game {
         }
     }
 
-    /// How far the other threads are.
+    /// Returns the progress of the other threads.
     fn others(&self, number: usize) -> impl Iterator<Item = (u32, u32)> + '_ {
         let others = self.places.iter().enumerate().filter(move |(other, _)| *other != number);
         others.map(|(_, (act, instance))| (act.load(Ordering::Relaxed), instance.load(Ordering::Relaxed)))
     }
 
-    /// Waits for the others to come as far, but not for long: they may wait for this one. Then it may be late.
+    /// Waits briefly for the others to reach the same place; they may be waiting for this thread. Then it
+    /// delays this thread.
     fn meet(&self, number: usize, place: (u32, u32)) {
         for _ in 0..LOOKS {
             if self.others(number).all(|other| other >= place) {
@@ -516,7 +523,7 @@ impl Game {
         self.memory.word(word).ok_or_else(|| DeviceError::InvalidPlan(format!("no word {word} for the host")))
     }
 
-    /// What a thread has in its registers at its end.
+    /// Returns the reports of a thread from its final registers.
     fn report(&self, code: &HostThread, registers: &[u32]) -> Vec<u32> {
         let instances = self.play.instances as usize;
         let mut reported = Vec::with_capacity(code.reports.len() * instances);
@@ -533,7 +540,7 @@ impl Game {
     }
 }
 
-/// The registers of each instance; threads without registers have empty rows.
+/// Returns the registers of each instance; threads without registers have empty rows.
 fn rows(registers: &mut [u32], each: u32) -> impl Iterator<Item = &mut [u32]> {
     let empty = std::iter::repeat_with(|| &mut [] as &mut [u32]).take(if each == 0 { usize::MAX } else { 0 });
     registers.chunks_exact_mut(each.max(1) as usize).chain(empty)
@@ -551,7 +558,7 @@ fn fence_order(order: HostOrder) -> Ordering {
     match order {
         HostOrder::Acquire => Ordering::Acquire,
         HostOrder::Release => Ordering::Release,
-        // A relaxed fence is none, and not asked for here.
+        // Relaxed fences have no effect and do not occur here.
         HostOrder::Relaxed | HostOrder::AcquireRelease => Ordering::AcqRel,
     }
 }

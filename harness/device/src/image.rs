@@ -1,4 +1,4 @@
-//! Images: made, viewed, filled and read back.
+//! Images: creation, views, filling and reading back.
 
 use ash::vk;
 use gpu_allocator::MemoryLocation;
@@ -8,13 +8,14 @@ use plan::{DeviceError, Image, ImageFormat, ImageShape, Memory};
 use crate::error::{allocation_failed, failed};
 use crate::memory::{Heap, Words};
 
-/// An image with its memory and view, or the view of a texel buffer. To be given back by
-/// [`Heap::destroy_image`]; null handles where the making was cut short.
+/// An image with its memory and view, or the view of a texel buffer.
+///
+/// [`Heap::destroy_image`] destroys it. Handles are null if creation failed midway.
 #[derive(Default)]
 pub(crate) struct Texels {
     raw: vk::Image,
     allocation: Option<Allocation>,
-    /// Memory of its own, where it asked for a memory type.
+    /// A dedicated allocation, if a memory type was requested.
     own: vk::DeviceMemory,
     pub(crate) view: vk::ImageView,
     pub(crate) buffer_view: vk::BufferView,
@@ -22,7 +23,7 @@ pub(crate) struct Texels {
     height: u32,
 }
 
-/// Every subresource of an image: it has one level, one layer and one aspect.
+/// The only subresource of an image: one level, one layer and one aspect.
 const ALL: vk::ImageSubresourceRange = vk::ImageSubresourceRange {
     aspect_mask: vk::ImageAspectFlags::COLOR,
     base_mip_level: 0,
@@ -32,7 +33,7 @@ const ALL: vk::ImageSubresourceRange = vk::ImageSubresourceRange {
 };
 
 impl Heap {
-    /// Makes an image; `buffers` are those of the plan, for texel buffers.
+    /// Creates an image; `buffers` are those of the plan, for texel buffers.
     pub(crate) fn create_image(
         &self,
         image: &Image,
@@ -111,8 +112,8 @@ impl Heap {
         if families.len() > 1 {
             info = info.sharing_mode(vk::SharingMode::CONCURRENT).queue_family_indices(families);
         }
-        // SAFETY: the device lives, and storage images of these formats and sizes are among what every device has, or
-        // one with `shaderStorageImageExtendedFormats`, which kernels of others ask for by their capabilities.
+        // SAFETY: the device is alive. Every device supports storage images of these formats and sizes, or
+        // does with `shaderStorageImageExtendedFormats`, which user kernels require by their capabilities.
         texels.raw = unsafe { self.raw.create_image(&info, None) }.map_err(failed("vkCreateImage"))?;
         // SAFETY: the image was made by this device.
         let requirements = unsafe { self.raw.get_image_memory_requirements(texels.raw) };
@@ -158,9 +159,10 @@ impl Heap {
         Ok(())
     }
 
-    /// Gives an image back. Nothing on the device may use it any more.
+    /// Destroys an image. Nothing on the device may use it.
     pub(crate) fn destroy_image(&self, texels: &mut Texels) {
-        // SAFETY: the handles were made by this device or are null, and callers see to it that nothing uses them.
+        // SAFETY: this device created the handles or they are null, and by the contract of this function
+        // nothing uses them.
         unsafe {
             self.raw.destroy_buffer_view(texels.buffer_view, None);
             self.raw.destroy_image_view(texels.view, None);
@@ -175,7 +177,7 @@ impl Heap {
     }
 }
 
-/// Records that an image takes its texels from a buffer. What it held is lost, so its layout does not matter.
+/// Records a copy from a buffer to an image. The previous contents are lost, so the old layout is undefined.
 pub(crate) fn record_to_image(raw: &ash::Device, commands: vk::CommandBuffer, from: &Words, to: &Texels) {
     let work = vk::PipelineStageFlags::COMPUTE_SHADER | vk::PipelineStageFlags::TRANSFER;
     let general = vk::ImageMemoryBarrier::default()
@@ -187,8 +189,8 @@ pub(crate) fn record_to_image(raw: &ash::Device, commands: vk::CommandBuffer, fr
         .dst_queue_family_index(vk::QUEUE_FAMILY_IGNORED)
         .image(to.raw)
         .subresource_range(ALL);
-    // SAFETY: the command buffer is being recorded; the image is the device's, and the buffer has a word for each
-    // texel, as the plan was validated.
+    // SAFETY: the command buffer is being recorded; the image belongs to the device, and validation ensures
+    // that the buffer has a word for each texel.
     unsafe {
         raw.cmd_pipeline_barrier(
             commands,
@@ -203,7 +205,7 @@ pub(crate) fn record_to_image(raw: &ash::Device, commands: vk::CommandBuffer, fr
     }
 }
 
-/// Records that a buffer takes the texels of an image.
+/// Records a copy of an image's texels to a buffer.
 pub(crate) fn record_from_image(raw: &ash::Device, commands: vk::CommandBuffer, from: &Texels, to: &Words) {
     // SAFETY: as above; the image was filled before, which left it in this layout.
     unsafe {
@@ -212,7 +214,7 @@ pub(crate) fn record_from_image(raw: &ash::Device, commands: vk::CommandBuffer, 
 }
 
 impl Texels {
-    /// All texels, row by row.
+    /// Returns the region of all texels, row by row.
     fn region(&self) -> vk::BufferImageCopy {
         vk::BufferImageCopy::default()
             .image_subresource(vk::ImageSubresourceLayers {

@@ -1,4 +1,4 @@
-//! The Vulkan loader and an instance, with the validation layers where they are asked for.
+//! The Vulkan loader and an instance, optionally with validation layers.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_void};
@@ -11,10 +11,10 @@ use crate::error::{HOW_TO_GET_A_DRIVER, failed};
 
 const VALIDATION_LAYER: &CStr = c"VK_LAYER_KHRONOS_validation";
 
-/// Validation messages, from whichever thread the layers call.
+/// Validation messages; layers report them from any thread.
 type Messages = Mutex<Vec<String>>;
 
-/// A Vulkan instance. Destroyed when dropped, unless it is abandoned.
+/// A Vulkan instance, destroyed when dropped unless it is abandoned.
 pub(crate) struct Instance {
     pub(crate) entry: Entry,
     pub(crate) raw: ash::Instance,
@@ -28,19 +28,20 @@ struct Validation {
     messages: Arc<Messages>,
 }
 
-/// The loader's library, loaded once and kept: drivers leave threads behind that must not lose their code.
+/// Returns the loader's library, which is loaded once and never unloaded: driver threads may still execute
+/// its code.
 fn loader() -> Result<Entry, DeviceError> {
     static LOADER: OnceLock<Entry> = OnceLock::new();
     if let Some(entry) = LOADER.get() {
         return Ok(entry.clone());
     }
-    // SAFETY: the library is the system's Vulkan loader, whose initialization asks nothing of its caller.
+    // SAFETY: the library is the system's Vulkan loader, whose initialization has no preconditions.
     let entry = unsafe { Entry::load() }
         .map_err(|error| DeviceError::NoLoader(format!("{error}; {HOW_TO_GET_A_DRIVER}")))?;
     Ok(LOADER.get_or_init(|| entry).clone())
 }
 
-/// Whether instances can have an extension.
+/// Returns true if instances support an extension.
 fn has_extension(entry: &Entry, extension: &CStr) -> Result<bool, DeviceError> {
     // SAFETY: a global function; no layer is named.
     let known = unsafe { entry.enumerate_instance_extension_properties(None) }
@@ -69,7 +70,7 @@ impl Instance {
             extensions.push(ext::debug_utils::NAME.as_ptr());
             extensions.push(ext::validation_features::NAME.as_ptr());
         }
-        // Without it loaders keep devices back that have a portable part of Vulkan.
+        // Without it, loaders hide devices that implement only the portability subset.
         let portable = has_extension(&entry, khr::portability_enumeration::NAME)?;
         let mut flags = vk::InstanceCreateFlags::empty();
         if portable {
@@ -108,7 +109,7 @@ impl Instance {
         Ok(instance)
     }
 
-    /// The physical devices, in the loader's order; at least one.
+    /// Returns the physical devices in the loader's order; at least one.
     pub(crate) fn physical_devices(&self) -> Result<Vec<vk::PhysicalDevice>, DeviceError> {
         // SAFETY: the instance lives.
         let devices = unsafe { self.raw.enumerate_physical_devices() };
@@ -119,7 +120,7 @@ impl Instance {
         Ok(devices)
     }
 
-    /// Validation messages since the last call.
+    /// Returns validation messages since the last call.
     pub(crate) fn take_messages(&self) -> Vec<String> {
         match &self.validation {
             Some(validation) => {
@@ -129,7 +130,7 @@ impl Instance {
         }
     }
 
-    /// Leaves the instance to the end of the process: something on it still runs.
+    /// Leaves the instance alive until the process ends, because a submission is still running.
     pub(crate) fn abandon(&self) {
         self.abandoned.set(true);
     }
@@ -138,11 +139,11 @@ impl Instance {
 impl Drop for Instance {
     fn drop(&mut self) {
         if self.abandoned.get() {
-            // The layers may still call back: the messages have to stay.
+            // The layers may still call back, so the messages must stay alive.
             std::mem::forget(self.validation.take());
             return;
         }
-        // SAFETY: every child object is destroyed by now: devices own their instance.
+        // SAFETY: every child object is destroyed already, since devices own their instance.
         unsafe {
             if let Some(validation) = &self.validation {
                 validation.functions.destroy_debug_utils_messenger(validation.messenger, None);
@@ -165,7 +166,7 @@ fn require_validation_layer(entry: &Entry) -> Result<(), DeviceError> {
     ))
 }
 
-/// Only what the layers say about our calls counts: the loader's general messages speak of other drivers.
+/// Selects validation messages only: the loader's general messages are about other drivers.
 fn messenger_info(messages: &Arc<Messages>) -> vk::DebugUtilsMessengerCreateInfoEXT<'static> {
     vk::DebugUtilsMessengerCreateInfoEXT::default()
         .message_severity(
@@ -186,7 +187,7 @@ unsafe extern "system" fn collect(
     // data for the time of the call.
     let (messages, data) = unsafe { (messages.cast_const().cast::<Messages>().as_ref(), data.as_ref()) };
     if let (Some(messages), Some(data)) = (messages, data) {
-        // SAFETY: the specification has a null-terminated string here.
+        // SAFETY: the specification requires a null-terminated string here.
         let text = unsafe { data.message_as_c_str() };
         let text = text.map_or_else(String::new, |text| text.to_string_lossy().into_owned());
         messages.lock().unwrap_or_else(PoisonError::into_inner).push(text);

@@ -1,11 +1,11 @@
 //! Vulkan devices behind the device interface of the crate `plan`.
 //!
-//! [`DriverEnvironment`] says which driver files the Vulkan loader is to read, [`list`] shows the devices of this
-//! process, a [`Selector`] says which one is meant, and [`VulkanDevice`] runs plans on it. This is the only crate that
+//! [`DriverEnvironment`] finds the driver files for the Vulkan loader, [`list`] lists the devices of this
+//! process, a [`Selector`] chooses one, and [`VulkanDevice`] runs plans on it. This is the only crate that
 //! talks to a driver, and the only one with `unsafe` code. It knows no litmus test.
 //!
-//! [`VulkanDevice::executables`] shows the code that a driver makes of a kernel. [`Mesa`] names the installations whose
-//! compile-only devices do so for hardware that is not there.
+//! [`VulkanDevice::executables`] shows the code that a driver generates for a kernel. [`Mesa`] finds
+//! installations whose compile-only devices do so for absent hardware.
 //!
 //! ```no_run
 //! use std::os::unix::process::CommandExt;
@@ -13,7 +13,7 @@
 //! use plan::Device;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // First thing in `main`: start over with every driver in the loader's sight.
+//! // First thing in `main`: restart with every driver visible to the loader.
 //! if let Some(mut again) = DriverEnvironment::discover()?.restart_command()? {
 //!     return Err(again.exec().into());
 //! }
@@ -29,10 +29,10 @@
 
 #[cfg(unix)]
 mod capture;
-/// What a driver writes to standard output is not caught on this system.
+/// Standard output is not captured on this system.
 #[cfg(not(unix))]
 mod capture {
-    /// Does something, and tells nothing.
+    /// Runs a closure; the captured output is always empty.
     pub(crate) fn output_of<T>(act: impl FnOnce() -> T) -> (T, String) {
         (act(), String::new())
     }

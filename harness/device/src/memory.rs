@@ -1,4 +1,4 @@
-//! Buffers: where they lie, and how the host reaches them.
+//! Buffers: allocation and host access.
 
 use std::cell::RefCell;
 use std::ffi::CString;
@@ -12,20 +12,20 @@ use plan::{DeviceError, Memory, MemoryKind, MemoryProperties};
 
 use crate::error::{allocation_failed, failed};
 
-/// A buffer with its memory. To be given back by [`Heap::destroy_buffer`].
+/// A buffer with its memory. [`Heap::destroy_buffer`] destroys it.
 pub(crate) struct Words {
     pub(crate) raw: vk::Buffer,
     allocation: Option<Allocation>,
-    /// Memory of its own, where it asked for a memory type.
+    /// A dedicated allocation, if a memory type was requested.
     own: vk::DeviceMemory,
-    /// Where the host reaches memory of its own, and the size of that.
+    /// The mapping of a dedicated allocation, and its size.
     mapped: Option<(NonNull<u32>, vk::DeviceSize)>,
     properties: vk::MemoryPropertyFlags,
     /// Size in words.
     len: usize,
 }
 
-/// Where buffers and images get their memory.
+/// The allocator of buffers and images.
 pub(crate) struct Heap {
     pub(crate) raw: ash::Device,
     pub(crate) allocator: RefCell<Allocator>,
@@ -33,11 +33,11 @@ pub(crate) struct Heap {
     pub(crate) types: Vec<vk::MemoryPropertyFlags>,
     /// `nonCoherentAtomSize`.
     pub(crate) atom_bytes: vk::DeviceSize,
-    /// Buffers may have addresses.
+    /// True if buffers may have addresses.
     pub(crate) has_addresses: bool,
-    /// Device memory is out of the host's reach, so that results are copied.
+    /// True if device memory is not host-visible, so that results are copied.
     pub(crate) stages: bool,
-    /// Where validation is on, its messages name objects.
+    /// Names objects in validation messages, if validation is enabled.
     pub(crate) names: Option<ext::debug_utils::Device>,
 }
 
@@ -50,8 +50,9 @@ impl Heap {
         unsafe { names.set_debug_utils_object_name(&info) }.map_err(failed("vkSetDebugUtilsObjectNameEXT"))
     }
 
-    /// Makes a buffer that the queue families given share; where there is one or none, one family owns it at a time. Host-visible
-    /// memory is coherent and stays mapped.
+    /// Creates a buffer that these queue families share; with one or none, ownership is exclusive.
+    ///
+    /// Host-visible memory is coherent and stays mapped.
     pub(crate) fn create_buffer(
         &self,
         words: u64,
@@ -73,7 +74,7 @@ impl Heap {
         }
         // SAFETY: the device lives, and the families are distinct ones of it.
         let raw = unsafe { self.raw.create_buffer(&info, None) }.map_err(failed("vkCreateBuffer"))?;
-        // From here on the buffer is destroyed on the way out.
+        // From here on, the error paths destroy the buffer.
         let mut buffer = Words {
             raw,
             allocation: None,
@@ -92,10 +93,11 @@ impl Heap {
         }
     }
 
-    /// The address of a buffer that was made to have one.
+    /// Returns the address of a buffer that was created with one.
     pub(crate) fn address(&self, buffer: &Words) -> vk::DeviceAddress {
         let info = vk::BufferDeviceAddressInfo::default().buffer(buffer.raw);
-        // SAFETY: the buffer is this device's and was made with this use, which only devices with the feature are asked for.
+        // SAFETY: the buffer belongs to this device and was created with this usage, which requires the
+        // feature.
         unsafe { self.raw.get_buffer_device_address(&info) }
     }
 
@@ -128,7 +130,7 @@ impl Heap {
         bound.map_err(failed("vkBindBufferMemory"))
     }
 
-    /// Binds a buffer to memory of the first type of a kind that it can lie in.
+    /// Binds a buffer to a dedicated allocation of the first matching memory type.
     fn bind_own_memory(
         &self,
         buffer: &mut Words,
@@ -143,10 +145,11 @@ impl Heap {
             .map_err(failed("vkBindBufferMemory"))
     }
 
-    /// Maps memory of its own, for good: it is unmapped when it is given back.
+    /// Maps a dedicated allocation until it is freed.
     fn map(&self, buffer: &mut Words, bytes: vk::DeviceSize) -> Result<(), DeviceError> {
         let flags = vk::MemoryMapFlags::empty();
-        // SAFETY: the memory is the buffer's own, was not mapped before, and its type is one that the host sees.
+        // SAFETY: the memory belongs to the buffer alone, was not mapped before, and its type is
+        // host-visible.
         let start = unsafe { self.raw.map_memory(buffer.own, 0, vk::WHOLE_SIZE, flags) };
         let start = NonNull::new(start.map_err(failed("vkMapMemory"))?.cast::<u32>());
         let start = start.filter(|start| start.is_aligned());
@@ -154,7 +157,7 @@ impl Heap {
         Ok(())
     }
 
-    /// The mapping of a buffer in memory that threads of the host reach.
+    /// Returns the mapping of a buffer for host threads.
     pub(crate) fn mapped(&self, buffer: &Words) -> Option<Mapped> {
         let (start, bytes) = buffer.mapped?;
         Some(Mapped {
@@ -167,7 +170,7 @@ impl Heap {
         })
     }
 
-    /// Memory of the first type of a kind that meets requirements, and what the type is.
+    /// Allocates dedicated memory of the first matching type; returns it with the type's properties.
     pub(crate) fn own_memory(
         &self,
         requirements: &vk::MemoryRequirements,
@@ -178,7 +181,7 @@ impl Heap {
                 && properties_of(**flags).is_some_and(|properties| kind.holds(properties))
         });
         let (index, flags) = found.ok_or_else(|| DeviceError::Unsupported(kind.to_string()))?;
-        // Allowed wherever buffers may have addresses, whether this one has one or not.
+        // Permitted whenever the feature is enabled, even if this buffer has no address.
         let mut flags_info =
             vk::MemoryAllocateFlagsInfo::default().flags(vk::MemoryAllocateFlags::DEVICE_ADDRESS);
         let mut info =
@@ -191,9 +194,9 @@ impl Heap {
         Ok((memory, *flags))
     }
 
-    /// Gives a buffer back. Nothing on the device may use it any more.
+    /// Destroys a buffer. Nothing on the device may use it.
     pub(crate) fn destroy_buffer(&self, buffer: &mut Words) {
-        // SAFETY: the buffer was made by this device, and callers see to it that no submission uses it.
+        // SAFETY: this device created the buffer, and by the contract of this function no submission uses it.
         unsafe {
             self.raw.destroy_buffer(buffer.raw, None);
             self.raw.free_memory(buffer.own, None);
@@ -206,7 +209,7 @@ impl Heap {
     }
 }
 
-/// Memory as threads of the host reach it. It is valid until its buffer is given back.
+/// Mapped memory for host threads, valid until its buffer is destroyed.
 pub(crate) struct Mapped {
     start: NonNull<u32>,
     /// Size in words.
@@ -218,21 +221,22 @@ pub(crate) struct Mapped {
     coherent: bool,
 }
 
-// SAFETY: all that it does to the memory behind the pointer are atomic operations, and calls that need no lock.
+// SAFETY: it accesses the memory behind the pointer only by atomic operations, and its Vulkan calls need no
+// external synchronization.
 unsafe impl Send for Mapped {}
 // SAFETY: as above.
 unsafe impl Sync for Mapped {}
 
 impl Mapped {
-    /// A word; `None` where the buffer ends before it.
+    /// Returns a word; `None` beyond the end of the buffer.
     pub(crate) fn word(&self, index: u64) -> Option<&AtomicU32> {
         let index = usize::try_from(index).ok().filter(|index| *index < self.len)?;
-        // SAFETY: the word lies within the mapping and is aligned; while threads of the host go, the host reaches it by atomics
-        // only, and the buffer is not given back before they have ended.
+        // SAFETY: the word is within the mapping and aligned; while host threads run, the host accesses it
+        // only by atomics, and the buffer outlives them.
         Some(unsafe { AtomicU32::from_ptr(self.start.as_ptr().add(index)) })
     }
 
-    /// The atoms of the device around a word.
+    /// Returns the range of `nonCoherentAtomSize` around a word.
     fn around(&self, word: u64) -> vk::MappedMemoryRange<'static> {
         let first = word * 4 / self.atom * self.atom;
         let size = if first + self.atom > self.bytes { vk::WHOLE_SIZE } else { self.atom };
@@ -259,12 +263,12 @@ impl Mapped {
         self.invalidate_range(raw, self.all())
     }
 
-    /// Coherent memory needs no flush, and gets none.
+    /// Flushes a range; coherent memory needs no flush.
     fn flush_range(&self, raw: &ash::Device, range: vk::MappedMemoryRange<'_>) -> Result<(), DeviceError> {
         if self.coherent {
             return Ok(());
         }
-        // SAFETY: the memory is mapped as a whole, and the range is one of atoms within it.
+        // SAFETY: the whole memory is mapped, and the range consists of atoms within it.
         unsafe { raw.flush_mapped_memory_ranges(&[range]) }.map_err(failed("vkFlushMappedMemoryRanges"))
     }
 
@@ -282,7 +286,7 @@ impl Mapped {
     }
 }
 
-/// The properties of a memory type that tests may use; `None` for special ones that no test asks for.
+/// Returns the properties of a memory type; `None` for special types that no test requests.
 pub(crate) fn properties_of(flags: vk::MemoryPropertyFlags) -> Option<MemoryProperties> {
     type Flags = vk::MemoryPropertyFlags;
     let usual = Flags::DEVICE_LOCAL | Flags::HOST_VISIBLE | Flags::HOST_COHERENT | Flags::HOST_CACHED;
@@ -302,7 +306,7 @@ pub(crate) fn properties_of(flags: vk::MemoryPropertyFlags) -> Option<MemoryProp
 }
 
 impl Words {
-    /// What its memory is.
+    /// Returns the properties of its memory.
     pub(crate) fn properties(&self) -> Option<MemoryProperties> {
         properties_of(self.properties)
     }
@@ -312,26 +316,30 @@ impl Words {
         self.len as vk::DeviceSize * 4
     }
 
-    /// The words, as the host sees them; `None` where it does not. No submission that uses the buffer may be in flight.
+    /// Returns the words as the host sees them; `None` if it is not host-visible.
+    ///
+    /// No submission that uses the buffer may be in flight.
     pub(crate) fn read(&self) -> Option<&[u32]> {
         let start = self.start()?;
-        // SAFETY: the mapping covers the buffer, lives as long as the allocation, and is aligned to at least a word, as
-        // buffers are; the device writes nothing while the slice lives, by the caller's word. Any bits are a `u32`.
+        // SAFETY: the mapping covers the buffer, lives as long as the allocation, and is aligned to a word;
+        // by the contract of this function the device writes nothing while the slice lives. Any bits are a
+        // valid `u32`.
         Some(unsafe { std::slice::from_raw_parts(start, self.len) })
     }
 
-    /// The same, to write to.
+    /// Returns the words for writing.
     pub(crate) fn write(&mut self) -> Option<&mut [u32]> {
         let start = self.start()?;
         // SAFETY: as in `read`; `self` is borrowed mutably, and no two buffers share memory.
         Some(unsafe { std::slice::from_raw_parts_mut(start, self.len) })
     }
 
-    /// One word as an atomic, also while the device uses the buffer.
+    /// Returns one word as an atomic, even while the device uses the buffer.
     fn word(&self, index: u64) -> Option<&AtomicU32> {
         let start = self.start()?;
         let index = usize::try_from(index).ok().filter(|index| *index < self.len)?;
-        // SAFETY: the word lies within the mapping and is aligned; while kernels run, the host reaches it by atomics only.
+        // SAFETY: the word is within the mapping and aligned; while kernels run, the host accesses it only by
+        // atomics.
         Some(unsafe { AtomicU32::from_ptr(start.add(index)) })
     }
 
@@ -343,7 +351,7 @@ impl Words {
         self.word(index).map(|word| word.store(value, Ordering::Relaxed))
     }
 
-    /// Start of the mapping.
+    /// Returns the start of the mapping.
     fn start(&self) -> Option<*mut u32> {
         let pointer = self.allocation.as_ref()?.mapped_ptr()?.cast::<u32>();
         pointer.is_aligned().then_some(pointer.as_ptr())

@@ -1,14 +1,14 @@
-//! A prepared plan on a device that compiles and never executes.
+//! A prepared plan on a compile-only device.
 
 use std::time::Duration;
 
 use plan::{BufferId, DeviceError, Prepared, Progress};
 
-/// What the names of the libraries end with that stand in for a kernel's device: drivers on them find hardware that is not
-/// there, under names and types of real hardware.
+/// The suffix of shim libraries that replace the kernel device. Drivers on them report absent hardware under
+/// real names and types.
 const SHIM: &str = "_noop_drm_shim";
 
-/// Returns true if this process has such a library loaded.
+/// Returns true if a shim library is loaded in this process.
 pub(crate) fn is_shimmed() -> bool {
     std::fs::read_to_string("/proc/self/maps").is_ok_and(|maps| shows_shim(&maps))
 }
@@ -18,8 +18,9 @@ fn shows_shim(maps: &str) -> bool {
     maps.lines().filter_map(|line| line.split_whitespace().nth(5)).any(|file| file.contains(SHIM))
 }
 
-/// It takes any plan, and answers that nothing was executed: such devices have no memory that could hold a result, or
-/// signal fences and leave memory as it was.
+/// Accepts any plan and reports that nothing was executed.
+///
+/// Compile-only devices have no memory for results, or signal fences without changing memory.
 #[derive(Debug)]
 pub(crate) struct NullPrepared;
 

@@ -1,4 +1,4 @@
-//! What a physical device says of itself: identity, capabilities, queue families.
+//! Queries of physical devices: identity, capabilities, queue families.
 
 use std::collections::BTreeSet;
 use std::ffi::CStr;
@@ -15,11 +15,11 @@ use crate::null::is_shimmed;
 use crate::select::{Listed, SoftwareDriver};
 use crate::split_barrier::{self, SplitBarrierProperties};
 
-/// The loop iterations that lavapipe lets an invocation make in all before it leaves every loop without a word
+/// The total number of loop iterations after which lavapipe silently ends an invocation's loops
 /// (`LP_MAX_TGSI_LOOP_ITERATIONS` in Mesa's llvmpipe).
 const LAVAPIPE_LOOP_BUDGET: u32 = 65_535;
 
-/// A physical device and what was asked of it.
+/// A physical device with its queried properties.
 pub(crate) struct Physical {
     pub(crate) handle: vk::PhysicalDevice,
     pub(crate) available: Available,
@@ -27,15 +27,15 @@ pub(crate) struct Physical {
     pub(crate) families: Vec<ComputeFamily>,
     pub(crate) identity: Identity,
     pub(crate) capabilities: Capabilities,
-    /// Nanoseconds of a tick of the device's clock.
+    /// Nanoseconds per tick of the device's clock.
     pub(crate) timestamp_period: f32,
-    /// Device-local memory that the host reads as fast as any other: there is nothing to gain from a staging copy.
+    /// True if device-local memory is host-cached, so that a staging copy gains nothing.
     pub(crate) unified_memory: bool,
     /// Its memory types, by their index.
     pub(crate) memory_types: Vec<vk::MemoryPropertyFlags>,
     /// `nonCoherentAtomSize`.
     pub(crate) atom_bytes: vk::DeviceSize,
-    /// Pipelines of kernels may require a subgroup size; where false, there is just one.
+    /// True if pipelines may require a subgroup size; false if only one size exists.
     pub(crate) may_require_subgroup_size: bool,
     kind: vk::PhysicalDeviceType,
 }
@@ -46,11 +46,12 @@ pub(crate) struct ComputeFamily {
     pub(crate) index: u32,
     pub(crate) queues: u32,
     pub(crate) timestamp_bits: u32,
-    /// It has graphics as well.
+    /// True if it also has graphics.
     pub(crate) graphics: bool,
 }
 
-/// All devices of an instance, the one that is taken by default first; a device that two driver files offer counts once.
+/// Returns all devices of an instance, the default one first. A device that two driver files offer counts
+/// once.
 pub(crate) fn physical_devices(instance: &Instance) -> Result<Vec<Physical>, DeviceError> {
     let mut devices: Vec<Physical> = Vec::new();
     for handle in instance.physical_devices()? {
@@ -59,12 +60,12 @@ pub(crate) fn physical_devices(instance: &Instance) -> Result<Vec<Physical>, Dev
             devices.push(device);
         }
     }
-    // Stable: hardware stays in the loader's order, which users set; software drivers do not depend on it.
+    // A stable sort keeps hardware in the loader's order, which users can set.
     devices.sort_by_key(Physical::rank);
     Ok(devices)
 }
 
-/// The list for users.
+/// Returns the list for users.
 pub(crate) fn listed(devices: &[Physical]) -> Vec<Listed> {
     let rows = devices.iter().enumerate();
     rows.map(|(index, device)| Listed {
@@ -99,7 +100,7 @@ impl Physical {
         let shimmed = core.device_type != vk::PhysicalDeviceType::CPU && is_shimmed();
         let executes = !is_null(&core, &memory) && !shimmed;
         let identity = identity(&core, &properties, software, executes);
-        // Whoever lists devices has refused a mask that cannot be read.
+        // Unreadable masks were already refused when devices were listed.
         let masked = plan::Masked::from_environment(&identity.name).unwrap_or_default();
         let minor = masked.minor_version(vk::api_version_minor(full.version));
         let older = minor < vk::api_version_minor(full.version);
@@ -136,7 +137,7 @@ impl Physical {
         })
     }
 
-    /// Sorts by who is taken first.
+    /// Returns the sort key for the default order.
     fn rank(&self) -> (u8, String) {
         let order = match self.kind {
             vk::PhysicalDeviceType::DISCRETE_GPU => 0,
@@ -150,7 +151,7 @@ impl Physical {
     }
 }
 
-/// Properties beyond the core structure, zero where the device does not know them.
+/// Properties beyond the core structure; zero if the device does not know them.
 struct Properties {
     driver_id: vk::DriverId,
     driver_name: String,
@@ -162,7 +163,7 @@ struct Properties {
     subgroup_stages: vk::ShaderStageFlags,
     subgroup_operations: vk::SubgroupFeatureFlags,
     may_require_subgroup_size: bool,
-    /// Bytes of workgroup memory that split barriers keep for themselves.
+    /// Bytes of workgroup memory that split barriers reserve.
     split_barrier_bytes: u32,
 }
 
@@ -226,7 +227,7 @@ fn identity(
     executes: bool,
 ) -> Identity {
     let device_name = text(core.device_name_as_c_str().ok());
-    // Devices on a shim have names of hardware; whoever started this process for one knows which it is.
+    // Devices on a shim report real names; the variable set for this process names the simulated chip.
     let chosen = || std::env::var(vendor::CHOSEN_VARIABLE).ok().filter(|name| !name.is_empty());
     let name = if executes { None } else { vendor::name_of(&device_name).or_else(chosen) };
     let version = core.api_version;
@@ -260,7 +261,8 @@ fn identity(
     }
 }
 
-/// Refuses what no driver may say of its memory, before anyone indexes by it: all who ask get the same answer.
+/// Refuses impossible memory properties before they are used as indices, so that every caller gets the same
+/// error.
 fn is_sound(memory: &vk::PhysicalDeviceMemoryProperties) -> Result<(), DeviceError> {
     let (types, heaps) = (memory.memory_type_count as usize, memory.memory_heap_count as usize);
     let wrong = |what: String| {
@@ -277,7 +279,8 @@ fn is_sound(memory: &vk::PhysicalDeviceMemoryProperties) -> Result<(), DeviceErr
     outside.map_or(Ok(()), |kind| wrong(format!("memory of heap {}, and {heaps} heaps", kind.heap_index)))
 }
 
-/// Returns true if a device compiles and never executes: Mesa's null back ends say so by name, and nothing runs without memory.
+/// Returns true if a device is compile-only: Mesa's null back ends have a special name, and a device without
+/// memory cannot execute.
 fn is_null(core: &vk::PhysicalDeviceProperties, memory: &vk::PhysicalDeviceMemoryProperties) -> bool {
     let name = text(core.device_name_as_c_str().ok());
     memory.memory_types_as_slice().is_empty() || name.starts_with(compile_only::NULL_HARDWARE)
@@ -361,7 +364,7 @@ fn names(extensions: &[vk::ExtensionProperties]) -> BTreeSet<String> {
     extensions.iter().map(|extension| text(extension.extension_name_as_c_str().ok())).collect()
 }
 
-/// A string of the driver, with anything that is no UTF-8 replaced.
+/// Returns a driver's string, with invalid UTF-8 replaced.
 fn text(bytes: Option<&CStr>) -> String {
     bytes.map_or_else(String::new, |bytes| bytes.to_string_lossy().into_owned())
 }

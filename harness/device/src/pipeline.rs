@@ -1,4 +1,4 @@
-//! Kernels as pipelines.
+//! Creation of pipelines from kernels.
 
 use std::ffi::CString;
 
@@ -8,18 +8,18 @@ use plan::{DeviceError, Image, ImageShape, Kernel, Stage, Subgroups};
 use crate::draw::stage_flag;
 use crate::error::failed;
 
-/// A kernel's pipeline and layouts; null handles where the making was cut short.
+/// A kernel's pipeline and layouts; handles are null if creation failed midway.
 #[derive(Default)]
 pub(crate) struct Pipeline {
-    /// By the number of the set.
+    /// The layouts by set number.
     pub(crate) set_layouts: Vec<vk::DescriptorSetLayout>,
     pub(crate) layout: vk::PipelineLayout,
-    /// Of a kernel of a graphics stage; else null.
+    /// The render pass of a graphics kernel; else null.
     pub(crate) render_pass: vk::RenderPass,
     pub(crate) raw: vk::Pipeline,
 }
 
-/// The descriptor of an image.
+/// Returns the descriptor type of an image.
 pub(crate) fn descriptor_type(shape: ImageShape) -> vk::DescriptorType {
     match shape {
         ImageShape::Texels(_) => vk::DescriptorType::STORAGE_TEXEL_BUFFER,
@@ -29,17 +29,17 @@ pub(crate) fn descriptor_type(shape: ImageShape) -> vk::DescriptorType {
     }
 }
 
-/// A binding as it is laid out.
+/// A binding of a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
     pub(crate) set: u32,
     pub(crate) binding: u32,
     pub(crate) ty: vk::DescriptorType,
-    /// Elements of an array of descriptors.
+    /// The number of elements of a descriptor array.
     pub(crate) count: u32,
 }
 
-/// The bindings of a kernel: those of buffers in the order of a dispatch's buffers, arrays as one, then those of images.
+/// Returns the bindings of a kernel: buffers in dispatch order with arrays as one, then images.
 pub(crate) fn slots(kernel: &Kernel, images: impl Iterator<Item = vk::DescriptorType>) -> Vec<Slot> {
     if let Some(interface) = &kernel.interface {
         let first = interface.bindings.iter().filter(|bound| bound.element == 0);
@@ -62,7 +62,7 @@ fn buffer_type(uniform: bool) -> vk::DescriptorType {
     if uniform { vk::DescriptorType::UNIFORM_BUFFER } else { vk::DescriptorType::STORAGE_BUFFER }
 }
 
-/// What makes pipelines of a device, on any thread.
+/// Creates pipelines of a device on any thread.
 #[derive(Clone)]
 pub(crate) struct Maker {
     pub(crate) raw: ash::Device,
@@ -70,12 +70,12 @@ pub(crate) struct Maker {
 }
 
 impl Maker {
-    /// Compiles a kernel. Drivers may put the work off to the first dispatch.
+    /// Compiles a kernel. Drivers may defer the work to the first dispatch.
     pub(crate) fn make(&self, kernel: &Kernel, images: &[Image]) -> Result<Pipeline, DeviceError> {
         self.make_with(kernel, images, vk::PipelineCreateFlags::empty())
     }
 
-    /// The same with flags, whose features the caller knows to be on.
+    /// Compiles a kernel with flags, whose features must be enabled.
     pub(crate) fn make_with(
         &self,
         kernel: &Kernel,
@@ -132,8 +132,8 @@ impl Maker {
             .map_err(failed("vkCreatePipelineLayout"))?;
 
         let info = vk::ShaderModuleCreateInfo::default().code(&kernel.words);
-        // SAFETY: the words start with a SPIR-V header; that they form a valid module is the word of who made the plan,
-        // as in every interface to Vulkan. The validation layers check it where they are on.
+        // SAFETY: the words start with a SPIR-V header; the maker of the plan guarantees a valid module, as
+        // in every Vulkan interface. Validation layers check it if enabled.
         let module =
             unsafe { self.raw.create_shader_module(&info, None) }.map_err(failed("vkCreateShaderModule"))?;
         let compiled = if kernel.stage == Stage::Compute {
@@ -177,8 +177,8 @@ impl Maker {
             stage = stage.push_next(&mut required);
         }
         let info = vk::ComputePipelineCreateInfo::default().flags(flags).stage(stage).layout(layout);
-        // SAFETY: everything that `info` points to lives until after the call, and the features that the subgroup size
-        // needs are on: capabilities say so, and plans are checked against them.
+        // SAFETY: everything that `info` points to lives until after the call, and the features for subgroup
+        // sizes are enabled, since plans are checked against the capabilities.
         let made = unsafe { self.raw.create_compute_pipelines(vk::PipelineCache::null(), &[info], None) };
         match made {
             Ok(pipelines) => pipelines.first().copied().ok_or_else(|| DeviceError::Driver {
@@ -189,9 +189,10 @@ impl Maker {
         }
     }
 
-    /// Gives a pipeline back. No submission may use it any more.
+    /// Destroys a pipeline. No submission may use it.
     pub(crate) fn destroy(&self, pipeline: &Pipeline) {
-        // SAFETY: the handles were made by this device or are null, and callers see to it that nothing uses them.
+        // SAFETY: this device created the handles or they are null, and by the contract of this function
+        // nothing uses them.
         unsafe {
             self.raw.destroy_pipeline(pipeline.raw, None);
             self.raw.destroy_render_pass(pipeline.render_pass, None);
@@ -203,7 +204,7 @@ impl Maker {
     }
 }
 
-/// The specialization constants of a kernel: where each lies in the data, and the data.
+/// Returns the specialization map entries of a kernel, and their data.
 fn specialization(kernel: &Kernel) -> (Vec<vk::SpecializationMapEntry>, Vec<u8>) {
     let mut data = Vec::new();
     let constants = kernel.interface.iter().flat_map(|interface| &interface.constants);

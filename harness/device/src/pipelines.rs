@@ -1,7 +1,8 @@
-//! Pipelines that were made, so that what is prepared twice is compiled once; and those that are made ahead.
+//! A pipeline cache in memory, with compilation ahead of use.
 //!
-//! A pipeline depends on its kernel and on the kinds of its images alone. Drivers take milliseconds for one, and the same
-//! few come again: a run prepares its plan for each submission in flight, and for each way to join dispatches.
+//! A pipeline depends only on its kernel and on the kinds of its images. Drivers need milliseconds for one,
+//! and the same few recur: a run prepares its plan once for each submission in flight, and for each way to
+//! order dispatches.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,10 +13,10 @@ use plan::{DeviceError, Image, Interface, Kernel, Stage, Subgroups};
 
 use crate::pipeline::{Maker, Pipeline, descriptor_type};
 
-/// Pipelines that are kept although nothing uses them: those of a test, of its twin and of the next one.
+/// The capacity for unused pipelines: those of a test, of its twin and of the next test.
 const KEPT: usize = 24;
 
-/// What a pipeline depends on.
+/// The cache key.
 #[derive(Clone, PartialEq, Eq)]
 struct Key {
     words: Vec<u32>,
@@ -42,14 +43,14 @@ impl Key {
     }
 }
 
-/// The pipelines of a device, the one that was asked for last at the end.
+/// The cached pipelines of a device, the most recently used one last.
 type Made = Mutex<Vec<(Key, Arc<Pipeline>)>>;
 
-/// Makes and keeps the pipelines of a device.
+/// Creates and caches the pipelines of a device.
 pub(crate) struct Pipelines {
     maker: Maker,
     made: Arc<Made>,
-    /// Threads that make some ahead.
+    /// Threads that compile ahead.
     ahead: RefCell<Vec<JoinHandle<()>>>,
 }
 
@@ -58,12 +59,12 @@ impl Pipelines {
         Pipelines { maker, made: Arc::default(), ahead: RefCell::default() }
     }
 
-    /// What makes them.
+    /// Returns the pipeline compiler.
     pub(crate) fn maker(&self) -> &Maker {
         &self.maker
     }
 
-    /// A pipeline for each kernel; those that are missing are made at the same time.
+    /// Returns a pipeline for each kernel; missing ones are compiled in parallel.
     pub(crate) fn of(&self, kernels: &[Kernel], images: &[Image]) -> Result<Vec<Arc<Pipeline>>, DeviceError> {
         self.join();
         let missing: Vec<&Kernel> =
@@ -89,7 +90,8 @@ impl Pipelines {
             .collect()
     }
 
-    /// Makes the pipelines of kernels on a thread of its own. What fails then fails again when it is asked for.
+    /// Compiles kernels on a background thread. Errors are dropped; they recur when the pipeline is
+    /// requested.
     pub(crate) fn make_ahead(&self, kernels: Vec<Kernel>, images: Vec<Image>) {
         self.join();
         let (maker, made) = (self.maker.clone(), Arc::clone(&self.made));
@@ -106,7 +108,7 @@ impl Pipelines {
         self.ahead.borrow_mut().push(thread);
     }
 
-    /// Gives back what a prepared plan has used; what is not kept any more ends here.
+    /// Returns the pipelines of a prepared plan; those that are no longer cached are destroyed.
     pub(crate) fn give_back(&self, pipelines: Vec<Arc<Pipeline>>) {
         for pipeline in pipelines {
             if let Some(pipeline) = Arc::into_inner(pipeline) {
@@ -115,7 +117,7 @@ impl Pipelines {
         }
     }
 
-    /// Keeps nothing any more. What a prepared plan uses still ends when that gives it back.
+    /// Empties the cache. Pipelines in use are destroyed when their prepared plan returns them.
     pub(crate) fn forget(&self) {
         self.join();
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
@@ -126,7 +128,7 @@ impl Pipelines {
         }
     }
 
-    /// Waits until nothing is made ahead any more.
+    /// Waits until no compilation ahead is running.
     fn join(&self) {
         for thread in self.ahead.borrow_mut().drain(..) {
             if thread.join().is_err() {
@@ -145,20 +147,20 @@ fn find(made: &Made, key: &Key) -> Option<Arc<Pipeline>> {
     Some(pipeline)
 }
 
-/// Keeps a pipeline, and drops those that were asked for longest ago.
+/// Caches a pipeline, and evicts the least recently used one beyond the capacity.
 fn keep(maker: &Maker, made: &Made, key: Key, pipeline: Arc<Pipeline>) {
     let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
     made.push((key, pipeline));
     if made.len() > KEPT {
         let (_, oldest) = made.remove(0);
-        // Where a prepared plan uses it still, it ends with the last of these.
+        // A pipeline in use is destroyed by its last user.
         if let Some(oldest) = Arc::into_inner(oldest) {
             maker.destroy(&oldest);
         }
     }
 }
 
-/// Makes pipelines, each on a thread of its own.
+/// Compiles pipelines, one thread each.
 fn make_all(maker: &Maker, kernels: &[&Kernel], images: &[Image]) -> Vec<Result<Pipeline, DeviceError>> {
     let [first, others @ ..] = kernels else { return Vec::new() };
     let cut_short =

@@ -1,6 +1,6 @@
 //! A prepared plan: its memory, pipelines and recorded commands, and the submission in flight.
 //!
-//! Long because making, changing, submitting and reading a plan share one set of Vulkan's objects.
+//! Long because creation, changes, submission and reading share one set of Vulkan objects.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,11 +25,13 @@ use crate::record::{COPIED, Recorder, record_copy_out};
 use crate::submission::{Submission, host_stage, submissions};
 use crate::sync::{Semaphores, create_event};
 
-/// How long a copy to the host may take, in nanoseconds: whatever else the queue has to do comes first.
+/// The timeout of a copy to the host in nanoseconds; other work of the queue comes first.
 const FETCH_PATIENCE: u64 = 10_000_000_000;
 
-/// A plan on a device. Poll a submission to its end before dropping this: dropped while one is in flight,
-/// everything that the device may still use is left alive for good, and so is the device.
+/// A plan on a device.
+///
+/// Poll a submission to its end before dropping this. If dropped in flight, all objects that the device may
+/// still use are leaked, including the device.
 pub(crate) struct VulkanPrepared<'d> {
     gpu: &'d Gpu,
     steps: Vec<Step>,
@@ -41,20 +43,20 @@ pub(crate) struct VulkanPrepared<'d> {
     images: Vec<Texels>,
     shapes: Vec<ImageShape>,
     descriptor_pool: vk::DescriptorPool,
-    /// By the number of the step.
+    /// Descriptor sets by step index.
     sets: Vec<Vec<vk::DescriptorSet>>,
     queues: Vec<QueueUse>,
     semaphores: Semaphores,
-    /// Threads of the host, and how often the host waits before they begin.
+    /// Host threads, and the index of the host wait at which they begin.
     players: Option<(usize, Players)>,
-    /// Events by the number of the step; null where there is none.
+    /// Events by step index; null for other steps.
     events: Vec<vk::Event>,
-    /// What is drawn into, by the number of the step.
+    /// Framebuffers by step index.
     canvases: Vec<Canvas>,
-    /// The graphics stages that run on each queue of the plan.
+    /// The graphics stages on each queue of the plan.
     graphics: Vec<Stages>,
     submissions: Vec<Submission>,
-    /// What was copied last for [`Prepared::fetch`], and the commands that copy.
+    /// The buffer of the last [`Prepared::fetch`], and its copy commands.
     fetched: Option<(Words, vk::CommandBuffer)>,
     state: State,
 }
@@ -62,7 +64,7 @@ pub(crate) struct VulkanPrepared<'d> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     NeverSubmitted,
-    /// Everything up to where the host waits for this time, from 0, was submitted.
+    /// All submissions up to this host wait, counted from 0, were submitted.
     InFlight {
         stage: usize,
     },
@@ -70,9 +72,9 @@ enum State {
 }
 
 impl<'d> VulkanPrepared<'d> {
-    /// Builds everything; the plan is valid and within the device's capabilities.
+    /// Creates everything; the plan is valid and within the device's capabilities.
     pub(crate) fn new(gpu: &'d Gpu, plan: &Plan) -> Result<VulkanPrepared<'d>, DeviceError> {
-        // What is built is held by the value from the start, so that an error on the way gives it back.
+        // Created objects are stored in the value immediately, so that an error destroys them.
         let mut prepared = VulkanPrepared {
             gpu,
             steps: plan.steps.clone(),
@@ -160,7 +162,7 @@ impl<'d> VulkanPrepared<'d> {
         Ok(prepared)
     }
 
-    /// The bindings of a kernel.
+    /// Returns the bindings of a kernel.
     fn slots(&self, kernel: usize) -> Vec<Slot> {
         let Some(kernel) = self.kernels.get(kernel) else { return Vec::new() };
         let shapes = kernel.images.iter().filter_map(|image| self.shapes.get(image.0 as usize));
@@ -255,12 +257,12 @@ impl<'d> VulkanPrepared<'d> {
         Ok(())
     }
 
-    /// Records what has changed since it was recorded. Nothing may be in flight.
+    /// Records stale command buffers. Nothing may be in flight.
     fn record(&mut self) -> Result<(), DeviceError> {
         for (step, canvas) in self.steps.iter().zip(&mut self.canvases) {
             let (kernel, extent) = match step {
                 Step::Draw { kernel, drawing, .. } => (kernel, drawing.extent),
-                // Workgroups of a graphics stage, of which nothing is rasterized.
+                // Workgroups of a graphics stage, without rasterization.
                 Step::Dispatch { kernel, .. } => (kernel, (1, 1)),
                 _ => continue,
             };
@@ -296,7 +298,7 @@ impl<'d> VulkanPrepared<'d> {
         Ok(())
     }
 
-    /// Submits what comes before the host waits for the `stage`-th time, from 0. Nothing is in flight.
+    /// Submits the work between two host waits. Nothing of it is in flight.
     fn start(&mut self, stage: usize) -> Result<(), DeviceError> {
         let raw = &self.gpu.raw;
         if stage == 0 {
@@ -330,7 +332,7 @@ impl<'d> VulkanPrepared<'d> {
             drop(alone);
             if let Err(result) = result {
                 if submitted || result == vk::Result::ERROR_DEVICE_LOST {
-                    // Part of the plan runs, and no fence will tell when it ends.
+                    // Part of the plan is running, and no fence will report its end.
                     self.gpu.abandon();
                 }
                 return Err(failed("vkQueueSubmit")(result));
@@ -340,19 +342,19 @@ impl<'d> VulkanPrepared<'d> {
         Ok(())
     }
 
-    /// Fences of the queues that do something before the host waits for the `stage`-th time.
+    /// Returns the fences of the queues that have work before the host wait `stage`.
     fn fences(&self, stage: usize) -> Vec<vk::Fence> {
         let fenced = self.submissions.iter().filter(|s| s.fenced && s.stage == stage);
         fenced.filter_map(|submission| self.queues.get(submission.queue)).map(|queue| queue.fence).collect()
     }
 
-    /// How often the host waits before the last submission.
+    /// Returns the number of host waits before the last submission.
     fn last_stage(&self) -> usize {
         let hosts = self.players.as_ref().map_or(0, |(stage, _)| *stage);
         self.submissions.last().map_or(0, |submission| submission.stage).max(hosts)
     }
 
-    /// Waits for what was submitted before the host waits for the `stage`-th time; false where it takes longer.
+    /// Waits for the work before the host wait `stage`; returns false on timeout.
     fn wait(&mut self, stage: usize, timeout: Duration) -> Result<bool, DeviceError> {
         if let Some((_, players)) = self.players.as_mut().filter(|(own, _)| *own == stage) {
             return players.wait(timeout).inspect_err(|_| self.gpu.abandon());
@@ -373,7 +375,7 @@ impl<'d> VulkanPrepared<'d> {
         }
     }
 
-    /// The longest time of a queue: clocks of different queues need not agree.
+    /// Returns the longest time of a queue; clocks of different queues are not comparable.
     fn device_time(&self) -> Result<Option<Duration>, DeviceError> {
         let mut longest = None;
         for submission in self.submissions.iter().filter(|submission| submission.last) {
@@ -384,7 +386,7 @@ impl<'d> VulkanPrepared<'d> {
         Ok(longest)
     }
 
-    /// Errors while something is in flight.
+    /// Returns an error while a submission is in flight.
     fn idle(&mut self) -> Result<(), DeviceError> {
         if self.gpu.is_abandoned() {
             return Err(DeviceError::DeviceLost("an earlier submission"));
@@ -395,7 +397,7 @@ impl<'d> VulkanPrepared<'d> {
         Ok(())
     }
 
-    /// Changes a dispatch or a draw, from the next submission on.
+    /// Changes a dispatch or a draw from the next submission on.
     fn change(
         &mut self,
         step: usize,
@@ -411,7 +413,7 @@ impl<'d> VulkanPrepared<'d> {
         Ok(())
     }
 
-    /// The memory behind a buffer that the host reaches.
+    /// Returns the host-visible memory of a buffer.
     fn host_words(&self, buffer: BufferId) -> Result<&Words, DeviceError> {
         let index = buffer.0 as usize;
         match (self.staging.get(index), self.buffers.get(index)) {
@@ -421,7 +423,8 @@ impl<'d> VulkanPrepared<'d> {
         }
     }
 
-    /// Copies the first words of a buffer to memory of the host, with a mark behind them. Nothing of this plan is in flight.
+    /// Copies the first words of a buffer to host memory, followed by a marker. Nothing of this plan is in
+    /// flight.
     fn copy_out(&mut self, buffer: BufferId, words: u64) -> Result<(), DeviceError> {
         let queue = self.queues.first().ok_or_else(|| out_of_reach(buffer))?;
         let room = self.fetched.as_ref().map_or(0, |(room, _)| room.bytes() / 4);
@@ -444,7 +447,7 @@ impl<'d> VulkanPrepared<'d> {
             )?;
             self.fetched = Some((room, commands));
         }
-        // What an earlier copy left must not pass for what this one leaves.
+        // Overwrites results of an earlier copy, so that they cannot be mistaken for new ones.
         let spoiled = self.fetched.as_mut().and_then(|(room, _)| room.write());
         spoiled.ok_or_else(|| out_of_reach(buffer))?.fill(!COPIED);
         let from = self.buffers.get(buffer.0 as usize).ok_or_else(|| out_of_reach(buffer))?;
@@ -453,8 +456,8 @@ impl<'d> VulkanPrepared<'d> {
         record_copy_out(&self.gpu.raw, *commands, from, to, (words, graphics))?;
         let (raw, fences, commands) = (&self.gpu.raw, [queue.fence], [*commands]);
         let info = [vk::SubmitInfo::default().command_buffers(&commands)];
-        // SAFETY: nothing of this plan is in flight, so that nothing uses its fence or these commands, which were recorded
-        // on a pool of the queue's family.
+        // SAFETY: nothing of this plan is in flight, so nothing uses its fence or these commands, which were
+        // recorded for the queue's family.
         let submitted = unsafe {
             raw.reset_fences(&fences).map_err(failed("vkResetFences"))?;
             let _alone = self.gpu.submits();
@@ -509,7 +512,7 @@ impl Prepared for VulkanPrepared<'_> {
             if stage >= self.last_stage() {
                 break;
             }
-            // The host has waited: only now may it submit what follows.
+            // Work after a host wait may only be submitted now.
             if let Err(error) = self.start(stage + 1) {
                 self.gpu.abandon();
                 return Err(error);
@@ -609,7 +612,7 @@ impl Prepared for VulkanPrepared<'_> {
     fn write(&mut self, buffer: BufferId) -> Result<&mut [u32], DeviceError> {
         self.idle()?;
         self.host_words(buffer)?;
-        // Never the staging copy: what is written has to reach the device.
+        // Never the staging copy, because the device must see the writes.
         let words = self.buffers.get_mut(buffer.0 as usize);
         words.and_then(Words::write).ok_or_else(|| out_of_reach(buffer))
     }
@@ -625,7 +628,7 @@ impl Prepared for VulkanPrepared<'_> {
 
 impl Drop for VulkanPrepared<'_> {
     fn drop(&mut self) {
-        // A poll without waiting: a submission that has ended by now holds nothing.
+        // A poll without waiting: it detects a submission that has already ended.
         if matches!(self.state, State::InFlight { .. })
             && !matches!(self.poll(Duration::ZERO), Ok(Progress::Finished { .. }))
         {
@@ -661,14 +664,14 @@ impl Drop for VulkanPrepared<'_> {
     }
 }
 
-/// What a binding gets.
+/// The descriptors of a binding.
 enum Info {
     Buffers(Vec<vk::DescriptorBufferInfo>),
     Image([vk::DescriptorImageInfo; 1]),
     Texels([vk::BufferView; 1]),
 }
 
-/// What a buffer of a plan is used for besides storage and copies.
+/// Returns the usage of a buffer in addition to storage and copies.
 fn use_besides(plan: &Plan, buffer: BufferId) -> vk::BufferUsageFlags {
     let mut usage = vk::BufferUsageFlags::empty();
     if plan.kernels.iter().any(|kernel| kernel.addresses.contains(&buffer)) {
@@ -690,7 +693,7 @@ fn use_besides(plan: &Plan, buffer: BufferId) -> vk::BufferUsageFlags {
     usage
 }
 
-/// Dispatches and draws: number of the step, number of the kernel, buffers.
+/// Returns dispatches and draws: step index, kernel index, buffers.
 fn dispatches(steps: &[Step]) -> impl Iterator<Item = (usize, usize, &[BufferId])> {
     steps.iter().enumerate().filter_map(|(number, step)| match step {
         Step::Dispatch { kernel, bindings, .. } | Step::Draw { kernel, bindings, .. } => {

@@ -1,4 +1,4 @@
-//! Queues of a plan on queues of a device.
+//! Assigns the queues of a plan to queues of a device.
 
 use std::time::Duration;
 
@@ -8,26 +8,27 @@ use plan::{DeviceError, Queue};
 use crate::error::failed;
 use crate::physical::ComputeFamily;
 
-/// A queue of the device: its family and its number there.
+/// A queue of the device: its family and index.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) family: ComputeFamily,
     pub(crate) index: u32,
 }
 
-/// What a prepared plan needs of one of its queues; null handles until [`QueueUse::create`] has made them.
+/// The objects of one queue of a prepared plan; handles are null before [`QueueUse::create`].
 pub(crate) struct QueueUse {
     place: Place,
     pub(crate) raw: vk::Queue,
     pool: vk::CommandPool,
-    /// Signalled when the last submission has ended, and so all before it.
+    /// Signalled when the last submission, and so all earlier ones, have ended.
     pub(crate) fence: vk::Fence,
-    /// Two timestamps, where the family has a clock.
+    /// Two timestamps, if the family has a clock.
     pub(crate) clock: Option<vk::QueryPool>,
 }
 
-/// Gives every queue of a plan a queue of its own: one family for each family number, those that draw and then the demanding ones
-/// first. `draws` are the numbers of families that draw.
+/// Assigns a distinct device queue to every queue of a plan, one device family for each family number.
+///
+/// Families in `draws` come first, then those that need the most queues.
 pub(crate) fn assign_queues(
     wanted: &[Queue],
     draws: &[u32],
@@ -83,14 +84,14 @@ impl QueueUse {
         }
     }
 
-    /// Index of its family.
+    /// Returns the index of its family.
     pub(crate) fn family(&self) -> u32 {
         self.place.family.index
     }
 
     pub(crate) fn create(&mut self, raw: &ash::Device) -> Result<(), DeviceError> {
         let family = self.place.family;
-        // SAFETY: every compute queue of the device was asked for when it was made.
+        // SAFETY: every compute queue of the device was requested at its creation.
         self.raw = unsafe { raw.get_device_queue(family.index, self.place.index) };
         let info = vk::CommandPoolCreateInfo::default()
             .flags(vk::CommandPoolCreateFlags::RESET_COMMAND_BUFFER)
@@ -120,8 +121,10 @@ impl QueueUse {
         allocated.first().copied().ok_or(DeviceError::OutOfMemory("vkAllocateCommandBuffers"))
     }
 
-    /// Time between the two timestamps, whose ticks take `period` nanoseconds. The submission has ended; a device that has written
-    /// no timestamps by then has not executed it, which what it should have left tells.
+    /// Returns the time between the two timestamps; a tick takes `period` nanoseconds.
+    ///
+    /// The submission has ended. Missing timestamps mean that the device did not execute it, which other
+    /// checks report.
     pub(crate) fn elapsed(&self, raw: &ash::Device, period: f32) -> Result<Option<Duration>, DeviceError> {
         let Some(clock) = self.clock else { return Ok(None) };
         let mut ticks = [0_u64; 2];
@@ -137,9 +140,10 @@ impl QueueUse {
         Ok(Some(Duration::from_nanos(nanoseconds as u64)))
     }
 
-    /// Gives everything back. Nothing may be in flight.
+    /// Destroys all objects. Nothing may be in flight.
     pub(crate) fn destroy(&self, raw: &ash::Device) {
-        // SAFETY: the objects are this device's or null, and no submission uses them; command buffers go with their pool.
+        // SAFETY: the objects belong to this device or are null, and no submission uses them; the pool owns
+        // its command buffers.
         unsafe {
             raw.destroy_query_pool(self.clock.unwrap_or_default(), None);
             raw.destroy_fence(self.fence, None);
@@ -154,8 +158,8 @@ mod tests {
 
     #[test]
     fn every_queue_of_a_plan_gets_its_own() {
-        // Queues of the device's families, of which the first has graphics; families of the plan's queues; those that draw; family and
-        // number of each, or the lack.
+        // Queue counts of the device's families, the first of which has graphics; families of the plan's
+        // queues; families that draw; the expected family and index of each, or the error.
         type Case =
             (&'static [u32], &'static [u32], &'static [u32], Result<&'static [(u32, u32)], &'static str>);
         let table: [Case; 11] = [

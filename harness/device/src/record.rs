@@ -1,4 +1,4 @@
-//! Steps of a plan as command buffers: what each records.
+//! Records the steps of a plan into command buffers.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::pipeline::Pipeline;
 use crate::scoped::{Between, Scoped};
 use crate::submission::Recording;
 
-/// Where kernels and copies happen. Timestamps apart, nothing else is recorded.
+/// The stages of kernels and copies. Nothing else is recorded, except timestamps.
 const WORK: vk::PipelineStageFlags = vk::PipelineStageFlags::from_raw(
     vk::PipelineStageFlags::COMPUTE_SHADER.as_raw() | vk::PipelineStageFlags::TRANSFER.as_raw(),
 );
@@ -25,34 +25,34 @@ const ACCESSES: vk::AccessFlags = vk::AccessFlags::from_raw(
     WRITES.as_raw() | vk::AccessFlags::SHADER_READ.as_raw() | vk::AccessFlags::TRANSFER_READ.as_raw(),
 );
 
-/// What recording looks at.
+/// The inputs of recording.
 pub(crate) struct Recorder<'a> {
     pub(crate) heap: &'a Heap,
     pub(crate) steps: &'a [Step],
     pub(crate) buffers: &'a [Words],
-    /// Staging copies of the buffers that need one, by the number of the buffer.
+    /// Staging copies by buffer index.
     pub(crate) staging: &'a [Option<Words>],
     pub(crate) pipelines: &'a [Arc<Pipeline>],
     pub(crate) kernels: &'a [Kernel],
     pub(crate) images: &'a [Texels],
-    /// Descriptor sets by the number of the step; null where there is none.
+    /// Descriptor sets by step index; empty for other steps.
     pub(crate) sets: &'a [Vec<vk::DescriptorSet>],
-    /// Events by the number of the step; null where there is none.
+    /// Events by step index; null for other steps.
     pub(crate) events: &'a [vk::Event],
-    /// What is drawn into, by the number of the step.
+    /// Framebuffers by step index.
     pub(crate) canvases: &'a [Canvas],
-    /// The graphics stages that run on each queue of the plan.
+    /// The graphics stages on each queue of the plan.
     pub(crate) graphics: &'a [Stages],
-    /// Launches mesh and task shaders, where the device has them.
+    /// The functions that launch mesh and task shaders, if supported.
     pub(crate) mesh: Option<&'a mesh_shader::Device>,
-    /// How dependencies are recorded.
+    /// The functions that record dependencies.
     pub(crate) scoped: &'a Scoped,
     /// The queue families of the queues of the plan.
     pub(crate) families: &'a [u32],
 }
 
 impl Recorder<'_> {
-    /// Records a command buffer; `clock` takes two timestamps.
+    /// Records a command buffer; `clock` receives two timestamps.
     pub(crate) fn record(
         &self,
         recording: &Recording,
@@ -60,7 +60,8 @@ impl Recorder<'_> {
     ) -> Result<(), DeviceError> {
         let (raw, commands) = (&self.heap.raw, recording.commands);
         let begin = vk::CommandBufferBeginInfo::default();
-        // SAFETY: the command buffer is this device's and not in flight; its pool lets it be recorded anew.
+        // SAFETY: the command buffer belongs to this device and is not in flight; its pool permits resetting
+        // it.
         unsafe { raw.begin_command_buffer(commands, &begin) }.map_err(failed("vkBeginCommandBuffer"))?;
         if let (Some(pool), true) = (clock, recording.first) {
             // SAFETY: the command buffer is being recorded; the pool has two queries.
@@ -86,7 +87,8 @@ impl Recorder<'_> {
         match step {
             Step::Fill { buffer, value, .. } => {
                 let buffer = self.buffer(*buffer)?;
-                // SAFETY: the command buffer is being recorded; the buffer is a copy target of whole words.
+                // SAFETY: the command buffer is being recorded; the buffer is a copy destination of whole
+                // words.
                 unsafe { raw.cmd_fill_buffer(commands, buffer.raw, 0, vk::WHOLE_SIZE, *value) };
             }
             Step::Copy { from, to, .. } => {
@@ -104,7 +106,8 @@ impl Recorder<'_> {
                 let interface = self.kernels.get(kernel.0 as usize).and_then(|own| own.interface.as_ref());
                 let [y, z] = interface.map_or([1, 1], |interface| interface.layers);
                 if pipeline.render_pass == vk::RenderPass::null() {
-                    // SAFETY: the command buffer is being recorded, on a queue with compute; what the kernel needs is bound.
+                    // SAFETY: the command buffer is being recorded, on a queue with compute; the kernel's
+                    // pipeline and bindings are bound.
                     unsafe { raw.cmd_dispatch(commands, *workgroups, y, z) };
                 } else {
                     let calls = self.mesh.ok_or_else(|| nothing("mesh shader for step", number))?;
@@ -140,8 +143,8 @@ impl Recorder<'_> {
                     }
                     DependencyKind::Event => {
                         let event = self.event(number)?;
-                        // SAFETY: as above; the event is the device's, the host resets it before each submission, and plans with
-                        // stages of the host before an event are not valid.
+                        // SAFETY: as above; the event belongs to the device, the host resets it before each
+                        // submission, and valid plans have no host stages in the first scope of an event.
                         unsafe {
                             self.scoped.set(raw, commands, event, &between);
                             self.scoped.wait(raw, commands, event, &between);
@@ -154,7 +157,8 @@ impl Recorder<'_> {
                     DependencyKind::Await(event) => {
                         let set = |step: &Step| matches!(step, Step::Dependency { kind: DependencyKind::Set(own), .. } if own == event);
                         let at = self.steps.iter().position(set).ok_or_else(|| nothing("event", number))?;
-                        // SAFETY: as above; it is set earlier on the same queue with the same scopes, as the plan is valid.
+                        // SAFETY: as above; a valid plan sets it earlier on the same queue with the same
+                        // scopes.
                         unsafe { self.scoped.wait(raw, commands, self.event(at)?, &between) };
                     }
                 }
@@ -169,7 +173,7 @@ impl Recorder<'_> {
                 self.transfer(commands, *buffer, (*from, *queue), false)?
             }
             Step::ToHost { buffer, queue } => self.to_host(commands, *buffer, self.work(*queue))?,
-            // Submissions and command buffers were told apart before.
+            // These steps separate submissions and command buffers.
             Step::CommandBuffer { .. }
             | Step::Submit { .. }
             | Step::Signal { .. }
@@ -181,8 +185,9 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Half of a transfer of ownership from the family of one queue to that of another, behind and before everything on its queue: the
-    /// release makes available, the acquire makes visible.
+    /// Records half of a queue family ownership transfer, ordered with everything else on its queue.
+    ///
+    /// The release makes writes available, the acquire makes them visible.
     fn transfer(
         &self,
         commands: vk::CommandBuffer,
@@ -205,18 +210,19 @@ impl Recorder<'_> {
             .buffer(self.buffer(buffer)?.raw)
             .size(vk::WHOLE_SIZE);
         let (work, flags) = (vk::PipelineStageFlags::ALL_COMMANDS, vk::DependencyFlags::empty());
-        // SAFETY: the command buffer is being recorded, on a queue of the one family or the other, as the plan is valid.
+        // SAFETY: the command buffer is being recorded, on a queue of one of the two families, since the plan
+        // is valid.
         unsafe { self.heap.raw.cmd_pipeline_barrier(commands, work, work, flags, &[], &[barrier], &[]) };
         Ok(())
     }
 
-    /// The event of a step.
+    /// Returns the event of a step.
     fn event(&self, step: usize) -> Result<vk::Event, DeviceError> {
         let event = self.events.get(step).copied().filter(|event| *event != vk::Event::null());
         event.ok_or_else(|| nothing("event for step", step))
     }
 
-    /// Where kernels and copies of a queue happen.
+    /// Returns the stages of kernels and copies on a queue.
     fn work(&self, queue: QueueId) -> vk::PipelineStageFlags {
         WORK | pipeline_stages(self.graphics.get(queue.0 as usize).copied().unwrap_or_default())
     }
@@ -225,7 +231,7 @@ impl Recorder<'_> {
         self.canvases.get(step).ok_or_else(|| nothing("canvas for step", step))
     }
 
-    /// Binds the pipeline of a kernel with what a step gives it.
+    /// Binds the pipeline of a kernel with the arguments of a step.
     fn bind(
         &self,
         commands: vk::CommandBuffer,
@@ -248,8 +254,8 @@ impl Recorder<'_> {
         } else {
             vk::PipelineBindPoint::GRAPHICS
         };
-        // SAFETY: the command buffer is being recorded, on a queue with the kernel's stage; pipeline, set and push constants agree
-        // in layout, as the plan was validated and all are made from the kernel's description.
+        // SAFETY: the command buffer is being recorded, on a queue with the kernel's stage; pipeline, sets
+        // and push constants have one layout, since all are created from the validated kernel's description.
         unsafe {
             raw.cmd_bind_pipeline(commands, point, pipeline.raw);
             if !sets.is_empty() {
@@ -270,7 +276,7 @@ impl Recorder<'_> {
     ) -> Result<(), DeviceError> {
         if let Some(Some(staging)) = self.staging.get(buffer.0 as usize) {
             let transfer = vk::PipelineStageFlags::TRANSFER;
-            // A second copy to the same place comes after the first.
+            // A second copy to the same buffer must follow the first.
             let accesses = vk::AccessFlags::TRANSFER_READ | vk::AccessFlags::TRANSFER_WRITE;
             self.barrier(commands, (work, transfer), Some(accesses));
             self.copy(commands, self.buffer(buffer)?, staging);
@@ -281,12 +287,13 @@ impl Recorder<'_> {
 
     fn copy(&self, commands: vk::CommandBuffer, from: &Words, to: &Words) {
         let region = vk::BufferCopy::default().size(from.bytes());
-        // SAFETY: the command buffer is being recorded; both are copy buffers, and the target is no smaller.
+        // SAFETY: the command buffer is being recorded; both are copy buffers, and the destination is at
+        // least as large.
         unsafe { self.heap.raw.cmd_copy_buffer(commands, from.raw, to.raw, &[region]) };
     }
 
-    /// Everything recorded before on the queue, in the stages `before`, happens before `after`; with `accesses`, its writes are also made
-    /// available, and visible to them.
+    /// Records a barrier from the stages `before` to `after`; with `accesses`, earlier writes become
+    /// available and visible to them.
     fn barrier(
         &self,
         commands: vk::CommandBuffer,
@@ -296,7 +303,8 @@ impl Recorder<'_> {
         let memory = accesses
             .map(|accesses| vk::MemoryBarrier::default().src_access_mask(WRITES).dst_access_mask(accesses));
         let flags = vk::DependencyFlags::empty();
-        // SAFETY: the command buffer is being recorded; stages and accesses fit each other and a queue with compute.
+        // SAFETY: the command buffer is being recorded; stages and accesses match each other and a queue with
+        // compute.
         unsafe {
             self.heap.raw.cmd_pipeline_barrier(commands, before, after, flags, memory.as_slice(), &[], &[]);
         }
@@ -313,11 +321,11 @@ impl Recorder<'_> {
     }
 }
 
-/// What [`record_copy_out`] leaves behind the copied words.
+/// The marker that [`record_copy_out`] writes after the copied words.
 pub(crate) const COPIED: u32 = 0x7b1d_c0e9;
 
-/// Records commands that copy the first words of a buffer to one that the host reads, after all that was written so far, and leave
-/// [`COPIED`] in the word behind them once they are there.
+/// Records commands that copy the first words of a buffer to a host-visible one, and then write [`COPIED`]
+/// after them.
 pub(crate) fn record_copy_out(
     raw: &ash::Device,
     commands: vk::CommandBuffer,
@@ -338,8 +346,8 @@ pub(crate) fn record_copy_out(
     };
     let (between, after) = (copied(vk::AccessFlags::TRANSFER_WRITE), copied(vk::AccessFlags::HOST_READ));
     let region = [vk::BufferCopy::default().size(4 * words)];
-    // SAFETY: the command buffer is this device's and not in flight; its pool lets it be recorded anew. Both are copy
-    // buffers of at least so many words, and the second one has a word more.
+    // SAFETY: the command buffer belongs to this device and is not in flight; its pool permits resetting it.
+    // Both buffers permit copies and have enough words, the second one more.
     unsafe {
         raw.begin_command_buffer(commands, &begin).map_err(failed("vkBeginCommandBuffer"))?;
         raw.cmd_pipeline_barrier(commands, WORK | drawn, transfer, none, &before, &[], &[]);
@@ -351,7 +359,7 @@ pub(crate) fn record_copy_out(
     }
 }
 
-/// Validated plans never get here.
+/// Returns the error for an invalid index; validated plans never cause it.
 fn nothing(what: &str, number: usize) -> DeviceError {
     DeviceError::InvalidPlan(format!("no {what} {number}"))
 }

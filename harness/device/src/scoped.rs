@@ -1,12 +1,14 @@
-//! Dependencies with the stages and accesses that a plan names: by synchronization2 where the device has it, else by the calls of
-//! Vulkan 1.0, which say the same of the stages here.
+//! Dependencies with explicit stages and accesses.
+//!
+//! They use synchronization2 if the device has it, else the functions of Vulkan 1.0, which are equivalent for
+//! the stages of plans.
 
 use ash::{khr, vk};
 use plan::{Accesses, Stages};
 
 use crate::draw::pipeline_stages;
 
-/// A dependency: stages and accesses before it, and behind it.
+/// A memory dependency: both synchronization and access scopes.
 pub(crate) struct Between {
     source: (vk::PipelineStageFlags, vk::AccessFlags),
     target: (vk::PipelineStageFlags, vk::AccessFlags),
@@ -20,8 +22,10 @@ impl Between {
         }
     }
 
-    /// The masks of Vulkan 1.0, which has no empty ones (VUID-vkCmdPipelineBarrier-srcStageMask-03937): the beginning of all comes before
-    /// nothing, the end of all behind nothing.
+    /// Returns the masks of Vulkan 1.0, which must not be empty
+    /// (VUID-vkCmdPipelineBarrier-srcStageMask-03937).
+    ///
+    /// TOP_OF_PIPE in the first scope and BOTTOM_OF_PIPE in the second scope order nothing.
     fn stages(&self) -> (vk::PipelineStageFlags, vk::PipelineStageFlags) {
         let or = |stages: vk::PipelineStageFlags, none| if stages.is_empty() { none } else { stages };
         (
@@ -30,7 +34,7 @@ impl Between {
         )
     }
 
-    /// Nothing where it orders execution alone.
+    /// Returns the memory barrier; `None` for a pure execution dependency.
     fn memory(&self) -> Option<vk::MemoryBarrier<'static>> {
         let asked = !(self.source.1.is_empty() && self.target.1.is_empty());
         let barrier =
@@ -38,7 +42,7 @@ impl Between {
         asked.then_some(barrier)
     }
 
-    /// The same for synchronization2, whose first flags are those of Vulkan 1.0.
+    /// Returns the memory barrier of synchronization2, whose low flag bits equal those of Vulkan 1.0.
     fn memory2(&self) -> vk::MemoryBarrier2<'static> {
         let stages =
             |stages: vk::PipelineStageFlags| vk::PipelineStageFlags2::from_raw(stages.as_raw().into());
@@ -51,13 +55,13 @@ impl Between {
     }
 }
 
-/// Who records dependencies.
+/// The functions that record dependencies.
 pub(crate) enum Scoped {
-    /// The calls of Vulkan 1.0.
+    /// The functions of Vulkan 1.0.
     Classic,
-    /// Those of Vulkan 1.3.
+    /// The functions of Vulkan 1.3.
     Core,
-    /// Those of the extension.
+    /// The functions of the extension.
     Extension(khr::synchronization2::Device),
 }
 
@@ -65,11 +69,12 @@ impl Scoped {
     /// Records a barrier.
     ///
     /// # Safety
-    /// `commands` is being recorded, for a queue that has the stages, and those have the accesses.
+    ///
+    /// `commands` is being recorded, for a queue that has the stages, and the stages support the accesses.
     pub(crate) unsafe fn barrier(&self, raw: &ash::Device, commands: vk::CommandBuffer, between: &Between) {
         let memory = [between.memory2()];
         let info = vk::DependencyInfo::default().memory_barriers(&memory);
-        // SAFETY: what the caller says.
+        // SAFETY: the caller's contract.
         unsafe {
             match self {
                 Scoped::Classic => {
@@ -91,10 +96,12 @@ impl Scoped {
         }
     }
 
-    /// Records that an event is set.
+    /// Records the set of an event.
     ///
     /// # Safety
-    /// As for a barrier; the event is the device's and not set, and no stage before it is the host's.
+    ///
+    /// As for a barrier; the event belongs to the device and is not set, and the first scope has no host
+    /// stage.
     pub(crate) unsafe fn set(
         &self,
         raw: &ash::Device,
@@ -104,7 +111,7 @@ impl Scoped {
     ) {
         let memory = [between.memory2()];
         let info = vk::DependencyInfo::default().memory_barriers(&memory);
-        // SAFETY: what the caller says.
+        // SAFETY: the caller's contract.
         unsafe {
             match self {
                 Scoped::Classic => raw.cmd_set_event(commands, event, between.stages().0),
@@ -117,6 +124,7 @@ impl Scoped {
     /// Records a wait for an event.
     ///
     /// # Safety
+    ///
     /// As for a barrier; the event is set before it on the same queue, with the same scopes.
     pub(crate) unsafe fn wait(
         &self,
@@ -128,7 +136,7 @@ impl Scoped {
         let memory = [between.memory2()];
         let info = [vk::DependencyInfo::default().memory_barriers(&memory)];
         let events = [event];
-        // SAFETY: what the caller says.
+        // SAFETY: the caller's contract.
         unsafe {
             match self {
                 Scoped::Classic => {
@@ -143,7 +151,7 @@ impl Scoped {
     }
 }
 
-/// Kinds of accesses and their flags.
+/// Access types with their flags.
 const KINDS: [(Accesses, vk::AccessFlags); 9] = [
     (Accesses::SHADER_READ, vk::AccessFlags::SHADER_READ),
     (Accesses::SHADER_WRITE, vk::AccessFlags::SHADER_WRITE),

@@ -1,4 +1,4 @@
-//! Which device a user means: `--device` selectors.
+//! Device selection: `--device` selectors.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,16 +8,17 @@ use plan::{Capabilities, DeviceError, Identity};
 /// A device of [`crate::list`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listed {
-    /// Its place in the list. The list is ordered from the device that is taken by default: discrete, integrated and
-    /// virtual GPUs, then software drivers by name.
+    /// Its index in the list.
+    ///
+    /// The default device is first: discrete, integrated and virtual GPUs, then software drivers by name.
     pub index: usize,
-    /// Who it is.
+    /// Its identity.
     pub identity: Identity,
-    /// What it can do.
+    /// Its capabilities.
     pub capabilities: Capabilities,
 }
 
-/// A software driver that is selected by its driver id, never by its place in a list.
+/// A software driver, selected by its driver id instead of its position in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SoftwareDriver {
     /// Mesa's llvmpipe for Vulkan.
@@ -27,7 +28,7 @@ pub enum SoftwareDriver {
 }
 
 impl SoftwareDriver {
-    /// Its name in selectors and in [`Identity::name`].
+    /// Returns its name in selectors and in [`Identity::name`].
     pub fn name(self) -> &'static str {
         match self {
             SoftwareDriver::Lavapipe => "lavapipe",
@@ -36,24 +37,24 @@ impl SoftwareDriver {
     }
 }
 
-/// Which device is meant.
+/// A selector of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selector {
-    /// The best one that has the Vulkan memory model, else the best one.
+    /// The first device with the Vulkan memory model, else the first one.
     Best,
     /// A known software driver.
     Software(SoftwareDriver),
     /// `gpu`: the first hardware device: discrete, then integrated, then virtual.
     Gpu,
-    /// A number of the list.
+    /// An index of the list.
     Index(usize),
-    /// A device UUID: 32 hexadecimal digits in lower case.
+    /// A device UUID: 32 lower-case hexadecimal digits.
     Uuid(String),
-    /// Part of its name, device name, driver name or driver information, whatever the case.
+    /// A part of its name, device name, driver name or driver information; case-insensitive.
     Name(String),
 }
 
-/// Why a text selects no Vulkan device.
+/// The reason why a text is not a Vulkan device selector.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorError {
     /// An empty text.
@@ -102,7 +103,7 @@ impl fmt::Display for Selector {
 }
 
 impl Selector {
-    /// The software driver that is named.
+    /// Returns the selected software driver, if it is one.
     pub fn software(&self) -> Option<SoftwareDriver> {
         match self {
             Selector::Software(driver) => Some(*driver),
@@ -110,9 +111,10 @@ impl Selector {
         }
     }
 
-    /// The first device of a list that is meant.
+    /// Returns the first matching device of a list.
     ///
     /// # Errors
+    ///
     /// [`DeviceError::NoSuchDevice`].
     pub fn choose<'a>(&self, devices: &'a [Listed]) -> Result<&'a Listed, DeviceError> {
         let found = match self {

@@ -1,16 +1,17 @@
-//! Threads that a driver starts, and how soon the system lets them in.
+//! Scheduling of driver threads: requests short time slices.
 //!
-//! A CPU driver computes in threads of this process. Where others want the same processors, whoever wakes waits its turn, which
-//! comes after some milliseconds and not at the same time on all processors: then the threads of a test hardly ever run at
-//! once. Linux since 6.12 lets a thread ask for shorter slices of time than others have. It gets no more time for them, but
-//! its turn as soon as it wakes.
+//! A CPU driver computes in threads of this process. On a busy machine, a woken thread waits some
+//! milliseconds for its turn, at different times on different processors, so the threads of a test rarely run
+//! simultaneously. Since Linux 6.12 a thread can request shorter slices. It then gets the same share of time,
+//! but runs as soon as it wakes.
 
-/// Slices that threads of a CPU driver ask for, in nanoseconds: the shortest that there are.
+/// The requested slice in nanoseconds, the system's minimum.
 #[cfg(target_os = "linux")]
 const SHORT: u64 = 100_000;
 
-/// The calling thread, and every thread that it starts from now on, asks for short slices. Where the system has no such thing, or
-/// forbids it, all stays as it was.
+/// Requests short time slices for the calling thread and for all threads that it starts later.
+///
+/// Without support or permission, nothing changes.
 #[cfg(target_os = "linux")]
 pub fn ask_for_short() {
     let ordinary = linux::get().filter(|attributes| attributes.policy == linux::ORDINARY);
@@ -18,7 +19,7 @@ pub fn ask_for_short() {
     tracing::debug!(asked, "short slices");
 }
 
-/// Nothing on this system.
+/// Does nothing on this system.
 #[cfg(not(target_os = "linux"))]
 pub fn ask_for_short() {}
 
@@ -26,10 +27,10 @@ pub fn ask_for_short() {}
 mod linux {
     use std::ffi::{c_int, c_uint};
 
-    /// The policy of threads that have no other.
+    /// The default scheduling policy.
     pub const ORDINARY: u32 = 0;
 
-    /// What the system calls `sched_attr`, in its first form.
+    /// `sched_attr` of Linux in its first version.
     #[repr(C)]
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct Attributes {
@@ -38,7 +39,7 @@ mod linux {
         pub flags: u64,
         pub nice: i32,
         pub priority: u32,
-        /// For ordinary threads the length of their slices; 0 for as long as others have.
+        /// For the default policy, the slice length; 0 for the default length.
         pub runtime: u64,
         pub deadline: u64,
         pub period: u64,
@@ -49,7 +50,7 @@ mod linux {
     const SELF: c_int = 0;
     const NO_FLAGS: c_uint = 0;
 
-    /// Those of the calling thread; none where the system does not tell.
+    /// Returns the attributes of the calling thread; `None` if the system does not report them.
     pub fn get() -> Option<Attributes> {
         let mut attributes = Attributes::default();
         let place: *mut Attributes = &mut attributes;
@@ -58,11 +59,11 @@ mod linux {
         (answer == 0).then_some(attributes)
     }
 
-    /// Sets those of the calling thread; false where the system does not.
+    /// Sets the attributes of the calling thread; returns false on failure.
     pub fn set(attributes: &Attributes) -> bool {
         let attributes = Attributes { size: SIZE, ..*attributes };
         let place: *const Attributes = &attributes;
-        // SAFETY: the system reads the `SIZE` bytes that `attributes` has.
+        // SAFETY: the system reads `SIZE` bytes, the size of `attributes`.
         let answer = unsafe { libc::syscall(libc::SYS_sched_setattr, SELF, place, NO_FLAGS) };
         answer == 0
     }
@@ -81,7 +82,7 @@ mod tests {
         std::thread::spawn(ask).join().unwrap()
     }
 
-    /// Linux before 6.12 takes what is asked for, and tells of no slices.
+    /// Linux before 6.12 accepts the request, and reports no slices.
     #[test]
     fn a_thread_and_those_that_it_starts_ask_for_short_slices_and_for_nothing_else() {
         let Some(before) = linux::get() else {
@@ -94,7 +95,7 @@ mod tests {
         let own = own.unwrap();
         assert_eq!(linux::Attributes { runtime: before.runtime, ..own }, before);
         assert_eq!(own.runtime, if before.runtime == 0 { 0 } else { SHORT });
-        // Who did not ask has what it had.
+        // The calling thread itself is unchanged.
         assert_eq!(linux::get(), Some(before));
     }
 }

@@ -1,7 +1,8 @@
 //! The structures of `VK_EXT_shader_split_barrier` (Vulkan 1.4.351), which `ash` does not have yet.
 //!
-//! Drivers have been seen to take modules with split barriers whose extension they do not list: SwiftShader ignores both
-//! instructions, Mesa 26.2 meets at the arrival. So only the feature counts, never that a module compiled.
+//! Some drivers accept modules with split barriers although they do not list the extension: SwiftShader
+//! ignores both instructions, Mesa 26.2 synchronizes at the arrival. So only the feature counts, never
+//! successful compilation.
 
 use std::ffi::{CStr, c_void};
 
@@ -29,9 +30,10 @@ impl Default for SplitBarrierFeatures {
     }
 }
 
-// SAFETY: it has the layout of the registry's structure, which extends this one; so `push_next` finds its first two members.
+// SAFETY: it has the layout of the registry's structure, which extends this one, so `push_next` finds its
+// first two members.
 unsafe impl vk::ExtendsPhysicalDeviceFeatures2 for SplitBarrierFeatures {}
-// SAFETY: as those of `ash`: what `p_next` points to is looked at only while the chain is borrowed.
+// SAFETY: as in `ash`: `p_next` is only dereferenced while the chain is borrowed.
 unsafe impl Send for SplitBarrierFeatures {}
 // SAFETY: as above.
 unsafe impl Sync for SplitBarrierFeatures {}
@@ -42,7 +44,7 @@ unsafe impl Sync for SplitBarrierFeatures {}
 pub(crate) struct SplitBarrierProperties {
     s_type: vk::StructureType,
     p_next: *mut c_void,
-    /// Bytes of workgroup memory that split barriers take from a kernel that has them (VUID 13562).
+    /// Bytes of workgroup memory that split barriers reserve in a kernel (VUID 13562).
     pub(crate) reserved_shared_memory: u32,
 }
 
@@ -56,5 +58,6 @@ impl Default for SplitBarrierProperties {
     }
 }
 
-// SAFETY: it has the layout of the registry's structure, which extends this one; so `push_next` finds its first two members.
+// SAFETY: it has the layout of the registry's structure, which extends this one, so `push_next` finds its
+// first two members.
 unsafe impl vk::ExtendsPhysicalDeviceProperties2 for SplitBarrierProperties {}

@@ -1,45 +1,44 @@
-//! How the steps of a plan fall on submissions, and those on command buffers.
+//! Divides the steps of a plan into submissions and command buffers.
 
 use ash::vk;
 use plan::{Plan, Stages, Step};
 
 /// A submission: some steps of one queue.
 pub(crate) struct Submission {
-    /// Number of the queue in the plan.
+    /// Index of the queue in the plan.
     pub(crate) queue: usize,
     /// Its command buffers, in order.
     pub(crate) recordings: Vec<Recording>,
-    /// Numbers of the semaphores that its dispatches wait for.
-    /// Values that timelines have reached by then.
+    /// The semaphores that it waits for, by index, with the awaited values of timelines.
     pub(crate) waits: Vec<(usize, u32)>,
     /// The stages of its kernels.
     pub(crate) stages: Stages,
-    /// Numbers of the semaphores that it signals, and values to which timelines rise.
+    /// The semaphores that it signals, by index, with the new values of timelines.
     pub(crate) signals: Vec<(usize, u32)>,
-    /// The batch that it is, or that it is a part of, beside threads of the host.
+    /// The batch that it belongs to, if host threads run.
     pub(crate) batch: Option<u32>,
-    /// How often the host waits before it is submitted.
+    /// The number of host waits before it.
     pub(crate) stage: usize,
-    /// The queue's last submission before the host waits, or at all.
+    /// True for the queue's last submission before a host wait or the end.
     pub(crate) fenced: bool,
-    /// The queue's last submission.
+    /// True for the queue's last submission.
     pub(crate) last: bool,
 }
 
 /// A command buffer of a submission.
 pub(crate) struct Recording {
-    /// Numbers of the steps, in order.
+    /// Indices of the steps, in order.
     pub(crate) steps: Vec<usize>,
-    /// True if it is the first of its queue: the clock starts in it.
+    /// True for the first of its queue, which starts the clock.
     pub(crate) first: bool,
-    /// True if it is the last of its queue: the clock stops in it.
+    /// True for the last of its queue, which stops the clock.
     pub(crate) last: bool,
     pub(crate) commands: vk::CommandBuffer,
-    /// To be recorded before it is submitted.
+    /// True if it must be recorded before it is submitted.
     pub(crate) stale: bool,
 }
 
-/// What of a queue is not yet in a submission.
+/// The part of a queue that is not yet in a submission.
 #[derive(Default)]
 struct Open {
     recordings: Vec<Vec<usize>>,
@@ -48,15 +47,16 @@ struct Open {
     batch: Option<u32>,
 }
 
-/// How often the host waits before its threads begin; `None` where it has none.
+/// Returns the number of host waits before the host threads begin; `None` without host threads.
 pub(crate) fn host_stage(plan: &Plan) -> Option<usize> {
     let at = plan.steps.iter().position(|step| matches!(step, Step::Hosts { .. }))?;
     let waits = plan.steps.iter().take(at).filter(|step| matches!(step, Step::HostWait { .. }));
     Some(waits.count() + 1)
 }
 
-/// The submissions of a plan in the order in which they are submitted. What follows a queue's last submission of the plan
-/// is submitted at the end, in the order of the queues.
+/// Returns the submissions of a plan in submission order.
+///
+/// Steps after a queue's last explicit submission are submitted at the end, in queue order.
 pub(crate) fn submissions(plan: &Plan) -> Vec<Submission> {
     let mut open: Vec<Open> = plan.queues.iter().map(|_| Open::default()).collect();
     let mut submissions: Vec<Submission> = Vec::new();
@@ -110,7 +110,7 @@ pub(crate) fn submissions(plan: &Plan) -> Vec<Submission> {
 }
 
 impl Open {
-    /// Puts a step into the command buffer that is open.
+    /// Adds a step to the open command buffer.
     fn put(&mut self, number: usize) {
         match self.recordings.last_mut() {
             Some(steps) => steps.push(number),
@@ -118,7 +118,7 @@ impl Open {
         }
     }
 
-    /// What is open as a submission; `None` where it would do nothing.
+    /// Closes the open part as a submission; `None` if it is empty.
     fn close(&mut self, queue: usize, stage: usize) -> Option<Submission> {
         let batch = self.batch;
         let Open { recordings, waits, signals, .. } =
@@ -152,8 +152,9 @@ impl Open {
     }
 }
 
-/// Marks where a queue begins and ends, in all and before each time that the host waits. Batches beside threads of the host are
-/// submitted in an order of their own, with fences of their own.
+/// Marks the first and last submissions of a queue, overall and before each host wait.
+///
+/// Batches are excluded: they have their own order and fences.
 fn mark_ends(submissions: &mut [Submission], queue: usize) {
     let mut later_stage = None;
     let own = |submission: &Submission| submission.queue == queue && submission.batch.is_none();

@@ -11,14 +11,14 @@ use crate::submission::Submission;
 #[derive(Default)]
 pub(crate) struct Semaphores {
     raw: Vec<(vk::Semaphore, Semaphore)>,
-    /// Number of the submission of the plan, from 1: timeline semaphores rise from one to the next.
+    /// The number of the current submission of the plan, from 1; timelines rise from one to the next.
     turn: u64,
-    /// The most that a timeline rises in one.
+    /// The maximum rise of a timeline in one submission.
     rise: u64,
 }
 
 impl Semaphores {
-    /// Makes them; what was made before an error is kept for [`Semaphores::destroy`].
+    /// Creates the semaphores; those created before an error are left for [`Semaphores::destroy`].
     pub(crate) fn create(&mut self, device: &ash::Device, plan: &Plan) -> Result<(), DeviceError> {
         let values = plan.steps.iter().map(|step| match step {
             Step::Signal { value, .. } => u64::from(*value),
@@ -45,12 +45,12 @@ impl Semaphores {
         Ok(())
     }
 
-    /// Begins a submission of the plan.
+    /// Starts a submission of the plan.
     pub(crate) fn begin(&mut self) {
         self.turn += 1;
     }
 
-    /// Semaphores with the values that are meant in this submission of the plan; binary ones ignore them.
+    /// Returns semaphores with their values in the current submission; binary ones ignore the values.
     pub(crate) fn chosen(&self, wanted: &[(usize, u32)]) -> (Vec<vk::Semaphore>, Vec<u64>) {
         let known = wanted.iter().filter_map(|(number, value)| {
             let (raw, _) = self.raw.get(*number)?;
@@ -59,12 +59,12 @@ impl Semaphores {
         known.unzip()
     }
 
-    /// Returns true if there are timelines, which submissions give values.
+    /// Returns true if there are timelines, whose values submissions must state.
     pub(crate) fn has_timelines(&self) -> bool {
         self.raw.iter().any(|(_, kind)| *kind == Semaphore::Timeline)
     }
 
-    /// Submits commands between the semaphores that they wait for and those that they signal.
+    /// Submits commands with their semaphore waits and signals.
     pub(crate) fn submit(
         &self,
         device: &ash::Device,
@@ -87,13 +87,13 @@ impl Semaphores {
         if self.has_timelines() {
             info = info.push_next(&mut values);
         }
-        // SAFETY: the commands are recorded for this queue's family and not in flight; every semaphore is signalled once
-        // and waited for once, in this order, as the plan was validated. Whoever calls sees to it that nobody else uses
-        // the queue.
+        // SAFETY: the commands are recorded for this queue's family and not in flight; validation ensures
+        // that every semaphore is signalled and waited for once, in this order. The caller holds the
+        // submission lock.
         unsafe { device.queue_submit(queue, &[info], fence) }
     }
 
-    /// Gives everything back. Nothing may be in flight.
+    /// Destroys all objects. Nothing may be in flight.
     pub(crate) fn destroy(&self, device: &ash::Device) {
         for (raw, _) in &self.raw {
             // SAFETY: the semaphore is this device's, and no submission uses it.
@@ -102,7 +102,7 @@ impl Semaphores {
     }
 }
 
-/// An event that the host resets.
+/// Creates an event that the host resets.
 pub(crate) fn create_event(device: &ash::Device) -> Result<vk::Event, DeviceError> {
     // SAFETY: the device lives.
     unsafe { device.create_event(&vk::EventCreateInfo::default(), None) }.map_err(failed("vkCreateEvent"))

@@ -1,21 +1,23 @@
-//! Driver files whose library cannot be loaded. The Vulkan loader passes over them in silence, and a GPU is missing from
-//! the list without a word: on servers and in containers mostly because a library is missing that the driver needs.
+//! Finds driver files whose library cannot be loaded.
+//!
+//! The Vulkan loader skips them silently, and a GPU is missing from the list. On servers and in containers,
+//! the usual cause is a missing library that the driver needs.
 
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-/// A driver file that the loader finds and cannot use.
+/// A driver file that the loader finds but cannot use.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("driver file {}: {reason}", file.display())]
 pub struct UnusableDriver {
     /// The file.
     pub file: PathBuf,
-    /// What is wrong with it.
+    /// The reason.
     pub reason: String,
 }
 
-/// A driver file, as far as it is looked at (Vulkan loader, "Driver Manifest File Format").
+/// The used part of a driver file (Vulkan loader, "Driver Manifest File Format").
 #[derive(Deserialize)]
 struct Manifest {
     #[serde(rename = "ICD")]
@@ -25,14 +27,14 @@ struct Manifest {
 #[derive(Deserialize)]
 struct Driver {
     library_path: String,
-    /// `32` or `64`, where the file says it.
+    /// `32` or `64`, if present.
     library_arch: Option<String>,
 }
 
-/// Those of `files` that the loader cannot use, with the reason. Libraries of another word size are meant for other
-/// programs and are left out.
+/// Returns those of `files` that the loader cannot use, with the reason.
 ///
-/// This loads the drivers' libraries into the process, which is best one that does nothing else.
+/// Libraries of another word size are for other programs and are skipped. This loads the drivers' libraries
+/// into the process, so a dedicated process should call it.
 pub fn unusable(files: &[PathBuf]) -> Vec<UnusableDriver> {
     let look = |file: &PathBuf| {
         let reason = look(file).err()?;
@@ -48,15 +50,16 @@ fn look(file: &Path) -> Result<(), String> {
     if library_arch.is_some_and(|bits| bits != usize::BITS.to_string()) {
         return Ok(());
     }
-    // A bare name is searched for by the system; a path is relative to the driver file.
+    // The system searches for a bare name; a path is relative to the driver file.
     let library = match file.parent() {
         Some(folder) if library_path.contains('/') => folder.join(&library_path),
         _ => PathBuf::from(&library_path),
     };
-    // SAFETY: the loader has just loaded the same library, or failed to; its initialization asks nothing of its caller.
+    // SAFETY: the loader has just loaded the same library, or failed to; its initialization has no
+    // preconditions.
     match unsafe { libloading::Library::new(&library) } {
         Ok(loaded) => {
-            // Drivers leave threads behind that must not lose their code.
+            // Driver threads may still execute its code.
             std::mem::forget(loaded);
             Ok(())
         }
@@ -69,7 +72,7 @@ fn look(file: &Path) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    /// What is said of a driver file with this text.
+    /// Returns the reason for a driver file with this text.
     fn reason(text: &str) -> Option<String> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("gpu_icd.json");

@@ -22,38 +22,41 @@ use crate::scoped::Scoped;
 use crate::select::{Listed, Selector};
 use crate::slices;
 
-/// Memory is reserved in blocks of this size: some software drivers clear what they reserve at once, 0.4 ms a mebibyte.
+/// The block size of memory allocations. Some software drivers clear allocations immediately, which takes 0.4
+/// ms per MiB.
 const BLOCK_BYTES: u64 = 4 << 20;
 
-/// How to open a device.
+/// Options of a Vulkan device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Turn the Khronos validation layer on, synchronization validation included; see [`Device::validation_messages`].
+    /// Enables the Khronos validation layer with synchronization validation; see
+    /// [`Device::validation_messages`].
     pub validation: bool,
-    /// Treat memory as a discrete GPU has it: [`plan::Memory::Device`] is out of the host's reach, and
-    /// [`plan::Step::ToHost`] copies. So that this path runs on software drivers too.
+    /// Treats memory as on a discrete GPU: [`plan::Memory::Device`] is not host-visible, and
+    /// [`plan::Step::ToHost`] copies. It allows testing this path on software drivers.
     pub staging: bool,
 }
 
 /// A Vulkan device.
 ///
-/// Dropping it waits for nothing. If a submission never finished ([`Prepared`] dropped while in flight, or the device
-/// lost), the device is **left alive on purpose**: destroying it, or waiting for it, would block for ever on drivers whose
-/// kernel hangs. It ends with its process; run work that may hang in a process of its own.
+/// Dropping it does not wait. If a submission never finished ([`Prepared`] dropped in flight, or device
+/// lost), the device is **leaked on purpose**: destroying it, or waiting for it, would block forever on
+/// drivers whose kernel hangs. It ends with its process, so run work that may hang in a separate process.
 pub struct VulkanDevice {
     identity: Identity,
     capabilities: Capabilities,
-    /// Where the driver tells what it made of a pipeline.
+    /// The functions that report a pipeline's executables, if supported.
     executables: Option<khr::pipeline_executable_properties::Device>,
-    // Ended in this order: memory and logical device, instance.
+    // Dropped in this order: memory and logical device, instance.
     gpu: Gpu,
     instance: Instance,
 }
 
-/// The devices of all drivers that the loader finds in this process's environment (see
-/// [`crate::DriverEnvironment`]), the one that is taken by default first.
+/// Returns the devices of all drivers that the loader finds in this process's environment (see
+/// [`crate::DriverEnvironment`]), the default one first.
 ///
 /// # Errors
+///
 /// [`DeviceError::NoDriver`] without a loader, a driver or a device.
 pub fn list() -> Result<Vec<Listed>, DeviceError> {
     let instance = Instance::new(false)?;
@@ -61,12 +64,15 @@ pub fn list() -> Result<Vec<Listed>, DeviceError> {
 }
 
 impl VulkanDevice {
-    /// Opens the device that is meant. For a CPU driver, which computes in threads of this process, the calling thread asks for short
-    /// slices of time from then on.
+    /// Opens the selected device.
+    ///
+    /// For a CPU driver, which computes in threads of this process, the calling thread requests short time
+    /// slices from then on.
     ///
     /// # Errors
-    /// [`DeviceError::NoDriver`], [`DeviceError::NoSuchDevice`]; [`DeviceError::Unsupported`] for a device below
-    /// Vulkan 1.1 or without a compute queue, and where validation is asked for and not installed.
+    ///
+    /// [`DeviceError::NoDriver`], [`DeviceError::NoSuchDevice`]; [`DeviceError::Unsupported`] for a device
+    /// below Vulkan 1.1 or without a compute queue, and if validation is requested but not installed.
     pub fn open(selector: &Selector, options: Options) -> Result<VulkanDevice, DeviceError> {
         let instance = Instance::new(options.validation)?;
         let mut devices = physical_devices(&instance)?;
@@ -104,7 +110,7 @@ impl VulkanDevice {
             .queue_create_infos(&queues)
             .enabled_extension_names(&extensions)
             .push_next(&mut chain);
-        // What computes in this process is to be let in at once where others want its processors.
+        // Driver threads should run as soon as they wake, even on a busy machine.
         if physical.capabilities.is_cpu {
             slices::ask_for_short();
         }
@@ -158,12 +164,12 @@ impl VulkanDevice {
         })
     }
 
-    /// Compiles a kernel and asks the driver what it made of it. Nothing is executed, so that a device that cannot
-    /// execute answers too.
+    /// Compiles a kernel and returns the driver's executables. Nothing runs, so compile-only devices support
+    /// it.
     ///
     /// # Errors
-    /// [`DeviceError::Unsupported`] with the name of the extension where the driver does not have it; otherwise what the
-    /// driver said.
+    ///
+    /// [`DeviceError::Unsupported`] with the name of the missing extension, or the driver's error.
     pub fn executables(&self, kernel: &Kernel, images: &[Image]) -> Result<Vec<Executable>, DeviceError> {
         let lacks = |feature: &&&str| !self.capabilities.features.iter().any(|own| own == **feature);
         if let Some(feature) = kernel.stage.features().iter().find(lacks) {
@@ -214,7 +220,7 @@ impl Device for VulkanDevice {
     }
 
     fn compile_ahead(&self, kernels: Vec<Kernel>) {
-        // What the device lacks is said where the kernel is wanted.
+        // Missing capabilities are reported when the kernel is used.
         let wanted = |kernel: &Kernel| {
             let queues = vec![Queue { family: 0 }];
             let plan = Plan { kernels: vec![kernel.clone()], queues, ..Plan::default() };
@@ -240,10 +246,11 @@ impl Drop for VulkanDevice {
             self.instance.abandon();
             return;
         }
-        // Every prepared plan borrows the device, so all are gone; each has waited for its submission or abandoned the
-        // device.
+        // Prepared plans borrow the device, so all are gone; each has waited for its submission or abandoned
+        // the device.
         self.gpu.pipelines.forget();
-        // SAFETY: the allocator is not used again, and goes before the device that it allocates from.
+        // SAFETY: the allocator is not used afterwards, and is dropped before the device that it allocates
+        // from.
         unsafe {
             ManuallyDrop::drop(&mut self.gpu.heap);
             self.gpu.raw.destroy_device(None);

@@ -1,4 +1,4 @@
-//! The tests of what speaks to Vulkan, in one program: a file a subject, helpers last.
+//! The tests of the crate, linked as one program; helper modules come last.
 
 mod drivers;
 mod hosts;

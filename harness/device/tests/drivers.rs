@@ -130,7 +130,7 @@ fn submissions_of_a_plan_follow_each_other() {
         b.fill(buffer, 0);
         for _ in 0..5 {
             b.step(Step::Submit { queue: QUEUE });
-            // Submitting twice in a row submits nothing in between.
+            // Two consecutive submits submit nothing in between.
             b.step(Step::Submit { queue: QUEUE });
             b.barrier();
             b.dispatch(kernel, 1, &[buffer, buffer], &[]);
@@ -174,7 +174,7 @@ fn memory_out_of_reach_is_fetched_when_it_is_asked_for() {
             let buffer = b.buffer(128, memory);
             let kernel = b.kernel(kernels::linear(64));
             let step = b.dispatch(kernel, 2, &[buffer], &[1, 100]);
-            // Nothing exposes it.
+            // Without a `ToHost` step.
             b.barrier();
             let mut prepared = b.prepare(device);
             for first in [100, 900] {
@@ -187,7 +187,7 @@ fn memory_out_of_reach_is_fetched_when_it_is_asked_for() {
             }
             assert!(prepared.fetch(buffer, 129).is_err(), "{memory:?}");
             assert!(prepared.fetch(BufferId(7), 1).is_err());
-            // What follows is not disturbed.
+            // Later submissions are unaffected.
             run(&mut *prepared);
             assert_eq!(prepared.fetch(buffer, 1).unwrap(), [900]);
         }
@@ -207,12 +207,12 @@ fn kernels_compiled_ahead_are_those_that_run_later() {
         for _ in 0..3 {
             device.compile_ahead(vec![wrong.clone(), b.0.kernels[0].clone()]);
             let mut prepared = b.prepare(device);
-            // What is prepared keeps what it uses.
+            // A prepared plan keeps its resources alive.
             device.forget_compiled();
             run(&mut *prepared);
             assert!(prepared.read(buffer).unwrap().iter().copied().eq(7..71));
         }
-        // More than are kept, and still going on when the device ends.
+        // More than the cache holds, and still compiling when the device is dropped.
         let sizes = 1..40;
         device.compile_ahead(
             sizes
@@ -223,11 +223,13 @@ fn kernels_compiled_ahead_are_those_that_run_later() {
     });
 }
 
-/// Workgroups that wait for the host. On lavapipe each gives up by itself after some milliseconds: there have to be many.
+/// Workgroups that wait for the host. On lavapipe each stops by itself after some milliseconds, so there must
+/// be many.
 const WAITING: u32 = 20_000;
 
-/// A kernel that the host releases: flag, counter and the plan. The workgroup is one full subgroup, since lavapipe's idle
-/// lanes would not leave the loop.
+/// Returns a kernel that the host releases: flag, counter and plan.
+///
+/// The workgroup is one full subgroup, since lavapipe's idle lanes would not leave the loop.
 fn waiting_plan(device: &VulkanDevice) -> (BufferId, BufferId, Builder) {
     let mut b = Builder::new();
     let (flag, counter) = (b.buffer(1, Memory::Shared), b.buffer(1, Memory::Readback));
@@ -287,7 +289,7 @@ fn dropping_what_has_ended_unseen_keeps_the_device() {
         b.dispatch(kernel, 1, &[], &[]);
         let (mut unseen, mut seen) = (b.prepare(device), b.prepare(device));
         unseen.submit().unwrap();
-        // On the same queue: it ends after the other.
+        // It ends after the other, because they share a queue.
         run(&mut *seen);
         drop(unseen);
         run(&mut *b.prepare(device));
@@ -382,7 +384,7 @@ fn without_a_copy_hidden_memory_is_out_of_reach() {
             let mut prepared = b.prepare(&device);
             assert!(prepared.read(copied).is_ok());
             assert!(prepared.read(BufferId(2)).is_err());
-            // Where all memory is the host's, there is nothing hidden.
+            // On unified memory, all memory is host-visible.
             let mapped = prepared.read(hidden).is_ok();
             assert_eq!(prepared.write(hidden).is_ok(), mapped);
             assert!(mapped || staging);
@@ -440,7 +442,7 @@ fn validation_layers_have_nothing_to_say() {
             drop(prepared);
             assert_eq!(device.validation_messages(), Vec::<String>::new());
 
-            // The layers do listen: two writes in a row without a barrier.
+            // The layers are active: they report two writes without a barrier in between.
             let mut b = Builder::new();
             let buffer = b.buffer(64, Memory::Device);
             let kernel = b.kernel(kernels::linear(64));

@@ -1,4 +1,4 @@
-//! Threads of the host on lavapipe and on SwiftShader: what they write, submit, wait for, signal and read.
+//! Host threads on lavapipe and SwiftShader: writes, submissions, waits, signals and reads.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -32,7 +32,7 @@ fn store(storage: u32, value: HostValue, order: Option<HostOrder>) -> HostOperat
     HostOperation::Store { place: place(storage), value, order }
 }
 
-/// A thread of two registers that reports both, and that it has ended.
+/// Returns a thread of two registers that reports both, and that it has ended.
 fn thread(acts: Vec<HostAct>) -> HostThread {
     let reports = vec![HostReport::Register(0), HostReport::Done, HostReport::Register(1)];
     HostThread { acts, registers: 2, reports }
@@ -43,8 +43,9 @@ fn dependency(available: Accesses, visible: Accesses) -> Step {
     Step::Dependency { queue: QUEUE, kind: DependencyKind::Barrier, stages, available, visible }
 }
 
-/// A plan whose batches each add one to all words, which are 0 at first.
-/// Those that are held wait for a timeline semaphore, which a thread signals.
+/// Returns a plan whose batches each increment all words, which start at 0.
+///
+/// Held batches wait for a timeline semaphore that a thread signals.
 fn adding(threads: Vec<HostThread>, batches: &[(BatchStart, bool)]) -> Builder {
     let mut b = Builder::new();
     let buffer = b.buffer(2 * u64::from(INSTANCES), Memory::Mapped(MemoryKind::named("coherent").unwrap()));
@@ -75,7 +76,7 @@ fn adding(threads: Vec<HostThread>, batches: &[(BatchStart, bool)]) -> Builder {
     b
 }
 
-/// What is reported by threads that all report the same of each instance.
+/// Returns the reports of threads that report the same for each instance.
 fn reports(threads: &[(u32, u32)]) -> Vec<u32> {
     let row = |word| std::iter::repeat_n(word, INSTANCES as usize);
     threads.iter().flat_map(|(first, second)| row(*first).chain(row(PLAY.done)).chain(row(*second))).collect()
@@ -98,7 +99,8 @@ fn writes_submits_and_reads() -> Builder {
     adding(vec![thread(acts)], &[(BatchStart::Submitted, false)])
 }
 
-/// One thread lets a batch go on, behind one that was submitted before; another waits for it and goes by a flag besides.
+/// One thread releases a batch that follows an earlier one; another thread waits for it and also checks a
+/// flag.
 fn signals_and_waits() -> Builder {
     let first = vec![
         load(0, 0, None),
@@ -147,7 +149,7 @@ fn threads_of_the_host_take_part() {
     });
 }
 
-/// A thread that waits for a batch before it lets it go on.
+/// A thread that waits for a batch before it releases it.
 #[test]
 fn dropping_threads_that_wait_for_ever_does_not_block() {
     on_each_driver("dropping_threads_that_wait_for_ever_does_not_block", |selector| {

@@ -1,5 +1,7 @@
-//! Dispatches one after another in every way of the API, and memory by its type, on lavapipe and on SwiftShader. The
-//! validation layers, synchronization validation included, have nothing to say.
+//! Every way to order dispatches, and every memory type, on lavapipe and SwiftShader, without validation
+//! messages.
+//!
+//! The validation layers include synchronization validation.
 
 use crate::support;
 
@@ -13,7 +15,7 @@ use plan::{
 
 use support::{Builder, QUEUE, kernels, on_each_device, on_each_driver, refused, run, skipped};
 
-/// What stands between two dispatches.
+/// The steps between two dispatches.
 type Between = fn(&mut Builder, u32);
 
 const ALL: [(&str, Between); 6] = [
@@ -35,7 +37,7 @@ fn dependency(b: &mut Builder, kind: DependencyKind) {
     masked(b, kind, Accesses::SHADER_WRITE, ACCESSES);
 }
 
-/// What a kernel does that reads a buffer and writes it.
+/// The accesses of a kernel that reads and writes a buffer.
 const ACCESSES: Accesses = Accesses::SHADER_READ.with(Accesses::SHADER_WRITE);
 
 fn masked(b: &mut Builder, kind: DependencyKind, available: Accesses, visible: Accesses) {
@@ -55,7 +57,7 @@ fn semaphore(b: &mut Builder, number: u32, kind: Semaphore) {
     b.step(Step::Wait { queue: QUEUE, semaphore, value: 1 });
 }
 
-/// Three increments, each of what the one before made.
+/// Returns three dependent increments.
 fn chain(between: impl Fn(&mut Builder, u32)) -> (Builder, plan::BufferId) {
     let mut b = Builder::new();
     let buffer = b.buffer(4096, Memory::Device);
@@ -78,7 +80,7 @@ fn dispatches_follow_one_another_in_every_way() {
         for (name, between) in ALL {
             let (b, buffer) = chain(between);
             let mut prepared = b.prepare(device);
-            // Again and again: events are reset, semaphores are free, timelines go on.
+            // Repeatedly: events are reset, binary semaphores are unsignalled, timelines continue.
             for _ in 0..3 {
                 run(&mut *prepared);
                 assert_eq!(prepared.read(buffer).unwrap(), [10; 4096], "{name}");
@@ -104,13 +106,13 @@ fn validation_finds_no_fault_in_any_way() {
             }
             assert_eq!(device.validation_messages(), Vec::<String>::new(), "{name}");
         }
-        // Every kind of access, with the stages that make it, on either side.
+        // Every access type on either side, with its stages.
         let shader = (Accesses::SHADER_WRITE, ACCESSES);
         for kind in Accesses::kinds().chain([Accesses::NONE]) {
             let masks = (shader.0.with(kind), shader.1.with(kind));
             let barrier = |b: &mut Builder, _| masked(b, DependencyKind::Barrier, masks.0, masks.1);
             run(&mut *chain(barrier).0.prepare(&device));
-            // What the device sets has no stage of the host.
+            // Events are set on the device, so they have no host stage.
             if !kind.intersects(Accesses::HOST) {
                 let event = |b: &mut Builder, _| masked(b, DependencyKind::Event, masks.0, masks.1);
                 run(&mut *chain(event).0.prepare(&device));
@@ -120,7 +122,7 @@ fn validation_finds_no_fault_in_any_way() {
         let all = (Accesses::MEMORY_WRITE, Accesses::MEMORY_READ.with(Accesses::MEMORY_WRITE));
         run(&mut *chain(|b, _| masked(b, DependencyKind::Barrier, all.0, all.1)).0.prepare(&device));
         assert_eq!(device.validation_messages(), Vec::<String>::new());
-        // Masks of other accesses publish nothing that a kernel has to do with.
+        // Masks of other accesses make no kernel write available.
         for (available, visible) in [
             (Accesses::TRANSFER_WRITE, ACCESSES),
             (Accesses::SHADER_READ, ACCESSES),
@@ -132,7 +134,8 @@ fn validation_finds_no_fault_in_any_way() {
             let messages = device.validation_messages();
             assert!(messages.iter().any(|message| message.contains("SYNC-HAZARD")), "{messages:?}");
         }
-        // A dependency of execution alone publishes nothing: that it is found shows that faults are looked for.
+        // An execution dependency makes nothing available. The reported hazard shows that validation is
+        // active.
         let (b, _) = chain(|b, _| {
             let kind = DependencyKind::Barrier;
             masked(b, kind, Accesses::NONE, Accesses::NONE);
@@ -143,7 +146,7 @@ fn validation_finds_no_fault_in_any_way() {
     });
 }
 
-/// What the host waits for is polled like the rest, and a poll that does not wait does not block.
+/// A plan with host waits is polled like any other, and a poll with timeout 0 does not block.
 #[test]
 fn a_plan_in_which_the_host_waits_is_polled_to_its_end() {
     on_each_device("a_plan_in_which_the_host_waits_is_polled_to_its_end", |device| {

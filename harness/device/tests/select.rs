@@ -3,7 +3,7 @@
 use device::{Listed, Selector, SelectorError};
 use plan::{Capabilities, DeviceError, Identity};
 
-/// Name, device name, kind, driver information, memory model; in the order in which devices are listed.
+/// Name, device name, kind, driver information, memory model; in listing order.
 const DEVICES: [(&str, &str, &str, &str, bool); 5] = [
     ("Old Card", "Old Card", "discrete", "vendor 1.0", false),
     ("Radeon RX 7900", "Radeon RX 7900", "discrete", "Mesa 25.0.7", true),
@@ -68,7 +68,7 @@ fn without_a_selector_the_best_device_with_the_memory_model_is_taken() {
     assert_eq!(best(&devices), Some(1));
     assert_eq!(best(&devices[..1]), Some(0));
     assert_eq!(best(&[]), None);
-    // Software drivers are no GPU.
+    // Software drivers are not GPUs.
     assert!(Selector::Gpu.choose(&devices[3..]).is_err());
 }
 

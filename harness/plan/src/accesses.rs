@@ -1,12 +1,12 @@
-//! Kinds of memory accesses, as the access masks of a dependency name them.
+//! Access types, as in the access masks of a dependency.
 
 use std::fmt;
 
-/// A set of kinds of accesses: a `VkAccessFlags`, as far as dispatches, copies and the host make them.
+/// A set of access types: the `VkAccessFlags` that dispatches, copies and the host use.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Accesses(u16);
 
-/// Names of the kinds: bit i is name i.
+/// Names of the access types: bit i is name i.
 const NAMES: [&str; 9] = [
     "shader_read",
     "shader_write",
@@ -40,15 +40,15 @@ impl Accesses {
     pub const MEMORY_READ: Accesses = Accesses(1 << 7);
     /// `VK_ACCESS_MEMORY_WRITE_BIT`: every write by the device.
     pub const MEMORY_WRITE: Accesses = Accesses(1 << 8);
-    /// Those by the host.
+    /// Both accesses of the host.
     pub const HOST: Accesses = Accesses::HOST_READ.with(Accesses::HOST_WRITE);
 
-    /// Every single kind.
+    /// Returns every single access type.
     pub fn kinds() -> impl Iterator<Item = Accesses> {
         (0..NAMES.len()).map(|bit| Accesses(1 << bit))
     }
 
-    /// Both sets together.
+    /// Returns the union.
     #[must_use]
     pub const fn with(self, other: Accesses) -> Accesses {
         Accesses(self.0 | other.0)
@@ -64,23 +64,23 @@ impl Accesses {
         self.0 == 0
     }
 
-    /// Returns true if it covers what kernels read.
+    /// Returns true if it covers reads by kernels.
     pub const fn covers_reads(self) -> bool {
         self.intersects(Accesses::SHADER_READ.with(Accesses::MEMORY_READ))
     }
 
-    /// Returns true if it covers what kernels write.
+    /// Returns true if it covers writes by kernels.
     pub const fn covers_writes(self) -> bool {
         self.intersects(Accesses::SHADER_WRITE.with(Accesses::MEMORY_WRITE))
     }
 
-    /// The names of its members.
+    /// Returns the names of its members.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         NAMES.into_iter().enumerate().filter(move |(bit, _)| self.0 & (1 << bit) != 0).map(|(_, name)| name)
     }
 }
 
-/// The names of its members, or `none`.
+/// Writes the names of its members, or `none`.
 impl fmt::Display for Accesses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.names().collect();

@@ -1,4 +1,4 @@
-//! What a plan must satisfy before any device looks at it, and what a device must offer for it.
+//! Validation of plans: internal consistency, and the device capabilities that they need.
 
 use crate::{
     Accesses, BufferId, Capabilities, DependencyKind, DeviceError, Drawing, HostAct, ImageId, ImageShape,
@@ -14,9 +14,10 @@ const TIMELINE_SEMAPHORE: &str = "timelineSemaphore";
 const SUBGROUP_SIZE_CONTROL: &str = "subgroupSizeControl";
 
 impl Plan {
-    /// Checks that the plan is consistent in itself: every number in it names something, and sizes agree.
+    /// Checks that the plan is internally consistent: all indices are valid and sizes agree.
     ///
     /// # Errors
+    ///
     /// [`DeviceError::InvalidPlan`] with the first contradiction.
     pub fn validate(&self) -> Result<(), DeviceError> {
         if self.queues.is_empty() {
@@ -58,8 +59,10 @@ impl Plan {
         Ok(())
     }
 
-    /// A submission leaves every semaphore as it found it, and no wait is for ever: of a binary one there is a signal, then a wait; the
-    /// values of a timeline rise, and each wait follows a signal that ends it.
+    /// Checks that a submission restores every semaphore and that every wait ends.
+    ///
+    /// A binary semaphore has one signal, then one wait. The values of a timeline rise, and each wait follows
+    /// a signal that ends it.
     fn validate_semaphore(&self, number: usize) -> Result<(), String> {
         let uses: Vec<(bool, u32)> = self
             .steps
@@ -98,7 +101,8 @@ impl Plan {
         }
     }
 
-    /// Beside threads of the host batches may wait for what is signalled later. Each wait has a signal that would end it.
+    /// Checks a timeline that host threads use. Batches may then wait for later signals, but each wait needs
+    /// a signal that ends it.
     fn validate_timeline_of_hosts(&self, number: usize, uses: &[(bool, u32)]) -> Result<(), String> {
         let acts = self.hosts.iter().flat_map(|hosts| &hosts.threads).flat_map(|thread| &thread.acts);
         let of_hosts = acts.filter_map(|act| match act {
@@ -114,7 +118,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Events are set once, and awaited behind that on the same queue with the same scopes.
+    /// Checks that events are set once, then awaited on the same queue with the same scopes.
     fn validate_events(&self) -> Result<(), String> {
         let mut set: Vec<(u32, &Step)> = Vec::new();
         for step in &self.steps {
@@ -136,17 +140,17 @@ impl Plan {
         Ok(())
     }
 
-    /// The family of a queue.
+    /// Returns the family of a queue.
     fn family(&self, queue: QueueId) -> Option<u32> {
         self.queues.get(queue.0 as usize).map(|queue| queue.family)
     }
 
-    /// Returns true if one queue family owns a buffer at a time.
+    /// Returns true if a buffer has exclusive ownership by one queue family at a time.
     pub fn has_owner(&self, buffer: BufferId) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::Release { buffer: own, .. } if *own == buffer))
     }
 
-    /// Returns true if a step uses what is in a buffer.
+    /// Returns true if a step accesses the contents of a buffer.
     fn uses(&self, step: &Step, buffer: BufferId) -> bool {
         let texels = |image: &ImageId| self.image_shape(*image) == Ok(ImageShape::Texels(buffer));
         match step {
@@ -166,15 +170,17 @@ impl Plan {
         }
     }
 
-    /// In the order of the steps nobody uses a buffer whose family does not own it, each acquire has its release, and a submission
-    /// leaves the buffer to the family that it took it from.
+    /// Checks queue family ownership in step order.
+    ///
+    /// Only the owner accesses a buffer, each acquire has its release, and at the end the first owner owns
+    /// the buffer again.
     fn validate_owners(&self, buffer: BufferId) -> Result<(), String> {
         if !self.has_owner(buffer) {
             let acquired = |step: &Step| matches!(step, Step::Acquire { buffer: own, .. } if *own == buffer);
             let any = self.steps.iter().any(acquired);
             return if any { Err("its ownership is acquired and never released".to_owned()) } else { Ok(()) };
         }
-        // The owner, or from whom it is on its way to whom.
+        // The owner; or the releasing and the acquiring family of a transfer in progress.
         let (mut first, mut owner, mut on_its_way) = (None, None, None);
         for (number, step) in self.steps.iter().enumerate() {
             let family = self.family(step.queue());
@@ -277,7 +283,7 @@ impl Plan {
         }
     }
 
-    /// What a dispatch or a draw gives its kernel.
+    /// Checks the arguments of a dispatch or a draw against its kernel.
     fn validate_use(
         &self,
         kernel: KernelId,
@@ -309,7 +315,7 @@ impl Plan {
         bindings.iter().try_for_each(|buffer| self.has_buffer(*buffer))
     }
 
-    /// The graphics stages that run on a queue: where there are some, its family needs graphics.
+    /// Returns the graphics stages that run on a queue. If there are any, its family needs graphics.
     pub fn graphics_on(&self, queue: QueueId) -> Stages {
         let kernels = self.steps.iter().filter_map(|step| match step {
             Step::Dispatch { queue: own, kernel, .. } | Step::Draw { queue: own, kernel, .. }
@@ -338,7 +344,7 @@ impl Plan {
     }
 }
 
-/// The queue of a dependency with its stages and accesses.
+/// Returns the queue of a dependency with its stages and accesses.
 fn scopes(step: &Step) -> Option<(QueueId, (Stages, Stages), Accesses, Accesses)> {
     match step {
         Step::Dependency { queue, stages, available, visible, .. } => {
@@ -349,7 +355,7 @@ fn scopes(step: &Step) -> Option<(QueueId, (Stages, Stages), Accesses, Accesses)
 }
 
 impl Step {
-    /// The queue that does the step.
+    /// Returns the queue that executes the step.
     pub fn queue(&self) -> QueueId {
         match self {
             Step::Fill { queue, .. }
@@ -377,10 +383,11 @@ impl Step {
 }
 
 impl Drawing {
-    /// Checks that something is drawn, within what every device has.
+    /// Checks that the draw is not empty and within the limits of every device.
     ///
     /// # Errors
-    /// What is wrong with it.
+    ///
+    /// A description of the violation.
     pub fn validate(&self) -> Result<(), String> {
         let (width, height) = self.extent;
         let most = Drawing::VIEWPORT;
@@ -395,7 +402,7 @@ impl Drawing {
 }
 
 impl Kernel {
-    /// The size of a workgroup in x, y and z, by the `LocalSize` execution mode; `None` where the words state none.
+    /// Returns the size of a workgroup by the `LocalSize` execution mode; `None` without one.
     pub fn workgroup_size(&self) -> Option<[u32; 3]> {
         let mut rest = self.words.get(SPIRV_HEADER_WORDS..)?;
         while let Some(first) = rest.first() {
@@ -450,11 +457,13 @@ impl Kernel {
 }
 
 impl Capabilities {
-    /// Checks that the device is large enough for a plan that is consistent in itself ([`Plan::validate`]). It does not
-    /// look at the features that the kernels use, nor at how queues fall on queue families.
+    /// Checks that the device supports a plan that passed [`Plan::validate`].
+    ///
+    /// It does not check the features that the kernels use, nor the assignment of queues to queue families.
     ///
     /// # Errors
-    /// [`DeviceError::Unsupported`] with the first thing that the device lacks.
+    ///
+    /// [`DeviceError::Unsupported`] with the first missing capability.
     pub fn check(&self, plan: &Plan) -> Result<(), DeviceError> {
         for buffer in &plan.buffers {
             let most = self.max_storage_buffer_bytes / 4;
@@ -487,7 +496,7 @@ impl Capabilities {
         Ok(())
     }
 
-    /// Uniform buffers have a limit of their own.
+    /// Uniform buffers have a separate limit.
     fn check_uniform(&self, plan: &Plan, kernel: KernelId, buffers: &[BufferId]) -> Result<(), DeviceError> {
         let kernel = plan.kernels.get(kernel.0 as usize);
         let Some(interface) = kernel.and_then(|kernel| kernel.interface.as_ref()) else { return Ok(()) };

@@ -1,22 +1,22 @@
-//! Threads of the host beside a device: what they do for each instance of a test, and when they submit and wait.
+//! Host threads of a plan: the operations of a test's host side, and their submissions and waits.
 
 use crate::{BufferId, Memory, Plan, Semaphore, SemaphoreId, Step};
 
-/// What threads of the host do between [`Step::Hosts`] and [`Step::HostsEnd`]. They run at the same time.
+/// The host threads that run between [`Step::Hosts`] and [`Step::HostsEnd`], concurrently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosts {
     /// The threads.
     pub threads: Vec<HostThread>,
-    /// The one buffer that they reach, in [`crate::Memory::Mapped`].
+    /// The only buffer that they access, in [`crate::Memory::Mapped`].
     pub buffer: BufferId,
-    /// By batch, how it is begun: a batch is what follows a [`Step::Batch`] on its queue.
+    /// The start of each batch. A batch is the work after a [`Step::Batch`] on its queue.
     pub batches: Vec<BatchStart>,
-    /// True if each queue is given its batches in the order of their numbers.
+    /// True if each queue receives its batches in the order of their numbers.
     pub in_order: bool,
 }
 
 impl Hosts {
-    /// The words that the threads reach, one after the other.
+    /// Returns the words that the threads access, in program order.
     pub fn places(&self) -> impl Iterator<Item = HostPlace> + '_ {
         let operations = self.threads.iter().flat_map(|thread| &thread.acts).flat_map(|act| match act {
             HostAct::Each(operations) => operations.as_slice(),
@@ -34,23 +34,23 @@ impl Hosts {
     }
 }
 
-/// How a batch of commands is begun.
+/// The start of a batch of commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchStart {
-    /// By an [`HostAct::Submit`].
+    /// An [`HostAct::Submit`] submits it.
     Submitted,
-    /// It is submitted before the threads begin.
+    /// It is submitted before the threads start.
     Early,
 }
 
 /// A thread of the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostThread {
-    /// What it does, in order.
+    /// Its acts, in order.
     pub acts: Vec<HostAct>,
-    /// Registers of each instance; they hold 0 at first.
+    /// The number of registers per instance; they start at 0.
     pub registers: u32,
-    /// What it reports of each instance when it has ended, a word each.
+    /// The words that it reports for each instance after it has ended.
     pub reports: Vec<HostReport>,
 }
 
@@ -59,24 +59,24 @@ pub struct HostThread {
 pub enum HostReport {
     /// A register.
     Register(u32),
-    /// [`HostPlay::done`]: that it has ended.
+    /// [`HostPlay::done`]: the thread has ended.
     Done,
 }
 
-/// Something that a thread does once, or once for each instance.
+/// An act of a thread, done once or once for each instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostAct {
-    /// These operations, for one instance after the other.
+    /// Runs these operations for one instance after the other.
     Each(Vec<HostOperation>),
     /// Submits a batch.
     Submit(u32),
-    /// Waits until a batch has ended, on its fence.
+    /// Waits for the fence of a batch.
     Wait(u32),
     /// Signals a timeline semaphore.
     Signal {
         /// The semaphore.
         semaphore: SemaphoreId,
-        /// The value that it rises to within the submission of the plan, from 1.
+        /// The new value within the submission of the plan, at least 1.
         value: u32,
     },
     /// Waits until a timeline semaphore has reached a value.
@@ -93,48 +93,49 @@ pub enum HostAct {
 pub enum HostOperation {
     /// Reads a word.
     Load {
-        /// The register that gets it.
+        /// The destination register.
         register: u32,
         /// The word.
         place: HostPlace,
-        /// The order of an atomic load; a plain one has none.
+        /// The order of an atomic load; `None` for a plain one.
         order: Option<HostOrder>,
     },
     /// Writes a word.
     Store {
         /// The word.
         place: HostPlace,
-        /// What it gets.
+        /// The new value.
         value: HostValue,
-        /// The order of an atomic store; a plain one has none.
+        /// The order of an atomic store; `None` for a plain one.
         order: Option<HostOrder>,
     },
-    /// A fence of the host's language.
+    /// A fence of the host language.
     Fence(HostOrder),
-    /// `vkFlushMappedMemoryRanges`; nothing in coherent memory.
+    /// `vkFlushMappedMemoryRanges`; no effect on coherent memory.
     Flush(Vec<HostPlace>),
-    /// `vkInvalidateMappedMemoryRanges`; nothing in coherent memory.
+    /// `vkInvalidateMappedMemoryRanges`; no effect on coherent memory.
     Invalidate(Vec<HostPlace>),
-    /// Goes on behind so many operations more where the comparison of signed numbers holds.
+    /// Skips the next operations if the comparison of signed numbers holds.
     Skip {
-        /// The comparison; always where there is none.
+        /// The comparison; `None` means always.
         condition: Option<(HostRelation, HostValue, HostValue)>,
-        /// Operations that are left out.
+        /// The number of skipped operations.
         over: u32,
     },
 }
 
-/// A word of an instance: which [`HostPlay::word`] it is, and the name by which it is reached. Names of one word differ where
-/// the test has several for it.
+/// A word of an instance: its storage (see [`HostPlay::word`]) and the name by which it is accessed.
+///
+/// Several names of a test may refer to one storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HostPlace {
-    /// Number of the storage.
+    /// Index of the storage.
     pub storage: u32,
-    /// Number of the name.
+    /// Index of the name.
     pub name: u32,
 }
 
-/// What an operation reads of its thread.
+/// An operand of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostValue {
     /// A number.
@@ -144,7 +145,7 @@ pub enum HostValue {
 }
 
 impl HostValue {
-    /// What it is, where `register` tells what registers hold.
+    /// Returns the value, given the contents of the registers.
     pub fn of(self, register: impl Fn(u32) -> u32) -> u32 {
         match self {
             HostValue::Number(number) => number,
@@ -156,11 +157,11 @@ impl HostValue {
 /// The order of an atomic operation or fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostOrder {
-    /// No order but that of one location.
+    /// Orders only accesses to the same location.
     Relaxed,
-    /// Nothing after it moves before it.
+    /// Later accesses do not move before it.
     Acquire,
-    /// Nothing before it moves after it.
+    /// Earlier accesses do not move after it.
     Release,
     /// Both.
     AcquireRelease,
@@ -210,30 +211,30 @@ impl HostRelation {
     }
 }
 
-/// How a submission is played by the threads of the host.
+/// The instance layout that host threads use in a submission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostPlay {
-    /// Instances.
+    /// The number of instances.
     pub instances: u32,
-    /// Words from an instance to the next.
+    /// Words between consecutive instances.
     pub stride: u32,
-    /// Words from a storage of an instance to the next.
+    /// Words between consecutive storages of an instance.
     pub spacing: u32,
-    /// What [`HostReport::Done`] reports.
+    /// The word that [`HostReport::Done`] reports.
     pub done: u32,
-    /// What is reported of instances that a thread never came to.
+    /// The word that is reported for instances that a thread did not reach.
     pub poison: u32,
 }
 
 impl HostPlay {
-    /// The word of a storage of an instance in the buffer.
+    /// Returns the word index of a storage of an instance.
     pub fn word(&self, instance: u32, storage: u32) -> u64 {
         u64::from(instance) * u64::from(self.stride) + u64::from(storage) * u64::from(self.spacing)
     }
 }
 
 impl Plan {
-    /// Threads of the host stand between their two steps, and each batch behind a step of its own.
+    /// Checks that host threads run between their two steps, and that each batch follows its own step.
     pub(crate) fn validate_hosts(&self) -> Result<(), String> {
         let mut inside = false;
         let mut begun = 0;

@@ -1,4 +1,4 @@
-//! Images of a plan: storage images and storage texel buffers whose texels have 32 bits.
+//! Images of a plan: storage images and storage texel buffers with 32-bit texels.
 
 use crate::{BufferId, Memory};
 
@@ -9,17 +9,17 @@ pub struct ImageId(pub u32);
 /// An image that kernels read and write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Image {
-    /// What it is.
+    /// The kind and size.
     pub shape: ImageShape,
-    /// What a texel holds.
+    /// The texel format.
     pub format: ImageFormat,
-    /// Where it lives, unless it is a texel buffer: in device-local memory, or in memory of a kind.
+    /// The memory, except for texel buffers: device-local, or of a memory kind.
     pub memory: Memory,
-    /// The name under which debuggers and errors show it.
+    /// The name in debuggers and errors.
     pub name: &'static str,
 }
 
-/// What an image is.
+/// The kind and size of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ImageShape {
     /// A one-dimensional storage image.
@@ -34,11 +34,11 @@ pub enum ImageShape {
         /// Rows.
         height: u32,
     },
-    /// A storage texel buffer, which shows the words of a buffer.
+    /// A storage texel buffer: a view of a buffer's words.
     Texels(BufferId),
 }
 
-/// What a texel holds.
+/// The texel format of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ImageFormat {
     /// `R32_UINT`.
@@ -72,7 +72,7 @@ pub enum ImageFormat {
 }
 
 impl ImageFormat {
-    /// The one of that number in SPIR-V's list of image formats.
+    /// Returns the format with this number in SPIR-V's list of image formats.
     pub fn of_spirv(number: u32) -> Option<ImageFormat> {
         Some(match number {
             3 => ImageFormat::Float,
@@ -95,7 +95,7 @@ impl ImageFormat {
 }
 
 impl ImageShape {
-    /// Texels of an image with memory of its own; none for a texel buffer.
+    /// Returns the number of texels of an image with its own memory; 0 for a texel buffer.
     pub fn texels(self) -> u64 {
         match self {
             ImageShape::OneDimensional { width } => width.into(),

@@ -1,68 +1,69 @@
-//! What a kernel is told that others wrote: its entry point, where its buffers are bound, its constants, and the shape of its grid.
+//! The interface of user kernels: entry point, bindings, constants and grid shape.
 
-/// The interface of a kernel that keeps the numbers and names of its author.
+/// The interface of a kernel that keeps its author's numbers and names.
 ///
-/// A kernel without one has the entry point `main`, its storage buffers in descriptor set 0 from binding 0 on, and dispatches of
-/// one row of workgroups.
+/// A kernel without one has the entry point `main`, its storage buffers in descriptor set 0 from binding 0
+/// on, and dispatches of one row of workgroups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interface {
     /// The entry point.
     pub entry: String,
-    /// Where each buffer of a dispatch is bound, in the order of the dispatch's buffers. Elements of one binding follow each
-    /// other from 0 on.
+    /// The binding of each buffer, in the order of the dispatch's buffers. Elements of one binding are
+    /// consecutive, from 0.
     pub bindings: Vec<Bound>,
     /// Descriptor set and binding of each image of the kernel.
     pub images: Vec<(u32, u32)>,
-    /// Specialization constants: their ids, and their values as bytes of their size, the lowest first.
+    /// Specialization constants: ids, and values as little-endian bytes.
     pub constants: Vec<(u32, Vec<u8>)>,
     /// Workgroups of a dispatch in y and z.
     pub layers: [u32; 2],
 }
 
-/// Where a buffer is bound, and as what.
+/// The binding of a buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bound {
     /// The descriptor set.
     pub set: u32,
     /// The binding in it.
     pub binding: u32,
-    /// The element, where the binding is an array of buffers; else 0.
+    /// The element of an array of buffers; else 0.
     pub element: u32,
-    /// A uniform buffer; else a storage buffer.
+    /// True for a uniform buffer, false for a storage buffer.
     pub uniform: bool,
 }
 
-/// Descriptor sets that every device has room for (`maxBoundDescriptorSets`).
+/// The minimum of `maxBoundDescriptorSets`.
 const SETS: u32 = 4;
-/// Bytes of a uniform buffer that every device takes (`maxUniformBufferRange`).
+/// The minimum of `maxUniformBufferRange`, in bytes.
 pub(crate) const UNIFORM_BYTES: u64 = 16_384;
-/// Uniform buffers of a stage that every device takes (`maxPerStageDescriptorUniformBuffers`).
+/// The minimum of `maxPerStageDescriptorUniformBuffers`.
 const UNIFORM_BUFFERS: usize = 12;
-/// Workgroups in y and z that every device takes (`maxComputeWorkGroupCount`).
+/// The minimum of `maxComputeWorkGroupCount` in y and z.
 const LAYERS: u32 = 65_535;
 
 impl Interface {
-    /// How many descriptor sets are laid out: up to the last one that is named.
+    /// Returns the number of descriptor sets in the layout, up to the highest used one.
     pub fn sets(&self) -> u32 {
         let images = self.images.iter().map(|(set, _)| *set);
         self.bindings.iter().map(|bound| bound.set).chain(images).map(|set| set + 1).max().unwrap_or(0)
     }
 
-    /// The number of the buffer at a place, behind them that of an image; `None` where nothing is bound.
+    /// Returns the index of the buffer at a binding; images follow the buffers. `None` if nothing is bound.
     pub fn position(&self, set: u32, binding: u32) -> Option<usize> {
         let buffer = self.bindings.iter().position(|bound| (bound.set, bound.binding) == (set, binding));
         let image = || self.images.iter().position(|image| *image == (set, binding));
         buffer.or_else(|| image().map(|image| self.bindings.len() + image))
     }
 
-    /// Elements of the binding at a place.
+    /// Returns the number of elements of a binding.
     pub fn elements(&self, set: u32, binding: u32) -> u32 {
         self.bindings.iter().filter(|bound| (bound.set, bound.binding) == (set, binding)).count() as u32
     }
 
-    /// Checks that it is consistent in itself.
+    /// Checks that the interface is internally consistent.
     ///
     /// # Errors
+    ///
     /// The first contradiction.
     pub(crate) fn validate(&self) -> Result<(), String> {
         if self.entry.is_empty() || self.entry.contains('\0') {
@@ -98,7 +99,7 @@ impl Interface {
         }
     }
 
-    /// What it needs that not every device has.
+    /// Returns the first requirement that not every device meets.
     pub(crate) fn lack(&self) -> Option<String> {
         let uniform = self.bindings.iter().filter(|bound| bound.uniform).count();
         if self.sets() > SETS {

@@ -1,21 +1,24 @@
-//! What a device is taken not to have, though it has it: how this program takes smaller devices is tried on larger ones.
+//! Feature masks: hides features and lowers limits of a device, to test how this program handles smaller
+//! devices.
 
 use crate::Capabilities;
 
-/// Features and limits that are hidden: names of Vulkan's features, `LIMIT=N` for limits that are lowered, and `apiVersion=1.N`,
-/// separated by commas; `DEVICE:` in front of one hides it of the device of that name alone.
+/// Hidden features and lowered limits, separated by commas.
+///
+/// An entry is a Vulkan feature name, `LIMIT=N`, or `apiVersion=1.N`. A prefix `DEVICE:` restricts it to the
+/// device of that name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Masked {
     features: Vec<String>,
     limits: Vec<(&'static str, u32)>,
-    /// The minor version of Vulkan 1 that a device is taken to have at most.
+    /// The maximum minor version of Vulkan 1.
     minor: Option<u32>,
 }
 
-/// The version of Vulkan, of 1.1 and later.
+/// The Vulkan version; 1.1 is the minimum.
 const API_VERSION: &str = "apiVersion";
 
-/// The limits that can be lowered, by Vulkan's names.
+/// The limits that can be lowered, by their Vulkan names.
 const LIMITS: [&str; 7] = [
     API_VERSION,
     "maxComputeWorkGroupInvocations",
@@ -26,24 +29,24 @@ const LIMITS: [&str; 7] = [
     "maxPushConstantsSize",
 ];
 
-/// What cannot be hidden.
+/// The reason why a mask is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MaskError {
-    /// A limit of another name.
+    /// An unknown limit.
     #[error("{}: no limit `{name}`; there are {}", Masked::VARIABLE, LIMITS.join(", "))]
     Limit {
         /// The name.
         name: String,
     },
-    /// A limit that is no number, or 0; a version that is none.
+    /// A limit that is 0 or not a number; an invalid version.
     #[error("{}: `{limit}={value}`: expected {}", Masked::VARIABLE, if *limit == API_VERSION { "1.1 or later" } else { "a number from 1 on" })]
     Value {
         /// The limit.
         limit: &'static str,
-        /// What stands there.
+        /// The text after `=`.
         value: String,
     },
-    /// A name that no feature has.
+    /// An invalid feature name.
     #[error("{}: `{name}` is no name of a feature", Masked::VARIABLE)]
     Feature {
         /// The name.
@@ -52,18 +55,19 @@ pub enum MaskError {
 }
 
 impl Masked {
-    /// The variable that says it, for the devices of this process and of its workers.
+    /// The environment variable, which also applies to worker processes.
     pub const VARIABLE: &str = "VK_LITMUS_MASK";
 
-    /// What the environment says of a device; nothing is hidden where the variable is not set.
+    /// Returns the mask of a device from the environment; empty if the variable is not set.
     ///
     /// # Errors
-    /// [`MaskError`], also of what is said of other devices.
+    ///
+    /// [`MaskError`], also for entries of other devices.
     pub fn from_environment(device: &str) -> Result<Masked, MaskError> {
         Masked::of(device, &std::env::var(Masked::VARIABLE).unwrap_or_default())
     }
 
-    /// What a text says of a device.
+    /// Parses the mask of a device.
     fn of(device: &str, text: &str) -> Result<Masked, MaskError> {
         let mut masked = Masked::default();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -74,7 +78,7 @@ impl Masked {
         Ok(masked)
     }
 
-    /// Reads one thing to hide, and hides it where it is `meant`.
+    /// Parses one entry, and applies it if it is `meant` for this device.
     fn add(&mut self, part: &str, meant: bool) -> Result<(), MaskError> {
         let Some((name, value)) = part.split_once('=') else {
             if part.is_empty() || !part.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
@@ -97,18 +101,18 @@ impl Masked {
         Ok(())
     }
 
-    /// The minor version of Vulkan 1 that is left of that of a device.
+    /// Returns the masked minor version of Vulkan 1.
     pub fn minor_version(&self, minor: u32) -> u32 {
         self.minor.map_or(minor, |most| minor.min(most))
     }
 
-    /// Returns true if a feature is hidden. Those that need a hidden one are hidden with it.
+    /// Returns true if a feature is hidden, directly or because it requires a hidden one.
     pub fn hides(&self, feature: &str) -> bool {
         let names = |name: &str| self.features.iter().any(|hidden| hidden == name);
         names(feature) || (feature.starts_with("vulkanMemoryModel") && names("vulkanMemoryModel"))
     }
 
-    /// The capabilities without what is hidden.
+    /// Returns the masked capabilities.
     pub fn apply(&self, mut capabilities: Capabilities) -> Capabilities {
         capabilities.features.retain(|feature| !self.hides(feature));
         capabilities.memory_model &= !self.hides("vulkanMemoryModel");

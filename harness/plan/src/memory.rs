@@ -1,4 +1,4 @@
-//! Memory types: what a device offers, and what a buffer asks for.
+//! Memory types: properties that a device offers, and kinds that a buffer requires.
 
 use std::fmt;
 
@@ -15,17 +15,18 @@ pub struct MemoryProperties {
     pub host_coherent: bool,
     /// `HOST_CACHED`.
     pub host_cached: bool,
-    /// `DEVICE_COHERENT_AMD`, with `DEVICE_UNCACHED_AMD` or without: special, so that only who asks for it is given it.
+    /// `DEVICE_COHERENT_AMD`, with or without `DEVICE_UNCACHED_AMD`. Only kinds that require it match such a
+    /// type.
     #[serde(default)]
     pub device_coherent: bool,
 }
 
-/// What a memory type must have, and what it must not.
+/// Required and forbidden properties of a memory type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MemoryKind {
-    /// What it has, at least.
+    /// Required properties.
     pub with: MemoryProperties,
-    /// What it lacks, at least.
+    /// Forbidden properties.
     pub without: MemoryProperties,
 }
 
@@ -41,7 +42,7 @@ const LOCAL: MemoryProperties = MemoryProperties { device_local: true, ..NONE };
 const COHERENT: MemoryProperties = MemoryProperties { host_coherent: true, ..NONE };
 
 impl MemoryKind {
-    /// The kinds that tests ask for, by their words.
+    /// The named kinds for tests.
     pub const NAMED: [(&str, MemoryKind); 7] = [
         ("local", MemoryKind { with: LOCAL, without: NONE }),
         ("nonlocal", MemoryKind { with: NONE, without: LOCAL }),
@@ -55,7 +56,7 @@ impl MemoryKind {
         ),
     ];
 
-    /// The kind that a word stands for.
+    /// Returns the kind with this name.
     pub fn named(word: &str) -> Option<MemoryKind> {
         MemoryKind::NAMED.iter().find(|(name, _)| *name == word).map(|(_, kind)| *kind)
     }
@@ -82,7 +83,7 @@ impl MemoryProperties {
     }
 }
 
-/// Vulkan's names of the properties, joined by ` | `.
+/// Writes Vulkan's names of the properties, joined by ` | `.
 impl fmt::Display for MemoryProperties {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> =
@@ -91,7 +92,7 @@ impl fmt::Display for MemoryProperties {
     }
 }
 
-/// As a device lacks it: `memory type HOST_VISIBLE without HOST_COHERENT`.
+/// Writes the kind as a missing capability: `memory type HOST_VISIBLE without HOST_COHERENT`.
 impl fmt::Display for MemoryKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("memory type")?;

@@ -1,44 +1,45 @@
-//! Shader stages, and what is drawn in those of graphics.
+//! Shader stages, and the draws of graphics stages.
 
 use crate::accesses::Accesses;
 
-/// What the invocations of a kernel are.
+/// The stage of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Stage {
-    /// Those of a dispatch.
+    /// Invocations of a compute dispatch.
     #[default]
     Compute,
-    /// Vertices of a list of points, which are not rasterized.
+    /// Vertices of a point list, without rasterization.
     Vertex,
-    /// Fragments of a list of points.
+    /// Fragments of a point list.
     Fragment {
-        /// SPIR-V words of the vertex shader that puts the points to their places; its entry point is `main`, and it has no
-        /// bindings and no push constants.
+        /// SPIR-V words of the vertex shader that positions the points; entry point `main`, without bindings
+        /// and push constants.
         positions: Vec<u32>,
     },
-    /// Vertices and the fragments of the points that they place, of one draw.
+    /// Vertices, and fragments of the points that they position, in one draw.
     VertexAndFragment {
-        /// SPIR-V words of the vertex shader; its entry point is `main`, and its bindings and push constants are those of the kernel, whose
-        /// own words are the fragment shader.
+        /// SPIR-V words of the vertex shader, with entry point `main` and the bindings and push constants of
+        /// the kernel. The kernel's own words are the fragment shader.
         vertex: Vec<u32>,
     },
-    /// Workgroups of a mesh shader that gives no primitive. They are [dispatched](crate::Step::Dispatch).
+    /// Workgroups of a mesh shader without primitives; they are [dispatched](crate::Step::Dispatch).
     Mesh,
-    /// Workgroups of a task shader that launches no mesh shader. They are [dispatched](crate::Step::Dispatch).
+    /// Workgroups of a task shader that launches no mesh shader; they are
+    /// [dispatched](crate::Step::Dispatch).
     Task {
-        /// SPIR-V words of the mesh shader that a pipeline has behind it; its entry point is `main`, and it has no bindings and no push
-        /// constants.
+        /// SPIR-V words of the mesh shader that completes the pipeline; entry point `main`, without bindings
+        /// and push constants.
         mesh: Vec<u32>,
     },
 }
 
 impl Stage {
-    /// Returns true if its invocations are of workgroups, which are dispatched; those of others are drawn.
+    /// Returns true if the stage has workgroups and is dispatched; the others are drawn.
     pub fn has_workgroups(&self) -> bool {
         matches!(self, Stage::Compute | Stage::Mesh | Stage::Task { .. })
     }
 
-    /// The stage as a set.
+    /// Returns the stage as a set.
     pub fn set(&self) -> Stages {
         match self {
             Stage::Compute => Stages::COMPUTE,
@@ -50,7 +51,7 @@ impl Stage {
         }
     }
 
-    /// The Vulkan features that it needs for its invocations to be there and to store.
+    /// Returns the Vulkan features that its invocations need to run and to store.
     pub fn features(&self) -> &'static [&'static str] {
         const BOTH: [&str; 2] = ["vertexPipelineStoresAndAtomics", "fragmentStoresAndAtomics"];
         match self {
@@ -63,7 +64,7 @@ impl Stage {
         }
     }
 
-    /// SPIR-V words of the vertex shader of fragments.
+    /// Returns the SPIR-V words of the vertex shader of a fragment stage.
     pub fn vertex(&self) -> Option<&[u32]> {
         match self {
             Stage::Compute | Stage::Vertex | Stage::Mesh | Stage::Task { .. } => None,
@@ -72,13 +73,13 @@ impl Stage {
         }
     }
 
-    /// SPIR-V words of the mesh shader behind a task shader.
+    /// Returns the SPIR-V words of the mesh shader after a task shader.
     pub fn mesh(&self) -> Option<&[u32]> {
         if let Stage::Task { mesh } = self { Some(mesh) } else { None }
     }
 }
 
-/// A set of stages, as dependencies name them.
+/// A set of pipeline stages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Stages(u16);
 
@@ -95,7 +96,7 @@ impl Stages {
     pub const TRANSFER: Stages = Stages(8);
     /// The host.
     pub const HOST: Stages = Stages(16);
-    /// All commands, which the host is none of.
+    /// All commands; the host is not among them.
     pub const ALL: Stages = Stages(32);
     /// `TOP_OF_PIPE`.
     pub const TOP: Stages = Stages(64);
@@ -109,7 +110,7 @@ impl Stages {
     const SHADERS: Stages = Stages(1 | 2 | 4 | 256 | 512);
     const GRAPHICS: Stages = Stages(2 | 4 | 256 | 512);
 
-    /// The stages that make accesses of these kinds, where no shader does.
+    /// Returns the stages that make these accesses outside of shaders.
     pub fn of(accesses: Accesses) -> Stages {
         let kinds = [
             (Accesses::TRANSFER_READ.with(Accesses::TRANSFER_WRITE), Stages::TRANSFER),
@@ -120,7 +121,8 @@ impl Stages {
         named.fold(Stages::NONE, |all, (_, stage)| all.with(stage))
     }
 
-    /// Returns true if each of some accesses is one that some of these stages make (VUID-VkMemoryBarrier2-srcAccessMask-03900 to 03917).
+    /// Returns true if these stages support all the accesses (VUID-VkMemoryBarrier2-srcAccessMask-03900 to
+    /// 03917).
     pub const fn make(self, accesses: Accesses) -> bool {
         let of_shaders = Accesses::SHADER_READ.with(Accesses::SHADER_WRITE).with(Accesses::UNIFORM_READ);
         let of_transfers = Accesses::TRANSFER_READ.with(Accesses::TRANSFER_WRITE);
@@ -129,7 +131,7 @@ impl Stages {
             && (!accesses.intersects(Accesses::HOST) || self.intersects(Stages::HOST))
     }
 
-    /// The stages that a dependency behind these waits for: the logically earlier ones too.
+    /// Returns the stages of a first synchronization scope, including logically earlier ones.
     #[must_use]
     pub const fn as_source(self) -> Stages {
         let all = self.intersects(Stages::ALL.with(Stages::BOTTOM));
@@ -138,7 +140,7 @@ impl Stages {
         self.named().with(of_fragments).with(of_mesh).with(if all { Stages::COMMANDS } else { Stages::NONE })
     }
 
-    /// The stages that wait for a dependency before these: the logically later ones too.
+    /// Returns the stages of a second synchronization scope, including logically later ones.
     #[must_use]
     pub const fn as_target(self) -> Stages {
         let all = self.intersects(Stages::ALL.with(Stages::TOP));
@@ -148,18 +150,18 @@ impl Stages {
         self.named().with(fragments).with(mesh).with(if all { Stages::COMMANDS } else { Stages::NONE })
     }
 
-    /// Those of commands and of the host.
+    /// Returns the stages of commands and of the host.
     const fn named(self) -> Stages {
         Stages(self.0 & Stages::COMMANDS.with(Stages::HOST).0)
     }
 
-    /// Those of graphics shaders among them.
+    /// Returns the graphics shader stages in the set.
     #[must_use]
     pub const fn graphics(self) -> Stages {
         Stages(self.0 & Stages::GRAPHICS.0)
     }
 
-    /// Both sets together.
+    /// Returns the union.
     #[must_use]
     pub const fn with(self, other: Stages) -> Stages {
         Stages(self.0 | other.0)
@@ -171,17 +173,18 @@ impl Stages {
     }
 }
 
-/// What is drawn.
+/// The points of a draw and their extent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Drawing {
-    /// Points, one a vertex: numbered from 0, each once.
+    /// The number of points, one per vertex, numbered from 0.
     pub points: u32,
-    /// Width and height in pixels of what fragments may lie in; `(1, 1)` where nothing is rasterized. The viewport is
-    /// [`Drawing::VIEWPORT`] pixels wide and high from the same corner.
+    /// Width and height in pixels of the rasterized area; `(1, 1)` without rasterization.
+    ///
+    /// The viewport is [`Drawing::VIEWPORT`] pixels wide and high from the same corner.
     pub extent: (u32, u32),
 }
 
 impl Drawing {
-    /// Pixels of the viewport in each direction, and of an extent at most: every device has as many.
+    /// The viewport size and the maximum extent in pixels; every device supports it.
     pub const VIEWPORT: u32 = 4096;
 }

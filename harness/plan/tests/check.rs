@@ -1,4 +1,4 @@
-//! Plans that contradict themselves, and plans that are too much for a device.
+//! Tests for the validation of plans and for device capability checks.
 
 use plan::{
     Accesses, BatchStart, Buffer, BufferId, Capabilities, DependencyKind, DeviceError, Drawing, HostAct,
@@ -9,7 +9,7 @@ use plan::{
 
 const QUEUE: QueueId = QueueId(0);
 
-/// A header, then `OpExecutionMode %1 LocalSize` with `x` invocations.
+/// Returns a module with a header and `OpExecutionMode %1 LocalSize` with `x` invocations.
 fn kernel(x: u32) -> Kernel {
     Kernel {
         words: vec![0x0723_0203, 0x0001_0500, 0, 10, 0, 2 << 16 | 17, 1, 6 << 16 | 16, 1, 17, x, 1, 1],
@@ -61,7 +61,7 @@ fn plan() -> Plan {
     }
 }
 
-/// A device on which the plan just fits.
+/// Returns capabilities that the plan fits exactly.
 fn capabilities() -> Capabilities {
     Capabilities {
         subgroup_size_range: (4, 32),
@@ -257,12 +257,12 @@ fn malformed_words_have_no_workgroup_size() {
     let whole = kernel(1).words;
     assert_eq!(cut(&whole[..12]), None);
     assert_eq!(cut(&[]), None);
-    // An instruction of length 0, and one that reaches past the end.
+    // An instruction of length 0, and one that exceeds the module.
     assert_eq!(cut(&[0, 0, 0, 0, 0, 0, 0]), None);
     assert_eq!(cut(&[0, 0, 0, 0, 0, 100 << 16 | 16]), None);
 }
 
-/// Prepared plans that keep the defaults for shared words.
+/// A prepared plan that keeps the defaults for shared words.
 struct Idle(Vec<u32>);
 
 impl plan::Prepared for Idle {
@@ -397,7 +397,7 @@ fn what_semaphores_and_memory_need_is_named() {
     assert_eq!(Capabilities { memory_types: vec![host], ..capabilities() }.check(&apart), Ok(()));
 }
 
-/// A plan with a thread of the host that submits a batch, waits for it and reads what it did.
+/// Returns a plan whose host thread submits a batch, waits for it and reads its result.
 fn with_hosts() -> Plan {
     let place = plan::HostPlace { storage: 0, name: 0 };
     let read = HostOperation::Load { register: 0, place, order: None };
@@ -494,7 +494,7 @@ fn threads_of_the_host_stand_beside_their_batches() {
     }
 }
 
-/// Two families hand a buffer to and fro: each use by its owner, and at the end it is where it was.
+/// Two families transfer a buffer back and forth: only the owner uses it, and the first owner gets it back.
 #[test]
 fn a_buffer_with_an_owner_is_used_by_that_alone() {
     let (near, far, buffer) = (QueueId(0), QueueId(1), BufferId(0));

@@ -1,4 +1,4 @@
-//! Kernels of a few instructions, assembled by hand.
+//! Small kernels, assembled by hand.
 
 use plan::{Kernel, Subgroups};
 use rspirv::binary::Assemble;
@@ -11,8 +11,8 @@ use rspirv::spirv::{
 /// Scope `QueueFamily`.
 const QUEUE_FAMILY: u32 = 5;
 
-/// A module under construction, inside its entry point: invocations of one dimension, buffers of words, push constants of
-/// words.
+/// A module under construction, inside its entry point: one-dimensional invocations, buffers of words, and
+/// push constants.
 struct Module {
     builder: Builder,
     u32_type: Word,
@@ -21,7 +21,7 @@ struct Module {
     buffers: Vec<Word>,
     push_constants: Word,
     words_pushed: u32,
-    /// The number of the invocation in x.
+    /// The index of the invocation in x.
     invocation: Word,
 }
 
@@ -53,7 +53,7 @@ impl Module {
             let buffer = b.variable(block_pointer, None, StorageClass::StorageBuffer, None);
             b.decorate(buffer, Decoration::DescriptorSet, [Operand::LiteralBit32(0)]);
             b.decorate(buffer, Decoration::Binding, [Operand::LiteralBit32(binding)]);
-            // Two bindings may show one buffer.
+            // Two bindings may refer to one buffer.
             b.decorate(buffer, Decoration::Aliased, []);
             interface.push(buffer);
             buffers.push(buffer);
@@ -93,7 +93,7 @@ impl Module {
         self.builder.constant_bit32(self.u32_type, value)
     }
 
-    /// Pointer to word `index` of a binding.
+    /// Returns a pointer to word `index` of a binding.
     fn word(&mut self, binding: usize, index: Word) -> Word {
         let zero = self.constant(0);
         self.builder.access_chain(self.word_pointer, None, self.buffers[binding], [zero, index]).unwrap()
@@ -140,7 +140,7 @@ impl Module {
     }
 }
 
-/// Binding 0 at `i` becomes `i × pushed 0 + pushed 1`, for every invocation `i`.
+/// Word `i` of binding 0 becomes `i × pushed 0 + pushed 1`, for every invocation `i`.
 pub fn linear(workgroup_size: u32) -> Kernel {
     let mut m = Module::new(workgroup_size, 1, 2);
     let (factor, summand) = (m.pushed(0), m.pushed(1));
@@ -151,7 +151,7 @@ pub fn linear(workgroup_size: u32) -> Kernel {
     m.finish()
 }
 
-/// Binding 1 at `i` becomes binding 0 at `i`, plus one.
+/// Word `i` of binding 1 becomes word `i` of binding 0, plus one.
 pub fn increment(workgroup_size: u32) -> Kernel {
     let mut m = Module::new(workgroup_size, 2, 0);
     let i = m.invocation;
@@ -162,12 +162,12 @@ pub fn increment(workgroup_size: u32) -> Kernel {
     m.finish()
 }
 
-/// A kernel that touches nothing.
+/// A kernel without accesses.
 pub fn nothing() -> Kernel {
     Module::new(1, 0, 0).finish()
 }
 
-/// Every invocation waits until word 0 of binding 0 is not 0, then adds what it read to word 0 of binding 1.
+/// Every invocation waits until word 0 of binding 0 is nonzero, then adds it to word 0 of binding 1.
 pub fn wait(workgroup_size: u32) -> Kernel {
     let mut m = Module::new(workgroup_size, 2, 0);
     let zero = m.constant(0);
@@ -192,7 +192,8 @@ pub fn wait(workgroup_size: u32) -> Kernel {
     m.finish()
 }
 
-/// Word `i` of binding 0 becomes the number of the invocation in its subgroup. Needs full subgroups of `subgroup_size`.
+/// Word `i` of binding 0 becomes the index of the invocation in its subgroup. It needs full subgroups of
+/// `subgroup_size`.
 pub fn lane(workgroup_size: u32, subgroup_size: u32) -> Kernel {
     let mut m = Module::new(workgroup_size, 1, 0);
     m.builder.capability(Capability::GroupNonUniform);

@@ -1,4 +1,4 @@
-//! Runs each test on every driver, in a process of its own.
+//! Runs each test on every driver, in child processes.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 pub mod kernels;
@@ -14,18 +14,20 @@ use plan::{
     BufferId, Device, DeviceError, Kernel, KernelId, Memory, Plan, Prepared, Progress, Queue, QueueId, Step,
 };
 
-/// Tells a process that it is the one to run a test, and on which driver.
+/// Set in the child process that runs a test; its value is the driver.
 const DRIVER: &str = "VK_LITMUS_TEST_DRIVER";
-/// Longer than any test takes; a test that gets here hangs.
+/// Longer than any test takes; only a hanging test reaches it.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub const QUEUE: QueueId = QueueId(0);
 
-/// Runs `body` on lavapipe and on SwiftShader. `test` is the name of the calling test: each run is a process of its own
-/// that runs just this test, because the loader reads the environment, and because a driver may hang or crash.
+/// Runs `body` on lavapipe and SwiftShader.
+///
+/// `test` is the name of the calling test. Each run is a child process that runs only this test, because the
+/// loader reads the environment, and because a driver may hang or crash.
 #[track_caller]
 pub fn on_each_driver(test: &str, body: impl Fn(&Selector)) {
-    // The module is named as the file is.
+    // The module is named like the file.
     let subject = Path::new(Location::caller().file()).file_stem().unwrap().to_str().unwrap();
     let test = &format!("{subject}::{test}");
     if let Some(driver) = std::env::var_os(DRIVER) {
@@ -42,7 +44,7 @@ pub fn on_each_driver(test: &str, body: impl Fn(&Selector)) {
     }
 }
 
-/// Says what is skipped, past the capture of the test harness: a skip has to be seen.
+/// Reports a skipped test, bypassing the output capture of the test harness.
 pub fn skipped(what: &str) {
     let mut seen = std::io::stderr();
     writeln!(seen, "\nskipped: {what}").unwrap();
@@ -82,7 +84,7 @@ fn in_child(test: &str, driver: SoftwareDriver, environment: &DriverEnvironment)
     }
 }
 
-/// Runs `body` with each driver's device, with the memory of its own and as if it were a discrete GPU.
+/// Runs `body` with each driver's device, with its own memory and with that of a discrete GPU.
 #[track_caller]
 pub fn on_each_device(test: &str, body: impl Fn(&VulkanDevice)) {
     on_each_driver(test, |selector| {
@@ -92,7 +94,7 @@ pub fn on_each_device(test: &str, body: impl Fn(&VulkanDevice)) {
     });
 }
 
-/// A plan on one queue, put together step by step.
+/// Builds a plan on one queue step by step.
 #[derive(Default)]
 pub struct Builder(pub Plan);
 
@@ -111,7 +113,7 @@ impl Builder {
         KernelId(self.0.kernels.len() as u32 - 1)
     }
 
-    /// Adds a step and gives its number.
+    /// Adds a step and returns its index.
     pub fn step(&mut self, step: Step) -> usize {
         self.0.steps.push(step);
         self.0.steps.len() - 1
@@ -150,7 +152,7 @@ impl Builder {
     }
 }
 
-/// Words as push constants.
+/// Returns words as push constants.
 pub fn bytes(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
@@ -166,7 +168,7 @@ pub fn finish(prepared: &mut dyn Prepared) {
     assert!(matches!(prepared.poll(PATIENCE), Ok(Progress::Finished { .. })));
 }
 
-/// The error of preparing a plan that must not be prepared.
+/// Returns the error of preparing a plan that must be refused.
 pub fn refused(device: &VulkanDevice, plan: &Plan) -> DeviceError {
     match device.prepare(plan) {
         Ok(_) => panic!("the plan was accepted"),
