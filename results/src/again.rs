@@ -1,6 +1,8 @@
-//! Records judged again: counts stay as they were seen, what is said of them is said anew.
+//! Re-judging: derives the verdict of a stored record from a new prediction, without running the device
+//! again.
 //!
-//! A device is not asked again when the text of a model changes, or a mistake in one is mended; what it showed is as true as it was.
+//! Counts are copied unchanged. It is used when the text of a model changes or a fault of the checker is
+//! fixed.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +13,24 @@ use crate::state;
 use crate::state::State;
 use crate::wire::{RaceWord, RunLine, RunOutcome, UnexpectedValues, VerdictWord};
 
-/// The outcomes of `line` that were seen, as outcomes of `observables`. What is no value of theirs is left out.
+/// Returns the observed outcomes of `line` as outcomes of `observables`; those that cannot be converted are
+/// omitted.
 pub fn seen(line: &RunLine, test: &Test, observables: &[Observable]) -> Vec<Outcome> {
     let seen = line.outcomes.iter().filter(|outcome| outcome.count > 0);
     seen.filter_map(|seen| outcome(&seen.state, test, observables)).collect()
 }
 
-/// `line` judged by `prediction`, which is of `test` by a model of the hash `model`. How the run ended stays, and whether the test was
-/// exercised; where an outcome that was seen has no row any more, it becomes values from nowhere.
+/// Judges `line` again by `prediction` of `test`; `model` is the hash of the model's text.
+///
+/// How the run ended and whether the test was exercised are copied. An observed outcome without a row in the
+/// new prediction becomes an unexpected value.
 pub fn again(line: &RunLine, test: &Test, prediction: &Prediction, model: &str) -> RunLine {
     if line.verdict == VerdictWord::Skipped || line.progress.is_some() || line.shader.is_some() {
         return line.clone();
     }
     let mut line = line.clone();
     line.hashes.model = model.to_owned();
-    // A prediction that was cut short says nothing of how the run ended.
+    // If the old prediction was incomplete, `timed out` describes the prediction and not the run.
     let timed_out = Reason::TimedOut.word();
     let cut = line.race == Some(RaceWord::Unknown) && line.reason.as_deref() == Some(timed_out);
     let unexercised = line.reason.as_deref() == Some(Reason::NotExercised.word());
@@ -44,7 +49,7 @@ pub fn again(line: &RunLine, test: &Test, prediction: &Prediction, model: &str) 
         let old = before.remove(&state::text(&state));
         let nothing = (0, line.batches.map(|_| 0), None);
         let (mut count, batches, hsa) = old.map_or(nothing, |row| (row.count, row.batches, row.hsa));
-        // What no execution of the model before produced.
+        // Values that were unexpected under the old prediction and have a row now.
         line.unexpected.retain(|values| {
             let same = values.raw.iter().copied().eq(outcome.0.iter().map(|value| value.0));
             count += if same { values.count } else { 0 };
@@ -75,7 +80,7 @@ pub fn again(line: &RunLine, test: &Test, prediction: &Prediction, model: &str) 
     line
 }
 
-/// Writes the verdict that follows from the rest of a line. `ended`: its run ended as its reason says.
+/// Recomputes the verdict of `line`. `ended`: the run itself ended early, for the reason in the line.
 fn judge(line: &mut RunLine, ended: bool) {
     let forbidden = line.outcomes.iter().filter(|row| row.count > 0 && !row.allowed);
     let mut proofs: Vec<String> = forbidden
@@ -109,7 +114,7 @@ fn judge(line: &mut RunLine, ended: bool) {
     };
 }
 
-/// A published outcome as an outcome.
+/// Converts a published outcome; `None` if a value is missing or does not fit its type.
 fn outcome(state: &State, test: &Test, observables: &[Observable]) -> Option<Outcome> {
     let value = |observable: &Observable| {
         let number = state.get(&test.observable_name(*observable))?;
@@ -158,7 +163,7 @@ mod tests {
         }
     }
 
-    /// A line by a prediction with counts, the other outcomes having none.
+    /// Returns a line with these counts, as if all other predicted outcomes had count zero.
     fn line(test: &Test, verdict: VerdictWord, reason: Option<&str>, counts: &[(i64, u64)]) -> RunLine {
         let row = |(value, count): &(i64, u64)| RunOutcome {
             state: [("x".to_owned(), (*value).into())].into(),
@@ -197,7 +202,8 @@ mod tests {
         let cases = [
             (line(&test, Conforms, None, &seen), Race::Free, &both[..], Conforms, None),
             (line(&test, Conforms, None, &seen), Race::Free, &[(0, true), (-1, false)], Violates, None),
-            // An outcome without a row is one from nowhere, and the other way round.
+            // An observed outcome without a row becomes unexpected, and an unexpected one with a row becomes
+            // an outcome.
             (line(&test, Conforms, None, &seen), Race::Free, &[(0, true)], Violates, None),
             (
                 nowhere(0xffff_ffff, line(&test, Violates, None, &[(0, 3)])),
@@ -209,7 +215,7 @@ mod tests {
             (nowhere(7, line(&test, Violates, None, &seen)), Race::Free, &both, Violates, None),
             (line(&test, Conforms, None, &seen), Race::Racy, &both, Undefined, None),
             (line(&test, Conforms, None, &seen), Race::Unknown, &both, Inconclusive, Some("timed out")),
-            // How a run ended stays, but for what proves a violation.
+            // The end of a run is copied, except when an observed outcome proves a violation.
             (
                 line(&test, Inconclusive, Some("crashed"), &seen),
                 Race::Free,

@@ -1,24 +1,24 @@
-//! What a prediction answers to the question of a test, and whether that is what the test expects.
+//! The answer of a prediction to the question of a test, compared with the answer that the test expects.
 
 use litmus::{Metadata, Prediction, QuestionKind, Race, Reachability, Test};
 
 /// The answer to the question of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Whether what is asked holds; nothing when the search was cut short.
+    /// Whether the condition holds; `None` if the search was incomplete.
     pub holds: Option<bool>,
-    /// Whether the test expects it to hold under this model; nothing where it does not say.
+    /// Whether the test expects it to hold under this model; `None` if the test states no expectation.
     pub expected: Option<bool>,
 }
 
 impl Answer {
-    /// Whether the answer is known and differs from the expected one.
+    /// Returns true if the answer is known and differs from the expected one.
     pub fn surprises(self) -> bool {
         matches!((self.holds, self.expected), (Some(holds), Some(expected)) if holds != expected)
     }
 }
 
-/// The answer of `prediction` to the question of `test`; nothing when the test asks nothing.
+/// Evaluates the question of `test` over `prediction`; `None` if the test has no question.
 ///
 /// Outcomes that the test's filter excludes do not count.
 pub fn answer(test: &Test, prediction: &Prediction) -> Option<Answer> {
@@ -42,12 +42,12 @@ fn expectation(metadata: &Metadata, model: &str) -> Option<Reachability> {
     metadata.expectations.iter().find(|e| e.model == model).map(|e| e.reachability)
 }
 
-/// What the test expects of races under the model, where it says so.
+/// Returns the expected race status of the test under the model, if the test states one.
 pub fn expected_race(test: &Test, model: &str) -> Option<Race> {
     test.metadata.expectations.iter().filter(|e| e.model == model).find_map(|e| e.race)
 }
 
-/// Whether it is known of uninitialised reads that the test expects the contrary: it says so where it speaks of races.
+/// Returns true if the result for uninitialized reads differs from the test's stated expectation.
 pub fn uninitialised_surprises(test: &Test, prediction: &Prediction) -> bool {
     let expected =
         test.metadata.expectations.iter().find(|e| e.model == prediction.model && e.race.is_some());
@@ -56,7 +56,7 @@ pub fn uninitialised_surprises(test: &Test, prediction: &Prediction) -> bool {
     })
 }
 
-/// Whether the race answer is known and differs from what the test expects.
+/// Returns true if the race status is known and differs from the test's stated expectation.
 pub fn race_surprises(test: &Test, prediction: &Prediction) -> bool {
     match (prediction.race, expected_race(test, &prediction.model)) {
         (Race::Unknown, _) | (_, None | Some(Race::Unknown)) => false,

@@ -1,7 +1,7 @@
-//! Baselines: committed past observations, a file a device and driver.
+//! Baselines: committed observations of past runs, one file per device and driver.
 //!
-//! A baseline is evidence, not a claim: it says what was seen once, so that a later run can be compared with it. Its first line
-//! is a header with the plan, its others are run lines, in plan order.
+//! A baseline is evidence and not a claim: it records one observation, so that a later run can be compared
+//! with it. Its first line is a header with the plan, the others are run lines in plan order.
 
 use std::path::{Path, PathBuf};
 
@@ -12,21 +12,21 @@ use crate::read::Results;
 use crate::wire::{BASELINE_SCHEMA, BaselineRecord, DeviceRecord, PlanRecord, RunLine};
 use crate::write::number::plural;
 
-/// Where baselines lie, seen from the root of a project that keeps them.
+/// Folder of baselines, relative to the root of a project.
 pub const FOLDER: &str = "results/baselines";
 
 /// Why a baseline cannot be saved.
 #[derive(Debug, thiserror::Error)]
 pub enum BaselineError {
-    /// Not every test has a verdict.
+    /// A test has no verdict.
     #[error("no baseline of {device}: {} of the plan without a verdict", plural(*missing as u64, "test"))]
     Unfinished {
-        /// The device.
+        /// Name of the device.
         device: String,
-        /// How many tests.
+        /// Number of tests without a verdict.
         missing: usize,
     },
-    /// Only a part of the tests was run.
+    /// The results are of a shard.
     #[error("no baseline of a shard: merge the shards first")]
     Shard,
     /// The results are of no device, or of several.
@@ -40,13 +40,13 @@ pub enum BaselineError {
     Folder(#[from] FolderError),
 }
 
-/// The name of a device's file: device and driver version, in characters that are safe in any path.
+/// Returns the file name for a device: its name and driver version, in characters that are safe in any path.
 pub fn file_name(device: &DeviceRecord) -> String {
     let mut name = String::new();
     for c in format!("{} {}", device.name, version(device)).chars() {
         match c {
             c if c.is_ascii_alphanumeric() => name.push(c.to_ascii_lowercase()),
-            // Not at the start, where a dot hides a file.
+            // A leading dot would hide the file.
             '.' if !name.is_empty() => name.push('.'),
             _ if !name.is_empty() && !name.ends_with('-') => name.push('-'),
             _ => {}
@@ -57,23 +57,23 @@ pub fn file_name(device: &DeviceRecord) -> String {
     format!("{}.jsonl", if name.is_empty() { "device" } else { name })
 }
 
-/// What tells the versions of a driver apart, as far as its information string says it; else its number.
+/// Returns the driver's version from its information string; if that is empty, its encoded number.
 fn version(device: &DeviceRecord) -> String {
     let info = device.driver_info.trim();
-    // `Mesa 22.3.6 (LLVM 15.0.6)`: what it was built with is not its version.
+    // In `Mesa 22.3.6 (LLVM 15.0.6)`, the part in parentheses is a build dependency.
     let info = info.split('(').next().unwrap_or_default().trim();
     if !info.is_empty() {
         return info.to_owned();
     }
-    // As `VK_MAKE_API_VERSION` packs it: drivers that pack it otherwise have an information string.
+    // Encoded by `VK_MAKE_API_VERSION`; drivers with another encoding have an information string.
     let packed = device.driver_version;
     format!("{}.{}.{}", packed >> 22, (packed >> 12) & 0x3ff, packed & 0xfff)
 }
 
-/// Saves the verdicts on each device of a finished run below `folder`, and says where.
+/// Saves the verdicts on each device of a finished run below `folder`, and returns the files.
 ///
 /// # Errors
-/// When the run is a shard or not finished, or a file cannot be written.
+/// Returns an error if the run is a shard or unfinished, or a file cannot be written.
 pub fn save(folder: &Path, plan: &PlanRecord, lines: &[RunLine]) -> Result<Vec<PathBuf>, BaselineError> {
     if plan.shard.is_some() {
         return Err(BaselineError::Shard);
@@ -100,10 +100,11 @@ pub fn save(folder: &Path, plan: &PlanRecord, lines: &[RunLine]) -> Result<Vec<P
     Ok(files.into_iter().map(|(path, _)| path).collect())
 }
 
-/// Writes what is known of one device to `path`, a baseline judged again for one.
+/// Writes the verdicts on one device to `path`; used to store a re-judged baseline.
 ///
 /// # Errors
-/// When the run is a shard, of several devices or not finished, or the file cannot be written.
+/// Returns an error if the run is a shard, has several devices or is unfinished, or the file cannot be
+/// written.
 pub fn write(path: &Path, plan: &PlanRecord, lines: &[RunLine]) -> Result<(), BaselineError> {
     if plan.shard.is_some() {
         return Err(BaselineError::Shard);
@@ -116,10 +117,11 @@ pub fn write(path: &Path, plan: &PlanRecord, lines: &[RunLine]) -> Result<(), Ba
     Ok(replace(path, &text(plan.clone(), 0, &lines.iter().collect::<Vec<_>>())?)?)
 }
 
-/// What is known of one device of some results, in the form of a baseline, finished or not; lines alone where they have no plan.
+/// Returns the results of one device in the format of a baseline, finished or not; without a plan, only the
+/// lines.
 ///
 /// # Errors
-/// When a record cannot be written as JSON.
+/// Returns an error if a record cannot be written as JSON.
 pub fn of_device(results: &Results, name: &str) -> Result<Vec<u8>, serde_json::Error> {
     let lines: Vec<&RunLine> = results.lines.iter().filter(|line| line.device == name).collect();
     if let Some(plan) = &results.plan
@@ -133,11 +135,11 @@ pub fn of_device(results: &Results, name: &str) -> Result<Vec<u8>, serde_json::E
     })
 }
 
-/// The text of a baseline. `plan` has the device alone, which has the place `device` in the lists of models.
+/// Formats a baseline. `plan` has exactly one device, and `device` is its index in the lists of models.
 fn text(mut plan: PlanRecord, device: usize, lines: &[&RunLine]) -> Result<Vec<u8>, serde_json::Error> {
     for test in &mut plan.tests {
         test.models = test.models.get(device).cloned().into_iter().collect();
-        // The hash tells whether it is still the same test; a file that is committed need not hold it as well.
+        // The hash identifies the test; the committed file omits its text.
         test.text.clear();
     }
     plan.plan = plan.hash()?;

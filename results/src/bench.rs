@@ -1,4 +1,4 @@
-//! What `bench` publishes: rates of a device beside two baselines, with the raw counts that they come from.
+//! The record of `bench`: rates of a device compared with two baselines, and the raw counts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,45 +6,45 @@ use serde::{Deserialize, Serialize};
 /// The value of [`Report::schema`].
 pub const BENCH_SCHEMA: &str = "vk-litmus/bench/1";
 
-/// Three rates from one histogram.
+/// Rates computed from one histogram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rates {
-    /// Instances a second of wall clock.
+    /// Instances per second of wall-clock time.
     pub instances_per_second: f64,
-    /// Instances a second whose outcome no serial order of whole threads produces.
+    /// Instances per second whose outcome no serial order of whole threads produces.
     pub interleaved_per_second: f64,
-    /// Instances a second that sequential consistency cannot produce.
+    /// Instances per second whose outcome sequential consistency cannot produce.
     pub weak_sb_per_second: f64,
 }
 
-/// What one trial counted.
+/// The counts of one trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
-    /// Instances accounted for.
+    /// Instances with a result.
     pub instances: u64,
-    /// Those whose outcome no serial order of whole threads produces.
+    /// Instances whose outcome no serial order of whole threads produces.
     pub interleaved: u64,
-    /// Those that sequential consistency cannot produce.
+    /// Instances whose outcome sequential consistency cannot produce.
     pub weak: u64,
-    /// Those that the model forbids; of interest in race-free tests.
+    /// Instances with a forbidden outcome; meaningful for race-free tests.
     pub forbidden: u64,
-    /// Those that ran into the bound of a spin loop.
+    /// Instances that reached the iteration limit of a spin loop.
     pub unresolved: u64,
-    /// Those that left no trace; they count nowhere else.
+    /// Instances without a result; the counts of their dispatches are discarded.
     pub not_executed: u64,
-    /// Submissions.
+    /// Number of submissions.
     pub dispatches: u64,
     /// Wall-clock seconds from the first submission to the last count.
     pub seconds: f64,
 }
 
 impl Counts {
-    /// `count` a second; 0 without time.
+    /// Returns `count` per second; 0 if no time passed.
     pub fn per_second(&self, count: u64) -> f64 {
         if self.seconds > 0.0 { count as f64 / self.seconds } else { 0.0 }
     }
 
-    /// The three rates.
+    /// Returns the three rates.
     pub fn rates(&self) -> Rates {
         Rates {
             instances_per_second: self.per_second(self.instances),
@@ -53,7 +53,7 @@ impl Counts {
         }
     }
 
-    /// Adds what another trial of the same test counted.
+    /// Adds the counts of another trial of the same test.
     pub fn add(&mut self, other: &Counts) {
         self.instances += other.instances;
         self.interleaved += other.interleaved;
@@ -66,17 +66,17 @@ impl Counts {
     }
 }
 
-/// What a trial is for.
+/// The purpose of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// The rates at the top of the report: store buffering under the preset of the device.
     Headline,
-    /// The most instances: store buffering under the throughput preset.
+    /// The highest rate of instances: store buffering under the throughput preset.
     Throughput,
     /// Another test under the preset of the device.
     Shape,
-    /// Ten milliseconds of store buffering: is a weak outcome among them?
+    /// Ten milliseconds of store buffering, to see if a weak outcome occurs.
     AtOnce,
 }
 
@@ -87,35 +87,35 @@ pub struct Run {
     pub test: String,
     /// Name of the stress.
     pub preset: String,
-    /// What it is for.
+    /// Purpose of the trial.
     pub purpose: Purpose,
-    /// What parameters are drawn from.
+    /// Seed of the parameters.
     pub seed: u64,
-    /// The time that was asked for.
+    /// Planned time in seconds.
     pub asked_seconds: f64,
     /// The counts.
     #[serde(flatten)]
     pub counts: Counts,
-    /// What was seen, by outcome.
+    /// Observed outcomes.
     pub outcomes: Vec<Seen>,
-    /// Why there is nothing, where there is nothing.
+    /// The error, if the trial failed.
     pub error: Option<String>,
 }
 
-/// An outcome that was seen.
+/// An observed outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Seen {
-    /// The values, as reports write them.
+    /// The values, as in reports.
     pub state: String,
-    /// How often.
+    /// Number of instances with it.
     pub count: u64,
-    /// Sequential consistency cannot produce it.
+    /// Whether sequential consistency cannot produce it.
     pub weak: bool,
-    /// A serial order of whole threads produces it.
+    /// Whether a serial order of whole threads produces it.
     pub serial: bool,
 }
 
-/// A run of store buffering outside the tool's own loop.
+/// A run of store buffering outside the program's own loop.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BaselineRun {
     /// Its rates.
@@ -123,66 +123,66 @@ pub struct BaselineRun {
     pub rates: Rates,
     /// Instances by outcome, 2 × r0 + r1: both reads 0 (weak), then the two serial orders, then both 1.
     pub counts: [u64; 4],
-    /// Instances that showed anything else.
+    /// Instances with any other outcome.
     pub other: u64,
     /// Wall-clock seconds.
     pub seconds: f64,
 }
 
-/// A baseline.
+/// A baseline for the rates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Baseline {
-    /// What it is.
+    /// Name of the scheme.
     pub scheme: String,
     /// The median of its runs by interleaved instances.
     #[serde(flatten)]
     pub rates: Rates,
-    /// All of them.
+    /// All runs.
     pub runs: Vec<BaselineRun>,
 }
 
 impl Baseline {
-    /// A baseline of runs.
+    /// Creates a baseline from its runs.
     pub fn new(scheme: &str, runs: Vec<BaselineRun>) -> Baseline {
         let rates = median(runs.iter().map(|run| run.rates).collect()).unwrap_or_default();
         Baseline { scheme: scheme.to_owned(), rates, runs }
     }
 }
 
-/// The whole.
+/// The record of `bench --format json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     /// [`BENCH_SCHEMA`].
     pub schema: String,
-    /// Short name of the device.
+    /// Name of the device.
     pub device: String,
     /// Its driver.
     pub driver: String,
     /// The median of the headline runs by interleaved instances.
     #[serde(flatten)]
     pub rates: Rates,
-    /// The stress of the headline.
+    /// The stress of the headline runs.
     pub preset: String,
     /// The median of the throughput runs.
     pub throughput_instances_per_second: f64,
-    /// Every trial, in the order in which they were made.
+    /// Every trial, in the order of execution.
     pub runs: Vec<Run>,
-    /// The classic scheme of the literature on the same device: the yardstick.
+    /// The classic scheme of the literature on the same device, as a yardstick.
     pub classic: Baseline,
     /// Two native threads on the same machine in the same minutes.
     pub calibration: Baseline,
-    /// How long it all took.
+    /// Duration of the whole command.
     pub seconds: f64,
 }
 
 impl Report {
-    /// Instances of all trials that left no trace.
+    /// Returns the number of instances without a result over all trials.
     pub fn not_executed(&self) -> u64 {
         self.runs.iter().map(|run| run.counts.not_executed).sum()
     }
 }
 
-/// The run in the middle by interleaved instances, the lower of two: all its rates are from one histogram.
+/// Returns the median by interleaved instances, the lower of two: all three rates are from one run.
 pub fn median(mut rates: Vec<Rates>) -> Option<Rates> {
     rates.sort_by(|left, right| left.interleaved_per_second.total_cmp(&right.interleaved_per_second));
     rates.get(rates.len().saturating_sub(1) / 2).copied()

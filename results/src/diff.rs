@@ -1,4 +1,7 @@
-//! What changed between two runs, and whether by more than chance.
+//! Comparison of two runs: changed verdicts, new and vanished outcomes, and rate changes larger than chance.
+//!
+//! Rates are compared outcome by outcome, with the scatter between runs estimated from all of them
+//! ([`Scatter`]), and p-values are corrected by Holm's method ([`holm`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +17,7 @@ use crate::wire::{
 /// Why two results cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DiffError {
-    /// They have several devices, none of them by the same name.
+    /// Both have several devices, with no name in common.
     #[error("no device in common: there are {old} and {new}")]
     NoDevice {
         /// Devices of the earlier run.
@@ -24,25 +27,25 @@ pub enum DiffError {
     },
 }
 
-/// An outcome of a test that both runs have.
+/// An outcome of one test, with its counts in both runs.
 struct Rate<'a> {
     old: &'a RunLine,
     new: &'a RunLine,
     outcome: String,
-    /// Instances that showed it.
+    /// Instances with this outcome, in the old and in the new run.
     seen: (u64, u64),
-    /// What is independent: instances, or batches.
+    /// Counts of independent trials: instances or batches.
     comparison: Comparison,
 }
 
-/// Compares two runs. Devices are matched by name; one device is compared with one whatever their names, so that two
-/// drivers can be.
+/// Compares two runs. Devices are matched by name. If each run has one device, these are compared whatever
+/// their names, so that two drivers can be compared.
 ///
 /// # Errors
-/// When they have no device in common.
+/// Returns an error if both runs have several devices and no name in common.
 pub fn diff(old: &Results, new: &Results) -> Result<DiffRecord, DiffError> {
     let pairs = pairs(old, new)?;
-    // What is missing in one of them is told as such.
+    // Tests without a verdict become lines with the reason `missing`, so that they appear in the comparison.
     let (old_every, new_every) = (old.every(), new.every());
     let mut changes = Vec::new();
     let mut rates = Vec::new();
@@ -103,7 +106,7 @@ pub fn diff(old: &Results, new: &Results) -> Result<DiffRecord, DiffError> {
     })
 }
 
-/// The devices that are compared, by name.
+/// Pairs the devices by name.
 fn pairs(old: &Results, new: &Results) -> Result<Vec<(String, String)>, DiffError> {
     let (old_names, new_names) = (device_names(old), device_names(new));
     if let ([old_name], [new_name]) = (old_names.as_slice(), new_names.as_slice()) {
@@ -127,7 +130,7 @@ fn pairs(old: &Results, new: &Results) -> Result<Vec<(String, String)>, DiffErro
     Ok(common)
 }
 
-/// A device with its driver, where the results say.
+/// Returns the name of a device with its driver, if the results have a plan.
 fn named(results: &Results, name: &str) -> String {
     let record =
         results.plan.as_ref().and_then(|plan| plan.devices.iter().find(|device| device.name == name));
@@ -199,7 +202,7 @@ fn verdict(old: &RunLine, new: &RunLine) -> Vec<Change> {
     vec![change]
 }
 
-/// The forbidden outcomes that a violating run shows and the one before did not.
+/// Returns the forbidden outcomes that the violating run `new` observed and `old` did not.
 fn forbidden(old: Option<&RunLine>, new: &RunLine) -> Vec<Change> {
     let before = |outcome: &str| {
         let line = old.filter(|line| line.verdict == VerdictWord::Violates)?;
@@ -230,9 +233,9 @@ fn forbidden(old: Option<&RunLine>, new: &RunLine) -> Vec<Change> {
     changes
 }
 
-/// The outcomes whose rates can be compared: those that either run showed.
+/// Returns the comparable rates: one for each outcome that either run observed.
 fn compare<'a>(old: &'a RunLine, new: &'a RunLine) -> Vec<Rate<'a>> {
-    // Where instances share choices of the device, the batches are what is independent.
+    // If instances of a batch share choices of the device, only the batches are independent.
     let batches = old.batches.zip(new.batches);
     let counts = |line: &RunLine| -> BTreeMap<String, (u64, u64)> {
         let sightings = |outcome: &RunOutcome| match batches {
@@ -292,7 +295,7 @@ fn shifts(rates: &[Rate<'_>], scatter: Scatter) -> Vec<Change> {
         .collect()
 }
 
-/// Whether sequential consistency cannot produce the outcome.
+/// Returns true if sequential consistency cannot produce the outcome.
 fn weak(rate: &Rate<'_>) -> bool {
     let of = |line: &RunLine| line.outcomes.iter().any(|o| o.weak && state::text(&o.state) == rate.outcome);
     of(rate.new) || of(rate.old)

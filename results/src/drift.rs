@@ -1,12 +1,12 @@
-//! Drift: rates that changed while a test ran, over all tests of a report.
+//! Drift over all tests of a report: rates that changed while a test ran.
 
 use crate::statistics::holm;
 use crate::wire::{DriftRecord, RunLine};
 
-/// The chance of a single false call among all tests of a report.
+/// Family-wise error rate: the probability of any false report among all tests.
 pub const FALSE_CALLS: f64 = 0.01;
 
-/// The runs whose rates changed, with the p-values after [Holm's correction](holm()) over all runs that can be asked.
+/// Returns the runs with a significant rate change, with p-values after [Holm's correction](holm()).
 pub fn significant<'a>(lines: impl Iterator<Item = &'a RunLine>) -> Vec<(&'a RunLine, &'a DriftRecord, f64)> {
     let asked: Vec<(&RunLine, &DriftRecord)> =
         lines.filter_map(|line| Some((line, line.drift.as_ref()?))).collect();

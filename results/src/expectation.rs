@@ -1,9 +1,8 @@
-//! Expectations: what a driver is known to fail, what it shows now and then, and what is not run on it, in the syntax of
-//! deqp-runner's lists.
+//! Expectations: known failures, flakes and skipped tests of a driver, in the list syntax of deqp-runner.
 //!
-//! A folder holds files named `DRIVER-fails.txt`, `DRIVER-flakes.txt` and `DRIVER-skips.txt`. A line that is the id of a
-//! test means that test; any other is a regular expression that is found somewhere in ids. A violation is proof however
-//! rare it is: only a line of a fails file makes it an expected one, a flakes file never does.
+//! A folder holds files named `DRIVER-fails.txt`, `DRIVER-flakes.txt` and `DRIVER-skips.txt`. A line that
+//! equals a test id matches that test; any other line is a regular expression searched in ids. A violation
+//! proves a fault however rarely it occurs: only a fails file can make it expected, a flakes file cannot.
 
 mod parse;
 
@@ -13,22 +12,22 @@ use regex::Regex;
 
 use crate::wire::{DeviceRecord, RunLine, VerdictWord};
 
-/// What a file of expectations is for.
+/// The purpose of an expectation file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// Tests that fail.
     Fails,
-    /// Tests that sometimes crash, hang, are not exercised, or do not fail as a fails file says.
+    /// Tests that sometimes crash, hang, are not exercised, or do not fail as a fails file lists.
     Flakes,
     /// Tests that are not run.
     Skips,
 }
 
 impl Kind {
-    /// Every kind.
+    /// Every purpose.
     pub const ALL: [Kind; 3] = [Kind::Fails, Kind::Flakes, Kind::Skips];
 
-    /// How the names of its files end.
+    /// The suffix of its file names.
     pub fn suffix(self) -> &'static str {
         match self {
             Kind::Fails => "-fails.txt",
@@ -38,16 +37,16 @@ impl Kind {
     }
 }
 
-/// What became of a test, in deqp-runner's words.
+/// The result of a test, in deqp-runner's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
-    /// It conforms, or races and is not judged.
+    /// It conforms, or it races and is not judged.
     Pass,
     /// It violates.
     Fail,
     /// Its worker crashed, or the device was lost.
     Crash,
-    /// It did not end in time.
+    /// It exceeded its time limit.
     Timeout,
     /// It ended without a result.
     Missing,
@@ -58,11 +57,11 @@ pub enum Status {
 }
 
 impl Status {
-    /// Those that a fails file may name.
+    /// The statuses that a fails file may list.
     pub const LISTED: [Status; 6] =
         [Status::Fail, Status::Crash, Status::Timeout, Status::Missing, Status::Warn, Status::Skip];
 
-    /// The word.
+    /// The word in files and reports.
     pub fn word(self) -> &'static str {
         match self {
             Status::Pass => "Pass",
@@ -75,7 +74,7 @@ impl Status {
         }
     }
 
-    /// What became of a line's test.
+    /// The status of a verdict.
     pub fn of(line: &RunLine) -> Status {
         match line.verdict {
             VerdictWord::Conforms | VerdictWord::Undefined => Status::Pass,
@@ -90,7 +89,7 @@ impl Status {
         }
     }
 
-    /// Whether it is one that a line without a status speaks of.
+    /// Returns true for the statuses that a line without a status covers.
     fn is_failure(self) -> bool {
         matches!(self, Status::Fail | Status::Crash | Status::Timeout | Status::Missing)
     }
@@ -102,52 +101,52 @@ impl fmt::Display for Status {
     }
 }
 
-/// A line of a file.
+/// A line of an expectation file.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// The pattern as it is written.
+    /// The pattern as written.
     pub pattern: String,
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: u32,
-    /// What a fails file says that becomes of the test; nothing for any failure.
+    /// The status that a fails file lists; `None` covers every failure.
     pub status: Option<Status>,
-    /// Why, from the comment above or behind the pattern; empty where nothing is said.
+    /// The reason, from the comment above or after the pattern; may be empty.
     pub reason: String,
     regex: Regex,
 }
 
 impl Entry {
-    /// Whether the pattern means the test with this id. `is_id` says whether a text is the id of a test: such a pattern
-    /// means that test alone.
+    /// Returns true if the pattern matches the test `id`. `is_id` tests if a text is the id of a test: such a
+    /// pattern matches that test only.
     pub fn matches(&self, id: &str, is_id: impl Fn(&str) -> bool) -> bool {
         self.pattern == id || (!is_id(&self.pattern) && self.regex.is_match(id))
     }
 
-    /// The first link of the reason.
+    /// Returns the first link in the reason.
     pub fn link(&self) -> Option<&str> {
         self.reason
             .split_whitespace()
             .find(|word| word.starts_with("https://") || word.starts_with("http://"))
     }
 
-    /// Whether it speaks of `status`.
+    /// Returns true if the line covers `status`.
     fn speaks_of(&self, status: Status) -> bool {
         self.status.map_or(status.is_failure(), |listed| listed == status)
     }
 }
 
-/// A file of expectations.
+/// An expectation file.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// Its name, without folders.
+    /// File name without folders.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub kind: Kind,
     /// Its lines.
     pub entries: Vec<Entry>,
 }
 
-/// Words by which the files of drivers are named.
+/// Words that name a driver in file names.
 pub const DRIVERS: [&str; 28] = [
     "amdvlk",
     "anv",
@@ -178,32 +177,32 @@ pub const DRIVERS: [&str; 28] = [
     "virtio",
     "zink",
 ];
-/// Words of file names that say how many tests are listed, and nothing of the device.
+/// Words of file names that state the size of the test selection; they name no device.
 const QUALIFIERS: [&str; 2] = ["slow", "full"];
-/// What files for every device are named.
+/// Name of files that apply to every device.
 pub const EVERY: &str = "all";
 
 impl File {
-    /// What stands before the kind in its name.
+    /// The part of the file name before the suffix.
     pub fn driver(&self) -> &str {
         self.name.strip_suffix(self.kind.suffix()).unwrap_or(&self.name)
     }
 }
 
-/// The words of what stands before the kind in the name of a file that say of which device it speaks.
+/// Returns the words of a file name that select devices; `driver` is the name without its suffix.
 pub fn device_words(driver: &str) -> Vec<String> {
     let mut words = words(driver);
     words.retain(|word| !QUALIFIERS.contains(&word.as_str()));
     words
 }
 
-/// Whether one of these words is that of a driver.
+/// Returns true if one of the words names a driver.
 pub fn names_a_driver(words: &[String]) -> bool {
     words.iter().any(|word| DRIVERS.contains(&word.as_str()))
 }
 
-/// Whether a file that is named so speaks of this device: of every one, or each of its words is one of the device's or
-/// driver's name.
+/// Returns true if a file named `driver` applies to the device: it applies to all, or each of its words is in
+/// the device's or the driver's name.
 pub fn is_for(driver: &str, device: &DeviceRecord) -> bool {
     let words_of_file = device_words(driver);
     if words_of_file.first().is_some_and(|word| word == EVERY) {
@@ -213,7 +212,7 @@ pub fn is_for(driver: &str, device: &DeviceRecord) -> bool {
     !words_of_file.is_empty() && words_of_file.iter().all(|word| known.contains(word))
 }
 
-/// The words of a device's and its driver's names.
+/// Returns the words of the device's and the driver's names.
 pub fn words_of_device(device: &DeviceRecord) -> Vec<String> {
     let mut known = words(&device.name);
     known.extend(words(&device.device_name));
@@ -224,65 +223,65 @@ pub fn words_of_device(device: &DeviceRecord) -> Vec<String> {
     known
 }
 
-/// The words of a name, in lower case.
+/// Splits a name into lower-case words.
 fn words(name: &str) -> Vec<String> {
     let lower = name.to_lowercase();
     lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// Where something is wrong in a file of expectations, and what.
+/// A mistake in an expectation file, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{column}: {mistake}")]
 pub struct ExpectationError {
-    /// The file.
+    /// File name.
     pub file: String,
-    /// Line, from 1.
+    /// Line number, from 1.
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// What is wrong.
+    /// The mistake.
     pub mistake: Mistake,
 }
 
-/// What can be wrong with a line.
+/// A mistake in a line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Mistake {
-    /// The file is not text.
+    /// The file is not UTF-8.
     #[error("not UTF-8")]
     NotText,
-    /// A status that there is not.
+    /// The status does not exist.
     #[error("unknown status `{0}`: expected Fail, Crash, Timeout, Missing, Warn or Skip")]
     UnknownStatus(String),
-    /// A status that is no failure.
+    /// The status is not a failure.
     #[error("`{0}` is nothing that a test can be known to fail by")]
     NoFailure(String),
-    /// Nothing stands before the comma.
+    /// The pattern before the comma is empty.
     #[error("expected a test before the comma")]
     NoPattern,
-    /// A status in a file that has none.
+    /// A status in a file of flakes or skips, whose lines have none.
     #[error("`,{0}` belongs into a file of fails: here a line is a pattern alone")]
     MisplacedStatus(&'static str),
-    /// The test was listed before.
+    /// The pattern is listed twice.
     #[error("`{pattern}` is listed already in line {line}")]
     Twice {
         /// The pattern.
         pattern: String,
-        /// Where it was listed first.
+        /// Line of the first entry.
         line: u32,
     },
-    /// No regular expression.
+    /// The pattern is not a valid regular expression.
     #[error("not a regular expression: {0}")]
     Pattern(String),
 }
 
-/// A line of an expectation file, as messages name it.
+/// Reference to a line of an expectation file, as messages print it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The file's name.
+    /// File name.
     pub file: String,
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: u32,
-    /// What it gives as its reason.
+    /// The reason that the line gives; may be empty.
     pub reason: String,
 }
 
@@ -293,42 +292,42 @@ impl fmt::Display for Place {
     }
 }
 
-/// How a verdict stands to what was expected.
+/// A verdict compared with the expectations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// No line speaks of it.
+    /// No line covers it.
     Unlisted,
-    /// It failed, as a fails file says.
+    /// It failed as a fails file lists.
     Expected(Place),
-    /// A flakes file excuses it: it did not end well, or did not fail where a fails file says so.
+    /// A flakes file covers it: it ended badly, or it did not fail as a fails file lists.
     Flake(Place),
-    /// It was not run, as a skips file says.
+    /// It was not run, as a skips file lists.
     Skipped(Place),
-    /// It violates, and nothing but a flakes file lists it: that excuses nothing.
+    /// It violates, and only a flakes file covers it, which does not excuse a violation.
     NoFlake(Place),
-    /// It passes, and a fails file says that it fails.
+    /// It passes, and a fails file lists it.
     UnexpectedPass(Place),
-    /// It fails in another way than a fails file says.
+    /// It fails with another status than a fails file lists.
     Other {
-        /// The line.
+        /// The line of the fails file.
         place: Place,
-        /// What was expected; nothing for any failure.
+        /// The listed status; `None` covers every failure.
         expected: Option<Status>,
     },
 }
 
 impl Standing {
-    /// Whether what was seen is nothing that anybody must look at.
+    /// Returns true if an expectation excuses the verdict.
     pub fn is_excused(&self) -> bool {
         matches!(self, Standing::Expected(_) | Standing::Flake(_) | Standing::Skipped(_))
     }
 
-    /// Whether an expectation was not met.
+    /// Returns true if an expectation was not met.
     pub fn is_unmet(&self) -> bool {
         matches!(self, Standing::NoFlake(_) | Standing::UnexpectedPass(_) | Standing::Other { .. })
     }
 
-    /// Says it of a test, on one line; nothing where no line speaks of it.
+    /// Describes the triage in one line; `None` if no line covers the test.
     pub fn describe(&self, line: &RunLine) -> Option<String> {
         let status = Status::of(line);
         Some(match self {
@@ -348,22 +347,23 @@ impl Standing {
     }
 }
 
-/// The expectations of a folder.
+/// The expectation files of a folder.
 #[derive(Clone, Debug, Default)]
 pub struct Expectations {
     files: Vec<File>,
 }
 
 impl Expectations {
-    /// Those of some files, in their order.
+    /// Collects files; earlier files take precedence.
     pub fn new(files: Vec<File>) -> Expectations {
         Expectations { files }
     }
 
-    /// Reads a file; nothing where its name is not that of a file of expectations.
+    /// Reads a file; `None` if its name has no suffix of an expectation file. `shown` is the name in
+    /// messages.
     ///
     /// # Errors
-    /// Everything that is wrong with it, with its place. `shown` is how messages name the file.
+    /// Returns every mistake in the file, with its position.
     pub fn parse(name: &str, shown: &str, bytes: &[u8]) -> Result<Option<File>, Vec<ExpectationError>> {
         let Some(kind) = Kind::ALL.into_iter().find(|kind| name.ends_with(kind.suffix())) else {
             return Ok(None);
@@ -371,17 +371,17 @@ impl Expectations {
         parse::parse(name, shown, kind, bytes).map(Some)
     }
 
-    /// The files.
+    /// The files in order of precedence.
     pub fn files(&self) -> &[File] {
         &self.files
     }
 
-    /// Whether there is nothing to read.
+    /// Returns true if there are no files.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// The files that speak of a device: those named for it and for all.
+    /// Returns the files that apply to a device: those named for it and those for all.
     pub fn of_device<'a>(&'a self, device: &'a DeviceRecord) -> impl Iterator<Item = &'a File> {
         self.files.iter().filter(move |file| is_for(file.driver(), device))
     }
@@ -395,7 +395,7 @@ impl Expectations {
     ) -> Option<(&'a Entry, Place)> {
         self.of_device(device).filter(|file| file.kind == kind).find_map(|file| {
             let matching = |entry: &&Entry| entry.matches(id, is_id);
-            // The test itself weighs more than a pattern that it is among.
+            // A line with exactly this id takes precedence over a regular expression.
             let exact = file.entries.iter().find(|entry| entry.pattern == id);
             let entry = exact.or_else(|| file.entries.iter().find(matching))?;
             let place = Place { file: file.name.clone(), line: entry.line, reason: entry.reason.clone() };
@@ -403,12 +403,12 @@ impl Expectations {
         })
     }
 
-    /// The line for which a test is not run on a device.
+    /// Returns the line of a skips file that matches the test, if any.
     pub fn skips(&self, device: &DeviceRecord, id: &str, is_id: &dyn Fn(&str) -> bool) -> Option<Place> {
         self.entry(Kind::Skips, device, id, is_id).map(|(_, place)| place)
     }
 
-    /// How a verdict stands to what was expected of the test on the device.
+    /// Compares a verdict with the expectations for its test and device.
     pub fn standing(&self, line: &RunLine, device: &DeviceRecord, is_id: &dyn Fn(&str) -> bool) -> Standing {
         let status = Status::of(line);
         if status == Status::Skip
@@ -421,7 +421,7 @@ impl Expectations {
         match (fails, flakes) {
             (None, None) => Standing::Unlisted,
             (Some((entry, place)), _) if entry.speaks_of(status) => Standing::Expected(place),
-            // It may fail, and it may not: all but a violation of another kind than the listed failure is known.
+            // The test is listed as failing and as flaky: every result but an unlisted violation is expected.
             (Some(_), Some((_, place))) if status != Status::Fail => Standing::Flake(place),
             (None, Some((_, place))) => match status {
                 Status::Fail => Standing::NoFlake(place),
@@ -433,8 +433,8 @@ impl Expectations {
         }
     }
 
-    /// The lines that match no id: `known` says whether a pattern has a match. Files for devices that are not among
-    /// `devices` are left out.
+    /// Returns the lines that match no id; `known` tests if an entry matches one. Files for devices that are
+    /// not among `devices` are omitted.
     pub fn unmatched(
         &self,
         devices: &[DeviceRecord],

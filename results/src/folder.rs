@@ -1,5 +1,7 @@
-//! The results folder of a run: `plan.json`, `run.jsonl` (the journal), and at the end `outcomes.csv` and `summary.txt`; and
-//! `machine-code.jsonl` where something violates.
+//! The results folder of a run.
+//!
+//! `plan.json` and `run.jsonl` (the journal) exist from the start; `outcomes.csv` and `summary.txt` are
+//! written at the end, `machine-code.jsonl` only if a test violates.
 
 use std::fs;
 use std::io::{self, Write};
@@ -10,18 +12,18 @@ use crate::read::{self, ReadError};
 use crate::wire::{MachineCodeLine, PlanRecord, RunLine};
 use crate::write::{Layout, RunWriter, csv, text};
 
-/// The plan's file.
+/// File name of the plan.
 pub const PLAN: &str = "plan.json";
-/// The journal's file.
+/// File name of the journal.
 pub const JOURNAL: &str = "run.jsonl";
-/// The table of outcomes.
+/// File name of the table of outcomes.
 pub const OUTCOMES: &str = "outcomes.csv";
-/// The text report.
+/// File name of the text report.
 pub const SUMMARY: &str = "summary.txt";
-/// The machine code of tests that violate.
+/// File name of the machine code of violating tests.
 pub const MACHINE_CODE: &str = "machine-code.jsonl";
 
-/// An open results folder.
+/// An open results folder; it holds the journal's lock.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -32,49 +34,49 @@ pub struct Folder {
 /// Why a results folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// Something is in the way.
+    /// A new run needs an empty folder.
     #[error("{path} is not empty: choose another folder, or resume the run in it")]
     NotEmpty {
         /// The folder.
         path: PathBuf,
     },
-    /// It is no results folder.
+    /// The folder has no plan.
     #[error("{path} is not a results folder: it holds no {PLAN}")]
     NotResults {
         /// The folder.
         path: PathBuf,
     },
-    /// It belongs to another plan.
+    /// The folder belongs to another plan.
     #[error(
         "{path} holds another plan ({found}, not {wanted}): tests, devices, models, budget, stress or tool differ"
     )]
     OtherPlan {
         /// The folder.
         path: PathBuf,
-        /// The hash of its plan.
+        /// Hash of the plan in the folder.
         found: String,
-        /// The hash of the plan that was to be resumed.
+        /// Hash of the plan to resume.
         wanted: String,
     },
-    /// Its plan was drawn from another seed.
+    /// The folder's plan has another seed.
     #[error("{path} was run with seed {found}, not {wanted}")]
     OtherSeed {
         /// The folder.
         path: PathBuf,
-        /// Its seed.
+        /// Seed of the plan in the folder.
         found: u64,
-        /// The seed asked for.
+        /// Seed of the plan to resume.
         wanted: u64,
     },
-    /// The plan is of an older version, whose journals are read, and not gone on with.
+    /// The plan has an older schema: its journal can be read, but not continued.
     #[error("{path} holds a run of version `{found}`, whose verdicts have no checksums: it is not resumed")]
     OlderPlan {
         /// The folder.
         path: PathBuf,
-        /// The version found.
+        /// The schema of the plan in the folder.
         found: String,
     },
-    /// The plan cannot be used.
+    /// The plan cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The journal cannot be used.
@@ -85,13 +87,13 @@ pub enum FolderError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
 impl FolderError {
-    /// Whether the fault lies in what was asked for, not in the system.
+    /// Returns true if the user's input caused the error, rather than the system.
     pub fn is_input(&self) -> bool {
         match self {
             FolderError::NotEmpty { .. }
@@ -106,10 +108,11 @@ impl FolderError {
     }
 }
 
-/// Makes a fresh folder `parent/stamp`, or `parent/stamp-2` and so on when the name is taken: two runs never share one.
+/// Creates the folder `parent/stamp`, or `parent/stamp-2` and so on if the name exists: two runs never share
+/// one.
 ///
 /// # Errors
-/// When it cannot be made.
+/// Returns an error if it cannot be created.
 pub fn fresh(parent: &Path, stamp: &str) -> Result<PathBuf, FolderError> {
     let failed = |path: &Path, source| FolderError::Io { path: path.to_owned(), source };
     fs::create_dir_all(parent).map_err(|source| failed(parent, source))?;
@@ -125,10 +128,10 @@ pub fn fresh(parent: &Path, stamp: &str) -> Result<PathBuf, FolderError> {
     }
 }
 
-/// The plan of the folder at `path`; nothing when there is no folder, or an empty one.
+/// Returns the plan of the folder at `path`; `None` if the folder does not exist or is empty.
 ///
 /// # Errors
-/// When there is something, and it is no results folder.
+/// Returns an error if the folder has files and no valid plan.
 pub fn planned(path: &Path) -> Result<Option<PlanRecord>, FolderError> {
     match read::planned(path)? {
         Some(plan) => Ok(Some(plan)),
@@ -137,10 +140,10 @@ pub fn planned(path: &Path) -> Result<Option<PlanRecord>, FolderError> {
     }
 }
 
-/// Sees to it that a run may start in the folder at `path`: there is none, or an empty one.
+/// Checks that a run can start in the folder at `path`: it does not exist or is empty.
 ///
 /// # Errors
-/// When there is something in it, or it cannot be read.
+/// Returns an error if it has files or cannot be read.
 pub fn ensure_empty(path: &Path) -> Result<(), FolderError> {
     match entries(path)? {
         0 => Ok(()),
@@ -149,14 +152,15 @@ pub fn ensure_empty(path: &Path) -> Result<(), FolderError> {
 }
 
 impl Folder {
-    /// Starts `plan` in the folder at `path`, which is made where there is none and must be empty.
+    /// Starts `plan` in the folder at `path`, which is created if missing and must be empty.
     ///
     /// # Errors
-    /// When it is not empty or cannot be written.
+    /// Returns an error if it is not empty or cannot be written.
     pub fn start(path: &Path, plan: &PlanRecord) -> Result<Folder, FolderError> {
         ensure_empty(path)?;
         fs::create_dir_all(path).map_err(|source| FolderError::Io { path: path.to_owned(), source })?;
-        // Whoever has the journal's lock has the folder; another run may have begun and ended in it meanwhile.
+        // The lock on the journal is the lock on the folder. Another run may have started and ended here
+        // before we got it.
         let (journal, _) = Journal::open(&path.join(JOURNAL), plan)?;
         ensure_empty(path)?;
         let mut text = serde_json::to_vec_pretty(plan)
@@ -166,10 +170,10 @@ impl Folder {
         Ok(Folder { path: path.to_owned(), plan: plan.clone(), journal })
     }
 
-    /// Goes on with `plan` in the folder at `path`, which must hold the same plan; where there is no folder, starts it.
+    /// Resumes `plan` in the folder at `path`, which must hold the same plan; without a folder, starts it.
     ///
     /// # Errors
-    /// When the folder holds something else, is in use, or cannot be read or written.
+    /// Returns an error if the folder holds another plan, is in use, or cannot be read or written.
     pub fn resume(path: &Path, plan: &PlanRecord) -> Result<(Folder, Recovered), FolderError> {
         let Some(found) = planned(path)? else {
             return Folder::start(path, plan).map(|folder| (folder, Recovered::default()));
@@ -195,28 +199,29 @@ impl Folder {
         Ok((Folder { path: path.to_owned(), plan: found, journal }, recovered))
     }
 
-    /// Where it is.
+    /// Returns the folder's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What is to be run in it.
+    /// Returns the plan of the run.
     pub fn plan(&self) -> &PlanRecord {
         &self.plan
     }
 
-    /// Adds a verdict to the journal, flushed.
+    /// Appends a verdict to the journal and flushes it.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns an error if it cannot be written.
     pub fn append(&mut self, line: &RunLine) -> Result<(), FolderError> {
         Ok(self.journal.append(line)?)
     }
 
-    /// Writes the table of outcomes and the text report of all verdicts, in plan order; those that are missing are told there.
+    /// Writes the table of outcomes and the text report, in plan order; missing verdicts are listed as
+    /// missing.
     ///
     /// # Errors
-    /// When they cannot be written.
+    /// Returns an error if a file cannot be written.
     pub fn finish(&self, lines: &[RunLine]) -> Result<(), FolderError> {
         let lines = &self.plan.completed(lines);
         let outcomes = self.path.join(OUTCOMES);
@@ -233,10 +238,10 @@ impl Folder {
         replace(&self.path.join(SUMMARY), text::report(lines, Layout::default()).as_bytes())
     }
 
-    /// Writes the machine code of tests that violate, in place of what was there; no file where there is none.
+    /// Writes the machine code of violating tests and replaces the previous file; without lines, writes none.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns an error if it cannot be written.
     pub fn keep_machine_code(&self, lines: &[MachineCodeLine]) -> Result<(), FolderError> {
         if lines.is_empty() {
             return Ok(());
@@ -252,8 +257,8 @@ impl Folder {
     }
 }
 
-/// Number of entries of a folder, but for what a run leaves that was ended before its plan was written: an empty journal and
-/// a plan that is not finished. 0 when there is no folder.
+/// Counts the entries of a folder; 0 if it does not exist. An empty journal and an unfinished plan do not
+/// count: a run that was killed before it wrote its plan leaves them.
 fn entries(path: &Path) -> Result<usize, FolderError> {
     let io = |source| FolderError::Io { path: path.to_owned(), source };
     let entries = match fs::read_dir(path) {
@@ -273,20 +278,20 @@ fn entries(path: &Path) -> Result<usize, FolderError> {
     Ok(number)
 }
 
-/// How the names of files end that are being written.
+/// Suffix of files that are being written.
 const UNFINISHED: &str = ".unfinished";
 
-/// Replaces a file as a whole: whoever reads it sees the old or the new content. It is made anew: what a link of its name
-/// points at stays as it is.
+/// Replaces a file atomically: a reader sees the old or the new content. A symbolic link is replaced, and its
+/// target stays unchanged.
 ///
 /// # Errors
-/// When it cannot be written.
+/// Returns an error if it cannot be written.
 pub fn replace(path: &Path, content: &[u8]) -> Result<(), FolderError> {
     let io = |source| FolderError::Io { path: path.to_owned(), source };
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(UNFINISHED);
     let unfinished = path.with_file_name(name);
-    // What an earlier process left.
+    // Left by a process that was killed while it wrote.
     match fs::remove_file(&unfinished) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io(error)),
         _ => {}

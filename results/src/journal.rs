@@ -1,5 +1,7 @@
-//! The journal: verdicts as they come, one line each with a checksum, flushed, so that nothing is lost when the run ends
-//! early and nothing that was damaged counts.
+//! The journal: an append-only log of verdicts, one JSON line each, with a checksum and flushed.
+//!
+//! A run that is killed loses at most the verdict that it was writing. A damaged line is detected and never
+//! counted.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Seek, SeekFrom, Write};
@@ -8,19 +10,19 @@ use std::path::{Path, PathBuf};
 use crate::read::{self, ReadError};
 use crate::wire::{PlanRecord, RunLine};
 
-/// An open journal. Only the process that decides on verdicts writes to it; it holds a lock that ends with the process.
+/// An open journal. Only the judging process writes to it; the file lock ends with the process.
 #[derive(Debug)]
 pub struct Journal {
     file: File,
     path: PathBuf,
 }
 
-/// What a journal held when it was opened.
+/// The content of a journal when it was opened.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recovered {
-    /// The complete lines, in the order of the plan.
+    /// The complete lines, in plan order.
     pub lines: Vec<RunLine>,
-    /// Bytes of an incomplete last line that were cut off: the writer was ended in the middle of it.
+    /// Size in bytes of an incomplete last line, which was removed: its writer was killed while writing.
     pub truncated_bytes: u64,
 }
 
@@ -32,32 +34,32 @@ pub enum JournalError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Another process writes to it.
+    /// Another process holds the lock.
     #[error("{path} is in use by another run")]
     InUse {
         /// The file.
         path: PathBuf,
     },
-    /// It holds something else than verdicts of its plan.
+    /// The content is not a list of verdicts of its plan.
     #[error(transparent)]
     Read(#[from] ReadError),
 }
 
-/// What stands between a record and its checksum.
+/// The bytes between a record and its checksum.
 const SUM: &[u8] = b",\"sum\":\"";
 /// Hexadecimal digits of a checksum.
 const SUM_DIGITS: usize = 16;
-/// What stands behind it.
+/// The bytes after the checksum.
 const SUM_END: &[u8] = b"\"}";
 
-/// A record as a line of the journal: its JSON, whose last field `sum` is the beginning of the BLAKE3 hash of what stands
-/// before that field; with its line end.
+/// Returns a record as a journal line with its line end: its JSON, with a last field `sum` that holds the
+/// first digits of the BLAKE3 hash of everything before that field.
 ///
 /// # Errors
-/// None that can be helped.
+/// Returns an error if the record cannot be written as JSON.
 pub fn sealed(line: &RunLine) -> Result<Vec<u8>, serde_json::Error> {
     let mut text = serde_json::to_vec(line)?;
     text.pop();
@@ -73,7 +75,7 @@ fn sum_of(record: &[u8]) -> String {
     blake3::hash(record).to_hex().chars().take(SUM_DIGITS).collect()
 }
 
-/// Whether the checksum of a line, which has lost its end, is right; nothing where it has none.
+/// Checks the checksum of a line without its line end; `None` if the line has no checksum.
 pub fn is_whole(line: &[u8]) -> Option<bool> {
     let line = line.strip_suffix(SUM_END)?;
     let (rest, sum) = line.split_at_checked(line.len().checked_sub(SUM_DIGITS)?)?;
@@ -82,12 +84,12 @@ pub fn is_whole(line: &[u8]) -> Option<bool> {
 }
 
 impl Journal {
-    /// Opens the journal of `plan` at `path`, made new where there is none, and reads what it holds. An incomplete last line
-    /// is cut off, so that the next record starts on a line of its own.
+    /// Opens the journal of `plan` at `path`, creates it if missing, and reads its verdicts. An incomplete
+    /// last line is removed, so that the next record starts on a new line.
     ///
     /// # Errors
-    /// When the file cannot be read or written, is in use, or holds something else than verdicts of the plan, each once and
-    /// each as it was written.
+    /// Returns an error if the file cannot be read or written, is in use, or holds anything but unchanged
+    /// verdicts of the plan, at most one for each test and device.
     pub fn open(path: &Path, plan: &PlanRecord) -> Result<(Journal, Recovered), JournalError> {
         let io = |source| JournalError::Io { path: path.to_owned(), source };
         match std::fs::symlink_metadata(path) {
@@ -107,10 +109,10 @@ impl Journal {
         Ok((Journal { file, path: path.to_owned() }, Recovered { lines: found.lines, truncated_bytes }))
     }
 
-    /// Appends a record and sees to it that it is on disk.
+    /// Appends a record and syncs it to disk.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns an error if it cannot be written.
     pub fn append(&mut self, line: &RunLine) -> Result<(), JournalError> {
         let io = |source| JournalError::Io { path: self.path.clone(), source };
         let text = sealed(line).map_err(|error| io(error.into()))?;
@@ -119,10 +121,10 @@ impl Journal {
 }
 
 impl Drop for Journal {
-    /// Unlocks. Closing alone does not: a process that another thread is starting right now holds a copy of the
-    /// descriptor until it executes its program, and with it the lock.
+    /// Unlocks explicitly. Closing the file is not enough: a child process that another thread is starting
+    /// holds a copy of the descriptor until it calls `exec`, and with it the lock.
     fn drop(&mut self) {
-        // The system unlocks at the end of the process at the latest; nobody is there to be told.
+        // The operating system unlocks at process exit at the latest, so an error here has no effect.
         drop(self.file.unlock());
     }
 }

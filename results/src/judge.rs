@@ -1,7 +1,8 @@
-//! The meeting of a prediction and an observation: one verdict a test, device and model.
+//! Judging: derives one verdict from a prediction and an observation of one test, device and model.
 //!
-//! One direction of proof: an outcome that was seen and is not allowed proves a violation, whatever happened later; an
-//! allowed outcome that was not seen proves nothing.
+//! Sound in one direction: an observed outcome that the model forbids proves a violation, whatever happens
+//! later in the run. An allowed outcome with count zero proves nothing, so `conforms` means only "exercised,
+//! and no violation observed".
 
 use litmus::{Observation, Outcome, Overlap, PredictedOutcome, Prediction, Race, Test};
 
@@ -9,39 +10,42 @@ use crate::state;
 use crate::statistics::{Drift, drift};
 use crate::wire::{RaceWord, RunLine, VerdictWord};
 
-/// Interleaved instances, or early reads, that make a test count as exercised.
+/// Number of interleaved instances, or of early reads, from which a test counts as exercised.
 pub const EXERCISED_THRESHOLD: u64 = 100;
 
-/// Above this share of discarded dispatches, nothing is said about the rest, be it known why they were.
+/// Largest share of discarded dispatches for which the remaining ones are judged, even if the cause is known.
 pub const DISCARDED_SHARE_LIMIT: f64 = 0.01;
 
-/// Everything that a verdict follows from.
+/// The inputs of a verdict.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
-    /// The test.
+    /// The test that ran.
     pub test: &'a Test,
-    /// What the model says, without regard to the test's filter.
+    /// The prediction of the model; it includes the outcomes that the test's filter excludes.
     pub prediction: &'a Prediction,
-    /// What the device showed.
+    /// The counts from the device.
     pub observation: &'a Observation,
     /// How the run ended.
     pub ending: &'a Ending,
-    /// What the device showed of the test without its control barriers, where it has some, or of the test with early reads.
+    /// The observation of the relaxed variant of the test, if one ran: without control barriers, or with
+    /// early reads.
     pub twin: Option<Twin<'a>>,
-    /// The bound of our own that may keep instances from being executed, where there is one. Without one a device that leaves an
-    /// instance out did not do what it was asked.
+    /// Names the limit of this program that explains instances without a result. If `None`, an instance
+    /// without a result is a fault of the device.
     pub bound: Option<&'a str>,
-    /// The device runs the invocations of the test's stage one after another, as far as a probe has seen.
+    /// True if a probe found that the device runs invocations of the test's stage one after another.
     pub serial_stage: bool,
 }
 
-/// What a device showed of a test with one synchronization relaxed.
+/// The observation of a variant of the test with one synchronization removed.
 #[derive(Clone, Copy, Debug)]
 pub struct Twin<'a> {
-    /// What was seen. Without control barriers, its outcomes list the same observables as the original's.
+    /// The counts. Without control barriers, outcomes list the same observables as those of the original
+    /// test.
     pub observation: &'a Observation,
-    /// Early reads: reads before a control barrier that saw what another thread wrote before it; or, where the twin is the
-    /// test with reads before and after its threads, instances that no serial order of whole threads produces.
+    /// Number of early reads: reads before a control barrier that return a value another thread wrote before
+    /// it. If the twin is the test with reads before and after its threads, the number of instances that no
+    /// serial order of whole threads produces.
     pub early_reads: u64,
 }
 
@@ -50,61 +54,61 @@ pub struct Twin<'a> {
 pub enum Ending {
     /// The budget was used up.
     Finished,
-    /// The deadline passed: the worker process was ended.
+    /// The worker process was ended at its deadline.
     TimedOut(String),
-    /// The time was over before the test began.
+    /// The time budget ended before the test started.
     NoTime(String),
-    /// The worker process ended without an answer.
+    /// The worker process exited without a result.
     Crashed(String),
-    /// The driver gave up the device.
+    /// The driver reported the device as lost.
     DeviceLost(String),
-    /// The device answers, but executes nothing.
+    /// The device accepts work and executes none of it.
     NullDevice,
 }
 
-/// The verdict on a test, a device and a model.
+/// The verdict on one test, device and model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Exercised, and nothing forbidden was seen.
+    /// Exercised, and no forbidden outcome was observed.
     Conforms,
-    /// A forbidden outcome of a race-free test was seen, or values that no candidate execution produces.
+    /// A forbidden outcome of a race-free test was observed, or values that no candidate execution produces.
     Violates,
-    /// The program races: recorded, never judged.
+    /// The program races, so that every outcome is allowed.
     Undefined,
-    /// Nothing can be said, for this reason.
+    /// No verdict, for this reason.
     Inconclusive(Reason),
     /// Not run: [`Judgement::detail`] names the missing feature, limit or rule.
     Skipped,
 }
 
-/// Why nothing can be said.
+/// Why a test has no verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
     /// Too few instances in which threads overlapped.
     NotExercised,
-    /// The run, or the prediction, did not end in time.
+    /// The run or the prediction exceeded its time limit.
     TimedOut,
-    /// The time was over before the test began.
+    /// The time budget ended before the test started.
     NoTime,
-    /// The worker process ended without an answer.
+    /// The worker process exited without a result.
     Crashed,
-    /// The driver gave up the device.
+    /// The driver reported the device as lost.
     DeviceLost,
-    /// Instances were not executed, and no bound of our own explains that; or more than [`DISCARDED_SHARE_LIMIT`] of the
-    /// dispatches left some, or nothing ran at all.
+    /// Instances have no result and no limit of this program explains it, or more than
+    /// [`DISCARDED_SHARE_LIMIT`] of the dispatches were discarded, or no instance ran.
     NotExecuted,
-    /// Every instance ran into the bound of a spin loop.
+    /// Every instance reached the iteration limit of a spin loop.
     NoResolvedInstance,
     /// The device executes nothing.
     NullDevice,
-    /// What the model allows is not known.
+    /// The set of allowed outcomes is unknown.
     NotJudged,
-    /// There is no verdict: the run ended before it, or the record is lost.
+    /// The run ended before this test, or its record is lost.
     Missing,
 }
 
 impl Reason {
-    /// The published word.
+    /// The word in published records.
     pub fn word(self) -> &'static str {
         match self {
             Reason::NotExercised => "not exercised",
@@ -121,64 +125,66 @@ impl Reason {
     }
 }
 
-/// A verdict with what it rests on.
+/// A verdict with the counts that it follows from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
-    /// Particulars for people: the witnesses, how the run ended, what is missing.
+    /// An explanation in words: witnesses, how the run ended, the missing feature.
     pub detail: Option<String>,
-    /// Whether the program has no defined outcomes; unknown where the prediction was cut short, nothing where there is none.
+    /// Whether the program races: `Unknown` if the prediction is incomplete, `None` if there is no
+    /// prediction.
     pub race: Option<Race>,
-    /// Whether the run could have shown what it looked for.
+    /// True if enough instances overlapped for the forbidden outcome to be observable.
     pub exercised: bool,
-    /// All instances accounted for: counts of rows and unexpected ones, and unresolved instances.
+    /// Number of instances with a result: those of all rows, unexpected ones and unresolved ones.
     pub instances: u64,
-    /// Instances whose outcome no serial order of whole threads produces.
+    /// Number of instances whose outcome no serial order of whole threads produces.
     pub interleaved: u64,
-    /// Instances that left no trace; their dispatches count nowhere else.
+    /// Number of instances without a result. The counts of their dispatches are discarded.
     pub not_executed: u64,
-    /// Instances that ran into the bound of a spin loop, or whose outcome was past those that are told apart.
+    /// Number of instances that reached the iteration limit of a spin loop, or whose outcome did not fit the
+    /// histogram.
     pub unresolved: u64,
-    /// Invocations that ran once more than they had to, in stages that may repeat them.
+    /// Number of repeated invocations, in stages that may run an invocation more than once.
     pub repeated: u64,
     /// Wall-clock seconds of all dispatches.
     pub seconds: f64,
-    /// Independent batches, on a device where single instances are not independent.
+    /// Number of independent batches, on a device whose single instances are not independent.
     pub batches: Option<u64>,
-    /// Every outcome of the prediction, seen or not, in the order of outcomes.
+    /// Every outcome of the prediction, observed or not, in the order of outcomes.
     pub rows: Vec<Row>,
-    /// What was seen and stands in no row.
+    /// Observed values that match no row.
     pub unexpected: Vec<Unexpected>,
-    /// How rates drifted in the course of the run, where it was long enough to say.
+    /// How rates changed during the run; `None` if the run was too short to test for it.
     pub drift: Option<Drift>,
 }
 
 /// An outcome of the prediction with its count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The outcome.
+    /// The values of the observables.
     pub outcome: Outcome,
-    /// How often it was seen.
+    /// Number of instances with this outcome.
     pub count: u64,
-    /// How many independent batches showed it, on a device that has them.
+    /// Number of independent batches with this outcome, on a device that has batches.
     pub batches: Option<u64>,
-    /// What the model says of it.
+    /// How the model classifies the outcome.
     pub says: PredictedOutcome,
 }
 
 /// Values that no candidate execution produces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unexpected {
-    /// A whole outcome that is none of the prediction's (values in the order of the observables), or the raw result
-    /// words of an instance that was written in part.
+    /// An outcome that the prediction lacks (values in the order of the observables), or the raw result words
+    /// of an instance of which only a part was written.
     pub raw: Vec<u64>,
-    /// How often it was seen.
+    /// Number of instances with these values.
     pub count: u64,
 }
 
 impl Judgement {
-    /// The judgement on a test that was not run, by the name of the missing feature, limit or rule.
+    /// Returns the judgement on a test that did not run; `missing` names the missing feature, limit or rule.
     pub fn skipped(missing: impl Into<String>) -> Judgement {
         Judgement {
             verdict: Verdict::Skipped,
@@ -199,7 +205,7 @@ impl Judgement {
     }
 }
 
-/// Judges what a device showed of a test by what a model says of it.
+/// Derives the verdict on a test from its prediction and its observation.
 pub fn judge(evidence: &Evidence<'_>) -> Judgement {
     let &Evidence { prediction, observation, .. } = evidence;
     let rows: Vec<Row> = prediction
@@ -261,13 +267,14 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
     judgement
 }
 
-/// Whether the test's filter took every instance away: what it asks of the others was then asked of none.
+/// Returns true if the test's filter excludes every observed instance, so that none of them tests the
+/// condition.
 fn nothing_kept(rows: &[Row]) -> bool {
     let filters = rows.iter().any(|row| row.says.filtered);
     filters && rows.iter().all(|row| row.says.filtered || row.count == 0)
 }
 
-/// Whether the run could have shown what it looked for.
+/// Returns true if enough instances overlapped for the forbidden outcome to be observable.
 fn exercised(evidence: &Evidence<'_>, interleaved: u64) -> bool {
     let &Evidence { test, prediction, observation, twin, .. } = evidence;
     match test.overlap() {
@@ -275,7 +282,8 @@ fn exercised(evidence: &Evidence<'_>, interleaved: u64) -> bool {
             let early_reads = twin.map_or(0, |twin| twin.early_reads);
             interleaved.max(early_reads) >= EXERCISED_THRESHOLD
         }
-        // No serial order of whole threads passes a control barrier, so that interleaved instances prove nothing here.
+        // No serial order of whole threads passes a control barrier, so the number of interleaved instances
+        // is no evidence here.
         Overlap::ControlBarrier => twin.is_some_and(|twin| {
             twin.early_reads >= EXERCISED_THRESHOLD
                 || prediction.complete
@@ -303,7 +311,7 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
         Ending::DeviceLost(how) => (Some(Reason::DeviceLost), Some(how)),
     };
 
-    // A violation comes first: what happened besides does not undo it.
+    // Violations are checked first: a later crash or time-out does not invalidate the observed outcome.
     if judgement.race == Some(Race::Free) {
         let mut proofs: Vec<String> = judgement
             .rows
@@ -331,7 +339,7 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
     if let (Some(reason), Some(how)) = (ended, how) {
         return inconclusive(reason, how.clone());
     }
-    // What goes wrong while the twin runs counts as if it went wrong with the test. A twin for which there was no room ran nothing.
+    // A failure of the twin counts as a failure of the test. A twin with zero dispatches did not run.
     let ran = [("", Some(observation)), ("of the twin, ", evidence.twin.map(|twin| twin.observation))];
     let ran = ran.into_iter().filter_map(|(whose, seen)| Some((whose, seen?)));
     let ran = ran.filter(|(whose, seen)| whose.is_empty() || seen.dispatches > 0);
@@ -397,24 +405,25 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
     (Verdict::Conforms, sensation(test, prediction, judgement))
 }
 
-/// Judges a record again, by its own counts: what its verdict does not follow from, where that is so.
+/// Checks a record against its own counts: returns why its verdict does not follow from them.
 ///
-/// One that was not exercised, or whose run failed, is not known to be so by its counts; that it shows nothing forbidden is.
+/// Counts alone cannot show that a test was not exercised or that its run failed; only the absence of a
+/// forbidden outcome is checked for such records.
 pub fn contradiction(line: &RunLine) -> Option<String> {
     let shown = line.outcomes.iter().filter(|outcome| outcome.count > 0 && !outcome.allowed);
     let forbidden = shown.map(|outcome| outcome.count).sum::<u64>();
     let nowhere = line.unexpected.iter().map(|values| values.count).sum::<u64>();
     let proven = forbidden > 0 || nowhere > 0;
-    // Of older records nobody knows whether the program races.
+    // Records of the first schema version do not state whether the program races.
     let race = line.race;
-    // A claim of forward progress is broken by what hung, which is no outcome.
+    // A violation of forward progress is a hang, which has no outcome.
     let of_progress = line.progress.is_some();
     let what = match line.verdict {
         VerdictWord::Conforms if proven => {
             format!("though {forbidden} instances are forbidden and {nowhere} from nowhere")
         }
         VerdictWord::Conforms if !line.exercised => "though it was not exercised".to_owned(),
-        // Where a bound explains it, the detail says so.
+        // A limit that explains missing instances is named in `detail`.
         VerdictWord::Conforms if line.not_executed > 0 && race.is_some() && line.detail.is_none() => {
             format!("though {} instances were not executed", line.not_executed)
         }
@@ -440,7 +449,7 @@ pub fn contradiction(line: &RunLine) -> Option<String> {
     Some(format!("the verdict does not follow from the counts: `{}` {what}", line.verdict.text()))
 }
 
-/// What a device showed that the text allows and no implementation is known to show.
+/// Describes observed outcomes that the specification allows and no known implementation produces.
 fn sensation(test: &Test, prediction: &Prediction, judgement: &Judgement) -> Option<String> {
     let seen = judgement.rows.iter().filter(|row| row.count > 0 && row.says.thin_air).map(|row| {
         let outcome = state::line(test, &prediction.observables, &row.outcome);
@@ -452,7 +461,7 @@ fn sensation(test: &Test, prediction: &Prediction, judgement: &Judgement) -> Opt
     Some(seen.collect::<Vec<_>>().join("; ")).filter(|text| !text.is_empty())
 }
 
-/// The twin of a test whose threads meet in control barriers or keep to interlocked sections.
+/// Names the twin of a test whose threads synchronize by control barriers or interlocked sections.
 fn unsynchronized_twin(test: &Test) -> &'static str {
     match test.interlock_order() {
         Some(_) => "the twin with empty interlocked sections",
@@ -460,7 +469,7 @@ fn unsynchronized_twin(test: &Test) -> &'static str {
     }
 }
 
-/// What was missing for the test to count as exercised.
+/// Describes why the test does not count as exercised.
 fn unexercised(evidence: &Evidence<'_>, judgement: &Judgement) -> String {
     if nothing_kept(&judgement.rows) {
         return format!("none of {} instances met the filter", judgement.instances);

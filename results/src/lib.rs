@@ -1,8 +1,9 @@
-//! The answer: what a device showed, judged by what a model promises, and how it is kept and reported.
+//! Verdicts on observations, their statistics, published records and report formats.
 //!
-//! [`judge()`] is the place where a prediction and an observation meet, [`again`] where a prediction meets the record of one. [`statistics`] says how sure one may be of
-//! what was counted, [`wire`] holds the published record types, [`write`] the report formats, [`journal`] and [`folder`]
-//! what lies on disk. Nothing here knows a device or a model's text.
+//! [`judge()`] compares an observation with a prediction; [`again`] re-judges a published record by a new
+//! prediction. [`statistics`] computes intervals and tests on counts, [`wire`] holds the published record
+//! types, [`write`] the report formats, [`journal`] and [`folder`] the files on disk. The crate depends on no
+//! device and parses no model.
 //!
 //! ```
 //! use litmus::{Observation, Outcome, PredictedOutcome, Prediction, Race, Value};

@@ -1,4 +1,4 @@
-//! Shards back to one: the results of parts of a plan as the results of the whole.
+//! Merging of shards: combines the results of all parts of a plan into the results of the whole plan.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,46 +11,46 @@ use crate::wire::{DeviceRecord, PlanRecord, RunLine, TestRecord};
 /// Why results cannot be merged.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
-    /// Only folders have a plan to be merged by.
+    /// The results have no plan, as they are not from a folder.
     #[error("{0}: no plan: only results folders can be merged")]
     NoPlan(String),
-    /// It is the whole already, or a part of something else than the others.
+    /// The plan is not a shard.
     #[error("{0}: not a shard: its plan is a whole")]
     NotAShard(String),
-    /// Something that all shards must share differs.
+    /// A field that all shards must share differs.
     #[error("conflicting plans: `{field}` of {left} is {left_value}, of {right} it is {right_value}")]
     Conflict {
-        /// What differs.
+        /// Name of the field.
         field: &'static str,
         /// One of the results.
         left: String,
-        /// What it has.
+        /// Its value.
         left_value: String,
-        /// Another one.
+        /// The other results.
         right: String,
-        /// What that has.
+        /// Their value.
         right_value: String,
     },
-    /// Two results are the same part.
+    /// Two results are the same shard.
     #[error("{left} and {right} are both shard {shard}")]
     Twice {
-        /// The part.
+        /// The shard, as `index/count`.
         shard: String,
-        /// One of them.
+        /// One of the results.
         left: String,
         /// The other.
         right: String,
     },
-    /// A part is not there.
+    /// A shard is missing.
     #[error("shard {0} is missing")]
     Missing(String),
-    /// A test stands in two parts, or the parts do not add up to a whole.
+    /// The number of tests in a shard does not match the number in the others.
     #[error("{0} has {1} tests, which is no part of the same whole as the others")]
     Uneven(String, usize),
-    /// A test stands in two parts.
+    /// A test is in two shards.
     #[error("test `{0}` stands in two shards")]
     SharedTest(String),
-    /// A record ends in the middle.
+    /// The last record is incomplete.
     #[error("{0}:{1}: the last line is incomplete: resume that run first")]
     Incomplete(String, usize),
     /// The plan cannot be hashed.
@@ -62,7 +62,7 @@ pub enum MergeError {
 }
 
 impl MergeError {
-    /// Whether the fault lies in what was asked for, not in the system.
+    /// Returns true if the user's input caused the error, rather than the system.
     pub fn is_input(&self) -> bool {
         match self {
             MergeError::Folder(error) => error.is_input(),
@@ -72,10 +72,11 @@ impl MergeError {
     }
 }
 
-/// The whole that `parts` are shards of, with its verdicts in plan order. Tests of the plan may lack a verdict.
+/// Returns the whole plan of which `parts` are the shards, with the verdicts in plan order. Tests may lack a
+/// verdict.
 ///
 /// # Errors
-/// When they are not the shards of one whole, each of them once.
+/// Returns an error unless `parts` are all shards of one plan, each exactly once.
 pub fn merge(parts: &[Results]) -> Result<(PlanRecord, Vec<RunLine>), MergeError> {
     let mut shards: Vec<(usize, usize, String, &Results, &PlanRecord)> = Vec::new();
     for part in parts {
@@ -117,10 +118,11 @@ pub fn merge(parts: &[Results]) -> Result<(PlanRecord, Vec<RunLine>), MergeError
     Ok((plan, lines))
 }
 
-/// Merges `parts` into a fresh results folder at `out`.
+/// Merges `parts` into a new results folder at `out`.
 ///
 /// # Errors
-/// When they are not the shards of one whole, or the folder is not empty or cannot be written.
+/// Returns an error unless `parts` are all shards of one plan, or if the folder is not empty or cannot be
+/// written.
 pub fn merge_into(parts: &[Results], out: &Path) -> Result<(PlanRecord, Vec<RunLine>), MergeError> {
     let (plan, lines) = merge(parts)?;
     let mut folder = Folder::start(out, &plan)?;
@@ -133,18 +135,18 @@ pub fn merge_into(parts: &[Results], out: &Path) -> Result<(PlanRecord, Vec<RunL
     Ok((plan, lines))
 }
 
-/// Which part of how many a plan is.
+/// Parses the shard of a plan: its index, from 1, and the number of shards.
 fn shard(plan: &PlanRecord) -> Option<(usize, usize)> {
     let (index, count) = plan.shard.as_deref()?.split_once('/')?;
     let (index, count) = (index.parse().ok()?, count.parse().ok()?);
-    // More shards than anything has tests are no shards.
+    // The bound keeps the loop over missing shards short when a record is forged.
     ((1..=count).contains(&index) && count <= 1_000_000).then_some((index, count))
 }
 
-/// Variables that say where drivers lie.
+/// Environment variables that set the paths of drivers.
 const DRIVER_FILES: [&str; 3] = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES"];
 
-/// Everything that a verdict may hang on is the same, but for the tests: those of a part are its own.
+/// Checks that every plan field on which a verdict depends is equal. The tests differ by construction.
 fn agree(left: &PlanRecord, left_name: &str, right: &PlanRecord, right_name: &str) -> Result<(), MergeError> {
     let devices = |plan: &PlanRecord| {
         let names: Vec<String> = plan
@@ -178,13 +180,13 @@ fn agree(left: &PlanRecord, left_name: &str, right: &PlanRecord, right_name: &st
                 .collect();
             format!("{} on {}", models.into_iter().collect::<Vec<_>>().join(" and "), device.name)
         };
-        // A part without a test says nothing of models.
+        // A shard without tests lists no models.
         (!plan.tests.is_empty())
             .then(|| plan.devices.iter().enumerate().map(of).collect::<Vec<_>>().join(", "))
     };
     let surroundings = |plan: &PlanRecord| {
         let environment = plan.environment.as_ref()?;
-        // Where drivers lie may differ from machine to machine; that they are the same ones is told by the devices.
+        // Paths of drivers may differ between machines; the devices show that the drivers are the same.
         let changes = environment.variables.iter().filter(|(name, _)| !DRIVER_FILES.contains(&name.as_str()));
         let variables: Vec<String> = changes.map(|(name, value)| format!("{name}={value}")).collect();
         let (os, architecture) = (&environment.os, &environment.architecture);
@@ -222,7 +224,7 @@ fn agree(left: &PlanRecord, left_name: &str, right: &PlanRecord, right_name: &st
     Ok(())
 }
 
-/// The tests of the whole: shards are stripes, so that they take turns.
+/// Restores the order of all tests: shards take the tests in turn.
 fn whole(shards: &[(usize, usize, String, &Results, &PlanRecord)]) -> Result<Vec<TestRecord>, MergeError> {
     let total: usize = shards.iter().map(|(.., plan)| plan.tests.len()).sum();
     for (index, count, name, _, plan) in shards {

@@ -1,4 +1,7 @@
-//! What devices showed of the mutants of a test: whether they could have shown of it what it forbids.
+//! Mutants of a test: whether the device showed, on the weakened test, the outcome that the original forbids.
+//!
+//! The method is that of MC Mutants (Levine et al., ASPLOS 2023, <https://doi.org/10.1145/3575693.3575750>):
+//! a test environment that never shows the outcome on the mutant could not have shown it on the original.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +13,13 @@ use crate::wire::{MutantSeen, RunLine, VerdictWord};
 pub struct Mutants<'a>(BTreeMap<(&'a str, &'a str), &'a RunLine>);
 
 impl<'a> Mutants<'a> {
-    /// Of these verdicts.
+    /// Indexes these verdicts.
     pub fn of(lines: impl IntoIterator<Item = &'a RunLine>) -> Mutants<'a> {
         Mutants(lines.into_iter().map(|line| ((line.device.as_str(), line.id.as_str()), line)).collect())
     }
 
-    /// How often the device of a verdict that conforms showed, of each mutant that it ran, what the test forbids.
+    /// Returns, for a conforming verdict, how often each mutant that ran on the same device showed the
+    /// forbidden outcome.
     pub fn seen(&self, line: &RunLine) -> Vec<MutantSeen> {
         if line.verdict != VerdictWord::Conforms {
             return Vec::new();
@@ -34,7 +38,7 @@ impl<'a> Mutants<'a> {
             .collect()
     }
 
-    /// The same in a few words; empty where there is nothing to say.
+    /// Summarizes [`Self::seen`] in a few words; empty if no mutant ran.
     pub fn words(&self, line: &RunLine) -> String {
         let all = self.seen(line);
         match all.iter().filter(|mutant| mutant.seen > 0).count() {
@@ -44,7 +48,7 @@ impl<'a> Mutants<'a> {
         }
     }
 
-    /// A line for each mutant: how often.
+    /// Returns a line for each mutant with its counts.
     pub fn how_often(&self, line: &RunLine) -> Vec<String> {
         let number = crate::write::number::count;
         let told = |mutant: MutantSeen| {

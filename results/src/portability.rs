@@ -1,7 +1,7 @@
-//! An HSA test under two models: what HSA says of it beside what Vulkan says of its lowered program.
+//! An HSA test under two models: HSA's own prediction compared with Vulkan's of the lowered program.
 //!
-//! Only the Vulkan prediction judges a device. An outcome that HSA forbids and Vulkan allows is no mistake of a Vulkan
-//! device; it says where code written for HSA cannot be carried over.
+//! Only the Vulkan prediction judges a device. An outcome that HSA forbids and Vulkan allows is no device
+//! fault: it marks HSA code that is not portable to Vulkan.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use crate::wire::{RunLine, RunOutcome, VerdictWord};
 /// How the two answers compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
-    /// Both allow or both forbid what the test asks for; without a question, the same outcomes.
+    /// Both models give the same answer to the question; without a question, they allow the same outcomes.
     Portable,
-    /// HSA forbids it and Vulkan allows it.
+    /// HSA forbids the outcome and Vulkan allows it.
     ModelOnly,
     /// The lowered program races, and the HSA test does not.
     VulkanRace,
@@ -24,7 +24,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// The published word.
+    /// The word in published records.
     pub fn word(self) -> &'static str {
         match self {
             Class::Portable => "portable",
@@ -35,8 +35,8 @@ impl Class {
     }
 }
 
-/// A lowering that took something away: the lowered program must allow at least what HSA allows, and race at least where
-/// HSA's does. It is a mistake of this program, never of a device or a test.
+/// An unsound lowering. The lowered program must allow every outcome that HSA allows, and race whenever the
+/// HSA program does. It is a fault of this program, never of a device or a test.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LoweringFault {
     /// HSA allows an outcome that Vulkan forbids.
@@ -45,34 +45,35 @@ pub enum LoweringFault {
         /// The outcome.
         outcome: String,
     },
-    /// HSA's program races, and the lowered one does not.
+    /// The HSA program races, and the lowered one does not.
     #[error("the lowering is wrong: the HSA test races, and its lowered program does not")]
     RaceLost,
 }
 
-/// What HSA says of a test whose lowered program is judged.
+/// HSA's prediction of a test whose lowered program is judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beside {
     /// HSA's own prediction.
     pub hsa: Prediction,
-    /// How it compares; nothing where an answer is not complete.
+    /// How the answers compare; `None` if one of them is incomplete.
     pub class: Option<Class>,
-    /// By outcome of the lowered program, whether HSA allows it; outcomes outside the filter, in which an `await` has not
-    /// read what it waits for, are no outcomes of the HSA test.
+    /// Maps each outcome of the lowered program to whether HSA allows it. Outcomes outside the filter are
+    /// omitted: an `await` has not read its value in them, so the HSA test has no such outcome.
     pub allows: BTreeMap<Outcome, bool>,
-    /// Where the lowering is wrong.
+    /// The unsoundness that was found in the lowering.
     pub fault: Option<LoweringFault>,
 }
 
-/// Compares HSA's prediction of a test with Vulkan's of its lowered program, whose outcomes are marked where the filter
-/// excludes them.
+/// Compares HSA's prediction of a test with Vulkan's prediction of its lowered program.
+///
+/// In `vulkan`, the outcomes that the filter excludes must be marked.
 pub fn beside(test: &Test, lowered: &Lowered, hsa: Prediction, vulkan: &Prediction) -> Beside {
     let mut allows = BTreeMap::new();
     let mut vulkan_allows: BTreeMap<Outcome, bool> = BTreeMap::new();
     for (outcome, says) in vulkan.outcomes.iter().filter(|(_, says)| !says.filtered) {
         let original = lowered.outcome_of(test, &hsa.observables, outcome);
         let allowed = hsa.outcomes.get(&original).is_some_and(|says| says.allowed);
-        // HSA's list may end early; then nothing follows from an outcome's absence.
+        // If HSA's list is incomplete, a missing outcome proves nothing.
         if allowed || hsa.complete {
             allows.insert(outcome.clone(), allowed);
         }
@@ -92,7 +93,7 @@ pub fn beside(test: &Test, lowered: &Lowered, hsa: Prediction, vulkan: &Predicti
     };
     let class = match (hsa.race, vulkan.race) {
         _ if !known || fault.is_some() => None,
-        // A race by values out of thin air alone is judged as none.
+        // A race that occurs only in executions with out-of-thin-air values is judged as race-free.
         _ if !vulkan.is_undefined() => {
             let wanted = |outcome: &Outcome| match &test.question {
                 None => true,
@@ -104,7 +105,7 @@ pub fn beside(test: &Test, lowered: &Lowered, hsa: Prediction, vulkan: &Predicti
             let reached = vulkan_allows.iter().filter(|(outcome, allowed)| **allowed && wanted(outcome));
             let in_hsa = |outcome: &Outcome| hsa.outcomes.get(outcome).is_some_and(|says| says.allowed);
             let mut reached = reached.map(|(outcome, _)| in_hsa(outcome));
-            // One answer is enough for a question; without one every outcome counts.
+            // A question is decided by one reachable outcome; without a question every outcome counts.
             let portable = match &test.question {
                 None => reached.all(|allowed| allowed),
                 Some(_) => {
@@ -120,14 +121,14 @@ pub fn beside(test: &Test, lowered: &Lowered, hsa: Prediction, vulkan: &Predicti
     Beside { hsa, class, allows, fault }
 }
 
-/// How HSA's answer and Vulkan's compare, on a line of an HSA test.
+/// Returns the published word for how HSA's and Vulkan's answers compare, on the line of an HSA test.
 pub fn class_beside_hsa(line: &RunLine) -> Option<&str> {
     line.hsa.as_ref()?.class.as_deref()
 }
 
-/// What was seen, and HSA alone forbids: for people who carry code over from HSA.
+/// Returns the observed outcomes that Vulkan allows and HSA forbids: code relying on HSA breaks on them.
 pub fn seen_beyond_hsa(line: &RunLine) -> impl Iterator<Item = &RunOutcome> {
-    // A racy program allows nothing and forbids nothing.
+    // In a racy program no outcome is allowed or forbidden.
     let judged = line.verdict != VerdictWord::Undefined;
     line.outcomes
         .iter()

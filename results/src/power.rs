@@ -1,10 +1,11 @@
-//! The power of a run: which known faults it could have found.
+//! The detection power of a run: the known faults that it could have found.
 //!
-//! A campaign on the simulated GPU gives it each of its faults in turn, runs every test of the corpus, and notes from how
-//! many instances on a test breaks: the [`Matrix`], which is kept in `results/power/` and is part of the program. Beside
-//! it, a run is worth the faults that its tests find there at no more instances than they were run with here. That is a
-//! statement about tests and counts. It is no probability that a device is right: whose fault is none of these, or shows
-//! less often than in the simulated GPU, is not covered.
+//! A campaign injects each fault of the simulated GPU in turn, runs every test of the corpus, and records the
+//! instance count from which a test fails. The result is the [`Matrix`], committed in `results/power/` and
+//! compiled into the program. A run gets credit for a fault if one of its tests finds the fault there with at
+//! most as many instances as the run had. This is a statement about tests and counts, not a probability that
+//! the device is correct: faults outside this list, or less frequent than in the simulated GPU, are not
+//! covered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -15,114 +16,119 @@ use serde::{Deserialize, Serialize};
 use crate::wire::{RunLine, VerdictWord};
 use crate::write::number::count;
 
-/// The version of the matrix.
+/// Schema of the matrix.
 pub const MATRIX_SCHEMA: &str = "vk-litmus/power/1";
-/// The committed one.
+/// The committed matrix as JSON.
 pub const MATRIX: &str = include_str!("../power/faults.json");
 
-/// Tests that would have found a missed fault, of which no more are named.
+/// Largest number of tests listed for a missed fault.
 const MOST_NAMED: usize = 4;
 
-/// Which tests find which faults of the simulated GPU.
+/// The power matrix: which tests find which faults of the simulated GPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Matrix {
     /// [`MATRIX_SCHEMA`].
     pub schema: String,
-    /// Instances with which every test was asked; then, for faults that few tests had found, the others with more.
+    /// Instance counts of the campaign. Every test runs with the first; the later ones apply to faults that
+    /// few tests found.
     pub steps: Vec<u64>,
-    /// A fault that so many tests have found is not searched for with more instances.
+    /// A fault found by this many tests is not searched with more instances.
     pub enough: usize,
-    /// Seeds that all have to find a fault.
+    /// Number of seeds; a test finds a fault only if it does so with each of them.
     pub seeds: u64,
-    /// Every test that was asked, by id, in the order of the suites.
+    /// Every test that ran, by id, in the order of the suites.
     pub tests: Vec<Asked>,
     /// Every fault.
     pub faults: Vec<FaultRow>,
 }
 
-/// A test that was asked.
+/// A test of the campaign.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Asked {
     /// Test id.
     pub id: String,
-    /// BLAKE3 hash of its text.
+    /// BLAKE3 hash of the test's text.
     pub hash: String,
-    /// Hash of what the simulated GPU without a fault shows of it with one seed: another machine, another matrix.
+    /// Hash of the test's outcomes on the simulated GPU without a fault and with one seed; it changes when
+    /// the simulated GPU does, and then the matrix is out of date.
     pub shows: String,
 }
 
-/// A fault.
+/// A fault of the simulated GPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FaultRow {
-    /// Its name.
+    /// Name of the fault.
     pub name: String,
-    /// What it is about.
+    /// The part of the memory model that it affects.
     pub family: String,
-    /// Which rule it breaks.
+    /// The rule that it breaks.
     pub rule: String,
-    /// `violates` or `inconclusive`; `invisible` for what no race-free test can tell, which nobody counts.
+    /// Expected verdict: `violates` or `inconclusive`; `invisible` if no race-free test can observe it, which
+    /// is not counted.
     pub expect: String,
-    /// By instances: the tests that find it within as many, each under the least.
+    /// Tests that find the fault, by the smallest instance count with which they do.
     pub found_by: BTreeMap<u64, Vec<String>>,
 }
 
 impl FaultRow {
-    /// Whether a test can tell it at all.
+    /// Returns true if a race-free test can observe the fault.
     pub fn is_visible(&self) -> bool {
         self.expect != "invisible"
     }
 
-    /// How many instances of a test find it, where it does.
+    /// Returns the instance count with which `test` finds the fault, if it does.
     pub fn instances_of(&self, test: &str) -> Option<u64> {
         let found = self.found_by.iter().find(|(_, tests)| tests.iter().any(|id| id == test));
         found.map(|(instances, _)| *instances)
     }
 }
 
-/// The matrix that is part of the program; none where it cannot be read, which a test rules out.
+/// Returns the compiled-in matrix; `None` only if its JSON is invalid, which a test excludes.
 pub fn matrix() -> Option<&'static Matrix> {
     static SHIPPED: LazyLock<Option<Matrix>> = LazyLock::new(|| serde_json::from_str(MATRIX).ok());
     SHIPPED.as_ref()
 }
 
-/// What a run on one device could have found.
+/// The detection power of a run on one device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Power {
-    /// The device.
+    /// Name of the device.
     pub device: String,
-    /// Faults of the simulated GPU that tests of this run find there at no more instances than they were run with here.
+    /// Number of faults that tests of this run find on the simulated GPU with at most as many instances as
+    /// here.
     pub found: usize,
-    /// Faults of the simulated GPU that some test can find.
+    /// Number of faults that some test finds.
     pub known: usize,
-    /// The same by what they are about.
+    /// The counts by family.
     pub families: Vec<FamilyPower>,
-    /// The others.
+    /// The faults that this run could not have found.
     pub missed: Vec<Missed>,
 }
 
-/// The power over the faults of one family.
+/// The detection power over the faults of one family.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FamilyPower {
-    /// What they are about.
+    /// Name of the family.
     pub family: String,
-    /// As of the whole.
+    /// Number of faults of the family that this run could have found.
     pub found: usize,
-    /// As of the whole.
+    /// Number of faults of the family that some test finds.
     pub known: usize,
 }
 
 /// A fault that the run could not have found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Missed {
-    /// The fault.
+    /// Name of the fault.
     pub fault: String,
-    /// What it is about.
+    /// Family of the fault.
     pub family: String,
-    /// Which rule it breaks.
+    /// The rule that it breaks.
     pub rule: String,
-    /// Why: `no test of it was run`, `not exercised`, or `too few instances`; the nearest of these.
+    /// The reason: `no test of it was run`, `not exercised`, or `too few instances`. If several apply, the
+    /// last.
     pub why: String,
-    /// Tests that would have found it, with the instances that they need; those that need the fewest.
+    /// Tests that find it, with their instance counts; those with the fewest instances.
     pub would: Vec<Needed>,
 }
 
@@ -131,18 +137,18 @@ pub struct Missed {
 pub struct Needed {
     /// Test id.
     pub test: String,
-    /// Instances that it needs.
+    /// Number of instances that it needs.
     pub instances: u64,
 }
 
-/// The power of the verdicts of each device, in the order in which devices come. Devices none of whose tests the matrix knows
-/// are left out.
+/// Computes the power for each device, in order of first appearance. A device without a test of the matrix is
+/// omitted.
 pub fn of<'a>(matrix: &Matrix, lines: impl IntoIterator<Item = &'a RunLine>) -> Vec<Power> {
     let hashes: BTreeMap<&str, &str> =
         matrix.tests.iter().map(|test| (test.id.as_str(), test.hash.as_str())).collect();
     let mut devices: Vec<(&str, BTreeMap<&str, &RunLine>)> = Vec::new();
     for line in lines {
-        // Another text is another test; older records do not say.
+        // A test with another text is another test. Older records have no hash.
         let same = |hash: &str| line.hashes.test.is_empty() || line.hashes.test == hash;
         if line.progress.is_some() || !hashes.get(line.id.as_str()).is_some_and(|hash| same(hash)) {
             continue;
@@ -193,7 +199,7 @@ fn of_device(matrix: &Matrix, device: &str, ran: &BTreeMap<&str, &RunLine>) -> P
     power
 }
 
-/// How near a test of the run came to a fault, nearest last.
+/// How close a test of the run came to finding a fault, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Reach {
     NotRun,
@@ -218,7 +224,7 @@ fn reach(instances: u64, line: Option<&RunLine>) -> Reach {
         None => Reach::NotRun,
         Some(line) => match line.verdict {
             VerdictWord::Skipped | VerdictWord::Undefined => Reach::NotRun,
-            // What breaks has found something, whatever it was.
+            // A violation counts as well: the run found a fault, whichever it is.
             VerdictWord::Conforms | VerdictWord::Violates if resolved(line) >= instances => Reach::Found,
             VerdictWord::Conforms | VerdictWord::Violates => Reach::TooFew,
             VerdictWord::Inconclusive => Reach::NotExercised,
@@ -231,7 +237,7 @@ fn resolved(line: &RunLine) -> u64 {
 }
 
 impl Power {
-    /// One line: what the run could have found.
+    /// Summarizes the power in one line.
     pub fn words(&self) -> String {
         format!(
             "could have found {} of {} known faults (those of the simulated GPU, at these counts)",
@@ -239,7 +245,7 @@ impl Power {
         )
     }
 
-    /// The families in a few words, those first of which most is missed.
+    /// Lists the families with missed faults, largest gap first.
     pub fn gaps(&self) -> String {
         let mut families: Vec<&FamilyPower> =
             self.families.iter().filter(|family| family.found < family.known).collect();
@@ -254,7 +260,7 @@ impl Power {
 }
 
 impl Missed {
-    /// Which tests would have found it.
+    /// Lists the tests that find the fault.
     pub fn would_words(&self) -> String {
         let words: Vec<String> = self
             .would
@@ -265,7 +271,7 @@ impl Missed {
     }
 }
 
-/// Tests that the matrix names without having asked them; none in a matrix that is right.
+/// Returns the tests that fault rows name and that did not run; empty for a valid matrix.
 pub fn unknown_tests(matrix: &Matrix) -> BTreeSet<&str> {
     let asked: BTreeSet<&str> = matrix.tests.iter().map(|test| test.id.as_str()).collect();
     let named = matrix.faults.iter().flat_map(|fault| fault.found_by.values().flatten());

@@ -1,9 +1,10 @@
-//! Reading results back: folders, journals, the lines that `run --format json` prints, baselines; of this version and older
-//! ones, and not trusted.
+//! Readers of results: folders, journals, lines of `run --format json`, and baselines, of this and older
+//! schemas.
 //!
-//! A record of a newer version, of another tool, one whose counts do not add up, whose verdict does not follow from them,
-//! that is not of the plan, stands twice, or was changed after it was written is an error with its line. Whoever reads results
-//! reads them here: reports, diffs, merges, and runs that go on.
+//! Files are untrusted. The readers reject a record of a newer schema or another tool, counts that do not add
+//! up, a verdict that does not follow from the counts, a test that is not in the plan or occurs twice, and a
+//! record changed after it was written; the error names the line. Reports, diffs, merges and resumed runs all
+//! read results through this module.
 
 pub mod herd;
 
@@ -23,32 +24,33 @@ use crate::wire::{
     PLAN_SCHEMA, PLAN_SCHEMA_WITHOUT_SUMS, PlanRecord, RUN_SCHEMA, RunLine, VerdictWord,
 };
 
-/// The most bytes of one record.
+/// Largest size of a record in bytes.
 const MAX_RECORD_BYTES: u64 = 64 << 20;
 
-/// What a folder or a file holds.
+/// The content of a results folder or file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
-    /// Where it was read from.
+    /// Path that was read.
     pub source: PathBuf,
-    /// What was to be run; nothing in a file of run lines alone.
+    /// The plan; `None` if the file has only run lines.
     pub plan: Option<PlanRecord>,
-    /// The verdicts, in the order of the plan; as they stand in the file where there is none.
+    /// The verdicts in plan order; without a plan, in file order.
     pub lines: Vec<RunLine>,
-    /// An incomplete last line, which was left out: its writer was ended in the middle of it.
+    /// An incomplete last line, which was omitted: its writer was killed while writing.
     pub incomplete: Option<Incomplete>,
-    /// The machine code of tests that violate; a folder's alone.
+    /// The machine code of violating tests; only folders have it.
     pub machine_code: Vec<MachineCodeLine>,
 }
 
 impl Results {
-    /// Every verdict on every device and test of the plan, in its order; where there is none, a line that says so: `missing`.
+    /// Returns a verdict for every device and test of the plan, in plan order; a line with the reason
+    /// `missing` for each without one.
     pub fn every(&self) -> Vec<RunLine> {
         let Some(plan) = &self.plan else { return self.lines.clone() };
         plan.completed(&self.lines)
     }
 
-    /// How many verdicts of the plan are missing.
+    /// Returns the number of verdicts of the plan that are missing.
     pub fn missing(&self) -> usize {
         let planned = self.plan.as_ref().map_or(0, |plan| plan.tests.len() * plan.devices.len());
         planned.saturating_sub(self.lines.len())
@@ -58,52 +60,52 @@ impl Results {
 /// An incomplete last line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Incomplete {
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// Its bytes.
+    /// Its length in bytes.
     pub bytes: usize,
 }
 
-/// Why something is not read as results. What is quoted of files is escaped.
+/// Why results cannot be read. Quoted file content is escaped.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The system does not give it.
+    /// The operating system returned an error.
     #[error("{}: {source}", shown(path))]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Neither a folder nor a file: a pipe, a device.
+    /// The path is neither a folder nor a regular file, for example a pipe.
     #[error("{}: neither a folder nor a regular file", shown(path))]
     NotAFile {
-        /// What it is called.
+        /// The path.
         path: PathBuf,
     },
-    /// A folder without a plan.
+    /// The folder has no plan.
     #[error("{} is not a results folder: it holds no {PLAN}", shown(path))]
     NotResults {
         /// The folder.
         path: PathBuf,
     },
-    /// A file without any record.
+    /// The file has no record.
     #[error("{}: no results: the file holds no run record", shown(path))]
     Empty {
         /// The file.
         path: PathBuf,
     },
-    /// A record that is none, or that cannot be true.
+    /// A record is not valid JSON of its schema, or contradicts itself.
     #[error("{}:{line}: {what}", shown(path))]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// The line, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The mistake.
         what: String,
     },
-    /// A record of a version that this tool does not know yet.
+    /// A record has a newer schema than this version reads.
     #[error(
         "{}:{line}: a record of version `{found}`; this tool reads up to `{known}`: a newer one wrote it",
         shown(path)
@@ -111,17 +113,17 @@ pub enum ReadError {
     Newer {
         /// The file.
         path: PathBuf,
-        /// The line, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// The version found.
+        /// The schema of the record.
         found: String,
-        /// The newest version that is read.
+        /// The newest schema that this version reads.
         known: &'static str,
     },
 }
 
 impl ReadError {
-    /// Whether the fault lies in what was asked for, not in the system.
+    /// Returns true if the user's input caused the error, rather than the system.
     pub fn is_input(&self) -> bool {
         match self {
             ReadError::Io { source, .. } => {
@@ -136,17 +138,17 @@ fn shown(path: &Path) -> String {
     show::line(&path.to_string_lossy()).into_owned()
 }
 
-/// Reads a results folder, a journal or saved lines of `run --format json`, or a baseline.
+/// Reads a results folder, a journal, saved lines of `run --format json`, or a baseline.
 ///
 /// # Errors
-/// When it is none of them.
+/// Returns an error if `path` is none of these.
 pub fn results(path: &Path) -> Result<Results, ReadError> {
     let io = |source| ReadError::Io { path: path.to_owned(), source };
     let metadata = std::fs::metadata(path).map_err(io)?;
     if metadata.is_dir() {
         return of_folder(path);
     }
-    // Opening a pipe would wait for whoever writes to it.
+    // Opening a pipe blocks until a process writes to it.
     if !metadata.is_file() {
         return Err(ReadError::NotAFile { path: path.to_owned() });
     }
@@ -162,7 +164,7 @@ fn of_folder(path: &Path) -> Result<Results, ReadError> {
     let journal = path.join(JOURNAL);
     let mut found = match regular(&journal) {
         Ok(file) => lines(&journal, BufReader::new(file), Some(plan))?,
-        // A run that was ended before its first verdict, or one whose verdicts are lost.
+        // The run was killed before its first verdict, or the journal is lost.
         Err(ReadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
             Results { plan: Some(plan), ..Results::default() }
         }
@@ -173,10 +175,10 @@ fn of_folder(path: &Path) -> Result<Results, ReadError> {
     Ok(found)
 }
 
-/// Reads the plan of a results folder; nothing where there is none.
+/// Reads the plan of a results folder; `None` if it has none.
 ///
 /// # Errors
-/// When the file holds something else, was changed after it was written, or cannot be read.
+/// Returns an error if the file is not an unchanged plan, or cannot be read.
 pub fn planned(folder: &Path) -> Result<Option<PlanRecord>, ReadError> {
     let path = folder.join(PLAN);
     let bytes = match regular(&path) {
@@ -192,10 +194,10 @@ pub fn planned(folder: &Path) -> Result<Option<PlanRecord>, ReadError> {
     plan(&path, value).map(Some)
 }
 
-/// Reads the machine code that a results folder keeps of tests that violate; nothing where it keeps none.
+/// Reads the machine code of violating tests from a results folder; empty if there is none.
 ///
 /// # Errors
-/// When the file holds something else, or cannot be read.
+/// Returns an error if the file has other content or cannot be read.
 pub fn machine_code(folder: &Path) -> Result<Vec<MachineCodeLine>, ReadError> {
     let path = folder.join(MACHINE_CODE);
     let bytes = match regular(&path) {
@@ -287,7 +289,7 @@ fn plan(path: &Path, value: Value) -> Result<PlanRecord, ReadError> {
     Ok(plan)
 }
 
-/// Sees to it that a record is of `known`'s kind, and not newer.
+/// Checks that a record has the schema `known` or an older version of it.
 fn version(path: &Path, line: usize, value: &Value, known: &'static str) -> Result<(), ReadError> {
     let malformed = |what: String| ReadError::Malformed { path: path.to_owned(), line, what };
     let Some(found) = value.get("schema").and_then(Value::as_str) else {
@@ -308,10 +310,10 @@ fn version(path: &Path, line: usize, value: &Value, known: &'static str) -> Resu
     }
 }
 
-/// Reads run lines of `path`, where there is a plan those of the plan; and the header of a baseline before them.
+/// Reads run lines, preceded by a header if the file is a baseline. With a plan, each line must belong to it.
 ///
 /// # Errors
-/// When they are none, or cannot all be true.
+/// Returns an error if a line is not a run record, contradicts itself or is not in the plan.
 pub fn lines(
     path: &Path,
     mut reader: impl BufRead,
@@ -341,7 +343,7 @@ pub fn lines(
         let ended = bytes.last() == Some(&b'\n');
         let record = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
         let value: Value = match serde_json::from_slice(record.trim_ascii_end()) {
-            // Whoever wrote it was ended in the middle of the line.
+            // The writer was killed in the middle of the line.
             Err(_) if !ended => {
                 incomplete = Some(Incomplete { line: number, bytes: bytes.len() });
                 break;
@@ -398,7 +400,7 @@ fn baseline_header(path: &Path, value: Value) -> Result<PlanRecord, ReadError> {
     Ok(header.plan)
 }
 
-/// Where verdicts belong: device by device, test by test.
+/// Index of the plan: positions of devices and tests, and the verdicts read so far.
 struct Places {
     plan: Option<PlanRecord>,
     devices: BTreeMap<String, usize>,
@@ -458,13 +460,15 @@ impl Places {
     }
 }
 
-/// Whether two records say different things; those of earlier versions leave out what came later.
+/// Returns true if both records have a value and the values differ. Older records lack newer fields.
 fn differs(left: &str, right: &str) -> bool {
     !left.is_empty() && !right.is_empty() && left != right
 }
 
-/// A field in which a line is not of a run of `plan` on `device`, with what it says and what the plan says. What the line was compiled to
-/// is in no plan: whoever goes on with a run compiles it and compares.
+/// Returns the first field in which `line` cannot belong to a run of `plan` on `device`, with the found and
+/// the planned value.
+///
+/// The plan has no hash of compiled shaders; a resumed run compiles them again and compares.
 fn foreign(
     plan: &PlanRecord,
     device: &DeviceRecord,
@@ -480,14 +484,14 @@ fn foreign(
     if differs(&line.tool, &plan.tool) {
         return Some(("tool", line.tool.clone(), plan.tool.clone()));
     }
-    // A plan has the names of all its devices' stresses, or says that each has its own.
+    // A plan lists the stress names of all its devices, or states that each device uses its default.
     let is_planned = plan.stress == line.stress
         || plan.stress == DEFAULT_STRESS
         || plan.stress.split(',').any(|one| one == line.stress);
     if !is_planned && differs(&line.stress, &plan.stress) {
         return Some(("stress", line.stress.clone(), plan.stress.clone()));
     }
-    // A skipped test of an earlier version says nothing of how it would have been run.
+    // A skipped test of an older schema has no seed.
     if line.seed != plan.seed && !line.stress.is_empty() {
         return Some(("seed", line.seed.to_string(), plan.seed.to_string()));
     }
@@ -497,7 +501,7 @@ fn foreign(
     is_other.then(|| ("replay", format!("--instances {asked}"), plan.budget.clone()))
 }
 
-/// The record in a value of any version that is read.
+/// Converts a JSON value of any supported schema to a record.
 fn run_line(mut value: Value) -> Result<RunLine, String> {
     if let Value::Object(fields) = &mut value {
         upgrade(fields)?;
@@ -508,7 +512,7 @@ fn run_line(mut value: Value) -> Result<RunLine, String> {
     Ok(line)
 }
 
-/// Fills in what a record may leave out: what it says nothing of when a test is skipped, and what came later.
+/// Adds the fields that a skipped test may omit and those that older schemas lack.
 fn upgrade(fields: &mut Map<String, Value>) -> Result<(), String> {
     let skipped = fields.get("verdict").and_then(Value::as_str) == Some("skipped");
     let defaults = [
@@ -527,7 +531,7 @@ fn upgrade(fields: &mut Map<String, Value>) -> Result<(), String> {
         ("replay", json!("")),
     ];
     for (name, default) in defaults {
-        // Only these two may be absent everywhere.
+        // These two may be absent in every record.
         if skipped || matches!(name, "reason" | "detail") {
             fields.entry(name).or_insert(default);
         }
@@ -543,7 +547,7 @@ fn upgrade(fields: &mut Map<String, Value>) -> Result<(), String> {
     Ok(())
 }
 
-/// What every true record meets.
+/// Checks the invariants of a record.
 fn check(line: &RunLine) -> Result<(), String> {
     if !(line.seconds.is_finite() && line.seconds >= 0.0) {
         return Err(format!("`seconds` is {}, which is no time", line.seconds));

@@ -1,4 +1,5 @@
-//! Results of one or several runs laid side by side: tests down, devices across. Every report format is written from this.
+//! The report: results of several runs as a table with tests as rows and devices as columns. Every report
+//! format is written from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,62 +8,62 @@ use crate::state;
 use crate::statistics::{Interval, Proportion, never_seen_bound, reproducibility};
 use crate::wire::{DeviceRecord, EnvironmentRecord, MachineCodeLine, RunLine, RunOutcome, VerdictWord};
 
-/// Results side by side.
+/// Results of several runs in one table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// The devices of the first results, then those of the second, and so on.
+    /// The devices of all results, in the order of the results.
     pub devices: Vec<Column>,
-    /// The tests, in the order in which plans name them first.
+    /// The tests, in order of first appearance in the plans.
     pub tests: Vec<Row>,
 }
 
 /// A device in one set of results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Its name; with its driver, and a number if need be, where two columns have the same one.
+    /// Name of the device; if two columns share it, with the driver and, if needed, a number.
     pub label: String,
-    /// Who it is; nothing where the results have no plan.
+    /// Properties of the device; `None` if the results have no plan.
     pub record: Option<DeviceRecord>,
-    /// Version of the tool that ran the tests; empty where the results do not say.
+    /// Version of the tool that ran the tests; empty if unknown.
     pub tool: String,
-    /// The seeds of its verdicts.
+    /// The seeds of the verdicts.
     pub seeds: BTreeSet<u64>,
-    /// How long or how often each test was run; empty where the results do not say.
+    /// Time or instances for each test; empty if unknown.
     pub budget: String,
-    /// The stress, by name.
+    /// Names of the stress presets.
     pub stress: String,
-    /// What surrounded the run, where the results say.
+    /// Environment of the run, if recorded.
     pub environment: Option<EnvironmentRecord>,
-    /// Tests of the plan without a verdict, whose lines say `missing`.
+    /// Number of tests of the plan without a verdict; their lines have the reason `missing`.
     pub unfinished: usize,
 }
 
-/// A test, with a verdict for each device that it was run on.
+/// A test with its verdict on each device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// Test id.
     pub id: String,
-    /// The name in its header.
+    /// Name in the header of the test.
     pub name: String,
-    /// Its text; empty where the results do not hold it.
+    /// Text of the test; empty if the results lack it.
     pub text: String,
-    /// The clauses that it names.
+    /// Clauses of the specification that the test names.
     pub clauses: Vec<String>,
-    /// BLAKE3 hash of its text; empty where the results do not say. Tests of one id and different texts are different rows.
+    /// BLAKE3 hash of the text; empty if unknown. Equal ids with different hashes are different rows.
     pub hash: String,
-    /// One for each device.
+    /// One verdict for each column; `None` if the test did not run there.
     pub cells: Vec<Option<RunLine>>,
-    /// What compilers made of it where it violates, each with the index of the device.
+    /// Machine code of a violating test, each with the index of its column.
     pub machine_code: Vec<(usize, MachineCodeLine)>,
 }
 
 impl Row {
-    /// The family: the first folder of the id.
+    /// Returns the family: the first folder of the id.
     pub fn family(&self) -> &str {
         self.id.rsplit_once('/').map_or("", |_| self.id.split('/').next().unwrap_or_default())
     }
 
-    /// Whether devices differ: in their verdicts, or in which weak or forbidden outcomes they showed.
+    /// Returns true if devices differ in the verdict or in the observed weak or forbidden outcomes.
     pub fn differs(&self) -> bool {
         let mut shown =
             self.cells.iter().flatten().filter(|line| line.verdict != VerdictWord::Skipped).map(|line| {
@@ -78,24 +79,24 @@ impl Row {
     }
 }
 
-/// What an outcome is to the model.
+/// Classification of an outcome by the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// Allowed, and sequential consistency produces it too.
+    /// Allowed, and reachable under sequential consistency.
     Ordinary,
-    /// Allowed, or of a racy program, and not producible under sequential consistency.
+    /// Allowed, or of a racy program, and unreachable under sequential consistency.
     Weak,
-    /// Not allowed, of a program that does not race.
+    /// Forbidden, of a race-free program.
     Forbidden,
     /// Values that no candidate execution produces.
     Unexpected,
 }
 
 impl Kind {
-    /// Every kind.
+    /// Every class.
     pub const ALL: [Kind; 4] = [Kind::Ordinary, Kind::Weak, Kind::Forbidden, Kind::Unexpected];
 
-    /// The word for it.
+    /// The word in reports.
     pub fn word(self) -> &'static str {
         match self {
             Kind::Ordinary => "allowed",
@@ -105,7 +106,7 @@ impl Kind {
         }
     }
 
-    /// A sign that tells it from the others without colour.
+    /// A symbol that distinguishes the class without colour.
     pub fn sign(self) -> &'static str {
         match self {
             Kind::Ordinary => "○",
@@ -116,42 +117,43 @@ impl Kind {
     }
 }
 
-/// An outcome of a histogram with how sure one may be of its rate.
+/// An outcome of a histogram with statistical bounds on its rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
-    /// What it is to the model.
+    /// Class of the outcome.
     pub kind: Kind,
     /// The outcome on one line.
     pub outcome: String,
-    /// How often it was seen.
+    /// Number of instances with it.
     pub count: u64,
-    /// How often in each resolved instance.
+    /// Count divided by resolved instances.
     pub rate: f64,
-    /// The 95 % interval of the rate, of batches where these are what is independent; of weak, forbidden and unexpected
-    /// outcomes that were seen.
+    /// The 95 % interval of the rate, of batches if these are the independent trials; only for observed
+    /// outcomes that are weak, forbidden or unexpected.
     pub interval: Option<Interval>,
-    /// The same, valid whenever somebody stops ([`Proportion::anytime_interval`]); of what was never seen too.
+    /// An interval valid at any stopping time ([`Proportion::anytime_interval`]); also for outcomes with
+    /// count zero.
     pub anytime: Option<Interval>,
-    /// The bound that the rate of what was never seen stays below.
+    /// Upper bound on the rate of an outcome with count zero.
     pub bound: Option<f64>,
-    /// Whether interval and bound speak of independent batches, not of instances.
+    /// Whether the bounds count independent batches instead of instances.
     pub of_batches: bool,
     /// Whether the test's filter excludes it.
     pub filtered: bool,
 }
 
-/// What is independent in a run: its batches where the instances of one share choices of the device, else its resolved
-/// instances.
+/// Returns the number of independent trials: batches if instances of a batch share choices of the device,
+/// else resolved instances.
 pub fn trials(line: &RunLine) -> u64 {
     line.batches.unwrap_or_else(|| line.instances.saturating_sub(line.unresolved))
 }
 
-/// How many of the [`trials`] showed an outcome.
+/// Returns the number of [`trials`] with this outcome.
 pub fn sightings(outcome: &RunOutcome) -> u64 {
     outcome.batches.unwrap_or(outcome.count)
 }
 
-/// The histogram of a verdict: the outcomes of the prediction in their order, then what is none of them.
+/// Returns the histogram of a verdict: predicted outcomes in their order, then unexpected values.
 pub fn bars(line: &RunLine) -> Vec<Bar> {
     let resolved = line.instances.saturating_sub(line.unresolved);
     let trials = trials(line);
@@ -176,7 +178,7 @@ pub fn bars(line: &RunLine) -> Vec<Bar> {
     };
     let listed = line.outcomes.iter().filter(|outcome| !outcome.thin_air || outcome.count > 0);
     let predicted = listed.map(|outcome| {
-        // What is seen of a racy program, or under a prediction that was cut short, is not judged.
+        // Observed outcomes of a racy program, or under an incomplete prediction, are not called forbidden.
         let judged = match line.verdict {
             VerdictWord::Undefined => false,
             VerdictWord::Violates => true,
@@ -191,14 +193,14 @@ pub fn bars(line: &RunLine) -> Vec<Bar> {
     });
     let unexpected = line.unexpected.iter().map(|values| {
         let raw: Vec<String> = values.raw.iter().map(u64::to_string).collect();
-        // Nobody counts the batches of these.
+        // Records have no batch counts for unexpected values.
         let sightings = line.batches.is_none().then_some(values.count);
         bar(Kind::Unexpected, raw.join(" "), values.count, sightings, false)
     });
     predicted.chain(unexpected).collect()
 }
 
-/// How often weak outcomes were seen.
+/// Returns the number of instances with a weak outcome.
 pub fn weak_seen(line: &RunLine) -> u64 {
     line.outcomes
         .iter()
@@ -206,8 +208,10 @@ pub fn weak_seen(line: &RunLine) -> u64 {
         .fold(0, |sum, outcome| sum.saturating_add(outcome.count))
 }
 
-/// The field's reproducibility score of the weak outcomes of a verdict; nothing where none was seen. Where batches are what
-/// is independent, at least as many showed some weak outcome as showed the most frequent one.
+/// Returns the reproducibility score of the weak outcomes of a verdict; `None` if none was observed.
+///
+/// With batches the score is a lower bound: it uses the most frequent weak outcome, and the batches with any
+/// weak outcome are at least as many.
 pub fn weak_reproducibility(line: &RunLine) -> Option<f64> {
     let seen = weak_seen(line);
     let most =
@@ -216,20 +220,20 @@ pub fn weak_reproducibility(line: &RunLine) -> Option<f64> {
     (seen > 0).then(|| reproducibility(sightings))
 }
 
-/// Counts of a group of tests on one device.
+/// Counts over a group of tests on one device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Verdicts by word, in the order of [`VERDICTS`].
+    /// Number of verdicts by word, in the order of [`VERDICTS`].
     pub verdicts: [usize; 5],
-    /// Those of `inconclusive` that were not exercised.
+    /// Number of `inconclusive` verdicts with the reason `not exercised`.
     pub unexercised: usize,
-    /// Tests that showed a weak outcome.
+    /// Number of tests with an observed weak outcome.
     pub weak: usize,
-    /// Tests that allow a weak outcome and showed none.
+    /// Number of tests that allow a weak outcome and showed none.
     pub weak_unseen: usize,
-    /// Instances.
+    /// Number of instances.
     pub instances: u64,
-    /// Instances whose outcome no serial order of whole threads produces.
+    /// Number of instances whose outcome no serial order of whole threads produces.
     pub interleaved: u64,
 }
 
@@ -258,17 +262,17 @@ impl Tally {
         self.interleaved = self.interleaved.saturating_add(line.interleaved);
     }
 
-    /// How many verdicts of a word.
+    /// Returns the number of verdicts with this word.
     pub fn of(&self, verdict: VerdictWord) -> usize {
         VERDICTS.iter().position(|known| *known == verdict).map_or(0, |index| self.verdicts[index])
     }
 }
 
-/// Tallies of groups of tests: a name, the number of tests, and a tally for each device.
+/// Tallies by group: name, number of tests, and one tally for each device.
 pub type Groups = Vec<(String, usize, Vec<Tally>)>;
 
 impl Report {
-    /// Lays results side by side.
+    /// Builds the table of all results.
     pub fn new(all: &[Results]) -> Report {
         let mut report = Report::default();
         let mut known: BTreeMap<(String, String), usize> = BTreeMap::new();
@@ -332,7 +336,7 @@ impl Report {
         &mut self.tests[index]
     }
 
-    /// Gives every column a label of its own, and the verdicts below it the same.
+    /// Makes column labels unique, and sets them as device names of the verdicts.
     fn tell_apart(&mut self) {
         let names: Vec<String> = self.devices.iter().map(|device| device.label.clone()).collect();
         let shared = |name: &String| names.iter().filter(|other| *other == name).count() > 1;
@@ -360,23 +364,23 @@ impl Report {
         }
     }
 
-    /// Every verdict, device by device and test by test.
+    /// Iterates over every verdict, by device and then by test.
     pub fn lines(&self) -> impl Iterator<Item = &RunLine> {
         (0..self.devices.len())
             .flat_map(|device| self.tests.iter().filter_map(move |row| row.cells.get(device)?.as_ref()))
     }
 
-    /// Tallies of all tests.
+    /// Returns the tallies of all tests.
     pub fn totals(&self) -> Vec<Tally> {
         tally(&self.tests.iter().collect::<Vec<&Row>>(), self.devices.len())
     }
 
-    /// Tallies by family, in the order of names.
+    /// Returns the tallies by family, sorted by name.
     pub fn families(&self) -> Groups {
         self.groups(|row| vec![row.family()])
     }
 
-    /// Tallies by clause, in the order of names. A test counts under each clause that it names.
+    /// Returns the tallies by clause, sorted by name. A test counts for each clause that it names.
     pub fn clauses(&self) -> Groups {
         self.groups(|row| row.clauses.iter().map(String::as_str).collect())
     }
@@ -410,7 +414,7 @@ fn tally(rows: &[&Row], width: usize) -> Vec<Tally> {
     tallies
 }
 
-/// The devices of a plan; without one those of the lines, as they come.
+/// Returns the device names of the plan; without a plan, those of the lines in order of appearance.
 pub(crate) fn device_names(results: &Results) -> Vec<String> {
     if let Some(plan) = &results.plan {
         return plan.devices.iter().map(|device| device.name.clone()).collect();

@@ -1,14 +1,15 @@
-//! Text of others, made fit to be shown: nothing in it moves a cursor, changes a colour or turns the direction of reading.
+//! Escaping of untrusted text for terminals: no output character moves the cursor, sets a colour or changes
+//! the text direction.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// `text` on one line: control characters and invisible ones that change how text is read stand as `\u{…}`.
+/// Escapes `text` for one line: control characters and invisible formatting characters become `\u{…}`.
 pub fn line(text: &str) -> Cow<'_, str> {
     escaped(text, |_| false)
 }
 
-/// The same for a text of several lines: line ends and tabulators stay.
+/// Escapes a text of several lines: line ends and tabs are unchanged.
 pub fn block(text: &str) -> Cow<'_, str> {
     escaped(text, |c| matches!(c, '\n' | '\t'))
 }
@@ -29,8 +30,8 @@ fn escaped(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Whether a character does something instead of being seen: controls of terminals, and Unicode's controls of lines,
-/// direction and joining, tags and noncharacters that XML has no place for.
+/// Returns true for characters with an effect instead of a glyph: terminal controls, Unicode controls for
+/// lines, direction and joining, tags, and noncharacters that XML forbids.
 pub fn acts(c: char) -> bool {
     c.is_control()
         || matches!(

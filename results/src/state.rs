@@ -1,14 +1,14 @@
-//! How values are named and shown: the published form of an outcome.
+//! The published form of outcomes: names and values of observables.
 
 use std::collections::BTreeMap;
 
 use litmus::{Observable, Outcome, ScalarType, Test, Value};
 use serde_json::Number;
 
-/// A published outcome: names as conditions write them (`P1:r0`, `x`) with their values.
+/// A published outcome: values by name, with names as conditions write them (`P1:r0`, `x`).
 pub type State = BTreeMap<String, Number>;
 
-/// The published form of `outcome`. Values of signed types are signed, all others are not.
+/// Converts `outcome` to its published form. Values of signed types are signed, all others unsigned.
 pub fn state(test: &Test, observables: &[Observable], outcome: &Outcome) -> State {
     observables
         .iter()
@@ -19,7 +19,7 @@ pub fn state(test: &Test, observables: &[Observable], outcome: &Outcome) -> Stat
         .collect()
 }
 
-/// An outcome on one line, in the order of the observables: `P0:r0=1 P1:r0=0 x=2`.
+/// Formats an outcome on one line in the order of the observables: `P0:r0=1 P1:r0=0 x=2`.
 pub fn line(test: &Test, observables: &[Observable], outcome: &Outcome) -> String {
     let words: Vec<String> = observables
         .iter()
@@ -35,7 +35,7 @@ pub fn line(test: &Test, observables: &[Observable], outcome: &Outcome) -> Strin
     words.join(" ")
 }
 
-/// A published outcome on one line.
+/// Formats a published outcome on one line.
 pub fn text(state: &State) -> String {
     let words: Vec<String> = state.iter().map(|(name, value)| format!("{name}={value}")).collect();
     words.join(" ")

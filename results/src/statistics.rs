@@ -1,7 +1,8 @@
-//! How sure one may be of what was counted.
+//! Statistics of counts: intervals, tests of rate changes, and reproducibility.
 //!
-//! All figures take what they count as independent: instances, or batches on a device that says that the instances of one
-//! share choices. Scheduling makes neighbouring instances alike, so an interval is a lower bound of the true uncertainty.
+//! All figures assume that the counted trials are independent: instances, or batches on a device whose
+//! instances in one batch share choices. Scheduling correlates neighbouring instances, so intervals are
+//! narrower than the true uncertainty.
 
 pub mod rates;
 
@@ -11,10 +12,10 @@ use std::collections::BTreeSet;
 use litmus::{Histogram, Outcome};
 use statrs::function::gamma::{gamma_ur, ln_gamma};
 
-/// Probability that an interval or bound is to hold with.
+/// Confidence level of intervals and bounds.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// Successes among trials.
+/// A binomial proportion: successes among trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Proportion {
     count: u64,
@@ -31,18 +32,17 @@ pub struct Interval {
 }
 
 impl Proportion {
-    /// `count` successes among `total` trials; more successes than trials count as `total`.
+    /// Creates a proportion of `count` successes in `total` trials; `count` is capped at `total`.
     pub fn new(count: u64, total: u64) -> Proportion {
         Proportion { count: count.min(total), total }
     }
 
-    /// Relative frequency; 0 without trials.
+    /// Returns the relative frequency; 0 without trials.
     pub fn rate(self) -> f64 {
         if self.total == 0 { 0.0 } else { self.count as f64 / self.total as f64 }
     }
 
-    /// The two-sided Clopper–Pearson interval at [`CONFIDENCE`]: the probabilities under which neither so few nor so
-    /// many successes would be a surprise. Without trials, everything from 0 to 1.
+    /// Returns the two-sided Clopper–Pearson interval at [`CONFIDENCE`], or [0, 1] without trials.
     pub fn interval(self) -> Interval {
         let tail = (1.0 - CONFIDENCE) / 2.0;
         let (count, total) = (self.count as f64, self.total as f64);
@@ -57,15 +57,17 @@ impl Proportion {
 }
 
 impl Proportion {
-    /// The anytime-valid interval at [`CONFIDENCE`]: with this probability it holds the true rate at *every* number of trials at
-    /// once, so that it holds it too when somebody stops as soon as he likes what he sees, which [`Proportion::interval`]
-    /// does not promise. It is wider for that.
+    /// Returns the anytime-valid interval (confidence sequence) at [`CONFIDENCE`].
     ///
-    /// The rates p that a bet against them has not yet refuted: by Ville's inequality the capital of one who bets by a mixture of
-    /// all rates, Beta(k + ½, n − k + ½) / (Beta(½, ½) pᵏ (1 − p)ⁿ⁻ᵏ), ever reaches 1/α with probability α at most. (H. Robbins,
-    /// *Statistical methods related to the law of the iterated logarithm*, Ann. Math. Stat. 41, 1970; as a confidence sequence
-    /// S. R. Howard, A. Ramdas, J. McAuliffe, J. Sekhon, *Time-uniform, nonparametric, nonasymptotic confidence sequences*,
-    /// Ann. Stat. 49, 2021.)
+    /// With this probability it contains the true rate at *every* number of trials simultaneously. It is
+    /// therefore valid under optional stopping, which [`Proportion::interval`] is not; the price is a wider
+    /// interval.
+    ///
+    /// The interval is the set of rates p whose e-value is below 1/α. The e-value is the mixture likelihood
+    /// ratio Beta(k + ½, n − k + ½) / (Beta(½, ½) pᵏ (1 − p)ⁿ⁻ᵏ); by Ville's inequality it ever reaches 1/α
+    /// with probability at most α. Sources: H. Robbins, *Statistical methods related to the law of the
+    /// iterated logarithm*, Ann. Math. Stat. 41, 1970; S. R. Howard, A. Ramdas, J. McAuliffe, J. Sekhon,
+    /// *Time-uniform, nonparametric, nonasymptotic confidence sequences*, Ann. Stat. 49, 2021.
     pub fn anytime_interval(self) -> Interval {
         if self.total == 0 {
             return Interval { low: 0.0, high: 1.0 };
@@ -78,7 +80,8 @@ impl Proportion {
         };
         let ln_beta = |a: f64, b: f64| ln_gamma(a) + ln_gamma(b) - ln_gamma(a + b);
         let refuted = ln_beta(count + 0.5, misses + 0.5) - ln_beta(0.5, 0.5) + (1.0 - CONFIDENCE).ln();
-        // The likelihood rises up to the relative frequency and falls from there on.
+        // The likelihood increases up to the relative frequency and decreases after it, so bisection finds
+        // both ends.
         let end = |mut outside: f64, mut inside: f64| {
             for _ in 0..200 {
                 let middle = 0.5 * (outside + inside);
@@ -95,40 +98,48 @@ impl Proportion {
     }
 }
 
-/// The probability per instance that what was never seen among `total` instances stays below, at [`CONFIDENCE`]:
-/// about 3 ÷ `total`, the rule of three. 1 without instances.
+/// Returns the upper bound at [`CONFIDENCE`] on the rate of an outcome with count zero in `total` instances.
+///
+/// It is about 3 ÷ `total`, the rule of three; 1 without instances.
 pub fn never_seen_bound(total: u64) -> f64 {
     if total == 0 { 1.0 } else { -((1.0 - CONFIDENCE).ln() / total as f64).exp_m1() }
 }
 
-/// The reproducibility score 1 − e^(−n): the chance of seeing again, in a run of the same length, what was seen `count`
-/// times, if sightings are a Poisson process at the rate that was measured.
+/// Returns the reproducibility score 1 − e^(−n): the probability to observe again, in a run of the same
+/// length, an outcome observed `count` times.
+///
+/// The score models observations as a Poisson process with the measured rate (Levine et al., *MC Mutants*,
+/// ASPLOS 2023).
 pub fn reproducibility(count: u64) -> f64 {
     -(-(count as f64)).exp_m1()
 }
 
-/// The rate of sightings a second that reproduces with probability `reproducibility` within `budget` seconds: the smallest
-/// whole number of sightings whose [score](reproducibility()) reaches it, over the time. The field's ceiling-rate rule
-/// chooses, for each test, the environment in which most devices reach it.
+/// Returns the ceiling rate: the rate per second that reproduces with probability `reproducibility` within
+/// `budget` seconds.
 ///
-/// `None` where no rate is enough (a reproducibility of 1 or more) or there is no time.
+/// It is the smallest integer count whose [score](reproducibility()) reaches the target, divided by the time.
+/// For each test, the environment is chosen in which most devices reach it. `None` if no rate suffices (a
+/// reproducibility of 1 or more) or the budget is not positive.
 pub fn ceiling_rate(reproducibility: f64, budget: f64) -> Option<f64> {
     if !(0.0..1.0).contains(&reproducibility) || budget.is_nan() || budget <= 0.0 {
         return None;
     }
-    // A little less than the number that the logarithm gives: 1 − e^(−3) must need 3 sightings, not 4.
+    // The tolerance absorbs rounding: 1 − e^(−3) must need 3 observations, not 4.
     let sightings = (-(-reproducibility).ln_1p() - 1e-9).ceil().max(0.0);
     Some(sightings / budget)
 }
 
-/// The probability that all of `tests` tests, each of this `reproducibility`, show again what they showed.
+/// Returns the probability that all of `tests` tests, each with this `reproducibility`, show their outcome
+/// again.
 pub fn suite_reproducibility(reproducibility: f64, tests: u32) -> f64 {
     reproducibility.clamp(0.0, 1.0).powf(f64::from(tests))
 }
 
-/// What several devices show of one test in several environments, by the ceiling-rate rule: the index of the environment
-/// in which most devices reach `ceiling` sightings a second; among equals the one whose smallest rate other than 0 is
-/// largest, then the first. `rates` has a row an environment, a rate a device. `None` without environments.
+/// Chooses one environment for several devices by the ceiling-rate rule; `rates` has a row per environment
+/// and a rate per device.
+///
+/// Returns the index of the environment in which most devices reach `ceiling`. Ties are broken by the largest
+/// smallest nonzero rate, then by the lowest index. `None` without environments.
 pub fn merge_environments(rates: &[Vec<f64>], ceiling: f64) -> Option<usize> {
     let reached = |row: &Vec<f64>| row.iter().filter(|rate| **rate >= ceiling && **rate > 0.0).count();
     let smallest = |row: &Vec<f64>| {
@@ -148,8 +159,10 @@ pub fn merge_environments(rates: &[Vec<f64>], ceiling: f64) -> Option<usize> {
     best
 }
 
-/// The p-values of many tests after Holm's correction, in their order: with those below α called significant, the chance
-/// of a single false call among all of them is below α, however the tests depend on one another.
+/// Returns the p-values after Holm's correction, in their order.
+///
+/// If those below α are called significant, the probability of any false call is below α, whatever the
+/// dependence between tests.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let count = p_values.len();
     let mut order: Vec<usize> = (0..count).collect();
@@ -163,26 +176,27 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     corrected
 }
 
-/// The p-values of many tests after Bonferroni's correction: simpler than [`holm`], and never smaller.
+/// Returns the p-values after Bonferroni's correction: simpler than [`holm`] and never smaller.
 pub fn bonferroni(p_values: &[f64]) -> Vec<f64> {
     p_values.iter().map(|p| (p * p_values.len() as f64).min(1.0)).collect()
 }
 
-/// Fewer expected instances in a cell than this make the chi-square test unreliable.
+/// Below this expected count in a cell, the chi-square approximation is unreliable.
 const LEAST_EXPECTED: f64 = 5.0;
 
-/// A statistic with the probability of one at least as large if nothing had changed.
+/// A test statistic with its p-value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Significance {
     /// The statistic.
     pub statistic: f64,
-    /// The p-value.
+    /// The probability of a statistic at least as large under the null hypothesis.
     pub p: f64,
 }
 
-/// The chi-square test of homogeneity: did all batches draw their outcomes from one distribution? `batches` has a row a
-/// batch, a count an outcome. Outcomes too rare to be expected five times in every batch are counted together.
-/// `None` where fewer than two batches or two outcomes are left.
+/// Tests homogeneity by chi-square: whether all batches draw outcomes from one distribution.
+///
+/// `batches` has a row per batch and a count per outcome. Outcomes with an expected count below five in some
+/// batch are pooled. `None` if fewer than two batches or two outcomes remain.
 pub fn chi_square_drift(batches: &[Vec<u64>]) -> Option<Significance> {
     let totals: Vec<f64> = batches.iter().map(|row| row.iter().sum::<u64>() as f64).collect();
     let used: Vec<usize> = (0..batches.len()).filter(|row| totals[*row] > 0.0).collect();
@@ -206,7 +220,7 @@ pub fn chi_square_drift(batches: &[Vec<u64>]) -> Option<Significance> {
     if used.len() < 2 || columns.len() < 2 {
         return None;
     }
-    // What was too rare even together is left out of the rows as well.
+    // If even the pooled outcomes are too rare, their counts are excluded from the row totals as well.
     let kept = |row: usize| columns.iter().map(|column| column[row]).sum::<f64>();
     let all_kept: f64 = used.iter().map(|row| kept(*row)).sum();
     let statistic = columns
@@ -221,14 +235,15 @@ pub fn chi_square_drift(batches: &[Vec<u64>]) -> Option<Significance> {
     Some(Significance { statistic, p: checked_gamma_ur(0.5 * freedom, 0.5 * statistic) })
 }
 
-/// The upper regularized incomplete gamma function; the whole at 0.
+/// Upper regularized incomplete gamma function, defined as 1 for x ≤ 0.
 fn checked_gamma_ur(a: f64, x: f64) -> f64 {
     if x <= 0.0 { 1.0 } else { gamma_ur(a, x) }
 }
 
-/// The two-sample Kolmogorov–Smirnov test: do two samples, such as the rates of the batches of the first and of the second
-/// half of a run, come from one distribution? The p-value is the asymptotic one with Stephens' correction, good from about
-/// eight values a sample on. `None` where a sample is empty or holds something that is no number.
+/// The two-sample Kolmogorov–Smirnov test: whether two samples come from one distribution.
+///
+/// The p-value is asymptotic with Stephens' correction, accurate from about eight values per sample. `None`
+/// if a sample is empty or contains NaN.
 pub fn kolmogorov_smirnov(left: &[f64], right: &[f64]) -> Option<Significance> {
     if left.is_empty() || right.is_empty() || left.iter().chain(right).any(|value| value.is_nan()) {
         return None;
@@ -252,7 +267,7 @@ pub fn kolmogorov_smirnov(left: &[f64], right: &[f64]) -> Option<Significance> {
     Some(Significance { statistic, p: kolmogorov_tail(lambda) })
 }
 
-/// An outcome whose rate changed in the course of a run, if any did.
+/// The outcome whose rate changed most significantly during a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drift {
     /// The outcome with the smallest p-value.
@@ -261,16 +276,20 @@ pub struct Drift {
     pub earlier: f64,
     /// Its rate in the second half.
     pub later: f64,
-    /// The p-value of its [two-sample test](kolmogorov_smirnov()) after Bonferroni's correction over all outcomes.
+    /// The p-value of its [two-sample test](kolmogorov_smirnov()) after Bonferroni's correction over all
+    /// outcomes.
     pub p: f64,
 }
 
-/// Stretches of a half at least: the p-value is asymptotic.
+/// Smallest number of stretches in each half: the p-value is asymptotic.
 const LEAST_STRETCHES: usize = 8;
 
-/// Whether the rates of outcomes drifted: for each outcome, its rates in the stretches of the first half of a run against
-/// those in the second. A stretch is one value however many instances it has, since instances that are near in time are
-/// alike. The first stretch is left out: kernels are compiled and dispatches grow in it. `None` where there are too few.
+/// Tests for drift: compares, for each outcome, its rates in the stretches of the first half of a run with
+/// the second half.
+///
+/// A stretch counts as one value however many instances it has, as instances close in time are correlated.
+/// The first stretch is skipped: kernels are compiled and dispatch sizes grow in it. `None` if there are too
+/// few stretches.
 pub fn drift(stretches: &[Histogram]) -> Option<Drift> {
     let used: Vec<&Histogram> = stretches.iter().skip(1).filter(|stretch| stretch.total() > 0).collect();
     let (first, second) = used.split_at(used.len() / 2);
@@ -297,7 +316,7 @@ pub fn drift(stretches: &[Histogram]) -> Option<Drift> {
 
 /// Q(λ) = 2 Σ (−1)^(j−1) e^(−2 j² λ²), the tail of the Kolmogorov distribution.
 fn kolmogorov_tail(lambda: f64) -> f64 {
-    // The series alternates too long below this, where the tail is 1 to all digits that matter.
+    // For smaller λ the series converges too slowly, and Q(λ) is 1 to within the precision used.
     if lambda < 0.2 {
         return 1.0;
     }
@@ -306,8 +325,7 @@ fn kolmogorov_tail(lambda: f64) -> f64 {
     (2.0 * sum).clamp(0.0, 1.0)
 }
 
-/// The entropy in bits of the outcomes of a run: 0 where every instance shows the same, and larger the more the threads
-/// interleave.
+/// Returns the entropy in bits of the outcome distribution; 0 if every instance has the same outcome.
 pub fn entropy(counts: &[u64]) -> f64 {
     let total = counts.iter().sum::<u64>() as f64;
     let shares = counts.iter().filter(|count| **count > 0).map(|count| *count as f64 / total);
@@ -315,12 +333,12 @@ pub fn entropy(counts: &[u64]) -> f64 {
     shares.map(|share| -share * share.log2()).sum::<f64>() + 0.0
 }
 
-/// The x at which the regularized incomplete beta function I_x(a, b) is `probability`, by bisection.
+/// Returns the x at which the regularized incomplete beta function I_x(a, b) is `probability`, by bisection.
 ///
-/// (The quantile of statrs does not end for the parameters that a hundred million instances give.)
+/// The quantile function of statrs does not terminate for the parameters of a hundred million instances.
 fn beta_quantile(a: f64, b: f64, probability: f64) -> f64 {
     let (mut low, mut high) = (0.0_f64, 1.0_f64);
-    // Around the mean the tails fall off so fast that twelve deviations hold all that matters.
+    // Beyond twelve standard deviations from the mean the tails are negligible.
     let mean = a / (a + b);
     let deviation = (mean * (1.0 - mean) / (a + b + 1.0)).sqrt();
     let (below, above) = (mean - 12.0 * deviation, mean + 12.0 * deviation);
@@ -344,7 +362,8 @@ fn beta_quantile(a: f64, b: f64, probability: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// The regularized incomplete beta function I_x(a, b) for 0 < x < 1, by its continued fraction (modified Lentz).
+/// The regularized incomplete beta function I_x(a, b) for 0 < x < 1, by its continued fraction (modified
+/// Lentz).
 fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     let front = (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (-x).ln_1p()).exp();
     if x < (a + 1.0) / (a + b + 2.0) {
@@ -354,7 +373,7 @@ fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     }
 }
 
-/// The continued fraction of the incomplete beta function. It needs about √(max(a, b)) terms at worst.
+/// The continued fraction of the incomplete beta function; it needs at most about √(max(a, b)) terms.
 fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     const TINY: f64 = 1e-300;
     const PRECISION: f64 = 1e-13;
@@ -405,7 +424,7 @@ mod tests {
     }
 
     proptest! {
-        /// The definition: at the lower end so many successes have probability 2.5 %, at the upper end so few.
+        /// The definition: at each end of the interval, the tail beyond the count has probability 2.5 %.
         #[test]
         fn interval_meets_its_definition(total in 1u64..400, share in 0.0f64..=1.0) {
             let count = (share * total as f64) as u64;
@@ -441,8 +460,8 @@ mod tests {
         assert_eq!(all.high, 1.0);
     }
 
-    /// Somebody stops a run as soon as the usual interval leaves out the true rate, or else at its end: the worst that
-    /// stopping early can do. The usual interval is then wrong far more often than it says, the anytime-valid one is not.
+    /// Worst case of optional stopping: stop as soon as the ordinary interval excludes the true rate, or at
+    /// the end. The ordinary interval then fails far more often than stated, the anytime-valid one does not.
     #[test]
     fn anytime_intervals_hold_when_users_stop_as_they_like() {
         const RUNS: u32 = 10_000;
@@ -461,7 +480,7 @@ mod tests {
                 let mut fooled = false;
                 while seen.total < LONGEST && !fooled {
                     seen = Proportion::new(seen.count + u64::from(uniform() < rate), seen.total + 1);
-                    // The normal interval is near the usual one and cheap; what stops is then asked in full.
+                    // The normal approximation is a cheap filter; the exact interval decides.
                     let deviation = (rate * (1.0 - rate) / seen.total as f64).sqrt();
                     let suspect = seen.total >= 10 && (seen.rate() - rate).abs() > 1.9 * deviation;
                     fooled = suspect && !holds(seen.interval(), rate);
@@ -490,12 +509,12 @@ mod tests {
             assert!(width <= 4.0 * (usual.high - usual.low), "{count} of {total}: {anytime:?}, {usual:?}");
         }
         assert_eq!(Proportion::new(0, 0).anytime_interval(), Interval { low: 0.0, high: 1.0 });
-        // Nothing seen in n trials: (1 - p)^n falls to 0.05 B(½, n + ½) / B(½, ½), which is about 0.05 / √(πn).
+        // No success in n trials: (1 - p)^n falls to 0.05 B(½, n + ½) / B(½, ½), which is about 0.05 / √(πn).
         let none = Proportion::new(0, 1_000_000).anytime_interval();
         close(none.high, 1.047_59e-5, 1e-4);
     }
 
-    /// Many trials: the interval approaches the normal one, and one success the Poisson one.
+    /// Many trials: the interval approaches the normal one, and for one success the Poisson one.
     #[test]
     fn many_trials() {
         let (count, total) = (5_000_000_u64, 1_000_000_000_u64);
@@ -531,7 +550,8 @@ mod tests {
         assert_eq!(reproducibility(u64::MAX), 1.0);
     }
 
-    /// The table of the field: 1, 2, 3 sightings give 63.2, 86.5 and 95.0 %; 99.999 % needs 12; 64 s at 99.999 %.
+    /// Values of the literature: 1, 2, 3 observations give 63.2, 86.5 and 95.0 %; 99.999 % needs 12; 64 s at
+    /// 99.999 %.
     #[test]
     fn the_ceiling_rate_is_the_fields() {
         for (target, sightings) in [(0.632, 1.0), (0.86, 2.0), (0.95, 3.0), (0.99999, 12.0), (0.0, 0.0)] {
@@ -544,7 +564,7 @@ mod tests {
         assert_eq!(ceiling_rate(f64::NAN, 1.0), None);
     }
 
-    /// 20 tests at 95 % are 35.8 %, at 99.999 % they are 99.98 %.
+    /// 20 tests at 95 % give 35.8 %, at 99.999 % they give 99.98 %.
     #[test]
     fn a_suite_is_less_sure_than_its_tests() {
         close(suite_reproducibility(0.95, 20), 0.358_486, 1e-5);
@@ -566,7 +586,7 @@ mod tests {
         assert_eq!(merge_environments(&[], 1.0), None);
     }
 
-    /// Holm's own example: 0.01, 0.04, 0.03, 0.005 become 0.03, 0.06, 0.06, 0.02.
+    /// Example from Holm's paper: 0.01, 0.04, 0.03, 0.005 become 0.03, 0.06, 0.06, 0.02.
     #[test]
     fn many_tests_are_corrected() {
         let p = [0.01, 0.04, 0.03, 0.005];
@@ -581,7 +601,7 @@ mod tests {
     }
 
     proptest! {
-        /// Holm rejects whatever Bonferroni does, and neither makes a p-value smaller.
+        /// Holm rejects every hypothesis that Bonferroni rejects, and neither makes a p-value smaller.
         #[test]
         fn holm_lies_between(p in proptest::collection::vec(0.0f64..=1.0, 1..20)) {
             for ((raw, holm), bonferroni) in p.iter().zip(holm(&p)).zip(bonferroni(&p)) {
@@ -601,7 +621,7 @@ mod tests {
         close(found.p, 0.009_823, 1e-3);
     }
 
-    /// Stretches whose second outcome has these counts among a hundred.
+    /// Returns stretches of a hundred instances whose second outcome has these counts.
     fn stretches(counts: impl Iterator<Item = u64>) -> Vec<Histogram> {
         counts
             .map(|count| {
@@ -624,7 +644,7 @@ mod tests {
     fn a_rate_that_jumps_to_and_fro_all_the_time_does_not() {
         let found = drift(&stretches((0..41).map(|n| if n % 2 == 0 { 10 } else { 90 }))).unwrap();
         assert!(found.p > 0.5, "{found:?}");
-        // What happens in the first stretch alone is the driver's warm-up.
+        // A change in only the first stretch is the driver's warm-up.
         let found = drift(&stretches((0..41).map(|n| if n == 0 { 100 } else { 20 + n % 5 }))).unwrap();
         assert!(found.p > 0.5, "{found:?}");
     }
@@ -641,7 +661,7 @@ mod tests {
         let found = chi_square_drift(&[vec![500, 300], vec![1000, 600], vec![250, 150]]).unwrap();
         close(found.p, 1.0, 1e-12);
         assert!(chi_square_drift(&[vec![500, 300], vec![300, 500]]).unwrap().p < 1e-12);
-        // Rare outcomes go together; what remains decides.
+        // Rare outcomes are pooled; the others decide.
         let rare = chi_square_drift(&[vec![1000, 2, 1, 4], vec![1000, 1, 2, 4]]).unwrap();
         assert!(rare.p > 0.9, "{rare:?}");
         assert_eq!(chi_square_drift(&[vec![10, 10]]), None);

@@ -1,8 +1,8 @@
-//! The published records: the only types here that are written to files and streams.
+//! Published records: the only types of this crate that are serialized to files and streams.
 //!
-//! Inner types may change freely. A field may be added here; none is removed or renamed without a new version in
-//! [`CHECK_SCHEMA`], [`RUN_SCHEMA`],
-//! [`COMPARE_SCHEMA`] or [`PLAN_SCHEMA`]. The JSON schemas in `results/schema/` are generated from these types.
+//! A field may be added; none is removed or renamed without a new version in [`CHECK_SCHEMA`],
+//! [`RUN_SCHEMA`], [`COMPARE_SCHEMA`] or [`PLAN_SCHEMA`]. The JSON schemas in `results/schema/` are generated
+//! from these types.
 
 mod codegen;
 mod diff;
@@ -45,7 +45,7 @@ pub const CHECK_SCHEMA: &str = "vk-litmus/check/1";
 pub const RUN_SCHEMA: &str = "vk-litmus/run/1";
 /// Version of [`PlanRecord`].
 pub const PLAN_SCHEMA: &str = "vk-litmus/plan/2";
-/// The version of plans whose journals have no checksums.
+/// The plan version whose journals have no checksums.
 pub const PLAN_SCHEMA_WITHOUT_SUMS: &str = "vk-litmus/plan/1";
 /// Version of [`DiffRecord`].
 pub const DIFF_SCHEMA: &str = "vk-litmus/diff/1";
@@ -54,64 +54,67 @@ pub const REPORT_SCHEMA: &str = "vk-litmus/report/1";
 /// Version of a [baseline's header](BaselineRecord).
 pub const BASELINE_SCHEMA: &str = "vk-litmus/baseline/1";
 
-/// A line of `check --format json`: what a model says of a test.
+/// A line of `check --format json`: the prediction of a model for one test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckLine {
     /// [`CHECK_SCHEMA`].
     pub schema: String,
     /// Test id: path in its suite or folder without extension, then `@variant`.
     pub id: String,
-    /// The file that it was read from.
+    /// The source file.
     pub file: String,
     /// The name in the test's header.
     pub name: String,
-    /// The model.
+    /// Name of the model.
     pub model: String,
     /// Whether the program races.
     pub race: RaceWord,
-    /// Present where it races only in executions with values out of thin air, which no implementation is known to show.
+    /// Present if the program races only in executions with out-of-thin-air values, which no known
+    /// implementation produces.
     #[serde(default, skip_serializing_if = "is_false")]
     pub race_thin_air: bool,
-    /// Present where it races outside the test's filter alone: a device knows no filter, so that `run` calls it undefined.
+    /// Present if the program races only outside the test's filter. `run` calls it undefined, as a device
+    /// applies no filter.
     #[serde(default, skip_serializing_if = "is_false")]
     pub race_outside_filter: bool,
-    /// Present where the test has undefined initial values and it is known: whether one is read, or observed at the end.
+    /// Whether an undefined initial value is read or observed; present if the test has such values and the
+    /// answer is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uninitialised_read: Option<bool>,
-    /// What is unlike what the test expects of races, uninitialised reads and termination, each in words; the questions
-    /// say it of themselves.
+    /// Differences from the test's expectations on races, uninitialised reads and termination, each in words.
+    /// Questions report their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unlike: Vec<String>,
     /// HSA's level of undefinedness.
     pub level: Option<LevelWord>,
     /// The questions of the file, in order.
     pub queries: Vec<Query>,
-    /// Every outcome of a candidate execution before the axioms.
+    /// Every outcome of a candidate execution before the axioms are applied.
     pub outcomes: Vec<CheckOutcome>,
-    /// How many executions were considered.
+    /// Numbers of executions.
     pub executions: Executions,
-    /// How often a loop body was run at most.
+    /// Largest number of iterations of a loop.
     #[schemars(range(min = 1))]
     pub bound: u32,
-    /// How many runs, combinations of the threads' paths, were cut off at the bound.
+    /// Number of runs (combinations of the threads' paths) cut off at that bound.
     pub cut: u64,
-    /// How many runs there are, those cut off included.
+    /// Number of runs, including those cut off.
     pub runs: u64,
     /// Microseconds from parsed test to answer.
     pub micros: u64,
-    /// Whether every run ends, where that was asked.
+    /// Whether every run ends, if progress was checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<ProgressAnswer>,
-    /// Present where outcomes are not listed, as those of users' kernels and those that are too many: false.
+    /// Present and false if outcomes are not listed: the input is a user's shader, or there are too many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcomes_listed: Option<bool>,
-    /// Present for kernels of users: what is wrong with them, with the places.
+    /// Present for shaders: the findings with their positions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub findings: Option<Vec<FindingRecord>>,
-    /// Present for shaders that are sources: the compiler, with its version and flags.
+    /// Present for shaders compiled from source: the compiler, with its version and flags.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compiler: Option<String>,
-    /// Of a shader of whose grid nothing was said: what is wrong with two workgroups, in words; absent where nothing is.
+    /// Present for a shader without `--grid`: the finding that appears with two workgroups, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wider: Option<String>,
 }
@@ -119,17 +122,17 @@ pub struct CheckLine {
 /// Whether every run of a program ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgressAnswer {
-    /// The progress model: one for all levels, or one a level as in `qf=obe,wg=fair,sg=hsa`.
+    /// The progress model: one for all levels, or one per level as in `qf=obe,wg=fair,sg=hsa`.
     pub model: String,
     /// `weak` or `strong`.
     pub fairness: String,
-    /// The memory that decided: `sc`, `relaxed` or `axioms`.
+    /// The memory model that decided: `sc`, `relaxed` or `axioms`.
     pub memory: String,
-    /// Whether every run ends; null where that is not known.
+    /// Whether every run ends; null if unknown.
     pub terminates: Option<bool>,
-    /// What the file expects; null where it says nothing.
+    /// What the file expects; null if it states nothing.
     pub expected: Option<bool>,
-    /// How it may hang, why nothing is known, or within which bound of weak memory it ends.
+    /// How it may hang, why the answer is unknown, or the bound of weak memory within which it ends.
     pub why: Option<String>,
     /// A run that hangs, step by step.
     pub schedule: Vec<ScheduleStep>,
@@ -140,15 +143,15 @@ pub struct ProgressAnswer {
 pub struct ScheduleStep {
     /// The thread, as in `P0`.
     pub thread: String,
-    /// The line of the instruction.
+    /// Line of the instruction.
     pub line: u32,
-    /// The instruction as the text has it.
+    /// The instruction as in the source.
     pub instruction: String,
     /// The value read.
     pub read: Option<u64>,
     /// The value written.
     pub written: Option<u64>,
-    /// True for the steps that repeat for ever.
+    /// True for the steps that repeat forever.
     pub repeats: bool,
 }
 
@@ -165,7 +168,7 @@ pub enum RaceWord {
     Free,
     /// Some consistent execution races.
     Racy,
-    /// Not known within the time given.
+    /// Not decided within the time limit.
     #[default]
     Unknown,
 }
@@ -186,7 +189,7 @@ impl From<Race> for RaceWord {
 pub enum LevelWord {
     /// Values are undefined.
     Value,
-    /// The execution as a whole is undefined.
+    /// The whole execution is undefined.
     Program,
 }
 
@@ -202,31 +205,31 @@ impl From<Undefinedness> for LevelWord {
 /// A question with its answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Query {
-    /// The question as the test writes it.
+    /// The question as written in the test.
     pub text: String,
-    /// Whether it holds; null when the search was cut short.
+    /// Whether it holds; null if the search was incomplete.
     pub holds: Option<bool>,
-    /// Whether the file expects it to hold; null where it says nothing.
+    /// Whether the file expects it to hold; null if it states nothing.
     pub expected: Option<bool>,
 }
 
-/// An outcome and what the model says of it.
+/// An outcome and its classification by the model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckOutcome {
     /// Final values by name.
     #[schemars(with = "std::collections::BTreeMap<String, i64>")]
     pub state: State,
-    /// Some consistent execution shows it.
+    /// Some consistent execution produces it.
     pub allowed: bool,
     /// Sequential consistency cannot produce it.
     pub weak: bool,
     /// The test's filter excludes it.
     pub filtered: bool,
-    /// Present where only executions with values out of thin air show it: no rule excludes them (VK-AC-06), and no
-    /// implementation is known to show them.
+    /// Present if only executions with out-of-thin-air values produce it. No rule excludes these (VK-AC-06),
+    /// and no known implementation produces them.
     #[serde(default, skip_serializing_if = "is_false")]
     pub thin_air: bool,
-    /// Whether it meets the condition of the question; absent where the test asks nothing, or several things.
+    /// Whether it satisfies the condition of the question; absent if the test has no or several questions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub witness: Option<bool>,
 }
@@ -236,16 +239,16 @@ pub struct CheckOutcome {
 pub struct Executions {
     /// Candidate executions.
     pub candidate: u64,
-    /// Those that pass every axiom.
+    /// Executions that satisfy every axiom.
     pub consistent: u64,
 }
 
-/// A line of `check --format json` for a file that is not a test.
+/// A line of `check --format json` for a file that is not a valid test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RejectedLine {
     /// The file.
     pub file: String,
-    /// What is wrong with it.
+    /// The mistake.
     pub error: String,
     /// Line, from 1.
     #[schemars(range(min = 1))]
@@ -255,7 +258,7 @@ pub struct RejectedLine {
     pub column: u32,
 }
 
-/// A line of `run --format json` and of the journal: the verdict on a test and a device.
+/// A line of `run --format json` and of the journal: the verdict on one test and device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunLine {
     /// [`RUN_SCHEMA`].
@@ -264,100 +267,103 @@ pub struct RunLine {
     pub id: String,
     /// The name in the test's header.
     pub name: String,
-    /// The device.
+    /// Name of the device.
     pub device: String,
-    /// The model that judged.
+    /// Name of the model.
     pub model: String,
     /// The verdict.
     pub verdict: VerdictWord,
-    /// Whether the judged program races, but by values out of thin air; `unknown` where the prediction was cut short, so that
-    /// nothing is called forbidden. Absent where nothing was predicted, and in older records.
+    /// Whether the judged program races, ignoring races that need out-of-thin-air values. `unknown` if the
+    /// prediction is incomplete; then no outcome is called forbidden. Absent without a prediction and in
+    /// older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub race: Option<RaceWord>,
-    /// Why: the published reason of `inconclusive`, the missing feature, limit or rule of `skipped`; null otherwise.
+    /// The published reason of `inconclusive`, or the missing feature, limit or rule of `skipped`; null
+    /// otherwise.
     pub reason: Option<String>,
-    /// Particulars for people; of `skipped` the same as the reason.
+    /// An explanation in words; for `skipped` the same as the reason.
     pub detail: Option<String>,
-    /// Whether the run could have shown what it looked for.
+    /// Whether enough instances overlapped for the forbidden outcome to be observable.
     pub exercised: bool,
-    /// All counts, unexpected ones included, and unresolved instances.
+    /// Sum of all counts, including unexpected values and unresolved instances.
     pub instances: u64,
     /// Instances whose outcome no serial order of whole threads produces.
     pub interleaved: u64,
-    /// Instances that left no trace; their dispatches count nowhere else.
+    /// Instances without a result. The counts of their dispatches are discarded.
     pub not_executed: u64,
-    /// Instances that ran into the bound of a spin loop, or whose outcome was past those that are told apart.
+    /// Instances that reached the iteration limit of a spin loop, or whose outcome did not fit the histogram.
     pub unresolved: u64,
-    /// Invocations that ran once more than they had to, in stages that may repeat them; absent where there were none.
+    /// Repeated invocations, in stages that may run an invocation more than once; absent if there were none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repeated: u64,
     /// Wall-clock seconds of all dispatches.
     pub seconds: f64,
-    /// Independent batches, which confidence figures count; absent where single instances are independent.
+    /// Independent batches, the unit of confidence figures; absent if single instances are independent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batches: Option<u64>,
     /// Every outcome of the prediction, with its count.
     pub outcomes: Vec<RunOutcome>,
-    /// What was seen and is none of them.
+    /// Observed values that match no outcome of the prediction.
     pub unexpected: Vec<UnexpectedValues>,
-    /// The seed that everything random was drawn from.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// The stress, by name.
+    /// Name of the stress.
     pub stress: String,
-    /// A command that runs this again.
+    /// A command that repeats the run.
     pub replay: String,
-    /// The memory type that the locations lay in, by the names of its properties; absent where that is not known.
+    /// Memory type of the locations, by the names of its properties; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
-    /// Why the host counted all outcomes although the stress says that the device does; absent where nothing stood in the
-    /// way.
+    /// Why the host counted all outcomes although the stress requests counting on the device; absent
+    /// otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_by_host: Option<String>,
-    /// The outcome whose rate changed most surely in the course of the run; absent where the run was too short to say.
+    /// The outcome whose rate changed most significantly during the run; absent if the run was too short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift: Option<DriftRecord>,
-    /// What became of a test of forward progress.
+    /// Result of a test of forward progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<ProgressRun>,
-    /// What became of a user's shader.
+    /// Result of a run of a user's shader.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shader: Option<ShaderRun>,
-    /// Hashes of what was run.
+    /// Hashes of the inputs.
     #[serde(default)]
     pub hashes: Hashes,
-    /// The question of the test, as conditions are written; absent where it asks nothing.
+    /// The question of the test, as conditions are written; absent if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    /// Version of the tool; empty in records that do not say.
+    /// Version of the tool; empty in older records.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tool: String,
-    /// The driver; absent in records that do not say.
+    /// The driver; absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<DriverRecord>,
-    /// What HSA says of the test whose lowered program was judged; absent for other tests.
+    /// HSA's prediction for the test whose lowered program was judged; absent for other tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hsa: Option<HsaRun>,
-    /// The ids of the test's mutants in the same run: tests that differ from it in synchronization alone and allow what it
-    /// forbids. What the device showed of them says what it could have shown of this one.
+    /// Ids of the test's mutants in the same run: tests with weaker synchronization that allow the outcome
+    /// this one forbids. Their counts measure if the run could have shown a fault of this test.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mutants: Vec<String>,
 }
 
-/// What HSA says of a test, beside the verdict on its lowered program. It judges no device.
+/// HSA's prediction for a test, next to the verdict on its lowered program. It judges no device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HsaRun {
-    /// HSA's model.
+    /// Name of HSA's model.
     pub model: String,
     /// Whether the HSA test races.
     pub race: RaceWord,
     /// HSA's level of undefinedness.
     pub level: Option<LevelWord>,
-    /// How the two answers compare: `portable`, `model-only`, `vulkan-race` or `both-race`; null where one is not known.
+    /// How the two answers compare: `portable`, `model-only`, `vulkan-race` or `both-race`; null if one is
+    /// unknown.
     pub class: Option<String>,
-    /// Whether HSA allows what the question asks for (for `forall`, what it rules out); null where that is not known or
-    /// nothing is asked.
+    /// Whether HSA allows an outcome that satisfies the question's condition (for `forall`, that violates
+    /// it); null if unknown or without a question.
     pub allowed: Option<bool>,
-    /// Instances in which every `await` read what it waits for; the others are no executions of the HSA test.
+    /// Instances in which every `await` read its value; the others are not executions of the HSA test.
     pub passed: u64,
 }
 
@@ -371,8 +377,8 @@ pub struct DriftRecord {
     pub earlier: f64,
     /// Its rate in the second half.
     pub later: f64,
-    /// The probability of so large a change by chance, corrected for the number of outcomes and not for that of tests: a
-    /// two-sample Kolmogorov–Smirnov test of the rates in short stretches of the run.
+    /// The p-value of a two-sample Kolmogorov–Smirnov test of the rates in short stretches of the run. It is
+    /// corrected for the number of outcomes, but not for the number of tests.
     pub p: f64,
 }
 
@@ -383,33 +389,33 @@ pub struct DriverRecord {
     pub name: String,
     /// Driver information.
     pub info: String,
-    /// `VkDriverId`; 0 for none.
+    /// `VkDriverId`; 0 if unknown.
     pub id: i32,
     /// Driver version, as the driver encodes it.
     pub version: u32,
 }
 
-/// The verdict on a test and a device.
+/// The verdict on one test and device.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum VerdictWord {
-    /// Exercised, and nothing forbidden was seen.
+    /// Exercised, and no forbidden outcome was observed.
     Conforms,
-    /// Something forbidden was seen.
+    /// A forbidden outcome was observed.
     Violates,
     /// The program races.
     Undefined,
-    /// Nothing can be said.
+    /// No verdict is possible.
     #[default]
     Inconclusive,
-    /// Not run.
+    /// The test did not run.
     Skipped,
 }
 
 impl VerdictWord {
-    /// The word as it is written.
+    /// The word as published.
     pub fn text(self) -> &'static str {
         match self {
             VerdictWord::Conforms => "conforms",
@@ -427,25 +433,24 @@ pub struct RunOutcome {
     /// Final values by name.
     #[schemars(with = "std::collections::BTreeMap<String, i64>")]
     pub state: State,
-    /// How often it was seen.
+    /// Number of instances with it.
     pub count: u64,
-    /// How many independent batches showed it; absent where single instances are independent.
+    /// Number of independent batches with it; absent if single instances are independent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batches: Option<u64>,
-    /// Some consistent execution shows it.
+    /// Some consistent execution produces it.
     pub allowed: bool,
     /// Sequential consistency cannot produce it.
     pub weak: bool,
     /// The test's filter excludes it.
     pub filtered: bool,
-    /// Present where only executions with values out of thin air show it.
+    /// Present if only executions with out-of-thin-air values produce it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub thin_air: bool,
-    /// Whether it meets the condition of the question; absent where the test asks nothing.
+    /// Whether it satisfies the condition of the question; absent without a question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub witness: Option<bool>,
-    /// Whether HSA allows it of the test whose lowered program was judged; absent for other tests, and where it is no
-    /// outcome of the HSA test.
+    /// Whether HSA allows it; absent for other tests, and if it is not an outcome of the HSA test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hsa: Option<bool>,
 }
@@ -453,38 +458,38 @@ pub struct RunOutcome {
 /// Values that no candidate execution produces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnexpectedValues {
-    /// The values as they were read.
+    /// The values as read back.
     pub raw: Vec<u64>,
-    /// How often they were seen.
+    /// Number of instances with them.
     pub count: u64,
 }
 
-/// BLAKE3 hashes, in hexadecimal digits; empty where there is no such thing.
+/// BLAKE3 hashes in hexadecimal digits; empty if there is no such input.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Hashes {
-    /// Of the test's text.
+    /// Hash of the test's text.
     pub test: String,
-    /// Of the model's text.
+    /// Hash of the model's text.
     pub model: String,
-    /// Of the kernel's SPIR-V words in little-endian order.
+    /// Hash of the kernel's SPIR-V words in little-endian order.
     pub kernel: String,
 }
 
-/// What a prediction line is made of besides the prediction.
+/// The inputs of a prediction line other than the prediction.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckContext<'a> {
     /// Test id.
     pub id: &'a str,
     /// The file.
     pub file: &'a str,
-    /// The question as the test writes it; empty without one.
+    /// The question as written in the test; empty without one.
     pub question: &'a str,
     /// Microseconds from parsed test to answer.
     pub micros: u64,
 }
 
 impl CheckLine {
-    /// The line of a test and a prediction.
+    /// Builds the line of a test and its prediction.
     pub fn new(test: &Test, prediction: &Prediction, context: CheckContext<'_>) -> CheckLine {
         CheckLine {
             schema: CHECK_SCHEMA.to_owned(),
@@ -501,8 +506,7 @@ impl CheckLine {
             queries: answer(test, prediction)
                 .map(|answer| Query {
                     text: context.question.to_owned(),
-                    // A search that ran out of time may have found a witness; the answer is for those that did not. What was
-                    // found within a bound of loops stays found.
+                    // No answer if the search ran out of time; an answer within a loop bound remains.
                     holds: answer.holds.filter(|_| prediction.race != Race::Unknown || prediction.cut > 0),
                     expected: answer.expected,
                 })
@@ -540,39 +544,39 @@ impl CheckLine {
     }
 }
 
-/// What a run line is made of besides the judgement.
+/// The inputs of a run line other than the judgement.
 #[derive(Clone, Debug)]
 pub struct RunContext {
     /// Test id.
     pub id: String,
-    /// The device.
+    /// Name of the device.
     pub device: String,
-    /// The model.
+    /// Name of the model.
     pub model: String,
-    /// The seed.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// The stress, by name.
+    /// Name of the stress.
     pub stress: String,
-    /// A command that runs this again.
+    /// A command that repeats the run.
     pub replay: String,
-    /// The memory type that the locations lay in, where that is known.
+    /// Memory type of the locations, if known.
     pub memory: Option<String>,
-    /// Why the host counted although the device was to.
+    /// Why the host counted although the stress requests counting on the device.
     pub counted_by_host: Option<String>,
-    /// Hashes of what was run.
+    /// Hashes of the inputs.
     pub hashes: Hashes,
     /// Version of the tool.
     pub tool: String,
-    /// The driver, where there is one.
+    /// The driver, if known.
     pub driver: Option<DriverRecord>,
-    /// What HSA says, where the test was lowered from one of its.
+    /// HSA's prediction, if the test was lowered from an HSA test.
     pub beside: Option<Beside>,
     /// The ids of the test's mutants in the same run.
     pub mutants: Vec<String>,
 }
 
 impl HsaRun {
-    /// What HSA says beside the verdict on the lowered program `test`.
+    /// Builds HSA's part of the line for the lowered program `test`.
     fn new(test: &Test, beside: &Beside, judgement: &Judgement) -> HsaRun {
         let hsa = &beside.hsa;
         let asked = test.question.as_ref().map(|question| question.kind);
@@ -592,7 +596,7 @@ impl HsaRun {
 }
 
 impl RunLine {
-    /// The line of a judgement on `test`, whose rows list `observables`.
+    /// Builds the line of a judgement on `test`, whose rows list `observables`.
     pub fn new(
         test: &Test,
         observables: &[litmus::Observable],

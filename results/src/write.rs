@@ -1,4 +1,4 @@
-//! The report formats, one file a format.
+//! Report formats, one submodule each.
 
 pub mod bench;
 pub mod code;
@@ -29,32 +29,32 @@ use crate::read::Results;
 use crate::report::Report;
 use crate::wire::{CheckLine, RejectedLine, ReportRecord, RunLine};
 
-/// A report format by name.
+/// A format of run and check results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// For people.
+    /// Text for terminals.
     Text,
-    /// An object a line.
+    /// One JSON object per line.
     Json,
-    /// A row an outcome.
+    /// One row per outcome.
     Csv,
-    /// JUnit's XML.
+    /// JUnit XML.
     Junit,
-    /// What herd prints.
+    /// A log in the format of herd7.
     Herd,
     /// The protocol of Google Test.
     Gtest,
-    /// Findings on their lines, for GitHub and editors.
+    /// SARIF, for GitHub and editors.
     Sarif,
 }
 
-/// A format that there is not.
+/// A format name that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
-    /// No such name.
+    /// The name is unknown.
     #[error("unknown format `{}`: expected one of {}", .0, Format::ALL.map(Format::name).join(", "))]
     Unknown(String),
-    /// The format is planned and not built.
+    /// The command has no output in this format.
     #[error("format `{0}` is not available")]
     NotAvailable(&'static str),
 }
@@ -64,7 +64,7 @@ impl Format {
     pub const ALL: [Format; Format::Sarif as usize + 1] =
         [Format::Text, Format::Json, Format::Csv, Format::Junit, Format::Herd, Format::Gtest, Format::Sarif];
 
-    /// Its name.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Format::Text => "text",
@@ -87,24 +87,24 @@ impl FromStr for Format {
     }
 }
 
-/// A format of `report` by name.
+/// A format of `report`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReportFormat {
-    /// One page with everything.
+    /// One self-contained page.
     Html,
     /// Markdown.
     Markdown,
-    /// A row an outcome.
+    /// One row per outcome.
     Csv,
-    /// One document.
+    /// One JSON document.
     Json,
-    /// JUnit's XML.
+    /// JUnit XML.
     Junit,
-    /// A log as herd and litmus7 write it.
+    /// A log in the format of herd7 and litmus7.
     Herd,
 }
 
-/// A format of `report` that there is not.
+/// An unknown format of `report`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown format `{}`: expected one of {}", .0, ReportFormat::ALL.map(ReportFormat::name).join(", "))]
 pub struct ReportFormatError(String);
@@ -120,7 +120,7 @@ impl ReportFormat {
         ReportFormat::Herd,
     ];
 
-    /// Its name.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             ReportFormat::Html => "html",
@@ -142,10 +142,10 @@ impl FromStr for ReportFormat {
     }
 }
 
-/// Writes a report on `results`. `pictures` explain the tests of a page, in the order of the report.
+/// Writes a report on `results`. `pictures` explain the tests of an HTML page, in the order of the report.
 ///
 /// # Errors
-/// What the stream says.
+/// Returns the error of the stream.
 pub fn report(
     format: ReportFormat,
     results: &[Results],
@@ -168,73 +168,73 @@ fn every(report: &Report, writer: &mut dyn RunWriter) -> io::Result<()> {
     writer.finish()
 }
 
-/// How text is laid out.
+/// Layout of text output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
-    /// Columns of the terminal; nothing where the text goes elsewhere.
+    /// Width of the terminal; `None` if the output is not a terminal.
     pub width: Option<u16>,
     /// Whether to use colours.
     pub colour: bool,
-    /// Whether to leave out, of many tests, those that broke no rule: the results folder has them.
+    /// Whether to list only violating and inconclusive tests if there are many; the results folder lists all.
     pub brief: bool,
 }
 
-/// Writes what a model says of tests.
+/// A writer of predictions.
 pub trait CheckWriter {
-    /// A test and its prediction.
+    /// Writes the prediction of a test.
     ///
     /// # Errors
-    /// What the stream says.
+    /// Returns the error of the stream.
     fn answered(&mut self, line: &CheckLine) -> io::Result<()>;
 
-    /// A file that is no test.
+    /// Writes the mistake in a file that is not a valid test.
     ///
     /// # Errors
-    /// What the stream says.
+    /// Returns the error of the stream.
     fn rejected(&mut self, line: &RejectedLine) -> io::Result<()>;
 
-    /// Nothing more comes.
+    /// Ends the output.
     ///
     /// # Errors
-    /// What the stream says.
+    /// Returns the error of the stream.
     fn finish(&mut self) -> io::Result<()>;
 }
 
-/// Writes verdicts, in plan order.
+/// A writer of verdicts, in plan order.
 pub trait RunWriter {
-    /// These tests are to be run.
+    /// Announces the tests of the plan.
     ///
     /// # Errors
-    /// What the stream says.
+    /// Returns the error of the stream.
     fn begins(&mut self, _ids: &[&str]) -> io::Result<()> {
         Ok(())
     }
 
-    /// The verdict on this test comes next.
+    /// Announces the test whose verdict comes next.
     ///
     /// # Errors
-    /// What the stream says.
+    /// Returns the error of the stream.
     fn starts(&mut self, _id: &str) -> io::Result<()> {
         Ok(())
     }
 
-    /// A test, a device and a verdict.
+    /// Writes a verdict.
     ///
     /// # Errors
-    /// What the stream says.
+    /// Returns the error of the stream.
     fn judged(&mut self, line: &RunLine) -> io::Result<()>;
 
-    /// Nothing more comes.
+    /// Ends the output.
     ///
     /// # Errors
-    /// What the stream says.
+    /// Returns the error of the stream.
     fn finish(&mut self) -> io::Result<()>;
 }
 
-/// The writer of predictions in a format.
+/// Creates a writer of predictions.
 ///
 /// # Errors
-/// When there is none.
+/// Returns an error if predictions cannot be written in this format.
 pub fn check_writer<'a>(
     format: Format,
     out: impl Write + 'a,
@@ -249,10 +249,10 @@ pub fn check_writer<'a>(
     }
 }
 
-/// The writer of verdicts in a format.
+/// Creates a writer of verdicts.
 ///
 /// # Errors
-/// When there is none.
+/// Returns an error if verdicts cannot be written in this format.
 pub fn run_writer<'a>(
     format: Format,
     out: impl Write + 'a,

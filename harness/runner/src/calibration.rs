@@ -1,37 +1,36 @@
-//! Adapts the size of dispatches to the intended duration of a submission.
+//! How large dispatches are.
 
 use std::time::Duration;
 
 use crate::stress::Stress;
 
-/// The fraction of the drawn rounds that a dispatch executes, so that a submission has the intended duration.
+/// Which part of the drawn rounds a dispatch makes, so that a submission takes as long as it should.
 #[derive(Debug)]
 pub(crate) struct Calibration {
-    /// The current fraction.
+    /// That part.
     pub scale: f64,
     aim: Duration,
-    /// The minimum fraction. If waiting dominates the duration, fewer rounds do not shorten it.
+    /// The least part: where waiting is what takes long, fewer rounds take as long.
     least: f64,
-    /// Dispatches to ignore: a driver may compile the kernel during the first one.
+    /// Dispatches to leave out: a driver may build the kernel on the first one.
     warm_up: u32,
-    /// False if the parameters may depend only on the seed.
+    /// Whether it learns; without it the drawn parameters depend on the seed alone.
     pub on: bool,
 }
 
 impl Calibration {
     const FIRST: f64 = 1.0 / 32.0;
-    /// The minimum fraction of a short dispatch, so that partners that meet once interleave hundreds of
-    /// instances.
+    /// The least part in short dispatches: partners that meet once are to interleave by the hundred.
     const LEAST_SHORT: f64 = 1.0 / 16.0;
 
-    /// Starts calibration for a run.
+    /// At the start of a run.
     pub fn new(stress: &Stress) -> Calibration {
         let (scale, warm_up) = if stress.calibrate { (Calibration::FIRST, 1) } else { (1.0, 0) };
         let aim = Duration::from_millis(stress.submission_ms.into());
         Calibration { scale, aim, least: 0.0, warm_up, on: stress.calibrate }
     }
 
-    /// Starts calibration for dispatches that take at most `aim`.
+    /// At the start of a run, for dispatches that are to take so long at most.
     pub fn short(stress: &Stress, aim: Duration) -> Calibration {
         let whole = Calibration::new(stress);
         Calibration {
@@ -43,14 +42,13 @@ impl Calibration {
         }
     }
 
-    /// Adapts the fraction to the duration of a dispatch.
+    /// Takes note of what a dispatch took.
     pub fn learn(&mut self, took: Duration) {
         if !self.on {
             return;
         }
         if self.warm_up > 0 {
             self.warm_up -= 1;
-        // Halving at once but doubling only below a third avoids oscillation around the aim.
         } else if took > self.aim {
             self.scale = (self.scale / 2.0).max(self.least);
         } else if took < self.aim / 3 {
@@ -58,7 +56,7 @@ impl Calibration {
         }
     }
 
-    /// Returns true if even one round takes too long.
+    /// Whether even one round is too long.
     pub fn stuck(&self, rounds: u32, took: Duration) -> bool {
         self.on && self.warm_up == 0 && rounds == 1 && took > self.aim
     }

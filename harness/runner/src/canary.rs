@@ -1,8 +1,6 @@
-//! Checks that a device executes kernels at all: before its first test, a kernel computes an answer from a
-//! word.
-//!
-//! A driver with a stub kernel device signals its fences and leaves memory unchanged. Some tests would report
-//! that as a violation.
+//! Whether a device executes at all, whatever it says of itself: before its first test, a kernel answers to a word, which is
+//! read back. Drivers on a kernel device that is not there signal their fences and leave memory as it was, and some tests
+//! would call that a violation.
 
 use std::time::Duration;
 
@@ -14,14 +12,14 @@ use crate::error::Cause;
 const STORE: BufferId = BufferId(0);
 const BACK: BufferId = BufferId(1);
 const QUEUE: QueueId = QueueId(0);
-/// The input of the kernel, a value that a driver is unlikely to produce.
+/// What the kernel is asked: no word of a driver's own making.
 const ASKED: u32 = 0x5ca1_ab1e;
 
-/// Runs the kernel and compares its answer.
+/// Asks a device to execute something.
 ///
 /// # Errors
-/// [`Cause::NullDevice`] if the answer is wrong. [`Cause::TimedOut`] if the submission does not end; the
-/// device must then not be destroyed. Errors of the device.
+/// [`Cause::NullDevice`] where it does not; [`Cause::TimedOut`] where it does not end, after which the device must not be
+/// destroyed; what the device said.
 pub fn check(device: &dyn Device, patience: Duration) -> Result<(), Cause> {
     let mut prepared = device.prepare(&plan())?;
     prepared.submit()?;
@@ -29,7 +27,7 @@ pub fn check(device: &dyn Device, patience: Duration) -> Result<(), Cause> {
         Progress::Finished { .. } => {}
         Progress::NotExecuted => return Err(Cause::NullDevice),
         Progress::Running => {
-            // Destroying resources of a hanging submission would block forever.
+            // A driver that hangs would wait for ever if it were told to destroy what it uses.
             std::mem::forget(prepared);
             return Err(Cause::TimedOut { after: patience });
         }

@@ -1,27 +1,26 @@
-//! Decides when a test is exercised, from a threshold and the outcomes that do not count.
+//! When a test is exercised, as plain data: whoever judges says which outcomes do not count, and how many others do.
 
 use litmus::{Histogram, Outcome};
 use serde::{Deserialize, Serialize};
 
-/// A test is exercised if enough of its instances show an outcome that no serial order of whole threads
-/// produces.
+/// When a test is exercised: so many of its instances have shown what no serial order of whole threads produces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exercise {
-    /// The serial outcomes: values in the order of the test's observables.
+    /// The outcomes that a serial order produces: values in the order of the test's observables.
     pub serial: Vec<Vec<u64>>,
-    /// The required number of other outcomes.
+    /// How many others are enough.
     pub enough: u64,
-    /// The share of its time that a run takes under contention.
+    /// How much of its time a run takes in company.
     pub parts: Parts,
 }
 
-/// The share of its time that a run takes under CPU contention, in percent.
+/// How much of its time a run takes where others have the processors for much of it, in percent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parts {
-    /// The share of an exercised test, which leaves time for later tests.
+    /// Once its test is exercised: what is left is for tests that come later.
     pub exercised: u32,
-    /// The share until then.
+    /// Until then.
     pub seeking: u32,
 }
 
@@ -32,7 +31,7 @@ impl Default for Parts {
 }
 
 impl Exercise {
-    /// Returns true if the histogram has enough outcomes.
+    /// Whether what was seen is enough.
     pub fn is_seen(&self, seen: &Histogram) -> bool {
         let is_serial = |outcome: &Outcome| {
             let same = |values: &Vec<u64>| outcome.0.iter().map(|value| value.0).eq(values.iter().copied());

@@ -1,12 +1,11 @@
-//! A pool of worker processes with deadlines: every job ends with a report, whatever crashes or hangs.
+//! Worker processes under a deadline: whatever crashes or hangs in them, every job ends with a report.
 //!
-//! The pool starts processes with a command from its caller, gives each one job at a time and reads its
-//! messages ([`crate::wire`]). A worker that is silent too long or exceeds its time is killed and replaced.
-//! The thread that calls [`run`] starts all workers, so that they can tie their lifetime to it.
+//! The pool starts processes of a command that its caller names, hands each one job at a time, and reads what comes back
+//! ([`crate::wire`]). A worker that says nothing for too long, or goes on past its time, is killed and replaced. The
+//! thread that calls [`run`] starts all workers, so that they may tie their lives to it.
 //!
-//! Workers start one after another, each after the first message of the one before. Opening a GPU can take a
-//! driver a second, during which it blocks every other process. A dozen that start together would exceed the
-//! limit on silence.
+//! Workers start one after another, each when the one before has first said something: opening a GPU can take a driver a
+//! second in which it keeps every other process out, and a dozen that come at once wait longer than silence is suffered.
 
 mod worker;
 
@@ -23,30 +22,30 @@ use crate::wire::{Message, Request, VERSION};
 pub use worker::end_group;
 use worker::{Note, Worker};
 
-/// The limits of a pool.
+/// What bounds a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Concurrent worker processes.
+    /// Worker processes at once.
     pub workers: u32,
-    /// Time for all jobs together. Each job gets its share of the remaining time minus the expected overhead,
-    /// so that every job can start. After this time and a margin of a tenth (at most [`LATE`]), no job
+    /// Time for all jobs together; each gets its share of what is left when it starts, less what jobs take besides theirs, so
+    /// that every job begins where that can be. Once it is over, and a tenth more or [`LATE`] for those that are late, no job
     /// starts.
     pub time: Option<Duration>,
-    /// Time after `time` until all remaining workers are killed.
+    /// How long after `time` everything has ended, by force if it must be.
     pub overrun: Duration,
-    /// Time that a job may exceed its share.
+    /// How long after its share a job may still go on.
     pub slack: Duration,
-    /// Time that a worker may be silent while it has a job.
+    /// How long a worker may say nothing while it has a job.
     pub silence: Duration,
-    /// Repetitions of a failed job.
+    /// How often a job that failed is run again.
     pub retries: u32,
-    /// Consecutive failures after which no job starts. Four times as many once a job succeeded; one more for
-    /// each additional worker, because a lost device fails all their jobs.
+    /// Failures in a row after which no job is started any more, while none ever went well. Later it takes four times
+    /// as many. One more is allowed for each worker beside the first: what loses the device fails them all at once.
     pub give_up_after: u32,
 }
 
 impl Limits {
-    /// One worker, without a total time limit.
+    /// One worker, without a limit on the whole.
     pub const DEFAULT: Limits = Limits {
         workers: 1,
         time: None,
@@ -59,7 +58,7 @@ impl Limits {
 }
 
 impl Limits {
-    /// Returns the deadline of a job with this share that starts at `since`, in a pool that started at
+    /// When a job with this share of the time is ended at the latest, if it begins at `since` in a pool that began at
     /// `started`.
     fn end(&self, started: Instant, since: Instant, share: Option<Duration>) -> Option<Instant> {
         let own = since + share? + self.slack;
@@ -67,85 +66,85 @@ impl Limits {
     }
 }
 
-/// The properties of an answer that the pool needs.
+/// What the pool must know of an answer.
 pub trait Answer {
-    /// Returns what the answer shows about device and driver.
+    /// What the answer says about device and driver.
     fn health(&self) -> Health;
 
-    /// Returns true if the worker must not get another job.
+    /// Whether the worker must not get another job.
     fn ends_worker(&self) -> bool;
 
-    /// Describes the failure in the answer.
+    /// What failed, in words, where something did.
     fn failure(&self) -> Option<String>;
 
-    /// Returns the time that the job worked, if it can differ from its share.
+    /// For how long the job's own work went on, where that may be less or more than its share of the time.
     fn worked(&self) -> Option<Duration> {
         None
     }
 }
 
-/// The evidence about device and driver in an answer.
+/// What an answer says about device and driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
     /// They work.
     Good,
-    /// No evidence: the job did not reach them.
+    /// Nothing: the job never came to them.
     Unknown,
-    /// They failed; the job may be repeated.
+    /// They failed; the job may be tried again.
     Bad,
 }
 
-/// One attempt to run a job.
+/// How an attempt at a job ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attempt<P, R> {
-    /// The result.
+    /// How.
     pub end: End<R>,
-    /// The last progress message before the end.
+    /// The last thing that the worker said before the end.
     pub snapshot: Option<P>,
-    /// The duration.
+    /// How long it took.
     pub took: Duration,
 }
 
-/// The result of an attempt.
+/// How an attempt at a job ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum End<R> {
-    /// The worker answered.
+    /// With an answer of the worker.
     Answered(R),
-    /// The worker failed.
+    /// Without one.
     Failed(Failure),
-    /// The job never started.
+    /// It never began.
     NotRun(NotRun),
 }
 
 /// Why a worker gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// It was killed because it exceeded its time, or was silent too long.
+    /// It was ended since its time was over, or since it said nothing for too long.
     #[error("no answer after {:.1} s", after.as_secs_f64())]
     TimedOut {
-        /// Time since the job started.
+        /// Time since the job began.
         after: Duration,
     },
-    /// It exited.
+    /// It ended by itself.
     #[error("the worker ended with {}{}", ended(*signal, *code), said(stderr))]
     Crashed {
         /// The signal that ended it.
         signal: Option<i32>,
         /// Its exit code.
         code: Option<i32>,
-        /// The end of its standard error.
+        /// The end of what it printed to standard error.
         stderr: String,
     },
-    /// Its message is invalid.
+    /// Its answer cannot be read.
     #[error("the worker's answer cannot be read: {what}")]
     Garbled {
-        /// The error.
+        /// Why.
         what: String,
     },
     /// It could not be started.
     #[error("the worker cannot be started: {why}")]
     CannotStart {
-        /// The error.
+        /// Why.
         why: String,
     },
 }
@@ -160,7 +159,7 @@ fn ended(signal: Option<i32>, code: Option<i32>) -> String {
 
 fn said(stderr: &str) -> String {
     let mut lines = stderr.trim_end().lines();
-    // A panic prints its position and, on the next line, its message; a backtrace and notes follow.
+    // A panic says where and, on the next line, why; behind that come a backtrace and notes.
     let panic = lines.clone().position(|line| line.contains(" panicked at "));
     let line = match panic {
         Some(place) => lines.nth(place + 1),
@@ -169,70 +168,70 @@ fn said(stderr: &str) -> String {
     line.map_or_else(String::new, |line| format!(": {line}"))
 }
 
-/// Why a job never started.
+/// Why a job never began.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotRun {
-    /// The time for all jobs was used up.
+    /// The time for all jobs was over.
     #[error("the time was over before the test began")]
     TimeIsUp,
-    /// The device failed its health check.
+    /// The device was not in order any more.
     #[error("the device did not come back after a hang: {why}")]
     Gone {
-        /// The error of the device.
+        /// What it said.
         why: String,
     },
-    /// Too many consecutive jobs failed.
+    /// Too many jobs in a row had failed.
     #[error("not tried any more after {failures} failures in a row, the last one: {last}")]
     GivenUp {
-        /// Their number.
+        /// How many.
         failures: u32,
-        /// The last failure.
+        /// The last one.
         last: String,
     },
 }
 
-/// The result of a job.
+/// What became of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report<P, R> {
     /// Number of the job.
     pub job: usize,
     /// The last attempt.
     pub last: Attempt<P, R>,
-    /// Earlier attempts, which all failed. Their observations count too.
+    /// Those before it, all failed: what they had seen counts too.
     pub earlier: Vec<Attempt<P, R>>,
 }
 
 impl<P, R> Report<P, R> {
-    /// Creates the report of a job that never started.
+    /// That of a job that never began.
     pub fn not_run(job: usize, why: NotRun) -> Report<P, R> {
         let last = Attempt { end: End::NotRun(why), snapshot: None, took: Duration::ZERO };
         Report { job, last, earlier: Vec::new() }
     }
 }
 
-/// An event for the caller of the pool.
+/// What the pool tells its caller.
 #[derive(Debug)]
 pub enum Event<'a, P, R> {
-    /// A worker sent a progress message.
+    /// A worker said something about its job.
     Progress {
         /// Number of the job.
         job: usize,
-        /// The message.
+        /// What it said.
         snapshot: &'a P,
     },
-    /// An attempt failed, and the job is repeated.
+    /// An attempt at a job failed, and the job is tried again.
     Again(&'a Attempt<P, R>),
-    /// A job ended. These events come in the order of the jobs.
+    /// A job has ended. These come in the order of the jobs.
     Finished(Report<P, R>),
 }
 
-/// The callbacks of a pool.
+/// What makes a pool run.
 pub struct Calls<'a, J, P, R> {
-    /// Returns the command of a worker. The pool sets its standard streams.
+    /// The command of a worker. Its standard streams are set by the pool.
     pub command: &'a mut dyn FnMut() -> Command,
-    /// Returns a job by its number. The second argument is its share of the time, if that is limited.
+    /// The job of a number. Where there is a time for all jobs, its share is given.
     pub job: &'a mut dyn FnMut(usize, Option<Duration>) -> J,
-    /// Handles an event; a break ends all workers and the run.
+    /// Sees what happens; a break ends all workers and the run.
     pub event: &'a mut dyn FnMut(Event<'_, P, R>) -> ControlFlow<()>,
 }
 
@@ -253,7 +252,7 @@ where
         earlier: (0..jobs).map(|_| Vec::new()).collect(),
         done: (0..jobs).map(|_| None).collect(),
         delivered: 0,
-        // More workers than jobs would be idle.
+        // Nobody beyond the last job has anything to do.
         slots: (0..(limits.workers as usize).clamp(1, jobs.max(1))).map(|_| Slot::default()).collect(),
         notes,
         inbox,
@@ -267,14 +266,14 @@ where
     Worker::retire(pool.slots.iter_mut().filter_map(|slot| slot.worker.take()).collect());
 }
 
-/// The maximum time after the limit at which a job may still start, without a share. On a busy machine jobs
-/// are late, and a test that never runs gives no information.
+/// How long after the time for all jobs one may still begin, without a share of it: a busy machine makes jobs late, and a test
+/// that was never begun says nothing.
 const LATE: Duration = Duration::from_secs(2);
 
-/// The interval for checking whether a worker exited while another process keeps its output open.
+/// How often it is looked whether a worker is gone whose output somebody else holds open.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The capacity of the message queue; workers block when it is full.
+/// Notes that wait for the pool at most; workers that say more wait themselves.
 const INBOX: usize = 256;
 
 struct Pool<'a, J, P, R> {
@@ -284,21 +283,21 @@ struct Pool<'a, J, P, R> {
     waiting: VecDeque<usize>,
     earlier: Vec<Vec<Attempt<P, R>>>,
     done: Vec<Option<Report<P, R>>>,
-    /// Jobs whose report the caller got.
+    /// Jobs whose report was given to the caller.
     delivered: usize,
     slots: Vec<Slot<P>>,
     notes: SyncSender<(u64, Note)>,
     inbox: Receiver<(u64, Note)>,
     generation: u64,
-    /// Consecutive failures.
+    /// Failures in a row.
     failures: u32,
     last_failure: String,
     ever_good: bool,
     beside: Beside,
 }
 
-/// The time of jobs beyond their shares, for compiling kernels and for submissions that end late. On a busy
-/// machine it can exceed the shares.
+/// What jobs took besides their shares: kernels are compiled, and a submission goes on past its time. On a busy machine that
+/// can be more than the shares.
 #[derive(Clone, Copy, Debug, Default)]
 struct Beside {
     time: Duration,
@@ -311,8 +310,8 @@ impl Beside {
         self.jobs += 1;
     }
 
-    /// Returns the time to reserve for a job beyond its share: 1.5 times the mean, since the load may grow.
-    /// Unused time goes to later jobs.
+    /// What to leave for a job besides its share: half as much again as the mean, since others may come to the machine. What
+    /// it does not take goes to those that follow.
     fn each(&self) -> Duration {
         self.time * 3 / 2 / self.jobs.max(1)
     }
@@ -320,7 +319,7 @@ impl Beside {
 
 struct Slot<P> {
     worker: Option<Worker>,
-    /// True once the worker sent a message.
+    /// Whether that worker has said anything yet.
     heard: bool,
     running: Option<Running<P>>,
 }
@@ -332,7 +331,7 @@ impl<P> Default for Slot<P> {
 }
 
 impl<P> Slot<P> {
-    /// Returns true if its worker has not sent its first message.
+    /// Whether its worker is on the way to its first word.
     fn is_starting(&self) -> bool {
         self.worker.is_some() && self.running.is_some() && !self.heard
     }
@@ -344,9 +343,9 @@ struct Running<P> {
     last_sign: Instant,
     /// Its share of the time for all jobs.
     share: Option<Duration>,
-    /// Its worker was started for this job.
+    /// Whether its worker was started for it.
     first: bool,
-    /// The deadline.
+    /// When it is ended at the latest.
     end: Option<Instant>,
     snapshot: Option<P>,
 }
@@ -369,12 +368,12 @@ where
             let wait = deadline.saturating_duration_since(Instant::now()).min(LOOK);
             match self.inbox.recv_timeout(wait) {
                 Ok((generation, note)) => self.note(generation, note)?,
-                // The pool holds a sender itself, so the channel is never disconnected.
+                // The pool holds a sender itself.
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
             let workers = self.slots.iter_mut().filter_map(|slot| slot.worker.as_mut());
             workers.for_each(Worker::end_the_rest_where_gone);
-            // If this process was stopped for a while, messages of workers are handled before any deadline.
+            // Where this process was stopped for a while, what its workers said meanwhile comes before any deadline.
             let waiting: Vec<_> = self.inbox.try_iter().take(INBOX).collect();
             for (generation, note) in waiting {
                 self.note(generation, note)?;
@@ -383,7 +382,7 @@ where
         }
     }
 
-    /// Gives jobs to idle workers, or reports all remaining jobs as not run.
+    /// Gives jobs to idle workers, or says why no job is started any more.
     fn start_jobs(&mut self) -> ControlFlow<()> {
         while let Some(reason) = self.reason_to_stop() {
             let Some(job) = self.waiting.pop_front() else { break };
@@ -453,7 +452,7 @@ where
         }
     }
 
-    /// Returns the earliest deadline of a running job.
+    /// When something must be done even if no worker says anything; none while nothing runs.
     fn next_deadline(&self) -> Option<Instant> {
         self.slots.iter().filter_map(|slot| slot.running.as_ref()).map(|r| self.deadline(r)).min()
     }
@@ -477,7 +476,7 @@ where
         ControlFlow::Continue(())
     }
 
-    /// Ends the worker and the attempt of a slot.
+    /// Ends worker and attempt of a slot.
     fn fail(&mut self, number: usize, failure: impl FnOnce(Worker, Duration) -> Failure) -> ControlFlow<()> {
         let Some(slot) = self.slots.get_mut(number) else { return ControlFlow::Continue(()) };
         let running = slot.running.take();
@@ -490,7 +489,7 @@ where
 
     fn note(&mut self, generation: u64, note: Note) -> ControlFlow<()> {
         let of = |slot: &Slot<P>| slot.worker.as_ref().is_some_and(|w| w.generation() == generation);
-        // Messages of a replaced worker are ignored.
+        // What a worker said before it was replaced is of no interest.
         let Some(number) = self.slots.iter().position(of) else { return ControlFlow::Continue(()) };
         match note {
             Note::Ended => self.fail(number, |worker, _| {
@@ -522,8 +521,7 @@ where
             return self.garbled(number, format!("it speaks of job {job}"));
         };
         if !std::mem::replace(&mut slot.heard, true) {
-            // The deadline restarts with the first message, so that opening the device costs the test no
-            // time.
+            // What it took to open the device is not the test's.
             running.end = self.limits.end(self.started, Instant::now(), running.share);
         }
         match message {
@@ -535,7 +533,7 @@ where
             }
             Message::Answer { payload, .. } => {
                 let (job, took) = (running.job, running.since.elapsed());
-                // The first job of a worker includes opening the device.
+                // The first one pays for the device.
                 if let Some(share) = running.share.filter(|_| !running.first) {
                     self.beside.note(took, payload.worked().unwrap_or(share));
                 }
@@ -550,7 +548,7 @@ where
         }
     }
 
-    /// Records the end of an attempt: repeats the job or finishes it.
+    /// Books the end of an attempt: the job is tried again, or finished.
     fn ended(&mut self, job: usize, attempt: Attempt<P, R>) -> ControlFlow<()> {
         let bad = match &attempt.end {
             End::Answered(answer) => match answer.health() {
@@ -582,7 +580,7 @@ where
         self.finish(job, attempt)
     }
 
-    /// Reports a job to the caller once all earlier jobs are reported.
+    /// Gives the report to the caller as soon as all jobs before have been reported.
     fn finish(&mut self, job: usize, last: Attempt<P, R>) -> ControlFlow<()> {
         let earlier = self.earlier.get_mut(job).map(std::mem::take).unwrap_or_default();
         if let Some(place) = self.done.get_mut(job) {

@@ -1,4 +1,4 @@
-//! Compiles a test for a device. Planning, compiling ahead and running share this code.
+//! From a test to what runs on a device, or to what is lacking: the one recipe of whoever plans, compiles ahead or runs.
 
 use litmus::Test;
 use plan::{Capabilities, Memory};
@@ -15,16 +15,16 @@ use crate::wire::Failure;
 pub struct Runnable {
     /// The kernels.
     pub program: Program,
-    /// The mechanisms to test between its phases.
+    /// The ways to put its phases one after another.
     joins: Vec<Join>,
-    /// The memory of its locations.
+    /// Where its locations lie.
     memory: Memory,
 }
 
-/// Compiles `test` in `variant` for a device with `capabilities`, laid out by `stress`.
+/// What runs of a test on a device with these capabilities, told as `variant` says and spread as `stress` says.
 ///
 /// # Errors
-/// [`Failure::NotPlaceable`] with the rule, or [`Failure::Lacks`] with the missing feature.
+/// [`Failure::NotPlaceable`] with the rule, or [`Failure::Lacks`] with what the device lacks.
 pub fn told(
     test: &Test,
     variant: Variant,
@@ -44,18 +44,18 @@ pub fn told(
 }
 
 impl Runnable {
-    /// Returns mechanisms and memory of its runs.
+    /// How it is run besides its kernels.
     pub fn way(&self) -> Way<'_> {
         Way { joins: &self.joins, memory: self.memory }
     }
 
-    /// Returns the hash of its kernels.
+    /// The hash of its kernels.
     pub fn hash(&self) -> String {
         hash(self.program.kernels().flat_map(|kernel| &kernel.words))
     }
 }
 
-/// Returns the BLAKE3 hash of the words of kernels, in hexadecimal digits.
+/// BLAKE3 hash of the words of kernels, in hexadecimal digits.
 pub fn hash<'a>(words: impl IntoIterator<Item = &'a u32>) -> String {
     let mut hasher = blake3::Hasher::new();
     for word in words {
@@ -64,10 +64,10 @@ pub fn hash<'a>(words: impl IntoIterator<Item = &'a u32>) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
-/// Checks that a worker compiled the kernel that its parent planned and will publish.
+/// Whether the kernel that a worker compiled is the one that its parent planned, and will publish.
 ///
 /// # Errors
-/// [`Failure::Internal`] if not: the results would be attributed to a kernel that did not run.
+/// [`Failure::Internal`] where it is another: what it shows would be told of a kernel that did not run.
 pub(crate) fn check(planned: &str, compiled: &str) -> Result<(), Failure> {
     if planned.is_empty() || planned == compiled {
         return Ok(());

@@ -1,7 +1,4 @@
-//! Stress: the parameters that control how a test is laid out on a device, from a preset or a file.
-//!
-//! The parameters follow litmus7 and the parallel testing environments (PTE) of MC Mutants: many instances
-//! per dispatch, permuted assignments, rendezvous of partners, and memory stress.
+//! Stress: how a test is spread over a device, as data that a preset or a file holds.
 
 mod memory;
 
@@ -13,77 +10,75 @@ use crate::classify::Classify;
 
 pub use memory::{MemoryStress, Pattern, Strategy};
 
-/// The layout of a test on a device. Every pair is an inclusive range from which each dispatch draws.
+/// How a test is spread over a device. Every pair is a range, both ends included, from which each dispatch draws.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stress {
-    /// The name in records; not part of the file.
+    /// The name under which records show it; not part of the file.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Instance slots of a workgroup, if every thread has its own workgroup.
+    /// Slots of a workgroup where every thread has a workgroup of its own.
     pub lanes: Lanes,
-    /// Groups: the number of workgroups of each class of threads that share one.
+    /// Groups: workgroups of each class of threads that share one.
     pub groups: (u32, u32),
-    /// The same for tests whose threads share one workgroup.
+    /// The same for tests whose threads all share one workgroup.
     pub groups_within: (u32, u32),
-    /// Rounds of a kernel.
+    /// Rounds that a kernel makes.
     pub rounds: (u32, u32),
-    /// The maximum failed polls of an invocation that waits for its partners, over all rounds of a dispatch;
-    /// 0 disables the rendezvous. It must cover the time between the start of the first and of the last
-    /// processor.
+    /// Loads that an invocation spends at most on waiting in vain for its partners, over all rounds of a dispatch; 0 for
+    /// no rendezvous. It must cover the time from the start of one processor to that of the last.
     pub spin: (u32, u32),
-    /// Rounds between two rendezvous of the partners.
+    /// Rounds from one meeting of the partners to the next.
     pub interval: (u32, u32),
-    /// Loads of the last invocation to arrive before it continues, because the others detect its arrival
-    /// later.
+    /// Loads that whoever comes last to a meeting makes before it goes on, since the others learn later that all are
+    /// there.
     pub hold: (u32, u32),
-    /// Which workgroups are partners.
+    /// Which workgroups play together.
     pub pairing: Pairing,
-    /// Words between two locations of an instance.
+    /// Words from one location of an instance to the next.
     pub spacing: (u32, u32),
-    /// Unused words between the locations of two instances.
+    /// Words left free between the locations of one instance and those of the next.
     pub padding: (u32, u32),
-    /// If true, the threads of an instance come from groups that do not wait for each other.
+    /// Whether the threads of an instance are drawn from groups that do not wait for one another.
     pub mix_groups: bool,
-    /// If true, the threads of an instance come from different lanes.
+    /// Whether the threads of an instance are drawn from different lanes.
     pub mix_lanes: bool,
-    /// Concurrent submissions. With 2 or more, one is counted while others run.
+    /// Submissions in flight: with 2 or more, the outcomes of one are counted while others run.
     pub in_flight: u32,
-    /// The target duration of a submission in milliseconds.
+    /// What a submission aims at, in milliseconds.
     pub submission_ms: u32,
-    /// If true, dispatches grow until a submission has the target duration. If false, the parameters depend
-    /// only on the seed.
+    /// Whether the size of a dispatch grows from small until it takes that long. Without it the drawn parameters
+    /// depend on the seed alone.
     pub calibrate: bool,
-    /// The percentage of dispatches with a rendezvous.
+    /// The part of the dispatches, in percent, in which partners meet.
     #[serde(default = "always", skip_serializing_if = "is_always")]
     pub meeting_percent: u32,
-    /// If true, each thread of a test has its own loop of rounds between two rendezvous, if the test allows
-    /// it; false if absent. CPU drivers execute the code of all threads in every round of a shared loop.
+    /// Whether each thread of a test has a loop of its own from one meeting to the next, where a test allows that; false where
+    /// absent. CPU drivers execute the code of all threads in every round of a common loop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub thread_loops: bool,
-    /// If true, each invocation runs every thread of a test, each for a different instance, if the test
-    /// allows it; false if absent. Then all workgroups take part in one rendezvous, and none are partners.
+    /// Whether each invocation plays every thread of a test, each of another instance, where a test allows that; false where
+    /// absent. Then all workgroups meet, and no two of them play together.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub parallel: bool,
-    /// The memory stress; without it, kernels contain no code for it.
+    /// What keeps memory busy meanwhile; kernels are made without any of it where this is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_stress: Option<MemoryStress>,
-    /// The layout of graphics stages.
+    /// How invocations of graphics stages are spread.
     #[serde(default, skip_serializing_if = "Graphics::is_default")]
     pub graphics: Graphics,
-    /// Where outcomes are counted.
+    /// Who counts the outcomes.
     #[serde(default)]
     pub classify: Classify,
 }
 
-/// The layout of graphics stages. Invocations that a CPU driver assigns to one thread never run concurrently.
+/// How invocations of graphics stages are spread: what CPU drivers hand to one thread plays no two threads of a test at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Graphics {
-    /// Distance in pixels between the fragments of two workgroups in x and y; at least the size of the
-    /// fragments' area.
+    /// Pixels from the fragments of one workgroup to those of the next in x and y, and no fewer than they cover.
     pub cell: (u32, u32),
-    /// Instance slots of a vertex workgroup; those of other workgroups if absent.
+    /// Slots of a workgroup of vertices; those of other workgroups where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vertex_lanes: Option<u32>,
 }
@@ -109,18 +104,18 @@ fn is_always(percent: &u32) -> bool {
     *percent == always()
 }
 
-/// A number of instance slots.
+/// A number of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Lanes {
     /// This many.
     Count(u32),
-    /// The subgroup size of the device. CPU drivers run the subgroups of a workgroup one after another, so
-    /// that more slots could not meet. Idle lanes of a workgroup may also execute the waiting loop.
+    /// As many as a subgroup of the device has. CPU drivers run a workgroup one subgroup after another, so that more
+    /// cannot meet; and lanes that a workgroup leaves idle may wait as the others do.
     Of(Unit),
 }
 
-/// The unit that determines a number of slots.
+/// What a number of slots follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
@@ -128,7 +123,7 @@ pub enum Unit {
     Subgroup,
 }
 
-/// The assignment of workgroups to partners.
+/// Which workgroups play together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pairing {
@@ -136,7 +131,7 @@ pub enum Pairing {
     Alternating,
     /// Each class has one contiguous range of workgroups.
     Contiguous,
-    /// Drawn for each dispatch from all divisors of the number of groups.
+    /// Drawn anew for each dispatch among all that there are.
     Any,
 }
 
@@ -148,7 +143,7 @@ pub enum StressError {
     Syntax {
         /// Name of the stress.
         name: String,
-        /// The message of the parser, with the line.
+        /// What the reader says, with the line.
         message: String,
     },
     /// A range ends before it starts.
@@ -158,12 +153,12 @@ pub enum StressError {
         name: String,
         /// The key.
         key: &'static str,
-        /// The start.
+        /// First end.
         low: u32,
-        /// The end.
+        /// Second end.
         high: u32,
     },
-    /// A value is out of range.
+    /// A value cannot be.
     #[error("stress `{name}`: `{key}` = {value} is outside {low} to {high}")]
     OutOfRange {
         /// Name of the stress.
@@ -172,24 +167,24 @@ pub enum StressError {
         key: &'static str,
         /// The value.
         value: u32,
-        /// The smallest valid value.
+        /// The smallest value that can be.
         low: u32,
-        /// The largest valid value.
+        /// The largest value that can be.
         high: u32,
     },
-    /// Not even one round fits the driver's loop budget.
+    /// Not even one round fits what the driver lets a kernel loop.
     #[error(
         "stress `{name}`: one round with `spin` = {spin} needs more than the {budget} loop iterations that the driver allows"
     )]
     LoopBudget {
         /// Name of the stress.
         name: String,
-        /// The minimum of the range of polls.
+        /// The smallest number of waiting loads asked for.
         spin: u32,
-        /// The loop budget.
+        /// What the driver allows in all.
         budget: u32,
     },
-    /// Not even one round with memory stress fits the driver's loop budget.
+    /// Not even one round with its memory stress fits what the driver lets a kernel loop.
     #[error(
         "stress `{name}`: one round with {turns} turns of memory stress and `spin` = {spin} needs more than the {budget} loop \
          iterations that the driver allows"
@@ -197,62 +192,62 @@ pub enum StressError {
     TurnsPastBudget {
         /// Name of the stress.
         name: String,
-        /// The minimum of the range of turns.
+        /// The smallest number of turns asked for.
         turns: u32,
-        /// The minimum of the range of polls.
+        /// The smallest number of waiting loads asked for.
         spin: u32,
-        /// The loop budget.
+        /// What the driver allows in all.
         budget: u32,
     },
-    /// The targets of memory stress do not fit scratch memory.
+    /// Targets of memory stress that do not fit scratch memory.
     #[error(
         "stress `{name}`: {lines} lines of {line_words} words are more than the {most} words of scratch memory"
     )]
     Scratch {
         /// Name of the stress.
         name: String,
-        /// Number of lines.
+        /// Lines.
         lines: u32,
         /// Words of a line.
         line_words: u32,
-        /// Words of scratch memory.
+        /// Words at most.
         most: u32,
     },
-    /// Memory stress has no access pattern.
+    /// Memory stress without any pattern.
     #[error("stress `{name}`: `memory_stress.patterns` is empty; there are {}", Pattern::NAMES.join(", "))]
     NoPattern {
         /// Name of the stress.
         name: String,
     },
-    /// A value exceeds a limit of the device.
+    /// More than the device has.
     #[error("stress `{name}`: `{key}` = {value} is more than the {limit} that the device allows")]
     TooLarge {
         /// Name of the stress.
         name: String,
         /// The key.
         key: &'static str,
-        /// The minimum of the range.
+        /// The smallest value asked for.
         value: u32,
-        /// The limit of the device.
+        /// What the device allows.
         limit: u32,
     },
-    /// No preset has this name.
+    /// There is no preset of that name.
     #[error("no stress preset `{name}`; there are {}", known.join(", "))]
     Unknown {
         /// The name.
         name: String,
-        /// The names of all presets.
+        /// The names that there are.
         known: Vec<&'static str>,
     },
 }
 
-/// The maximum number of groups: products of a group number and a multiplier stay below 2³².
+/// Groups at most: products of a group number and a multiplier stay below 2³².
 pub(crate) const MAX_GROUPS: u32 = 16_384;
 
-/// The workgroup size up to which a GPU counts as small: the minimum that Vulkan requires.
+/// Invocations of a workgroup of a GPU that is taken for a small one: the least that Vulkan asks for.
 const SMALL: u32 = 128;
 
-/// The maximum number of concurrent submissions: each has its own memory.
+/// Submissions in flight at most: each has memory of its own.
 const MAX_IN_FLIGHT: u32 = 8;
 
 /// The presets: name and text.
@@ -269,10 +264,10 @@ const PRESETS: [(&str, &str); 9] = [
 ];
 
 impl Stress {
-    /// Parses a stress from TOML.
+    /// Reads a stress from TOML.
     ///
     /// # Errors
-    /// If the text is invalid, or a value is out of range.
+    /// What is wrong with the text, or the first value that cannot be.
     pub fn from_toml(name: &str, text: &str) -> Result<Stress, StressError> {
         let stress: Stress = toml::from_str(text)
             .map_err(|error| StressError::Syntax { name: name.into(), message: error.to_string() })?;
@@ -281,8 +276,7 @@ impl Stress {
         Ok(stress)
     }
 
-    /// Returns the stress with submissions halved `halvings` times: fewer rounds and groups, and a shorter
-    /// target duration.
+    /// The same with submissions halved so often: fewer rounds and groups, and less time that they aim at.
     #[must_use]
     pub fn smaller(mut self, halvings: u32) -> Stress {
         let half = |most: u32| most.checked_shr(halvings).unwrap_or(0).max(1);
@@ -294,20 +288,20 @@ impl Stress {
         self
     }
 
-    /// Returns the form that [`Stress::from_toml`] reads.
+    /// The form that [`Stress::from_toml`] reads.
     ///
     /// # Errors
-    /// None for a stress that was read or drawn.
+    /// None for what was read or drawn.
     pub fn to_toml(&self) -> Result<String, StressError> {
         let file = Stress { name: String::new(), ..self.clone() };
         toml::to_string(&file)
             .map_err(|error| StressError::Syntax { name: self.name.clone(), message: error.to_string() })
     }
 
-    /// Returns the preset with this name.
+    /// The preset of a name.
     ///
     /// # Errors
-    /// [`StressError::Unknown`] if there is none.
+    /// [`StressError::Unknown`] when there is none.
     pub fn preset(name: &str) -> Result<Stress, StressError> {
         match PRESETS.iter().find(|(known, _)| *known == name) {
             Some((_, text)) => Stress::from_toml(name, text),
@@ -315,12 +309,12 @@ impl Stress {
         }
     }
 
-    /// Returns the names of all presets.
+    /// The names of all presets.
     pub fn preset_names() -> impl Iterator<Item = &'static str> {
         PRESETS.iter().map(|(name, _)| *name)
     }
 
-    /// Returns the preset for a device. Good values for CPU drivers are bad ones for GPUs, and vice versa.
+    /// The preset that suits a device: what helps on a CPU driver ruins a GPU, and the other way round.
     ///
     /// # Errors
     /// None for the presets that are shipped.
@@ -337,7 +331,7 @@ impl Stress {
         })
     }
 
-    /// Returns the preset with the most instances per second, whether or not their threads overlap.
+    /// The preset that makes the most instances a second of a device, whether or not threads overlap in them.
     ///
     /// # Errors
     /// None for the presets that are shipped.
@@ -345,7 +339,7 @@ impl Stress {
         Stress::preset(if capabilities.is_cpu { "throughput" } else { "gpu" })
     }
 
-    /// Returns the compile options for a device under this stress.
+    /// How tests are compiled for a device under this stress.
     pub fn kernel_config(&self, capabilities: &plan::Capabilities) -> shaders::KernelConfig {
         let lanes = match self.lanes {
             Lanes::Count(lanes) => lanes,
@@ -355,15 +349,14 @@ impl Stress {
             subgroup_size: capabilities.subgroup_size,
             subgroup_sizes: capabilities.subgroup_size_range,
             lanes: lanes.min(capabilities.max_workgroup_invocations).max(1),
-            // See the field: drivers that bound loops silently have this second limit.
+            // What bounds loops without a word does more to them: see the configuration.
             lanes_with_loops: capabilities.loop_budget.map_or(u32::MAX, |_| capabilities.subgroup_size),
             max_workgroup_invocations: capabilities.max_workgroup_invocations,
             max_workgroup_size: capabilities.max_workgroup_size,
             device_scope: capabilities.device_scope,
             loop_bound: shaders::KernelConfig::LOOP_BOUND,
             stressed: self.memory_stress.is_some(),
-            // On devices whose rounds share choices, rounds are counted as batches; a loop over several
-            // rounds would be a single batch.
+            // Where the instances of a round share choices, rounds are counted as batches: those of a stretch would be one.
             thread_loops: self.thread_loops && !capabilities.shares_choices,
             parallel: self.parallel,
             cell: self.graphics.cell,
@@ -372,10 +365,10 @@ impl Stress {
         }
     }
 
-    /// Checks the conditions that hold for every device.
+    /// Checks what holds for every device.
     ///
     /// # Errors
-    /// The first value that is out of range.
+    /// The first value that cannot be.
     pub fn validate(&self) -> Result<(), StressError> {
         if let Lanes::Count(lanes) = self.lanes {
             self.within("lanes", lanes, 1..=1024)?;
@@ -398,10 +391,10 @@ impl Stress {
         self.memory_stress.as_ref().map_or(Ok(()), |memory| self.validate_memory(memory))
     }
 
-    /// Checks the stress against the driver's loop budget.
+    /// Checks what depends on the driver's loop budget.
     ///
     /// # Errors
-    /// [`StressError::LoopBudget`] or [`StressError::TurnsPastBudget`] if not even one round fits.
+    /// [`StressError::LoopBudget`] when not one round fits.
     pub fn check_loop_budget(&self, budget: Option<u32>) -> Result<(), StressError> {
         let Some(budget) = budget else { return Ok(()) };
         let loops = if self.thread_loops { litmus::MAX_THREADS as u32 } else { 0 };
@@ -419,10 +412,10 @@ impl Stress {
         }
     }
 
-    /// Checks that the minimum of each range is within the limits of the device.
+    /// Checks what depends on the limits of the device: the least that is asked for must be there.
     ///
     /// # Errors
-    /// [`StressError::TooLarge`] for the first key that is not.
+    /// [`StressError::TooLarge`] for the first key of which there is not enough.
     pub fn check_limits(&self, capabilities: &plan::Capabilities) -> Result<(), StressError> {
         let lanes = match self.lanes {
             Lanes::Count(lanes) => lanes,
@@ -446,7 +439,7 @@ impl Stress {
         Ok(())
     }
 
-    /// Returns the stress reduced to the limits of a device, and a text for each reduced key.
+    /// The same within the limits of a device, and for each key that was reduced, to what.
     pub fn reduced(&self, capabilities: &plan::Capabilities) -> (Stress, Vec<String>) {
         let mut reduced = self.clone();
         let mut changes = Vec::new();
@@ -497,23 +490,20 @@ impl Stress {
     }
 }
 
-/// Returns the loop iterations of a round with this many turns of memory stress: its own, the turns, and the
-/// end of their loop.
+/// Loop iterations of a round with so many turns of memory stress: its own, the turns, and the end of their loop.
 pub(crate) fn each_round(turns: u32) -> u32 {
     turns.saturating_add(2)
 }
 
-/// Returns the additional iterations of a rendezvous if this many threads have their own loops: one of the
-/// outer loop and the end of each inner one. 0 if all threads share one loop.
+/// Iterations that a meeting costs where so many threads have a loop of rounds of their own: that of the loop around them, and
+/// the end of each. None where all threads share one loop.
 pub(crate) fn meeting_turns(thread_loops: u32) -> u32 {
     if thread_loops == 0 { 0 } else { thread_loops.saturating_add(1) }
 }
 
-/// Returns the number of rounds that fit a loop budget together with `spin` failed polls.
-///
-/// Each round takes `each` iterations, 1 for the kernel's loop alone. Each rendezvous takes one iteration of
-/// its waiting loop, and `after` + 1 that follow. Lanes that wait in lockstep count failed polls separately,
-/// and their counts for one rendezvous differ by at most one: another iteration.
+/// Rounds that stay below a loop budget beside `spin` loads in vain. Each round takes `each` iterations, 1 for the kernel's
+/// loop alone; each meeting is one of its wait, and one more than `after` of what follows. Lanes that wait in lockstep count
+/// their loads in vain one by one, and those of a meeting differ by at most one among them: another iteration a meeting.
 pub(crate) fn rounds_within(budget: u32, spin: u32, interval: u32, after: u32, each: u32) -> u32 {
     let left = u64::from(budget.saturating_sub(spin.saturating_add(LOOP_MARGIN)));
     let (interval, meeting, each) = (u64::from(interval), 3 + u64::from(after), u64::from(each.max(1)));
@@ -522,7 +512,7 @@ pub(crate) fn rounds_within(budget: u32, spin: u32, interval: u32, after: u32, e
     u32::try_from(rounds).unwrap_or(u32::MAX)
 }
 
-/// Unused iterations, for the final test of each loop.
+/// Iterations that are left unused, for the tests that end the loops.
 pub(crate) const LOOP_MARGIN: u32 = 16;
 
 #[cfg(test)]
@@ -639,7 +629,7 @@ mod tests {
         assert_eq!(reduced.reduced(&small), (reduced.clone(), Vec::new()));
     }
 
-    /// A preset that `tune` writes can be read back.
+    /// What `tune` writes is what is read.
     #[test]
     fn a_stress_survives_its_file() {
         for name in Stress::preset_names() {

@@ -1,7 +1,7 @@
-//! Messages between the parent and a worker process: one JSON text per line, in both directions.
+//! What parent and worker process say to each other: one JSON text a line, in both directions.
 //!
-//! A worker's line starts with the record separator of RFC 7464, which separates it from output of a driver.
-//! Payload types may change freely; a change of these types needs a new [`VERSION`].
+//! A line of a worker begins with the record separator of RFC 7464, so that whatever a driver prints beside it is told
+//! apart. Inner types may change freely; these may not without a step of [`VERSION`].
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use crate::error::Cause;
 use crate::exercise::Parts;
 use crate::stress::Stress;
 
-/// The version of the messages. Both sides are the same binary, unless it was replaced while running.
+/// Version of everything here. Both sides are the same binary, unless it was replaced while it ran.
 pub const VERSION: u32 = 1;
 
 /// The first byte of a worker's line (RFC 7464).
 pub const RECORD_SEPARATOR: u8 = 0x1e;
 
-/// A message from parent to worker.
+/// Parent to worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request<J> {
@@ -31,11 +31,11 @@ pub struct Request<J> {
     pub payload: J,
 }
 
-/// A message from worker to parent.
+/// Worker to parent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Message<P, R> {
-    /// The progress of the job, which also shows that the worker is alive.
+    /// What was done up to now; also the sign that the worker is alive.
     Progress {
         /// [`VERSION`].
         version: u32,
@@ -44,7 +44,7 @@ pub enum Message<P, R> {
         /// The state.
         payload: P,
     },
-    /// The job ended.
+    /// The job has ended.
     Answer {
         /// [`VERSION`].
         version: u32,
@@ -55,50 +55,50 @@ pub enum Message<P, R> {
     },
 }
 
-/// A job: one test to run on one device.
+/// One test to run on one device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// The test id, for messages.
+    /// Test id: for messages.
     pub id: String,
-    /// The text of the test.
+    /// Text of the test.
     pub text: String,
-    /// The words of its [`Variant`](crate::Variant); empty for the default.
+    /// How it is told, by the words of its [`Variant`](crate::Variant); empty for the default.
     pub variant: String,
-    /// The planned kernels' [hash](crate::Runnable::hash). A worker that compiles other kernels runs nothing.
-    /// Empty if none are planned.
+    /// [Hash](crate::Runnable::hash) of the kernels that are planned; a worker that compiles others runs nothing. Empty where
+    /// none are.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub kernel: String,
-    /// The device selector.
+    /// Selector of the device.
     pub device: String,
-    /// The stress; the preset of the device if absent.
+    /// How the test is spread; the preset of the device where absent.
     pub stress: Option<Stress>,
-    /// The number of instances. Together with `seconds`, whichever is reached first ends the run.
+    /// Instances wanted; together with `seconds`, whichever is used up first ends the run.
     pub instances: Option<u64>,
-    /// Time for dispatches in seconds.
+    /// Time for dispatches.
     pub seconds: Option<f64>,
-    /// The seed of the drawn parameters.
+    /// Seed of the drawn parameters.
     pub seed: u64,
-    /// Words that an instance may show.
+    /// Words that some instance may show.
     pub plausible: Vec<u32>,
-    /// Uses a part of the budget for a twin, if threads meet in a control barrier or the outcomes did not
-    /// show an overlap.
+    /// Whether a part of the budget goes to the twin of a test whose threads meet in a control barrier, or whose outcomes
+    /// did not show that its threads overlapped.
     pub twin: bool,
     /// Outcomes that a serial order of whole threads produces: values in the order of the test's observables.
     pub serial: Vec<Vec<u64>>,
-    /// The number of instances with other outcomes above which no twin is needed.
+    /// Instances with another outcome that make the twin of a test needless whose threads may overlap.
     pub enough: u64,
-    /// The share of `seconds` that the run takes under CPU contention.
+    /// How much of `seconds` the run takes in company.
     #[serde(default)]
     pub parts: Parts,
-    /// Time limit of a submission in seconds.
+    /// How long a submission may take, in seconds.
     pub patience: f64,
-    /// The next job, if known: its kernels are compiled while this one runs.
+    /// The job that is likely to follow: its kernels are compiled while this one runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Box<Job>>,
 }
 
-/// The observations of a worker so far.
+/// What a worker has seen up to now.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Snapshot {
@@ -108,109 +108,107 @@ pub struct Snapshot {
     pub twin: Option<WireObservation>,
 }
 
-/// The result of a job, with all observations even if it failed.
+/// What became of a job. What was seen is there in any case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
-    /// The device, if it could be opened.
+    /// The device; absent where there was none.
     pub device: Option<Identity>,
-    /// Its features and limits.
+    /// What it can do.
     pub capabilities: Option<Capabilities>,
     /// The stress that was used.
     pub stress: Option<Stress>,
-    /// The memory type of the locations, by the names of its properties; that of separate locations follows
-    /// after `and`.
+    /// The memory type that the locations lay in, by the names of its properties; behind `and` that of those that lay apart.
     pub memory: Option<String>,
-    /// Why the host counted all outcomes instead of the device.
+    /// Why the host counted all outcomes although the device was to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_by_host: Option<String>,
-    /// The variant's stage runs its invocations one after another, so that partners did not wait for each
-    /// other.
+    /// The stage of the test's variant runs its invocations one after another: partners did not wait for one another.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub serial_stage: bool,
-    /// Peak host memory of the worker in bytes, if the platform reports it.
+    /// Host memory that the worker has used at most since it began, in bytes; absent where the platform does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_bytes: Option<u64>,
-    /// The observations of the test.
+    /// What was seen of the test.
     pub observation: WireObservation,
-    /// Why the run, or the one of its twin, ended early.
+    /// Why the run, or that of the twin behind it, ended before its time.
     pub failure: Option<Failure>,
-    /// The observations of the twin.
+    /// What was seen of the twin.
     pub twin: Option<WireObservation>,
     /// Messages of the validation layers.
     pub validation: Vec<String>,
 }
 
-/// Why an answer is incomplete.
+/// Why a worker has no full answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Failure {
-    /// The text is not a valid test.
+    /// The text is no test.
     #[error("{message}")]
     Test {
-        /// The message of the parser.
+        /// What the reader says.
         message: String,
     },
     /// The test cannot be placed on any device.
     #[error("{rule}")]
     NotPlaceable {
-        /// The placement rule.
+        /// The rule by name.
         rule: String,
     },
     /// The device lacks a feature, or is too small.
     #[error("{what}")]
     Lacks {
-        /// The feature or limit.
+        /// What it lacks, by name.
         what: String,
     },
     /// There is no such device, or no driver.
     #[error("{message}")]
     NoDevice {
-        /// The selector and the reason.
+        /// What was looked for.
         message: String,
     },
-    /// The device does not support the stress.
+    /// The stress cannot be had on the device.
     #[error("{message}")]
     Stress {
-        /// The value and the reason.
+        /// Which value, and why.
         message: String,
     },
     /// The device executes nothing.
     #[error("the device executes nothing")]
     NullDevice,
-    /// The driver lost the device.
+    /// The driver gave up the device.
     #[error("{message}")]
     DeviceLost {
-        /// The operation that failed.
+        /// During what.
         message: String,
     },
     /// A submission did not end.
     #[error("{message}")]
     TimedOut {
-        /// The time limit.
+        /// After how long.
         message: String,
     },
     /// Another error of the driver.
     #[error("{message}")]
     Driver {
-        /// The message of the driver.
+        /// What it said.
         message: String,
     },
-    /// An inconsistency inside this program.
+    /// Parts of this program contradict one another.
     #[error("{message}")]
     Internal {
-        /// The contradiction.
+        /// How.
         message: String,
     },
 }
 
 impl Failure {
-    /// Returns true if device and driver must not run another job after this failure.
+    /// Whether device and driver may be in a state that no further job should meet.
     pub fn spoils_worker(&self) -> bool {
         matches!(self, Failure::DeviceLost { .. } | Failure::TimedOut { .. } | Failure::Driver { .. })
     }
 
-    /// Marks the failure as one of a test's twin.
+    /// The same, said of a test's twin.
     pub(crate) fn of_the_twin(mut self) -> Failure {
         match &mut self {
             Failure::Test { message }
@@ -278,7 +276,7 @@ type Counts = Vec<(Vec<u64>, u64)>;
 pub struct WireObservation {
     /// Values of an outcome in the order of the test's observables, and its count.
     pub histogram: Counts,
-    /// Result words of a partly written instance, and their count.
+    /// Raw result words of an instance that was written in part, and their count.
     pub unexpected: Vec<(Vec<u32>, u64)>,
     /// As in [`Observation`].
     pub unresolved: u64,
@@ -295,10 +293,10 @@ pub struct WireObservation {
     pub discarded_dispatches: u64,
     /// As in [`Observation`].
     pub seconds: f64,
-    /// The total of [`Observation::batches`], and the number for each outcome.
+    /// Of [`Observation::batches`] the total, and by outcome how many showed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batches: Option<(u64, Counts)>,
-    /// The histograms of [`Observation::stretches`].
+    /// Of [`Observation::stretches`] the histograms.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stretches: Vec<Counts>,
 }

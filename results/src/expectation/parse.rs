@@ -1,4 +1,4 @@
-//! From the text of an expectation file to its lines, with every mistake in its place.
+//! Parser of expectation files; it reports every mistake with its position.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use regex::Regex;
 
 use super::{Entry, ExpectationError, File, Kind, Mistake, Status};
 
-/// The statuses of results lists that stand for any failure when such a list is used as a file of fails.
+/// Statuses of deqp-runner's result lists that cover every failure when the list is used as a fails file.
 const ANY_FAILURE: [&str; 1] = ["ExpectedFail"];
-/// What deqp-runner knows as statuses, and is no failure.
+/// Statuses of deqp-runner that are not failures.
 const NO_FAILURE: [&str; 4] = ["Pass", "Flake", "KnownFlake", "UnexpectedImprovement"];
-/// Without one of these, a dot is a dot.
+/// A pattern without these characters is literal, so its dots are escaped.
 const REGEX_CHARACTERS: &str = "*+?()[]{}|^$\\";
 
 struct Reader<'a> {
@@ -21,7 +21,7 @@ struct Reader<'a> {
     errors: Vec<ExpectationError>,
 }
 
-/// Reads a file.
+/// Parses a file.
 pub fn parse(name: &str, shown: &str, kind: Kind, bytes: &[u8]) -> Result<File, Vec<ExpectationError>> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = String::from_utf8_lossy(bytes.get(..error.valid_up_to()).unwrap_or_default());
@@ -32,7 +32,7 @@ pub fn parse(name: &str, shown: &str, kind: Kind, bytes: &[u8]) -> Result<File, 
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut reader = Reader { shown, kind, entries: Vec::new(), seen: BTreeMap::new(), errors: Vec::new() };
-    // A comment right above lines is their reason, until an empty line.
+    // Comment lines directly above patterns are their reason; an empty line ends it.
     let mut above: Vec<&str> = Vec::new();
     let mut is_used = false;
     for (index, raw) in text.lines().enumerate() {
@@ -60,7 +60,7 @@ pub fn parse(name: &str, shown: &str, kind: Kind, bytes: &[u8]) -> Result<File, 
 
 impl Reader<'_> {
     fn entry(&mut self, line: u32, raw: &str, above: &str) {
-        // A comment behind the pattern begins at a `#` after white space: ids hold neither.
+        // A trailing comment starts at a `#` after white space: ids contain neither.
         let comment = raw.char_indices().find(|(at, c)| {
             *c == '#' && raw.get(..*at).is_some_and(|before| before.ends_with(char::is_whitespace))
         });
@@ -110,11 +110,12 @@ impl Reader<'_> {
     }
 }
 
-/// Pattern and status of a line of a fails file, which may be a line of a results list with seconds at its end. Else
-/// the byte where it is wrong, and how.
+/// Splits a line of a fails file into pattern and status. The error is the byte offset and the mistake.
+///
+/// A line of a result list, which ends in seconds, is accepted.
 fn fails(text: &str) -> Result<(&str, Option<Status>), (usize, Mistake)> {
     let mut rest = text;
-    // Seconds, as in deqp-runner's results.csv.
+    // The seconds column of deqp-runner's results.csv.
     if let Some((before, seconds)) = rest.rsplit_once(',')
         && before.contains(',')
         && seconds.trim().parse::<f64>().is_ok()
@@ -134,14 +135,14 @@ fn fails(text: &str) -> Result<(&str, Option<Status>), (usize, Mistake)> {
     if NO_FAILURE.iter().any(|known| word.starts_with(known)) {
         return Err((at, Mistake::NoFailure(word.to_owned())));
     }
-    // A comma in braces is a repetition's.
+    // A comma inside braces belongs to a repetition such as `{1,3}`.
     if word.ends_with('}') || word.contains("}") {
         return Ok((rest, None));
     }
     Err((at, Mistake::UnknownStatus(word.to_owned())))
 }
 
-/// The regular expression of a pattern, found anywhere in an id; else the character where it is wrong, and how.
+/// Compiles a pattern, matched anywhere in an id. The error is the character offset and the message.
 fn regex(pattern: &str) -> Result<Regex, (usize, String)> {
     let is_plain = !pattern.contains(|c| REGEX_CHARACTERS.contains(c));
     let text = if is_plain { pattern.replace('.', r"\.") } else { pattern.to_owned() };

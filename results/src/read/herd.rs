@@ -1,4 +1,4 @@
-//! Reading logs of herd and litmus7, those of [`write::herd`](crate::write::herd) among them.
+//! Parser for logs of herd7 and litmus7, including those of [`write::herd`](crate::write::herd).
 
 use std::collections::BTreeMap;
 use std::iter::Peekable;
@@ -6,37 +6,37 @@ use std::str::Lines;
 
 use crate::show;
 
-/// What a log says of one test.
+/// The log of one test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
-    /// The name of the test.
+    /// Name of the test.
     pub name: String,
     /// `Allowed`, `Forbidden` or `Required`.
     pub expectation: String,
-    /// The states that were seen. herd says no counts.
+    /// The observed states. herd7 writes no counts.
     pub states: Vec<Seen>,
     /// Whether the condition was validated.
     pub validated: bool,
-    /// Instances, or executions, that meet the condition.
+    /// Number of instances or executions that satisfy the condition.
     pub positive: u64,
-    /// Those that do not.
+    /// Number of those that do not.
     pub negative: u64,
-    /// The condition as the log has it.
+    /// The condition as written in the log.
     pub condition: String,
     /// `Always`, `Sometimes` or `Never`.
     pub observation: String,
-    /// Seconds, where the log says.
+    /// Run time in seconds, if logged.
     pub seconds: Option<f64>,
-    /// The hash, where the log says.
+    /// Hash of the test, if logged.
     pub hash: Option<String>,
 }
 
-/// A state of a log.
+/// A final state in a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// How often, where the log says.
+    /// Number of occurrences, if logged.
     pub count: Option<u64>,
-    /// Whether it is marked as one that meets the condition.
+    /// Whether the log marks it as satisfying the condition.
     pub witness: bool,
     /// Final values by name.
     pub values: BTreeMap<String, String>,
@@ -46,9 +46,9 @@ pub struct Seen {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub struct LogError {
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// What is wrong, escaped.
+    /// The mistake, escaped.
     pub what: String,
 }
 
@@ -57,10 +57,10 @@ struct Log<'a> {
     last: usize,
 }
 
-/// The tests of a log. What stands between them (programs, comments) is passed over.
+/// Parses the tests of a log; text between them (programs, comments) is ignored.
 ///
 /// # Errors
-/// When a test's part of the log is incomplete, or does not agree with itself.
+/// Returns an error if the block of a test is incomplete or inconsistent.
 pub fn log(text: &str) -> Result<Vec<Block>, LogError> {
     let mut log = Log { lines: text.lines().enumerate().peekable(), last: 0 };
     let mut blocks = Vec::new();
@@ -164,7 +164,7 @@ impl<'a> Log<'a> {
         Ok(Seen { count, witness, values: named })
     }
 
-    /// What follows the states, in the order of either tool, up to the next test.
+    /// Parses the lines after the states, in the order of either tool, up to the next test.
     fn rest(&mut self, block: &mut Block) -> Result<(), LogError> {
         let mut witnesses = false;
         while let Some((_, line)) = self.lines.peek() {

@@ -1,39 +1,42 @@
-//! Whether two runs show an outcome at different rates, by more than chance.
+//! Tests whether an outcome's rate differs between two runs by more than chance.
 //!
-//! Instances are not independent: scheduling makes neighbours alike, so that the same driver run twice shows rates further
-//! apart than a binomial law says, and some tests much further than others. How far is estimated from all comparisons of the
-//! two runs together, in the way of genomic control: most tests did not change, so the median of their statistics says by
-//! how much scheduling inflates all of them, and their ninth decile how unevenly. Each statistic is judged by the law of
-//! Student that fits both.
+//! Instances are not independent: scheduling correlates neighbours, so two runs of the same driver differ
+//! more than a binomial model predicts, and some tests much more than others. The inflation is estimated from
+//! all comparisons of the two runs, as genomic control does (B. Devlin, K. Roeder, *Genomic control for
+//! association studies*, Biometrics 55, 1999). Most tests did not change, so the median of the statistics
+//! gives the common inflation, and the ninth decile how unevenly it is spread. Each statistic is then judged
+//! by the Student distribution that fits both.
 
 use super::{Proportion, Significance, checked_gamma_ur, incomplete_beta};
 
 /// The median of the chi-square distribution with one degree of freedom.
 const CHI_SQUARE_MEDIAN: f64 = 0.454_936;
-/// Fewer comparisons than this say nothing of how far scheduling scatters.
+/// Smallest number of comparisons from which the scatter is estimated.
 const LEAST_COMPARISONS: usize = 10;
-/// Up to so many sightings in both runs together, their number is compared exactly.
+/// Up to this number of observations in both runs together, Fisher's exact test is used.
 const EXACT_SIGHTINGS: u64 = 50;
-/// Fewer expected sightings than this in a run leave a comparison out of the estimate of the inflation.
+/// A run with a smaller expected count excludes the comparison from the estimate of the inflation.
 const LEAST_EXPECTED: f64 = 5.0;
 
-/// An outcome in two runs.
+/// The counts of one outcome in two runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Comparison {
-    /// How often the first run showed it.
+    /// Observations in the first run.
     pub old_count: u64,
-    /// Instances of the first run.
+    /// Trials of the first run.
     pub old_total: u64,
-    /// How often the second run showed it.
+    /// Observations in the second run.
     pub new_count: u64,
-    /// Instances of the second run.
+    /// Trials of the second run.
     pub new_total: u64,
 }
 
 impl Comparison {
-    /// The statistic, which follows the chi-square distribution with one degree of freedom if instances are independent and
-    /// nothing changed, with its p-value: a likelihood ratio (G), or where sightings are few the statistic of the p-value of
-    /// Fisher's exact test. `None` without instances in either run.
+    /// Returns the statistic and its p-value under independence and no change.
+    ///
+    /// The statistic is chi-square distributed with one degree of freedom. It is a likelihood ratio (G); with
+    /// few observations it is the value whose tail equals the p-value of Fisher's exact test. `None` if a run
+    /// has no trials.
     pub fn significance(&self) -> Option<Significance> {
         if self.old_total == 0 || self.new_total == 0 {
             return None;
@@ -57,7 +60,7 @@ impl Comparison {
             + Proportion::new(self.new_count, self.new_total).rate()
     }
 
-    /// Both runs are expected to show it often enough, and often enough not to, for the statistic to be trusted.
+    /// Returns true if expected counts are large enough in both runs for the chi-square approximation.
     fn is_regular(&self) -> bool {
         let (old, new) = (self.old_total as f64, self.new_total as f64);
         let share = (self.old_count as f64 + self.new_count as f64) / (old + new);
@@ -80,8 +83,8 @@ impl Comparison {
         (2.0 * cells.into_iter().map(term).sum::<f64>()).max(0.0)
     }
 
-    /// The two-sided p-value of Fisher's exact test: how likely a table at most as likely as this one is, if all sightings
-    /// fell on the runs by chance.
+    /// The two-sided p-value of Fisher's exact test: the total probability of all tables at most as probable
+    /// as this one.
     fn fisher(&self) -> f64 {
         let seen = self.old_count + self.new_count;
         let falling = |total: u64, count: u64| -> f64 {
@@ -103,7 +106,7 @@ fn tail(statistic: f64) -> f64 {
     checked_gamma_ur(0.5, 0.5 * statistic)
 }
 
-/// The statistic whose tail a p-value is, by bisection.
+/// Inverts [`tail`] by bisection.
 fn statistic_of(p: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1400.0);
     for _ in 0..100 {
@@ -117,27 +120,27 @@ fn statistic_of(p: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// How far scheduling scatters the statistics of two runs.
+/// The spread of statistics between two runs caused by scheduling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scatter {
-    /// By how much it inflates them, at least 1.
+    /// Inflation factor of the statistics, at least 1.
     pub scale: f64,
-    /// Degrees of freedom of the law of Student that the roots of what is left follow: the fewer, the more unevenly tests
-    /// scatter. `None` for the normal law.
+    /// Degrees of freedom of the Student distribution for the deflated statistics' roots; fewer mean heavier
+    /// tails. `None` for the normal distribution.
     pub freedom: Option<f64>,
 }
 
-/// Degrees of freedom that are tried.
+/// Candidate degrees of freedom, in order of increasing tail weight.
 const FREEDOMS: [f64; 8] = [30.0, 10.0, 6.0, 4.0, 3.0, 2.0, 1.5, 1.0];
 /// Up to this inflation, instances count as independent.
 const INDEPENDENT: f64 = 1.5;
 
 impl Scatter {
-    /// What independent instances show.
+    /// The scatter of independent instances.
     pub const NONE: Scatter = Scatter { scale: 1.0, freedom: None };
 
-    /// The scatter of many comparisons, most of which compare what did not change: those with many sightings tell.
-    /// `None` where too few can be compared to say.
+    /// Estimates the scatter from comparisons of which most compare unchanged rates; only those with large
+    /// expected counts are used. `None` if there are too few.
     pub fn of(comparisons: &[Comparison]) -> Option<Scatter> {
         let mut statistics: Vec<f64> = comparisons
             .iter()
@@ -153,13 +156,13 @@ impl Scatter {
         if median <= INDEPENDENT * CHI_SQUARE_MEDIAN {
             return Some(Scatter::NONE);
         }
-        // Of the laws that are at least as uneven as what was seen, the least uneven one.
+        // Choose the lightest tails that are at least as heavy as the observed ones.
         let uneven = |freedom: f64| quantile(0.1, freedom) / quantile(0.5, freedom);
         let freedom = FREEDOMS.into_iter().find(|freedom| uneven(*freedom) >= decile / median).unwrap_or(1.0);
         Some(Scatter { scale: (median / quantile(0.5, freedom)).max(1.0), freedom: Some(freedom) })
     }
 
-    /// A statistic with its inflation taken off, and its p-value under this scatter.
+    /// Returns the deflated statistic with its p-value under this scatter.
     pub fn judge(&self, significance: Significance) -> Significance {
         let statistic = significance.statistic / self.scale;
         let p = match self.freedom {
@@ -170,12 +173,13 @@ impl Scatter {
     }
 }
 
-/// The two-sided tail of the law of Student, by the square of its variable.
+/// The two-sided tail of the Student distribution, as a function of the squared variable.
 fn student_tail(square: f64, freedom: f64) -> f64 {
     if square <= 0.0 { 1.0 } else { incomplete_beta(0.5 * freedom, 0.5, freedom / (freedom + square)) }
 }
 
-/// The square that a variable under the law of Student exceeds with a probability, by bisection of its logarithm.
+/// Returns the squared value that a Student variable exceeds with `probability`, by bisection on its
+/// logarithm.
 fn quantile(probability: f64, freedom: f64) -> f64 {
     let (mut low, mut high) = (-20.0_f64, 60.0_f64);
     for _ in 0..80 {
@@ -202,12 +206,12 @@ mod tests {
         assert!((actual - expected).abs() <= relative * expected.abs(), "{actual:e} is not {expected:e}");
     }
 
-    /// Fisher's tea: 3 and 1 of 4 give 34/70; all right give 2/70.
+    /// Fisher's tea experiment: 3 and 1 of 4 give 34/70; all correct gives 2/70.
     #[test]
     fn few_sightings_are_compared_exactly() {
         close(compare(3, 4, 1, 4).significance().unwrap().p, 34.0 / 70.0, 1e-9);
         close(compare(4, 4, 0, 4).significance().unwrap().p, 2.0 / 70.0, 1e-9);
-        // Five sightings against none in runs of one length: 2 / 2⁵.
+        // Five observations against none in runs of equal length: 2 / 2⁵.
         close(compare(5, 1_000_000_000, 0, 1_000_000_000).significance().unwrap().p, 2.0 / 32.0, 1e-6);
         close(compare(1, 100, 0, 900).significance().unwrap().p, 0.1, 1e-9);
     }
@@ -235,7 +239,8 @@ mod tests {
         close(tail(CHI_SQUARE_MEDIAN), 0.5, 1e-5);
     }
 
-    /// Table values: 0.8165 and 2.9200 with 2 degrees of freedom, 0.7649 and 2.3534 with 3, 1 and 6.3138 with 1.
+    /// Table values: 0.8165 and 2.9200 with 2 degrees of freedom, 0.7649 and 2.3534 with 3, 1 and 6.3138 with
+    /// 1.
     #[test]
     fn student_knows_the_table() {
         for (freedom, median, decile) in
@@ -248,7 +253,7 @@ mod tests {
 
     #[test]
     fn what_shifts_everywhere_is_scatter() {
-        // Every rate moves by some five deviations: scheduling, not one test.
+        // Every rate moves by about five deviations, so the cause is scheduling and not one test.
         let all: Vec<Comparison> =
             (1..=30).map(|i| compare(10_000 * i, 1_000_000, 10_000 * i + 700, 1_000_000)).collect();
         let scatter = Scatter::of(&all).unwrap();
@@ -266,7 +271,7 @@ mod tests {
         assert_eq!(Scatter::of(&same), Some(Scatter::NONE));
     }
 
-    /// Tests that scatter unevenly are judged by a law with heavier tails.
+    /// Tests that scatter unevenly are judged by a distribution with heavier tails.
     #[test]
     fn uneven_scatter_has_heavier_tails() {
         let shifts = [100, 200, 300, 500, 900, 1500, 3000, 6000, 20_000, 90_000];

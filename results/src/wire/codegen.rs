@@ -1,4 +1,5 @@
-//! What is published about machine code: what became of a test's kernels, and what relaxing the test changes in them.
+//! Records of `codegen`: compiled kernels, preserved orders, effects of relaxations, and explored machine
+//! code.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,88 +13,89 @@ pub const CODEGEN_DIFF_SCHEMA: &str = "vk-litmus/codegen-diff/1";
 pub const CODEGEN_EXPLORE_SCHEMA: &str = "vk-litmus/codegen-explore/1";
 /// Version of [`MachineCodeLine`].
 pub const MACHINE_CODE_SCHEMA: &str = "vk-litmus/machine-code/1";
-/// What every line of `codegen --explore` rests on.
+/// The limitation that every line of `codegen --explore` states.
 pub const CODEGEN_EXPLORE_NOTE: &str =
     "found by executing the emitted machine code on an operational model; not observed on hardware";
 
-/// A line of `codegen --format json`: a test on a device.
+/// A line of `codegen --format json`: one test on one device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CodegenLine {
     /// [`CODEGEN_SCHEMA`].
     pub schema: String,
     /// Test id.
     pub id: String,
-    /// The test's name.
+    /// Name of the test.
     pub name: String,
-    /// The device.
+    /// Name of the device.
     pub device: String,
     /// Its driver, with the version.
     pub driver: String,
-    /// What became of the kernels, all together.
+    /// The result for all kernels together.
     pub verdict: CodegenVerdict,
-    /// What is missing, for `skipped`; how the compiler ended, for `crashes`.
+    /// The missing feature, for `skipped`; how the compiler ended, for `crashes`.
     pub reason: Option<String>,
-    /// The smallest test on which the compiler ends in the same way, as text; for `crashes`.
+    /// Text of the smallest test on which the compiler ends in the same way; for `crashes`.
     pub reduced: Option<String>,
-    /// The kernels, form by form.
+    /// The kernels, by form.
     pub kernels: Vec<CodegenKernel>,
-    /// Forms that the test does not have, and why.
+    /// Forms that the test does not have, with the reason.
     pub without: Vec<CodegenWithout>,
-    /// A command that does it again.
+    /// A command that repeats it.
     pub replay: String,
 }
 
-/// What became of kernels.
+/// The result of compiling kernels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CodegenVerdict {
     /// The driver compiled them.
     #[default]
     Compiles,
-    /// The compiler crashed, aborted, hung or gave an error.
+    /// The compiler crashed, aborted, hung or returned an error.
     Crashes,
-    /// The device lacks something, or no form of the test has a kernel.
+    /// The device lacks a feature, or no form of the test has a kernel.
     Skipped,
 }
 
 /// A form that a test does not have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CodegenWithout {
-    /// The form.
+    /// Name of the form.
     pub form: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// A kernel.
+/// A compiled kernel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CodegenKernel {
-    /// Its form: `merged`, `split`, `split.restrict`, `expression.restrict`, `vertex`, `vertex.restrict`, `fragment`, `fragment.restrict`, `mesh` or `task`.
+    /// Its form: `merged`, `split`, `split.restrict`, `expression.restrict`, `vertex`, `vertex.restrict`,
+    /// `fragment`, `fragment.restrict`, `mesh` or `task`.
     pub form: String,
-    /// The threads that it plays: `P0,P1`.
+    /// The threads that it executes: `P0,P1`.
     pub kernel: String,
-    /// What they do to memory: `producer`, `consumer`, `both` or `neither`.
+    /// How they use memory: `producer`, `consumer`, `both` or `neither`.
     pub role: String,
-    /// What became of it.
+    /// The result of compiling it.
     pub verdict: CodegenVerdict,
-    /// How the compiler ended, where it did not compile.
+    /// How the compiler ended, if it failed.
     pub reason: Option<String>,
-    /// Time that the driver took, in microseconds; null where it did not compile.
+    /// Compile time in microseconds; null if it failed.
     pub micros: Option<u64>,
-    /// How something of it is told that the device lacks and its compiler takes in another form; not written where nothing is.
+    /// The form into which an operation that the device lacks was rewritten for its compiler; absent if none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told: Option<String>,
-    /// Machine instructions; null where the driver's text is no machine code.
+    /// Number of machine instructions; null if the driver's text is not machine code.
     pub instructions: Option<u64>,
-    /// Why the driver's text is no machine code; null where it is.
+    /// Why the driver's text is not machine code; null if it is.
     pub not_disassembled: Option<String>,
-    /// The driver's figures, by the driver's names.
+    /// The driver's statistics, by the driver's names.
     pub statistics: Vec<CodegenStatistic>,
     /// The machine code with `--emit asm`, else empty.
     pub code: Vec<CodegenCode>,
-    /// The driver's forms of the code with `--emit ir`, else empty.
+    /// The driver's intermediate representations with `--emit ir`, else empty.
     pub forms: Vec<CodegenForm>,
-    /// The orders that the test asks for, with what became of them, with `--emit order`; else empty and not written.
+    /// The memory orders of the test and their implementation, with `--emit order`; else empty and absent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub orders: Vec<CodegenOrder>,
 }
@@ -107,40 +109,40 @@ pub struct CodegenOrder {
     pub scope: String,
     /// The first access, as in `P1.0: ld.atom.acq.dv.sc0.semsc0 r0, f`.
     pub first: String,
-    /// The second.
+    /// The second access.
     pub second: String,
-    /// What became of it in machine code.
+    /// How machine code implements the order.
     pub code: CodegenOrdered,
-    /// What became of it in NIR, Mesa's form that all its compilers share; null where that is not looked at.
+    /// How NIR, Mesa's intermediate representation, implements it; null if not examined.
     pub nir: Option<CodegenOrdered>,
 }
 
-/// What became of an order.
+/// How code implements an order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CodegenOrdered {
     /// The verdict.
     pub verdict: CodegenOrderVerdict,
-    /// What is there, or missing.
+    /// The reason: the instructions found or missing.
     pub why: String,
-    /// Who says what is needed; null where nobody does.
+    /// The document that states the requirement; null if there is none.
     pub source: Option<String>,
 }
 
-/// Whether an order is there.
+/// Whether code implements an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CodegenOrderVerdict {
-    /// All that it needs is there.
+    /// All required operations are present.
     Kept,
-    /// Part of it is there.
+    /// Some of them are present.
     Weakened,
-    /// Nothing orders the two accesses, or they stand the other way round.
+    /// No operation orders the two accesses, or they are in the opposite order.
     Lost,
-    /// Nothing says what it needs, or the text does not tell the accesses apart.
+    /// The requirement is unknown, or the accesses cannot be identified in the text.
     Unknown,
 }
 
-/// A figure of the driver.
+/// A statistic of the driver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CodegenStatistic {
     /// The driver's name for it.
@@ -154,15 +156,15 @@ pub struct CodegenStatistic {
 pub struct CodegenCode {
     /// The line.
     pub text: String,
-    /// The thread and the instruction of the test that it comes from, as in `P0.1: st.atom.rel.dv.sc0.semsc0 y, 1`; `P0:
-    /// results` where it writes results down; null where it belongs to none.
+    /// The thread and instruction of the test that it comes from, as in `P0.1: st.atom.rel.dv.sc0.semsc0 y,
+    /// 1`; `P0: results` for stores of results; null if it belongs to neither.
     pub source: Option<String>,
-    /// What it orders, or how it accesses memory, in words; not written where there is nothing to say.
+    /// The orders that it implements, or how it accesses memory, in words; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<String>,
 }
 
-/// A form of the code.
+/// An intermediate representation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CodegenForm {
     /// The driver's name for it.
@@ -178,162 +180,164 @@ pub struct CodegenDiffLine {
     pub schema: String,
     /// Test id.
     pub id: String,
-    /// The device.
+    /// Name of the device.
     pub device: String,
     /// The form of the kernels.
     pub form: String,
-    /// The shape of the test: what stands before `+` in its name.
+    /// The shape of the test: the part of its name before `+`.
     pub shape: String,
-    /// Where the test is relaxed, and how: `P0.1: relaxed`.
+    /// The relaxed instruction and the change: `P0.1: relaxed`.
     pub step: String,
-    /// The kind of the relaxation: the step without its place.
+    /// The kind of the relaxation: the step without its instruction.
     pub relaxation: String,
-    /// Whether the model needs what is relaxed: without it the forbidden outcome is allowed, or the program races. Null
-    /// where the model does not answer.
+    /// Whether the test needs the relaxed operation: without it the forbidden outcome is allowed, or the
+    /// program races. Null if the model gives no answer.
     pub needed: Option<bool>,
-    /// What the relaxation changes.
+    /// The effect of the relaxation.
     pub verdict: CodegenDiffVerdict,
-    /// In more detail: `same`, `schedule` or `differs`; for `skipped` what is missing.
+    /// The effect in detail: `same`, `schedule` or `differs`; for `skipped` the missing feature.
     pub detail: String,
 }
 
-/// What a relaxation changes.
+/// The effect of a relaxation on machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CodegenDiffVerdict {
-    /// Nothing that has to do with memory. Evidence, and never a failure by itself.
+    /// No change that concerns memory. This is evidence, and never a failure by itself.
     NoEffect,
-    /// Accesses, their bits, waits or barriers.
+    /// Accesses, their bits, waits or barriers changed.
     Differs,
-    /// One of the two has no machine code to compare.
+    /// One of the two has no machine code.
     Skipped,
 }
 
-/// A line of `codegen --explore --format json`: a form of a test on a device, under one profile of what the hardware
-/// promises.
+/// A line of `codegen --explore --format json`: one form of a test on one device, under one profile of
+/// hardware guarantees.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CodegenExploreLine {
     /// [`CODEGEN_EXPLORE_SCHEMA`].
     pub schema: String,
     /// Test id.
     pub id: String,
-    /// The device.
+    /// Name of the device.
     pub device: String,
     /// Its driver, with the version.
     pub driver: String,
     /// The form of the kernels.
     pub form: String,
-    /// The model whose forbidden outcomes are looked for.
+    /// The model that defines which outcomes are forbidden.
     pub model: String,
-    /// What is believed of the hardware: `documented`, `lagging` or `paranoid`; empty where nothing was explored.
+    /// The assumed hardware guarantees: `documented`, `lagging` or `paranoid`; empty if nothing was explored.
     pub profile: String,
-    /// The answer.
+    /// The result.
     pub verdict: CodegenExploreVerdict,
-    /// What is unsupported, missing or read too early; null for other answers.
+    /// The unsupported instruction, missing feature or early register use; null for other results.
     pub detail: Option<String>,
-    /// Ids of the facts about the hardware that the answer rests on.
+    /// Ids of the hardware facts on which the result depends.
     pub assumptions: Vec<String>,
-    /// Placements of workgroups over compute units that were explored.
+    /// Number of explored placements of workgroups on compute units.
     pub placements: u32,
-    /// States that were visited.
+    /// Number of visited states.
     pub states: u64,
-    /// How a forbidden outcome comes about; for `reachable`.
+    /// An execution with a forbidden outcome; for `reachable`.
     pub witness: Option<CodegenWitness>,
     /// [`CODEGEN_EXPLORE_NOTE`].
     pub note: String,
-    /// A command that does it again.
+    /// A command that repeats it.
     pub replay: String,
 }
 
-/// Whether machine code can show a forbidden outcome.
+/// Whether machine code can produce a forbidden outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CodegenExploreVerdict {
-    /// No placement and no interleaving shows one.
+    /// No placement and no interleaving produces one.
     Unreachable,
-    /// One does.
+    /// Some placement and interleaving produces one.
     Reachable,
     /// A register is used before the load that writes it is known to be complete.
     Hazard,
-    /// The machine does not know an instruction, or there are too many states.
+    /// An instruction is unsupported, or there are too many states.
     Unsupported,
-    /// There is nothing to explore: the program races, the device lacks something, or no kernel was compiled.
+    /// Nothing was explored: the program races, the device lacks a feature, or no kernel was compiled.
     Skipped,
 }
 
-/// How a forbidden outcome comes about.
+/// An execution with a forbidden outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CodegenWitness {
-    /// The words of the outcome: what the test observes, in its order, then what says that threads have ended.
+    /// Result words: the observed values in the test's order, then the words that mark threads as ended.
     pub outcome: Vec<u64>,
     /// The compute unit of each wave, by workgroup.
     pub units: Vec<Vec<u8>>,
     /// The shader array of each compute unit.
     pub arrays: Vec<u8>,
-    /// What happened, in order.
+    /// The steps, in order.
     pub steps: Vec<CodegenStep>,
 }
 
-/// Something that happened.
+/// A step of an execution.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CodegenStep {
-    /// The workgroup, counted over all kernels.
+    /// Index of the workgroup, counted over all kernels.
     pub workgroup: u64,
-    /// The wave in it.
+    /// Index of the wave in it.
     pub wave: u64,
-    /// The threads whose kernel it is.
+    /// The threads of the kernel.
     pub kernel: String,
-    /// The line of the machine code.
+    /// The line of machine code.
     pub code: String,
-    /// What happened to it.
+    /// The effect of the step.
     pub what: String,
 }
 
-/// A line of `machine-code.jsonl` in a results folder: what the driver's compiler made of a test that violates.
+/// A line of `machine-code.jsonl` in a results folder: compiled code of a violating test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineCodeLine {
     /// [`MACHINE_CODE_SCHEMA`].
     pub schema: String,
     /// Test id.
     pub id: String,
-    /// The device, by the name that run lines use.
+    /// Name of the device, as in run lines.
     pub device: String,
     /// Its driver, with the version.
     pub driver: String,
-    /// Why there is none: the extension that the driver lacks by its name, or how its compiler ended. Null where there is.
+    /// Why there is no code: the extension that the driver lacks, or how its compiler ended. Null if there is
+    /// code.
     pub without: Option<String>,
-    /// The threads of the test alone, with all parameters known, beside the instructions that lines come from.
+    /// Kernels with only the threads of the test and constant parameters, with the source instruction of each
+    /// line.
     pub kernels: Vec<CodegenKernel>,
-    /// The kernels that ran, parameters, rounds and all, as the driver prints them; by the threads that they play.
+    /// The kernels that ran, with parameters and rounds, as the driver prints them; named by their threads.
     pub ran: Vec<CodegenForm>,
-    /// A command that shows `kernels` again.
+    /// A command that prints `kernels` again.
     pub replay: String,
 }
 
 /// Version of [`CodegenEditLine`].
 pub const CODEGEN_EDIT_SCHEMA: &str = "vk-litmus/codegen-edit/1";
 
-/// A line of `codegen --explore --edits --format json`: machine code that shows nothing forbidden, with one instruction or bit
-/// less.
+/// A line of `codegen --explore --edits --format json`: a mutation of machine code, with one instruction or
+/// bit removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CodegenEditLine {
     /// [`CODEGEN_EDIT_SCHEMA`].
     pub schema: String,
     /// Test id.
     pub id: String,
-    /// The device.
+    /// Name of the device.
     pub device: String,
     /// The form of the kernels.
     pub form: String,
-    /// The threads whose kernel it is.
+    /// The threads of the kernel.
     pub kernel: String,
-    /// The instruction that was changed, as it was.
+    /// The original instruction.
     pub code: String,
-    /// What was taken away: `barrier`, `vector wait`, `store wait`, `LDS wait`, `scalar wait`, `load bit`, `load dlc`, `store
-    /// bit` or `invalidate`.
+    /// The removed part: `barrier`, `vector wait`, `store wait`, `LDS wait`, `scalar wait`, `load bit`, `load
+    /// dlc`, `store bit` or `invalidate`.
     pub edit: String,
-    /// Whether the explorer notices.
+    /// Whether the explorer detects the mutation.
     pub caught: bool,
-    /// `reachable` or `hazard`; `survives: ` and why; or `unsupported: ` and what.
+    /// `reachable` or `hazard`; `survives: ` with the reason; or `unsupported: ` with the instruction.
     pub fate: String,
 }

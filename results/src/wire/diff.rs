@@ -1,11 +1,11 @@
-//! The record of what changed between two runs.
+//! The record of a comparison of two runs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::VerdictWord;
 
-/// `diff --format json`: what changed between two runs, and whether by more than chance.
+/// `diff --format json`: changes between two runs, with their statistical significance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DiffRecord {
     /// [`DIFF_SCHEMA`](super::DIFF_SCHEMA).
@@ -14,13 +14,13 @@ pub struct DiffRecord {
     pub old: DiffSide,
     /// The later run.
     pub new: DiffSide,
-    /// Verdicts on a test and a device that both runs have.
+    /// Number of tests and devices with a verdict in both runs.
     pub compared: usize,
-    /// Rates of outcomes that were compared; p-values are corrected for as many.
+    /// Number of compared rates; p-values are corrected for it.
     pub rates: usize,
-    /// How far scheduling scatters rates; null where too few can be compared to say.
+    /// Spread of rates caused by scheduling; null if there are too few comparisons.
     pub scatter: Option<ScatterRecord>,
-    /// The changes, what weighs most first.
+    /// The changes, most important first.
     pub changes: Vec<Change>,
     /// Tests that only the earlier run has.
     pub only_old: Vec<String>,
@@ -28,82 +28,83 @@ pub struct DiffRecord {
     pub only_new: Vec<String>,
 }
 
-/// How far scheduling scatters rates.
+/// Spread of rates caused by scheduling.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScatterRecord {
-    /// By how much it inflates the statistics of rates; 1 where instances are independent.
+    /// Inflation factor of the rate statistics; 1 if instances are independent.
     pub scale: f64,
-    /// Degrees of freedom of the law of Student that what is left follows; null for the normal law.
+    /// Degrees of freedom of the Student distribution of the deflated statistics; null for the normal
+    /// distribution.
     pub freedom: Option<f64>,
 }
 
 /// One of the runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DiffSide {
-    /// Where it was read from.
+    /// Path that was read.
     pub source: String,
-    /// The devices that are compared, with their drivers.
+    /// The compared devices, with their drivers.
     pub devices: Vec<String>,
 }
 
 /// A change of one test on one device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
-    /// What changed.
+    /// The kind of change.
     pub kind: ChangeKind,
     /// Test id.
     pub id: String,
-    /// The device in the later run.
+    /// Name of the device in the later run.
     pub device: String,
     /// The model that judged the later run.
     pub model: String,
-    /// The earlier verdict; null where the test was not there.
+    /// The earlier verdict; null if the test did not run.
     pub old_verdict: Option<VerdictWord>,
     /// The later verdict.
     pub new_verdict: VerdictWord,
-    /// The outcome that is spoken of, on one line; null where it is the verdict.
+    /// The outcome that changed, on one line; null if the verdict changed.
     pub outcome: Option<String>,
-    /// How often the earlier run showed the outcome.
+    /// Instances of the earlier run with the outcome.
     pub old_count: u64,
     /// Resolved instances of the earlier run.
     pub old_instances: u64,
-    /// How often the later run showed the outcome.
+    /// Instances of the later run with the outcome.
     pub new_count: u64,
     /// Resolved instances of the later run.
     pub new_instances: u64,
-    /// The test statistic of the rates with the scatter taken off: the square of a normal variable, or of Student's.
+    /// The deflated test statistic of the rates: the square of a normal or Student variable.
     pub statistic: Option<f64>,
     /// Its p-value, corrected for the number of comparisons (Holm).
     pub p: Option<f64>,
-    /// Whether it is more than chance: certain for what a rule forbids, at 95 % for rates.
+    /// Whether it is more than chance: always for a forbidden outcome, at 95 % for rates.
     pub significant: bool,
-    /// Particulars of the later verdict.
+    /// Explanation of the later verdict.
     pub detail: Option<String>,
-    /// The rules that a forbidden outcome breaks, by the text of the model.
+    /// The rules of the model that a forbidden outcome breaks.
     pub rules: Vec<String>,
 }
 
-/// What changed; what weighs most comes first.
+/// Kinds of changes, most important first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeKind {
-    /// The later run breaks a rule that the earlier one kept, or by another outcome.
+    /// The later run shows a forbidden outcome that the earlier one did not.
     NewViolation,
-    /// The test ended without a verdict: by a crash, a hang, a lost device.
+    /// The test ended without a verdict: crash, hang, or lost device.
     NewFailure,
-    /// The verdict changed otherwise.
+    /// Any other change of the verdict.
     Verdict,
-    /// The later run breaks no rule any more.
+    /// The later run shows no forbidden outcome any more.
     GoneViolation,
-    /// An outcome is seen that was not.
+    /// Only the later run shows the outcome.
     NewOutcome,
-    /// An outcome is not seen that was.
+    /// Only the earlier run shows the outcome.
     VanishedOutcome,
-    /// An outcome is seen at another rate.
+    /// The rate of the outcome changed.
     RateShift,
-    /// The test's text is another one: nothing is compared.
+    /// The test's text differs: nothing is compared.
     OtherTest,
-    /// The model that judges is another one.
+    /// The model differs.
     OtherModel,
 }
 
@@ -121,7 +122,7 @@ impl ChangeKind {
         ChangeKind::OtherModel,
     ];
 
-    /// The words for several of them.
+    /// The heading for changes of this kind.
     pub fn heading(self) -> &'static str {
         match self {
             ChangeKind::NewViolation => "new violations",

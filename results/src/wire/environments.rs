@@ -1,4 +1,4 @@
-//! What is published about environments of stress side by side.
+//! The record of a comparison of stress environments.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,33 +8,33 @@ use crate::bench::Counts;
 /// Version of [`BenchStressRecord`].
 pub const BENCH_STRESS_SCHEMA: &str = "vk-litmus/bench-stress/1";
 
-/// `bench --stress --format json`: environments on one device, each in turn with the device's own.
+/// `bench --stress --format json`: environments on one device, measured in turn with the device's default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BenchStressRecord {
     /// [`BENCH_STRESS_SCHEMA`].
     pub schema: String,
-    /// The device.
+    /// Name of the device.
     pub device: String,
     /// Its driver, with the version.
     pub driver: String,
-    /// What the parameters of dispatches were drawn from.
+    /// Seed of the dispatch parameters.
     pub seed: u64,
-    /// How often each test was measured in each environment.
+    /// Number of measurements of each test in each environment.
     pub rounds: u32,
-    /// For how many seconds it was to be each time.
+    /// Planned seconds for each measurement.
     pub trial_seconds: f64,
-    /// Relaxed tests: those that ask about an outcome that is allowed.
+    /// Number of relaxed tests: those that ask about an allowed outcome.
     pub tests: usize,
-    /// Those of them that are mutants of other tests of the suite.
+    /// Number of them that are mutants of other tests of the suite.
     pub mutants: usize,
-    /// The device's own first.
+    /// The environments; the device's default first.
     pub environments: Vec<StressRecord>,
-    /// A test each.
+    /// One row per test.
     pub rows: Vec<StressTest>,
 }
 
 impl BenchStressRecord {
-    /// Instances of all tests in all environments that left no trace.
+    /// Returns the number of instances without a result over all tests and environments.
     pub fn not_executed(&self) -> u64 {
         self.rows.iter().flat_map(|row| &row.environments).map(|cell| cell.counts.not_executed).sum()
     }
@@ -43,53 +43,54 @@ impl BenchStressRecord {
 /// An environment, over all tests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StressRecord {
-    /// Its name.
+    /// Name of the environment.
     pub name: String,
-    /// What it is on this device, as a file.
+    /// Its parameters on this device, in the format of a stress file.
     pub stress: String,
-    /// Tests that ran in it.
+    /// Number of tests that ran in it.
     pub ran: usize,
-    /// How long they did, in seconds.
+    /// Total run time in seconds.
     pub seconds: f64,
-    /// Instances a second.
+    /// Instances per second.
     pub instances_per_second: f64,
-    /// Those whose outcome no serial order of whole threads produces.
+    /// Instances per second whose outcome no serial order of whole threads produces.
     pub interleaved_per_second: f64,
-    /// Those that sequential consistency cannot produce.
+    /// Instances per second whose outcome sequential consistency cannot produce.
     pub weak_per_second: f64,
-    /// Weak outcomes a second as a multiple of those in the first environment; null where that shows none.
+    /// Weak outcomes per second, relative to the first environment; null if that shows none.
     pub weak_ratio: Option<f64>,
-    /// Mutants of which a death was seen.
+    /// Number of mutants whose outcome was observed (killed mutants).
     pub killed: usize,
-    /// Deaths a second, as the mean over all mutants, those that live included.
+    /// Deaths per second, averaged over all mutants including live ones.
     pub deaths_per_second: f64,
-    /// The same as a multiple.
+    /// The same, relative to the first environment.
     pub deaths_ratio: Option<f64>,
-    /// The geometric mean of one more than the deaths a second of each mutant, minus one: a mutant that dies often counts no more here
-    /// than one that dies seldom.
+    /// The geometric mean over mutants of (deaths per second + 1), minus 1: frequent deaths of one mutant do
+    /// not dominate.
     pub typical_deaths_per_second: f64,
-    /// The same as a multiple.
+    /// The same, relative to the first environment.
     pub typical_ratio: Option<f64>,
 }
 
 /// A test in all environments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StressTest {
-    /// Its id.
+    /// Test id.
     pub test: String,
-    /// The tests of the suite that it differs from in synchronization alone and that forbid what it asks about.
+    /// The tests of the suite of which it is a mutant: they have stronger synchronization and forbid its
+    /// outcome.
     pub mutant_of: Vec<String>,
-    /// What it showed, in the order of the environments.
+    /// Its counts, in the order of the environments.
     pub environments: Vec<StressCounts>,
 }
 
 /// A test in one environment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StressCounts {
-    /// What was counted.
+    /// The counts.
     #[serde(flatten)]
     pub counts: Counts,
-    /// Instances that showed the outcome that the test asks about.
+    /// Instances with the outcome that the test asks about.
     pub deaths: u64,
     /// Why a trial ended early.
     pub error: Option<String>,

@@ -1,5 +1,5 @@
-//! What lists and measurements without a report print: models, faults, tests, growth, the campaign of faults. Written and
-//! never read.
+//! Records of lists and simple measurements: models, faults, tests, growth, fault campaigns. They are only
+//! written.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 pub struct ModelEntry {
     /// Its name.
     pub name: &'static str,
-    /// A line about it.
+    /// A one-line description.
     pub description: &'static str,
     /// Hash of its text.
     pub hash: String,
@@ -23,9 +23,9 @@ pub struct FaultEntry {
     pub family: &'static str,
     /// The rule that it breaks.
     pub rule: &'static str,
-    /// Where such a fault is known from.
+    /// A report of such a fault in a real driver or device.
     pub reference: Option<&'static str>,
-    /// How it shows.
+    /// The expected verdict.
     pub expect: &'static str,
 }
 
@@ -47,91 +47,92 @@ pub struct CtsEntry {
     pub id: String,
 }
 
-/// What `bench --growth` prints.
+/// The record of `bench --growth`.
 #[derive(Clone, Debug, Serialize)]
 pub struct GrowthRecord {
-    /// The format.
+    /// Schema of the record.
     pub schema: &'static str,
-    /// The device.
+    /// Name of the device.
     pub device: String,
-    /// The stress.
+    /// Name of the stress.
     pub preset: String,
-    /// The test.
+    /// Test id.
     pub test: &'static str,
-    /// From few instances to many.
+    /// The runs, from few instances to many.
     pub rows: Vec<GrowthRow>,
 }
 
 impl GrowthRecord {
-    /// Instances of all runs that left no trace.
+    /// Returns the number of instances without a result over all runs.
     pub fn not_executed(&self) -> u64 {
         self.rows.iter().map(|row| row.not_executed).sum()
     }
 }
 
-/// One run of it.
+/// One run of `bench --growth`.
 #[derive(Clone, Debug, Serialize)]
 pub struct GrowthRow {
-    /// Instances that were run.
+    /// Instances of the run.
     pub instances: u64,
-    /// Those that left no trace, which count nowhere else; absent where there were none.
+    /// Instances without a result, whose dispatches are discarded; absent if there were none.
     #[serde(skip_serializing_if = "super::is_zero")]
     pub not_executed: u64,
-    /// Seconds that they took.
+    /// Run time in seconds.
     pub seconds: f64,
-    /// Their rate.
+    /// Instances per second.
     pub instances_per_second: f64,
-    /// Host memory of the worker process at most, up to the end of this run; absent where the platform does not say.
+    /// Peak host memory of the worker process up to the end of this run; absent if the platform does not
+    /// report it.
     pub peak_memory_bytes: Option<u64>,
 }
 
-/// What `bench --faults` prints.
+/// The record of `bench --faults`.
 #[derive(Clone, Debug, Serialize)]
 pub struct FaultsRecord {
-    /// The format.
+    /// Schema of the record.
     pub schema: &'static str,
-    /// The suite.
+    /// Name of the suite.
     pub suite: &'static str,
-    /// Tests of the suite.
+    /// Number of tests in the suite.
     pub tests: usize,
-    /// What became of each fault.
+    /// The result for each fault.
     pub faults: Vec<SoughtFault>,
-    /// Faults that led to something else than expected.
+    /// Faults with another result than expected.
     pub missed: Vec<&'static str>,
-    /// What a sound device was accused of.
+    /// Verdicts against the simulated GPU without a fault.
     pub false_alarms: Vec<String>,
-    /// Instances of the sound device.
+    /// Instances on the simulated GPU without a fault.
     pub sound_instances: u64,
 }
 
-/// What became of a fault.
+/// The search for one fault.
 #[derive(Clone, Debug, Serialize)]
 pub struct SoughtFault {
     /// Its name.
     pub fault: &'static str,
     /// The rule that it breaks.
     pub rule: &'static str,
-    /// How it shows.
+    /// The expected verdict.
     pub expect: &'static str,
-    /// Whether every seed led to what is expected.
+    /// Whether every seed gave the expected verdict.
     pub found: bool,
-    /// What each seed led to.
+    /// The result of each seed.
     pub seeds: Vec<FaultSearch>,
 }
 
-/// What one seed led to.
+/// The search for one fault with one seed.
 #[derive(Clone, Debug, Serialize)]
 pub struct FaultSearch {
     /// The seed.
     pub seed: u64,
-    /// `violates`, `inconclusive`, or `invisible` for nothing.
+    /// `violates`, `inconclusive`, or `invisible` if nothing was found.
     pub verdict: &'static str,
-    /// The test that showed it.
+    /// The test that found it.
     pub test: Option<String>,
-    /// Instances of all tests until then.
+    /// Instances of all tests until it was found.
     pub instances: u64,
-    /// Seconds until then.
+    /// Seconds until it was found.
     pub seconds: f64,
-    /// What was seen.
+    /// The observed outcomes.
     pub detail: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What is published about models: the matrix of clauses, and how two models differ.
+//! Records about models: the coverage matrix of clauses, and differences between two models.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,115 +9,115 @@ use crate::state::State;
 /// Version of [`CompareRecord`].
 pub const COMPARE_SCHEMA: &str = "vk-litmus/compare/1";
 
-/// What `clauses --format json` prints.
+/// The record of `clauses --format json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClausesRecord {
     /// Every clause of the specifications.
     pub clauses: Vec<ClauseRow>,
-    /// Every change of a statement that was tried.
+    /// Every mutation of a statement that was tried.
     pub mutants: Vec<MutantRow>,
 }
 
-/// A clause and what becomes of it.
+/// A clause and how the model treats it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClauseRow {
     /// Its id.
     pub id: String,
-    /// Whose clause it is: `vulkan` or `hsa`.
+    /// The specification of the clause: `vulkan` or `hsa`.
     pub model: String,
-    /// Where it is said: an anchor of the Vulkan specification, or a section of HSA's; null where it stands elsewhere.
+    /// An anchor of the Vulkan specification, or a section of HSA's; null if the source is another.
     pub anchor: Option<String>,
-    /// What it says, in short.
+    /// The clause in short.
     pub statement: String,
-    /// What becomes of it.
+    /// How the model treats it.
     pub disposition: DispositionWord,
-    /// The statements of cat files that encode it, as `file:line name`, and the sets and relations of the engine that do.
+    /// The cat statements that encode it, as `file:line name`, and the built-in sets and relations that do.
     pub statements: Vec<String>,
-    /// The ids of the tests that say they discriminate it.
+    /// Ids of the tests that claim to discriminate it.
     pub tests: Vec<String>,
-    /// Why no statement encodes it; null where one does.
+    /// Why no statement encodes it; null if one does.
     pub why: Option<String>,
 }
 
-/// What becomes of a clause.
+/// How the model treats a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DispositionWord {
-    /// The model says it.
+    /// A statement of the model encodes it.
     Encoded,
-    /// The parser or the compiler sees to it.
+    /// The parser or the compiler enforces it.
     Static,
-    /// It is about devices.
+    /// It concerns devices.
     Device,
-    /// Nothing here can show it.
+    /// No program in this language can observe it.
     NotApplicable,
 }
 
-/// A change of one statement of a model, and whether some test notices.
+/// A mutation of one model statement, and whether a test detects it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MutantRow {
-    /// The model.
+    /// Name of the model.
     pub model: String,
     /// The statement, as `file:line name`.
     pub statement: String,
-    /// The change.
+    /// The mutation.
     pub change: String,
-    /// Whether some test notices.
+    /// Whether a test detects it.
     pub status: MutantStatus,
-    /// The test that notices, by its id; null where none does.
+    /// Id of the test that detects it; null if none does.
     pub by: Option<String>,
-    /// How it notices; null where none does.
+    /// How it detects it; null if none does.
     pub difference: Option<DifferenceWord>,
-    /// How far a difference was looked for in vain; null where one was found, and where an argument says that there is none.
+    /// The bound of an unsuccessful search; null if a difference was found or an argument excludes one.
     pub bound: Option<String>,
-    /// Why no program can notice; null but for equivalent ones.
+    /// Why no program can detect it; only for equivalent mutants.
     pub argument: Option<Argument>,
 }
 
-/// Why no program tells a mutant from its model.
+/// Why no program distinguishes a mutant from its model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Argument {
-    /// Its kind.
+    /// The kind of argument.
     pub reason: ReasonWord,
     /// The argument.
     pub text: String,
 }
 
-/// Of what kind an argument is that no program tells a mutant from its model.
+/// Kinds of arguments that no program distinguishes a mutant from its model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ReasonWord {
-    /// What stands beside the condition relates nothing else.
+    /// The other operands of the condition relate no further pairs.
     Implied,
-    /// Other cases hold the same pairs.
+    /// Other alternatives contain the same pairs.
     Contained,
-    /// What the change adds or takes away makes no difference wherever the statement is used.
+    /// The changed pairs have no effect at any use of the statement.
     Discarded,
     /// No program has such operations.
     Absent,
-    /// Consistency and races do not use the statement; queries count it.
+    /// Consistency and races do not use the statement; only questions do.
     Counted,
 }
 
-/// Whether a mutant is told from its model.
+/// Whether a test distinguishes a mutant from its model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MutantStatus {
-    /// An embedded test tells it apart.
+    /// An embedded test distinguishes them.
     Killed,
-    /// No program tells it apart, and an argument says why.
+    /// No program distinguishes them, as an argument shows.
     Equivalent,
-    /// No program within the bound tells it apart.
+    /// No program within the bound distinguishes them.
     Unkilled,
-    /// No embedded test tells it apart, and a program that was found does, or nobody has searched for one.
+    /// No embedded test distinguishes them; a program that does was found, or the search has not been made.
     Alive,
 }
 
-/// How a test tells two models apart.
+/// How a test distinguishes two models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DifferenceWord {
-    /// Race-free under both, and one allows what the other forbids.
+    /// Race-free under both; one allows an outcome that the other forbids.
     Outcome,
     /// Race-free under the first, racy under the second.
     RacyUnderSecond,
@@ -127,20 +127,20 @@ pub enum DifferenceWord {
     Executions,
 }
 
-/// What `compare --format json` prints.
+/// The record of `compare --format json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CompareRecord {
     /// [`COMPARE_SCHEMA`].
     pub schema: String,
-    /// The two models.
+    /// Names of the two models.
     pub models: [String; 2],
-    /// Tests on which both gave an answer.
+    /// Number of tests that both models answered.
     pub compared: usize,
-    /// Those of them on which they differ.
+    /// The tests on which the answers differ.
     pub differences: Vec<CompareRow>,
-    /// Tests that one of them cannot answer, and why.
+    /// Tests that one model cannot answer, with the reason.
     pub rejected: Vec<super::RejectedLine>,
-    /// What was looked for among synthesized tests; null where none was asked for.
+    /// Result of the search over synthesized tests; null if none was requested.
     pub synthesized: Option<SynthesizedRecord>,
 }
 
@@ -149,13 +149,13 @@ pub struct CompareRecord {
 pub struct CompareRow {
     /// Test id.
     pub id: String,
-    /// The file that it was read from.
+    /// The source file.
     pub file: String,
     /// How they differ.
     pub difference: DifferenceWord,
     /// Whether the test races under each.
     pub race: [RaceWord; 2],
-    /// Whether the test's question holds under each; null where it asks nothing.
+    /// Whether the test's question holds under each; null without a question.
     pub holds: Option<[bool; 2]>,
     /// The outcomes that only the first allows.
     #[schemars(with = "Vec<std::collections::BTreeMap<String, i64>>")]
@@ -165,28 +165,28 @@ pub struct CompareRow {
     pub only_second: Vec<State>,
 }
 
-/// The smallest synthesized test that tells two models apart.
+/// The smallest synthesized test that distinguishes two models.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SynthesizedRecord {
-    /// The most operations that a test might have.
+    /// Largest number of operations in a synthesized test.
     pub events: usize,
-    /// How the models differ on the test; null where none was found.
+    /// How the models differ on the test; null if none was found.
     pub difference: Option<DifferenceWord>,
-    /// Operations of the test; null where none was found.
+    /// Number of operations of the test; null if none was found.
     pub operations: Option<usize>,
-    /// The test in the native syntax; null where none was found.
+    /// The test in the native syntax; null if none was found.
     pub test: Option<String>,
-    /// The next tests, where some were asked for.
+    /// The next smallest tests, if requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub next: Vec<NextTest>,
 }
 
-/// A test that tells two models apart, after the smallest one.
+/// A further test that distinguishes two models.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NextTest {
     /// How the models differ on it.
     pub difference: DifferenceWord,
-    /// Operations of the test.
+    /// Number of operations of the test.
     pub operations: usize,
     /// The test in the native syntax.
     pub test: String,

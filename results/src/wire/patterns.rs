@@ -1,4 +1,4 @@
-//! What `patterns --format json` and `lint --format json` print.
+//! Records of `patterns --format json` and `lint --format json`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,71 +11,72 @@ pub const PATTERNS_SCHEMA: &str = "vk-litmus/patterns/1";
 /// Version of [`LintLine`].
 pub const LINT_SCHEMA: &str = "vk-litmus/lint/1";
 
-/// A line of `lint --format json`: what is said of a shader.
+/// A line of `lint --format json`: the findings in one shader.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LintLine {
     /// [`LINT_SCHEMA`].
     pub schema: String,
     /// The shader.
     pub file: String,
-    /// What is found, each of a kind `lint:` and the name of a rule.
+    /// The findings; each kind is `lint:` and the name of a rule.
     pub findings: Vec<FindingRecord>,
 }
 
-/// Patterns of shaders, right and commonly wrong.
+/// Patterns of shaders, in correct and in commonly wrong forms.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PatternsRecord {
     /// [`PATTERNS_SCHEMA`].
     pub schema: String,
-    /// In the order of their names.
+    /// The patterns, sorted by name.
     pub patterns: Vec<PatternRecord>,
 }
 
 /// A pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PatternRecord {
-    /// Its name.
+    /// Name of the pattern.
     pub name: String,
-    /// In a few words.
+    /// The title.
     pub title: String,
-    /// What it does, and what makes it right.
+    /// What it does, and why it is correct.
     pub about: String,
-    /// Workgroups of the dispatch that it is asked about.
+    /// Number of workgroups of the dispatch that is checked.
     pub grid: [u32; 3],
-    /// Bodies of a loop at most, as for `--unroll`, where the usual is too few.
+    /// Loop bound, as for `--unroll`, if the default is too small.
     pub unroll: Option<u32>,
-    /// What is to hold of every final state, as for `--assert`.
+    /// The assertion on every final state, as for `--assert`.
     pub assertion: String,
-    /// Under which progress models it ends.
+    /// The progress models under which it terminates.
     pub ends: String,
-    /// The clauses that make it right.
+    /// The clauses that make it correct.
     pub clauses: Vec<String>,
-    /// The right form first.
+    /// The forms; the correct one first.
     pub forms: Vec<PatternForm>,
 }
 
 /// A form of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PatternForm {
-    /// Its name, unique in its pattern.
+    /// Name of the form, unique in its pattern.
     pub name: String,
-    /// `right`, `racy`, `divergent` (a control barrier that not all reach), or `wrong`: no race, and the assertion does not hold.
+    /// `right`, `racy`, `divergent` (a control barrier that not all invocations reach), or `wrong`:
+    /// race-free, but the assertion fails.
     pub verdict: String,
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// The lines that mend it, each in place of another or, where that is empty, added; none of a right form.
+    /// The line changes that fix it; a change with an empty `from` adds a line. Empty for a correct form.
     pub mend: Vec<PatternChange>,
-    /// The shader.
+    /// The shader in GLSL.
     pub glsl: String,
     /// The same as a litmus test.
     pub litmus: String,
 }
 
-/// A line that is changed.
+/// A changed line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PatternChange {
-    /// What stands there.
+    /// The line before the change.
     pub from: String,
-    /// What should.
+    /// The line after the change.
     pub to: String,
 }

@@ -1,4 +1,4 @@
-//! The records of what was to be run: plan, devices, tests, environment.
+//! Records of planned runs: plan, devices, tests, environment.
 
 use std::collections::BTreeMap;
 
@@ -8,58 +8,59 @@ use serde::{Deserialize, Serialize};
 use super::{Hashes, RUN_SCHEMA, RunLine, VerdictWord};
 use crate::judge::Reason;
 
-/// `plan.json` of a results folder: what was to be run, and on what.
+/// `plan.json` of a results folder: tests, devices and settings of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanRecord {
     /// [`PLAN_SCHEMA`](super::PLAN_SCHEMA).
     pub schema: String,
     /// Version of the tool.
     pub tool: String,
-    /// [Hash](PlanRecord::hash()) of everything but the seed and the environment: a run may only be resumed under the same
-    /// plan, and a plan whose hash is another was changed.
+    /// [Hash](PlanRecord::hash()) of everything except the seed and the environment. A run resumes only under
+    /// the same hash; a plan that does not match its hash was edited.
     pub plan: String,
-    /// The seed that everything random is drawn from.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// How long or how often each test is run.
+    /// Time or instances for each test.
     pub budget: String,
-    /// The stress, by name.
+    /// Name of the stress.
     pub stress: String,
-    /// The part of the whole plan that this is, such as `1/4`.
+    /// The shard of the whole plan, such as `1/4`.
     pub shard: Option<String>,
     /// The devices, in order.
     pub devices: Vec<DeviceRecord>,
     /// The tests, in order.
     pub tests: Vec<TestRecord>,
-    /// What surrounded the run; absent in older records.
+    /// Environment of the run; absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<EnvironmentRecord>,
 }
 
-/// The stress of a plan each of whose devices has the one that suits it, where their names are not written.
+/// Value of [`PlanRecord::stress`] when each device uses its default.
 pub const DEFAULT_STRESS: &str = "default";
 
-/// How a budget ends that is a number of instances of each test.
+/// Suffix of a budget that is a number of instances per test.
 pub const INSTANCES_A_TEST: &str = " instances a test";
-/// How a budget ends that is a number of dispatches of each placement.
+/// Suffix of a budget that is a number of dispatches per placement.
 pub const DISPATCHES_A_PLACEMENT: &str = " dispatches a placement";
 
 impl PlanRecord {
-    /// The number that the budget is; nothing where it is a time.
+    /// Returns the number in the budget; `None` if the budget is a time.
     pub fn instances(&self) -> Option<u64> {
         let ends = [INSTANCES_A_TEST, DISPATCHES_A_PLACEMENT];
         ends.into_iter().find_map(|end| self.budget.strip_suffix(end)?.parse().ok())
     }
 
-    /// The BLAKE3 hash of everything but the seed and the environment, in hexadecimal digits.
+    /// Returns the BLAKE3 hash of everything except the seed and the environment, in hexadecimal digits.
     ///
     /// # Errors
-    /// None that can be helped.
+    /// Returns an error if the record cannot be written as JSON.
     pub fn hash(&self) -> Result<String, serde_json::Error> {
         let plain = PlanRecord { plan: String::new(), seed: 0, environment: None, ..self.clone() };
         Ok(blake3::hash(&serde_json::to_vec(&plain)?).to_hex().to_string())
     }
 
-    /// A line for each device and test, in order: that of `lines`, or where there is none one that says that it is missing.
+    /// Returns one line for each device and test, in plan order, with the reason `missing` for those not in
+    /// `lines`.
     pub fn completed(&self, lines: &[RunLine]) -> Vec<RunLine> {
         let mut known: BTreeMap<(&str, &str), &RunLine> =
             lines.iter().map(|line| ((line.device.as_str(), line.id.as_str()), line)).collect();
@@ -72,12 +73,12 @@ impl PlanRecord {
                 });
             }
         }
-        // Nothing that was seen is left out.
+        // Lines that are not in the plan come last, so that no observation is lost.
         all.extend(known.into_values().cloned());
         all
     }
 
-    /// The line of a test that was to be run on a device and has no verdict.
+    /// Builds the line of a test without a verdict on a device.
     fn missing(&self, index: usize, device: &DeviceRecord, test: &TestRecord) -> RunLine {
         let model = test.models.get(index);
         RunLine {
@@ -102,18 +103,18 @@ impl PlanRecord {
     }
 }
 
-/// What surrounded a run. No host name: records are published.
+/// Environment of a run. The host name is omitted, as records are published.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EnvironmentRecord {
     /// Operating system.
     pub os: String,
     /// Processor architecture.
     pub architecture: String,
-    /// Processors that the run could use.
+    /// Number of processors available to the run.
     pub processors: u32,
-    /// Worker processes at once for one device.
+    /// Number of parallel worker processes per device.
     pub jobs: u32,
-    /// Variables that change what drivers do, where they were set.
+    /// Environment variables that affect drivers, if set.
     #[serde(default)]
     pub variables: BTreeMap<String, String>,
 }
@@ -123,16 +124,16 @@ pub struct EnvironmentRecord {
 pub struct BaselineRecord {
     /// [`BASELINE_SCHEMA`](super::BASELINE_SCHEMA).
     pub schema: String,
-    /// What was run, on this one device.
+    /// The plan, with exactly one device.
     pub plan: PlanRecord,
 }
 
 /// A device of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceRecord {
-    /// The name that run lines use.
+    /// Name of the device, as in run lines.
     pub name: String,
-    /// The name that the driver reports.
+    /// Name that the driver reports.
     pub device_name: String,
     /// `discrete`, `integrated`, `virtual`, `cpu`, `simulated`, `compile-only` or `other`.
     pub kind: String,
@@ -140,7 +141,7 @@ pub struct DeviceRecord {
     pub driver_name: String,
     /// Driver information.
     pub driver_info: String,
-    /// `VkDriverId`; 0 for none.
+    /// `VkDriverId`; 0 if unknown.
     pub driver_id: i32,
     /// Driver version, as the driver encodes it.
     pub driver_version: u32,
@@ -155,13 +156,13 @@ pub struct DeviceRecord {
     /// Features by their Vulkan names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
-    /// Limits and properties that decide how tests are laid out, by name.
+    /// Limits and properties that affect the layout of tests, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<String, String>,
-    /// Memory types that buffers can lie in, by the names of their properties.
+    /// Memory types usable for buffers, by the names of their properties.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory_types: Vec<String>,
-    /// The parameters of the stress, as its TOML file has them.
+    /// The parameters of the stress, in the format of its TOML file.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stress: String,
 }
@@ -173,13 +174,13 @@ pub struct TestRecord {
     pub id: String,
     /// The name in its header.
     pub name: String,
-    /// The file that it was read from.
+    /// The source file.
     pub file: String,
     /// BLAKE3 hash of its text.
     pub hash: String,
-    /// The models that judge it: one for each device, in their order.
+    /// The models that judge it: one for each device, in device order.
     pub models: Vec<ModelRecord>,
-    /// The test as it was run, in the native syntax; empty in older records.
+    /// The test as it ran, in the native syntax; empty in older records.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
     /// The clauses that it names.

@@ -1,81 +1,83 @@
-//! What a run of forward progress adds to its line.
+//! The part of a run line about forward progress.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What became of a test of forward progress on a device, in one placement.
+/// The result of a forward-progress test on a device, in one placement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgressRun {
     /// `plain`, `round-robin`, `chunked` or `mixed`.
     pub placement: String,
-    /// The levels at which threads part: `qf` (workgroups), `wg` (subgroups), `sg` (invocations), joined by `+`.
+    /// The levels at which threads are in different groups: `qf` (workgroups), `wg` (subgroups), `sg`
+    /// (invocations), joined by `+`.
     pub level: String,
     /// Copies of the test in a dispatch.
     pub copies: u32,
     /// Dispatches.
     pub runs: u32,
-    /// Dispatches in which every thread came to its end.
+    /// Dispatches in which every thread terminated.
     pub ended: u32,
-    /// Dispatches that did not end by themselves.
+    /// Dispatches that were stopped from outside.
     pub stuck: u32,
-    /// Of these, those in which some thread was never started.
+    /// Those of them in which some thread never started.
     pub never_started: u32,
-    /// The progress models under which the test ends, with weak fairness, by the checker.
+    /// The progress models under which the test terminates with weak fairness, according to the checker.
     pub ends_under: Vec<String>,
-    /// Those whose promises a dispatch has been seen to break.
+    /// The progress models that a stuck dispatch refutes.
     pub refutes: Vec<String>,
     /// The model that the device's expectation file claims.
     pub claim: Option<String>,
-    /// The model that the device was told to keep: the simulated GPU.
+    /// The model that the scheduler was configured to implement; only for the simulated GPU.
     pub scheduler: Option<String>,
-    /// Dispatches that did not end by themselves: a copy of each.
+    /// One copy of each stuck dispatch.
     pub hangs: Vec<HangRecord>,
 }
 
-/// A copy that did not end.
+/// A copy that did not terminate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HangRecord {
-    /// Seconds until its loops were asked to end.
+    /// Seconds until its loops were stopped.
     pub seconds: f64,
-    /// Which copy.
+    /// Index of the copy.
     pub copy: u32,
-    /// Its threads when they were.
+    /// Its threads at that time.
     pub threads: Vec<ThreadRecord>,
 }
 
-/// Where a thread stood.
+/// The position of a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadRecord {
     /// The thread, as in `P0`.
     pub thread: String,
-    /// What it was doing.
+    /// Its activity.
     pub state: ThreadState,
-    /// The number of its beginning among all beginnings and ends of the dispatch; null where it had not begun.
+    /// Position of its start in the sequence of all starts and ends of the dispatch; null if it had not
+    /// started.
     pub order: Option<u32>,
-    /// Turns that it made, one for each basic block.
+    /// Number of executed basic blocks.
     pub turns: u32,
-    /// The line of its last access or control barrier; null where it had none.
+    /// Line of its last access or control barrier; null if there was none.
     pub line: Option<u32>,
 }
 
-/// What a thread was doing.
+/// The activity of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ThreadState {
-    /// It had come to its end.
+    /// It had terminated.
     Ended,
-    /// It moved, and did not come to an end.
+    /// It executed blocks without terminating.
     Waiting,
-    /// It had begun, and did not move.
+    /// It had started and executed no more blocks.
     Stopped,
-    /// It waited in a control barrier.
+    /// It waited at a control barrier.
     Barrier,
-    /// It had not begun.
+    /// It had not started.
     NeverStarted,
 }
 
 impl ThreadState {
-    /// In words.
+    /// The state in words.
     pub fn text(self) -> &'static str {
         match self {
             ThreadState::Ended => "ended",

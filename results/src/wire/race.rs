@@ -1,4 +1,4 @@
-//! What `race` says of a kernel.
+//! The record of `race`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,55 +8,55 @@ use super::FindingRecord;
 /// Version of [`RaceLine`].
 pub const RACE_SCHEMA: &str = "vk-litmus/race/1";
 
-/// A line of `race --format json`: what is wrong with a kernel over a whole grid.
+/// A line of `race --format json`: the findings in one kernel over a whole grid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RaceLine {
     /// [`RACE_SCHEMA`].
     pub schema: String,
     /// The file.
     pub file: String,
-    /// The entry point; empty where the file could not be read.
+    /// The entry point; empty if the file could not be read.
     pub entry: String,
-    /// Workgroups.
+    /// Number of workgroups.
     pub grid: [u32; 3],
-    /// Invocations of a workgroup; null where the kernel was refused.
+    /// Invocations per workgroup; null if the kernel was refused.
     pub local_size: Option<[u32; 3]>,
-    /// Invocations of a subgroup; 0 where the kernel was refused and none were asked for.
+    /// Invocations per subgroup; 0 if the kernel was refused and none were requested.
     pub subgroup_size: u32,
-    /// What is said.
+    /// The verdict.
     pub verdict: RaceVerdict,
-    /// Why it was refused, or is undecided, with the line.
+    /// Why it was refused or is undecided, with the line.
     pub why: Option<String>,
-    /// What is wrong.
+    /// The findings.
     pub findings: Vec<FindingRecord>,
-    /// What `clean` covers.
+    /// The scope of the verdict.
     pub coverage: RaceCoverage,
 }
 
-/// What was looked at.
+/// The scope of a verdict.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RaceCoverage {
-    /// All of it in a sentence; empty where the kernel was refused.
+    /// The scope in one sentence; empty if the kernel was refused.
     pub words: String,
-    /// Who looked; null where the kernel was refused.
+    /// The method; null if the kernel was refused.
     pub by: Option<RaceWitness>,
-    /// Invocations of the grid.
+    /// Number of invocations of the grid.
     pub invocations: u64,
-    /// Whether the answer is for every order of the invocations.
+    /// Whether the verdict holds for every schedule of the invocations.
     pub every_order: bool,
-    /// Orders in which the invocations were walked.
+    /// Number of explored schedules.
     pub orders: u64,
-    /// Steps of all invocations in all orders.
+    /// Number of executed steps over all invocations and schedules.
     pub steps: u64,
 }
 
-/// Who looked at a kernel.
+/// The method of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RaceWitness {
-    /// A walk, one instruction of one invocation after the other.
+    /// Execution of schedules, one instruction at a time.
     Walk,
-    /// The model, over every execution.
+    /// The axiomatic model, over every execution.
     Model,
 }
 
@@ -64,13 +64,13 @@ pub enum RaceWitness {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RaceVerdict {
-    /// There is a finding.
+    /// At least one finding.
     Racy,
-    /// There is none, as far as the coverage says.
+    /// No finding, within the stated scope.
     Clean,
-    /// It is beyond what can be looked at.
+    /// The kernel is not supported.
     Refused,
-    /// Time or steps did not suffice.
+    /// The limit of time or steps was reached.
     Undecided,
 }
 

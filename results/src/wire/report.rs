@@ -10,55 +10,56 @@ use crate::read::Results;
 use crate::report::{Kind, Report, bars, weak_reproducibility};
 use crate::statistics::Proportion;
 
-/// `report --format json`: results side by side, with how sure one may be of them.
+/// `report --format json`: results of several runs with confidence figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReportRecord {
     /// [`REPORT_SCHEMA`](super::REPORT_SCHEMA).
     pub schema: String,
-    /// The devices as the runs below name them.
+    /// Names of the devices, as in `runs`.
     pub devices: Vec<String>,
-    /// What was to be run, one for each of the results that say.
+    /// The plans of those results that have one.
     pub plans: Vec<PlanRecord>,
-    /// The verdicts, device by device and test by test.
+    /// The verdicts, by device and then by test.
     pub runs: Vec<RunLine>,
-    /// How sure one may be of each verdict's counts, in the order of the verdicts.
+    /// Confidence figures of each verdict, in the order of `runs`.
     pub confidence: Vec<ConfidenceRecord>,
-    /// Which known faults each device's run could have found: those of the simulated GPU's campaign, at the counts of this run.
-    /// No probability for a device. Absent for runs that the campaign knows nothing of.
+    /// The known faults that each device's run could have found, by the simulated GPU's campaign at the
+    /// counts of this run. It is not a probability that a device is correct. Absent if the campaign has none
+    /// of the tests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub power: Vec<Power>,
 }
 
-/// How sure one may be of what a verdict counted.
+/// Confidence figures of one verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConfidenceRecord {
     /// Test id.
     pub id: String,
-    /// The device.
+    /// Name of the device.
     pub device: String,
-    /// The score 1 − e^(−n), n being how often weak outcomes were seen; null where none was.
+    /// The score 1 − e^(−n) for n observations of weak outcomes; null if there were none.
     pub reproducibility: Option<f64>,
-    /// What was never seen has a rate below this at 95 %.
+    /// Upper bound at 95 % on the rate of an outcome with count zero.
     pub never_seen_below: f64,
-    /// The same for who stops when he likes.
+    /// The same bound, valid at any stopping time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub never_seen_anytime_below: Option<f64>,
-    /// Of a test that conforms: what the device showed of its mutants, tests of the same run that differ from it in
-    /// synchronization alone and allow what it forbids.
+    /// Observations of the test's mutants on the same device: tests of the same run with weaker
+    /// synchronization that allow the outcome it forbids. Only for a test that conforms.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mutants: Vec<MutantSeen>,
-    /// Weak and forbidden outcomes that were seen.
+    /// Rates of observed weak and forbidden outcomes.
     pub rates: Vec<RateRecord>,
 }
 
-/// What a device showed of a mutant.
+/// The observations of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MutantSeen {
     /// Test id.
     pub id: String,
-    /// How often it showed what the test forbids.
+    /// Instances with the outcome that the original test forbids.
     pub seen: u64,
-    /// Its instances.
+    /// Instances of the mutant.
     pub instances: u64,
 }
 
@@ -69,14 +70,14 @@ pub struct RateRecord {
     pub outcome: String,
     /// `weak`, `forbidden` or `from nowhere`.
     pub kind: String,
-    /// Times seen over resolved instances.
+    /// Observations divided by resolved instances.
     pub rate: f64,
-    /// Lower end of the Clopper–Pearson interval at 95 %: of the rate, or where the run line has batches of the part of these
-    /// that showed it.
+    /// Lower end of the Clopper–Pearson interval at 95 % of the rate; if the run line has batches, of the
+    /// share of batches that show the outcome.
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Lower end of the anytime-valid interval at 95 %, which holds although somebody stops when he likes.
+    /// Lower end of the anytime-valid interval at 95 %, which holds for any stopping rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anytime_low: Option<f64>,
     /// Its upper end.
@@ -85,7 +86,7 @@ pub struct RateRecord {
 }
 
 impl ReportRecord {
-    /// The record of a report on `results`.
+    /// Builds the record of a report on `results`.
     pub fn new(results: &[Results], report: &Report) -> ReportRecord {
         ReportRecord {
             schema: REPORT_SCHEMA.to_owned(),

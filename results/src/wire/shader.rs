@@ -1,77 +1,77 @@
-//! What a run of a user's shader adds to its line.
+//! The part of a run line about a user's shader.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::state::State;
 
-/// What became of a shader that was dispatched on a device again and again.
+/// The result of repeated dispatches of a shader on a device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShaderRun {
     /// The file.
     pub file: String,
     /// The entry point.
     pub entry: String,
-    /// Workgroups.
+    /// Number of workgroups.
     pub grid: [u32; 3],
-    /// Invocations of a workgroup.
+    /// Invocations per workgroup.
     pub local_size: [u32; 3],
-    /// What compiled it, with version and flags; absent for SPIR-V.
+    /// The compiler, with version and flags; absent for SPIR-V.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compiler: Option<String>,
-    /// Whether all contents that the model allows are known, so that others are violations. Where it is false, `allowed` of an
-    /// outcome says nothing.
+    /// Whether the set of allowed buffer contents is complete, so that other contents are violations. If
+    /// false, the field `allowed` of outcomes has no meaning.
     pub judged: bool,
-    /// Why they are not judged; null where they are.
+    /// Why the contents are not judged; null if they are.
     pub why: Option<String>,
-    /// Buffers with their contents before each dispatch.
+    /// The buffers, with their contents before each dispatch.
     pub buffers: Vec<ShaderBuffer>,
-    /// Different contents that were seen.
+    /// Number of distinct contents observed.
     pub different: u64,
-    /// Contents, those that were seen most first.
+    /// Observed contents, most frequent first.
     pub contents: Vec<ContentRecord>,
     /// Dispatches with contents that are not listed.
     pub others: u64,
-    /// What was claimed of all contents; absent where nothing was.
+    /// The claim about all contents; absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<ClaimRecord>,
-    /// What else a reader should know of how the shader was read.
+    /// Further remarks on how the shader was read.
     pub notes: Vec<String>,
 }
 
 /// A buffer of a shader.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShaderBuffer {
-    /// Descriptor set and binding, and the element where it is an array: `0.1`, `0.1[2]`.
+    /// Descriptor set and binding, with the element of an array: `0.1`, `0.1[2]`.
     pub at: String,
-    /// What the shader calls it.
+    /// Name in the shader.
     pub name: String,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
     /// BLAKE3 hash of its contents before each dispatch.
     pub hash: String,
 }
 
-/// Contents that were seen.
+/// Observed contents of all buffers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ContentRecord {
-    /// How often.
+    /// Number of dispatches with them.
     pub count: u64,
-    /// BLAKE3 hash of all buffers that may be written.
+    /// Hash of all writable buffers.
     pub hash: String,
-    /// Of the first row the words that differ from what was there before the dispatch, of the others those that differ from the
-    /// first row; the first few, by name.
+    /// The first few changed words, by name. The first row is compared with the contents before the dispatch,
+    /// the others with the first row.
     #[schemars(with = "std::collections::BTreeMap<String, i64>")]
     pub differs: State,
-    /// How many words differ so; null where that was not kept.
+    /// Number of changed words; null if unknown.
     pub changed: Option<u64>,
 }
 
 /// A claim about all contents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimRecord {
-    /// What is claimed.
+    /// The claim.
     pub text: String,
-    /// Dispatches that left something else.
+    /// Number of dispatches that broke it.
     pub broken: u64,
 }

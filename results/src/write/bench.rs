@@ -1,10 +1,10 @@
-//! Rates of devices as text.
+//! Text output of the `bench` command.
 
 use crate::bench::{Purpose, Rates, Report};
 use crate::wire::{BenchStressRecord, FaultSearch, FaultsRecord, GrowthRecord, SoughtFault};
 use crate::write::number::plural;
 
-/// A bench.
+/// Formats the rates of a device.
 pub fn text(report: &Report) -> String {
     let mut text = format!("{} ({}), preset {}\n\n", report.device, report.driver.trim(), report.preset);
     text += &format!("{:28}{:>14}{:>16}{:>14}\n", "millions a second", "instances", "interleaved", "weak");
@@ -33,7 +33,7 @@ pub fn text(report: &Report) -> String {
     text + &left_out(report.not_executed())
 }
 
-/// What is to be said of a device that did not execute all that it was given.
+/// Returns the note on instances that the device did not execute; empty if it executed all.
 fn left_out(not_executed: u64) -> String {
     if not_executed == 0 {
         return String::new();
@@ -41,7 +41,7 @@ fn left_out(not_executed: u64) -> String {
     format!("\nnot executed: {}, which count in no rate\n", plural(not_executed, "instance"))
 }
 
-/// Time and memory as instances grow.
+/// Formats time and memory by number of instances.
 pub fn growth(growth: &GrowthRecord) -> String {
     let GrowthRecord { device, preset, test, rows, .. } = growth;
     let mut text = format!("{test} on {device}, preset {preset}\n\n");
@@ -54,7 +54,7 @@ pub fn growth(growth: &GrowthRecord) -> String {
     text + &left_out(growth.not_executed())
 }
 
-/// Environments side by side.
+/// Formats a comparison of stress environments.
 pub fn environments(report: &BenchStressRecord) -> String {
     let BenchStressRecord { device, driver, tests, mutants, rounds, trial_seconds, seed, .. } = report;
     let mut text = format!(
@@ -113,7 +113,7 @@ pub fn environments(report: &BenchStressRecord) -> String {
     text + &left_out(report.not_executed())
 }
 
-/// A fault that was looked for, a line.
+/// Formats the search for one fault on one line.
 pub fn fault(fault: &SoughtFault) -> String {
     let mut sorted: Vec<&FaultSearch> = fault.seeds.iter().collect();
     sorted.sort_by(|left, right| left.seconds.total_cmp(&right.seconds));
@@ -129,7 +129,7 @@ pub fn fault(fault: &SoughtFault) -> String {
     )
 }
 
-/// The sum of all faults, a line.
+/// Formats the totals over all faults on one line.
 pub fn faults(record: &FaultsRecord) -> String {
     let visible = record.faults.iter().filter(|fault| fault.expect != "invisible").count();
     format!(

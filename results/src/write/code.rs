@@ -1,11 +1,11 @@
-//! Machine code beside the instructions of a test that it comes from, as text.
+//! Machine code as text, next to the test instructions that it implements.
 
 use crate::wire::{CodegenKernel, MachineCodeLine};
 
-/// What a driver says nothing of without it.
+/// The extension through which drivers report compiled code.
 pub const EXTENSION: &str = "VK_KHR_pipeline_executable_properties";
 
-/// A kernel: a line for each line of its code, what it comes from on the left.
+/// Formats a kernel: one line per machine instruction, with its source instruction on the left.
 pub fn kernel(kernel: &CodegenKernel) -> String {
     let mut text = String::new();
     if let Some(why) = &kernel.not_disassembled {
@@ -24,17 +24,18 @@ pub fn kernel(kernel: &CodegenKernel) -> String {
     text
 }
 
-/// A kernel of a record.
+/// A section on one kernel.
 pub struct Part {
-    /// What it is.
+    /// The heading.
     pub heading: String,
-    /// Its code.
+    /// The code.
     pub text: String,
-    /// Whether it is the threads alone, beside the test.
+    /// Whether the kernel has only the threads of the test and each line its source instruction.
     pub aligned: bool,
 }
 
-/// What a record holds: the threads alone beside the test, then the kernels that ran.
+/// Returns the sections of a record: first the kernels with only the threads of the test, then those that
+/// ran.
 pub fn parts(line: &MachineCodeLine) -> Vec<Part> {
     let aligned = line.kernels.iter().map(|one| {
         let how = one.reason.as_deref().map(|how| format!(", {how}")).unwrap_or_default();
@@ -52,7 +53,7 @@ pub fn parts(line: &MachineCodeLine) -> Vec<Part> {
     aligned.chain(ran).collect()
 }
 
-/// Why there is no machine code, in words.
+/// Explains why there is no machine code.
 pub fn without(why: &str) -> String {
     if why == EXTENSION {
         format!("no machine code: the driver lacks {EXTENSION}")

@@ -1,4 +1,4 @@
-//! Machine code and what is said of it, as text.
+//! Text output of the `codegen` command.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use crate::wire::{
     CodegenKernel, CodegenLine, CodegenOrder, CodegenOrderVerdict, CodegenVerdict,
 };
 
-/// What is shown of a kernel.
+/// The part of a kernel to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// Its machine code, beside the test.
+    /// Its machine code, next to the test's instructions.
     Code,
-    /// The driver's intermediate forms.
+    /// The driver's intermediate representations.
     Forms,
-    /// What became of each order.
+    /// The implementation of each memory order.
     Orders,
 }
 
-/// Sums of the lines of a device.
+/// Totals over the tests of one device.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     device: String,
@@ -29,14 +29,14 @@ pub struct Figures {
     skipped: usize,
     not_disassembled: usize,
     micros: Vec<u64>,
-    /// What tests are skipped for, with their number.
+    /// Number of skipped tests by reason.
     reasons: BTreeMap<String, usize>,
-    /// What became of orders in machine code, by form.
+    /// Number of orders by form and verdict on their machine code.
     orders: BTreeMap<String, BTreeMap<CodegenOrderVerdict, usize>>,
 }
 
 impl Figures {
-    /// None yet.
+    /// Creates empty totals.
     pub fn new(device: &str) -> Figures {
         Figures { device: device.to_owned(), ..Figures::default() }
     }
@@ -67,7 +67,7 @@ impl Figures {
         }
     }
 
-    /// The time that a part of the kernels took at most, in milliseconds.
+    /// Returns the compile time in milliseconds at the quantile `part` of all kernels.
     fn quantile(&self, part: f64) -> f64 {
         let mut sorted = self.micros.clone();
         sorted.sort_unstable();
@@ -76,7 +76,7 @@ impl Figures {
     }
 }
 
-/// The lines of tests. What is as it should be has none, unless its code is asked for.
+/// Formats tests. A test that compiles prints nothing unless `shown` requests its code.
 pub fn lines(lines: &[CodegenLine], shown: Option<Shown>) -> String {
     lines.iter().map(|line| of_test(line, shown)).collect()
 }
@@ -106,7 +106,7 @@ fn of_test(line: &CodegenLine, shown: Option<Shown>) -> String {
         CodegenVerdict::Compiles | CodegenVerdict::Skipped => {}
     }
     if shown.is_some() {
-        // A kernel in which nothing is ordered has nothing to say of it.
+        // With `Shown::Orders`, a kernel without an order prints nothing.
         let says = |kernel: &&CodegenKernel| {
             let is_silent = shown == Some(Shown::Orders) && kernel.orders.is_empty();
             kernel.verdict == CodegenVerdict::Compiles && !is_silent
@@ -118,7 +118,7 @@ fn of_test(line: &CodegenLine, shown: Option<Shown>) -> String {
     text
 }
 
-/// The sums of devices.
+/// Formats the totals of devices as a table.
 pub fn figures(figures: &[Figures]) -> String {
     let header = ["device", "tests", "skipped", "kernels", "crashes", "no text", "median ms", "95 % ms"];
     let rows = figures.iter().map(|one| {
@@ -133,7 +133,7 @@ pub fn figures(figures: &[Figures]) -> String {
             format!("{:.2}", one.quantile(0.95)),
         ]
     });
-    // Devices mostly skip the same tests for the same reason.
+    // Group by reason: devices mostly skip the same tests for the same reason.
     let mut reasons: BTreeMap<(&str, usize), Vec<&str>> = BTreeMap::new();
     for one in figures {
         for (reason, count) in &one.reasons {
@@ -149,7 +149,7 @@ pub fn figures(figures: &[Figures]) -> String {
     text + &columns(&std::iter::once(header).chain(rows).collect::<Vec<_>>()) + &orders(figures)
 }
 
-/// How many orders are kept, weakened, lost and unknown, by device and form.
+/// Formats the number of orders kept, weakened, lost and unknown, by device and form.
 fn orders(figures: &[Figures]) -> String {
     const VERDICTS: [CodegenOrderVerdict; 4] = [
         CodegenOrderVerdict::Kept,
@@ -173,7 +173,8 @@ fn orders(figures: &[Figures]) -> String {
     format!("\norders that tests ask for\n{}", columns(&rows))
 }
 
-/// Answers of the explorer. What is unreachable has no line, and what is reachable with fewer assumptions too is no news.
+/// Formats results of the explorer. Unreachable outcomes print nothing; a reachable one prints only its first
+/// profile.
 pub fn explored(lines: &[CodegenExploreLine]) -> String {
     let mut text = String::new();
     let mut reached = None;
@@ -232,7 +233,7 @@ fn answer(line: &CodegenExploreLine) -> String {
     text
 }
 
-/// The number of each answer by device, form and profile.
+/// Formats the number of each result by device, form and profile.
 pub fn explore_table(lines: &[CodegenExploreLine]) -> String {
     let verdicts = [
         CodegenExploreVerdict::Unreachable,
@@ -266,7 +267,7 @@ pub fn explore_table(lines: &[CodegenExploreLine]) -> String {
     text + &columns(&rows)
 }
 
-/// What became of edits. Only what is noticed by nothing and explained by nothing has a line.
+/// Formats mutations of machine code that survive without an explanation.
 pub fn edits(lines: &[CodegenEditLine]) -> String {
     let open = |line: &&CodegenEditLine| {
         line.fate.starts_with("survives: unexplained") || line.fate.starts_with("survives: forbidden")
@@ -278,7 +279,7 @@ pub fn edits(lines: &[CodegenEditLine]) -> String {
     lines.iter().filter(open).map(told).collect()
 }
 
-/// The table of edits by device: caught and all, then what became of them.
+/// Formats a table of mutations by device: detected and total, then their results.
 pub fn edit_table(lines: &[CodegenEditLine]) -> String {
     let mut of_kind: BTreeMap<(&str, &str), Vec<&CodegenEditLine>> = BTreeMap::new();
     for line in lines {
@@ -298,7 +299,7 @@ pub fn edit_table(lines: &[CodegenEditLine]) -> String {
     columns(&rows)
 }
 
-/// What relaxations change. Only what needs to be looked at has a line: no effect, although the model needs what was relaxed.
+/// Formats relaxations without an effect on the code although the model needs the relaxed operation.
 pub fn differences(lines: &[CodegenDiffLine]) -> String {
     let none =
         |line: &&CodegenDiffLine| line.verdict == CodegenDiffVerdict::NoEffect && line.needed == Some(true);
@@ -308,7 +309,7 @@ pub fn differences(lines: &[CodegenDiffLine]) -> String {
     lines.iter().filter(none).map(told).collect()
 }
 
-/// Shapes and relaxations by devices, `differing / all` of those that the model needs.
+/// Formats a table of shapes and relaxations by device: `differing / all`.
 pub fn diff_table(lines: &[CodegenDiffLine]) -> String {
     let mut devices: Vec<&str> = Vec::new();
     let mut cells: BTreeMap<(&str, &str, &str), ByDevice<'_>> = BTreeMap::new();
@@ -354,10 +355,10 @@ fn verdict_word(verdict: CodegenExploreVerdict) -> &'static str {
     }
 }
 
-/// Relaxations that change something, and all, by device.
+/// Number of relaxations that change the code, and of all, by device.
 type ByDevice<'a> = BTreeMap<&'a str, (usize, usize)>;
 
-/// A kernel with its heading.
+/// Formats a kernel with its heading.
 fn kernel_text(line: &CodegenLine, kernel: &CodegenKernel, shown: Option<Shown>) -> String {
     let instructions =
         kernel.instructions.map_or_else(String::new, |count| format!(", {count} instructions"));
@@ -383,7 +384,7 @@ fn kernel_text(line: &CodegenLine, kernel: &CodegenKernel, shown: Option<Shown>)
     text + &code::kernel(kernel)
 }
 
-/// Rows as columns of their widest words.
+/// Pads each column to its widest cell.
 fn columns(rows: &[Vec<String>]) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width =
@@ -398,7 +399,7 @@ fn columns(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// The orders of a kernel as text, a line each.
+/// Formats the orders of a kernel, one per line.
 fn orders_of(kernel: &CodegenKernel) -> String {
     let mut text = String::new();
     for order in &kernel.orders {
@@ -416,7 +417,7 @@ fn orders_of(kernel: &CodegenKernel) -> String {
     text
 }
 
-/// The word of a verdict.
+/// The published word.
 fn word(verdict: CodegenOrderVerdict) -> &'static str {
     match verdict {
         CodegenOrderVerdict::Kept => "kept",
@@ -426,7 +427,7 @@ fn word(verdict: CodegenOrderVerdict) -> &'static str {
     }
 }
 
-/// What a compiler makes of the threads of a test.
+/// Formats the compiled threads of one test.
 pub fn threads(line: &CodegenLine) -> String {
     let why = line.reason.as_deref().unwrap_or_default();
     match line.verdict {

@@ -1,4 +1,4 @@
-//! Tables in terminals: in columns where their words fit beside each other, else a row below the other.
+//! Tables for terminals. If the words of a table do not fit the width, each row is printed as a list.
 
 use std::fmt::Write;
 
@@ -7,11 +7,11 @@ use comfy_table::{ContentArrangement, Table};
 
 use crate::write::Layout;
 
-/// What a column needs besides its words, and what the frame needs besides its columns.
+/// Characters of padding and frame per column, and of frame per table.
 const AROUND_COLUMN: usize = 3;
 const AROUND_TABLE: usize = 1;
 
-/// An empty table for that layout.
+/// Creates an empty table for the layout.
 pub(super) fn table(layout: Layout) -> Table {
     let mut table = Table::new();
     table.load_style(UTF8_BORDERS_ONLY);
@@ -27,7 +27,7 @@ pub(super) fn table(layout: Layout) -> Table {
     table
 }
 
-/// The text of a table. Where a word would have to be broken, each row is told as a list of its cells.
+/// Formats a table. If a word would be broken, each row becomes a list of its cells.
 pub(super) fn text(table: &Table, layout: Layout) -> String {
     match layout.width {
         Some(width) if words_width(table) > usize::from(width) => rows(table),
@@ -35,7 +35,7 @@ pub(super) fn text(table: &Table, layout: Layout) -> String {
     }
 }
 
-/// The cells of the header and of each row.
+/// Returns the cells of the header and of each row.
 fn cells(table: &Table) -> (Vec<String>, Vec<Vec<String>>) {
     let header =
         table.header().into_iter().flat_map(|row| row.cell_iter()).map(|cell| cell.content()).collect();
@@ -43,7 +43,7 @@ fn cells(table: &Table) -> (Vec<String>, Vec<Vec<String>>) {
     (header, rows)
 }
 
-/// Columns of the terminal that the table needs for its words to stay whole.
+/// Returns the width at which no word is broken.
 fn words_width(table: &Table) -> usize {
     let (header, rows) = cells(table);
     let longest = |cell: &String| cell.split_whitespace().map(|word| word.chars().count()).max().unwrap_or(0);
@@ -54,14 +54,14 @@ fn words_width(table: &Table) -> usize {
     (0..header.len()).map(column).sum::<usize>() + AROUND_TABLE
 }
 
-/// The first cell of each row, and below it the others that are not empty with what their columns are called.
+/// Formats each row as its first cell, and below it the other nonempty cells with their column names.
 fn rows(table: &Table) -> String {
     let (header, rows) = cells(table);
     let name = header.iter().skip(1).map(|name| name.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
     for row in rows {
         let mut named = header.iter().zip(row);
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         if let Some((_, first)) = named.next() {
             let _ = writeln!(text, "{first}");
         }
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn words_stay_whole_or_rows_are_lists() {
-        // The longest words of the columns are of 13, 6 and 13 letters, with nine and one around them.
+        // The longest words have 13, 6 and 13 letters; the frame adds nine and one.
         let wide = of_width(42);
         assert!(wide.contains("inconclusive:") && wide.starts_with('┌'), "{wide}");
         assert_eq!(

@@ -1,9 +1,10 @@
-//! CSV: a row an outcome, with a header. Without times, dates and host names, so that two reports can be compared byte
-//! for byte.
+//! CSV output: a header, then one row per outcome. It has no times, dates or host names, so that two reports
+//! can be compared byte by byte.
 //!
-//! A test without outcomes (skipped, or rejected) has one row with these columns empty. `kind` is `predicted` for an
-//! outcome of the prediction and `unexpected` for raw values that are none. `hsa` and `class` are for tests of HSA, whose
-//! lowered programs are what devices run: whether HSA allows the outcome, and how its answer and Vulkan's compare.
+//! A test without outcomes (skipped or rejected) has one row with these columns empty. `kind` is `predicted`
+//! for an outcome of the prediction and `unexpected` for other values. `hsa` and `class` apply to HSA tests,
+//! whose lowered programs run on devices: whether HSA allows the outcome, and how its answer compares with
+//! Vulkan's.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -42,17 +43,17 @@ pub const RUN_COLUMNS: [&str; 19] = [
     "class",
 ];
 
-/// Writes predictions.
+/// Writer of predictions.
 pub struct Check<W: Write> {
     table: Table<W>,
 }
 
-/// Writes verdicts.
+/// Writer of verdicts.
 pub struct Run<W: Write> {
     table: Table<W>,
 }
 
-/// Rows under a header that is written even when no row follows.
+/// A CSV table whose header is written even without rows.
 struct Table<W: Write> {
     out: csv::Writer<W>,
     header: Option<&'static [&'static str]>,
@@ -82,15 +83,15 @@ impl<W: Write> Table<W> {
     }
 }
 
-/// A text that no program for tables takes for a formula: one that begins like a formula stands behind an apostrophe. Numbers
-/// stay numbers.
+/// Prevents spreadsheet programs from evaluating a field: a field that looks like a formula gets a leading
+/// apostrophe. Numbers are unchanged.
 fn guarded(field: Cow<'_, str>) -> Cow<'_, str> {
     let is_formula = field.starts_with(['=', '+', '-', '@']) && field.parse::<f64>().is_err();
     if is_formula { format!("'{field}").into() } else { field }
 }
 
 impl<W: Write> Check<W> {
-    /// A writer to `out`.
+    /// Creates a writer to `out`.
     pub fn new(out: W) -> Check<W> {
         Check { table: Table::new(out, &CHECK_COLUMNS) }
     }
@@ -175,7 +176,7 @@ impl<W: Write> CheckWriter for Check<W> {
 }
 
 impl<W: Write> Run<W> {
-    /// A writer to `out`.
+    /// Creates a writer to `out`.
     pub fn new(out: W) -> Run<W> {
         Run { table: Table::new(out, &RUN_COLUMNS) }
     }

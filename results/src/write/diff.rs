@@ -1,4 +1,4 @@
-//! What changed between two runs, for people: broken rules first.
+//! Text output of a comparison of two runs: new violations first.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use crate::statistics::Proportion;
 use crate::wire::{Change, ChangeKind, DiffRecord, VerdictWord};
 use crate::write::number::{count, probability};
 
-/// The most changes of one kind that are listed, violations aside.
+/// Largest number of listed changes of one kind; violations are always listed.
 const MOST_CHANGES: usize = 40;
 
-/// The whole text.
+/// Formats a comparison.
 pub fn text(diff: &DiffRecord) -> String {
     let mut text = rules(diff);
     text += &format!("old: {}: {}\n", show::line(&diff.old.source), show::line(&diff.old.devices.join(", ")));
@@ -35,7 +35,7 @@ pub fn text(diff: &DiffRecord) -> String {
     text
 }
 
-/// The rules that are newly broken, those in most tests first.
+/// Formats the newly broken rules, most affected tests first.
 fn rules(diff: &DiffRecord) -> String {
     let mut broken: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut unnamed: Vec<&str> = Vec::new();
@@ -80,7 +80,7 @@ fn section(diff: &DiffRecord, kind: ChangeKind) -> String {
         text += &format!(", {certain} of them by more than chance");
     }
     if kind == ChangeKind::OtherModel {
-        // The same verdict by another text is no news.
+        // Omit tests whose verdict is the same under the changed model.
         changes.retain(|change| change.old_verdict != Some(change.new_verdict));
         text += &format!(", {} of them with another verdict", changes.len());
     }

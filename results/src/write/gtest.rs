@@ -1,4 +1,4 @@
-//! The protocol of Google Test: what its runners read from standard output, and its XML and JSON files.
+//! Google Test output: the console protocol that test runners parse, and the XML and JSON files.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -10,18 +10,18 @@ use crate::expectation::{Standing, Status};
 use crate::wire::{RunLine, VerdictWord};
 use crate::write::RunWriter;
 
-/// The suite that all tests are in.
+/// Name of the test suite.
 pub const SUITE: &str = "litmus";
 
-/// The name of a test: the suite and the id, in which what separates names in filters and lists is written as `%3A` and
-/// the like. Different ids have different names.
+/// Returns the Google Test name: the suite and the id, with separators of filters and lists percent-encoded.
+/// The mapping is injective.
 pub fn name(id: &str) -> String {
     let mut name = format!("{SUITE}.");
     for c in id.chars() {
         if c.is_whitespace() || crate::show::acts(c) || ":*?%".contains(c) {
             let mut bytes = [0; 4];
             for byte in c.encode_utf8(&mut bytes).bytes() {
-                // Writing to a string does not fail.
+                // Writing to a string cannot fail.
                 let _ = write!(name, "%{byte:02X}");
             }
         } else {
@@ -31,8 +31,8 @@ pub fn name(id: &str) -> String {
     name
 }
 
-/// The list of tests as `--gtest_list_tests` prints it. Readers take the text up to the last dot of a line for a suite,
-/// so a name with dots is listed as the suite up to its last one.
+/// Formats the list of tests as `--gtest_list_tests` does. Parsers take the text up to the last dot of a line
+/// as the suite, so a name with dots is split at its last one.
 pub fn list<'a>(ids: impl IntoIterator<Item = &'a str>) -> String {
     let mut suites: Vec<(String, Vec<String>)> = Vec::new();
     for id in ids {
@@ -45,7 +45,7 @@ pub fn list<'a>(ids: impl IntoIterator<Item = &'a str>) -> String {
     }
     let mut text = String::new();
     for (suite, tests) in suites {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "{suite}.");
         for test in tests {
             let _ = writeln!(text, "  {test}");
@@ -54,7 +54,7 @@ pub fn list<'a>(ids: impl IntoIterator<Item = &'a str>) -> String {
     text
 }
 
-/// What the protocol knows of a test's end.
+/// The result words of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GtestEnd {
     /// `OK`.
@@ -65,8 +65,8 @@ pub enum GtestEnd {
     Skipped,
 }
 
-/// What a verdict is in the protocol. It has no word for a test that says nothing: one that races or was not exercised
-/// is skipped, or, under `strict`, the latter has failed.
+/// Maps a verdict to the protocol, which has no word for an inconclusive test: one that races or was not
+/// exercised is skipped. Under `strict`, one that was not exercised fails.
 pub fn ended(line: &RunLine, standing: &Standing, strict: bool) -> GtestEnd {
     if standing.is_unmet() {
         return GtestEnd::Failed;
@@ -81,23 +81,23 @@ pub fn ended(line: &RunLine, standing: &Standing, strict: bool) -> GtestEnd {
     }
 }
 
-/// A test with its end.
+/// A finished test.
 #[derive(Clone, Debug)]
 pub struct GtestCase {
-    /// The test's id.
+    /// Test id.
     pub id: String,
-    /// Its end.
+    /// Its result.
     pub ended: GtestEnd,
     /// Wall-clock seconds.
     pub seconds: f64,
-    /// Particulars, a line each.
+    /// Explanations, one per line.
     pub message: Vec<String>,
 }
 
-/// How verdicts stand to what was expected.
+/// Classifies a verdict by the expectation files.
 pub type Standings<'a> = Box<dyn Fn(&RunLine) -> Standing + 'a>;
 
-/// Writes the protocol while tests run.
+/// Writer of the console protocol.
 pub struct Gtest<'a, W> {
     out: W,
     standing: Standings<'a>,
@@ -107,12 +107,12 @@ pub struct Gtest<'a, W> {
 }
 
 impl<'a, W: Write> Gtest<'a, W> {
-    /// A writer to `out`. Under `strict` a test that was not exercised has failed.
+    /// Creates a writer to `out`. Under `strict`, a test that was not exercised fails.
     pub fn new(out: W, standing: Standings<'a>, strict: bool) -> Gtest<'a, W> {
         Gtest { out, standing, strict, running: None, cases: Vec::new() }
     }
 
-    /// The tests that have ended.
+    /// Returns the finished tests.
     pub fn cases(&self) -> &[GtestCase] {
         &self.cases
     }
@@ -130,17 +130,17 @@ impl<'a, W: Write> Gtest<'a, W> {
     }
 }
 
-/// `1 test`, `2 tests`.
+/// Formats `1 test`, `2 tests`.
 fn tests(number: usize) -> String {
     format!("{number} test{}", if number == 1 { "" } else { "s" })
 }
 
 fn milliseconds(seconds: f64) -> u64 {
-    // Saturates, and is never negative.
+    // The cast saturates, and seconds are never negative.
     (seconds * 1000.0).round() as u64
 }
 
-/// Particulars of a line for whoever reads the log.
+/// Returns explanations of a verdict for readers of the log.
 fn message(line: &RunLine, standing: &Standing) -> Vec<String> {
     let mut message = Vec::new();
     if line.verdict != VerdictWord::Conforms {
@@ -170,7 +170,7 @@ fn message(line: &RunLine, standing: &Standing) -> Vec<String> {
     message
 }
 
-/// A line that no reader takes for one of the protocol's.
+/// Replaces brackets, so that a line cannot be parsed as part of the protocol.
 fn harmless(text: &str) -> Cow<'_, str> {
     match crate::show::line(text) {
         text if text.contains(['[', ']']) => text.replace('[', "(").replace(']', ")").into(),
@@ -230,7 +230,7 @@ impl<W: Write> RunWriter for Gtest<'_, W> {
     }
 }
 
-/// The XML file of Google Test: `xml` of `--gtest_output`.
+/// Formats the XML file of `--gtest_output=xml`.
 pub fn xml(cases: &[GtestCase]) -> String {
     let count = |ended| cases.iter().filter(|case| case.ended == ended).count();
     let seconds: f64 = cases.iter().map(|case| case.seconds).sum();
@@ -275,7 +275,7 @@ pub fn xml(cases: &[GtestCase]) -> String {
     text + "  </testsuite>\n</testsuites>\n"
 }
 
-/// The value of an attribute. XML has no way to write most control characters: they are written out.
+/// Escapes an attribute value. XML cannot represent most control characters, so they become `\u{…}`.
 fn attribute(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in crate::show::block(text).chars() {
@@ -293,7 +293,7 @@ fn attribute(text: &str) -> String {
     escaped
 }
 
-/// The JSON file of Google Test: `json` of `--gtest_output`.
+/// Formats the JSON file of `--gtest_output=json`.
 pub fn json(cases: &[GtestCase]) -> serde_json::Value {
     let count = |ended| cases.iter().filter(|case| case.ended == ended).count();
     let time = format!("{:.3}s", cases.iter().map(|case| case.seconds).sum::<f64>());

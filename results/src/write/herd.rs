@@ -1,9 +1,10 @@
-//! Logs as herd and litmus7 write them: `Test … Histogram … Witnesses … Observation … Time`, a block a verdict.
+//! Logs in the format of herd7 and litmus7: one block `Test … Histogram … Witnesses … Observation … Time` per
+//! verdict.
 //!
-//! A line `% … %` above each block names the test's id and the device. Registers stand as `0:r0`, locations as `[x]`. A test
-//! that was not run, or showed nothing, has no block; one whose verdict is missing has such a line alone. Instances that did not resolve are in no state. Values that no
-//! execution produces have no names: they stand as `unexpected[0]` and so on. Predictions stand in herd's own form: `States`
-//! without counts.
+//! A line `% … %` above each block names the test's id and the device. Registers are written as `0:r0`,
+//! locations as `[x]`, and values that no execution produces as `unexpected[0]` and so on. Unresolved
+//! instances are in no state. A test that did not run or has no outcome has no block; a missing verdict has
+//! only the line. Predictions use herd7's own form: `States` without counts.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -16,13 +17,13 @@ use crate::wire::{
 };
 use crate::write::{CheckWriter, RunWriter};
 
-/// Writes a block a verdict.
+/// Writer of verdicts.
 pub struct Run<W> {
     out: W,
 }
 
 impl<W: Write> Run<W> {
-    /// A writer to `out`.
+    /// Creates a writer to `out`.
     pub fn new(out: W) -> Run<W> {
         Run { out }
     }
@@ -39,11 +40,11 @@ impl<W: Write> RunWriter for Run<W> {
     }
 }
 
-/// What a test asks, in the words of a log.
+/// The question of a test in the terms of a log.
 struct Asked<'a> {
     /// `Allowed`, `Forbidden` or `Required`.
     expectation: &'static str,
-    /// The question; the one that everything meets where the test asks nothing.
+    /// The question; `forall (true)` for a test without one.
     question: &'a str,
 }
 
@@ -62,7 +63,7 @@ fn asked_of(question: &str) -> Asked<'_> {
     Asked { expectation, question }
 }
 
-/// The block of a verdict; empty where the test showed nothing.
+/// Formats the block of a verdict; empty if the test has no outcome.
 pub fn block(line: &RunLine) -> String {
     let states: Vec<(u64, bool, String)> = line
         .outcomes
@@ -124,7 +125,7 @@ pub fn block(line: &RunLine) -> String {
     text
 }
 
-/// The name of the header with the variant of the id: `MP+rel-acq@split`.
+/// Returns the test's name with the variant of the id: `MP+rel-acq@split`.
 fn name(line: &RunLine) -> String {
     match line.id.split_once('@') {
         Some((_, variant)) => word(&format!("{}@{variant}", line.name)),
@@ -132,7 +133,7 @@ fn name(line: &RunLine) -> String {
     }
 }
 
-/// A text as one word: a log takes names up to the next space.
+/// Formats text as one word: in a log a name ends at the next space.
 fn word(text: &str) -> String {
     if text.is_empty() {
         return "_".to_owned();
@@ -149,7 +150,7 @@ fn values(state: &State) -> String {
     words.join(" ")
 }
 
-/// `P0:r0` as `0:r0`, `x` as `[x]`, a component `v[2]` as it is: so herd's tools write elements of arrays.
+/// Renames `P0:r0` to `0:r0` and `x` to `[x]`; a component `v[2]` is unchanged, as in herd7's tools.
 fn observable(name: &str) -> String {
     let safe: String = word(name).chars().map(|c| if matches!(c, ';' | '=') { '_' } else { c }).collect();
     let register = safe.strip_prefix('P').and_then(|rest| {
@@ -166,13 +167,13 @@ fn raw(values: &UnexpectedValues) -> String {
     if words.is_empty() { " ".to_owned() } else { words.join(" ") }
 }
 
-/// Writes a block a question of a prediction, as herd does.
+/// Writer of predictions, in the format of herd7.
 pub struct Check<W> {
     out: W,
 }
 
 impl<W: Write> Check<W> {
-    /// A writer to `out`.
+    /// Creates a writer to `out`.
     pub fn new(out: W) -> Check<W> {
         Check { out }
     }
@@ -184,7 +185,7 @@ impl<W: Write> CheckWriter for Check<W> {
         self.out.flush()
     }
 
-    /// A log has nothing for what is no test.
+    /// Writes nothing: the format has no entry for an invalid file.
     fn rejected(&mut self, _line: &RejectedLine) -> io::Result<()> {
         Ok(())
     }
@@ -194,9 +195,10 @@ impl<W: Write> CheckWriter for Check<W> {
     }
 }
 
-/// The blocks of a prediction, one a question: the allowed states without counts, as models have none. `Positive` and
-/// `Negative` count states. A question that was not answered in time, or whose states are too many to list, has a line
-/// `% … %` alone.
+/// Formats a prediction with one block per question: the allowed states without counts; `Positive` and
+/// `Negative` count states.
+///
+/// A question without an answer, or with too many states to list, has only a line `% … %`.
 pub fn prediction(line: &CheckLine) -> String {
     let name = word(&line.name);
     let states: Vec<&CheckOutcome> =
@@ -223,7 +225,8 @@ pub fn prediction(line: &CheckLine) -> String {
         let (positive, negative) = match line.queries.as_slice() {
             [_] if line.outcomes.iter().all(|outcome| outcome.witness.is_some()) => (of(true), of(false)),
             [] => (states.len(), 0),
-            // Khronos' questions ask more than a state shows, such as races: one execution stands for all.
+            // Questions of the Khronos dialect may ask about more than a state, such as races; one execution
+            // represents all.
             _ => {
                 let found = holds != (expectation == "Forbidden");
                 (usize::from(found), usize::from(!found))

@@ -1,8 +1,8 @@
-//! One page that needs nothing but itself: what devices do, at a glance and test by test.
+//! The HTML report: one self-contained page with a summary and every test.
 //!
-//! Everything that comes from results is a text to the templates, which escape it; characters that act (controls,
-//! directions of reading) are made visible first. Pictures are embedded as images, in which nothing runs. The page's policy
-//! lets its one script run and nothing else, and loads nothing.
+//! All text from results goes through the templates, which escape it; control and direction characters are
+//! made visible first. Pictures are embedded as images, in which no script runs. The content security policy
+//! allows only the page's own script and loads nothing.
 
 pub(super) mod parts;
 
@@ -11,25 +11,26 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::report::Report;
 use parts::{Links, devices, encoded, summary, tests};
 
-/// The page's style.
+/// The page's style sheet.
 pub(super) const STYLE: &str = include_str!("html/page.css");
 /// The page's script.
 pub const SCRIPT: &str = include_str!("html/page.js");
-/// The SHA-256 hash of [`SCRIPT`] as policies write it; a test computes it.
+/// The SHA-256 hash of [`SCRIPT`] in the form of a content security policy; a test computes it.
 pub const SCRIPT_HASH: &str = "sha256-Y6M2r0eyQPL4p+NafegqHwTsFANmB0u3YDrNlsYqnm8=";
 
-/// An outcome explained: what the command line draws, as this crate knows no model.
+/// An explained outcome; the caller draws it, as this crate has no model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Picture {
-    /// What it says, in one line.
+    /// The conclusion in one line.
     pub headline: String,
-    /// The picture, as SVG.
+    /// The diagram as SVG.
     pub svg: String,
-    /// The same in words.
+    /// The explanation as text.
     pub text: String,
 }
 
-/// The page. `pictures` has one entry for each test of the report, in its order; what is missing is not explained.
+/// Renders the page. `pictures` has one entry per test, in the order of the report; `None` for a test without
+/// an explanation.
 pub fn page(report: &Report, pictures: &[Option<Picture>]) -> String {
     let links =
         Links { test: &|index| format!("#t{index}"), find: &|name| format!("#find={}", encoded(name)) };
@@ -61,20 +62,20 @@ pub fn page(report: &Report, pictures: &[Option<Picture>]) -> String {
     shell.around(&header, &main)
 }
 
-/// What every page has around its content.
+/// The frame of every page.
 pub(super) struct Shell<'a> {
     pub(super) title: &'a str,
-    /// What a browser may load and run.
+    /// The content security policy.
     pub(super) policy: &'a str,
-    /// The style, or the link to it.
+    /// The style sheet, or a link to it.
     pub(super) style: Markup,
-    /// Columns of the list of tests.
+    /// Number of device columns in the list of tests.
     pub(super) devices: usize,
     pub(super) script: Option<&'a str>,
 }
 
 impl Shell<'_> {
-    /// The document.
+    /// Renders the document.
     pub(super) fn around(&self, header: &Markup, main: &Markup) -> String {
         let page: Markup = html! {
             (DOCTYPE)

@@ -1,4 +1,4 @@
-//! JSON lines: an object a line, in the published record types.
+//! JSON lines: one object per line, in the published record types.
 
 use std::io::{self, Write};
 
@@ -8,21 +8,21 @@ use crate::show;
 use crate::wire::{CheckLine, RejectedLine, RunLine};
 use crate::write::{CheckWriter, RunWriter};
 
-/// Writes an object a line and flushes each.
+/// Writer of JSON lines, flushed after each object.
 pub struct Lines<W> {
     out: W,
 }
 
 impl<W: Write> Lines<W> {
-    /// A writer to `out`.
+    /// Creates a writer to `out`.
     pub fn new(out: W) -> Lines<W> {
         Lines { out }
     }
 
-    /// Writes one object with its line end, in one piece.
+    /// Writes one object and its line end in a single call.
     ///
     /// # Errors
-    /// What the stream says.
+    /// Returns the error of the stream.
     pub fn write(&mut self, value: &impl Serialize) -> io::Result<()> {
         let text = harmless(&serde_json::to_string(value)?) + "\n";
         self.out.write_all(text.as_bytes())?;
@@ -30,16 +30,16 @@ impl<W: Write> Lines<W> {
     }
 }
 
-/// A value as one document, with its line end.
+/// Formats a value as one indented document with a line end.
 ///
 /// # Errors
-/// When it cannot be written as JSON.
+/// Returns an error if it cannot be written as JSON.
 pub fn document(value: &impl Serialize) -> io::Result<String> {
     Ok(harmless(&serde_json::to_string_pretty(value)?) + "\n")
 }
 
-/// The same JSON without characters that a terminal would act on. They stand in strings alone, where an escape means the
-/// same.
+/// Escapes characters that a terminal would interpret. They occur only inside strings, where an escape has
+/// the same meaning.
 fn harmless(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {

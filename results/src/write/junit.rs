@@ -1,7 +1,7 @@
-//! JUnit's XML: a suite a device, a case a test.
+//! JUnit XML: one suite per device, one case per test.
 //!
-//! A violation is a failure. What could not be judged is an error, but for a test that was not exercised, which is skipped,
-//! as is a racy one and one that the device lacks something for: none of them passed.
+//! A violation is a failure, and a test without a verdict an error. A test that was not exercised, races or
+//! was skipped counts as skipped: none of these passed.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -14,14 +14,14 @@ use crate::wire::{RunLine, VerdictWord};
 use crate::write::RunWriter;
 use crate::write::number::{count, probability};
 
-/// Writes verdicts once all are there.
+/// Writer of verdicts; the document is written at the end.
 pub struct Run<W> {
     out: W,
     suites: Vec<TestSuite>,
 }
 
 impl<W: Write> Run<W> {
-    /// A writer to `out`.
+    /// Creates a writer to `out`.
     pub fn new(out: W) -> Run<W> {
         Run { out, suites: Vec::new() }
     }
@@ -85,7 +85,7 @@ fn case(line: &RunLine) -> TestCase {
     let mut case = TestCase::new(show::line(&line.id).into_owned(), status);
     let family = line.id.rsplit_once('/').map_or("tests", |(folder, _)| folder);
     case.set_classname(show::line(family).replace('/', "."));
-    // A time that no clock shows stands for none.
+    // A time that is not representable is written as zero.
     case.set_time(Duration::try_from_secs_f64(line.seconds).unwrap_or_default());
     if matches!(line.verdict, VerdictWord::Conforms | VerdictWord::Undefined) {
         case.set_system_out(histogram(line));
@@ -93,7 +93,7 @@ fn case(line: &RunLine) -> TestCase {
     case
 }
 
-/// The histogram, and a command that runs the test again.
+/// Formats the histogram and a command that repeats the test.
 fn histogram(line: &RunLine) -> String {
     let mut text = format!(
         "model {}, {} instances, {} interleaved{}, {}exercised\n",

@@ -1,4 +1,4 @@
-//! Markdown: what a page says in short, for an issue or a merge request.
+//! Markdown output: the report in short, for an issue or a merge request.
 
 use crate::drift::significant;
 use crate::mutants::Mutants;
@@ -12,12 +12,12 @@ use crate::wire::{RunLine, VerdictWord};
 use crate::write::code;
 use crate::write::number::{count, plural, probability};
 
-/// The most tests whose histograms are written out.
+/// Largest number of tests with a histogram.
 const MOST_HISTOGRAMS: usize = 200;
-/// The most tests whose machine code is written out.
+/// Largest number of tests with machine code.
 const MOST_MACHINE_CODES: usize = 50;
 
-/// The whole report.
+/// Formats the report.
 pub fn document(report: &Report) -> String {
     let mut text = "# Litmus tests\n\n".to_owned();
     text += &totals(report);
@@ -34,7 +34,7 @@ pub fn document(report: &Report) -> String {
     text
 }
 
-/// Which known faults the runs could have found.
+/// Formats the detection power of the runs.
 fn powers(report: &Report) -> String {
     let powers = power::matrix().map(|matrix| power::of(matrix, report.lines())).unwrap_or_default();
     if powers.is_empty() {
@@ -75,7 +75,7 @@ fn powers(report: &Report) -> String {
     text + "\n\n"
 }
 
-/// A text of others as it stands, whatever Markdown would make of it.
+/// Escapes text, so that Markdown prints it literally.
 fn plain(text: &str) -> String {
     let mut out = String::new();
     for c in show::line(text).chars() {
@@ -143,7 +143,7 @@ fn violations(report: &Report) -> String {
     text + "\n"
 }
 
-/// The runs whose rates changed.
+/// Formats the runs with a significant rate change.
 fn drifted(report: &Report) -> String {
     let found = significant(report.lines());
     if found.is_empty() {
@@ -163,7 +163,7 @@ fn drifted(report: &Report) -> String {
     text + "\n"
 }
 
-/// What drivers' compilers made of the tests that violate.
+/// Formats the compiled code of violating tests.
 fn machine_code(report: &Report) -> String {
     let mut all = report.tests.iter().flat_map(|row| &row.machine_code).peekable();
     if all.peek().is_none() {
@@ -190,7 +190,7 @@ fn machine_code(report: &Report) -> String {
     text + "\n"
 }
 
-/// What was seen of HSA tests that HSA forbids and Vulkan allows: no mistake of a device.
+/// Formats observed outcomes that HSA forbids and Vulkan allows; they are not device faults.
 fn beside_hsa(report: &Report) -> String {
     let lines = report.lines().filter(|line| line.hsa.is_some());
     let mut text = String::new();
@@ -212,7 +212,7 @@ fn beside_hsa(report: &Report) -> String {
     format!("## Seen, allowed by Vulkan and forbidden by HSA\n\n{header}{text}\n")
 }
 
-/// A text of others as code: no line of it ends the fence.
+/// Formats text as a code block with a fence longer than any run of backticks in it.
 fn fenced(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);

@@ -1,5 +1,7 @@
-//! What compilers make of the orders that tests ask for, as a page: a table a form of the kernels, an ordering a line, a device a
-//! column; and first what differs between the drivers of one chip, so that a new one says what it changed.
+//! HTML page of memory orders in machine code: one table per kernel form, orderings as rows, devices as
+//! columns.
+//!
+//! The page starts with the differences between driver versions of the same chip.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,9 +10,9 @@ use maud::{Markup, PreEscaped, html};
 use crate::wire::{CodegenLine, CodegenOrder, CodegenOrderVerdict, CodegenVerdict};
 use crate::write::html::{STYLE, Shell};
 
-/// Tests that a cell names at most.
+/// Largest number of tests listed in a cell.
 const MAX_NAMED: usize = 12;
-/// Verdicts, the worst first.
+/// Verdicts, worst first.
 const VERDICTS: [CodegenOrderVerdict; 4] = [
     CodegenOrderVerdict::Lost,
     CodegenOrderVerdict::Weakened,
@@ -18,10 +20,10 @@ const VERDICTS: [CodegenOrderVerdict; 4] = [
     CodegenOrderVerdict::Kept,
 ];
 
-/// What one compiler makes of one ordering: the places that ask for it, by verdict.
+/// The accesses with one ordering on one compiler, by rank of their verdict.
 type Cell = BTreeMap<usize, Vec<Place>>;
 
-/// Where an ordering is asked for, and why the verdict is what it is.
+/// An ordered access pair in a test's kernel, and the reason of its verdict.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     id: String,
@@ -29,10 +31,10 @@ struct Place {
     why: String,
 }
 
-/// Orderings by form, line and device.
+/// Cells by form, ordering and device.
 type Table = BTreeMap<String, BTreeMap<String, BTreeMap<String, Cell>>>;
 
-/// The page, of the lines of `codegen --emit order --format json`.
+/// Renders the page from lines of `codegen --emit order --format json`.
 pub fn page(lines: &[CodegenLine]) -> String {
     let mut devices: Vec<(&str, &str)> = Vec::new();
     for line in lines {
@@ -97,12 +99,12 @@ fn table(lines: &[CodegenLine]) -> Table {
     table
 }
 
-/// What is asked for, without names and values: `acquire at dv: ld.atom.sc0 → ld.vis.sc2`.
+/// Describes an ordering without names and values: `acquire at dv: ld.atom.sc0 → ld.vis.sc2`.
 fn ordering(order: &CodegenOrder) -> String {
     format!("{} at {}: {} → {}", order.order, order.scope, access(&order.first), access(&order.second))
 }
 
-/// The kind of an access, in the words of tests, without its order and scope: of `P1.0: ld.atom.acq.dv.sc0.semsc0 r0, f` it is
+/// Describes an access without its order and scope: `P1.0: ld.atom.acq.dv.sc0.semsc0 r0, f` becomes
 /// `ld.atom.sc0`.
 fn access(source: &str) -> String {
     const LEFT_OUT: [&str; 12] =
@@ -122,7 +124,7 @@ fn word(rank: usize) -> &'static str {
     }
 }
 
-/// The class of the style that a verdict has: as those of runs that mean the same to a reader.
+/// Returns the CSS class of a verdict; it matches the colours of run verdicts.
 fn class(rank: usize) -> &'static str {
     match VERDICTS.get(rank) {
         Some(CodegenOrderVerdict::Lost) => "chip violates",
@@ -171,16 +173,17 @@ fn shown(cell: &Cell) -> Markup {
     }
 }
 
-/// Where a change between two drivers shows.
+/// The extent of a change between two drivers.
 #[derive(Default)]
 struct Changed<'a> {
-    /// How often, by form.
+    /// Number of changed access pairs, by form.
     forms: BTreeMap<&'a str, usize>,
     /// Tests with their kernels.
     tests: BTreeSet<String>,
 }
 
-/// Orderings that two drivers of one chip treat otherwise in the same test and kernel, from the older to the newer.
+/// Renders the orderings whose verdict differs between adjacent driver versions of one chip, in the same test
+/// and kernel.
 fn differences(table: &Table, devices: &[(&str, &str)]) -> Markup {
     let parts = |device: &str| {
         let (chip, version) = device.split_once('@').unwrap_or((device, ""));
@@ -191,7 +194,7 @@ fn differences(table: &Table, devices: &[(&str, &str)]) -> Markup {
     sorted.sort_by_key(|device| parts(device));
     let neighbours =
         || sorted.iter().zip(sorted.iter().skip(1)).filter(|(old, new)| parts(old).0 == parts(new).0);
-    // By drivers, ordering and change.
+    // Keyed by driver pair, ordering and change.
     let mut found: BTreeMap<(String, &str, String), Changed<'_>> = BTreeMap::new();
     for (old, new) in neighbours() {
         for (form, rows) in table {
@@ -239,7 +242,7 @@ fn differences(table: &Table, devices: &[(&str, &str)]) -> Markup {
     }
 }
 
-/// What crashed a compiler.
+/// Renders the compiler crashes.
 fn crashes(lines: &[CodegenLine]) -> Markup {
     let crashed = || lines.iter().filter(|line| line.verdict == CodegenVerdict::Crashes);
     html! {
@@ -306,7 +309,7 @@ mod tests {
         ]);
         assert!(page.contains("<td>kept → weakened</td>"), "{page}");
         assert_eq!(page.matches("radv:navi31@9.0.7 → radv:navi31@26.2.6").count(), 1, "{page}");
-        // What a test is called is a text.
+        // Test names are escaped.
         assert!(page.contains("storage/MP&lt;b&gt; P1") && !page.contains("MP<b>"), "{page}");
     }
 

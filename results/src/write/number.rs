@@ -1,6 +1,6 @@
-//! Numbers as people read them.
+//! Formatting of numbers for reports.
 
-/// A count with thousands set apart: `1,234,567`.
+/// Formats a count with thousands separators: `1,234,567`.
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -13,7 +13,7 @@ pub fn count(value: u64) -> String {
     text
 }
 
-/// A probability with three significant digits: in percent from 0.01 % on, as a power of ten below.
+/// Formats a probability with three significant digits: in percent from 0.01 %, below as a power of ten.
 pub fn probability(value: f64) -> String {
     let percent = value * 100.0;
     if percent >= 99.95 {
@@ -33,14 +33,14 @@ pub fn probability(value: f64) -> String {
     }
 }
 
-/// So many of something, whose name in the plural ends in `s`.
+/// Formats a count with a noun whose plural ends in `s`.
 pub fn plural(number: u64, what: &str) -> String {
     format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
-/// A span of time with three significant digits or so.
+/// Formats a duration with about three significant digits.
 pub fn seconds(value: f64) -> String {
-    // The sum of no numbers is -0.
+    // An empty sum of floats is -0; adding 0 makes it positive.
     let value = value + 0.0;
     if value >= 100.0 { format!("{value:.0} s") } else { format!("{value:.1} s") }
 }

@@ -1,4 +1,4 @@
-//! Plots as SVG: what each device shows of weak outcomes, how fast it was asked, and how that went from run to run.
+//! SVG plots: rates of weak outcomes, instances per second, and both over several runs.
 
 use std::ops::Range;
 
@@ -16,20 +16,20 @@ use crate::show;
 use crate::statistics::{Proportion, never_seen_bound};
 use crate::wire::{RunLine, VerdictWord};
 
-/// Pixels of a plot from left to right.
+/// Width of a plot in pixels.
 const WIDTH: u32 = 900;
-/// Pixels of a test from top to bottom.
+/// Height of a test's row in pixels.
 const ROW: u32 = 18;
-/// Pixels of heading and axis.
+/// Height of heading and axis in pixels.
 const FRAME: u32 = 100;
-/// Pixels of the names of tests.
+/// Width of the test names in pixels.
 const NAMES: u32 = 290;
-/// What was seen, in the colours of the pages (Okabe and Ito), where a rule was broken, and what was never seen.
+/// Colours of the pages (Okabe and Ito): observed outcomes, violations, outcomes with count zero, speed.
 const SEEN: RGBColor = RGBColor(0xe6, 0x9f, 0x00);
 const BROKEN: RGBColor = RGBColor(0xd5, 0x5e, 0x00);
 const UNSEEN: RGBColor = RGBColor(0x56, 0x56, 0x56);
 const SPEED: RGBColor = RGBColor(0x00, 0x72, 0xb2);
-/// Colours of lines; more tests than these stand in several plots.
+/// Colours of lines; further tests go into further plots.
 const LINES: [RGBColor; 6] = [
     RGBColor(0x00, 0x72, 0xb2),
     RGBColor(0xd5, 0x5e, 0x00),
@@ -39,7 +39,7 @@ const LINES: [RGBColor; 6] = [
     RGBColor(0x56, 0xb4, 0xe9),
 ];
 
-/// Why a plot cannot be drawn.
+/// An error of the plotting library.
 #[derive(Debug, thiserror::Error)]
 #[error("a plot cannot be drawn: {0}")]
 pub struct PlotError(String);
@@ -52,12 +52,14 @@ fn wrong(error: impl std::fmt::Display) -> PlotError {
     PlotError(error.to_string())
 }
 
-/// The plots of a report; `names` are those of the files of its devices. For each device `NAME-weak.svg`, the rates of weak
-/// outcomes with their intervals, and `NAME-speed.svg`, instances a second; where a device has several columns
-/// `NAME-runs-1.svg` and so on, the rates from column to column. A plot without any point is left out.
+/// Draws the plots of a report; `names` are the file names of its devices.
+///
+/// For each device: `NAME-weak.svg`, the rates of weak outcomes with their intervals, and `NAME-speed.svg`,
+/// instances per second. For a device with several columns also `NAME-runs-1.svg` and so on, the rates by
+/// column. A plot without points is omitted.
 ///
 /// # Errors
-/// When a plot cannot be drawn.
+/// Returns an error if the library cannot draw a plot.
 pub fn files(report: &Report, names: &[String]) -> Result<Vec<File>, PlotError> {
     let mut files = Vec::new();
     for (index, (device, name)) in report.devices.iter().zip(names).enumerate() {
@@ -91,7 +93,7 @@ fn file(name: &str, what: &str, text: String) -> File {
     File { path: format!("{name}-{what}.svg"), bytes: text.into_bytes() }
 }
 
-/// A drawing of so many pixels from top to bottom.
+/// Draws a picture with this height in pixels.
 fn drawn(height: u32, draw: impl FnOnce(&Area<'_>) -> Result<(), PlotError>) -> Result<String, PlotError> {
     let mut text = String::new();
     {
@@ -107,7 +109,7 @@ fn height(tests: usize) -> u32 {
     FRAME + ROW * u32::try_from(tests).unwrap_or(u32::MAX / (2 * ROW))
 }
 
-/// The name that stands at a place of the axis of tests.
+/// Returns the test name at a position of the axis.
 fn name_at(lines: &[&RunLine], place: &SegmentValue<usize>) -> String {
     match place {
         SegmentValue::CenterOf(index) | SegmentValue::Exact(index) => {
@@ -117,13 +119,13 @@ fn name_at(lines: &[&RunLine], place: &SegmentValue<usize>) -> String {
     }
 }
 
-/// The least power of ten that an axis of such values begins with.
+/// Returns the power of ten at or below the smallest positive value, for the start of a logarithmic axis.
 fn floor(values: impl Iterator<Item = f64>) -> f64 {
     let least = values.filter(|value| *value > 0.0).fold(0.1_f64, f64::min);
     10_f64.powf(least.log10().floor()).max(1e-15)
 }
 
-/// A chart with a row a test and a logarithmic axis below, of which a text and a form of its numbers are given.
+/// Builds a chart with one row per test and a logarithmic axis with a title and a number format.
 fn rows<'a, 'b>(
     area: &'a Area<'b>,
     title: &str,
@@ -175,7 +177,7 @@ fn weak_rates(device: &str, lines: &[&RunLine]) -> Result<String, PlotError> {
                 continue;
             }
             let colour = if line.verdict == VerdictWord::Violates { BROKEN } else { SEEN };
-            // Where the instances of a batch share what the device chose, instances have no such interval.
+            // With batches, single instances are not independent, so their interval would be wrong.
             if line.batches.is_none() {
                 let interval = proportion.interval();
                 let ends = [(interval.low.max(least), at.clone()), (interval.high, at.clone())];
@@ -209,7 +211,7 @@ fn speeds(device: &str, lines: &[&RunLine]) -> Result<String, PlotError> {
     })
 }
 
-/// The rates of weak outcomes from column to column of one device, for tests that showed some in one of them.
+/// Draws the rates of weak outcomes by column of one device, for tests with a weak outcome in some column.
 fn over_runs(report: &Report, names: &[String]) -> Result<Vec<File>, PlotError> {
     let who = |index: &usize| report.devices.get(*index)?.record.as_ref().map(|record| &record.uuid);
     let mut files = Vec::new();

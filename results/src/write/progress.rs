@@ -1,5 +1,5 @@
-//! The report of forward progress: a table of tests and placements, and for each level of a device the strongest progress
-//! model that nothing has refuted.
+//! The report of forward progress: a table of tests by placement, and the strongest unrefuted progress model
+//! for each level of a device.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use crate::write::{Layout, columns};
 
 /// Progress models from strong to weak; `hsa` and `obe` are incomparable.
 const MODELS: [&str; 6] = ["fair", "lobe", "hsa-obe", "hsa", "obe", "unfair"];
-/// Placements in the order of their columns.
+/// Placements in column order.
 const PLACEMENTS: [&str; 4] = ["plain", "round-robin", "chunked", "mixed"];
-/// What the levels are called for people.
+/// Names of the levels in reports.
 const LEVELS: [(&str, &str); 3] = [
     ("qf", "workgroups of a dispatch"),
     ("wg", "subgroups of a workgroup"),
     ("sg", "invocations of a subgroup"),
 ];
 
-/// The table, what was seen of each hang, and the models. Empty where no line speaks of progress.
+/// Formats the table, the observed hangs and the models; empty if no line is about progress.
 pub fn report(lines: &[RunLine], layout: Layout) -> String {
     let mut text = String::new();
     for device in devices(lines) {
@@ -50,7 +50,7 @@ fn devices(lines: &[RunLine]) -> Vec<&str> {
 
 type Rows<'a> = [(&'a RunLine, Option<&'a ProgressRun>)];
 
-/// The id of the test without its placement.
+/// Returns the test id without the placement.
 fn test_of(line: &RunLine) -> &str {
     line.id.rsplit_once('@').map_or(line.id.as_str(), |(test, _)| test)
 }
@@ -104,7 +104,7 @@ fn cell(line: &RunLine, progress: Option<&ProgressRun>) -> String {
     }
 }
 
-/// One hang of each row that has some.
+/// Formats the first hang of each row.
 fn hangs(rows: &Rows<'_>) -> String {
     let mut text = String::new();
     for (line, progress) in rows {
@@ -134,7 +134,7 @@ fn hangs(rows: &Rows<'_>) -> String {
     text
 }
 
-/// For each level the strongest models that nothing has refuted.
+/// Formats the strongest unrefuted models of each level.
 fn models(device: &str, rows: &Rows<'_>) -> String {
     let mut text = String::new();
     for (level, name) in LEVELS {
@@ -154,7 +154,7 @@ fn models(device: &str, rows: &Rows<'_>) -> String {
     text
 }
 
-/// The strongest models that no line refutes, and who refuted the next stronger ones.
+/// Formats the strongest models that no line refutes, and the tests that refute stronger ones.
 pub fn strongest(rows: &[(&RunLine, &ProgressRun)]) -> String {
     let mut refuted: BTreeMap<&str, (u32, String)> = BTreeMap::new();
     for (line, progress) in rows {

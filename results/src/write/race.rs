@@ -1,8 +1,8 @@
-//! What is wrong with a shader, as text.
+//! Text output of the `race` command.
 
 use crate::wire::{FindingPlace, RaceLine};
 
-/// An entry point with its findings.
+/// Formats an entry point with its findings.
 pub fn text(line: &RaceLine) -> String {
     let entry = if line.entry.is_empty() { String::new() } else { format!(" `{}`", line.entry) };
     let mut text = format!("{}{entry}: {}\n", line.file, line.verdict);
@@ -23,7 +23,7 @@ pub fn text(line: &RaceLine) -> String {
     text
 }
 
-/// The places of a finding, a line each.
+/// Formats the positions of a finding, one per line.
 pub fn places(at: &[FindingPlace]) -> String {
     let line = |place: &FindingPlace| {
         let access = place.access.as_deref().unwrap_or("at");

@@ -1,7 +1,7 @@
-//! SARIF 2.1.0: what is wrong with shaders on their lines, as GitHub and editors show it.
+//! SARIF 2.1.0 output: findings with their positions, for GitHub and editors.
 //!
-//! The few of its many objects that a reader of findings needs are written here; a crate with all of them brings a generator
-//! and some twelve crates along.
+//! Only the objects needed for findings are written. A crate with the full schema would add a code generator
+//! and about twelve dependencies.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -11,25 +11,25 @@ use serde_json::{Value, json};
 use super::CheckWriter;
 use crate::wire::{CheckLine, FindingPlace, FindingRecord, MendRecord, RejectedLine};
 
-/// Writes one log at the end.
+/// Writer of one SARIF log, written at the end.
 pub struct Check<W> {
     out: W,
-    /// What is said, with the rule that says it.
+    /// The results; each names its rule.
     results: Vec<Value>,
     rules: BTreeMap<String, &'static str>,
 }
 
 impl<W: Write> Check<W> {
-    /// Writes to a stream.
+    /// Creates a writer to `out`.
     pub fn new(out: W) -> Check<W> {
         Check { out, results: Vec::new(), rules: BTreeMap::new() }
     }
 
-    /// Says what is wrong with a shader.
+    /// Adds the findings in a shader.
     pub fn findings(&mut self, file: &str, findings: &[FindingRecord]) {
         for FindingRecord { kind, message, at, mend } in findings {
             let places: Vec<Value> = at.iter().map(|place| location(file, place)).collect();
-            // Fixes of the format are replacements of text, which these are not.
+            // SARIF fixes are exact text replacements; these fixes are not, so they go into the message.
             let mends: Vec<String> = mend.iter().map(MendRecord::placed).collect();
             let mends =
                 if mends.is_empty() { String::new() } else { format!(". Mend: {}", mends.join("; ")) };
@@ -37,10 +37,10 @@ impl<W: Write> Check<W> {
         }
     }
 
-    /// Ends the log and gives back where it was written.
+    /// Writes the log and returns the stream.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns the error of the stream.
     pub fn written(mut self) -> io::Result<W> {
         self.finish()?;
         Ok(self.out)
@@ -100,7 +100,7 @@ impl<W: Write> CheckWriter for Check<W> {
     }
 }
 
-/// What a rule is about, and how bad it is.
+/// Returns the description and the level of a rule.
 fn about(rule: &str) -> (&'static str, &'static str) {
     match rule {
         "race" => ("Two accesses race: behaviour is undefined", "error"),
@@ -117,7 +117,7 @@ fn about(rule: &str) -> (&'static str, &'static str) {
     }
 }
 
-/// A place of a finding.
+/// Builds the SARIF location of a finding's position.
 fn location(file: &str, place: &FindingPlace) -> Value {
     let mut location = physical(place.file.as_deref().unwrap_or(file), place.line, None);
     let who = match (&place.access, &place.invocation) {
@@ -143,7 +143,7 @@ fn physical(file: &str, line: Option<u32>, column: Option<u32>) -> Value {
     json!({ "physicalLocation": place })
 }
 
-/// A path as a reference: relative to where the program runs, unless it is absolute.
+/// Converts a path to a URI; a relative path stays relative to the working folder.
 fn uri(path: &str) -> String {
     let path = path.strip_prefix("./").unwrap_or(path);
     let mut uri = if path.starts_with('/') { "file://".to_owned() } else { String::new() };

@@ -1,16 +1,16 @@
-//! What a run of a shader left, as text: the contents that were seen, with how often.
+//! Text output of shader runs: observed buffer contents with their counts.
 
 use crate::show;
 use crate::state;
 use crate::wire::{RunLine, RunOutcome, ShaderRun, VerdictWord};
 use crate::write::number::{count, plural, probability};
 
-/// Contents that are shown at most.
+/// Largest number of contents printed.
 const MAX_SHOWN: usize = 12;
-/// Words that are shown of contents at most.
+/// Largest number of words printed per content.
 const MAX_WORDS: usize = 8;
 
-/// The contents of a line of a shader; empty for any other.
+/// Formats the contents of a shader run; empty for other lines.
 pub fn histogram(line: &RunLine) -> String {
     let Some(shader) = line.shader.as_ref().filter(|_| line.verdict != VerdictWord::Skipped) else {
         return String::new();
@@ -46,7 +46,7 @@ fn row(line: &RunLine, number: u64, what: &str) -> String {
     format!("  {:>13}  {rate:>9}  {what}\n", count(number))
 }
 
-/// By the numbers that are known to be written, or that something is claimed of.
+/// Formats outcomes by their named values; used if contents are judged or claimed.
 fn outcomes(line: &RunLine, shader: &ShaderRun) -> String {
     let mut rows: Vec<&RunOutcome> = line.outcomes.iter().filter(|outcome| outcome.count > 0).collect();
     rows.sort_by_key(|outcome| std::cmp::Reverse(outcome.count));
@@ -76,7 +76,7 @@ fn outcomes(line: &RunLine, shader: &ShaderRun) -> String {
     text
 }
 
-/// By what differs from the contents that were seen most.
+/// Formats contents by their differences from the most frequent one.
 fn contents(line: &RunLine, shader: &ShaderRun) -> String {
     let mut text = String::new();
     for (number, content) in shader.contents.iter().take(MAX_SHOWN).enumerate() {
@@ -98,7 +98,7 @@ fn contents(line: &RunLine, shader: &ShaderRun) -> String {
     text
 }
 
-/// The first few words of a line.
+/// Returns the first words of a line.
 fn words(text: &str) -> String {
     let mut words = text.split(' ');
     let shown: Vec<&str> = words.by_ref().take(MAX_WORDS).collect();

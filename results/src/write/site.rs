@@ -1,7 +1,7 @@
-//! A site of static pages: what devices do, a page a device and a page a test, with what was seen as data to take away.
+//! A site of static HTML pages: one page per device and per test, with the records for download.
 //!
-//! The pages need no server and load nothing from elsewhere: a folder that any host of files serves, and that opens from
-//! disk. A device is added by adding one file of results and making the site again.
+//! The pages need no server and load nothing from other hosts, so they work from any file host and from disk.
+//! To add a device, add its results file and build the site again.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -21,15 +21,15 @@ use crate::read::Results;
 use crate::report::{Column, Report, Row, VERDICTS, device_names, weak_seen};
 use crate::wire::{RunLine, VerdictWord};
 
-/// The script of the first page.
+/// The script of the index page.
 pub const SCRIPT: &str = include_str!("site/site.js");
-/// The SHA-256 hash of [`SCRIPT`] as policies write it; a test computes it.
+/// The SHA-256 hash of [`SCRIPT`] in the form of a content security policy; a test computes it.
 pub const SCRIPT_HASH: &str = "sha256-PuxxjZZnRBHcMNIeoMDarSa1B9JCDLPIUS/QeqZ2y44=";
-/// What the pages have beside the style of a single page.
+/// The style sheet added to that of a single page.
 const SITE_STYLE: &str = include_str!("site/site.css");
-/// The file that lists all others of a site, a path a line, so that it can be made again in its place.
+/// Name of the file that lists all others, one path per line, so that the site can be rebuilt in place.
 pub const LIST: &str = "site-files.txt";
-/// The schemas of the data, as [`crate::wire`] has them.
+/// The schemas of the records in [`crate::wire`].
 const SCHEMAS: [(&str, &str); 3] = [
     ("schema/baseline.schema.json", include_str!("../../schema/baseline.schema.json")),
     ("schema/plan.schema.json", include_str!("../../schema/plan.schema.json")),
@@ -39,13 +39,13 @@ const SCHEMAS: [(&str, &str); 3] = [
 /// A file of the site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Where it stands in the site's folder, with slashes.
+    /// Path in the site's folder, with slashes.
     pub path: String,
-    /// What is in it.
+    /// Content of the file.
     pub bytes: Vec<u8>,
 }
 
-/// Where each page is.
+/// File names of the pages.
 struct Places {
     devices: Vec<String>,
     tests: Vec<String>,
@@ -61,18 +61,18 @@ impl Places {
     }
 }
 
-/// Names of files for the devices of a report, all different.
+/// Returns a distinct file name for each device of a report.
 pub fn device_files(report: &Report) -> Vec<String> {
     Places::new(report).devices
 }
 
-/// A file name for what others named: letters, digits and a few signs, told apart without regard to case.
+/// Makes a safe file name from untrusted text, distinct from those in `taken` when case is ignored.
 fn unique(name: &str, taken: &mut BTreeSet<String>) -> String {
     let mut base = String::new();
     for c in name.chars().take(100) {
         match c {
             c if c.is_ascii_alphanumeric() || "+_@-".contains(c) => base.push(c),
-            // Not at the start, where a dot hides a file.
+            // A leading dot would hide the file.
             '.' | '/' if !base.is_empty() => base.push('.'),
             _ if !base.is_empty() && !base.ends_with('-') => base.push('-'),
             _ => {}
@@ -89,11 +89,11 @@ fn unique(name: &str, taken: &mut BTreeSet<String>) -> String {
     name
 }
 
-/// The files of a site about `report`, which was made of `results`. `pictures` has one entry for each test of the report, in
-/// its order; what is missing is not explained.
+/// Builds the files of a site for `report`, which was built from `results`. `pictures` has one entry per
+/// test, in the order of the report; `None` for a test without an explanation.
 ///
 /// # Errors
-/// When a record cannot be written as JSON, or a plot cannot be drawn.
+/// Returns an error if a record cannot be written as JSON or a plot cannot be drawn.
 pub fn files(results: &[Results], report: &Report, pictures: &[Option<Picture>]) -> io::Result<Vec<File>> {
     let places = Places::new(report);
     let mut files = vec![
@@ -126,7 +126,7 @@ pub fn files(results: &[Results], report: &Report, pictures: &[Option<Picture>])
     Ok(files)
 }
 
-/// A page `up` folders below the first one.
+/// Renders a page; `up` is the relative path to the index.
 fn page(heading: &str, up: &str, script: Option<&str>, columns: usize, main: &Markup) -> String {
     let header = html! {
         h1 { (heading) }
@@ -198,7 +198,7 @@ fn every_device(report: &Report, places: &Places) -> Markup {
     }
 }
 
-/// Tests down, devices across; what differs first.
+/// Renders the table of tests by device, differing tests first.
 fn map(report: &Report, links: &Links<'_>) -> Markup {
     let mut order: Vec<usize> = (0..report.tests.len()).collect();
     let verdicts_differ = |row: &Row| {
@@ -249,7 +249,7 @@ fn cell_of_map(cell: Option<&RunLine>) -> Markup {
     }
 }
 
-/// The report of one device, and for each of its tests the place in the whole.
+/// Returns the report of one device, and the index of each of its tests in the whole report.
 fn of_device(report: &Report, device: usize) -> (Report, Vec<usize>) {
     let column: Vec<Column> = report.devices.get(device).cloned().into_iter().collect();
     let mut places = Vec::new();

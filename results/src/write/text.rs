@@ -1,4 +1,4 @@
-//! Text for people: a table of verdicts with the weak histograms below it, and predictions one below the other.
+//! Text output for terminals: verdicts as a table followed by weak histograms, or predictions.
 
 use std::io::{self, Write};
 
@@ -17,13 +17,13 @@ use crate::wire::{CheckLine, ProgressAnswer, RaceWord, RejectedLine, RunLine, Ru
 use crate::write::number::{count, plural, probability, seconds};
 use crate::write::{CheckWriter, Layout, RunWriter, columns, progress, shader};
 
-/// Writes predictions.
+/// Writer of predictions.
 pub struct Check<W> {
     out: W,
 }
 
 impl<W: Write> Check<W> {
-    /// A writer to `out`.
+    /// Creates a writer to `out`.
     pub fn new(out: W) -> Check<W> {
         Check { out }
     }
@@ -60,9 +60,9 @@ impl<W: Write> Check<W> {
     }
 }
 
-/// What stands behind an outcome that only values out of thin air show.
+/// Suffix of an outcome that only executions with out-of-thin-air values produce.
 const THIN_AIR: &str = "  thin air: no implementation is known to show it";
-/// What stands behind one that a device showed.
+/// Suffix of such an outcome if a device showed it.
 const THIN_AIR_SEEN: &str = "  OUT OF THIN AIR: allowed, and no implementation was known to show it";
 
 impl<W: Write> CheckWriter for Check<W> {
@@ -72,7 +72,7 @@ impl<W: Write> CheckWriter for Check<W> {
             RaceWord::Free => "race-free",
             RaceWord::Racy if line.race_thin_air => "racy by values out of thin air alone",
             RaceWord::Racy => "racy",
-            // What comes after something undefined is not known.
+            // Behaviour after the first undefined operation is unknown.
             RaceWord::Unknown if line.findings.as_ref().is_some_and(|found| !found.is_empty()) => "undefined",
             RaceWord::Unknown if line.cut > 0 || line.findings.is_some() => "not known to be race-free",
             RaceWord::Unknown => "not answered in time",
@@ -133,7 +133,7 @@ impl<W: Write> CheckWriter for Check<W> {
         writeln!(self.out)
     }
 
-    /// Nothing: the diagnostic goes where messages go.
+    /// Writes nothing: the diagnostic goes to standard error.
     fn rejected(&mut self, _: &RejectedLine) -> io::Result<()> {
         Ok(())
     }
@@ -143,7 +143,7 @@ impl<W: Write> CheckWriter for Check<W> {
     }
 }
 
-/// Writes verdicts once all are there.
+/// Writer of verdicts; the report is written at the end.
 pub struct Run<W> {
     out: W,
     layout: Layout,
@@ -151,7 +151,7 @@ pub struct Run<W> {
 }
 
 impl<W: Write> Run<W> {
-    /// A writer to `out`.
+    /// Creates a writer to `out`.
     pub fn new(out: W, layout: Layout) -> Run<W> {
         Run { out, layout, lines: Vec::new() }
     }
@@ -169,10 +169,10 @@ impl<W: Write> RunWriter for Run<W> {
     }
 }
 
-/// Verdicts that are all shown, however brief a report is to be.
+/// Up to this number of verdicts, a brief report lists all of them.
 const FEW: usize = 12;
 
-/// The whole report: table, weak histograms, particulars, summary.
+/// Formats the report: table, weak histograms, explanations, summary.
 pub fn report(lines: &[RunLine], layout: Layout) -> String {
     let mut text = progress::report(lines, layout);
     let is_brief = layout.brief && lines.len() > FEW && text.is_empty();
@@ -197,7 +197,7 @@ pub fn report(lines: &[RunLine], layout: Layout) -> String {
     text
 }
 
-/// A line for each device: which known faults the run could have found.
+/// Formats the detection power of each device's run.
 fn powers(lines: &[RunLine]) -> String {
     let mut text = String::new();
     for power in power::matrix().map(|matrix| power::of(matrix, lines)).unwrap_or_default() {
@@ -211,7 +211,7 @@ fn powers(lines: &[RunLine]) -> String {
 fn table(lines: &[RunLine], is_told: &dyn Fn(&RunLine) -> bool, layout: Layout) -> String {
     let mut table = columns::table(layout);
     let mut header = vec!["test", "device", "verdict", "instances", "interleaved", "weak"];
-    // A column for what only tests of HSA have.
+    // Only tests of HSA need this column.
     let lowered = lines.iter().any(|line| line.hsa.is_some());
     if lowered {
         header.push("beside HSA");
@@ -251,7 +251,7 @@ fn table(lines: &[RunLine], is_told: &dyn Fn(&RunLine) -> bool, layout: Layout) 
             Cell::new(weak),
         ];
         if lowered {
-            // Where no `await` came to its end, the run says little.
+            // If no `await` passed, the run gives little evidence.
             let waits = line.outcomes.iter().any(|outcome| outcome.filtered);
             let nobody = waits && line.hsa.as_ref().is_some_and(|hsa| hsa.passed == 0);
             let class = class_beside_hsa(line).unwrap_or_default();
@@ -263,7 +263,7 @@ fn table(lines: &[RunLine], is_told: &dyn Fn(&RunLine) -> bool, layout: Layout) 
     columns::text(&table, layout)
 }
 
-/// The weak outcomes of a run that showed some: how often, how surely, and what was allowed and never seen.
+/// Formats the weak outcomes of a run that observed some, with rates, and the allowed ones with count zero.
 fn weak_histogram(line: &RunLine) -> String {
     let weak: Vec<&RunOutcome> = line.outcomes.iter().filter(|o| o.weak).collect();
     let seen = weak_seen(line);
@@ -295,8 +295,8 @@ fn weak_histogram(line: &RunLine) -> String {
             _ if outcome.thin_air => THIN_AIR_SEEN,
             _ => "",
         };
-        // A count stands beside its own rate; where instances of a batch are not independent, what is said with confidence is of
-        // batches, and stands beside theirs.
+        // The count is followed by its rate. If instances of a batch are not independent, the intervals are
+        // those of batches and follow the rate of batches.
         let of_batches = line.batches.map_or_else(String::new, |_| {
             let own = Proportion::new(outcome.count, resolved);
             format!("{:>9}  of batches ", probability(own.rate()))
@@ -329,7 +329,7 @@ fn weak_histogram(line: &RunLine) -> String {
     text + "\n"
 }
 
-/// The tests whose rates changed while they ran.
+/// Formats the tests with a significant rate change.
 fn drifts(lines: &[RunLine]) -> String {
     let mut text = String::new();
     for (line, drift, p) in significant(lines.iter()) {
@@ -345,7 +345,7 @@ fn drifts(lines: &[RunLine]) -> String {
     text
 }
 
-/// What people must know of violations, of what could not be judged, and of instances that were not executed.
+/// Formats explanations of violations, of tests without a verdict, and of instances without a result.
 fn particulars(lines: &[RunLine]) -> String {
     let mut text = String::new();
     for line in lines {
@@ -371,7 +371,7 @@ fn particulars(lines: &[RunLine]) -> String {
     text
 }
 
-/// One line: how many of each verdict.
+/// Formats the number of verdicts of each kind in one line.
 pub fn summary(lines: &[RunLine]) -> String {
     let number = |verdict: VerdictWord| lines.iter().filter(|line| line.verdict == verdict).count();
     let unexercised = lines.iter().filter(|line| line.reason.as_deref() == Some("not exercised")).count();

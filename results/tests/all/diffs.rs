@@ -1,4 +1,4 @@
-//! What changed between two runs.
+//! Tests of the comparison of two runs.
 
 use results::diff::{DiffError, diff};
 use results::read::Results;
@@ -23,7 +23,7 @@ fn the_same_run_does_not_differ() {
     assert!(text(&found).ends_with("nothing changed\n"));
 }
 
-/// The first lines name what is broken.
+/// The first lines name the broken rules.
 #[test]
 fn a_new_violation_comes_first() {
     let new = run_lines();
@@ -80,7 +80,7 @@ fn a_crash_is_a_new_failure_and_other_verdicts_are_told() {
     assert_eq!(kind(&crashed, &crashed), None);
 }
 
-/// One line with the given counts of both reads giving 0 and giving 1.
+/// Returns a store-buffering line with these counts of the weak and of another outcome.
 fn counted(id: &str, weak: u64, strong: u64) -> RunLine {
     let mut line = run_lines().remove(0);
     line.id = id.into();

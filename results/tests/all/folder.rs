@@ -1,4 +1,4 @@
-//! The results folder: starting, ending early in every way, going on.
+//! Tests of the results folder: start, every kind of early end, resume.
 
 use std::fs;
 use std::io::Write;
@@ -68,7 +68,7 @@ fn a_broken_line_in_the_middle_is_an_error_with_its_place() {
     assert!(matches!(error, ReadError::Newer { line: 1, .. }), "{error}");
 }
 
-/// The kinds of journals that would turn a violation into nothing.
+/// Edited journals that would hide a violation.
 #[test]
 fn a_journal_that_was_edited_is_refused() {
     let root = tempdir().unwrap();
@@ -103,7 +103,7 @@ fn a_journal_that_was_edited_is_refused() {
     assert!(refused(vec![edited(&|line| line.hashes.test = "cc".into())]).contains("text is another"));
 }
 
-/// A journal that was copied from another run of the same tests by the same models.
+/// A journal copied from another run of the same tests by the same models.
 #[test]
 fn a_journal_of_another_run_is_refused() {
     let root = tempdir().unwrap();
@@ -157,14 +157,14 @@ fn a_journal_of_another_run_is_refused() {
         &|_, _| (),
         // Records of earlier versions.
         &|_, line| (line.tool, line.driver) = (String::new(), None),
-        // Of a plan for two devices, or for one of each that it has.
+        // A plan with two stresses, and one with the default of each device.
         &|plan, _| plan.stress = "gpu,cpu".into(),
         &|plan, _| plan.stress = "default".into(),
         &|plan, line| {
             plan.budget = "1000 instances a test".into();
             line.replay += " --instances 1000";
         },
-        // How many came of a time is no budget.
+        // For a time budget, the number of instances in the replay command is irrelevant.
         &|_, line| line.replay += " --instances 448",
     ];
     for edit in own {
@@ -172,7 +172,7 @@ fn a_journal_of_another_run_is_refused() {
     }
 }
 
-/// What a run leaves that was ended before its plan was written.
+/// The files of a run that was killed before it wrote its plan.
 #[test]
 fn an_unfinished_plan_is_replaced() {
     let root = tempdir().unwrap();
@@ -187,14 +187,14 @@ fn an_unfinished_plan_is_replaced() {
         assert_eq!(planned(folder.path()).unwrap(), Some(plan()));
         assert_eq!(fs::read_dir(&path).unwrap().count(), 2);
     }
-    // Verdicts without a plan are somebody's.
+    // Verdicts without a plan belong to another program.
     let path = root.path().join("verdicts");
     fs::create_dir(&path).unwrap();
     fs::write(path.join(JOURNAL), "x").unwrap();
     assert!(matches!(Folder::resume(&path, &plan()), Err(FolderError::NotResults { .. })));
 }
 
-/// Whoever puts a link where a file will be written changes nothing behind it.
+/// A symbolic link in place of a file is replaced; its target does not change.
 #[cfg(unix)]
 #[test]
 fn links_in_the_way_are_replaced_or_refused() {

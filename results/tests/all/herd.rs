@@ -1,4 +1,4 @@
-//! The herd log: by a strict grammar, and read back by our own reader.
+//! Tests of the herd log: it parses by a strict grammar and with this crate's own reader.
 
 use pest::Parser;
 use results::read::herd::{LogError, log};
@@ -72,7 +72,7 @@ fn the_log_is_read_back() {
     }
 }
 
-/// What herd and litmus7 write, by their manuals.
+/// Logs of herd7 and litmus7, taken from their manuals.
 #[test]
 fn logs_of_other_tools_are_read() {
     let herd = "Test SB Allowed\nStates 2\n0:EAX=0; 1:EAX=0;\n0:EAX=0; 1:EAX=1;\nOk\nWitnesses\n\
@@ -129,7 +129,7 @@ fn predictions_say_nothing_that_is_not_known() {
     unlisted.outcomes.clear();
     assert!(log(&block(&unlisted)).unwrap().is_empty());
     assert!(block(&unlisted).contains("holds; too many states to list"));
-    // Khronos' lines hold where what they say is right: no solution is no witness.
+    // `Ok` in Khronos logs means that the expectation is met: a `NOSOLUTION` has no witness.
     let mut khronos = good.clone();
     khronos.outcomes.iter_mut().for_each(|outcome| outcome.witness = None);
     let query = |text: &str, holds| results::wire::Query {

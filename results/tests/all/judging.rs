@@ -1,4 +1,4 @@
-//! Every way to a verdict, on store buffering by hand.
+//! Tests of every verdict, on hand-built store buffering.
 
 use crate::fixture::{Between, observation, outcome, prediction, store_buffering};
 use litmus::{Observation, Prediction, Race, Test};
@@ -46,7 +46,7 @@ fn one_interleaved_instance_too_few_is_not_exercised() {
     assert_eq!(judgement.detail.as_deref(), Some("99 interleaved of 1099 instances, 100 are needed"));
 }
 
-/// Where no two invocations of a stage run at once, nothing else needs to be said.
+/// A stage that runs serially is the reason of an unexercised test, and the only one reported.
 #[test]
 fn a_stage_that_runs_serially_is_told_to() {
     let (test, prediction) = weak_forbidden(Race::Free);
@@ -75,7 +75,7 @@ fn a_filter_that_takes_every_instance_away_exercises_nothing() {
     for (outcome, says) in &mut prediction.outcomes {
         says.filtered = outcome.0[0].0 == 0;
     }
-    // Interleaved enough, and nothing left that the test asks about.
+    // Enough interleaved instances, but the filter excludes all of them.
     let seen = observation([200, 500, 0, 0]);
     let kept: u64 = prediction
         .outcomes
@@ -232,7 +232,8 @@ fn spins_that_never_resolve() {
     assert_eq!(judgement.instances, 1140);
 }
 
-/// What was past the outcomes that are told apart is neither a violation nor a pass; one that is told is a violation all the same.
+/// Outcomes that did not fit the histogram are neither a violation nor a pass; a forbidden outcome in it
+/// remains a violation.
 #[test]
 fn outcomes_that_are_not_told_apart_are_no_verdict() {
     let test = store_buffering(Between::Nothing);
@@ -291,7 +292,7 @@ fn ordered_threads_are_exercised_when_every_instance_ran() {
     );
 }
 
-/// A device that leaves out one dispatch of a thousand did not do what it was asked.
+/// A device that skips one dispatch of a thousand is at fault.
 #[test]
 fn one_instance_that_was_not_executed_is_enough() {
     let (test, prediction) = weak_allowed(Race::Free);
@@ -318,7 +319,7 @@ fn one_instance_that_was_not_executed_is_enough() {
     let explained = judged(Some("the device ends loops"));
     assert_eq!(explained.verdict, Verdict::Conforms);
     assert_eq!(explained.detail.as_deref(), Some("64 instances were not executed (the device ends loops)"));
-    // A lost device explains it too, and weighs more; a violation and a race stay what they are.
+    // A lost device takes precedence as the reason; violations and races remain.
     let lost = verdict_of(&test, &prediction, &seen, Ending::DeviceLost("gone".into()));
     assert_eq!(lost.verdict, Verdict::Inconclusive(Reason::DeviceLost));
     assert_eq!(lost.detail.as_deref(), Some("gone; 64 instances were not executed"));
@@ -336,7 +337,7 @@ fn rows_hold_every_predicted_outcome() {
     assert_eq!(counts, [0, 500, 0, 100]);
 }
 
-/// What goes wrong while the twin runs counts as if it went wrong with the test.
+/// A failure of the twin counts as a failure of the test.
 #[test]
 fn a_twin_that_was_not_executed_is_told() {
     let judged = |between, counts, twin: &Observation, bound| {
@@ -376,7 +377,7 @@ fn a_twin_that_was_not_executed_is_told() {
             let explained = judged(between, counts, &some, Some("a bound"));
             assert_ne!(explained.verdict, Verdict::Inconclusive(Reason::NotExecuted));
         }
-        // There was no room for it.
+        // The twin did not run.
         let none = judged(between, [0, 500, 500, 0], &Observation::default(), None);
         assert_eq!(none.verdict, Verdict::Inconclusive(Reason::NotExercised));
     }

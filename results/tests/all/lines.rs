@@ -32,7 +32,7 @@ fn context(id: &str) -> RunContext {
     }
 }
 
-/// A line of each verdict.
+/// One line of each verdict.
 pub fn run_lines() -> Vec<RunLine> {
     let test = store_buffering(Between::Nothing);
     let allowed = prediction(&test, true, Race::Free);
@@ -75,7 +75,7 @@ pub fn run_lines() -> Vec<RunLine> {
     lines
 }
 
-/// Lines with an answer, with a surprise, and without an answer.
+/// Lines with an expected, an unexpected and no answer.
 pub fn check_lines() -> Vec<CheckLine> {
     let test = store_buffering(Between::Nothing);
     let mut unfinished = prediction(&test, false, Race::Unknown);
@@ -97,7 +97,7 @@ pub fn check_lines() -> Vec<CheckLine> {
     .collect()
 }
 
-/// A file that is no test.
+/// A file that is not a valid test.
 pub fn rejected() -> RejectedLine {
     RejectedLine { file: "broken.litmus".into(), error: "expected a register".into(), line: 4, column: 17 }
 }
@@ -112,7 +112,6 @@ pub fn whole_plan() -> PlanRecord {
     whole
 }
 
-/// A plan.
 pub fn plan() -> PlanRecord {
     let mut plan = PlanRecord {
         schema: PLAN_SCHEMA.into(),

@@ -1,4 +1,4 @@
-//! What the crate promises, on records made by hand.
+//! Integration tests of the crate, on hand-built records.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 
 mod diffs;

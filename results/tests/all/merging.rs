@@ -1,4 +1,4 @@
-//! Shards back to one, and baselines.
+//! Tests of merging shards and of baselines.
 
 use results::baseline;
 use results::folder::FolderError;
@@ -9,7 +9,7 @@ use tempfile::tempdir;
 
 use crate::lines::{plan, run_lines};
 
-/// The whole with all lines, and its shards.
+/// Returns the whole plan, its lines, and its shards.
 fn shards(count: usize) -> (PlanRecord, Vec<RunLine>, Vec<Results>) {
     let lines = run_lines();
     let mut whole = PlanRecord { shard: None, ..plan() };
@@ -124,7 +124,7 @@ fn a_baseline_is_read_back() {
     assert!(baseline::save(root.path(), &plan(), &lines).is_err(), "a shard is no baseline");
 }
 
-/// Whatever a driver calls itself, the file stays in its folder and has a plain name.
+/// For any driver name, the file stays in its folder and has a safe name.
 #[test]
 fn names_of_baselines_are_plain() {
     let name = |device: &str, info: &str| {
@@ -163,7 +163,7 @@ fn machine_code_is_merged_and_read_back() {
     let found = results(&out).unwrap();
     assert_eq!(found.lines, lines);
     assert_eq!(found.machine_code, [parts[0].machine_code.clone(), parts[1].machine_code.clone()].concat());
-    // A second record of one verdict is a mistake, told with its line.
+    // A second record of one verdict is an error that names its line.
     let file = out.join(results::folder::MACHINE_CODE);
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.clone() + &text).unwrap();

@@ -1,5 +1,5 @@
-//! Reading results back: older records, foreign, newer, truncated and hostile ones. A case is a file of `records/`; what the
-//! reader says of it stands in its snapshot.
+//! Tests of the reader: older, foreign, newer, truncated and hostile records. Each case is a file of
+//! `records/`; its snapshot holds the reader's answer.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ fn records() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/records")
 }
 
-/// What acts on a terminal or on a reader of text.
+/// Returns true for characters that a terminal or a text reader interprets.
 fn acts(text: &str) -> bool {
     text.chars().any(|c| c != '\n' && (c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c)))
 }
@@ -43,7 +43,7 @@ fn every_record_file_is_read_or_refused_with_its_line() {
     });
 }
 
-/// No format lets through what acts on a terminal, and none leaves its syntax.
+/// No format passes such a character on, and none breaks its own syntax.
 #[test]
 fn hostile_names_are_told_and_do_nothing() {
     let found = results(&records().join("hostile.jsonl")).unwrap();
@@ -124,12 +124,12 @@ fn an_incomplete_last_line_is_left_out_and_told() {
     let found = results(&path).unwrap();
     assert_eq!(found.lines, run_lines()[..2]);
     assert_eq!(found.incomplete.map(|incomplete| (incomplete.line, incomplete.bytes)), Some((3, 40)));
-    // A last line without its end is whole all the same.
+    // A last line without a line end is complete.
     std::fs::write(&path, format!("{}\n{}", lines[0], lines[1])).unwrap();
     assert_eq!(results(&path).unwrap().lines.len(), 2);
 }
 
-/// Whatever bit of a journal is another one, no verdict is read that was not written.
+/// If any bit of a journal is flipped, no other verdict is read than those written.
 #[test]
 fn no_flipped_bit_alters_a_verdict() {
     let (lines, whole) = (&run_lines()[..3], whole_plan());
@@ -146,7 +146,7 @@ fn no_flipped_bit_alters_a_verdict() {
                 assert!(error.is_input());
                 refused += 1;
             }
-            // The end of the last line, without which it is looked for again.
+            // A changed line end of the last line makes it incomplete.
             Ok(found) => {
                 assert!(found.incomplete.is_some() && found.lines.len() == 2, "bit {bit}: {found:?}");
                 assert!(found.lines.iter().all(|line| written.contains(line)), "bit {bit}");
@@ -157,7 +157,7 @@ fn no_flipped_bit_alters_a_verdict() {
     assert_eq!((refused, cut), (journal.len() * 8 - 8, 8));
 }
 
-/// Cut off anywhere, a file is read up to there, or refused; nothing panics.
+/// A file cut off at any byte is read up to there or refused, without a panic.
 #[test]
 fn truncation_anywhere_is_survived() {
     let root = tempdir().unwrap();

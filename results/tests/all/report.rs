@@ -1,4 +1,4 @@
-//! Every format, from one set of records.
+//! Tests of every report format, on one set of records.
 
 use crate::lines::{check_lines, rejected, run_lines, whole_plan};
 use results::expectation::Standing;
@@ -134,7 +134,7 @@ fn a_missing_verdict_is_told_in_every_format() {
     assert!(text.contains("[  FAILED  ] litmus.sb/SB+forbidden"), "{text}");
 }
 
-/// Whatever the verdict, every format tells of instances that were not executed.
+/// Every format reports instances without a result, for every verdict.
 #[test]
 fn what_was_not_executed_is_told_in_every_format() {
     let mut lines = run_lines();
@@ -159,7 +159,7 @@ fn what_was_not_executed_is_told_in_every_format() {
     assert_eq!(String::from_utf8(out).unwrap().matches("77 instances").count(), lines.len());
 }
 
-/// Two results side by side, one of them with a plan.
+/// Two results, one of them with a plan.
 fn side_by_side() -> Vec<Results> {
     let mut other = run_lines();
     other.retain(|line| line.id != "sb/SB+lost");
@@ -251,7 +251,7 @@ fn rates_that_drifted_are_listed() {
     }
 }
 
-/// The policies let these scripts run, and no others.
+/// The policies allow exactly these scripts.
 #[test]
 fn the_policies_name_the_scripts() {
     use base64::Engine;

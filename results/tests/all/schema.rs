@@ -1,4 +1,5 @@
-//! The committed JSON schemas are those of the types, and what is written is valid under them and under the contract.
+//! The committed JSON schemas match the types, and written records are valid under them and under the
+//! contract.
 
 use std::path::{Path, PathBuf};
 
@@ -46,7 +47,7 @@ fn read(path: &Path) -> Validator {
     jsonschema::validator_for(&serde_json::from_str(&text).unwrap()).unwrap()
 }
 
-/// `VK_LITMUS_BLESS=1` writes them anew.
+/// Set `VK_LITMUS_BLESS=1` to regenerate the files.
 #[test]
 fn committed_schemas_are_current() {
     for (name, schema) in schemas() {
@@ -119,7 +120,7 @@ fn instances_are_the_sum_of_what_is_listed() {
     }
 }
 
-/// The contract that scripts of others rely on lies beside the peers' corpora.
+/// Other tools' scripts rely on this contract; it is stored with the reference corpora.
 #[test]
 fn what_is_written_keeps_the_contract() {
     let Some(contract) = std::env::var_os("VK_LITMUS_CORPORA")

@@ -1,4 +1,4 @@
-//! Rows counted by a device: the table for a test, and merging them with the host's counts.
+//! Rows that a device has counted: which there are for a test, and how they join what the host counts.
 
 use std::collections::BTreeMap;
 
@@ -6,25 +6,25 @@ use shaders::classify::{self, RowTable};
 
 use super::{Batching, Column, Counter, KEY_BITS, MAX_ROWS, Source};
 
-/// The device's counts of each row of a table in one dispatch.
+/// How often a device has seen each row of a table in one dispatch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counted {
-    /// The observed rows, as the test's numbers in column order: instances, and the rounds that contain them.
+    /// Rows that were seen, as numbers of the test in the order of the columns: instances, and rounds among them.
     pub rows: Vec<(Vec<u32>, u64, u64)>,
-    /// Instances whose row is not in the table.
+    /// Instances that show no row of the table.
     pub elsewhere: u64,
 }
 
 impl Counted {
-    /// Returns the instances of the dispatch.
+    /// Instances of the dispatch.
     pub fn instances(&self) -> u64 {
         self.rows.iter().map(|(_, count, _)| count).sum::<u64>() + self.elsewhere
     }
 }
 
 impl Counter {
-    /// Returns the table of all rows made of `numbers`; `None` if it is too large. The storages in `in_image`
-    /// are read from texels.
+    /// The table of all rows made of `numbers`, which are those of the test; `None` where that is too large. Storages of
+    /// `in_image` are read from texels.
     pub fn table(&self, numbers: &[u32], in_image: &[u32]) -> Option<RowTable> {
         let column = |column: &Column| {
             let source = match column.source {
@@ -42,23 +42,22 @@ impl Counter {
         RowTable::new(self.columns.iter().map(column).collect())
     }
 
-    /// Returns the slots that contain whether a thread ended.
+    /// The slots that say whether a thread has ended.
     pub fn done_slots(&self) -> Vec<u32> {
         self.done_slots.iter().map(|slot| *slot as u32).collect()
     }
 
-    /// Returns the words of a unit of location memory.
+    /// Words of a unit of location memory.
     pub fn storage_words(&self) -> u32 {
         self.storage_words as u32
     }
 
-    /// Returns true if instances are counted in batches, which are the rounds of a dispatch.
+    /// Whether instances are counted in batches: the rounds of a dispatch.
     pub fn is_batching(&self) -> bool {
         self.batching.is_some()
     }
 
-    /// Converts the counters of `table` to counts. There is one group of counters for each part of the
-    /// dispatch.
+    /// What the counters of `table` say, one row of counters for each of `parts`.
     pub fn counted(&self, table: &RowTable, counters: &[u32]) -> Counted {
         let (rows, width) = (table.rows() as usize, table.counters() as usize);
         let mut counted = Counted::default();
@@ -84,7 +83,7 @@ impl Counter {
         counted
     }
 
-    /// Adds a dispatch with `rounds` rounds in which the table contains every instance's row.
+    /// Adds a dispatch of `rounds` rounds of which every instance shows a row.
     pub fn add_counted(&mut self, counted: &Counted, rounds: u64) {
         for (row, count, batches) in &counted.rows {
             self.add_row(row, *count, *batches);
@@ -124,7 +123,7 @@ impl Counter {
         }
     }
 
-    /// Returns the key of a row, if it has one.
+    /// The key that holds a row.
     fn key_of(&self, row: &[u32]) -> Option<usize> {
         let (mut key, mut odd) = (0, 0);
         for (column, word) in self.columns.iter().zip(row) {
@@ -133,7 +132,7 @@ impl Counter {
         (odd == 0).then_some(key as usize)
     }
 
-    /// Returns the instances with a row, and the batches that contain it.
+    /// Instances with a row, and batches that show it.
     fn of_row(&self, row: &[u32]) -> (u64, u64) {
         let key = self.key_of(row);
         let count = match key {
@@ -147,7 +146,7 @@ impl Counter {
         (count.copied().unwrap_or(0), batches.map_or(0, |(_, batches)| *batches))
     }
 
-    /// Returns a counter with the same columns and no counts.
+    /// A counter of the same kind that has counted nothing.
     pub fn emptied(&self) -> Counter {
         Counter {
             columns: self.columns.clone(),
@@ -165,7 +164,7 @@ impl Counter {
         }
     }
 
-    /// Adds the counts of a counter with the same columns.
+    /// Adds what a counter of the same kind has counted.
     pub fn absorb(&mut self, other: &Counter) {
         for (cell, more) in self.direct.iter_mut().zip(&other.direct) {
             *cell += more;
@@ -192,7 +191,7 @@ impl Counter {
         self.instances += other.instances;
     }
 
-    /// Describes how a device's counts of a dispatch differ from these counts of the same dispatch.
+    /// Where a device's count of a dispatch differs from this one, which has counted that dispatch and no other.
     pub fn differs_from(&self, counted: &Counted) -> Option<String> {
         for (row, count, batches) in &counted.rows {
             let (own, own_batches) = self.of_row(row);
@@ -209,7 +208,7 @@ impl Counter {
 }
 
 impl Column {
-    /// Returns the memory representation of a test's number; the inverse of [`Column::number`].
+    /// How a number of the test lies in memory; the inverse of [`Column::number`].
     fn word(&self, number: u32) -> Option<u32> {
         if !self.float {
             return Some(number);

@@ -1,4 +1,4 @@
-//! The worker for forward-progress jobs.
+//! The worker's side of forward progress: reads jobs, runs them, and answers.
 
 use std::io;
 use std::time::Duration;
@@ -10,33 +10,32 @@ use crate::runnable::{check, hash};
 use crate::wire::Failure;
 use crate::worker::{Devices, HasSeen, MakeDevice, Say, Served, serve_on, test_of};
 
-/// A job: one test on a device in one placement.
+/// A test to run on a device in one placement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// The test id, for messages.
+    /// Test id: for messages.
     pub id: String,
-    /// The text of the test.
+    /// Text of the test.
     pub text: String,
-    /// The planned kernel's [hash](crate::hash()). A worker that compiles another kernel runs nothing. Empty
-    /// if none is planned.
+    /// [Hash](crate::hash()) of the kernel that is planned; a worker that compiles another runs nothing. Empty where none is.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub kernel: String,
-    /// The device selector.
+    /// Selector of the device.
     pub device: String,
-    /// The assignment of copies.
+    /// Where copies go.
     pub placement: Placement,
-    /// The number of dispatches.
+    /// Dispatches.
     pub runs: u32,
-    /// Hangs after which no further dispatch is made.
+    /// Dispatches that did not end after which no further one is made.
     pub enough: u32,
-    /// Time limit of a dispatch in seconds.
+    /// The longest that a dispatch is waited for, in seconds.
     pub longest: f64,
-    /// The seed of the simulated device.
+    /// Decides what the device itself draws.
     pub seed: u64,
 }
 
-/// The result of a job.
+/// What became of a job.
 pub type Answer = Served<Seen>;
 
 impl HasSeen for Seen {
@@ -45,12 +44,12 @@ impl HasSeen for Seen {
     }
 }
 
-/// Serves forward-progress jobs from standard input until it ends, like [`crate::worker::serve`].
+/// Serves jobs of forward progress from standard input until it ends, as [`crate::worker::serve`] does.
 ///
 /// # Errors
-/// If an answer cannot be written, or a line of the parent cannot be read.
+/// When an answer cannot be written, or a line of the parent cannot be read.
 pub fn serve(make_device: MakeDevice<'_>) -> io::Result<()> {
-    // Progress is reported after each dispatch, because the next one may hang.
+    // Each dispatch may be the one after which nothing comes any more.
     serve_on(make_device, Duration::ZERO, |job: &Job, devices, say| {
         Served::of(|answer| fill(answer, job, devices, say))
     })
@@ -64,7 +63,7 @@ fn fill(
 ) -> Result<(), Failure> {
     let test = test_of(&job.text, &job.id)?;
     let device = devices.get(&job.device)?;
-    // Reports progress: the device is open.
+    // Tells that the device is open.
     let _ = say(&Seen::default);
     let settings = Settings {
         placement: job.placement,

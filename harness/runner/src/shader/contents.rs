@@ -1,72 +1,72 @@
-//! Counts buffer contents after dispatches, and reports them by their differences.
+//! Contents of buffers behind dispatches: counted, and told by what they differ in.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The maximum number of stored words of all contents.
+/// Words of all contents that are kept at most.
 const KEPT_WORDS: usize = 1 << 24;
-/// The maximum number of different contents that are counted separately.
+/// Different contents that are counted apart at most.
 const MAX_COUNTED: usize = 1 << 17;
-/// The maximum number of reported rows, the most frequent first.
+/// Rows that are told at most, those first that were seen most.
 pub const MAX_ROWS: usize = 2_048;
-/// The maximum number of reported words of a row.
+/// Words that are told of a row at most.
 const MAX_CHANGES: usize = 64;
 
 /// A word that differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// Index of the buffer among the writable ones.
+    /// Number of the buffer among those that may be written.
     pub buffer: u32,
-    /// Index of the word.
+    /// Number of the word in it.
     pub word: u64,
-    /// Its value.
+    /// What it holds.
     pub value: u32,
 }
 
-/// One observed content.
+/// Contents that were seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Content {
-    /// The number of dispatches.
+    /// How often.
     pub count: u64,
     /// BLAKE3 hash of all words.
     pub hash: String,
-    /// The values of the watched words, in their order.
+    /// What the watched words hold, in their order.
     pub watched: Vec<u32>,
-    /// The first differences. For the most frequent content, from the initial content; for the others, from
-    /// the most frequent one.
+    /// Of the row that was seen most what differs from what was there before the dispatch; of the others, what differs from that row.
+    /// The first few.
     pub changes: Vec<Change>,
-    /// The number of differing words, if known.
+    /// How many words differ so, as far as that is known.
     pub changed: Option<u64>,
-    /// True if a word that is not watched differs from its initial value.
+    /// Whether a word differs from what was there before the dispatch that is not watched.
     pub elsewhere: bool,
 }
 
-/// The observations of a shader.
+/// What was seen of a shader.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Seen {
     /// Dispatches that count.
     pub dispatches: u64,
-    /// The number of different contents.
+    /// Different contents.
     pub different: u64,
-    /// Contents, the most frequent first.
+    /// Contents, those that were seen most first.
     pub contents: Vec<Content>,
-    /// Dispatches with contents that are not in this list.
+    /// Dispatches with contents that are not among these.
     pub others: u64,
-    /// Dispatches without returned contents; they count nowhere else.
+    /// Dispatches of which no contents came back; they count nowhere else.
     pub not_executed: u64,
-    /// Submissions that finished, but with omitted or repeated parts. The device may have omitted other parts
-    /// undetected, so that no content is certain to be that of a dispatch.
+    /// Submissions that were executed to their end without all that they had, or with some of it twice. What the device does there it may
+    /// do elsewhere unseen, so that no content is certain to be what a dispatch has left.
     pub left_out: u64,
     /// Seconds of all submissions.
     pub seconds: f64,
 }
 
-/// The words of all buffers of a dispatch, concatenated.
+/// The words of all buffers of a dispatch, one after another.
 pub(super) struct Words {
     words: Vec<u32>,
 }
@@ -77,7 +77,7 @@ impl Words {
     }
 }
 
-/// One of the observed contents.
+/// One of the contents that were seen.
 struct Row {
     count: u64,
     watched: Vec<u32>,
@@ -86,9 +86,9 @@ struct Row {
     words: Option<Vec<u32>>,
 }
 
-/// The counts of a run.
+/// Contents that are counted.
 pub(super) struct Counted {
-    /// The position of each buffer's first word.
+    /// Where each buffer begins.
     starts: Vec<usize>,
     initial: Vec<u32>,
     /// Positions of the watched words.
@@ -104,13 +104,13 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// Creates empty counts for buffers with this initial content.
+    /// Nothing yet, of buffers that hold these words at first.
     pub fn new(initial: Vec<Vec<u32>>, watched: &[(u32, u64)]) -> Counted {
         let mut starts = Vec::with_capacity(initial.len());
         let mut all = Vec::new();
         for words in initial {
             starts.push(all.len());
-            // A buffer has at least one word.
+            // A buffer has a word at least.
             all.extend(if words.is_empty() { vec![0] } else { words });
         }
         let place = |(buffer, word): &(u32, u64)| {
@@ -139,7 +139,7 @@ impl Counted {
         }
     }
 
-    /// Returns the number of dispatches, including those without returned contents.
+    /// Dispatches so far, those included of which nothing came back.
     pub fn dispatches(&self) -> u64 {
         self.dispatches + self.not_executed
     }
@@ -148,18 +148,17 @@ impl Counted {
         self.seconds += time.as_secs_f64();
     }
 
-    /// Records a submission that finished with omitted or repeated parts.
+    /// A submission was executed to its end, but not all of it.
     pub fn left_out(&mut self) {
         self.left_out += 1;
     }
 
-    /// Returns an empty list with room for the words of a dispatch.
+    /// Room for the words of a dispatch.
     pub fn room(&self) -> Words {
         Words { words: Vec::with_capacity(self.initial.len()) }
     }
 
-    /// Counts the contents after a dispatch. A poison word that was not in the initial content means that not
-    /// all was executed.
+    /// Counts the contents behind a dispatch; where a word is poison that was none at first, not all of it was executed.
     pub fn add(&mut self, Words { words }: Words, poison: u32) {
         let poisoned = |(now, before): (&u32, &u32)| *now == poison && *before != poison;
         if words.len() != self.initial.len() || words.iter().zip(&self.initial).any(poisoned) {
@@ -188,7 +187,7 @@ impl Counted {
         self.rows.insert(hash, Row { count: 1, watched, elsewhere, words: keeps.then_some(words) });
     }
 
-    /// Returns the observations so far.
+    /// What was seen so far.
     pub fn seen(&self) -> Seen {
         let mut rows: Vec<(&blake3::Hash, &Row)> = self.rows.iter().collect();
         rows.sort_by_key(|(hash, row)| (std::cmp::Reverse(row.count), *hash.as_bytes()));
@@ -292,7 +291,7 @@ mod tests {
             counted.add(room, POISON);
         }
         let seen = counted.seen();
-        // One content is the poison itself, in the only word.
+        // One of them is the poison itself, in the only word there is.
         assert_eq!((seen.dispatches, seen.not_executed), (2_999, 1));
         assert_eq!((seen.contents.len(), seen.others), (MAX_ROWS, 2_999 - MAX_ROWS as u64));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The worker for jobs of user shaders.
+//! The worker's side of shaders: reads jobs, runs them, and answers.
 
 use std::io;
 use std::time::Duration;
@@ -10,32 +10,31 @@ use crate::stress::Stress;
 use crate::wire::Failure;
 use crate::worker::{Devices, HasSeen, MakeDevice, PROGRESS, Say, Served, serve_on};
 
-/// A job: a shader to run on a device.
+/// A shader to run on a device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// The id, for messages.
+    /// Its id: for messages.
     pub id: String,
-    /// The device selector.
+    /// Selector of the device.
     pub device: String,
     /// The shader with its inputs.
     pub shader: Shader,
-    /// Words whose values are reported for all contents, each as index of the writable buffer and of the
-    /// word.
+    /// Words whose values are told of all contents: number of the buffer among those that may be written, and of the word in it.
     pub watched: Vec<(u32, u64)>,
-    /// The maximum number of dispatches.
+    /// Dispatches at most.
     pub instances: Option<u64>,
-    /// Time limit in seconds.
+    /// Time for them, in seconds.
     pub seconds: Option<f64>,
-    /// The random seed.
+    /// Decides everything that is drawn.
     pub seed: u64,
-    /// The stress; the preset of the device if absent.
+    /// What keeps memory busy; the preset of the device where absent.
     pub stress: Option<Stress>,
-    /// Time limit of a submission in seconds.
+    /// How long a submission may take, in seconds.
     pub patience: f64,
 }
 
-/// The result of a job.
+/// What became of a job.
 pub type Answer = Served<Seen>;
 
 impl HasSeen for Seen {
@@ -44,10 +43,10 @@ impl HasSeen for Seen {
     }
 }
 
-/// Serves jobs of user shaders from standard input until it ends, like [`crate::worker::serve`].
+/// Serves jobs of shaders from standard input until it ends, as [`crate::worker::serve`] does.
 ///
 /// # Errors
-/// If an answer cannot be written, or a line of the parent cannot be read.
+/// When an answer cannot be written, or a line of the parent cannot be read.
 pub fn serve(make_device: MakeDevice<'_>) -> io::Result<()> {
     serve_on(make_device, PROGRESS, |job: &Job, devices, say| {
         Served::of(|answer| fill(answer, job, devices, say))
@@ -61,7 +60,7 @@ fn fill(
     say: Say<'_, Seen>,
 ) -> Result<(), Failure> {
     let device = devices.get(&job.device)?;
-    // Reports progress: the device is open.
+    // Tells that the device is open.
     let _ = say(&Seen::default);
     let stress = match &job.stress {
         Some(stress) => stress.clone(),

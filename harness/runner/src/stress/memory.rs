@@ -1,4 +1,4 @@
-//! Memory stress as data: the accesses of stress workgroups, their memory and their frequency.
+//! Memory stress as data: who keeps which memory busy, how, and in which dispatches.
 
 use std::fmt;
 
@@ -6,37 +6,34 @@ use serde::{Deserialize, Serialize};
 
 use super::{Stress, StressError};
 
-/// The maximum words of scratch memory.
+/// Words of scratch memory at most.
 const SCRATCH_WORDS: u32 = 1 << 20;
-/// Regions of scratch memory for each target line.
+/// Regions of scratch memory for each line that is a target.
 const REGIONS: u32 = 32;
 
-/// Accesses to scratch memory, which no test uses, while a test runs. Every key is optional; pairs are
-/// ranges.
+/// Accesses to scratch memory, which no test looks at, while a test runs. All keys may be left out; pairs are ranges.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MemoryStress {
-    /// Stress workgroups: additional workgroups in the dispatch of the test.
+    /// Stress workgroups: workgroups beside those that play, in the same dispatch.
     pub workgroups: (u32, u32),
-    /// Turns of their invocations in each round; a turn has two accesses.
+    /// Turns, of two accesses each, that their invocations make in each round.
     pub iterations: (u32, u32),
-    /// Pre-stress: turns of the test's invocations before each round, after the rendezvous.
+    /// Pre-stress: turns that playing invocations make before each round, behind the meeting.
     pub pre_stress: (u32, u32),
-    /// The percentage of dispatches with stress workgroups, and (drawn independently) of those with
-    /// pre-stress.
+    /// The part of the dispatches that have stress workgroups, and, drawn apart, of those that have pre-stress.
     pub percent: u32,
-    /// The access patterns of a turn.
+    /// What a turn may be.
     pub patterns: Vec<Pattern>,
-    /// Words of a line: the first number times a random power of two.
+    /// Words of a line; drawn among the first number times powers of two.
     pub line_words: (u32, u32),
-    /// The number of target lines, with one word each.
+    /// Lines that are targets: one word of each.
     pub lines: (u32, u32),
-    /// The assignment of targets to workgroups.
+    /// Which workgroup has which target.
     pub strategy: Strategy,
-    /// If true, the workgroups of a dispatch are shuffled, so that stress workgroups run between those of the
-    /// test.
+    /// Whether the workgroups of a dispatch are shuffled: then those that stress lie among those that play.
     pub mix_workgroups: bool,
-    /// Workgroups of a separate dispatch on another queue, at the same time.
+    /// Workgroups of a dispatch of its own, on another queue, at the same time.
     pub queue_workgroups: (u32, u32),
     /// Turns of its invocations for each round of the test's dispatch.
     pub queue_iterations: (u32, u32),
@@ -75,13 +72,13 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// All patterns.
+    /// All of them.
     pub const ALL: [Pattern; 4] =
         [Pattern::StoreStore, Pattern::StoreLoad, Pattern::LoadStore, Pattern::LoadLoad];
     /// Their names in files.
     pub const NAMES: [&'static str; 4] = ["store-store", "store-load", "load-store", "load-load"];
 
-    /// Returns the code of the pattern in kernels.
+    /// As kernels know it.
     pub(crate) fn word(self) -> u32 {
         match self {
             Pattern::StoreStore => shaders::stress::Pattern::StoreStore,
@@ -100,38 +97,38 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// The assignment of targets to workgroups.
+/// Which workgroup has which target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
-    /// Neighbours have different targets.
+    /// Neighbours have different ones.
     RoundRobin,
-    /// Neighbours share a target, if there are more workgroups than targets.
+    /// Neighbours have the same one, as far as there are more workgroups than targets.
     Chunks,
-    /// Drawn for each dispatch.
+    /// Drawn anew for each dispatch.
     Any,
 }
 
 impl MemoryStress {
-    /// Returns the minimum turns of an invocation in a round.
+    /// The smallest number of turns of an invocation in a round.
     pub(crate) fn least_turns(&self) -> u32 {
         let of_workgroups = if self.workgroups.1 > 0 { self.iterations.0 } else { 0 };
         of_workgroups.max(self.pre_stress.0)
     }
 
-    /// Returns the maximum words of scratch memory of any dispatch.
+    /// Words of scratch memory that any dispatch may use.
     pub(crate) fn scratch_words(&self) -> u64 {
         let targets = u64::from(self.lines.1) * u64::from(self.line_words.1);
         (targets * u64::from(REGIONS)).clamp(1, u64::from(SCRATCH_WORDS))
     }
 
-    /// Returns the number of regions for this many lines of `line_words` words.
+    /// Regions that so many lines of so many words are drawn among.
     pub(crate) fn regions(words: u64, line_words: u32, lines: u32) -> u32 {
         let room = u32::try_from(words / u64::from(line_words.max(1))).unwrap_or(u32::MAX);
         room.min(lines.saturating_mul(REGIONS)).max(1)
     }
 
-    /// Reduces values that exceed limits of the device, and describes each change.
+    /// Cuts down what the device lacks, and says to what.
     pub(super) fn reduce(&mut self, capabilities: &plan::Capabilities) -> Vec<String> {
         let mut changes = Vec::new();
         let limit = capabilities.max_workgroups.saturating_sub(1);
@@ -152,7 +149,7 @@ impl MemoryStress {
 }
 
 impl Stress {
-    /// Checks the conditions on memory stress that hold for every device.
+    /// Checks memory stress for every device.
     pub(super) fn validate_memory(&self, memory: &MemoryStress) -> Result<(), StressError> {
         self.range_within("memory_stress.workgroups", memory.workgroups, 0..=65_535)?;
         self.range_within("memory_stress.iterations", memory.iterations, 0..=1 << 16)?;
@@ -189,7 +186,7 @@ mod tests {
         read(table).unwrap_err().to_string()
     }
 
-    /// Every key is optional, and an absent key disables its stress.
+    /// Every key can be left out, and what is left out stresses nothing.
     #[test]
     fn an_empty_table_is_no_stress() {
         let memory = read("").unwrap().memory_stress.unwrap();
@@ -239,7 +236,7 @@ mod tests {
             "stress `mine`: one round with 65530 turns of memory stress and `spin` = 0 needs more than the 65535 loop \
              iterations that the driver allows"
         );
-        // No invocation executes these turns.
+        // Nobody makes those turns.
         assert_eq!(read("iterations = [65530, 65530]").unwrap().check_loop_budget(Some(65_535)), Ok(()));
     }
 
@@ -270,7 +267,7 @@ mod tests {
         );
     }
 
-    /// A preset that `tune` writes can be read back.
+    /// What `tune` writes is what is read.
     #[test]
     fn memory_stress_survives_its_file() {
         let stress =

@@ -1,5 +1,4 @@
-//! A device that executes no SPIR-V: it implements the contract between kernel and runner in Rust, or follows
-//! a script.
+//! A device that runs no SPIR-V: it plays the contract between kernel and runner in plain Rust, or what a script says.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "test support: a failure is the report")]
 
 use std::cell::{Cell, RefCell};
@@ -9,7 +8,7 @@ use litmus::*;
 use plan::{BufferId, Capabilities, Device, DeviceError, Identity, Memory, Plan, Prepared, Progress, Step};
 use shaders::{Binding, Kernel, Parameters, Requirements, ResultSlot, Roles, StressParameters};
 
-/// `P0: x = 1; r0 = y` and `P1: y = 1; r0 = x`, each in its own workgroup. The outcome is `P0:r0, P1:r0, y`.
+/// `P0: x = 1; r0 = y` and `P1: y = 1; r0 = x`, each in a workgroup of its own. The outcome is `P0:r0, P1:r0, y`.
 pub fn store_buffering() -> Test {
     let span = Span::default();
     let access = Access::Atomic { scope: Scope::Device, semantics: Semantics::RELAXED };
@@ -51,7 +50,7 @@ pub fn store_buffering() -> Test {
     }
 }
 
-/// Returns a kernel for [`store_buffering`] with placeholder words.
+/// What a compiler would make of [`store_buffering`], without words that mean anything.
 pub fn kernel() -> Kernel {
     let register = |thread| Observable::Register(ThreadId(thread), RegisterId(0));
     Kernel {
@@ -84,7 +83,7 @@ pub fn kernel() -> Kernel {
     }
 }
 
-/// The memory of a dispatch, by the bindings of [`kernel`].
+/// The memory of a dispatch, as the bindings of [`kernel`] name it.
 pub struct Memories<'a> {
     pub parameters: Parameters,
     pub workgroups: u32,
@@ -93,7 +92,7 @@ pub struct Memories<'a> {
     pub rendezvous: &'a mut [u32],
 }
 
-/// Executes a role of [`kernel`] on the memory of one instance.
+/// What each role of [`kernel`] does to the memory of one instance: role, index of the instance.
 pub fn play(memories: &mut Memories<'_>, role: u32, instance: u32) {
     let p = memories.parameters;
     let total = p.rounds * p.groups * 4;
@@ -108,7 +107,7 @@ pub fn play(memories: &mut Memories<'_>, role: u32, instance: u32) {
     }
 }
 
-/// Visits every role of every instance in the order of the contract, one workgroup after another.
+/// Every role of every instance in the order of the contract, one workgroup after another.
 pub fn each_role(parameters: &Parameters, workgroups: u32, mut visit: impl FnMut(u32, u32)) {
     let p = *parameters;
     let (classes, lanes) = (2, 4);
@@ -127,10 +126,10 @@ pub fn each_role(parameters: &Parameters, workgroups: u32, mut visit: impl FnMut
     }
 }
 
-/// Executes a dispatch with this number.
+/// What a dispatch does, by its number.
 pub type Script = Box<dyn Fn(u64, &mut Memories<'_>) -> Happening>;
 
-/// The end of a submission.
+/// What a submission comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening {
     /// It ends.
@@ -141,30 +140,30 @@ pub enum Happening {
     Lost,
 }
 
-/// The fake device.
+/// The device.
 pub struct Fake {
     pub identity: Identity,
     pub capabilities: Capabilities,
     pub regroups: bool,
-    /// Executes submissions, whatever the capabilities claim.
+    /// Whether anything is executed, whatever the capabilities say.
     pub executes: bool,
     pub script: Script,
-    /// Duration of each poll.
+    /// How long whoever waits for a dispatch waits.
     pub takes: Duration,
-    /// The number of submissions.
+    /// Submissions made.
     pub submissions: Cell<u64>,
-    /// The parameters of each submission.
+    /// The parameters of each.
     pub drawn: RefCell<Vec<Parameters>>,
-    /// The plan that was prepared last.
+    /// The plan prepared last.
     pub plan: RefCell<Plan>,
-    /// The push constants after the parameters of each dispatch: those of memory stress.
+    /// What follows the parameters among the push constants of each dispatch: those of memory stress.
     pub stress: RefCell<Vec<Vec<u8>>>,
-    /// The number of prepared plans that were destroyed while in flight.
+    /// Prepared plans destroyed while something of theirs was in flight.
     pub destroyed_in_flight: Cell<u64>,
 }
 
 impl Fake {
-    /// Creates a device that runs `script` for each dispatch.
+    /// A device that runs `script` for each dispatch.
     pub fn new(is_cpu: bool, script: impl Fn(u64, &mut Memories<'_>) -> Happening + 'static) -> Fake {
         Fake {
             identity: Identity { name: "fake".into(), kind: "other".into(), ..Identity::default() },
@@ -191,7 +190,7 @@ impl Fake {
         }
     }
 
-    /// Creates a device that executes every role.
+    /// A device that plays every role in turn.
     pub fn conforming(is_cpu: bool) -> Fake {
         Fake::new(is_cpu, |_, memories| {
             serve(memories);
@@ -200,7 +199,7 @@ impl Fake {
     }
 }
 
-/// Executes every role of every instance.
+/// Plays every role of every instance.
 pub fn serve(memories: &mut Memories<'_>) {
     let (parameters, workgroups) = (memories.parameters, memories.workgroups);
     let counters = &memories.rendezvous[..32 * parameters.groups as usize];
@@ -270,7 +269,7 @@ impl Prepared for FakePrepared<'_> {
                 }
                 Step::Dispatch { workgroups, push_constants, .. } => {
                     if push_constants.len() == StressParameters::BYTES as usize {
-                        // The stress dispatch on another queue.
+                        // On another queue, beside the others.
                         continue;
                     }
                     let (first, rest) = push_constants.split_at(Parameters::BYTES as usize);

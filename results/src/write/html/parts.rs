@@ -1,4 +1,4 @@
-//! The sections of the page.
+//! Sections shared by the HTML report and the site.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +18,12 @@ use crate::wire::{DeviceRecord, MachineCodeLine, RunLine, VerdictWord};
 use crate::write::code;
 use crate::write::number::{count, probability, seconds};
 
-/// The most outcomes of a test that are listed.
+/// Largest number of outcomes listed for a test.
 const MOST_OUTCOMES: usize = 64;
-/// The most bytes of machine code on a page.
+/// Largest amount of machine code on a page, in bytes.
 const MOST_CODE_BYTES: usize = 2_000_000;
 
-/// A text of others on one line.
+/// Untrusted text on one line.
 pub(in crate::write) struct Line<'a>(pub(in crate::write) &'a str);
 
 impl Render for Line<'_> {
@@ -32,7 +32,7 @@ impl Render for Line<'_> {
     }
 }
 
-/// A text of others of several lines.
+/// Untrusted text of several lines.
 pub(in crate::write) struct Block<'a>(pub(in crate::write) &'a str);
 
 impl Render for Block<'_> {
@@ -41,15 +41,15 @@ impl Render for Block<'_> {
     }
 }
 
-/// Where other things are.
+/// Builders of addresses; they differ between the report and the site.
 pub(in crate::write) struct Links<'a> {
-    /// The address of a test of the report.
+    /// Returns the address of a test, by its index in the report.
     pub(in crate::write) test: &'a dyn Fn(usize) -> String,
-    /// The address of the tests that a word finds.
+    /// Returns the address of a search for a word.
     pub(in crate::write) find: &'a dyn Fn(&str) -> String,
 }
 
-/// A text as a part of an address.
+/// Percent-encodes text for an address.
 pub(in crate::write) fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in show::line(text).bytes() {
@@ -78,7 +78,7 @@ pub(in crate::write) fn sign(verdict: VerdictWord) -> &'static str {
     }
 }
 
-/// Devices with their verdicts, broken rules, families and clauses.
+/// Renders devices with their verdicts, violations, families and clauses.
 pub(in crate::write) fn summary(report: &Report, links: &Links<'_>) -> Markup {
     let totals = report.totals();
     html! {
@@ -95,7 +95,7 @@ pub(in crate::write) fn summary(report: &Report, links: &Links<'_>) -> Markup {
     }
 }
 
-/// Which known faults the runs could have found.
+/// Renders the detection power of the runs.
 fn powers(report: &Report) -> Markup {
     let powers = power::matrix().map(|matrix| power::of(matrix, report.lines())).unwrap_or_default();
     html! {
@@ -117,7 +117,7 @@ fn powers(report: &Report) -> Markup {
     }
 }
 
-/// How many tests have which verdict, as a bar of one width.
+/// Renders the number of tests by verdict as a bar of constant width.
 pub(in crate::write) fn strip(tally: &Tally) -> Markup {
     html! {
         div class="strip" {
@@ -178,7 +178,7 @@ pub(in crate::write) fn broken(report: &Report, links: &Links<'_>) -> Markup {
     }
 }
 
-/// The runs whose rates changed: their intervals say less than they seem to.
+/// Renders the runs with a rate change, whose intervals are therefore less meaningful.
 fn drifted(report: &Report, links: &Links<'_>) -> Markup {
     let found = significant(report.lines());
     html! {
@@ -227,7 +227,7 @@ fn group(word: &str, groups: &Groups, report: &Report, links: &Links<'_>) -> Mar
     }
 }
 
-/// The tests, with what filters them.
+/// Renders the tests with their filters.
 pub(in crate::write) fn tests(report: &Report, pictures: &[Option<Picture>]) -> Markup {
     let mut bytes = 0_usize;
     let with_code: Vec<bool> = report
@@ -318,7 +318,7 @@ fn test(
     }
 }
 
-/// What a driver's compiler made of a test that violates, beside the test.
+/// Renders the compiled code of a violating test.
 pub(in crate::write) fn machine_code(device: &str, line: &MachineCodeLine) -> Markup {
     html! {
         details class="code" open {
@@ -348,7 +348,7 @@ pub(in crate::write) fn chip(cell: Option<&RunLine>) -> Markup {
        }
 }
 
-/// The highest rate of weak outcomes on any device, where there are any.
+/// Returns the highest rate of weak outcomes on any device, if there are any.
 fn most_weak(row: &Row) -> Option<f64> {
     row.cells
         .iter()
@@ -373,7 +373,7 @@ pub(in crate::write) fn explained(picture: &Picture) -> Markup {
     }
 }
 
-/// An SVG as an address: an image, in which no script runs and which refers to nothing outside.
+/// Encodes an SVG as a data URI: as an image it runs no script and loads no file.
 fn data_uri(svg: &str) -> String {
     let mut uri = String::with_capacity(svg.len() + svg.len() / 4);
     uri.push_str("data:image/svg+xml;charset=utf-8,");
@@ -401,12 +401,12 @@ fn data_uri(svg: &str) -> String {
     uri
 }
 
-/// The switch of the bars' scale, which works without a script.
+/// Renders the switch of the bars' scale; it needs no script.
 pub(in crate::write) fn linear() -> Markup {
     html! { label { input type="checkbox" id="linear"; " linear bars" } }
 }
 
-/// The outcomes of a test with what each device showed of them, and what else is to be said of its verdicts.
+/// Renders the outcomes of a test with the counts and verdict of each device.
 pub(in crate::write) fn histogram(row: &Row, report: &Report, mutants: &Mutants<'_>) -> Markup {
     let columns: Vec<Option<(&RunLine, Vec<Bar>)>> =
         row.cells.iter().map(|cell| cell.as_ref().map(|line| (line, bars(line)))).collect();
@@ -437,8 +437,8 @@ pub(in crate::write) fn histogram(row: &Row, report: &Report, mutants: &Mutants<
     }
 }
 
-/// The outcomes of all columns: what they are at worst, their words, and their place in each column. Those that are seen
-/// come first where there are too many to list.
+/// Collects the outcomes of all columns: the worst class, the text, and the index in each column. If there
+/// are too many to list, forbidden and frequent ones come first.
 fn outcomes<'a>(columns: &'a [Option<(&RunLine, Vec<Bar>)>]) -> Vec<(Kind, &'a str, Vec<Option<usize>>)> {
     let mut places: BTreeMap<(bool, &str), usize> = BTreeMap::new();
     let mut found: Vec<(Kind, &str, Vec<Option<usize>>)> = Vec::new();
@@ -493,7 +493,7 @@ fn verdict(line: &RunLine, mutants: &Mutants<'_>) -> Markup {
     }
 }
 
-/// From where to where the bars of a column go.
+/// Renders the range of the bars of a column.
 fn axis(line: &RunLine) -> Markup {
     html! {
         @if line.instances > 0 {
@@ -503,7 +503,7 @@ fn axis(line: &RunLine) -> Markup {
 }
 
 fn bar(line: &RunLine, bar: &Bar) -> Markup {
-    // The first power of ten has its own width, so that what was seen once shows.
+    // Count 1 gets the width of a full decade, so that a single observation is visible.
     let scale = |count: u64| if count == 0 { 0.0 } else { 1.0 + (count as f64).log10() };
     let decades = scale(line.instances).max(1.0);
     let linear = bar.count as f64 / line.instances.max(1) as f64;
@@ -530,7 +530,7 @@ fn bar(line: &RunLine, bar: &Bar) -> Markup {
     }
 }
 
-/// The device sheet.
+/// Renders the table of device properties.
 pub(in crate::write) fn devices(report: &Report) -> Markup {
     let mut limits: Vec<&String> = Vec::new();
     for record in report.devices.iter().filter_map(|device| device.record.as_ref()) {
