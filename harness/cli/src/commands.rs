@@ -25,10 +25,10 @@ pub mod worker;
 use crate::arguments::Command;
 use crate::exit::{Failure, Outcome};
 
-/// Does what was asked for.
+/// Runs a command.
 ///
 /// # Errors
-/// What ended it early.
+/// Returns the error that ended it early.
 pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
     match command {
         Command::Run(arguments) => run::run(&arguments, quiet),

@@ -1,4 +1,5 @@
-//! Completion of command lines: the shell asks this program, which knows tests, suites, models, devices, faults and variants.
+//! Shell completion: the shell runs this program, which completes tests, suites, models, devices, faults and
+//! variants.
 
 use std::ffi::OsStr;
 
@@ -14,19 +15,19 @@ use sim::FAULTS;
 
 use crate::arguments::CommandLine;
 
-/// The variable by which a shell asks.
+/// Environment variable through which a shell requests completions.
 const VARIABLE: &str = "VK_LITMUS_COMPLETE";
-/// The program.
+/// Name of the program.
 const PROGRAM: &str = "vk-litmus";
-/// Devices whose names are known without a driver.
+/// Device names that need no driver.
 const DEVICES: [&str; 4] = ["gpu", "lavapipe", "swiftshader", "sim"];
 
-/// Answers a shell that asks, and ends then.
+/// Answers a completion request of a shell and exits; returns if there is none.
 pub fn answer() {
     CompleteEnv::with_factory(command).var(VARIABLE).complete();
 }
 
-/// The script that a shell runs to ask this program from then on; nothing for a shell that cannot.
+/// Returns the script that registers completion; `None` for a shell that does not support it.
 pub fn script(shell: &str) -> Option<String> {
     let mut script = Vec::new();
     let shells = Shells::builtins();
@@ -35,7 +36,7 @@ pub fn script(shell: &str) -> Option<String> {
     String::from_utf8(script).ok()
 }
 
-/// The command line, with what its arguments may be.
+/// Returns the command line with completers for its arguments.
 fn command() -> Command {
     let is_hidden = |command: &Command| command.is_hide_set();
     CommandLine::command().mut_subcommands(|command| {
@@ -59,7 +60,7 @@ fn candidates<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<CompletionCan
     words.into_iter().map(CompletionCandidate::new).collect()
 }
 
-/// Those that begin as what is typed does, and files.
+/// Completes with matching words and with files.
 fn or_files<'a>(current: &OsStr, words: impl IntoIterator<Item = &'a str>) -> Vec<CompletionCandidate> {
     let typed = current.to_str().unwrap_or_default();
     let mut found = candidates(words.into_iter().filter(|word| word.starts_with(typed)));
@@ -67,7 +68,7 @@ fn or_files<'a>(current: &OsStr, words: impl IntoIterator<Item = &'a str>) -> Ve
     found
 }
 
-/// Families of tests until one is typed, then its tests; behind an `@` the words of variants.
+/// Completes families first, then their tests; after an `@`, variants.
 fn tests(current: &OsStr) -> Vec<CompletionCandidate> {
     let typed = current.to_str().unwrap_or_default();
     if let Some((id, variant)) = typed.split_once('@') {
@@ -101,7 +102,7 @@ fn stresses(current: &OsStr) -> Vec<CompletionCandidate> {
     or_files(current, runner::Stress::preset_names())
 }
 
-/// Those that are known by name: a shell does not wait for drivers to load.
+/// Only names known without a driver: loading drivers would delay the shell.
 fn devices() -> Vec<CompletionCandidate> {
     let chips = vendor::VENDORS.iter().flat_map(|vendor| {
         vendor.families.iter().map(move |family| format!("{}:{}", vendor.word, family.name))

@@ -1,17 +1,18 @@
-//! How the program ends: the exit codes that scripts rely on, and the errors that lead to them.
+//! Exit codes and the errors that cause them.
 
 pub use campaign::{Conclusion as Outcome, Failure};
 
-/// The exit code.
+/// Returns the exit code of an outcome.
 pub fn code(outcome: Outcome) -> u8 {
     match outcome {
         Outcome::Success => 0,
-        // A forbidden outcome seen, an answer unlike the expected one, under `--strict` a test not exercised.
+        // A forbidden outcome was observed, an answer differs from the expected one, or, with `--strict`, a
+        // test was not exercised.
         Outcome::RuleBroken => 1,
         Outcome::Input => 2,
-        // No device, a test that did not end, input or output.
+        // No device, a test that did not end, or an I/O error.
         Outcome::Environment => 3,
-        // `git bisect run` skips the version.
+        // `git bisect run` skips this commit.
         Outcome::Untested => 125,
     }
 }

@@ -1,4 +1,4 @@
-//! The command line: a thin shell over the crates of the project, and the only one that prints or exits.
+//! The command line: a thin layer over the other crates, and the only crate that prints or exits.
 
 mod arguments;
 mod commands;
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     let line = match CommandLine::try_parse_from(words(std::env::args_os().collect())) {
         Ok(line) => line,
         Err(error) => {
-            // Help and version go to standard output and are no failure.
+            // Help and version are printed to standard output, and exit with 0.
             output::complain_of_command_line(&error);
             let outcome = if error.use_stderr() { Outcome::Input } else { Outcome::Success };
             return exit::code(outcome).into();
@@ -38,8 +38,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command line. A runner that knows nothing but Google Test's protocol starts a program with its flags alone: then
-/// `run` is meant.
+/// Returns the words of the command line. A Google Test runner starts the program with only `--gtest_*`
+/// flags; then `run` is inserted.
 fn words(mut words: Vec<OsString>) -> Vec<OsString> {
     let is_flag = |word: &OsString, start: &str| word.to_str().is_some_and(|word| word.starts_with(start));
     let rest = words.get(1..).unwrap_or_default();

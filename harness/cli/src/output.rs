@@ -1,4 +1,6 @@
-//! Standard output for data, standard error for people.
+//! Output: data to standard output, messages to standard error.
+//!
+//! On a terminal, control characters in data and messages are escaped.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -10,11 +12,11 @@ use results::write::Layout;
 use crate::arguments::ListFormat;
 use crate::exit::{Failure, Outcome};
 
-/// Columns of diagnostics.
+/// Width of diagnostics in columns.
 const WIDTH: usize = 100;
 
-/// Standard output that falls silent when its reader is gone: whoever reads only the first lines wants no complaint.
-/// A terminal gets nothing that it would act upon, but for colours where they are ours.
+/// Standard output that ignores a closed pipe, as after `| head`. On a terminal, control characters are
+/// escaped; colours pass only if `coloured`.
 #[derive(Debug)]
 pub struct Data {
     out: io::Stdout,
@@ -24,13 +26,13 @@ pub struct Data {
 }
 
 impl Data {
-    /// Standard output without colours.
+    /// Creates standard output without colours.
     pub fn new() -> Data {
         let out = io::stdout();
         Data { closed: false, terminal: out.is_terminal(), coloured: false, out }
     }
 
-    /// Standard output for a writer that uses colours, and writes out what it was given by others.
+    /// Creates standard output for a writer that uses colours and escapes untrusted text itself.
     pub fn coloured() -> Data {
         Data { coloured: true, ..Data::new() }
     }
@@ -38,7 +40,7 @@ impl Data {
     /// Prints a text.
     ///
     /// # Errors
-    /// Any but that the reader is gone.
+    /// Returns any error of the stream except a closed pipe.
     pub fn print(&mut self, text: &str) -> Result<(), Failure> {
         self.write_all(text.as_bytes()).and_then(|()| self.flush()).map_err(cannot_print)
     }
@@ -80,24 +82,24 @@ impl Write for Data {
 /// Prints a value as JSON.
 ///
 /// # Errors
-/// When it cannot be printed.
+/// Returns an error if it cannot be printed.
 pub fn print_json(value: &impl serde::Serialize) -> Result<Outcome, Failure> {
     let text = results::write::json::document(value).map_err(Failure::environment_error)?;
     print_text(&text)
 }
 
-/// Prints a text, and nothing is wrong then.
+/// Prints a text and returns success.
 ///
 /// # Errors
-/// When it cannot be printed.
+/// Returns an error if it cannot be printed.
 pub fn print_text(text: &str) -> Result<Outcome, Failure> {
     Data::new().print(text).map(|()| Outcome::Success)
 }
 
-/// Prints a value as JSON, or as the text that `text` makes of it.
+/// Prints a value as JSON, or as the text that `text` formats.
 ///
 /// # Errors
-/// When it cannot be printed.
+/// Returns an error if it cannot be printed.
 pub fn print_as<T: serde::Serialize>(
     format: ListFormat,
     value: &T,
@@ -109,18 +111,18 @@ pub fn print_as<T: serde::Serialize>(
     }
 }
 
-/// Writes a file as a whole, made anew: where there is a link of that name, the link is replaced and what it points at stays as it
-/// is. A pipe or a device is written to.
+/// Writes a file atomically. A symbolic link is replaced, and its target stays unchanged; pipes and devices
+/// are written in place.
 ///
 /// # Errors
-/// When it is a folder, or cannot be written.
+/// Returns an error if the path is a folder or cannot be written.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let told = |error: &io::Error| format!("{}: {error}", path.display());
     match std::fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => {
             Err(Failure::input_message(format!("{} is a folder: name the file to write", path.display())))
         }
-        // Links of the system's own devices are what they point at.
+        // Links such as `/dev/stdout` must not be replaced.
         found
             if found.as_ref().is_ok_and(|found| !found.is_file() && !found.is_symlink())
                 || path.starts_with("/dev")
@@ -132,10 +134,10 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// Refuses a folder that holds something.
+/// Checks that a folder is missing or empty.
 ///
 /// # Errors
-/// When it does.
+/// Returns an error if it has entries.
 pub fn expect_empty(folder: &Path) -> Result<(), Failure> {
     let shown = folder.display();
     match std::fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
@@ -147,21 +149,21 @@ pub fn expect_empty(folder: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Makes a folder where there is none.
+/// Creates a folder if it is missing.
 ///
 /// # Errors
-/// When it cannot be made.
+/// Returns an error if it cannot be created.
 pub fn make_folder(folder: &Path) -> Result<(), Failure> {
     let told = |error: io::Error| Failure::of_file(folder, error);
     std::fs::create_dir_all(folder).map_err(told)
 }
 
-/// Whether a byte may begin what a terminal acts upon.
+/// Returns true if a byte may start a sequence that a terminal interprets.
 fn is_suspicious(byte: u8) -> bool {
     (byte.is_ascii_control() && byte != b'\n' && byte != b'\t') || byte >= 0xc2
 }
 
-/// The bytes with what a terminal would act upon written out. Where `coloured`, colours stay.
+/// Escapes what a terminal interprets. If `coloured`, colour sequences pass.
 fn harmless(bytes: &[u8], coloured: bool) -> Vec<u8> {
     let mut shown = Vec::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -178,30 +180,30 @@ fn harmless(bytes: &[u8], coloured: bool) -> Vec<u8> {
             rest = after;
         }
         shown.extend_from_slice(shown_lines(rest).as_bytes());
-        // A character that goes on in the next piece.
+        // An incomplete character, which continues in the next call.
         shown.extend_from_slice(chunk.invalid());
     }
     shown
 }
 
-/// The length of the colour that a text begins with: `ESC [ digits and semicolons m`.
+/// Returns the length of a colour sequence at the start of the text: `ESC [ digits and semicolons m`.
 fn colour_length(text: &str) -> Option<usize> {
     let inner = text.strip_prefix("\u{1b}[")?;
     let end = inner.find(|c: char| !c.is_ascii_digit() && c != ';')?;
     inner.get(end..)?.starts_with('m').then_some(end + 3)
 }
 
-/// What to make of an error of standard output.
+/// Converts an error of standard output.
 pub fn cannot_print(error: io::Error) -> Failure {
     Failure::environment_message(format!("standard output: {error}"))
 }
 
-/// Prints a message for people. There is nobody to tell when that fails.
+/// Prints a message to standard error. A failure is ignored: there is no stream left to report it.
 pub fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{}", shown_lines(text));
 }
 
-/// Prints messages for people, unless they want none.
+/// Returns a function that prints messages, or drops them if `quiet`.
 pub fn note(quiet: bool) -> impl Fn(&str) {
     move |text| {
         if !quiet {
@@ -210,7 +212,7 @@ pub fn note(quiet: bool) -> impl Fn(&str) {
     }
 }
 
-/// Prints a diagnostic for people.
+/// Prints a diagnostic to standard error.
 pub fn complain(report: &miette::Report) {
     let mut plain = String::new();
     let theme = miette::GraphicalTheme::unicode_nocolor();
@@ -219,13 +221,13 @@ pub fn complain(report: &miette::Report) {
     print_coloured(if rendered.is_ok() { &plain } else { "" }, &format!("{report:?}"));
 }
 
-/// Prints why something is left out, and notes what that makes of the exit code.
+/// Prints why an input is left out, and adds it to the exit code.
 pub fn reject(outcome: &mut Outcome, failure: &Failure) {
     complain(failure.report());
     outcome.note(Outcome::from(failure));
 }
 
-/// Prints what is wrong with a command line, or the help that it asks for.
+/// Prints a command-line error, or the requested help.
 pub fn complain_of_command_line(error: &clap::Error) {
     if error.use_stderr() {
         let rendered = error.render();
@@ -236,13 +238,13 @@ pub fn complain_of_command_line(error: &clap::Error) {
         };
         print_coloured(&rendered.to_string(), &coloured);
     } else {
-        // Help and version are our own text.
+        // Help and version contain no untrusted text.
         let _ = error.print();
     }
 }
 
-/// Prints a message in colours, unless its plain text holds something that a terminal would act upon: then that text,
-/// made harmless.
+/// Prints a message in colours. If its plain text has control characters, that text is escaped and printed
+/// instead.
 fn print_coloured(plain: &str, coloured: &str) {
     let is_harmless = matches!(shown_lines(plain), Cow::Borrowed(_));
     if is_harmless && colour(io::stderr().is_terminal()) {
@@ -252,12 +254,12 @@ fn print_coloured(plain: &str, coloured: &str) {
     }
 }
 
-/// Whether a stream may have colours.
+/// Returns true if the stream may have colours.
 fn colour(terminal: bool) -> bool {
     terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// How text on standard output is laid out: on a terminal in few lines, unless `whole`.
+/// Returns the layout of standard output; brief on a terminal, unless `whole`.
 pub fn layout(whole: bool) -> Layout {
     let terminal = io::stdout().is_terminal();
     Layout {
@@ -267,23 +269,23 @@ pub fn layout(whole: bool) -> Layout {
     }
 }
 
-/// Columns of the terminal behind standard output, whether or not it says how many rows it has.
+/// Returns the width of the terminal on standard output; its height may be unknown.
 #[cfg(unix)]
 fn terminal_width() -> Option<u16> {
     rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| size.ws_col).filter(|columns| *columns > 0)
 }
 
-/// Is not asked for on this system: tables are as wide as they are.
+/// Not implemented on this system: tables keep their natural width.
 #[cfg(not(unix))]
 fn terminal_width() -> Option<u16> {
     None
 }
 
-/// Says how diagnostics look: the same in every place but for colours.
+/// Configures diagnostics: the same layout everywhere, colours only on terminals.
 pub fn set_up_diagnostics() {
     let terminal = io::stderr().is_terminal();
     let colour = colour(terminal);
-    // Only fails when it was set before.
+    // Fails only if it was set before.
     let _ = miette::set_hook(Box::new(move |_| {
         let handler = miette::MietteHandlerOpts::new()
             .color(colour)

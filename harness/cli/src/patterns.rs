@@ -1,5 +1,5 @@
-//! The patterns of shaders that are embedded: a folder each, with what it says of itself in `pattern.toml`, the right form in
-//! `right.comp`, and each form once more as a litmus test.
+//! The embedded shader patterns, one folder each: `pattern.toml` with the description, `right.comp` with the
+//! correct form, and each form as a litmus test.
 
 use include_dir::{Dir, include_dir};
 use results::wire::{PatternChange, PatternForm, PatternRecord};
@@ -7,16 +7,16 @@ use serde::Deserialize;
 
 static PATTERNS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/patterns");
 
-/// What is wrong with an embedded pattern.
+/// A mistake in an embedded pattern.
 #[derive(Debug, thiserror::Error)]
 pub enum PatternError {
-    /// Its description is not understood.
+    /// Its description cannot be parsed.
     #[error("pattern {name}: {error}")]
     Description { name: String, error: toml::de::Error },
     /// A file is missing.
     #[error("pattern {name}: no {file}")]
     Missing { name: String, file: String },
-    /// What is to be replaced does not stand in the right form, or more than once.
+    /// Text to replace is not exactly once in the correct form.
     #[error("pattern {name}, form {form}: `{text}` stands {count} times in right.comp")]
     Replaced { name: String, form: String, text: String, count: usize },
 }
@@ -28,7 +28,7 @@ struct Description {
     title: String,
     about: String,
     grid: [u32; 3],
-    /// Bodies of a loop at most, where the usual is too few.
+    /// Loop bound, if the default is too small.
     unroll: Option<u32>,
     assert: String,
     ends: String,
@@ -36,7 +36,7 @@ struct Description {
     form: Vec<Form>,
 }
 
-/// A form but the right one: a file of its own, or the right one with parts replaced.
+/// An incorrect form: a separate file, or replacements in the correct form.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Form {
@@ -46,14 +46,14 @@ struct Form {
     file: Option<String>,
     #[serde(default)]
     replace: Vec<[String; 2]>,
-    /// For a file of its own what mends it.
+    /// The fix, for a form in a separate file.
     mend: Option<String>,
 }
 
-/// Every pattern, by name.
+/// Returns every pattern, sorted by name.
 ///
 /// # Errors
-/// What is wrong with one.
+/// Returns the first mistake in a pattern.
 pub fn all() -> Result<Vec<PatternRecord>, PatternError> {
     let mut folders: Vec<_> = PATTERNS.dirs().collect();
     folders.sort_by_key(|folder| folder.path());
@@ -66,7 +66,7 @@ fn pattern(folder: &Dir<'_>) -> Result<PatternRecord, PatternError> {
         let found = folder.get_file(folder.path().join(file)).and_then(|file| file.contents_utf8());
         found.ok_or_else(|| PatternError::Missing { name: name.clone(), file: file.to_owned() })
     };
-    // The test that writes them asks for the rest first.
+    // Missing litmus files are allowed: the test that generates them reads the other fields first.
     let litmus = |form: &str| file(&format!("{form}.litmus")).unwrap_or_default().to_owned();
     let described: Description = toml::from_str(file("pattern.toml")?)
         .map_err(|error| PatternError::Description { name: name.clone(), error })?;
@@ -99,14 +99,14 @@ fn pattern(folder: &Dir<'_>) -> Result<PatternRecord, PatternError> {
     Ok(PatternRecord { name, title, about, grid, unroll, assertion: assert, ends, clauses, forms })
 }
 
-/// The lines around what is replaced: as they then are, and as they should be.
+/// Returns the lines that contain a replacement, after it (`from`) and before it (`to`).
 fn change(right: &str, from: &str, to: &str) -> Option<PatternChange> {
     let at = right.find(from)?;
     let start = right[..at].rfind('\n').map_or(0, |newline| newline + 1);
     let end = right[at + from.len()..].find('\n').map_or(right.len(), |newline| at + from.len() + newline);
     let (before, after) = (&right[start..at], &right[at + from.len()..end]);
     let lines = |middle: &str| format!("{before}{middle}{after}").trim_end().to_owned();
-    // A line that is taken away whole is shown behind the one above it.
+    // A line that the replacement deletes is shown after the preceding line.
     if to.is_empty() && from.ends_with('\n') {
         let above = right[..start].trim_end().rsplit('\n').next().unwrap_or_default();
         let to = format!("{above}\n{}", from.trim_end());

@@ -1,4 +1,5 @@
-//! `bench`: rates of a device, its growth, environments side by side, or how fast faults are found.
+//! `bench`: rates of a device, scaling with the number of instances, stress environments, or time to find
+//! faults.
 
 use std::path::Path;
 
@@ -18,7 +19,7 @@ use crate::output::{Data, note, print_as, print_json, print_text, say, write_fil
 /// Runs the command.
 ///
 /// # Errors
-/// When there is no such device, or what is to be measured does not run on it.
+/// Returns an error if the device does not exist or the measured test does not run on it.
 pub fn bench(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> {
     if arguments.faults {
         return match &arguments.matrix {
@@ -53,7 +54,7 @@ pub fn bench(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> {
     }
 }
 
-/// What was measured of a device that left instances out is printed, and is no success.
+/// Returns the outcome of a measurement; a device that left instances out is a failure of the environment.
 fn executed(mut outcome: Outcome, not_executed: u64) -> Outcome {
     if not_executed > 0 {
         outcome.note(Outcome::Environment);
@@ -61,7 +62,7 @@ fn executed(mut outcome: Outcome, not_executed: u64) -> Outcome {
     outcome
 }
 
-/// `--faults`.
+/// Runs `--faults`.
 fn sought(format: ListFormat) -> Result<Outcome, Failure> {
     let mut data = Data::new();
     let record = faults::faults(&mut |fault: &SoughtFault| match format {
@@ -78,7 +79,7 @@ fn sought(format: ListFormat) -> Result<Outcome, Failure> {
     Ok(if sound { Outcome::Success } else { Outcome::RuleBroken })
 }
 
-/// `--faults --matrix`: what the file has of the same tests and faults is kept.
+/// Runs `--faults --matrix`; results in the file for unchanged tests and faults are reused.
 fn write_matrix(path: &Path) -> Result<Outcome, Failure> {
     let old = match std::fs::read_to_string(path) {
         Ok(text) => serde_json::from_str(&text).map_err(Failure::input_error)?,

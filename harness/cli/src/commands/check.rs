@@ -1,4 +1,4 @@
-//! `check`: which outcomes a model allows, test by test.
+//! `check`: the outcomes that a model allows, test by test.
 
 mod executions;
 mod page;
@@ -16,7 +16,7 @@ use crate::output::{Data, cannot_print, reject, say};
 /// Runs the command.
 ///
 /// # Errors
-/// What ended it early; what is wrong with a single test does not.
+/// Returns the error that ended it early; a mistake in a single test is printed and does not.
 pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
     if let Some(most) = arguments.executions {
         return executions::show(arguments, most as usize);
@@ -48,7 +48,7 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
         return Err(Failure::input_message("what shaders are given needs a shader".to_owned()));
     }
     let models = Models::load(arguments.model.as_deref())?;
-    // Tests that nobody named are left out where the model is not theirs.
+    // Embedded tests that were not named are skipped if the model does not apply to them.
     if let Some(asked) = models.asked.as_ref().filter(|_| arguments.tests.is_empty()) {
         sources.retain(|source| source.suits(&asked.model));
     }

@@ -1,4 +1,5 @@
-//! `clauses`: which statement of a model encodes which clause, which tests discriminate it, and what the tests miss.
+//! `clauses`: the statements that encode each clause, the tests that discriminate it, and mutants that no
+//! test detects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,13 +17,13 @@ use crate::arguments::ListFormat;
 use crate::exit::{Failure, Outcome};
 use crate::output::print_as;
 
-/// How long one test may take under one mutant.
+/// Budget of one test under one mutant.
 const PATIENCE: Options = Options { budget: Budget::steps(200_000), unroll: 1 };
 
 /// Runs the command.
 ///
 /// # Errors
-/// When the matrix cannot be printed.
+/// Returns an error if the matrix cannot be printed.
 pub fn clauses(format: ListFormat) -> Result<Outcome, Failure> {
     let tests = embedded_tests()?;
     let record = ClausesRecord { clauses: rows(&tests)?, mutants: mutant_rows(&tests)? };
@@ -68,7 +69,7 @@ fn row(
     tests: &BTreeMap<&str, Vec<String>>,
 ) -> ClauseRow {
     let cited = statements.get(clause.id).cloned().unwrap_or_default();
-    // A statement that cites a clause encodes it, whatever else is said of the clause.
+    // A citation in a statement overrides the disposition in the inventory.
     let disposition = if cited.is_empty() { clause.disposition } else { Disposition::Encoded };
     let engine = clause.engine.iter().map(|name| format!("engine {name}"));
     ClauseRow {
@@ -88,7 +89,7 @@ fn row(
     }
 }
 
-/// A test and what its model says of it.
+/// A test with its verdict under the unmodified model.
 struct Judged<'t> {
     embedded: &'t Embedded,
     verdict: Summary,
@@ -107,7 +108,7 @@ fn mutant_rows(tests: &[Embedded]) -> Result<Vec<MutantRow>, Failure> {
     Ok(rows)
 }
 
-/// The tests of a model's language with its verdicts, small ones first.
+/// Returns the tests of a model's dialect with their verdicts, small tests first.
 fn judge<'t>(model: &Model, tests: &'t [Embedded]) -> Result<Vec<Judged<'t>>, Failure> {
     let mut own: Vec<&Embedded> =
         tests.iter().filter(|embedded| model.judges(embedded.test.dialect)).collect();
@@ -116,7 +117,7 @@ fn judge<'t>(model: &Model, tests: &'t [Embedded]) -> Result<Vec<Judged<'t>>, Fa
     for embedded in own {
         match verdict(&embedded.test, model, &PATIENCE) {
             Ok(verdict) => judged.push(Judged { embedded, verdict }),
-            // An older text need not have words for everything.
+            // Older model texts lack words for some operations.
             Err(PredictError::NotAvailable { .. }) => {}
             Err(error) => return Err(Failure::input_message(format!("{}: {error}", embedded.id))),
         }
@@ -133,7 +134,7 @@ fn mutant_row(
 ) -> MutantRow {
     let mutation = &mutant.mutation;
     let cites = |test: &Test| test.metadata.clauses.iter().any(|clause| mutation.clauses.contains(clause));
-    // Tests for the clauses of the statement come first: they are what the statement is known by.
+    // Tests of the statement's clauses are tried first, as they most probably detect the mutant.
     let (own, others): (Vec<&Judged<'_>>, Vec<&Judged<'_>>) =
         judged.iter().partition(|judged| cites(&judged.embedded.test));
     let asked = own
@@ -176,7 +177,7 @@ fn mutant_row(
     row
 }
 
-/// The published form of a kind of argument.
+/// Converts a kind of argument to its published form.
 fn reason_word(reason: EquivalenceReason) -> ReasonWord {
     match reason {
         EquivalenceReason::Implied => ReasonWord::Implied,
@@ -187,7 +188,7 @@ fn reason_word(reason: EquivalenceReason) -> ReasonWord {
     }
 }
 
-/// The published form of a difference.
+/// Converts a difference to its published form.
 pub fn difference_word(difference: Difference) -> DifferenceWord {
     match difference {
         Difference::Outcome => DifferenceWord::Outcome,

@@ -1,4 +1,4 @@
-//! `codegen`: the machine code that drivers make of tests.
+//! `codegen`: the machine code that drivers generate for tests.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ use crate::output::{Data, cannot_print, make_folder, reject, say, write_file};
 /// Runs the command.
 ///
 /// # Errors
-/// What ended it before anything was compiled.
+/// Returns the error that ended it before any compilation.
 pub fn codegen(arguments: &Codegen) -> Result<Outcome, Failure> {
     let orders_alone = arguments.emit == Some(CodegenEmit::Order) && !arguments.explore;
     if arguments.format == CodegenFormat::Html && !orders_alone {
@@ -37,7 +37,8 @@ pub fn codegen(arguments: &Codegen) -> Result<Outcome, Failure> {
     let looks_close =
         arguments.explore || arguments.baseline.is_some() || arguments.emit == Some(CodegenEmit::Diff);
     let forms = match arguments.form.as_slice() {
-        // What is explored is the code of dispatches, and what is compared stays comparable.
+        // The explorer runs compute dispatches only, and baselines stay comparable with one fixed set of
+        // forms.
         [] if looks_close => Form::RUN.to_vec(),
         [] => Form::usual(),
         named => named.to_vec(),
@@ -54,7 +55,7 @@ pub fn codegen(arguments: &Codegen) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
-/// What a word of the command line shows of kernels.
+/// Converts the flag to the part of kernels to print.
 fn shown(emit: CodegenEmit) -> Option<Shown> {
     match emit {
         CodegenEmit::Asm => Some(Shown::Code),
@@ -64,14 +65,14 @@ fn shown(emit: CodegenEmit) -> Option<Shown> {
     }
 }
 
-/// Standard output in one of the formats.
+/// Standard output in the requested format.
 struct Printer {
     data: Data,
     format: CodegenFormat,
 }
 
 impl Printer {
-    /// Prints lines, an object each, or the text that is made of them.
+    /// Prints lines as one JSON object each, or as the text that `text` formats.
     fn lines<T: serde::Serialize>(
         &mut self,
         lines: &[T],
@@ -84,13 +85,13 @@ impl Printer {
         self.text(&text(lines))
     }
 
-    /// Prints a text where the output is one.
+    /// Prints a text if the format is text.
     fn text(&mut self, text: &str) -> Result<(), Failure> {
         if self.format == CodegenFormat::Text { self.data.print(text) } else { Ok(()) }
     }
 }
 
-/// Whether every kernel compiles, and what it becomes.
+/// Compiles every kernel and prints the result.
 fn compiled(
     engine: &Engine,
     asked: &Asked,
@@ -118,14 +119,14 @@ fn compiled(
     Ok(outcome)
 }
 
-/// Whether a compiler crashes on a test, or loses one of its orders.
+/// Returns true if a compiler crashed on a test or lost one of its orders.
 fn is_wrong(line: &CodegenLine) -> bool {
     let orders = line.kernels.iter().flat_map(|kernel| &kernel.orders);
     let loses = orders.into_iter().any(|order| order.code.verdict == CodegenOrderVerdict::Lost);
     line.verdict == CodegenVerdict::Crashes || loses
 }
 
-/// What each relaxation changes.
+/// Prints the effect of each relaxation on machine code.
 fn relaxed(engine: &Engine, asked: &Asked, mut printer: Printer) -> Result<Outcome, Failure> {
     let mut all = Vec::new();
     compared(engine, asked, &say, |_, lines| {
@@ -137,7 +138,7 @@ fn relaxed(engine: &Engine, asked: &Asked, mut printer: Printer) -> Result<Outco
     Ok(Outcome::Success)
 }
 
-/// Whether the code can show what is forbidden, or whether edits of it are noticed.
+/// Explores the machine code for forbidden outcomes; with `edits`, checks that mutations of it are detected.
 fn explored(engine: &Engine, asked: &Asked, edits: bool, mut printer: Printer) -> Result<Outcome, Failure> {
     let (mut outcome, mut all, mut all_edits) = (Outcome::Success, Vec::new(), Vec::new());
     explore(engine, asked, edits, |_, (lines, edited)| {
@@ -156,7 +157,8 @@ fn explored(engine: &Engine, asked: &Asked, edits: bool, mut printer: Printer) -
     Ok(outcome)
 }
 
-/// Writes a folder of baselines, or compares with it. A change is shown and changes no exit code: it is for a reviewer.
+/// Writes a folder of baselines or compares with it. A difference is printed for review and does not change
+/// the exit code.
 fn against_baselines(
     engine: &Engine,
     asked: &Asked,

@@ -1,4 +1,4 @@
-//! `compare`: on which tests two models differ, and the smallest test on which they do.
+//! `compare`: the tests on which two models differ, and the smallest such test.
 
 use campaign::choice::{self, Chosen};
 use campaign::inputs;
@@ -19,13 +19,13 @@ use crate::exit::{Failure, Outcome};
 use crate::output::print_json;
 use crate::output::{Data, reject, say};
 
-/// How long one test may take under one model.
+/// Budget of one test under one model.
 const PATIENCE: Options = Options { budget: Budget::steps(500_000), unroll: 1 };
 
 /// Runs the command.
 ///
 /// # Errors
-/// When there are not two models, or the comparison cannot be printed.
+/// Returns an error without exactly two models, or if the comparison cannot be printed.
 pub fn compare(arguments: &Compare, quiet: bool) -> Result<Outcome, Failure> {
     let [first, second] = arguments.model.as_slice() else {
         return Err(Failure::input_message("`compare` takes two models: `--model A --model B`"));
@@ -85,13 +85,13 @@ pub fn compare(arguments: &Compare, quiet: bool) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
-/// What the tests that are looked for must be like, besides small.
+/// Describes the bounds of the search other than size.
 fn within(arguments: &Compare) -> String {
     let threads = arguments.threads.map_or_else(String::new, |most| format!("{most} threads and "));
     format!("{}{threads}", if arguments.atomic { "atomic accesses alone, " } else { "" })
 }
 
-/// Which tests the command line asks for.
+/// Converts the flags to search bounds.
 fn wanted(arguments: &Compare, events: u32) -> Wanted {
     let number = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
     Wanted {
@@ -129,13 +129,13 @@ fn synthesize([first, second]: &[Chosen; 2], wanted: &Wanted) -> Result<Synthesi
     })
 }
 
-/// What became of one source.
+/// The comparison of one source.
 enum Compared {
-    /// Both models answer alike.
+    /// Both models give the same answer.
     Same,
-    /// They do not.
+    /// The answers differ.
     Differs(Box<CompareRow>),
-    /// It is no test, or one of the models cannot answer.
+    /// The source is not a valid test, or a model cannot answer.
     Rejected(Rejected),
 }
 
@@ -160,7 +160,7 @@ fn over_tests(
                     record.differences.push(*row);
                 }
                 Compared::Rejected(no_answer) => {
-                    // Of the embedded tests those count that both models have words for.
+                    // Rejections of embedded tests are not printed: some operations exist in one model only.
                     if !arguments.tests.is_empty() {
                         reject(&mut outcome, &no_answer.failure);
                     }
@@ -204,7 +204,7 @@ fn one(source: TestSource, [first, second]: &[Chosen; 2]) -> Compared {
     }
 }
 
-/// Whether the question of a test holds under a model that gives this verdict.
+/// Evaluates the question of a test under a model's verdict.
 fn holds(test: &Test, verdict: &Summary) -> Option<bool> {
     let question = test.question.as_ref()?;
     let observables = test.observables();
@@ -217,13 +217,13 @@ fn holds(test: &Test, verdict: &Summary) -> Option<bool> {
     })
 }
 
-/// The outcomes that the one allows and the other does not.
+/// Returns the outcomes that `one` allows and `other` does not.
 fn only(test: &Test, one: &Summary, other: &Summary) -> Vec<results::state::State> {
     let observables: Vec<Observable> = test.observables();
     one.allowed.difference(&other.allowed).map(|outcome| state(test, &observables, outcome)).collect()
 }
 
-/// A difference in words.
+/// Describes a difference.
 fn words(difference: DifferenceWord, [first, second]: &[String; 2]) -> String {
     match difference {
         DifferenceWord::Outcome => "race-free under both, and the allowed outcomes differ".to_owned(),

@@ -1,4 +1,4 @@
-//! `compile`: a test as SPIR-V.
+//! `compile`: a test as SPIR-V or machine code.
 
 use std::io::{IsTerminal, Write};
 
@@ -15,7 +15,7 @@ use crate::output::{Data, cannot_print, write_file};
 /// Runs the command.
 ///
 /// # Errors
-/// When the test cannot be read or placed, or the output cannot be written.
+/// Returns an error if the test cannot be read or compiled, or the output cannot be written.
 pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
     match arguments.emit {
         Emit::Spv | Emit::Spvasm => {}

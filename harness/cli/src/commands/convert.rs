@@ -14,10 +14,10 @@ use crate::arguments::{Convert, Syntax};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, complain, make_folder, write_file};
 
-/// Runs the command. What one test lacks does not end the walk.
+/// Runs the command. A test that cannot be converted is reported, and the others are still converted.
 ///
 /// # Errors
-/// When there is nothing to convert, or it cannot be written.
+/// Returns an error if there is nothing to convert, or the output cannot be written.
 pub fn convert(arguments: &Convert) -> Result<Outcome, Failure> {
     if let [only] = arguments.tests.as_slice()
         && is_shader(only)
@@ -45,7 +45,7 @@ pub fn convert(arguments: &Convert) -> Result<Outcome, Failure> {
             }
         };
         match &arguments.out {
-            // Its header is what others wrote.
+            // The header of the test is untrusted text.
             None if several => data.print(&results::show::block(&arguments.to.titled(&id, &text)))?,
             None => data.print(&results::show::block(&text))?,
             Some(folder) => write_file(&inside(folder, &id, &file, arguments.to)?, text.as_bytes())?,
@@ -54,7 +54,7 @@ pub fn convert(arguments: &Convert) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
-/// The text of a test in a syntax.
+/// Converts a test and returns its text.
 fn converted(source: TestSource, to: Syntax) -> Result<String, Failure> {
     let loaded = source.load().map_err(|rejected| rejected.failure)?;
     let converted = match to {
@@ -65,7 +65,7 @@ fn converted(source: TestSource, to: Syntax) -> Result<String, Failure> {
     converted.map_err(|error| Failure::input_message(format!("convert {}: {error}", loaded.source.file)))
 }
 
-/// The file of a test below a folder, whose folders are made.
+/// Returns the file for a test below a folder, and creates its parents.
 fn inside(folder: &Path, id: &str, file: &str, to: Syntax) -> Result<PathBuf, Failure> {
     let relative = Path::new(id);
     if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
@@ -81,7 +81,7 @@ fn inside(folder: &Path, id: &str, file: &str, to: Syntax) -> Result<PathBuf, Fa
 }
 
 impl Syntax {
-    /// How names of its files end.
+    /// The extension of its files.
     fn extension(self) -> &'static str {
         match self {
             Syntax::Litmus => ".litmus",
@@ -90,7 +90,7 @@ impl Syntax {
         }
     }
 
-    /// A text under a comment with its title.
+    /// Puts a comment with a title above a text.
     fn titled(self, title: &str, text: &str) -> String {
         match self {
             Syntax::Litmus => format!("(* {title} *)\n{text}\n"),
@@ -99,7 +99,7 @@ impl Syntax {
     }
 }
 
-/// Prints the litmus test of a shader: of a kernel with values that nobody gave the one in which they are 0.
+/// Prints the litmus test of a shader. Inputs that were not specified have the value 0.
 fn kernel(arguments: &Convert, file: &str) -> Result<Outcome, Failure> {
     if arguments.to != Syntax::Litmus {
         return Err(Failure::not_available("shaders but as --to litmus"));

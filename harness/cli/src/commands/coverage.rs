@@ -1,5 +1,5 @@
-//! How much of what can be asked devices answer: the names of the CTS by stage and by their parameters, and our tests by family and
-//! in each stage.
+//! `tests --device`: coverage of devices as tables: CTS names by stage and parameter, and tests by family and
+//! stage.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use litmus::cts::{self, CtsCase, Stage};
 use crate::exit::{Failure, Outcome};
 use crate::output::{print_text, say};
 
-/// What becomes of a test on each device: nothing where it runs, else what it is skipped for.
+/// For each device: `None` if the test runs, else the reason why it is skipped.
 type Answers = Vec<Option<String>>;
 
-/// Counts of one row: tests, and how many run on each device.
+/// One table row: the number of tests, and of those that run on each device.
 #[derive(Clone, Debug, Default)]
 struct Row {
     tests: usize,
@@ -31,7 +31,7 @@ impl Row {
     }
 }
 
-/// What tests are skipped for, with counts by device.
+/// Number of skipped tests by reason and device.
 #[derive(Default)]
 struct Reasons(BTreeMap<String, Vec<usize>>);
 
@@ -50,7 +50,7 @@ impl Reasons {
 /// Prints the tables.
 ///
 /// # Errors
-/// When a device is not there, or the output cannot be written.
+/// Returns an error if a device does not exist or the output cannot be written.
 pub fn coverage(devices: &[String], with_cts: bool) -> Result<Outcome, Failure> {
     let targets = targets::targets(devices, None, &SimulatedFallback::from_environment(), &say)?;
     let mut text = String::new();
@@ -72,11 +72,11 @@ fn answers(test: &litmus::Test, variant: &str, targets: &[Target]) -> Result<Ans
     Ok(targets.iter().map(|target| target.told(test, variant).err()).collect())
 }
 
-/// The stages of the CTS's names, with what the tables call them.
+/// The stages of CTS names, with their headings.
 const STAGES: [(Stage, &str); 3] =
     [(Stage::Compute, "Compute"), (Stage::Vertex, "Vertex"), (Stage::Fragment, "Fragment")];
 
-/// The names that are no tests here, with the reason.
+/// Lists the CTS names without a test here, with the reason.
 fn names_of_layout() -> String {
     let mut text =
         "## Names of the CTS that are no tests here\n\n| names | how many | why |\n|---|---:|---|\n"
@@ -142,7 +142,7 @@ fn own_tests(targets: &[Target], variant: &str, heading: &str) -> Result<String,
     ))
 }
 
-/// The parameters of a name, each with its value.
+/// Returns the parameters of a CTS name with their values.
 fn words(case: &CtsCase) -> Vec<(&'static str, &'static str)> {
     match case {
         CtsCase::Generated(case) => vec![
@@ -163,7 +163,7 @@ fn words(case: &CtsCase) -> Vec<(&'static str, &'static str)> {
     }
 }
 
-/// What stands under a name in a list, which is put last where it is new.
+/// Returns the entry of a name in a list; a new one is appended.
 fn entry<N: PartialEq, T: Default>(list: &mut Vec<(N, T)>, name: N) -> &mut T {
     let place = list.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
         list.push((name, T::default()));

@@ -1,4 +1,4 @@
-//! `diff`: what changed between two results, and whether by more than chance.
+//! `diff`: changes between two results, with their statistical significance.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -19,13 +19,14 @@ use crate::commands::report::read_all;
 use crate::exit::{Failure, Outcome};
 use crate::output::Data;
 
-/// The time for naming broken rules.
+/// Time limit for finding the broken rules.
 const RULE_TIME: Duration = Duration::from_secs(10);
 
 /// Runs the command.
 ///
 /// # Errors
-/// When something is no results, they have no device in common, or the answer cannot be printed.
+/// Returns an error if an input is not a result, there is no common device, or the comparison cannot be
+/// printed.
 pub fn diff(arguments: &Diff, _quiet: bool) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::Success;
     let files: Vec<_> =
@@ -65,7 +66,7 @@ pub fn diff(arguments: &Diff, _quiet: bool) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
-/// Asks the model for the rule that each newly seen forbidden outcome breaks.
+/// Adds the broken rule to each new forbidden outcome.
 fn name_rules(diff: &mut DiffRecord, new: &Results) {
     let deadline = Instant::now() + RULE_TIME;
     let lines: BTreeMap<(&str, &str), &RunLine> =
@@ -89,7 +90,7 @@ fn name_rules(diff: &mut DiffRecord, new: &Results) {
     }
 }
 
-/// The faults that simulated GPUs of the later run were given.
+/// Names the injected faults of simulated GPUs in the later run.
 fn faults(new: &Results) -> String {
     let devices = new.plan.iter().flat_map(|plan| &plan.devices);
     devices

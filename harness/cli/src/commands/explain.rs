@@ -1,4 +1,4 @@
-//! `explain`: why a model allows or forbids an outcome; what compilers make of the test, and Vulkan of an HSA test.
+//! `explain`: why a model allows or forbids an outcome, with machine code, and Vulkan's answer for HSA tests.
 
 use campaign::check::kernel::explained;
 use campaign::choice;
@@ -25,7 +25,7 @@ use crate::output::{Data, print_text, say};
 /// Runs the command.
 ///
 /// # Errors
-/// When the test, the model or the outcome is wrong, or the explanation cannot be printed.
+/// Returns an error if the test, model or outcome is invalid, or the explanation cannot be printed.
 pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
     if is_shader(&arguments.test) {
         return kernel(arguments);
@@ -48,7 +48,7 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
         None => None,
     };
     let (codes, outcome) = machine_code(arguments, &loaded)?;
-    // The verdict is worth half of the time; the rest is for the executions that show why.
+    // Half of the time is for the verdict, the rest for the executions that justify it.
     let (half, stop) = (patience(arguments.timeout / 2), patience(arguments.timeout));
     let options = ExplainOptions {
         outcome: condition,
@@ -78,13 +78,13 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
-/// Prints the test with what mends it.
+/// Prints the test with a fix applied.
 fn fix(loaded: &Loaded, explanation: &Explanation) -> Result<Outcome, Failure> {
     let Some(fixed) = explanation::fixed(&loaded.text, explanation) else {
         say(&format!("{}: no mend was found; `explain` without --fix says why", loaded.source.file));
         return Ok(Outcome::Environment);
     };
-    // A mend is said in our own language.
+    // The fix is written in the native syntax.
     if litmus::parse(&fixed, &loaded.source.file).is_err() {
         return Err(Failure::not_available("mends of tests in another language"));
     }
@@ -110,7 +110,7 @@ fn kernel(arguments: &Explain) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
-/// What Vulkan says of the program that a device runs for an HSA test; nothing for other tests.
+/// Describes Vulkan's answer for the lowered program of an HSA test; empty for other tests.
 fn on_vulkan(arguments: &Explain, loaded: &Loaded) -> Result<String, Failure> {
     let test = &loaded.test;
     if test.dialect != Dialect::Hsa {
@@ -151,7 +151,7 @@ fn on_vulkan(arguments: &Explain, loaded: &Loaded) -> Result<String, Failure> {
     ))
 }
 
-/// The machine code that devices' compilers make of the test, by device, and what it makes of the exit code.
+/// Returns the machine code of the test by device, and the outcome of compiling it.
 fn machine_code(arguments: &Explain, loaded: &Loaded) -> Result<(Vec<(String, String)>, Outcome), Failure> {
     let mut outcome = Outcome::Success;
     let mut codes = Vec::new();

@@ -1,4 +1,5 @@
-//! `generate`: the minimal forbidden tests of a model with their twins, or the smallest tests that a clause is known by.
+//! `generate`: the minimal forbidden tests of a model with their twins, or the smallest tests that
+//! discriminate a clause.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,15 +17,15 @@ use crate::arguments::Generate;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, expect_empty, make_folder, say, write_file};
 
-/// How long one test may take.
+/// Budget of one test.
 const PATIENCE: Options = Options { budget: Budget::steps(500_000), unroll: 1 };
-/// Tests that are asked about below one strongest test.
+/// Largest number of weakened tests examined below one strongest test.
 const MOST_BELOW: usize = 20_000;
 
 /// Runs the command.
 ///
 /// # Errors
-/// When the model or the clause is not known, or the tests cannot be written.
+/// Returns an error if the model or the clause is unknown, or the tests cannot be written.
 pub fn generate(arguments: &Generate, quiet: bool) -> Result<Outcome, Failure> {
     let chosen = choice::load(&arguments.model)?;
     if !chosen.model.judges(Dialect::Vulkan) {
@@ -38,7 +39,7 @@ pub fn generate(arguments: &Generate, quiet: bool) -> Result<Outcome, Failure> {
     Ok(Outcome::Success)
 }
 
-/// Where tests go: a folder, or standard output.
+/// The destination of tests: a folder or standard output.
 struct Written<'a> {
     folder: Option<&'a Path>,
     data: Data,
@@ -71,7 +72,7 @@ impl<'a> Written<'a> {
     }
 }
 
-/// The strongest tests within the bounds.
+/// Returns the most synchronized test of each shape and placement within the bounds.
 fn cells(threads: usize, events: usize) -> Vec<Telling> {
     SHAPES
         .iter()
@@ -133,7 +134,7 @@ fn minimal(
     Ok(())
 }
 
-/// The program and question of a test without its name and header.
+/// Prints a test without its name and header, to detect duplicates.
 fn program(test: &Test) -> String {
     let mut bare = test.clone();
     bare.name = "program".to_owned();
@@ -153,7 +154,7 @@ fn described(mut test: Test, name: &str, model: &Model, reachability: Reachabili
     test
 }
 
-/// For each change of a statement that cites the clause the smallest test that notices.
+/// Writes, for each mutation of a statement that cites the clause, the smallest test that detects it.
 fn for_clause(
     model: &Model,
     clause: &str,

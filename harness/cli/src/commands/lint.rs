@@ -1,4 +1,4 @@
-//! `lint`: what can be said of a shader without a grid.
+//! `lint`: findings in a shader that hold for every dispatch.
 
 use campaign::shader::placed;
 use campaign::shader::source::{is_shader, load};
@@ -12,7 +12,7 @@ use crate::output::{print_text, say};
 /// Runs the command.
 ///
 /// # Errors
-/// When a shader cannot be read.
+/// Returns an error if a shader cannot be read.
 pub fn lint(arguments: &LintArguments, quiet: bool) -> Result<Outcome, Failure> {
     if arguments.shaders.is_empty() {
         let rules = frontend::RULES.iter();

@@ -1,4 +1,4 @@
-//! What there is: devices, models, tests; and what describes the command line itself.
+//! The list commands: devices, models, faults, tests; and completion scripts and manual pages.
 
 use std::collections::BTreeSet;
 
@@ -18,10 +18,10 @@ use crate::completion;
 use crate::exit::{Failure, Outcome};
 use crate::output::{print_as, print_json, print_text, say};
 
-/// `devices`.
+/// Prints the devices.
 ///
 /// # Errors
-/// When there is none.
+/// Returns an error if there is no device.
 pub fn devices(format: ListFormat) -> Result<Outcome, Failure> {
     let (devices, trouble) = probe::list(&probe::environment(&[])?, &[])?;
     if let Some(why) = trouble.text() {
@@ -44,7 +44,7 @@ pub fn devices(format: ListFormat) -> Result<Outcome, Failure> {
     }
     let mut text = String::new();
     for FoundDevice { index, identity, capabilities } in &devices {
-        // Drivers say what they like.
+        // Names from drivers are untrusted text.
         let [name, kind, device_name, driver_name, driver_info, api_version, uuid] = [
             &identity.name,
             &identity.kind,
@@ -56,7 +56,7 @@ pub fn devices(format: ListFormat) -> Result<Outcome, Failure> {
         ]
         .map(|text| results::show::line(text));
         if !capabilities.executes {
-            // Many, and of one kind: a line each.
+            // Compile-only devices are many: one line each.
             text += &format!("{index}: {name} ({kind})\n");
             continue;
         }
@@ -91,10 +91,10 @@ pub fn devices(format: ListFormat) -> Result<Outcome, Failure> {
     print_text(&text)
 }
 
-/// `models`.
+/// Prints the shipped models.
 ///
 /// # Errors
-/// When they cannot be printed.
+/// Returns an error if the output fails.
 pub fn models(format: ListFormat) -> Result<Outcome, Failure> {
     let entry = |(name, description): &(&'static str, &'static str)| {
         let chosen = campaign::choice::load(name)?;
@@ -107,10 +107,10 @@ pub fn models(format: ListFormat) -> Result<Outcome, Failure> {
     })
 }
 
-/// `faults`.
+/// Prints the faults of the simulated GPU.
 ///
 /// # Errors
-/// When they cannot be printed.
+/// Returns an error if the output fails.
 pub fn faults(format: ListFormat) -> Result<Outcome, Failure> {
     if format == ListFormat::Json {
         let faults: Vec<FaultEntry> = FAULTS
@@ -138,10 +138,10 @@ pub fn faults(format: ListFormat) -> Result<Outcome, Failure> {
     print_text(&text)
 }
 
-/// `tests`.
+/// Prints the embedded tests.
 ///
 /// # Errors
-/// When they cannot be printed.
+/// Returns an error if the output fails or no test matches.
 pub fn tests(arguments: &Tests) -> Result<Outcome, Failure> {
     if !arguments.device.is_empty() {
         return coverage::coverage(&arguments.device, arguments.cts);
@@ -171,7 +171,7 @@ pub fn tests(arguments: &Tests) -> Result<Outcome, Failure> {
     print_as(arguments.format, &tests, |tests| tests.iter().map(|test| format!("{}\n", test.id)).collect())
 }
 
-/// `tests --cts`.
+/// Prints the CTS names with the ids of their tests.
 fn list_cts(format: ListFormat) -> Result<Outcome, Failure> {
     if format == ListFormat::Json {
         let entry = |case: litmus::cts::CtsCase| CtsEntry {
@@ -183,10 +183,10 @@ fn list_cts(format: ListFormat) -> Result<Outcome, Failure> {
     print_text(&cts::list())
 }
 
-/// `completions`.
+/// Prints a completion script.
 ///
 /// # Errors
-/// When they cannot be printed.
+/// Returns an error if the shell is not supported or the output fails.
 pub fn completions(shell: Shell) -> Result<Outcome, Failure> {
     let name = shell.to_string();
     let script =
@@ -194,13 +194,13 @@ pub fn completions(shell: Shell) -> Result<Outcome, Failure> {
     print_text(&script)
 }
 
-/// `man`.
+/// Prints a manual page.
 ///
 /// # Errors
-/// When there is no such command, or the page cannot be printed.
+/// Returns an error if the command does not exist or the output fails.
 pub fn man(command: Option<&str>) -> Result<Outcome, Failure> {
     let mut program = CommandLine::command();
-    // Subcommands get the flags of the program.
+    // `build` copies the global flags to the subcommands.
     program.build();
     let asked = match command {
         None => program,

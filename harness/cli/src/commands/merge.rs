@@ -1,4 +1,4 @@
-//! `merge`: the results of all shards of a run as one.
+//! `merge`: combines the results of all shards of a run.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::output::{say, write_file};
 /// Runs the command.
 ///
 /// # Errors
-/// When the folders are not the shards of one run, or the whole cannot be written.
+/// Returns an error if the folders are not the shards of one run, or the result cannot be written.
 pub fn merge(arguments: &Merge, quiet: bool) -> Result<Outcome, Failure> {
     let parts = arguments
         .results
@@ -23,7 +23,7 @@ pub fn merge(arguments: &Merge, quiet: bool) -> Result<Outcome, Failure> {
         .collect::<Result<Vec<_>, Failure>>()?;
     let (plan, lines) = merge_into(&parts, &arguments.out).map_err(merge_failure)?;
     let out = arguments.out.display();
-    // What one part was asked for, all were, but for the part; whoever goes on finds that in the plan.
+    // The shards share one command line except for `--shard`, which a resumed run reads from the plan.
     let mut commands = arguments.results.iter().map(|path| path.join(COMMAND));
     let command: Option<PathBuf> = commands.find(|path| path.is_file());
     if let Some(command) = &command {

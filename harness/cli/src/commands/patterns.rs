@@ -1,4 +1,4 @@
-//! `patterns`: ways to share memory between invocations, as a list, or one of them as a page in Markdown.
+//! `patterns`: the list of patterns, or one pattern as a page in Markdown.
 
 use campaign::similar::meant;
 use results::wire::{PATTERNS_SCHEMA, PatternForm, PatternRecord, PatternsRecord};
@@ -11,7 +11,7 @@ use crate::patterns::all;
 /// Runs the command.
 ///
 /// # Errors
-/// When there is no such pattern.
+/// Returns an error if the pattern or form does not exist.
 pub fn patterns(arguments: &Patterns) -> Result<Outcome, Failure> {
     let mut patterns = all().map_err(Failure::environment_error)?;
     if let Some(name) = &arguments.name {
@@ -45,7 +45,7 @@ fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> 
     Failure::input_message(format!("no {what} `{name}`{meant}: {}", known.join(", ")))
 }
 
-/// A pattern as a page.
+/// Formats a pattern as a page.
 fn page(pattern: &PatternRecord) -> String {
     let PatternRecord { name, title, about, assertion, ends, clauses, .. } = pattern;
     let count = pattern.grid[0];
@@ -74,7 +74,7 @@ fn page(pattern: &PatternRecord) -> String {
             _ => "No race, and yet the assertion fails",
         };
         text += &format!("\n## Wrong: {}\n\n{verdict}. {}\n\n", words(&form.name), form.why.trim());
-        // What is no change of the right form is shown whole.
+        // A form in a separate file is printed in full.
         if form.mend.iter().any(|change| change.from.is_empty()) {
             text += &format!("```glsl\n{}```\n\nThe mend:\n\n", form.glsl);
         }
@@ -95,7 +95,7 @@ fn page(pattern: &PatternRecord) -> String {
     text + "\nThis page is made from the data that `vk-litmus patterns` has; tests compile every form and compare its verdict.\n"
 }
 
-/// A name as words.
+/// Replaces hyphens by spaces.
 fn words(name: &str) -> String {
     name.replace('-', " ")
 }

@@ -1,4 +1,4 @@
-//! `race`: what is wrong with shaders, over whole grids.
+//! `race`: races and other undefined behaviour in shaders, over whole grids.
 
 use campaign::compilers::kernels::numbered;
 use campaign::shader::race::{Asked, lines, page_of};
@@ -17,7 +17,7 @@ use crate::output::{Data, cannot_print, say, write_file};
 /// Runs the command.
 ///
 /// # Errors
-/// What ended it early; what is wrong with a single shader does not.
+/// Returns the error that ended it early; a finding in a shader does not.
 pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
     let (schedules, seed) = (arguments.schedules, arguments.seed);
     let options = AnalysisOptions { schedules, seed, ..arguments.kernel.options(None)? };
@@ -30,7 +30,7 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
     let mut emitted = Vec::new();
     for file in &arguments.shaders {
         let shader = load(file, &arguments.kernel.compilation());
-        // A compiler that is missing is no mistake of the shader.
+        // A missing compiler is an environment error, not a mistake in the shader.
         let refusal = shader.as_ref().err().map_or(Outcome::Input, |error| Outcome::from(&error.failure()));
         for (line, tests) in lines(file, shader, &options, &model, asked) {
             outcome.note(match line.verdict {

@@ -1,4 +1,4 @@
-//! `report`: results of one or several devices side by side.
+//! `report`: results of one or several devices in one report.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Component, Path, PathBuf};
@@ -19,21 +19,21 @@ use crate::arguments;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, cannot_print, make_folder, say, write_file};
 
-/// The most tests that are explained on a page, those first that say most.
+/// Largest number of explained tests on a page.
 const MOST_PICTURES: usize = 150;
-/// The most bytes of all pictures.
+/// Largest total size of the diagrams, in bytes.
 const MOST_PICTURE_BYTES: usize = 1_000_000;
-/// The same where the page is large already.
+/// The same for a page with many verdicts.
 const MOST_PICTURE_BYTES_OF_MANY: usize = 300_000;
-/// From so many verdicts on, a page is large.
+/// Number of verdicts from which a page counts as large.
 const MANY_VERDICTS: usize = 3000;
-/// The time for all of them.
+/// Time limit for all diagrams.
 const PICTURE_TIME: Duration = Duration::from_millis(2500);
 
 /// Runs the command.
 ///
 /// # Errors
-/// When something is no results, or the report cannot be written.
+/// Returns an error if an input is not a result or the report cannot be written.
 pub fn report(arguments: &arguments::Report) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::Success;
     let results = read_all(&arguments.results, &mut outcome)?;
@@ -50,7 +50,7 @@ pub fn report(arguments: &arguments::Report) -> Result<Outcome, Failure> {
         return Ok(outcome);
     }
     if let Some(folder) = &arguments.site {
-        // Baselines do not hold the texts of tests.
+        // Baselines omit the texts of tests.
         for row in report.tests.iter_mut().filter(|row| row.text.is_empty()) {
             row.text =
                 reasons::with_filter(&row.id, &row.hash, "").map_or_else(String::new, |(_, text)| text);
@@ -85,7 +85,7 @@ pub fn report(arguments: &arguments::Report) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
-/// Writes the files of a site into a folder that is new, empty, or holds a site already, which goes.
+/// Writes a site into a new or empty folder, or replaces the site in it.
 fn write_site(folder: &Path, files: &[site::File]) -> Result<(), Failure> {
     let told = |error: std::io::Error| Failure::of_file(folder, error);
     make_folder(folder)?;
@@ -111,7 +111,7 @@ fn write_site(folder: &Path, files: &[site::File]) -> Result<(), Failure> {
     write_files(folder, files)
 }
 
-/// Writes files below a folder, which is made where there is none.
+/// Writes files below a folder, and creates folders as needed.
 fn write_files(folder: &Path, files: &[site::File]) -> Result<(), Failure> {
     for file in files {
         let path = folder.join(&file.path);
@@ -123,7 +123,8 @@ fn write_files(folder: &Path, files: &[site::File]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reads results one by one. An incomplete last line is told, and the rest stands; what is missing of a plan is a failure.
+/// Reads several results. An incomplete last line is reported and skipped; missing verdicts change the exit
+/// code.
 pub fn read_all(paths: &[PathBuf], outcome: &mut Outcome) -> Result<Vec<Results>, Failure> {
     let mut all = Vec::new();
     for path in paths {
@@ -136,7 +137,7 @@ pub fn read_all(paths: &[PathBuf], outcome: &mut Outcome) -> Result<Vec<Results>
                 incomplete.line,
                 incomplete.bytes
             ));
-            // Of a plan it is known which verdict that was.
+            // With a plan, the lost verdict is known to be missing; without one, the input itself is damaged.
             outcome.note(if results.plan.is_some() { Outcome::Environment } else { Outcome::Input });
         }
         if results.missing() > 0 {
@@ -147,12 +148,13 @@ pub fn read_all(paths: &[PathBuf], outcome: &mut Outcome) -> Result<Vec<Results>
     Ok(all)
 }
 
-/// What to make of results that cannot be read.
+/// Converts a read error.
 pub fn read_failure(error: ReadError) -> Failure {
     if error.is_input() { Failure::input_error(error) } else { Failure::environment_error(error) }
 }
 
-/// What is worth explaining of each test: those that break a rule first, then those that showed something weak.
+/// Explains the most interesting outcome of each test: violations first, then weak outcomes, within the
+/// limits.
 fn pictures(report: &Report) -> Vec<Option<Picture>> {
     let deadline = Instant::now() + PICTURE_TIME;
     let models = Models::of(report.lines());
@@ -188,7 +190,7 @@ fn picture(row: &Row, models: &Models, deadline: Instant) -> Option<Picture> {
     let run = || row.cells.iter().flatten().filter(|line| line.verdict != VerdictWord::Skipped);
     let telling =
         |line: &&RunLine| (line.verdict == VerdictWord::Violates, reasons::remarkable(line).is_some());
-    // Of those that tell most, the first device.
+    // Of the most informative lines, the one of the first device.
     let line = run().rev().max_by_key(telling)?;
     let outcome = reasons::remarkable(line);
     let explanation = reasons::explained(&test, line, outcome.as_deref(), models, deadline)?;

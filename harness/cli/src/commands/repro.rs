@@ -1,4 +1,4 @@
-//! `repro`: everything that somebody else needs to see what a test shows, in a folder.
+//! `repro`: writes a self-contained folder that reproduces the result of a test.
 
 use campaign::repro::{self, repro as bundle};
 
@@ -10,7 +10,8 @@ use crate::output::{expect_empty, make_folder, note, write_file};
 /// Runs the command.
 ///
 /// # Errors
-/// When the test cannot be read or placed, the results do not hold it, or the folder cannot be written.
+/// Returns an error if the test cannot be read or compiled, the results lack it, or the folder cannot be
+/// written.
 pub fn repro(arguments: &Repro, quiet: bool) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::Success;
     let results = match &arguments.results {

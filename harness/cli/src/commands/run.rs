@@ -1,4 +1,4 @@
-//! `run`: tests on devices, judged as they come.
+//! `run`: runs tests on devices and judges their outcomes.
 
 mod outcome;
 mod progress;
@@ -44,26 +44,26 @@ use crate::output::{Data, cannot_print, complain, layout, make_folder, reject, s
 use outcome::judgement_outcome;
 use progress::Bar;
 
-/// The suite that is run when nothing else is asked for.
+/// The default suite.
 const DEFAULT_SUITE: &str = "quick";
-/// The time for it.
+/// The default time.
 const DEFAULT_TIME: Duration = Duration::from_secs(60);
-/// The part of the time that predictions may take.
+/// The share of the time for predictions, as a divisor.
 const PREDICTION_PART: u32 = 4;
-/// The devices where the command line names none.
+/// Environment variable with the default devices.
 const DEVICE_VARIABLE: &str = "VK_LITMUS_DEVICE";
 
 /// Runs the command.
 ///
 /// # Errors
-/// What ended it before anything was run, or kept it from going on.
+/// Returns the error that ended it before any test ran, or that stopped it.
 pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
     let resumed = resumed(arguments)?;
     let arguments = resumed.as_ref().unwrap_or(arguments);
     if !arguments.bisect {
         return kinds(arguments, quiet, &mut Vec::new());
     }
-    // Whatever kept tests from running says nothing of the version.
+    // An error before the first verdict must not mark the commit as good or bad.
     let mut verdicts = Vec::new();
     let ended = kinds(arguments, quiet, &mut verdicts).unwrap_or_else(|failure| {
         complain(failure.report());
@@ -72,7 +72,8 @@ pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
     Ok(bisected(&verdicts, ended))
 }
 
-/// What a bisection makes of verdicts, each with whether its test was exercised, and of how the run ended.
+/// Returns the exit code for `git bisect`, from each verdict, whether its test was exercised, and how the run
+/// ended.
 fn bisected(verdicts: &[(VerdictWord, bool)], ended: Outcome) -> Outcome {
     if verdicts.iter().any(|(verdict, _)| *verdict == VerdictWord::Violates) {
         return Outcome::RuleBroken;
@@ -82,7 +83,7 @@ fn bisected(verdicts: &[(VerdictWord, bool)], ended: Outcome) -> Outcome {
     if all_good && ended == Outcome::Success { Outcome::Success } else { Outcome::Untested }
 }
 
-/// The run that `--resume DIR` means, where that stands alone: as it was asked for when it was begun.
+/// Restores the run of `--resume DIR` without `--out`, from the command line stored in the folder.
 fn resumed(arguments: &Run) -> Result<Option<Run>, Failure> {
     if !arguments.resume || arguments.out.is_some() {
         return Ok(None);
@@ -109,7 +110,7 @@ fn resumed(arguments: &Run) -> Result<Option<Run>, Failure> {
         ));
     }
     let mut run = with_recorded_plan(*recorded, arguments);
-    // The words may be of one part, and the folder of the whole that was merged of them.
+    // The command line may be that of a shard although the folder holds the merged run, so the plan decides.
     if let Some(plan) = folder::planned(folder.as_ref()).map_err(Failure::folder)? {
         run.shard = part_of(&plan)?;
         run.knows_part = true;
@@ -160,15 +161,15 @@ fn ignored_flags(recorded: &Run, arguments: &Run) -> Vec<&'static str> {
     flags.into_iter().filter_map(|(flag, is_ignored)| is_ignored.then_some(flag)).collect()
 }
 
-/// The part of all tests that a plan is.
+/// Returns the shard of a plan.
 fn part_of(plan: &PlanRecord) -> Result<Option<Shard>, Failure> {
     plan.shard.as_deref().map(shard::shard).transpose().map_err(Failure::input_message)
 }
 
-/// The file of a results folder with the words of the command line.
+/// File of a results folder with the words of the command line.
 pub const COMMAND: &str = "command.json";
 
-/// Keeps the words of the command line in a results folder, for `--resume DIR`.
+/// Stores the command line in a results folder, for `--resume DIR`.
 fn keep_command(arguments: &Run, folder: &Path) -> Result<(), Failure> {
     if arguments.resume {
         return Ok(());
@@ -178,7 +179,7 @@ fn keep_command(arguments: &Run, folder: &Path) -> Result<(), Failure> {
     text.map_or(Ok(()), |text| write_file(&folder.join(COMMAND), (text + "\n").as_bytes()))
 }
 
-/// Runs tests of any kind. Verdicts are noted for a bisection.
+/// Runs tests of any kind, and collects their verdicts for a bisection.
 fn kinds(arguments: &Run, quiet: bool, verdicts: &mut Vec<(VerdictWord, bool)>) -> Result<Outcome, Failure> {
     if arguments.tests.iter().any(|argument| is_shader(argument)) {
         return shader::shaders(arguments, quiet, verdicts);
@@ -189,7 +190,7 @@ fn kinds(arguments: &Run, quiet: bool, verdicts: &mut Vec<(VerdictWord, bool)>) 
     if arguments.suite.as_deref() == Some(PROGRESS_SUITE) || arguments.progress.is_some() {
         return forward_progress(arguments, quiet, verdicts);
     }
-    // Runners of Google Test show everything on standard error as an error.
+    // Google Test runners show every line on standard error as an error.
     let quiet = quiet || speaks_gtest(arguments);
     let arguments = &complete(arguments)?;
     let output = arguments.gtest_output.as_deref().map(gtest::Output::parse).transpose()?;
@@ -212,13 +213,13 @@ fn kinds(arguments: &Run, quiet: bool, verdicts: &mut Vec<(VerdictWord, bool)>) 
     let writer = writer.as_mut().map(|writer| writer.as_mut() as &mut dyn RunWriter);
     match run.tests(tests, writer) {
         Ok(ran) => outcome.note(ran),
-        // What was wrong before weighs more than a device that is not there.
+        // An earlier mistake in the input has precedence over a missing device.
         Err(failure) => reject(&mut outcome, &failure),
     }
     Ok(outcome)
 }
 
-/// `run --suite progress`: which loops end.
+/// Runs the forward-progress suite (`run --suite progress`).
 fn forward_progress(
     arguments: &Run,
     quiet: bool,
@@ -258,7 +259,7 @@ fn forward_progress(
     let expected = Expected::new(expectations, &plan.ids(), devices);
     plan.skip(&|device, id| expected.skips(device, id).map(|place| expect::reason(&place)));
 
-    // From the journal's first moment on, an interruption ends in order.
+    // Signals are handled from the moment the journal exists, so that an interruption leaves a valid one.
     let interrupted = interrupted()?;
     let options = &options(arguments);
     let (folder, seed, done) = place.open(plan.record(options)?, &say)?;
@@ -280,7 +281,7 @@ fn forward_progress(
     Ok(outcome)
 }
 
-/// Refuses what is given and does not go with a kind of run.
+/// Rejects flags that a kind of run does not support.
 fn refuse(kind: &str, given: &[(&str, bool)]) -> Result<(), Failure> {
     match given.iter().find(|(_, given)| *given) {
         Some((flag, _)) => Err(Failure::not_available(format!("`{flag}` with {kind}"))),
@@ -288,7 +289,7 @@ fn refuse(kind: &str, given: &[(&str, bool)]) -> Result<(), Failure> {
     }
 }
 
-/// Where a run is kept.
+/// Returns the results folder and the seed of a run.
 fn place(arguments: &Run, quiet: bool) -> RunPlace<'_> {
     RunPlace {
         out: arguments.out.as_deref(),
@@ -298,7 +299,7 @@ fn place(arguments: &Run, quiet: bool) -> RunPlace<'_> {
     }
 }
 
-/// What is asked for besides tests and devices.
+/// Returns the options of a run other than tests and devices.
 fn options(arguments: &Run) -> RunOptions {
     RunOptions {
         model: arguments.model.clone(),
@@ -312,12 +313,12 @@ fn options(arguments: &Run) -> RunOptions {
     }
 }
 
-/// Whether to show progress: lines that come while tests run would tear the bar apart.
+/// Returns true if progress is shown. Result lines on a terminal would break the bar.
 fn shows(arguments: &Run, quiet: bool) -> bool {
     !quiet && (arguments.format == Format::Text || !std::io::stdout().is_terminal())
 }
 
-/// Runs a kind in processes of this program.
+/// Executes a run with worker processes of this program.
 fn go<K: Kind>(
     kind: &K,
     folder: Folder,
@@ -331,7 +332,7 @@ fn go<K: Kind>(
     run.go(folder, done, writer)
 }
 
-/// What the environment says where the command line does not.
+/// Completes the command line from environment variables.
 fn complete(arguments: &Run) -> Result<Run, Failure> {
     let mut arguments = arguments.clone();
     let get = |name: &str| std::env::var(name).ok();
@@ -339,7 +340,7 @@ fn complete(arguments: &Run) -> Result<Run, Failure> {
         let named = get(DEVICE_VARIABLE).unwrap_or_default();
         arguments.device = named.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
     }
-    // A list has all tests, and whoever asks for tests by name has divided them already.
+    // A list contains all tests, and a runner that names tests has already sharded them.
     let protocol = arguments.gtest_list_tests || (arguments.gtest_filter.is_some() && gtest::is_driven());
     if arguments.shard.is_none() && !arguments.knows_part && !protocol {
         if let Some(named) = shard::from_environment(&get).map_err(Failure::input_error)? {
@@ -355,25 +356,25 @@ fn complete(arguments: &Run) -> Result<Run, Failure> {
     Ok(arguments)
 }
 
-/// A run of which everything is known but the devices.
+/// A run whose tests are loaded and whose devices are not.
 struct Prepared<'a> {
     arguments: &'a Run,
     quiet: bool,
-    /// The ids of all tests that were asked for, those of other parts too.
+    /// Ids of all selected tests, including those of other shards.
     ids: Vec<String>,
-    /// How many of them a filter leaves in all parts together.
+    /// Number of tests that pass the filter, over all shards.
     chosen: usize,
     output: Option<gtest::Output>,
     verdicts: &'a mut Vec<(VerdictWord, bool)>,
 }
 
-/// What is expected of the devices.
+/// Loads the expectation files for the devices.
 fn expectations(arguments: &Run, devices: &[DeviceRecord]) -> Result<Option<Expectations>, Failure> {
     arguments.expect.as_deref().map(|folder| expect::load(folder, devices)).transpose()
 }
 
 impl Prepared<'_> {
-    /// Runs what is a test. Without a writer it is Google Test's protocol that is written.
+    /// Runs the tests. Without a writer, the Google Test protocol is written.
     fn tests(self, tests: Vec<Loaded>, writer: Option<&mut dyn RunWriter>) -> Result<Outcome, Failure> {
         let Prepared { arguments, quiet, .. } = self;
         let started = Instant::now();
@@ -395,7 +396,7 @@ impl Prepared<'_> {
         let skips = |device: &str, id: &str| expected.skips(device, id).map(|place| expect::reason(&place));
         let plan = &LitmusPlan::new(targets, tests, arguments.model.as_deref(), prediction_time, &skips)?;
 
-        // From the journal's first moment on, an interruption ends in order.
+        // Signals are handled from the moment the journal exists, so that an interruption leaves a valid one.
         let interrupted = interrupted()?;
         let options = &options(arguments);
         let (folder, seed, done) = place.open(plan.record(options, budget)?, &say)?;
@@ -431,12 +432,12 @@ impl Prepared<'_> {
         Ok(conclude(&ended, arguments, &expected, quiet, ""))
     }
 
-    /// How long the tests of this part are run.
+    /// Returns the budget for the tests of this shard.
     fn budget(&self, tests: usize) -> TestBudget {
         match (self.arguments.instances, self.arguments.time) {
             (Some(instances), _) => TestBudget::Instances(instances),
             (None, Some(time)) => TestBudget::Time(time),
-            // Of a suite that a runner asks for piece by piece, each piece has its share of the time.
+            // A runner that requests a suite in pieces gets a proportional share of the time for each.
             (None, None) if self.arguments.gtest_filter.is_some() => {
                 TestBudget::Time(DEFAULT_TIME.mul_f64(tests as f64 / self.ids.len().max(tests).max(1) as f64))
             }
@@ -444,7 +445,7 @@ impl Prepared<'_> {
         }
     }
 
-    /// No test is left: nothing is wrong where other parts have them all.
+    /// Handles an empty selection, which is valid if other shards have tests.
     fn nothing(&self, writer: Option<&mut dyn RunWriter>) -> Result<Outcome, Failure> {
         if self.arguments.shard.is_none() && self.arguments.gtest_filter.is_none() {
             return Err(Failure::input_message("no test to run"));
@@ -469,12 +470,12 @@ impl Prepared<'_> {
     }
 }
 
-/// Prints that a part of a run has no test, which is no error: other parts have them. Printed even with `--quiet`.
+/// Reports that a shard has no test. This is not an error, and is printed even with `--quiet`.
 fn say_empty_part(part: Shard, count: u64, noun: &str) {
     say(&format!("part {part} of {} has none of them", number::plural(count, noun)));
 }
 
-/// Whether a command line speaks the protocol of Google Test.
+/// Returns true if the command line uses the Google Test protocol.
 fn speaks_gtest(arguments: &Run) -> bool {
     arguments.format == Format::Gtest
         || arguments.gtest_list_tests
@@ -482,7 +483,7 @@ fn speaks_gtest(arguments: &Run) -> bool {
         || arguments.gtest_output.is_some()
 }
 
-/// Writes what Google Test's protocol puts beside its lines.
+/// Writes the XML or JSON file of Google Test.
 fn write_output(output: &gtest::Output, cases: &[GtestCase]) -> Result<(), Failure> {
     if let Some(folder) = output.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         make_folder(folder)?;
@@ -490,12 +491,12 @@ fn write_output(output: &gtest::Output, cases: &[GtestCase]) -> Result<(), Failu
     write_file(&output.path, output.text(cases)?.as_bytes())
 }
 
-/// Notes verdicts for a bisection.
+/// Collects verdicts for a bisection.
 fn note_verdicts(ended: &Ended, verdicts: &mut Vec<(VerdictWord, bool)>) {
     verdicts.extend(ended.lines.iter().map(|line| (line.verdict, line.exercised)));
 }
 
-/// The devices of a run, with the fault that is asked for.
+/// Opens the devices of a run, with the injected fault.
 fn devices(arguments: &Run, one: bool) -> Result<Vec<targets::Target>, Failure> {
     let stress = arguments.stress.as_deref().map(targets::stress).transpose()?;
     let simulated = [SimDevice::NAME.to_owned()];
@@ -515,7 +516,7 @@ fn devices(arguments: &Run, one: bool) -> Result<Vec<targets::Target>, Failure> 
     Ok(targets)
 }
 
-/// Says how a run ended, and what that makes of the exit code; `took` stands before its folder.
+/// Reports how a run ended and returns its exit code; `took` is printed before its folder.
 fn conclude(ended: &Ended, arguments: &Run, expected: &Expected, quiet: bool, took: &str) -> Outcome {
     let mut outcome = Outcome::Success;
     let path = ended.folder.path().display();
@@ -541,7 +542,7 @@ fn conclude(ended: &Ended, arguments: &Run, expected: &Expected, quiet: bool, to
     outcome
 }
 
-/// Keeps the verdicts as the devices' baselines.
+/// Saves the verdicts as baselines of the devices.
 fn save_baseline(ended: &Ended, quiet: bool) -> Outcome {
     let planned = folder::planned(ended.folder.path());
     let saved = planned.map_err(results::baseline::BaselineError::from).and_then(|plan| match plan {
@@ -562,7 +563,7 @@ fn save_baseline(ended: &Ended, quiet: bool) -> Outcome {
     }
 }
 
-/// The fault of the simulated GPU that is asked for.
+/// Parses the fault of the simulated GPU.
 fn fault(arguments: &Run) -> Result<Fault, Failure> {
     let Some(name) = &arguments.fault else { return Ok(Fault::None) };
     if arguments.device.iter().any(|device| device != SimDevice::NAME) {
@@ -571,21 +572,21 @@ fn fault(arguments: &Run) -> Result<Fault, Failure> {
     name.parse().map_err(Failure::input_error)
 }
 
-/// The tests that are asked for.
+/// The selected tests.
 struct Asked {
-    /// Those of this part of the run.
+    /// The tests of this shard.
     tests: Vec<Loaded>,
-    /// The ids of those of all parts.
+    /// Ids of the tests of all shards.
     ids: Vec<String>,
-    /// How many of them a filter leaves.
+    /// Number of tests that pass the filter.
     chosen: usize,
 }
 
-/// The tests that are asked for. What is no test is told, and the others still run.
+/// Loads the selected tests. An invalid test is reported, and the others still run.
 fn load(arguments: &Run, outcome: &mut Outcome) -> Result<Asked, Failure> {
     let (suite, cts_name) = (arguments.suite.as_deref(), arguments.cts_name.as_deref());
     let mut sources = inputs::collect(&arguments.tests, suite, cts_name, || inputs::of_suite(DEFAULT_SUITE))?;
-    // Tests that nobody named are left out where the model is not theirs.
+    // Tests of a suite are skipped if the model does not apply to them.
     let named = !arguments.tests.is_empty() || cts_name.is_some();
     if let Some(asked) = arguments.model.as_ref().filter(|_| !named) {
         let chosen = choice::load(asked)?;
@@ -607,11 +608,15 @@ fn load(arguments: &Run, outcome: &mut Outcome) -> Result<Asked, Failure> {
     Ok(Asked { tests: shard::part(chosen, arguments.shard), ids, chosen: number })
 }
 
-/// So long after the first signal, another one is the same: `timeout` of coreutils sends one to the program and one to its group.
+/// A signal within this time of the first one is a duplicate: `timeout` of coreutils signals the program and
+/// its group.
 #[cfg(unix)]
 const SAME_SIGNAL: Duration = Duration::from_secs(1);
 
-/// Whether the end of the terminal ends this process: `nohup` has it ignored, and whoever hears it undoes that. Where that is not told, it
+/// Returns true if SIGHUP should interrupt the run.
+///
+/// Under `nohup` the signal is ignored, and installing a handler would undo that. If the status is unknown,
+/// the signal is treated as ignored.
 /// is taken for ignored.
 #[cfg(unix)]
 fn is_hung_up() -> bool {
@@ -621,7 +626,8 @@ fn is_hung_up() -> bool {
     ignored.is_some_and(|mask| (mask >> (SIGHUP - 1)) & 1 == 0)
 }
 
-/// A flag that SIGINT, SIGTERM and SIGHUP set; a second one, that is not the same, ends the program at once.
+/// Returns a flag that SIGINT, SIGTERM and SIGHUP set. A second signal, if not a duplicate, ends the program
+/// immediately.
 #[cfg(unix)]
 fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
@@ -634,7 +640,7 @@ fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
         for signal in signals.forever() {
             set.store(true, std::sync::atomic::Ordering::Relaxed);
             if first.get_or_insert_with(Instant::now).elapsed() >= SAME_SIGNAL {
-                // What it cannot do, whoever sends signals can.
+                // If this fails, the sender can still use SIGKILL.
                 let _ = signal_hook::low_level::emulate_default_handler(signal);
             }
         }
@@ -642,12 +648,12 @@ fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
     Ok(flag)
 }
 
-/// A flag that the first signal sets; a second one ends the program at once.
+/// Returns a flag that the first signal sets. A second signal ends the program immediately.
 #[cfg(not(unix))]
 fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        // In this order: what the first one sets is not yet set when it asks.
+        // The order matters: the conditional default must read the flag before it is set.
         signal_hook::flag::register_conditional_default(signal, flag.clone())
             .map_err(Failure::environment_error)?;
         signal_hook::flag::register(signal, flag.clone()).map_err(Failure::environment_error)?;

@@ -1,4 +1,4 @@
-//! `tune`: looks for the stress under which a device shows most of given tests, and writes it as a preset.
+//! `tune`: searches for the stress with the most weak outcomes on a device, and writes it as a preset.
 
 use campaign::measure::tune::{Tuning, tune as look};
 use campaign::targets;
@@ -11,7 +11,8 @@ use crate::output::{note, print_text, say, write_file};
 /// Runs the command.
 ///
 /// # Errors
-/// When a test or the device is not there, the time is too short, or the preset cannot be written.
+/// Returns an error if a test or the device does not exist, the time is too short, or the preset cannot be
+/// written.
 pub fn tune(arguments: &Tune, quiet: bool) -> Result<Outcome, Failure> {
     if arguments.out.extension().is_none_or(|extension| extension != "toml") {
         return Err(Failure::input_message(format!("{}: a preset is a .toml file", arguments.out.display())));

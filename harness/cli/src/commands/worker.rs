@@ -1,4 +1,4 @@
-//! `worker`: the side of this program that talks to drivers, in a process of its own.
+//! `worker`: the process that calls drivers, so that a driver crash cannot end the main process.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::output::print_text;
 /// Runs the command.
 ///
 /// # Errors
-/// When the parent cannot be understood or told anything.
+/// Returns an error if the communication with the parent fails.
 pub fn worker(arguments: &Worker) -> Result<Outcome, Failure> {
     if arguments.list {
         return list();
@@ -64,7 +64,7 @@ fn open(selector: &str, options: Options) -> Result<Box<dyn Device>, DeviceError
     Ok(Box::new(VulkanDevice::open(&meant, options)?))
 }
 
-/// The classic scheme, for `bench`. Whoever asked ends this process when it takes too long.
+/// Runs the classic scheme for `bench`. The parent ends this process if it takes too long.
 fn classic(selector: &str, seconds: f64) -> Result<Outcome, Failure> {
     end_with_parent()?;
     let time = Duration::try_from_secs_f64(seconds).map_err(Failure::input_error)?;

@@ -1,4 +1,4 @@
-//! `check --executions`: the consistent executions of tests, one by one.
+//! `check --executions`: the consistent executions of tests.
 
 use campaign::check::Models;
 use campaign::inputs;
@@ -12,10 +12,10 @@ use crate::arguments::{Check, CheckFormat};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, complain, say};
 
-/// Shows up to `most` executions of each test.
+/// Prints up to `most` executions of each test.
 ///
 /// # Errors
-/// When the command line is wrong, or the output cannot be written.
+/// Returns an error if the command line is invalid or the output cannot be written.
 pub fn show(arguments: &Check, most: usize) -> Result<Outcome, Failure> {
     if arguments.tests.iter().any(|argument| is_shader(argument)) || !arguments.kernel.is_empty() {
         return Err(Failure::not_available("executions of shaders"));

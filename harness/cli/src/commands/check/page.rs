@@ -1,4 +1,4 @@
-//! `check --format html`: answers for shaders over their source, as a page.
+//! `check --format html`: a page with the answers for shaders next to their source.
 
 use campaign::check::{Asked, Checked, kernel};
 use campaign::shader::race::shown;
@@ -11,10 +11,10 @@ use crate::arguments::Check;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, reject};
 
-/// Answers for each shader on one page.
+/// Prints one page with the answers for all shaders.
 ///
 /// # Errors
-/// When the page cannot be written; what is wrong with a single shader stands on it.
+/// Returns an error if the page cannot be written; a mistake in a single shader is shown on the page.
 pub fn page(
     arguments: &Check,
     options: &AnalysisOptions,

@@ -1,4 +1,4 @@
-//! The exit code of a run, and the texts that explain it.
+//! The exit code of a run, and the messages that explain it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::arguments::Run;
 use crate::exit::Outcome;
 use crate::output::say;
 
-/// Returns the exit code that the verdicts call for, without unmet expectations, and prints why it is not 0.
+/// Returns the exit code of the verdicts, without unmet expectations, and prints why it is not 0.
 pub(super) fn judgement_outcome(
     lines: &[RunLine],
     arguments: &Run,
@@ -24,7 +24,7 @@ pub(super) fn judgement_outcome(
     let is_skipped = |line: &RunLine| line.verdict == VerdictWord::Skipped;
     let is_named = arguments.gtest_filter.is_some();
     let is_listed = lines.iter().all(|line| expected.standing(line).is_excused());
-    // A runner of Google Test runs one test per process and reports a skipped one as such.
+    // A Google Test runner runs one test per process and reports a skipped one as such.
     let is_meant = if arguments.strict { is_named && is_listed } else { is_named || is_listed };
     if lines.iter().all(is_skipped) && !is_meant {
         let reason = |line: &RunLine| line.detail.clone().or_else(|| line.reason.clone());
@@ -46,7 +46,7 @@ pub(super) fn judgement_outcome(
             }
             VerdictWord::Inconclusive => {
                 *undecided.entry(line.reason.as_deref().unwrap_or("inconclusive")).or_default() += 1;
-                // Google Test knows a failed test and a crashed program, and nothing between.
+                // Google Test distinguishes only failed tests and crashed programs.
                 let is_gtest = arguments.format == Format::Gtest;
                 outcome.note(if is_gtest { Outcome::RuleBroken } else { Outcome::Environment });
             }
@@ -71,7 +71,7 @@ pub(super) fn judgement_outcome(
     outcome
 }
 
-/// Describes tests whose threads never overlapped, and what to do about them.
+/// Describes tests whose threads never overlapped, and how to fix that.
 fn not_exercised_warning(count: u64, strict: bool) -> String {
     let (severity, note) =
         if strict { ("error", "") } else { ("warning", "; `--strict` makes this an error") };

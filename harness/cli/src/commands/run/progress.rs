@@ -1,4 +1,4 @@
-//! A progress bar for people who watch.
+//! The progress bar of a run.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -12,30 +12,29 @@ use results::state;
 use results::wire::{RunLine, VerdictWord};
 use results::write::number;
 
-/// A progress bar, or nothing where nobody watches.
+/// A progress bar; hidden if standard error is not a terminal.
 pub struct Bar {
     bar: ProgressBar,
     started: Instant,
-    /// How long it takes, where that is bounded.
+    /// Total time, if bounded.
     time: Option<Duration>,
-    /// Verdicts so far: those that violate, are inconclusive, and conform.
+    /// Number of verdicts so far: violates, inconclusive, conforms.
     counts: [AtomicUsize; 3],
-    /// Set at the first violation, where that ends the run.
+    /// Flag to set at the first violation, if that ends the run.
     stop: Option<Arc<AtomicBool>>,
-    /// Whether somebody watches.
+    /// Whether the bar is visible.
     watched: bool,
 }
 
 impl Bar {
-    /// A bar over `tests` tests that take `time` together, where that is bounded. The first violation sets `stop`, where there
-    /// is one.
+    /// Creates a bar over `tests` tests with a total time, if bounded. The first violation sets `stop`.
     pub fn new(tests: usize, wanted: bool, time: Option<Duration>, stop: Option<Arc<AtomicBool>>) -> Bar {
         let (started, counts) = (Instant::now(), <[AtomicUsize; 3]>::default());
         if !wanted || !std::io::stderr().is_terminal() {
             return Bar { bar: ProgressBar::hidden(), started, time, counts, stop, watched: false };
         }
         let bar = ProgressBar::new(tests as u64);
-        // The template is a constant; the default will do where it does not parse.
+        // The template is constant; if it did not parse, the default style would be used.
         if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len} {wide_msg}") {
             bar.set_style(style);
         }
@@ -43,7 +42,7 @@ impl Bar {
         Bar { bar, started, time, counts, stop, watched: true }
     }
 
-    /// How many verdicts of each kind there are, but for those of which there is none.
+    /// Formats the nonzero numbers of verdicts.
     fn verdicts(&self) -> String {
         let words = ["violate", "inconclusive", "conform"];
         let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed));
@@ -55,7 +54,7 @@ impl Bar {
             .collect()
     }
 
-    /// A violation in a line: what was seen of it most, and how often.
+    /// Describes a violation by its most frequent forbidden outcome.
     fn violation(line: &RunLine) -> String {
         let (id, device) = (shown(&line.id), shown(&line.device));
         let forbidden = line.outcomes.iter().filter(|outcome| !outcome.allowed && outcome.count > 0);
@@ -72,7 +71,7 @@ impl Bar {
         format!("violates: {id} on {device}: {}", shown(&what))
     }
 
-    /// How long it still takes: what is left of the time, or as long as the tests that are left would take.
+    /// Estimates the remaining time: from the total time, or from the average per test.
     fn left(&self) -> Option<String> {
         let elapsed = self.started.elapsed();
         let left = match self.time {
@@ -91,7 +90,7 @@ impl Bar {
 impl Watch for Bar {
     fn shows(&self, device: &str, id: &str, instances: u64, seconds: f64) {
         let rate = if seconds > 0.0 {
-            // Saturates.
+            // The cast saturates.
             format!(" ({} a second)", number::count((instances as f64 / seconds) as u64))
         } else {
             String::new()
@@ -128,7 +127,7 @@ impl Watch for Bar {
     }
 
     fn says(&self, text: &str) {
-        // Above the bar.
+        // Printed above the bar.
         self.bar.suspend(|| crate::output::say(text));
     }
 

@@ -1,4 +1,4 @@
-//! `run SHADER`: the user's own module, dispatched with its inputs again and again.
+//! `run SHADER`: dispatches a user's shader repeatedly with its inputs.
 
 use std::time::{Duration, Instant};
 
@@ -19,13 +19,13 @@ use crate::arguments::Run;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, layout, reject, say};
 
-/// The longest that a model is asked about the contents of a shader: as long as `check` asks.
+/// Time limit for predicting the contents of a shader, as for `check`.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Runs shaders.
 ///
 /// # Errors
-/// What ended it before anything was run, or kept it from going on.
+/// Returns the error that ended it before any dispatch, or that stopped it.
 pub fn shaders(
     arguments: &Run,
     quiet: bool,
@@ -101,7 +101,7 @@ pub fn shaders(
     let excused = Excused::new(expectations, &ids, devices);
     plan.skip(&|device, id| excused.skips(device, id).map(|place| expect::reason(&place)));
 
-    // From the journal's first moment on, an interruption ends in order.
+    // Signals are handled from the moment the journal exists, so that an interruption leaves a valid one.
     let interrupted = super::interrupted()?;
     let options = &super::options(arguments);
     let (folder, seed, done) = place.open(plan.record(options, budget)?, &say)?;
