@@ -1,11 +1,11 @@
-//! Accepts new snapshots: the tests write what they see, and the diff is then reviewed like code.
+//! `bless`: accepts new snapshots, whose diff is then reviewed like code.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::ChoreError;
 
-/// Runs every test with insta told to overwrite snapshots that differ.
+/// Runs every test with insta configured to overwrite snapshots that differ.
 pub fn run(root: &Path) -> Result<(), ChoreError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)

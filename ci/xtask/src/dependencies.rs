@@ -1,5 +1,6 @@
-//! What may be depended on, where `cargo deny` is not at hand: the same questions about licences, sources and wildcards, by the
-//! same `deny.toml`. A rule there that is not known here is an error, so that none is left out in silence.
+//! `dependencies`: applies `deny.toml` without `cargo deny`: licences, sources and wildcard versions.
+//!
+//! An unknown rule in the file is an error, so that none is ignored silently.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +11,7 @@ use spdx::{Expression, Licensee, ParseMode};
 use crate::ChoreError;
 use crate::tidy::ReadError;
 
-/// The rules of `deny.toml`, of which the advisories are not asked here: their database is no part of a registry.
+/// The rules of `deny.toml`. Advisories are not checked, as their database is not in a registry.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rules {
@@ -25,7 +26,7 @@ struct Rules {
     _sources: Sources,
 }
 
-/// Which features count: all, as below.
+/// The features to check: all, as in the call of `cargo metadata`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Graph {
@@ -36,9 +37,9 @@ struct Graph {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Licenses {
-    /// Licences by their SPDX identifiers, some with an exception.
+    /// Allowed licences by SPDX identifier, some with an exception.
     allow: Vec<String>,
-    /// How sure `cargo deny` has to be of a licence that it knows by its text alone; here each crate names its own.
+    /// Confidence with which `cargo deny` must recognize a licence text; here each crate names its licence.
     #[serde(rename = "confidence-threshold")]
     _confidence_threshold: f64,
     #[serde(rename = "unused-allowed-license")]
@@ -47,7 +48,7 @@ struct Licenses {
     _private: Private,
 }
 
-/// The crates of the workspace itself, which nobody publishes, are not asked.
+/// Unpublished crates of the workspace are not checked.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Private {
@@ -75,7 +76,7 @@ struct Sources {
     _unknown_git: Deny,
 }
 
-/// The one value that a rule may have for what is asked here to be what it asks.
+/// Defines an enum with one variant: the only value of a rule that this check implements.
 macro_rules! only {
     ($name:ident, $word:literal) => {
         #[derive(Debug, Deserialize)]
@@ -90,7 +91,7 @@ only!(Deny, "deny");
 only!(Warn, "warn");
 only!(Allow, "allow");
 
-/// `true`.
+/// The value `true`.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "bool")]
 struct True;
@@ -103,7 +104,7 @@ impl TryFrom<bool> for True {
     }
 }
 
-/// What `cargo metadata` says.
+/// The output of `cargo metadata`.
 #[derive(Debug, Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
@@ -114,7 +115,7 @@ struct Package {
     name: String,
     version: String,
     license: Option<String>,
-    /// Where it comes from; a package of the workspace comes from nowhere.
+    /// The registry or repository; `None` for a package of the workspace.
     source: Option<String>,
     dependencies: Vec<Dependency>,
 }
@@ -129,18 +130,18 @@ struct Dependency {
 /// Why the rules could not be applied.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
-    /// `deny.toml` says what is not known here.
+    /// `deny.toml` has a rule or value that is not implemented.
     #[error("deny.toml: {0}")]
     Rules(#[from] toml::de::Error),
-    /// An allowed licence is none.
+    /// An allowed licence is not a valid SPDX identifier.
     #[error("deny.toml: {0:?} is no licence")]
     Licence(String),
-    /// The answer of cargo is not what it was.
+    /// The output of cargo has an unexpected form.
     #[error("cargo metadata: {0}")]
     Metadata(#[from] serde_json::Error),
 }
 
-/// Asks cargo what the workspace depends on, applies `deny.toml` to it, prints what is refused.
+/// Applies `deny.toml` to the dependencies of the workspace and prints the violations.
 pub fn run(root: &Path) -> Result<(), ChoreError> {
     let path = root.join("deny.toml");
     let rules = std::fs::read_to_string(&path).map_err(|source| ReadError { path, source })?;
@@ -165,7 +166,7 @@ pub fn run(root: &Path) -> Result<(), ChoreError> {
     Ok(())
 }
 
-/// How many packages others have made, and what the rules refuse, a line each.
+/// Returns the number of external packages, and one line for each violation.
 fn refused(rules: &str, metadata: &[u8]) -> Result<(usize, Vec<String>), RulesError> {
     let rules: Rules = toml::from_str(rules)?;
     let metadata: Metadata = serde_json::from_slice(metadata)?;
@@ -176,7 +177,7 @@ fn refused(rules: &str, metadata: &[u8]) -> Result<(usize, Vec<String>), RulesEr
         .map(|name| Licensee::parse(name).map_err(|_| RulesError::Licence(name.clone())));
     let allowed = allowed.collect::<Result<Vec<_>, _>>()?;
     let mut lines = Vec::new();
-    // The registry that is known is the one of most packages: its address is cargo's business.
+    // The most common source is taken as the allowed registry, so that its address is not hard-coded.
     let registry = most_common(metadata.packages.iter().filter_map(|package| package.source.as_deref()));
     let mut count = 0;
     for Package { name, version, license, source, dependencies } in &metadata.packages {
@@ -190,7 +191,7 @@ fn refused(rules: &str, metadata: &[u8]) -> Result<(usize, Vec<String>), RulesEr
         if !source.starts_with("registry+") || Some(source.as_str()) != registry {
             lines.push(format!("{name} {version} comes from {source}"));
         }
-        // Old crates write `MIT/Apache-2.0`, which cargo reads as a choice.
+        // Old crates write `MIT/Apache-2.0`, which cargo treats as a choice.
         match license.as_deref().map(|text| Expression::parse_mode(text, ParseMode::LAX)) {
             Some(Ok(expression)) => {
                 if !expression.evaluate(|wanted| allowed.iter().any(|one| one.satisfies(wanted))) {
@@ -204,7 +205,7 @@ fn refused(rules: &str, metadata: &[u8]) -> Result<(usize, Vec<String>), RulesEr
     Ok((count, lines))
 }
 
-/// What occurs most often.
+/// Returns the most frequent word.
 fn most_common<'a>(words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let mut counts = std::collections::BTreeMap::new();
     for word in words {

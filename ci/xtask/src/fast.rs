@@ -1,4 +1,4 @@
-//! Runs the tests that answer soon: all but those that `ci/slow-tests` lists.
+//! `fast`: runs every test except those in `ci/slow-tests`.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,10 +6,10 @@ use std::process::Command;
 use crate::ChoreError;
 use crate::tidy::ReadError;
 
-/// The list of tests that take long.
+/// The list of slow tests.
 pub const SLOW: &str = "ci/slow-tests";
 
-/// The names of a list, with their lines from 1; what begins with `#` is a remark.
+/// Returns the names in a list with their line numbers, from 1; lines that begin with `#` are comments.
 pub fn names(list: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = list.lines().map(str::trim).enumerate();
     lines

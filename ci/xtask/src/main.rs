@@ -1,4 +1,4 @@
-//! Chores of the project: one door for what is not building or testing. Without arguments it lists them.
+//! Maintenance tasks of the repository. Without arguments the program lists them.
 
 mod bless;
 mod dependencies;
@@ -8,14 +8,14 @@ mod tidy;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// A chore: its name, what it does, and how.
+/// A task: name, summary and function.
 struct Chore {
     name: &'static str,
     summary: &'static str,
     run: fn(&std::path::Path) -> Result<(), ChoreError>,
 }
 
-/// Every chore, in the order in which they are listed.
+/// Every task, in the order of the list.
 const CHORES: &[Chore] = &[
     Chore { name: "tidy", summary: "refuse what does not belong in the repository", run: tidy::run },
     Chore {
@@ -27,13 +27,13 @@ const CHORES: &[Chore] = &[
     Chore { name: "bless", summary: "run the tests and accept every new snapshot", run: bless::run },
 ];
 
-/// Why a chore failed.
+/// Why a task failed.
 #[derive(Debug, thiserror::Error)]
 enum ChoreError {
-    /// The repository breaks rules; they have been printed.
+    /// The repository violates rules, which have been printed.
     #[error("{0} rule violations")]
     Untidy(usize),
-    /// Dependencies break rules; they have been printed.
+    /// Dependencies violate rules, which have been printed.
     #[error("{0} dependencies refused")]
     Refused(usize),
     /// The rules on dependencies could not be applied.
@@ -45,7 +45,7 @@ enum ChoreError {
     /// A command could not be started.
     #[error("could not start cargo: {0}")]
     Start(std::io::Error),
-    /// A command failed; it has said why.
+    /// A command failed and has printed the reason.
     #[error("cargo ended with {0}")]
     Command(std::process::ExitStatus),
 }
@@ -73,7 +73,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The folder with the workspace's `Cargo.toml`: two above this crate's, whose place cargo names when it runs us.
+/// Returns the root of the workspace: two folders above this crate, whose path cargo sets.
 fn repository_root() -> PathBuf {
     match std::env::var_os("CARGO_MANIFEST_DIR") {
         Some(manifest) => PathBuf::from(manifest).join("../.."),

@@ -1,4 +1,4 @@
-//! Rules of the repository that no compiler checks. Each rule is one function from a text to what is wrong with it.
+//! `tidy`: repository rules that no compiler checks. Each rule is a function from a text to its findings.
 
 mod code;
 mod corpus;
@@ -14,14 +14,14 @@ use walkdir::WalkDir;
 
 use crate::ChoreError;
 
-/// A broken rule.
+/// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The file, relative to the repository.
     pub file: String,
-    /// The line, counted from 1; 0 where the whole file is meant.
+    /// Line number, from 1; 0 for the whole file.
     pub line: usize,
-    /// The rule and how to keep it.
+    /// The rule, and how to satisfy it.
     pub message: String,
 }
 
@@ -38,21 +38,21 @@ impl fmt::Display for Finding {
 #[derive(Debug, thiserror::Error)]
 #[error("could not read {}: {source}", path.display())]
 pub struct ReadError {
-    /// What could not be read.
+    /// The path.
     pub path: PathBuf,
-    /// Why.
+    /// The error of the operating system.
     pub source: std::io::Error,
 }
 
 /// A text file of the repository.
 pub struct SourceFile {
-    /// Path relative to the repository, with `/` between its parts.
+    /// Path relative to the repository, with `/` as separator.
     pub path: String,
-    /// What it holds.
+    /// Content of the file.
     pub text: String,
 }
 
-/// Reads the repository, applies every rule, prints what is broken.
+/// Reads the repository, applies every rule and prints the findings.
 pub fn run(root: &Path) -> Result<(), ChoreError> {
     let files = read_tree(root)?;
     let findings = check(&files);
@@ -93,16 +93,16 @@ pub fn check(files: &[SourceFile]) -> Vec<Finding> {
     findings
 }
 
-/// Folders that hold no source: build outputs and results.
+/// Returns true for folders without sources: build outputs and results.
 fn is_foreign(name: &str) -> bool {
     name == "target" || name.starts_with("vk-litmus-out")
 }
 
-/// Every text file below `root`, in the order of the paths. Files that are not UTF-8 are no text and left out.
+/// Reads every text file below `root`, sorted by path. Files that are not UTF-8 are skipped.
 fn read_tree(root: &Path) -> Result<Vec<SourceFile>, ReadError> {
     let mut files = Vec::new();
     let walk = WalkDir::new(root).sort_by_file_name().into_iter().filter_entry(|entry| {
-        // `.git` is a file in further work trees.
+        // In a git worktree, `.git` is a file.
         let name = entry.file_name().to_str().unwrap_or_default();
         name != ".git" && !(entry.file_type().is_dir() && is_foreign(name))
     });

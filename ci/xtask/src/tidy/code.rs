@@ -1,4 +1,5 @@
-//! Rules on Rust code: who may use `ash`, print, or be unsafe. Comments and string literals do not count.
+//! Rules on Rust code, such as which crates may use `ash`, print, or use `unsafe`. Comments and string
+//! literals are ignored.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use super::edges::{MAP, Manifest};
 use super::{Finding, SourceFile};
 use crate::fast::{self, SLOW};
 
-/// Refuses the Vulkan bindings outside the crate that wraps them.
+/// Rejects the Vulkan bindings outside the crate that wraps them.
 pub fn ash_outside_device(file: &SourceFile) -> Vec<Finding> {
     if in_folder(file, "harness/device") {
         return Vec::new();
@@ -16,7 +17,7 @@ pub fn ash_outside_device(file: &SourceFile) -> Vec<Finding> {
     })
 }
 
-/// Refuses printing outside the command line, the chores and tests: libraries answer, they do not talk.
+/// Rejects printing outside the command line, the maintenance tasks and tests.
 pub fn printing_in_libraries(file: &SourceFile) -> Vec<Finding> {
     let may_print = in_folder(file, "harness/cli")
         || in_folder(file, "ci/xtask")
@@ -25,7 +26,7 @@ pub fn printing_in_libraries(file: &SourceFile) -> Vec<Finding> {
     if may_print {
         return Vec::new();
     }
-    // What follows the first `#[cfg(test)]` of a file is its tests.
+    // The code after the first `#[cfg(test)]` of a file is its tests.
     let tests_start =
         masked(&file.text).lines().position(|line| line.contains("#[cfg(test)]")).unwrap_or(usize::MAX);
     code_lines(file, "printing belongs in harness/cli", |line| {
@@ -36,14 +37,14 @@ pub fn printing_in_libraries(file: &SourceFile) -> Vec<Finding> {
     .collect()
 }
 
-/// The sentence of ARCHITECTURE.md that lists the pure crates: what stands in backticks before its end.
+/// The start of the sentence in ARCHITECTURE.md that lists the pure crates in backticks.
 const PURE_START: &str = "- **`litmus`";
 const PURE_END: &str = "are pure**";
 
 /// The one crate of which only a part is pure, and that part.
 const PARTLY_PURE: (&str, &str) = ("results", "results/src/judge");
 
-/// Refuses clocks, randomness, files and the environment in the crates that ARCHITECTURE.md calls pure.
+/// Rejects clocks, randomness, files and the environment in the crates that ARCHITECTURE.md calls pure.
 pub fn impure_crates(files: &[SourceFile], manifests: &BTreeMap<String, Manifest>) -> Vec<Finding> {
     let map = files.iter().find(|file| file.path == MAP);
     let listed = map.and_then(|map| {
@@ -89,8 +90,8 @@ fn impurities(file: &SourceFile) -> Vec<Finding> {
     )
 }
 
-/// Where types may be written to files and streams: the wire types of `results`; and what the processes of a run say to one
-/// another, with what they say it of.
+/// Modules whose types may be serialized: the wire types of `results`, and the messages between processes of
+/// a run.
 const WRITTEN: [&str; 7] = [
     "results/src/wire",
     "results/src/bench",
@@ -101,7 +102,7 @@ const WRITTEN: [&str; 7] = [
     "harness/isa/src/facts",
 ];
 
-/// Refuses types that are written to files or streams and stand elsewhere.
+/// Rejects serialized types in other modules.
 pub fn written_types(file: &SourceFile) -> Vec<Finding> {
     let is_source = file.path.contains("/src/");
     let may = |place: &&str| in_folder(file, place) || file.path == format!("{place}.rs");
@@ -113,12 +114,12 @@ pub fn written_types(file: &SourceFile) -> Vec<Finding> {
     })
 }
 
-/// What stands at the top of a module that must know every kind of instruction.
+/// The lint at the top of a module that must handle every instruction.
 const NO_CATCH_ALL: &str = "#![deny(clippy::wildcard_enum_match_arm)]";
-/// How a module begins the reason why it need not.
+/// The start of the lint exception with its reason.
 const CATCH_ALL: &str = "#![expect(clippy::wildcard_enum_match_arm,";
 
-/// Refuses modules that name every kind of instruction and would pass over a new one.
+/// Rejects modules that name every instruction kind without the lint that would reveal a new kind.
 pub fn catch_alls(files: &[SourceFile]) -> Vec<Finding> {
     let tree = files.iter().find(|file| file.path == "litmus/src/test/instruction.rs");
     let Some(kinds) = tree.map(|tree| variants(&masked(&tree.text), "InstructionKind")) else {
@@ -137,7 +138,7 @@ pub fn catch_alls(files: &[SourceFile]) -> Vec<Finding> {
     findings
 }
 
-/// The variants of an enum: the first words of the lines that are indented once.
+/// Returns the variants of an enum: the first words of the lines with one level of indentation.
 fn variants(text: &str, name: &str) -> Vec<String> {
     let body = text.split_once(&format!("enum {name} {{")).map(|(_, rest)| rest);
     let body = body.and_then(|rest| rest.split_once("\n}")).map_or("", |(body, _)| body);
@@ -147,7 +148,7 @@ fn variants(text: &str, name: &str) -> Vec<String> {
     first.map(str::to_owned).collect()
 }
 
-/// Refuses `unsafe` outside the crate that talks to drivers.
+/// Rejects `unsafe` outside the crate that calls drivers.
 pub fn unsafe_outside_device(file: &SourceFile) -> Vec<Finding> {
     if in_folder(file, "harness/device") {
         return Vec::new();
@@ -157,17 +158,17 @@ pub fn unsafe_outside_device(file: &SourceFile) -> Vec<Finding> {
     })
 }
 
-/// Refuses tests that are switched off.
+/// Rejects disabled tests.
 pub fn ignored_tests(file: &SourceFile) -> Vec<Finding> {
     code_lines(file, "a test that does not run: mend it or remove it", |line| {
         line.split_whitespace().collect::<String>().contains("#[ignore")
     })
 }
 
-/// How a manifest names the program of all tests.
+/// The entry of the single test program in a manifest.
 const PROGRAM: &str = "[[test]]\nname = \"all\"";
 
-/// Refuses files of tests that no program of tests has: where a crate's tests are one program, `tests/all.rs` names each.
+/// Rejects test files that no test program includes: `tests/all.rs` must name each file.
 pub fn forgotten_tests(files: &[SourceFile]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for all in files {
@@ -195,7 +196,7 @@ pub fn forgotten_tests(files: &[SourceFile]) -> Vec<Finding> {
     findings
 }
 
-/// Refuses names of slow tests that are no test: a renamed test is fast until somebody lists it again.
+/// Rejects entries of the slow-test list that name no test, so that a renamed test stays on the list.
 pub fn slow_tests(files: &[SourceFile]) -> Vec<Finding> {
     let Some(list) = files.iter().find(|file| file.path == SLOW) else { return Vec::new() };
     let sources: Vec<_> = files.iter().filter(|file| file.path.ends_with(".rs")).collect();
@@ -234,7 +235,7 @@ fn code_lines(file: &SourceFile, message: &str, is_bad: impl Fn(&str) -> bool) -
         .collect()
 }
 
-/// The text with comments, string literals and character literals blanked out; lines stay where they are.
+/// Replaces comments, string literals and character literals by spaces; line numbers are unchanged.
 pub(super) fn masked(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -259,7 +260,7 @@ pub(super) fn masked(text: &str) -> String {
     out
 }
 
-/// Length of the block comment at the start; they nest.
+/// Returns the length of the block comment at the start; block comments nest.
 fn block_comment(text: &str) -> usize {
     let mut depth = 0usize;
     let mut at = 0;
@@ -281,7 +282,7 @@ fn block_comment(text: &str) -> usize {
     text.len()
 }
 
-/// Length of the literal whose content starts at `start` and ends with `end`, escapes heeded.
+/// Returns the length of the literal whose content starts at `start` and ends with an unescaped `end`.
 fn quoted(text: &str, start: usize, end: char) -> usize {
     let mut escaped = false;
     for (offset, c) in text[start..].char_indices() {
@@ -296,7 +297,7 @@ fn quoted(text: &str, start: usize, end: char) -> usize {
     text.len()
 }
 
-/// Length of a raw or byte literal at the start, or 0 where there is none.
+/// Returns the length of a raw or byte literal at the start, or 0.
 fn literal_with_prefix(text: &str) -> usize {
     let prefix = text.len() - text.trim_start_matches(['r', 'b', 'c']).len();
     let is_raw = prefix <= 2 && text[..prefix].contains('r');
@@ -317,7 +318,7 @@ fn literal_with_prefix(text: &str) -> usize {
     }
 }
 
-/// Length of a character literal at the start; 0 for a lifetime.
+/// Returns the length of a character literal at the start; 0 for a lifetime.
 fn character(text: &str) -> usize {
     let mut chars = text.chars().skip(1);
     match (chars.next(), chars.next()) {

@@ -1,10 +1,11 @@
-//! Rules on the corpus: every test says what is expected and why, bears its file's name, and every suite finds tests.
+//! Rules on the corpus: each test has an expectation, a reason and its file's name, and each suite line
+//! matches tests.
 
 use globset::GlobBuilder;
 
 use super::{Finding, SourceFile};
 
-/// What suites choose from.
+/// Tests from which suites select.
 const CORPUS: &str = "litmus/corpus/";
 /// Tests that only models can judge.
 const MODEL_ONLY: &str = "litmus/model-only/";
@@ -29,7 +30,8 @@ pub fn check(files: &[SourceFile]) -> Vec<Finding> {
     findings
 }
 
-/// The header of a test: dialect and name on its first line, then `expect:` and `why:` before the first `{`.
+/// Checks the header of a test: dialect and name on the first line, then `expect:` and `why:` before the
+/// first `{`.
 fn header(file: &SourceFile) -> Vec<Finding> {
     let finding = |line: usize, message: String| Finding { file: file.path.clone(), line, message };
     let header = file.text.split('{').next().unwrap_or_default();
@@ -48,7 +50,8 @@ fn header(file: &SourceFile) -> Vec<Finding> {
     findings
 }
 
-/// A suite: every line that is neither empty nor a `#` comment is a glob that finds tests; a leading `!` takes them away.
+/// Checks a suite: each line that is neither empty nor a `#` comment is a glob that matches tests; a leading
+/// `!` excludes them.
 fn suite(file: &SourceFile, ids: &[String]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, line) in file.text.lines().enumerate() {
@@ -57,7 +60,7 @@ fn suite(file: &SourceFile, ids: &[String]) -> Vec<Finding> {
             continue;
         }
         let pattern = pattern.strip_prefix('!').map_or(pattern, str::trim);
-        // The words of a variant say how a test is told, not which.
+        // The part after `@` selects a variant, not a test.
         let pattern = pattern.rsplit_once('@').map_or(pattern, |(tests, _)| tests);
         let message = match GlobBuilder::new(pattern).literal_separator(true).build() {
             Err(error) => error.to_string(),

@@ -1,4 +1,4 @@
-//! Rules on the shape of the workspace: the crate edges are those that ARCHITECTURE.md lists, and it lists every crate.
+//! Rules on crate dependencies: ARCHITECTURE.md lists every crate and exactly the edges of the manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,13 +6,13 @@ use super::{Finding, SourceFile};
 
 pub(super) const MAP: &str = "ARCHITECTURE.md";
 
-/// Where the list stands in ARCHITECTURE.md.
+/// The markers of the list in ARCHITECTURE.md.
 const START: &str = "<!-- crate edges -->";
 const END: &str = "<!-- end of crate edges -->";
 
 type Edges = BTreeMap<String, BTreeSet<String>>;
 
-/// Compares the manifests with the list. Dev-dependencies are free: a test may join what the product keeps apart.
+/// Compares the manifests with the list. Dev-dependencies are not restricted.
 pub fn check(files: &[SourceFile]) -> Vec<Finding> {
     let complaint = |message: String| Finding { file: MAP.to_owned(), line: 0, message };
     let Some(map) = files.iter().find(|file| file.path == MAP) else {
@@ -51,7 +51,7 @@ pub fn check(files: &[SourceFile]) -> Vec<Finding> {
     findings
 }
 
-/// The lines `name → a, b` between the marks; `∅` for none, `all` for every crate.
+/// Parses the lines `name → a, b` between the markers; `∅` for none, `all` for every crate.
 fn listed_edges(text: &str) -> Option<Edges> {
     let list = text.split_once(START)?.1.split_once(END)?.0;
     let edges = list
@@ -73,11 +73,11 @@ pub(super) struct Manifest {
     table: toml::Table,
 }
 
-/// The manifests of packages, by the package's name.
+/// Returns the manifests of packages, by package name.
 pub(super) fn manifests(files: &[SourceFile]) -> BTreeMap<String, Manifest> {
     let mut found = BTreeMap::new();
     for file in files.iter().filter(|file| file.path == "Cargo.toml" || file.path.ends_with("/Cargo.toml")) {
-        // A manifest that is no TOML stops cargo, which says so better than we could.
+        // A manifest that is not valid TOML stops cargo with a better message.
         let Ok(table) = file.text.parse::<toml::Table>() else { continue };
         let name = table.get("package").and_then(|package| package.get("name")).and_then(toml::Value::as_str);
         if let Some(name) = name.map(str::to_owned) {

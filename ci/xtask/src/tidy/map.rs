@@ -1,5 +1,5 @@
-//! Rules on the documents that lead through the sources: the paths and the names of types, functions and constants in
-//! ARCHITECTURE.md, CONTRIBUTING.md and GLOSSARY.md are those that there are.
+//! Rules on ARCHITECTURE.md, CONTRIBUTING.md and GLOSSARY.md: each path, type, function and constant that
+//! they name exists.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use super::{Finding, SourceFile};
 
 const DOCUMENTS: [&str; 3] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "GLOSSARY.md"];
 
-/// Endings of names that are files wherever they stand.
+/// File name extensions: a quotation with one of them is a path.
 const ENDINGS: [&str; 7] = [".rs", ".toml", ".tsv", ".txt", ".cat", ".md", ".c"];
 
-/// Checks what stands in backticks, line by line.
+/// Checks the text in backticks, line by line.
 pub fn check(files: &[SourceFile]) -> Vec<Finding> {
     let tree = Tree::of(files);
     let mut findings = Vec::new();
@@ -42,7 +42,7 @@ pub fn check(files: &[SourceFile]) -> Vec<Finding> {
     findings
 }
 
-/// The path that a quotation is, up to a part in capital letters, which stands for any: `corpus` of `corpus/FAMILY/`.
+/// Returns the path in a quotation, up to a placeholder in capital letters: `corpus` for `corpus/FAMILY/`.
 fn as_path<'n>(name: &'n str, tree: &Tree<'_>) -> Option<&'n str> {
     let is_path = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
     let first = name.split('/').next().unwrap_or_default();
@@ -57,7 +57,8 @@ fn as_path<'n>(name: &'n str, tree: &Tree<'_>) -> Option<&'n str> {
     Some(name[..end].trim_end_matches('/')).filter(|path| !path.is_empty())
 }
 
-/// Whether a quotation is a name of ours: a path of modules such as `results::judge`, a type or a constant.
+/// Returns true if a quotation names an item of the workspace: a module path such as `results::judge`, a type
+/// or a constant.
 fn is_name(name: &str) -> bool {
     let is_word = |part: &str| !part.is_empty() && words(part).count() == 1;
     let capital = name.starts_with(char::is_uppercase) && name.len() > 2;
@@ -65,13 +66,13 @@ fn is_name(name: &str) -> bool {
     name.split("::").all(is_word) && (name.contains("::") || capital) && !variable
 }
 
-/// What there is.
+/// Index of the repository.
 struct Tree<'f> {
     /// Every file and every folder.
     paths: BTreeSet<&'f str>,
     /// The folders of crates.
     crates: BTreeSet<&'f str>,
-    /// What Rust sources define, packages of their manifests included.
+    /// Items that Rust sources define, and package names.
     defined: BTreeSet<String>,
 }
 
@@ -94,13 +95,13 @@ impl<'f> Tree<'f> {
         tree
     }
 
-    /// The innermost crate in which a path lies.
+    /// Returns the innermost crate that contains a path.
     fn crate_of(&self, path: &str) -> Option<&'f str> {
         let inside = |folder: &&&str| path.strip_prefix(**folder).is_some_and(|rest| rest.starts_with('/'));
         self.crates.iter().filter(inside).max_by_key(|folder| folder.len()).copied()
     }
 
-    /// Whether there is a file or folder of that path from the root, or below one of the crates.
+    /// Returns true if the path exists from the root or below one of the crates.
     fn has(&self, path: &str, crates: &[&str]) -> bool {
         let below = |known: &&&str| {
             let ends = known.strip_suffix(path).is_some_and(|before| before.ends_with('/'));
@@ -109,7 +110,7 @@ impl<'f> Tree<'f> {
         self.paths.contains(path) || self.paths.iter().any(|known| below(&known))
     }
 
-    /// Whether each part of a name is a module, a type, a variant, a function, a constant or a lint.
+    /// Returns true if each part of a name is a module, type, variant, function, constant or lint.
     fn defines(&self, name: &str) -> bool {
         name.starts_with("clippy::") || name.split("::").all(|part| self.defined.contains(part))
     }

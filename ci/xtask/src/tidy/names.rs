@@ -1,4 +1,5 @@
-//! One meaning a word: a public type shares its name with a type of another crate only if `ci/xtask/shared-names.md` lists it.
+//! Rule on type names: two crates may export types of the same name only if `ci/xtask/shared-names.md` lists
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +9,11 @@ use super::{Finding, SourceFile};
 
 const SHARED_NAMES: &str = "ci/xtask/shared-names.md";
 
-/// The lines around the table in that file.
+/// The markers around the table in that file.
 const START: &str = "<!-- shared names -->";
 const END: &str = "<!-- end of shared names -->";
 
-/// Compares the names of the types that libraries show with the table.
+/// Compares the public type names of the libraries with the table.
 pub fn check(files: &[SourceFile]) -> Vec<Finding> {
     let complaint = |message: String| Finding { file: SHARED_NAMES.to_owned(), line: 0, message };
     let manifests = manifests(files);
@@ -45,27 +46,27 @@ pub fn check(files: &[SourceFile]) -> Vec<Finding> {
     unlisted.chain(unshared).collect()
 }
 
-/// The names in the first column of the table; none where a row gives no reason.
+/// Returns the names in the first column of the table; rows without a reason are ignored.
 fn listed(text: &str) -> Option<BTreeSet<String>> {
     let table = text.split_once(START)?.1.split_once(END)?.0;
     let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
     Some(rows.filter(|(_, reason)| reason.len() > 10).map(|(name, _)| name.to_owned()).collect())
 }
 
-/// The sources, and which names are crates of ours.
+/// The sources, and the names of the workspace's crates.
 struct Libraries<'f> {
     files: &'f [SourceFile],
     crates: BTreeSet<&'f str>,
 }
 
 impl Libraries<'_> {
-    /// The types that a module shows to other crates: its own public ones, those of its public modules, and those that it
-    /// exports again from private ones. What it passes on from another crate is that crate's.
+    /// Returns the types that a module exports: its public ones, those of its public modules, and re-exports
+    /// of its private ones. Re-exports of other crates do not count.
     fn types(&self, path: &str, folder: &str) -> BTreeSet<String> {
         let Some(file) = self.files.iter().find(|file| file.path == path) else { return BTreeSet::new() };
         let text = masked(&file.text);
         let mut found = BTreeSet::new();
-        // The items of a module begin in the first column, as rustfmt leaves them.
+        // rustfmt leaves the items of a module unindented.
         for (at, _) in text.match_indices("pub ").filter(|(at, _)| *at == 0 || text[..*at].ends_with('\n')) {
             let item = &text[at + "pub ".len()..];
             let mut parts = words(item);
@@ -94,12 +95,12 @@ impl Libraries<'_> {
     }
 }
 
-/// The names that a `use` brings: the last part of each path, or what stands behind its `as`.
+/// Returns the names that a `use` imports: the last part of each path, or the name after `as`.
 fn leaves(path: &str) -> impl Iterator<Item = &str> {
     path.split([',', '{', '}']).filter_map(|part| words(part).rfind(|word| !word.is_empty()))
 }
 
-/// Whether a name is written as types are: `Plan`, and neither `plan` nor `PLANS`.
+/// Returns true if a name is written as a type: `Plan`, but not `plan` or `PLANS`.
 fn is_type(name: &str) -> bool {
     name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase)
 }

@@ -1,20 +1,20 @@
-//! Rules on any text: no paths of one machine, no unfinished marks, no overlong file.
+//! Rules on every text: no paths of one machine, no unfinished marks, no overlong files.
 
 use super::{Finding, SourceFile};
 
-/// Lines that a source file may have without giving a reason.
+/// Largest number of lines of a source file without a stated reason.
 const LONGEST: usize = 700;
 
-/// How a longer file begins the line, among its first ten, that says why.
+/// The start of the line, among the first ten, that states the reason.
 const REASON: &str = "Long because";
 
-/// Files whose text is not ours to word: generated, the texts of licences, or patches for what others wrote.
+/// Returns true for texts written by others: generated files, licences, and patches for other projects.
 fn is_foreign_text(path: &str) -> bool {
     let is_patch_for_others = path.starts_with("docs/findings/") && path.ends_with(".patch");
     path == "Cargo.lock" || path.starts_with("LICENSE-") || is_patch_for_others
 }
 
-/// Refuses absolute paths below folders that exist on one machine only.
+/// Rejects absolute paths that exist on one machine only.
 pub fn machine_paths(file: &SourceFile) -> Vec<Finding> {
     if is_foreign_text(&file.path) {
         return Vec::new();
@@ -23,7 +23,7 @@ pub fn machine_paths(file: &SourceFile) -> Vec<Finding> {
     lines_where(file, "a path of one machine", |line| {
         homes.iter().any(|home| {
             line.match_indices(home.as_str()).any(|(start, _)| {
-                // Within a longer path (`harness/work/`) or an address it is no path of a machine.
+                // As part of a longer path (`harness/work/`) or a URL it is not a machine path.
                 line[..start]
                     .chars()
                     .next_back()
@@ -33,7 +33,7 @@ pub fn machine_paths(file: &SourceFile) -> Vec<Finding> {
     })
 }
 
-/// Refuses marks of work that is not done.
+/// Rejects marks of unfinished work.
 pub fn unfinished_marks(file: &SourceFile) -> Vec<Finding> {
     if is_foreign_text(&file.path) {
         return Vec::new();
@@ -50,7 +50,7 @@ pub fn unfinished_marks(file: &SourceFile) -> Vec<Finding> {
     })
 }
 
-/// Refuses source files of more than 700 lines without a reason in their first lines.
+/// Rejects source files of more than 700 lines without a reason in their first lines.
 pub fn length(file: &SourceFile) -> Vec<Finding> {
     let lines = file.text.lines().count();
     let explained = file.text.lines().take(10).any(|line| line.contains(REASON));
@@ -95,7 +95,7 @@ mod tests {
         let mark = ["TO", "DO"].concat();
         assert_eq!(unfinished_marks(&file("a.rs", &format!("// {mark}: later"))).len(), 1);
         assert!(unfinished_marks(&file("a.rs", &format!("const MY_{mark}S: u8 = 1;"))).is_empty());
-        // Ours are patches too, and what others' sources say is theirs.
+        // Patches of this repository count; those in other projects' sources do not.
         assert_eq!(unfinished_marks(&file("ci/mutants/a.patch", &format!("+// {mark}: later"))).len(), 1);
         assert!(unfinished_marks(&file("docs/findings/F0.patch", &format!("-// {mark}: later"))).is_empty());
     }
