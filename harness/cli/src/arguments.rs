@@ -275,10 +275,10 @@ pub struct Race {
     /// What these orders are drawn from.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
-    /// Time for the walks of an entry point: undecided where the first order takes longer, later ones are left out.
+    /// Time for the walks of an entry point, and again for the search for fixes: undecided if the first order takes longer, later orders are left out.
     #[arg(long, value_name = "DUR", default_value = "60s", value_parser = duration)]
     pub time: Duration,
-    /// Time for the model, which is asked of small grids where the walk leaves something open, and for mends.
+    /// Time for the model, which decides small grids that the walk leaves undecided.
     #[arg(long, value_name = "DUR", default_value = "3s", value_parser = duration)]
     pub timeout: Duration,
     /// For shaders.

@@ -114,7 +114,7 @@ pub fn lines(
         };
         let wanted = report.findings.iter().enumerate().filter(|_| asked.smallest);
         let tests = wanted.map(test).collect();
-        let mends = fix_walk_findings(&module, &options, &report, &patience(asked.model));
+        let mends = fix_walk_findings(&module, &options, &report, &patience(asked.walks));
         let mut line = answered(file, &module, report);
         mend(&mut line, &module, &mends);
         vec![(line, tests)]
