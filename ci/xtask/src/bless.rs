@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::ChoreError;
 
 /// Runs every test with insta configured to overwrite snapshots that differ.
-pub fn run(root: &Path) -> Result<(), ChoreError> {
+pub fn run(root: &Path, _: &[String]) -> Result<(), ChoreError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
         .args(["test", "--workspace", "--no-fail-fast"])

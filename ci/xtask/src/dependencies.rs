@@ -142,7 +142,7 @@ pub enum RulesError {
 }
 
 /// Applies `deny.toml` to the dependencies of the workspace and prints the violations.
-pub fn run(root: &Path) -> Result<(), ChoreError> {
+pub fn run(root: &Path, _: &[String]) -> Result<(), ChoreError> {
     let path = root.join("deny.toml");
     let rules = std::fs::read_to_string(&path).map_err(|source| ReadError { path, source })?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

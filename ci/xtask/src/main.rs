@@ -2,8 +2,9 @@
 
 mod bless;
 mod dependencies;
-mod fast;
+mod tests;
 mod tidy;
+mod times;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,19 +13,40 @@ use std::process::ExitCode;
 struct Chore {
     name: &'static str,
     summary: &'static str,
-    run: fn(&std::path::Path) -> Result<(), ChoreError>,
+    /// Takes the root of the repository and the arguments.
+    run: fn(&std::path::Path, &[String]) -> Result<(), ChoreError>,
+    /// The arguments it takes, as the usage shows them.
+    arguments: &'static str,
 }
 
 /// Every task, in the order of the list.
 const CHORES: &[Chore] = &[
-    Chore { name: "tidy", summary: "refuse what does not belong in the repository", run: tidy::run },
+    Chore { name: "tidy", summary: "check the rules of the repository", run: tidy::run, arguments: "" },
     Chore {
         name: "dependencies",
-        summary: "refuse dependencies by deny.toml, where cargo deny is not at hand",
+        summary: "check dependencies by deny.toml without cargo deny",
         run: dependencies::run,
+        arguments: "",
     },
-    Chore { name: "fast", summary: "run the tests, but for those that take long", run: fast::run },
-    Chore { name: "bless", summary: "run the tests and accept every new snapshot", run: bless::run },
+    Chore {
+        name: "fast",
+        summary: "run the tests that need no device and no minute, before a commit",
+        run: tests::run_fast,
+        arguments: "[PACKAGE…]",
+    },
+    Chore { name: "test", summary: "run every test", run: tests::run_all, arguments: "[PACKAGE…]" },
+    Chore {
+        name: "times",
+        summary: "print the times of the last run as Markdown",
+        run: times::run,
+        arguments: "",
+    },
+    Chore {
+        name: "bless",
+        summary: "run the tests and accept every new snapshot",
+        run: bless::run,
+        arguments: "",
+    },
 ];
 
 /// Why a task failed.
@@ -48,15 +70,23 @@ enum ChoreError {
     /// A command failed and has printed the reason.
     #[error("cargo ended with {0}")]
     Command(std::process::ExitStatus),
+    /// Tests failed; their output has been printed.
+    #[error("{0} test binaries failed")]
+    Tests(usize),
+    /// A file could not be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write { path: PathBuf, source: std::io::Error },
+    /// No run has written its times.
+    #[error("no times yet: run `ci/test` or `cargo xtask test` first")]
+    NoTimes,
 }
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
-    let (name, rest) = (arguments.next(), arguments.next());
-    let (Some(name), None) = (name, rest) else {
+    let Some(name) = arguments.next() else {
         println!("usage: cargo xtask CHORE\n");
         for chore in CHORES {
-            println!("  {:12} {}", chore.name, chore.summary);
+            println!("  {:24} {}", format!("{} {}", chore.name, chore.arguments), chore.summary);
         }
         return ExitCode::SUCCESS;
     };
@@ -64,7 +94,12 @@ fn main() -> ExitCode {
         eprintln!("xtask: there is no chore {name:?}; `cargo xtask` lists them");
         return ExitCode::from(2);
     };
-    match (chore.run)(&repository_root()) {
+    let arguments: Vec<String> = arguments.collect();
+    if let (Some(argument), "") = (arguments.first(), chore.arguments) {
+        eprintln!("xtask {name}: takes no arguments, found {argument:?}");
+        return ExitCode::from(2);
+    }
+    match (chore.run)(&repository_root(), &arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("xtask {name}: {error}");

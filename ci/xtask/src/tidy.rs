@@ -53,7 +53,7 @@ pub struct SourceFile {
 }
 
 /// Reads the repository, applies every rule and prints the findings.
-pub fn run(root: &Path) -> Result<(), ChoreError> {
+pub fn run(root: &Path, _: &[String]) -> Result<(), ChoreError> {
     let files = read_tree(root)?;
     let findings = check(&files);
     for finding in &findings {

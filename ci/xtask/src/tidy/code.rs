@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::edges::{MAP, Manifest};
 use super::{Finding, SourceFile};
-use crate::fast::{self, SLOW};
+use crate::tests::{SLOW, listed_names};
 
 /// Rejects the Vulkan bindings outside the crate that wraps them.
 pub fn ash_outside_device(file: &SourceFile) -> Vec<Finding> {
@@ -200,7 +200,7 @@ pub fn forgotten_tests(files: &[SourceFile]) -> Vec<Finding> {
 pub fn slow_tests(files: &[SourceFile]) -> Vec<Finding> {
     let Some(list) = files.iter().find(|file| file.path == SLOW) else { return Vec::new() };
     let sources: Vec<_> = files.iter().filter(|file| file.path.ends_with(".rs")).collect();
-    let unknown = fast::names(&list.text).filter(|(_, name)| {
+    let unknown = listed_names(&list.text).filter(|(_, name)| {
         let mut parts = name.rsplit("::");
         let test = parts.next().unwrap_or_default();
         let module = parts.find(|part| *part != "tests");

@@ -1,0 +1,274 @@
+//! Runs the test binaries of the workspace, several at a time, and records what each costs.
+//!
+//! `cargo test` runs one binary after another, so a binary whose tests wait for devices leaves processors idle. Here as many
+//! binaries as there are processors, and one more, run at once; those that took longest in the previous run start first.
+//! Doc tests run last, through cargo.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+
+use crate::ChoreError;
+use crate::tidy::ReadError;
+use crate::times::{self, BinaryTime, TestTime};
+
+/// The list of tests that take long.
+pub const SLOW: &str = "ci/slow-tests";
+
+/// The packages without fast tests: theirs start programs, drivers or workers.
+const WITHOUT_FAST_TESTS: [&str; 4] = ["vk-litmus", "campaign", "device", "runner"];
+
+/// The test binaries that start first if no earlier run says how long each takes.
+const LONGEST: [&str; 6] =
+    ["vk-litmus all", "model all", "sim all", "shaders all", "frontend all", "model lib"];
+
+/// Returns the names in a list with their line numbers from 1; lines that begin with `#` are comments.
+pub fn listed_names(list: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = list.lines().map(str::trim).enumerate();
+    lines
+        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+        .map(|(index, line)| (index + 1, line))
+}
+
+/// Runs every test of the workspace, or of the given packages.
+pub fn run_all(root: &Path, packages: &[String]) -> Result<(), ChoreError> {
+    let mut selection = Vec::new();
+    match packages {
+        [] => selection.push("--workspace".to_owned()),
+        packages => packages.iter().for_each(|name| selection.extend(["-p".to_owned(), name.clone()])),
+    }
+    let outcome = run_binaries(root, &selection, &[])?;
+    let mut doc = cargo(root);
+    doc.arg("test").args(&selection).args(["--doc", "--no-fail-fast"]).stderr(Stdio::inherit());
+    let doc = doc.output().map_err(ChoreError::Start)?;
+    let text = String::from_utf8_lossy(&doc.stdout);
+    if !doc.status.success() {
+        println!("{text}");
+    }
+    let (passed, failed) = (count(&text, "passed"), count(&text, "failed"));
+    println!("{} passed, {} failed", outcome.passed + passed, outcome.failed + failed);
+    match (outcome.failed_binaries, doc.status.success()) {
+        (0, true) => Ok(()),
+        (0, false) => Err(ChoreError::Command(doc.status)),
+        (binaries, _) => Err(ChoreError::Tests(binaries)),
+    }
+}
+
+/// Returns the sum of the counts before a word in the results of test harnesses.
+fn count(output: &str, word: &str) -> usize {
+    output.lines().map(|line| times::count_of(line, word)).sum()
+}
+
+/// Runs the tests that need no device, except those listed in `ci/slow-tests`; of the given packages, or of all.
+pub fn run_fast(root: &Path, packages: &[String]) -> Result<(), ChoreError> {
+    let path = root.join(SLOW);
+    let list = fs::read_to_string(&path).map_err(|source| ReadError { path, source })?;
+    let skipped: Vec<&str> = listed_names(&list).map(|(_, name)| name).collect();
+    let mut selection = Vec::new();
+    if packages.is_empty() {
+        selection.push("--workspace".to_owned());
+        WITHOUT_FAST_TESTS
+            .iter()
+            .for_each(|name| selection.extend(["--exclude".to_owned(), (*name).to_owned()]));
+    }
+    packages.iter().for_each(|name| selection.extend(["-p".to_owned(), name.clone()]));
+    let outcome = run_binaries(root, &selection, &skipped)?;
+    println!("{} passed, {} failed", outcome.passed, outcome.failed);
+    if outcome.failed_binaries == 0 { Ok(()) } else { Err(ChoreError::Tests(outcome.failed_binaries)) }
+}
+
+/// A message of `cargo --message-format=json` about one built target; other messages lack these fields.
+#[derive(Deserialize)]
+struct Artifact {
+    executable: Option<PathBuf>,
+    manifest_path: PathBuf,
+    package_id: String,
+    profile: ArtifactProfile,
+    target: ArtifactTarget,
+}
+
+#[derive(Deserialize)]
+struct ArtifactProfile {
+    test: bool,
+}
+
+#[derive(Deserialize)]
+struct ArtifactTarget {
+    name: String,
+    kind: Vec<String>,
+}
+
+/// An executable that runs tests.
+struct TestBinary {
+    /// Package and target, as in `model all` and `model lib`.
+    name: String,
+    executable: PathBuf,
+    /// The folder of its package, in which cargo would run it.
+    folder: PathBuf,
+}
+
+/// The sums over the binaries of a run.
+#[derive(Default)]
+struct Outcome {
+    passed: usize,
+    failed: usize,
+    failed_binaries: usize,
+    binaries: Vec<BinaryTime>,
+    tests: Vec<TestTime>,
+}
+
+/// Builds the test binaries of a selection and runs them with some tests left out.
+fn run_binaries(root: &Path, selection: &[String], skipped: &[&str]) -> Result<Outcome, ChoreError> {
+    let mut binaries = build(root, selection)?;
+    let folder = times::folder(root);
+    let known: BTreeMap<String, f64> =
+        times::read_binaries(&folder).into_iter().map(|time| (time.name, time.wall)).collect();
+    binaries.sort_by(|one, other| {
+        let rank = |binary: &TestBinary| {
+            let listed = LONGEST.iter().position(|name| *name == binary.name).unwrap_or(LONGEST.len());
+            (-known.get(&binary.name).copied().unwrap_or_default(), listed)
+        };
+        rank(one).partial_cmp(&rank(other)).unwrap_or(std::cmp::Ordering::Equal)
+    });
+    binaries.reverse();
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let (waiting, outcome) = (Mutex::new(binaries), Mutex::new(Outcome::default()));
+    let error = Mutex::new(None);
+    std::thread::scope(|scope| {
+        let work = || {
+            loop {
+                let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                let Some(binary) = next else { return };
+                match execute(&binary, processors, skipped) {
+                    Ok(finished) => {
+                        report(
+                            &mut outcome.lock().unwrap_or_else(PoisonError::into_inner),
+                            &binary,
+                            finished,
+                        );
+                    }
+                    Err(failure) => *error.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure),
+                }
+            }
+        };
+        (0..=processors).for_each(|_| {
+            scope.spawn(work);
+        });
+    });
+    if let Some(error) = error.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
+    let outcome = outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
+    times::write(&folder, &outcome.binaries, &outcome.tests)?;
+    Ok(outcome)
+}
+
+/// Returns the test binaries of a selection of packages, built by cargo.
+fn build(root: &Path, selection: &[String]) -> Result<Vec<TestBinary>, ChoreError> {
+    let built = cargo(root)
+        .arg("test")
+        .args(selection)
+        .args(["--no-run", "--message-format=json-render-diagnostics"])
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(ChoreError::Start)?;
+    if !built.status.success() {
+        return Err(ChoreError::Command(built.status));
+    }
+    let text = String::from_utf8_lossy(&built.stdout);
+    let artifacts = text.lines().filter_map(|line| serde_json::from_str::<Artifact>(line).ok());
+    Ok(artifacts.filter(|artifact| artifact.profile.test).filter_map(test_binary).collect())
+}
+
+/// Returns the test binary of a built target that has an executable.
+fn test_binary(artifact: Artifact) -> Option<TestBinary> {
+    let folder = artifact.manifest_path.parent()?.to_owned();
+    // `path+file:///…/harness/cli#vk-litmus@0.1.0`, or without a name where the folder has it.
+    let id = artifact.package_id.rsplit(['#', '/']).next()?;
+    let package = match id.split_once('@') {
+        Some((name, _)) => name.to_owned(),
+        None => folder.file_name()?.to_string_lossy().into_owned(),
+    };
+    let target = match artifact.target.kind.first().map(String::as_str) {
+        Some("test" | "bench" | "example") => artifact.target.name,
+        Some(kind) => kind.to_owned(),
+        None => return None,
+    };
+    Some(TestBinary { name: format!("{package} {target}"), executable: artifact.executable?, folder })
+}
+
+/// The result of one test binary.
+struct Finished {
+    success: bool,
+    output: String,
+    wall: Duration,
+    processor: Option<Duration>,
+}
+
+/// Runs a test binary to its end, with its output captured.
+fn execute(binary: &TestBinary, threads: usize, skipped: &[&str]) -> Result<Finished, ChoreError> {
+    // Both streams go to one file, in the order in which they were written; a file never blocks the tests.
+    let log = tempfile::tempfile().map_err(ChoreError::Start)?;
+    let duplicate = || log.try_clone().map_err(ChoreError::Start);
+    let mut command = Command::new(&binary.executable);
+    // The times of single tests are an unstable option of the test harness, which stable compilers accept with this variable.
+    command.env("RUSTC_BOOTSTRAP", "1").args(["-Zunstable-options", "--report-time", "--test-threads"]);
+    command.arg(threads.to_string()).arg("--exact").args(skipped.iter().flat_map(|name| ["--skip", name]));
+    command.current_dir(&binary.folder).env("CARGO_MANIFEST_DIR", &binary.folder);
+    command.stdin(Stdio::null()).stdout(duplicate()?).stderr(duplicate()?);
+    let started = Instant::now();
+    let mut child = command.spawn().map_err(ChoreError::Start)?;
+    let processor = times::processor_time_at_exit(child.id());
+    let status = child.wait().map_err(ChoreError::Start)?;
+    let wall = started.elapsed();
+    let output = times::read_from_start(log).map_err(ChoreError::Start)?;
+    Ok(Finished { success: status.success(), output, wall, processor })
+}
+
+/// Prints the result of a test binary, with the whole output if a test failed, and adds it to the sums.
+fn report(outcome: &mut Outcome, binary: &TestBinary, finished: Finished) {
+    let tests: Vec<TestTime> =
+        finished.output.lines().filter_map(|line| TestTime::parse(&binary.name, line)).collect();
+    let count =
+        |word: &str| -> usize { finished.output.lines().map(|line| times::count_of(line, word)).sum() };
+    let (passed, failed) = (count("passed"), count("failed"));
+    let processor = finished.processor.map(|time| time.as_secs_f64());
+    let word = if finished.success { "ok" } else { "FAILED" };
+    let mut text = format!("{word:6} {}: {passed} passed", binary.name);
+    if failed > 0 {
+        text += &format!(", {failed} failed");
+    }
+    text += &format!(" in {:.1} s", finished.wall.as_secs_f64());
+    if let Some(time) = processor {
+        text += &format!(" ({time:.1} s of processor time)");
+    }
+    text.push('\n');
+    if finished.success {
+        // Tests print this past the capture of the test harness.
+        let is_skip = |line: &&str| line.trim_start().starts_with("skipped: ") || line.contains(" skipped: ");
+        finished.output.lines().filter(is_skip).for_each(|line| text += &format!("{line}\n"));
+    } else {
+        text += &finished.output;
+    }
+    // One write a binary: lines of binaries that end together are not mixed.
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    outcome.passed += passed;
+    outcome.failed += failed;
+    outcome.failed_binaries += usize::from(!finished.success);
+    let wall = finished.wall.as_secs_f64();
+    outcome.binaries.push(BinaryTime { name: binary.name.clone(), wall, processor, tests: tests.len() });
+    outcome.tests.extend(tests);
+}
+
+/// Returns the cargo that started this program, in a folder.
+fn cargo(root: &Path) -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(root);
+    cargo
+}
