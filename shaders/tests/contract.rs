@@ -643,6 +643,7 @@ fn shuffled(seed: u64) -> impl FnMut(usize) -> usize {
 #[test]
 fn kernels_keep_the_contract() {
     let tests = all_tests();
+    let soak = std::env::var_os("VK_LITMUS_SOAK").is_some();
     let (mut runs, mut looping, mut every) = (0, 0, 0);
     for (index, test) in tests.iter().enumerate() {
         let narrow = KernelConfig { lanes: 5, ..NARROW };
@@ -653,7 +654,7 @@ fn kernels_keep_the_contract() {
         let waiting = |spin, interval, hold| Waiting { spin, interval, hold };
         every += usize::from(shaders::compile(test, &pressed).is_ok_and(|kernel| kernel.parallel));
         looping += usize::from(shaders::compile(test, &loops).is_ok_and(|kernel| kernel.thread_loops > 0));
-        for (config, waiting) in [
+        let configurations = [
             (LAVAPIPE, NEVER),
             (stressed, waiting(40, 2, 0)),
             (narrow, waiting(3, 1, 2)),
@@ -661,17 +662,23 @@ fn kernels_keep_the_contract() {
             (loops, NEVER),
             (parallel, waiting(3, 2, 1)),
             (pressed, waiting(40, 2, 0)),
-        ] {
-            runs += usize::from(check(test, &config, waiting, &mut shuffled(index as u64)));
-            // One invocation after the other: everyone but the last waits in vain.
-            runs += usize::from(check(test, &config, waiting, &mut |_| 0));
+        ];
+        for (nth, (config, waiting)) in configurations.into_iter().enumerate() {
+            // The two schedules alternate from test to test; a soak runs both.
+            if soak || (index + nth) % 2 == 0 {
+                runs += usize::from(check(test, &config, waiting, &mut shuffled(index as u64)));
+            }
+            // One invocation after the other: all but the last wait in vain.
+            if soak || (index + nth) % 2 == 1 {
+                runs += usize::from(check(test, &config, waiting, &mut |_| 0));
+            }
         }
     }
     eprintln!(
         "{runs} dispatches of {} tests, {looping} with loops of their threads, {every} parallel",
         tests.len()
     );
-    assert!(runs > 14 * 200);
+    assert!(runs > if soak { 14 } else { 7 } * 200);
     assert!(looping > 100 && every > 100);
 }
 
@@ -710,16 +717,19 @@ fn kernels_keep_the_contract_in_every_shape() {
     let tests = all_tests();
     let words =
         ["size-1", "size-2", "size-3", "size-7", "size-9", "size-16", "size-4x2", "size-1x5", "size-3x1x5"];
+    let soak = std::env::var_os("VK_LITMUS_SOAK").is_some();
     let (mut runs, mut idle) = (0, 0);
     for (index, test) in tests.iter().enumerate() {
         let shape: WorkgroupShape = words[index % words.len()].parse().unwrap();
         let variant = Variant { shape, ..Variant::default() };
         let stressed = KernelConfig { stressed: true, variant, ..LAVAPIPE };
         let loops = KernelConfig { thread_loops: true, variant, ..NARROW };
-        for (config, spin) in [(stressed, 40), (loops, 2)] {
+        for (nth, (config, spin)) in [(stressed, 40), (loops, 2)].into_iter().enumerate() {
             let waiting = Waiting { spin, interval: 2, hold: 1 };
-            let kept = check(test, &config, waiting, &mut shuffled(index as u64));
-            runs += usize::from(kept && check(test, &config, waiting, &mut |_| 0));
+            let shuffle = soak || (index + nth) % 2 == 0;
+            let kept = !shuffle || check(test, &config, waiting, &mut shuffled(index as u64));
+            let in_turn = soak || !shuffle;
+            runs += usize::from(kept && (!in_turn || check(test, &config, waiting, &mut |_| 0)));
             let kernel = shaders::compile(test, &config);
             idle += usize::from(kernel.is_ok_and(|kernel| {
                 assert_eq!(WorkgroupShape::Sized(local_size(&kernel)), shape);

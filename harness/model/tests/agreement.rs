@@ -83,7 +83,7 @@ fn has_loop(test: &Test) -> bool {
 fn cases() -> (u32, RngSeed) {
     match std::env::var("VK_LITMUS_SOAK_CASES").ok().and_then(|n| n.parse().ok()) {
         Some(cases) => (cases, RngSeed::Random),
-        None => (200, RngSeed::Fixed(20)),
+        None => (80, RngSeed::Fixed(20)),
     }
 }
 

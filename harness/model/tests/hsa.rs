@@ -187,7 +187,7 @@ fn a_dialect_under_a_foreign_model_is_refused() {
 fn cases() -> (u32, RngSeed) {
     match std::env::var("VK_LITMUS_SOAK_CASES").ok().and_then(|n| n.parse().ok()) {
         Some(cases) => (cases, RngSeed::Random),
-        None => (400, RngSeed::Fixed(31)),
+        None => (100, RngSeed::Fixed(31)),
     }
 }
 

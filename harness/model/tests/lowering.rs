@@ -179,11 +179,11 @@ fn classes_of_the_corpus() {
     }
 }
 
-/// Returns the number of random tests: fixed with a fixed seed, or `VK_LITMUS_SOAK_CASES`.
-fn cases(seed: u64) -> (u32, RngSeed) {
+/// Returns the number of random tests and the seed: `VK_LITMUS_SOAK_CASES` from any seed, otherwise `few` from a fixed one.
+fn cases(few: u32, seed: u64) -> (u32, RngSeed) {
     match std::env::var("VK_LITMUS_SOAK_CASES").ok().and_then(|n| n.parse().ok()) {
         Some(cases) => (cases, RngSeed::Random),
-        None => (1000, RngSeed::Fixed(seed)),
+        None => (few, RngSeed::Fixed(seed)),
     }
 }
 
@@ -234,14 +234,14 @@ impl Tally {
     }
 }
 
-fn config(seed: u64) -> Config {
-    let (cases, rng_seed) = cases(seed);
+fn config(few: u32, seed: u64) -> Config {
+    let (cases, rng_seed) = cases(few, seed);
     Config { cases, rng_seed, failure_persistence: None, ..Config::default() }
 }
 
 #[test]
 fn lowering_takes_nothing_away_from_random_tests() {
-    let (models, tally, config) = (Models::new(), Tally::default(), config(47));
+    let (models, tally, config) = (Models::new(), Tally::default(), config(250, 47));
     let cases = config.cases;
     TestRunner::new(config)
         .run(&random::text(2..=3, 3), |text| tally.compare(&text, &models))
@@ -279,7 +279,7 @@ fn synchronizing() -> impl Strategy<Value = String> {
 
 #[test]
 fn what_only_the_total_order_forbids_is_model_only() {
-    let (models, tally, config) = (Models::new(), Tally::default(), config(48));
+    let (models, tally, config) = (Models::new(), Tally::default(), config(1000, 48));
     let cases = config.cases;
     TestRunner::new(config)
         .run(&synchronizing(), |text| tally.compare(&text, &models))
@@ -328,7 +328,7 @@ fn computing() -> impl Strategy<Value = String> {
 
 #[test]
 fn what_one_work_item_computes_stays_the_same() {
-    let (models, tally, config) = (Models::new(), Tally::default(), config(49));
+    let (models, tally, config) = (Models::new(), Tally::default(), config(250, 49));
     let cases = config.cases;
     let held = Cell::new(0_u32);
     TestRunner::new(config)
