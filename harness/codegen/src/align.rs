@@ -1,10 +1,10 @@
-//! Which instruction of a test a line of machine code comes from.
+//! Aligns lines of machine code with instructions of the test.
 //!
-//! Drivers print no source lines, so lines are matched by what is known of both sides: an access of the machine goes to
-//! some memory by some path, with a constant address where the kernel's parameters are known; so does an instruction of a
-//! thread, and a thread's results follow it. A thread's accesses appear in the order of the program where the compiler
-//! kept it; an access that it moved is still found, by its address. What compilers remove has no line, and waits stand
-//! between the accesses that they order.
+//! Drivers print no source lines, so lines are matched by properties of both sides: an access has an
+//! operation, a path to memory and, if the kernel's parameters are known, a constant address. A thread's
+//! results follow its accesses. Accesses appear in program order unless the compiler moved them; a moved
+//! access is still found by its address. Removed accesses have no line, and waits are between the accesses
+//! that they order.
 
 use std::collections::BTreeMap;
 
@@ -14,34 +14,37 @@ use shaders::ResultSlot;
 use crate::form::FormKernel;
 use crate::machine::{CodeAccess, LineKind, Machine, Operation, Path};
 
-/// What a line of machine code comes from.
+/// The source of a line of machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LineSource {
-    /// An instruction of a thread of the test, by its index.
+    /// An instruction of a thread, by its index.
     Instruction(ThreadId, usize),
-    /// The result of a thread that is written down.
+    /// A stored result of a thread.
     Result(ThreadId),
 }
 
-/// What the lines of machine code come from.
+/// The sources of the lines of machine code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alignment {
-    /// In the order of the lines; `None` for what is no access, and for accesses that belong to no instruction.
+    /// The source of each line; `None` for lines without an access, and for accesses of no instruction.
     pub sources: Vec<Option<LineSource>>,
-    /// The accesses whose line is sure.
+    /// Sources whose line is certain.
     certain: Vec<LineSource>,
-    /// Those whose line is so if results are written last.
+    /// Sources whose line is certain if results are written last.
     likely: Vec<LineSource>,
 }
 
 impl Alignment {
-    /// Returns true if the line of an access is sure: the only one of its kind that goes where the only such access of the test
-    /// does. Others are known by their order alone, which compilers may change.
+    /// Returns true if the line of an access is certain: one line and one access of the test match each other
+    /// only.
+    ///
+    /// Other matches depend on program order, which compilers may change.
     pub fn is_certain(&self, source: LineSource) -> bool {
         self.certain.contains(&source)
     }
 
-    /// Returns true if it is sure, or is so if a thread's results are written behind its accesses, as kernels say.
+    /// Returns true if the line is certain, or is so if a thread's results are written after its accesses, as
+    /// kernels do.
     pub fn is_likely(&self, source: LineSource) -> bool {
         self.is_certain(source) || self.likely.contains(&source)
     }
@@ -50,23 +53,23 @@ impl Alignment {
 /// An access that some line should show.
 struct Expected {
     source: LineSource,
-    /// Which storage it goes to, results behind all others.
+    /// The storage that it accesses; results follow all others.
     storage: u32,
-    /// The place in the text, where it is known by that.
+    /// The resource number in the text, if known.
     place: Option<u64>,
     operation: Operation,
     path: Path,
-    /// Constant part of the address, where it is known.
+    /// The constant part of the address, if known.
     offset: Option<u64>,
     found: bool,
 }
 
-/// What each line comes from.
+/// Returns the source of each line.
 pub fn align(test: &Test, unit: &FormKernel, machine: &Machine) -> Alignment {
     let mut expected = expected(test, unit);
     let texts: Vec<&str> = machine.lines.iter().map(|line| line.text.as_str()).collect();
     let places = (machine.dialect.places)(&texts);
-    // Buffers by address and by descriptor look the same there.
+    // Such text does not distinguish buffers by address and by descriptor.
     let by_address =
         !machine.dialect.constant_addresses && expected.iter().any(|one| one.path == Path::Address);
     if !machine.dialect.constant_addresses {
@@ -101,7 +104,7 @@ pub fn align(test: &Test, unit: &FormKernel, machine: &Machine) -> Alignment {
     Alignment { sources, certain, likely }
 }
 
-/// The accesses whose line is sure, and those whose line is so if results are written last.
+/// Returns the certain sources, and those that are certain if results are written last.
 fn certain(
     expected: &[Expected],
     machine: &Machine,
@@ -139,8 +142,9 @@ fn fits(one: &Expected, access: &CodeAccess, place: Option<u64>) -> bool {
         && (one.place.is_none() || one.place == place)
 }
 
-/// Finds out which place of the text is which storage: both are numbered in the order of bindings, so that they are the same
-/// where each has the accesses that it should have.
+/// Maps resource numbers of the text to storages.
+///
+/// Both are numbered in binding order, so they match if each has the expected accesses.
 fn place(expected: &mut [Expected], machine: &Machine, places: &[Option<u64>]) {
     let mut shown: BTreeMap<u64, Vec<Operation>> = BTreeMap::new();
     for (line, place) in machine.lines.iter().zip(places) {
@@ -171,7 +175,7 @@ fn thread_of(source: LineSource) -> ThreadId {
     }
 }
 
-/// The expected access that is most likely meant: of the thread at hand, if it has one.
+/// Returns the most likely access: of the current thread, if it has one.
 fn best(
     expected: &[Expected],
     access: &CodeAccess,
@@ -197,7 +201,7 @@ fn expected(test: &Test, unit: &FormKernel) -> Vec<Expected> {
                 AccessKind::Load(_) => Operation::Load,
                 AccessKind::Store(_) => Operation::Store,
                 AccessKind::Rmw { .. } => Operation::Atomic,
-                // No kernel holds one.
+                // Kernels contain no awaits.
                 AccessKind::Await { .. } => continue,
             };
             let path = path(test, location, class);
@@ -229,7 +233,7 @@ fn expected(test: &Test, unit: &FormKernel) -> Vec<Expected> {
     all
 }
 
-/// The thread of the test that writes a slot of the kernel.
+/// Returns the thread of the test that writes a slot of the kernel.
 fn slot_thread(slot: &ResultSlot, unit: &FormKernel) -> Option<ThreadId> {
     let local = slot.thread()?;
     unit.threads.get(usize::from(local.0)).copied()
@@ -244,13 +248,13 @@ fn path(test: &Test, location: LocationId, class: StorageClass) -> Path {
     }
 }
 
-/// Byte offset of a location in the buffer, for the instance of slot 0.
+/// Returns the byte offset of a location in the buffer, for the instance of slot 0.
 fn address(test: &Test, unit: &FormKernel, location: LocationId) -> u64 {
     let number = storage_number(test, location);
     4 * u64::from(unit.parameters.unit(0, number)) * u64::from(unit.kernel.storage_words)
 }
 
-/// The number of a location's storage.
+/// Returns the index of a location's storage.
 fn storage_number(test: &Test, location: LocationId) -> u32 {
     let mut storages: Vec<LocationId> = Vec::new();
     for number in 0..test.locations.len() {

@@ -1,23 +1,23 @@
-//! Machine code as text files that a version control system can compare: one file a target, one section a kernel.
+//! Machine code as text files for version control: one file per target, one section per kernel.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::differ::line_diff;
 
-/// The code of one target. Sections are in the order of their names, so that a new test changes no other line.
+/// The code of one target. Sections are sorted by name, so that a new test changes no other line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CodeBaseline {
     /// Lines by section: `TEST FORM KERNEL`.
     pub sections: BTreeMap<String, Vec<String>>,
 }
 
-/// What begins a section.
+/// The prefix of a section heading.
 const SECTION: &str = "== ";
-/// What begins a comment.
+/// The prefix of a comment.
 const COMMENT: &str = "# ";
 
-/// A baseline that cannot be read.
+/// A malformed baseline.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: expected `== TEST FORM KERNEL` before any code")]
 pub struct CodeBaselineError {
@@ -26,7 +26,7 @@ pub struct CodeBaselineError {
 }
 
 impl CodeBaseline {
-    /// The text of a file; `about` says what made it, a line each.
+    /// Returns the text of a file; `about` becomes comment lines at the start.
     pub fn print(&self, about: &[String]) -> String {
         let mut text = String::new();
         for line in about {
@@ -42,10 +42,11 @@ impl CodeBaseline {
         text
     }
 
-    /// Reads a file.
+    /// Parses a file.
     ///
     /// # Errors
-    /// [`CodeBaselineError`] where code stands outside a section.
+    ///
+    /// [`CodeBaselineError`] if code precedes the first section.
     pub fn parse(text: &str) -> Result<CodeBaseline, CodeBaselineError> {
         let mut baseline = CodeBaseline::default();
         let mut section: Option<String> = None;
@@ -64,7 +65,7 @@ impl CodeBaseline {
         Ok(baseline)
     }
 
-    /// What has changed since `self`, for sections that both have or one of them lacks; empty where nothing has.
+    /// Returns the sections that differ from `self`, including new and missing ones.
     pub fn changes(&self, now: &CodeBaseline) -> Vec<SectionChange> {
         let names = self.sections.keys().chain(now.sections.keys());
         let mut names: Vec<&String> = names.collect();
@@ -92,20 +93,20 @@ impl CodeBaseline {
 pub struct SectionChange {
     /// Its name.
     pub section: String,
-    /// How.
+    /// The kind of the change.
     pub kind: ChangeKind,
-    /// Its lines as [`line_diff`] gives them.
+    /// Its lines, as [`line_diff`] formats them.
     pub lines: Vec<String>,
 }
 
-/// How a section has changed.
+/// The kind of a section's change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChangeKind {
-    /// It was not there.
+    /// The section is new.
     New,
-    /// It is not there any more.
+    /// The section is missing.
     Gone,
-    /// Its code is another.
+    /// The code differs.
     Changed,
 }
 

@@ -1,26 +1,26 @@
-//! What relaxing a test changes in its machine code.
+//! Compares the machine code of a test with that of a relaxed test.
 //!
-//! A test and the same test with one synchronization less are compiled alike. Where the code is the same, the
-//! synchronization had no effect: evidence to be explained by what the hardware orders anyway, never a failure by itself.
+//! Both are compiled in the same way. If the code is the same, the removed synchronization had no effect.
+//! That must be explained by what the hardware orders anyway; it is not a failure by itself.
 
 use std::fmt;
 
 use crate::machine::Machine;
 
-/// How two machine codes differ.
+/// The difference between two machine codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CodeDifference {
-    /// In nothing but names of registers and labels.
+    /// Only names of registers and labels differ.
     Same,
-    /// In nothing that has to do with memory: other registers, or the same instructions in another place between the same
+    /// Nothing related to memory differs: other registers, or other instruction positions between the same
     /// accesses, waits and barriers.
     Schedule,
-    /// In accesses, their bits, waits, barriers or their order.
+    /// Accesses, their bits, waits, barriers or their order differ.
     Memory,
 }
 
 impl CodeDifference {
-    /// Compares the kernels of a form, one by one.
+    /// Compares the kernels of a form one by one.
     pub fn of(left: &[Machine], right: &[Machine]) -> CodeDifference {
         if left.len() != right.len() {
             return CodeDifference::Memory;
@@ -43,12 +43,12 @@ impl CodeDifference {
         }
     }
 
-    /// Returns true if the relaxation has no effect on what the machine does to memory.
+    /// Returns true if the relaxation does not change the memory operations.
     pub fn is_no_effect(self) -> bool {
         self != CodeDifference::Memory
     }
 
-    /// Its word in reports.
+    /// Returns its word in reports.
     pub fn word(self) -> &'static str {
         match self {
             CodeDifference::Same => "same",
@@ -58,7 +58,8 @@ impl CodeDifference {
     }
 }
 
-/// Text of an unknown kind has no skeleton: then nothing but equality says anything.
+/// Returns true if the dialect recognizes memory operations; without a skeleton, only equal text is
+/// conclusive.
 fn knows_memory(machine: &Machine) -> bool {
     !machine.skeleton().is_empty()
 }
@@ -69,19 +70,20 @@ impl fmt::Display for CodeDifference {
     }
 }
 
-/// The kind of a relaxation, by the text of its step (`P0.1: scope wg`), without the place where it was made. Relaxations of
-/// one kind share a row of the table.
+/// Returns the kind of a relaxation from the text of its step (`P0.1: scope wg`), without the position.
+///
+/// Relaxations of one kind share a row of the table.
 pub fn kind_of_step(step: &str) -> &str {
     step.split_once(": ").map_or(step, |(_, kind)| kind)
 }
 
-/// The shape of a test by its name: what stands before the first `+`.
+/// Returns the shape of a test by its name: the part before the first `+`.
 pub fn shape_of(name: &str) -> &str {
     let name = name.rsplit('/').next().unwrap_or(name);
     name.split('+').next().unwrap_or(name)
 }
 
-/// The lines of one list that the other lacks, in the manner of `diff`: common lines with a blank, others with `-` and `+`.
+/// Returns the lines of a diff: common lines begin with a blank, others with `-` or `+`.
 pub fn line_diff(old: &[String], new: &[String]) -> Vec<String> {
     // Longest common subsequence; kernels have a few hundred lines at most.
     let width = new.len() + 1;

@@ -1,10 +1,11 @@
-//! The kernels of a test, in every form in which a compiler may meet it.
+//! The kernels of a test, in every form in which a compiler may see it.
 //!
-//! Compilers infer from what a shader does not write, and from what it does with what it reads. So the same role is compiled in
-//! company of the others (merged) and alone (split), with references that may alias and with references declared, as most shaders
-//! leave them, not to; with a result in memory for each value that it read, or with one for all of them (expression); as a
-//! vertex or fragment shader, which hands its results on to the pipeline and writes no memory for them; and as a mesh or task shader, whose
-//! workgroups a compiler may run in another way than those of compute.
+//! Compilers infer from what a shader does not write, and from what it does with the values that it reads. So
+//! a role is compiled together with the others (merged) and alone (split); with references that may alias,
+//! and with references declared not to, as in most shaders; with one result per value read, and with one for
+//! all of them (expression). It is also compiled as a vertex or fragment shader, which passes results on to
+//! the pipeline instead of memory, and as a mesh or task shader, whose workgroups a compiler may treat
+//! differently from compute.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,21 +20,21 @@ use shaders::{
 /// A form of a test's kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Form {
-    /// All threads that run at the same time in one kernel.
+    /// One kernel for all threads that run concurrently.
     Merged,
-    /// Each workgroup's threads in a kernel of their own, whose references may show each other's memory.
+    /// One kernel for each workgroup's threads; its references may alias.
     Split,
-    /// The same with references that are declared not to: what a shader of one role says unless its author decorates it.
+    /// As split, with references declared not to alias: the default in shaders of one role.
     Restrict,
-    /// As [`Form::Restrict`]; all that a thread read is used in one expression.
+    /// As [`Form::Restrict`]; one expression uses all values that a thread read.
     Expression,
-    /// As [`Form::Split`], in vertex shaders: the position of a point is the expression.
+    /// As [`Form::Split`], in vertex shaders; the position of a point is the expression.
     Vertex,
-    /// The same with references that are declared not to alias.
+    /// As the vertex form, with references declared not to alias.
     VertexRestrict,
-    /// As [`Form::Split`], in fragment shaders: the colour is the expression.
+    /// As [`Form::Split`], in fragment shaders; the colour is the expression.
     Fragment,
-    /// The same with references that are declared not to alias.
+    /// As the fragment form, with references declared not to alias.
     FragmentRestrict,
     /// As [`Form::Merged`], in mesh shaders.
     Mesh,
@@ -55,16 +56,18 @@ impl Form {
         Form::Mesh,
         Form::Task,
     ];
-    /// Those of the kernels that `run` dispatches.
+    /// The forms of the kernels that `run` dispatches.
     pub const RUN: [Form; 3] = [Form::Merged, Form::Split, Form::Restrict];
 
-    /// Those that a campaign asks about where none is named: not every chip of a vendor has mesh and task shaders.
+    /// Returns the forms that a campaign uses by default, without mesh and task shaders, which not every chip
+    /// has.
     pub fn usual() -> Vec<Form> {
         Form::ALL.into_iter().filter(|form| !matches!(form, Form::Mesh | Form::Task)).collect()
     }
 
-    /// Its word on the command line and in reports; the variant of `run` that plays these kernels, where it is one of [`Form::RUN`]
-    /// but the first.
+    /// Returns its word on the command line and in reports.
+    ///
+    /// For forms in [`Form::RUN`] except the first, it is also the variant of `run` that uses these kernels.
     pub fn word(self) -> &'static str {
         match self {
             Form::Merged => "merged",
@@ -80,7 +83,7 @@ impl Form {
         }
     }
 
-    /// Returns true if threads that run at the same time share a kernel.
+    /// Returns true if concurrent threads share a kernel.
     pub fn is_merged(self) -> bool {
         matches!(self, Form::Merged | Form::Mesh | Form::Task)
     }
@@ -89,7 +92,7 @@ impl Form {
         if self.is_merged() { Pipelines::Merged } else { Pipelines::Split }
     }
 
-    /// How its references are told, and in which stage, besides what is told anyway.
+    /// Returns the compile variant of this form: `told` with the form's references and stage.
     pub fn told(self, told: Variant) -> Variant {
         let stage = match self {
             Form::Merged | Form::Split | Form::Restrict | Form::Expression => told.stage,
@@ -108,7 +111,7 @@ impl Form {
         Variant { stage, references, ..told }
     }
 
-    /// How the threads leave their results.
+    /// Returns the placement of the threads' results.
     pub fn results(self) -> Leaving {
         match self {
             Form::Merged | Form::Mesh | Form::Task | Form::Split | Form::Restrict => Leaving::Words,
@@ -124,7 +127,7 @@ impl fmt::Display for Form {
     }
 }
 
-/// A word that no form has.
+/// An unknown form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no form `{0}`: there are {words}", words = Form::ALL.map(Form::word).join(", "))]
 pub struct UnknownForm(pub String);
@@ -137,21 +140,21 @@ impl FromStr for Form {
     }
 }
 
-/// What the threads of a kernel do to memory, all together: from what a shader never does, compilers infer.
+/// The memory accesses of all threads of a kernel, from whose absence compilers infer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// They read and write.
     Both,
-    /// They write and never read.
+    /// They write but never read.
     Producer,
-    /// They read and never write.
+    /// They read but never write.
     Consumer,
-    /// They do neither.
+    /// They do not access memory.
     Neither,
 }
 
 impl Role {
-    /// What the threads do.
+    /// Returns the role of threads.
     pub fn of(test: &Test, threads: &[ThreadId]) -> Role {
         let instructions = || threads.iter().flat_map(|thread| &test.thread(*thread).instructions);
         let any = |meant: fn(&MemoryAccess) -> bool| {
@@ -166,7 +169,7 @@ impl Role {
         }
     }
 
-    /// Its word in reports.
+    /// Returns its word in reports.
     pub fn word(self) -> &'static str {
         match self {
             Role::Both => "both",
@@ -182,41 +185,45 @@ impl Role {
 pub struct FormKernel {
     /// Its form.
     pub form: Form,
-    /// Which kernel of the form it is: the threads that it plays, such as `P0` or `P0,P1`.
+    /// Its name within the form: the threads that it contains, such as `P0` or `P0,P1`.
     pub name: String,
     /// Those threads.
     pub threads: Vec<ThreadId>,
-    /// What they do to memory.
+    /// Their role.
     pub role: Role,
-    /// Number of the phase, from 0: later ones are dispatched after it has ended.
+    /// The phase, from 0; later phases are dispatched after it has ended.
     pub phase: usize,
-    /// The kernel; its threads are numbered by their place in `threads`.
+    /// The kernel; its threads are numbered by their index in `threads`.
     pub kernel: Kernel,
-    /// What it knows of its parameters.
+    /// The known values of its parameters.
     pub parameters: Parameters,
-    /// True if its split barriers are told in Intel's form.
+    /// True if its split barriers use Intel's extension.
     pub intel_split_barriers: bool,
 }
 
-/// How kernels for codegen are made.
+/// Device limits that determine the kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sizes {
     /// Subgroup size of the device.
     pub subgroup_size: u32,
-    /// Invocations of a workgroup at most.
+    /// The maximum number of invocations of a workgroup.
     pub max_workgroup_invocations: u32,
     /// True if the device has `vulkanMemoryModelDeviceScope`.
     pub device_scope: bool,
-    /// Slots of a workgroup where every role has a workgroup of its own. With 1, addresses are the same for the whole
-    /// subgroup, as in a shader whose work is done by one invocation: compilers then may take scalar paths to memory.
+    /// Slots of a workgroup if every role has its own workgroup.
+    ///
+    /// With 1, addresses are uniform in the subgroup, as in a shader whose work one invocation does.
+    /// Compilers may then use scalar paths to memory.
     pub lanes: u32,
-    /// Tell split barriers in Intel's form, which the device's compiler takes though the device lacks the feature.
+    /// True to use Intel's split barrier extension, which the device's compiler accepts even if the device
+    /// lacks the feature.
     pub intel_split_barriers: bool,
 }
 
-/// The kernels of a test in one form, as a program whose parameters are [`Parameters::SINGLE`].
+/// Returns the program of a test in one form, with parameters [`Parameters::SINGLE`].
 ///
 /// # Errors
+///
 /// [`CompileError`]: the same rules as for running the test.
 pub fn program(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<Program, CompileError> {
     if told.stage != Stage::Compute {
@@ -240,9 +247,10 @@ pub fn program(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<
     fixed_program(test, &config, form.pipelines(), &fixed)
 }
 
-/// The kernels of a test in one form; `told` says how references, pointers and the like are told to compilers.
+/// Returns the kernels of a test in one form; `told` is the compile variant.
 ///
 /// # Errors
+///
 /// [`CompileError`]: the same rules as for running the test.
 pub fn units(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<Vec<FormKernel>, CompileError> {
     let mut units = units_of(test, form, program(test, form, told, sizes)?, Parameters::SINGLE);
@@ -275,5 +283,5 @@ fn units_of(test: &Test, form: Form, program: Program, parameters: Parameters) -
     units
 }
 
-/// Turns of a loop of a test: one is enough to show its code, and leaves no loop.
+/// The iterations of a loop of a test. One iteration shows its code and leaves no loop.
 const LOOP_BOUND: u32 = 1;

@@ -1,19 +1,19 @@
-//! Machine code of litmus tests: which kernels a test has, what their text says, and what relaxing the test changes in it.
+//! Machine code of litmus tests: its kernels, their disassembly, and the effect of relaxing the test.
 //!
-//! This crate is pure: it makes SPIR-V ([`units`]) and reads text ([`Machine`]). Whoever talks to a driver stands between
-//! the two.
+//! This crate is pure: it makes SPIR-V ([`units`]) and reads text ([`Machine`]). The caller talks to the
+//! driver in between.
 //!
 //! | module | idea |
 //! |---|---|
-//! | [`form`] | the kernels of a test: merged, a workgroup each, with references that may alias or not |
-//! | [`machine`] | machine text line by line; what is none |
-//! | [`align`](mod@align) | which instruction of the test a line comes from |
-//! | [`order`] | whether what an order needs stands between two accesses |
-//! | [`differ`] | how two machine codes differ |
+//! | [`form`] | the kernels of a test: merged, split, with references that may alias or not |
+//! | [`machine`] | machine text line by line, and the refusal of other text |
+//! | [`align`](mod@align) | maps lines to instructions of the test |
+//! | [`order`] | checks that the fences and waits of an order are between two accesses |
+//! | [`differ`] | compares two machine codes |
 //! | [`mod@question`] | a test, its kernels and their text as a question for the explorer (`isa`) |
 //! | [`baseline`] | machine code as files to compare |
-//! | [`trust`] | machine code with one instruction less, and whether the explorer notices |
-//! | [`shrink`](mod@shrink) | the smallest test for which something still holds |
+//! | [`trust`] | mutation test of the explorer: machine code with one instruction or bit removed |
+//! | [`shrink`](mod@shrink) | the smallest test with a given property |
 
 pub mod align;
 pub mod baseline;

@@ -1,6 +1,6 @@
-//! The text that a driver prints for machine code, line by line.
+//! The disassembly that a driver prints, line by line.
 //!
-//! How a line reads says the [`Dialect`] of its vendor.
+//! The [`Dialect`] of its vendor defines how a line is read.
 
 pub use vendor::text::{CodeAccess, Dialect, LineKind, Operation, PLAIN, Path};
 
@@ -11,7 +11,7 @@ use crate::normal;
 pub struct Machine {
     /// The lines in order, without blank ones.
     pub lines: Vec<Line>,
-    /// How it was read.
+    /// The dialect of the text.
     pub dialect: &'static Dialect,
 }
 
@@ -20,17 +20,17 @@ pub struct Machine {
 pub struct Line {
     /// The text without indentation, encodings and comments.
     pub text: String,
-    /// What it is.
+    /// Its kind.
     pub kind: LineKind,
 }
 
-/// A text that is no machine code of a kernel.
+/// A text that is not the machine code of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotMachineCode {
-    /// There is nothing.
+    /// The text is empty.
     #[error("the driver shows no machine code")]
     Empty,
-    /// Nothing in it accesses memory.
+    /// The text contains no memory access.
     #[error("not disassembled: `{0}`")]
     NoAccess(String),
 }
@@ -39,7 +39,8 @@ impl Machine {
     /// Reads a text.
     ///
     /// # Errors
-    /// [`NotMachineCode`] where it cannot be what a compiler made of a kernel.
+    ///
+    /// [`NotMachineCode`] if it cannot be compiled code of a kernel.
     pub fn read(text: &str, dialect: &'static Dialect) -> Result<Machine, NotMachineCode> {
         let text = (dialect.prepare)(text);
         let lines: Vec<Line> = text.lines().filter_map(|line| read_line(line, dialect)).collect();
@@ -51,18 +52,19 @@ impl Machine {
         Ok(Machine { lines, dialect })
     }
 
-    /// The text that stands for this one when texts are compared: registers and labels renamed in the order of their
-    /// first use, what only fills time left out.
+    /// Returns normalized lines for comparison: registers and labels are renamed in order of first use, and
+    /// padding is removed.
     pub fn normal(&self) -> Vec<String> {
         normal::lines(self)
     }
 
-    /// What of it has to do with memory: accesses, waits, barriers and cache operations, without registers.
+    /// Returns only the memory operations (accesses, waits, barriers and cache operations), without
+    /// registers.
     pub fn skeleton(&self) -> Vec<String> {
         normal::skeleton(self)
     }
 
-    /// The number of instructions.
+    /// Returns the number of instructions.
     pub fn instructions(&self) -> usize {
         self.lines.iter().filter(|line| line.kind != LineKind::Label).count()
     }

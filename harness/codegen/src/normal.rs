@@ -1,10 +1,10 @@
-//! Machine code without what says nothing when two texts are compared: names of registers and labels, fillers.
+//! Normalization of machine code for comparison: names of registers and labels, and padding.
 
 use std::collections::BTreeMap;
 
 use crate::machine::{Dialect, Line, LineKind, Machine};
 
-/// Renames registers and labels in the order of their first use, and leaves fillers out.
+/// Renames registers and labels in order of first use, and removes padding.
 pub(crate) fn lines(machine: &Machine) -> Vec<String> {
     let mut names = Names::default();
     let dialect = machine.dialect;
@@ -12,7 +12,7 @@ pub(crate) fn lines(machine: &Machine) -> Vec<String> {
     kept.map(|line| names.rename(&line.text, dialect)).collect()
 }
 
-/// Mnemonics and what stands behind the operands of everything that has to do with memory.
+/// Returns the mnemonics and modifiers of all memory operations.
 pub(crate) fn skeleton(machine: &Machine) -> Vec<String> {
     let mut found = Vec::new();
     for line in &machine.lines {
@@ -29,7 +29,7 @@ fn is_filler(line: &Line, dialect: &Dialect) -> bool {
     dialect.fillers.iter().any(|filler| line.text.starts_with(filler))
 }
 
-/// The mnemonic, the constants and the modifiers of an access: what is no register.
+/// Returns the mnemonic, the constants and the modifiers of an access, without registers.
 fn without_registers(text: &str, dialect: &Dialect) -> String {
     let words = text.split([' ', ',']).filter(|word| !word.is_empty() && !is_register(word, dialect));
     words.collect::<Vec<_>>().join(" ")
@@ -40,7 +40,7 @@ fn is_register(word: &str, dialect: &Dialect) -> bool {
         || register(word, dialect).is_some_and(|(_, rest)| rest.is_empty())
 }
 
-/// A register at the start of a text: its kind with its numbers, and what follows.
+/// Parses a register at the start of a text: its kind and numbers, and the rest.
 fn register<'t>(text: &'t str, dialect: &Dialect) -> Option<((char, u32, u32), &'t str)> {
     let kind = text.chars().next().filter(|kind| dialect.registers.contains(kind))?;
     let rest = &text[kind.len_utf8()..];
@@ -53,12 +53,12 @@ fn register<'t>(text: &'t str, dialect: &Dialect) -> Option<((char, u32, u32), &
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let number = rest[..digits].parse().ok()?;
     let rest = &rest[digits..];
-    // `s3` is a register and `s3x` is none.
+    // `s3` is a register, `s3x` is not.
     let ends = rest.chars().next().is_none_or(|next| !next.is_ascii_alphanumeric() && next != '_');
     ends.then_some(((kind, number, number), rest))
 }
 
-/// Registers of one operand at most.
+/// The maximum number of registers of one operand.
 const MOST_REGISTERS: u32 = 64;
 
 /// New names for registers and labels.
@@ -109,7 +109,7 @@ impl Names {
     }
 }
 
-/// A block's label at the start of a text.
+/// Returns a block label at the start of a text.
 fn label<'t>(text: &'t str, dialect: &Dialect) -> Option<&'t str> {
     let digits = text.strip_prefix(dialect.block)?.bytes().take_while(u8::is_ascii_digit).count();
     (digits > 0).then(|| &text[..dialect.block.len() + digits])
@@ -142,7 +142,7 @@ mod tests {
                 "L1:"
             ]
         );
-        // Which of two registers is stored is a difference, which numbers they have is none.
+        // A different stored register is a difference, different register numbers alone are not.
         let other = machine(
             "v_mov_b32_e32 v0, s12\nv_mov_b32_e32 v1, s13\nbuffer_store_dword v0, off, s[8:11], 0 glc",
         );

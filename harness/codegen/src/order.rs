@@ -1,7 +1,8 @@
-//! Whether the order that a test asks for stands in machine code, by a table of what must stand between two accesses.
+//! Checks that machine code keeps an order of the test, by a table of the instructions required between two
+//! accesses.
 //!
-//! Simpler than exploring, and there for every vendor with a table ([`vendor::order`]). It knows no more than its rows: what
-//! they do not speak of is [`OrderKept::Unknown`], and so is a pair of accesses that the text does not tell apart.
+//! It is simpler than exploration, and available for every vendor with a table ([`vendor::order`]). Cases
+//! without a row are [`OrderKept::Unknown`], and so are accesses that the text does not distinguish.
 
 use litmus::{InstructionKind, MemoryAccess, Scope, Semantics, Test};
 use vendor::order::{Need, NeedPart, NeedPlace, Order, Without};
@@ -10,16 +11,16 @@ use crate::align::{Alignment, LineSource};
 use crate::form::FormKernel;
 use crate::machine::{LineKind, Machine, Operation, Path};
 
-/// What became of an order; of several parts the last of these decides.
+/// The verdict on an order; the worst part decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OrderKept {
-    /// All that it needs is there.
+    /// Everything that it needs is present.
     Kept,
-    /// Part of it is there.
+    /// A part of it is present.
     Weakened,
-    /// No row of the table says it, or the text does not tell the accesses apart.
+    /// The table has no row for it, or the text does not distinguish the accesses.
     Unknown,
-    /// Nothing orders the two accesses, or they stand the other way round.
+    /// Nothing orders the two accesses, or they are in reverse order.
     Lost,
 }
 
@@ -28,24 +29,25 @@ pub enum OrderKept {
 pub struct AskedOrder {
     /// The order.
     pub order: Order,
-    /// The widest scope at which it is asked for.
+    /// The widest requested scope.
     pub scope: Scope,
-    /// The first access.
+    /// The earlier access.
     pub first: LineSource,
-    /// The second.
+    /// The later access.
     pub second: LineSource,
-    /// True if the second has to see what others have written: it is atomic or visible of its own, or made so.
+    /// True if the second access must see writes of others: it is atomic, visible, or follows a visibility
+    /// operation.
     pub visible: bool,
 }
 
-/// What was found of it.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundOrder {
     /// The verdict.
     pub verdict: OrderKept,
-    /// What is there, or missing, in words.
+    /// The present or missing instruction, in words.
     pub why: String,
-    /// Who says what is needed.
+    /// The source of the requirement.
     pub source: Option<&'static str>,
 }
 
@@ -55,8 +57,10 @@ impl FoundOrder {
     }
 }
 
-/// The orders that a kernel's threads ask for: an acquire orders all accesses behind it, a release all before it, and a
-/// barrier those on its two sides of which the atomic one is its partner.
+/// Returns the orders that a kernel's threads require.
+///
+/// An acquire orders all later accesses, a release all earlier ones. A barrier orders accesses across it if
+/// one of the two is the atomic partner.
 pub fn asked(test: &Test, unit: &FormKernel) -> Vec<AskedOrder> {
     let mut all = Vec::new();
     for thread in &unit.threads {
@@ -116,7 +120,8 @@ pub fn asked(test: &Test, unit: &FormKernel) -> Vec<AskedOrder> {
 
 const NOT_TOLD: &str = "the text does not tell the accesses apart";
 
-/// Looks for what an order needs between the lines of its two accesses, on chips of a compiler's `target`.
+/// Checks that the lines between two accesses contain what their order needs, on chips of a compiler's
+/// `target`.
 pub fn check(asked: &AskedOrder, machine: &Machine, alignment: &Alignment, target: &str) -> FoundOrder {
     let line_of = |source| alignment.sources.iter().position(|found| *found == Some(source));
     let (Some(first), Some(second)) = (line_of(asked.first), line_of(asked.second)) else {
@@ -145,11 +150,11 @@ pub fn check(asked: &AskedOrder, machine: &Machine, alignment: &Alignment, targe
     let Some(need) = machine.dialect.needs.iter().find(holds) else {
         return FoundOrder::new(OrderKept::Unknown, "no table says what this order needs here");
     };
-    // No cache stands before the workgroup's memory.
+    // The workgroup's memory has no cache.
     let cached = of_second.operation == Operation::Load && of_second.path != Path::Workgroup;
     let found = steps(need, machine, (first, second), cached && asked.visible);
     let found = FoundOrder { source: Some(need.source), ..found };
-    // What is only likely is not held against a compiler.
+    // An uncertain match is not evidence against a compiler.
     if found.verdict != OrderKept::Kept && !both(Alignment::is_certain) {
         return FoundOrder { verdict: OrderKept::Unknown, why: NOT_TOLD.to_owned(), ..found };
     }
@@ -210,8 +215,10 @@ fn steps(need: &Need, machine: &Machine, (first, second): (usize, usize), second
     worst
 }
 
-/// What became of an acquire between two loads in NIR, Mesa's form that all its compilers share, by the last text of it that a
-/// driver shows. Only in kernels with as many atomic loads as the test has: else nothing is known.
+/// Checks an acquire between two loads in NIR, Mesa's shared intermediate form, in the last form that a
+/// driver prints.
+///
+/// The result is unknown unless the kernel has as many atomic loads as the test.
 pub fn check_nir(asked: &AskedOrder, nir: &str, loads: usize) -> Option<FoundOrder> {
     if asked.order != Order::Acquire {
         return None;

@@ -1,6 +1,7 @@
-//! From a litmus test, its kernels and their machine code to a question for the explorer: which descriptor shows which
-//! memory, which waves run, and which outcomes are allowed. What a model says and what a compiler made meet here, as plain
-//! data.
+//! Converts a litmus test, its kernels and their machine code to a question for the explorer.
+//!
+//! It determines the memory behind each descriptor, the running waves, and the allowed outcomes. The model's
+//! prediction and the compiler's output meet here as plain data.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,7 @@ use shaders::variant::Images;
 use shaders::{Binding, Parameters, Program, ResultSlot};
 use vendor::Descriptors;
 
-/// The location buffer, and what shows the same memory.
+/// The location buffer and its aliases.
 const LOCATIONS: Space = Space(0);
 /// The result buffer.
 const RESULTS: Space = Space(1);
@@ -25,54 +26,54 @@ const RENDEZVOUS: Space = Space(2);
 const IMAGES: Space = Space(3);
 /// Scratch memory.
 const SCRATCH: Space = Space(4);
-/// The second location buffer, and the images beside it.
+/// The second location buffer and its images.
 const APART: Space = Space(5);
 const IMAGES_APART: Space = Space(6);
 
-/// The kernels of a test with what a compiler made of them.
+/// The kernels of a test with their machine code.
 pub struct Kernels<'a> {
     /// The test.
     pub test: &'a Test,
     /// Its kernels, with the parameters of one round.
     pub program: &'a Program,
-    /// Their machine code, in the order of the program.
+    /// Their machine code, in program order.
     pub texts: &'a [Text],
-    /// The family that it is for.
+    /// The target family.
     pub family: &'a AmdFamily,
-    /// How the driver lays descriptors out.
+    /// The driver's descriptor layout.
     pub descriptors: Descriptors,
-    /// Lanes of a wave.
+    /// The number of lanes of a wave.
     pub subgroup_size: u32,
 }
 
-/// What the machine has no account of.
+/// A feature that the machine does not model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoQuestion {
-    /// Some storages lie in memory of another kind than the rest, and both are reached by address.
+    /// Some storages are in a different kind of memory, and both kinds are accessed by address.
     #[error("two memories by address")]
     TwoAddresses,
     /// Kernels of graphics stages.
     #[error("graphics stages")]
     GraphicsStages,
-    /// Calls that no barrier between whole dispatches stands for.
+    /// Calls that barriers between whole dispatches do not express.
     #[error("calls that no barrier between dispatches says")]
     Calls,
-    /// The model was cut short, so that nothing is known to be forbidden.
+    /// The prediction was cut short, so no outcome is known to be forbidden.
     #[error("the prediction is not complete")]
     IncompletePrediction,
     /// A thread that runs on the host.
     #[error("a thread of the host")]
     HostThread,
-    /// What a subgroup computes together: other lanes of a wave, which play other instances, have a part in it.
+    /// Subgroup operations: other lanes of a wave belong to other instances and take part in them.
     #[error("operations of a subgroup")]
     SubgroupOperations,
     /// Threads name more subgroups than the workgroup has waves.
     #[error("more subgroups than waves")]
     MoreSubgroups,
-    /// Something that is observed is written down nowhere.
+    /// An observable that no kernel reports.
     #[error("an observable that no kernel reports")]
     Unreported,
-    /// There is not a text for each kernel.
+    /// The numbers of texts and kernels differ.
     #[error("{texts} texts for {kernels} kernels")]
     Texts {
         /// Texts.
@@ -82,10 +83,11 @@ pub enum NoQuestion {
     },
 }
 
-/// The question whether outcomes that the prediction does not allow can be seen.
+/// Returns the question whether outcomes outside of the prediction are reachable.
 ///
 /// # Errors
-/// What the machine has no account of.
+///
+/// A feature that the machine does not model.
 pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<MachineQuestion, NoQuestion> {
     let Kernels { test, program, texts, family, .. } = *of;
     if !program.apart().is_empty() && program.kernels().any(|kernel| kernel.addresses) {
@@ -94,7 +96,7 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<MachineQues
     if program.calls_alone.is_some() {
         return Err(NoQuestion::Calls);
     }
-    // What the host reads and writes, and when, is in no text.
+    // Host accesses and their timing are not in the text.
     if !test.threads.iter().all(|thread| matches!(thread.place, Place::Device(_))) {
         return Err(NoQuestion::HostThread);
     }
@@ -113,7 +115,7 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<MachineQues
     if texts.len() != count {
         return Err(NoQuestion::Texts { texts: texts.len(), kernels: count });
     }
-    // Before the first there is nothing to order.
+    // Nothing precedes the first one.
     let barriers =
         program.phases.iter().skip(1).map(|phase| DispatchBarrier {
             visible: phase.before.visible.words().map(str::to_owned).collect(),
@@ -248,13 +250,14 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<MachineQues
     })
 }
 
-/// The memory of images.
+/// Returns the memory of images.
 fn images(apart: bool) -> Space {
     if apart { IMAGES_APART } else { IMAGES }
 }
 
-/// The lanes of each wave that play threads of the instance: subgroups in the order in which threads first name them, and
-/// within one a share for each thread.
+/// Returns the lanes of each wave that belong to threads of the instance.
+///
+/// Subgroups are in the order in which threads first name them; within one, each thread has an equal share.
 fn lanes(test: &Test, threads: &[ThreadId], lanes: u32, waves: usize) -> Result<Vec<Vec<u8>>, NoQuestion> {
     let mut subgroups: Vec<u32> = Vec::new();
     let mut of_wave: Vec<Vec<u8>> = vec![Vec::new(); waves];
@@ -270,7 +273,7 @@ fn lanes(test: &Test, threads: &[ThreadId], lanes: u32, waves: usize) -> Result<
         wave.push((wave.len() as u32 * lanes) as u8);
     }
     for wave in &mut of_wave {
-        // A wave without a thread meets in barriers all the same.
+        // A wave without a thread still takes part in barriers.
         if wave.is_empty() {
             wave.push(0);
         }

@@ -1,23 +1,26 @@
-//! The smallest test for which something still holds: threads, instructions and strengths are taken away one at a time.
+//! Test case reduction (delta debugging): finds a small test that still has a property.
 //!
-//! Used for tests on which a compiler crashes. The predicate decides and may be slow (it starts a compiler), so that large
-//! pieces are tried first. Whatever the predicate accepts is a test that prints and reads back.
+//! It removes threads, instructions and strengths one at a time; cf. Zeller and Hildebrandt, "Simplifying and
+//! Isolating Failure-Inducing Input" (TSE 2002). It is used for tests on which a compiler crashes. The
+//! predicate may be slow (it starts a compiler), so large pieces are tried first. Every candidate is a test
+//! that survives printing and parsing.
 
 use litmus::{LocationId, LocationInit, SyncPoint, SystemSync, Test, ThreadId};
 
-/// A smaller test and what was taken away.
+/// The result of a reduction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shrunk {
     /// The test.
     pub test: Test,
-    /// How often the predicate was asked.
+    /// The number of evaluations of the predicate.
     pub tried: u32,
-    /// True if nothing smaller holds; false where the number of tries was used up.
+    /// True if no smaller candidate has the property; false if the limit was reached.
     pub minimal: bool,
 }
 
-/// Takes away whatever can be taken away while `holds` says so, asking at most `most` times. `weaker` gives forms of a
-/// test with one strength less, as far as the caller knows any.
+/// Removes pieces as long as `holds` is true, with at most `most` evaluations.
+///
+/// `weaker` returns forms of a test with one strength less.
 pub fn shrink(
     test: &Test,
     most: u32,
@@ -49,21 +52,21 @@ pub fn shrink(
     }
 }
 
-/// What a reader of the printed test gets; `None` where the text is no test.
+/// Returns the printed test, parsed again; `None` if it does not parse.
 fn as_text_says(test: &Test) -> Option<Test> {
     litmus::parse(&litmus::print(test), &test.name).ok()
 }
 
-/// What is to become less: threads before instructions before locations before words of the text.
+/// Returns the size to minimize: threads, then instructions, locations and length of the text.
 fn weight(test: &Test) -> (usize, usize, usize, usize) {
     let instructions = test.threads.iter().map(|thread| thread.instructions.len()).sum();
     (test.threads.len(), instructions, test.locations.len(), litmus::print(test).len())
 }
 
-/// Every test with one piece less.
+/// Returns every test with one piece removed.
 fn candidates(test: &Test) -> Vec<Test> {
     let mut found = Vec::new();
-    // What is asked of a test is nothing to a compiler, and names registers that others could do without.
+    // The question is irrelevant to a compiler, and names registers that may become unused.
     if test.question.is_some()
         || test.filter.is_some()
         || !test.listed.is_empty()
@@ -135,7 +138,7 @@ fn without_instruction(test: &Test, thread: usize, index: usize) -> Test {
     smaller
 }
 
-/// The test without a location that nothing names.
+/// Returns the test without a location that nothing names.
 fn without_location(test: &Test, location: usize) -> Option<Test> {
     let id = LocationId(location as u16);
     let used = test
@@ -148,7 +151,7 @@ fn without_location(test: &Test, location: usize) -> Option<Test> {
         LocationInit::Constant(_) | LocationInit::Components(_) | LocationInit::Undefined => false,
         LocationInit::AddressOf(of) | LocationInit::CopyOf(of) | LocationInit::AliasOf(of) => of == id,
     });
-    // Ids behind it would have to move; the last one has none behind it.
+    // Only the last location can be removed without changing other ids.
     if used || referred || location + 1 != test.locations.len() {
         return None;
     }
@@ -188,7 +191,7 @@ mod tests {
         assert_eq!(shrunk.test.threads.len(), 1);
         assert_eq!(shrunk.test.threads[0].instructions.len(), 1);
         assert!(has_release(&shrunk.test));
-        // It is a test still.
+        // It is still a valid test.
         assert_eq!(parse(&litmus::print(&shrunk.test)), shrunk.test);
     }
 

@@ -1,4 +1,4 @@
-//! Whether the explorer would notice: machine code that is right, with one instruction or bit less, and what becomes of it.
+//! Mutation test of the explorer: correct machine code with one instruction or bit removed.
 
 use std::fmt;
 
@@ -8,41 +8,41 @@ use isa::survivor::{self, SurvivorClass};
 use isa::text::MachineInstruction;
 use isa::{Facts, MachineProgram, MachineQuestion, MachineVerdict, Profile, explore};
 
-/// Machine code with something taken away.
+/// Machine code with one instruction or bit removed.
 #[derive(Clone, Debug)]
 pub struct Edited {
-    /// Which kernel of the question.
+    /// Index of the kernel in the question.
     pub kernel: usize,
     /// The line that was changed.
     pub line: u32,
-    /// Its instruction, as it was.
+    /// The original instruction.
     pub text: String,
-    /// What was taken away.
+    /// The kind of the edit.
     pub kind: EditKind,
-    /// What the explorer says of the rest.
+    /// The explorer's verdict on the rest.
     pub fate: Fate,
 }
 
-/// What the explorer says of an edit.
+/// The explorer's verdict on an edit.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
-    /// An outcome that the model forbids is reachable.
+    /// A forbidden outcome is reachable.
     Reachable,
-    /// A register is used before its load need have returned.
+    /// A register may be used before its load has returned.
     Hazard,
-    /// Neither, and why that is so.
+    /// Neither, with the reason.
     Survives(SurvivorClass),
-    /// Neither, of a barrier that is the kernel's and not the test's: behind the initialization of workgroup memory, or before
-    /// its final values are read.
+    /// Neither: the barrier belongs to the kernel and not to the test. It follows the initialization of
+    /// workgroup memory, or precedes the read of final values.
     KernelsOwn,
-    /// Neither, and nothing says why.
+    /// Neither, without a known reason.
     Unexplained,
-    /// What is left is not executed.
+    /// The explorer does not support the rest.
     Unsupported(String),
 }
 
 impl Fate {
-    /// Returns true if the explorer notices.
+    /// Returns true if the explorer detects the edit.
     pub fn is_caught(&self) -> bool {
         matches!(self, Fate::Reachable | Fate::Hazard)
     }
@@ -61,8 +61,7 @@ impl fmt::Display for Fate {
     }
 }
 
-/// Every edit of the code of a question; nothing where the code itself is not `unreachable`, so that no edit of it tells
-/// anything.
+/// Returns every edit of a question's code; `None` unless the original is `unreachable`.
 pub fn edits(question: &MachineQuestion, profile: Profile, facts: &Facts) -> Option<Vec<Edited>> {
     if !matches!(explore(question, profile, facts), MachineVerdict::Unreachable(_)) {
         return None;
@@ -98,8 +97,9 @@ pub fn edits(question: &MachineQuestion, profile: Profile, facts: &Facts) -> Opt
     Some(edited)
 }
 
-/// Returns true if a barrier is the kernel's own: around workgroup memory it has one first, behind the initialization, and one last,
-/// before what reads final values.
+/// Returns true if a barrier belongs to the kernel.
+///
+/// With workgroup memory, kernels have one after its initialization and one before the read of final values.
 fn is_own(code: &MachineProgram, line: u32) -> bool {
     let is_barrier = |instruction: &&MachineInstruction| {
         matches!(instruction.opcode, Opcode::Barrier | Opcode::BarrierWait)

@@ -1,8 +1,8 @@
-//! The tables of what orders need, on texts that drivers of every vendor gave for `mp/MP+rel-acq`: what became of each order,
-//! and what becomes of it when a line that orders is taken away.
+//! The tables of order requirements, on texts of drivers of every vendor for `mp/MP+rel-acq`.
 //!
-//! `tests/texts/VENDOR-CHIP/FORM.THREAD.txt` holds the last NIR and the machine code, as `codegen --emit ir` shows them with
-//! Mesa 26.2.6.
+//! Each order is checked, and checked again with each ordering line removed.
+//! `tests/texts/VENDOR-CHIP/FORM.THREAD.txt` has the last NIR and the machine code, as `codegen --emit ir`
+//! prints them with Mesa 26.2.6.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::fmt::Write as _;
@@ -14,10 +14,10 @@ use codegen::order::{FoundOrder, OrderKept, asked, check, check_nir};
 use codegen::{Dialect, Form, FormKernel, Machine, Sizes, align, units};
 use litmus::Test;
 
-/// Stands between NIR and machine code.
+/// Separates NIR and machine code.
 const CODE: &str = "=== machine code\n";
 
-/// A text, and what it is of.
+/// A text with its origin.
 struct Given {
     name: String,
     dialect: &'static Dialect,
@@ -73,7 +73,7 @@ fn given(test: &Test) -> Vec<Given> {
     all
 }
 
-/// The one order of a kernel of the test.
+/// Returns the check of the only order of a kernel of the test.
 fn found(test: &Test, given: &Given, machine: &Machine) -> FoundOrder {
     let [asked] = asked(test, &given.unit).try_into().unwrap();
     check(&asked, machine, &align(test, &given.unit, machine), given.target)
@@ -95,8 +95,7 @@ fn orders_of_every_vendor() {
     insta::assert_snapshot!(text);
 }
 
-/// Whatever is kept is no longer so without each of the lines that the table asks for, and still is without any other line that
-/// is no access.
+/// Removing a required line loses the order; removing any other line that is not an access keeps it.
 #[test]
 fn a_line_less_is_noticed_where_it_counts() {
     let test = test();
@@ -121,7 +120,7 @@ fn a_line_less_is_noticed_where_it_counts() {
     insta::assert_snapshot!(text);
 }
 
-/// What memory instructions of every vendor are, with what they come from and what they say in words.
+/// The memory instructions of every vendor, with their sources and words.
 #[test]
 fn memory_instructions_of_every_vendor() {
     let test = test();

@@ -1,4 +1,4 @@
-//! Reading and exploring the committed texts: tests a second on one core, by family.
+//! Benchmark of parsing and exploring the committed texts: tests per second on one core, by family.
 #![expect(clippy::unwrap_used, reason = "a measurement fails by panicking")]
 
 #[path = "../tests/explorer/sample.rs"]

@@ -1,7 +1,8 @@
-//! The hardware program that ACO prints where RADV has no disassembler (GFX6 and GFX7), rewritten as machine text.
+//! The hardware program that ACO prints if RADV has no disassembler (GFX6 and GFX7), rewritten as machine
+//! text.
 //!
-//! `s4: %10:s[4-7] = s_load_dwordx4 %9:s[0-1], 16` says what `s_load_dwordx4 s[4:7], s[0:1], 16` does: each temporary stands
-//! with the register that it has. Buffer accesses have their operands in another order.
+//! `s4: %10:s[4-7] = s_load_dwordx4 %9:s[0-1], 16` means `s_load_dwordx4 s[4:7], s[0:1], 16`: each temporary
+//! is printed with its register. Buffer accesses have another operand order.
 
 use crate::opcode::{Action, MemoryInstruction, Opcode, Path, Scalar, Vector};
 use crate::text::{
@@ -9,19 +10,19 @@ use crate::text::{
     operand, special, waits,
 };
 
-/// The line before such a program.
+/// The heading of such a program.
 pub(crate) const HEADING: &str = "After lowering to hw instructions:";
 
-/// Words between an instruction's operands that say something to ACO alone.
+/// Words between operands that matter to ACO only.
 const REMARKS: &[&str] = &["disable_wqm", "(is16bit)", "(is24bit)", "(kill)", "(latekill)", "(noCSE)"];
 
-/// Dimensions of images: on these generations the descriptor says them to the hardware.
+/// Dimensions of images; on these generations the descriptor holds them.
 const DIMENSIONS: &[&str] = &["1d", "2d", "3d", "cube", "1darray", "2darray", "2dmsaa", "2darraymsaa"];
 
-/// An operand that an instruction does not have.
+/// A missing operand.
 const ABSENT: &str = "undef";
 
-/// Reads the program from its heading on; `skipped` lines stood before.
+/// Parses the program from its heading on, after `skipped` other lines.
 pub(crate) fn parse(text: &str, skipped: u32) -> Result<MachineProgram, MachineTextError> {
     let mut program = MachineProgram { instructions: Vec::new(), labels: Vec::new() };
     for (number, raw) in (skipped + 1..).zip(text.lines()) {
@@ -70,12 +71,12 @@ fn instruction(code: &str, line: u32) -> Option<MachineInstruction> {
             operands.push(MachineOperand::Name(rest.trim().strip_prefix("block:")?.to_owned()));
         }
         _ => {
-            // Lists behind `semantics:` have commas of their own.
+            // Lists after `semantics:` contain commas.
             let words: Vec<&str> = rest.split_whitespace().filter(|word| !is_remark(word)).collect();
             for piece in words.join(" ").split(',') {
                 let mut words = piece.split_whitespace().map(bare).filter(|word| !word.is_empty());
                 match words.next() {
-                    // `s4: undef` has a type and no register.
+                    // `s4: undef` has a type but no register.
                     Some(first) if first.ends_with(':') => {
                         operands.push(MachineOperand::Unknown(words.next()?.to_owned()));
                     }
@@ -92,7 +93,7 @@ fn instruction(code: &str, line: u32) -> Option<MachineInstruction> {
             }
         }
     }
-    // What an instruction writes or reads besides its operands is none of them in machine text; a move out of scc names it.
+    // Implicit operands are not listed in machine text; only a move out of scc names it.
     let special = |first, count| MachineOperand::Scalar(Registers { first, count });
     let flag = special(special::SCC, 1);
     let read = operands.split_off(written);
@@ -112,7 +113,7 @@ fn instruction(code: &str, line: u32) -> Option<MachineInstruction> {
                 modifiers.values.push(("dmask".to_owned(), bits));
             }
             operands = in_order(*memory, operands)?;
-            // The offset of an operation on workgroup memory has the name of the first of two.
+            // With one offset, an operation on workgroup memory names it `offset`, not `offset0`.
             if memory.path == Path::Lds && memory.pair.is_none() {
                 for (key, _) in modifiers.values.iter_mut().filter(|(key, _)| key == "offset0") {
                     *key = "offset".to_owned();
@@ -132,13 +133,13 @@ fn instruction(code: &str, line: u32) -> Option<MachineInstruction> {
     })
 }
 
-/// `s4: %10:s[4-7]`: the register behind the last colon but one.
+/// Parses `s4: %10:s[4-7]`: the register follows the temporary.
 fn result(word: &str) -> Option<MachineOperand> {
     let (_, named) = word.trim().split_once(": ")?;
     Some(source(bare(named.trim())))
 }
 
-/// Takes remarks in parentheses off a word.
+/// Strips remarks in parentheses from a word.
 fn bare(word: &str) -> &str {
     let mut word = word;
     while let Some(rest) = REMARKS.iter().find_map(|remark| word.strip_prefix(remark)) {
@@ -154,14 +155,15 @@ fn is_remark(word: &str) -> bool {
         || word.starts_with("scope:")
 }
 
-/// `%9:s[0-1]` as `s[0:1]`; numbers as they are.
+/// Converts `%9:s[0-1]` to `s[0:1]`; numbers are unchanged.
 fn source(word: &str) -> MachineOperand {
     let register =
         word.strip_prefix('%').and_then(|rest| rest.split_once(':')).map_or(word, |(_, register)| register);
     operand(register)
 }
 
-/// The components of an image access: said by name (`dmask:xy`) where they are not those of its result, or four.
+/// Returns the component mask of an image access: explicit (`dmask:xy`), or that of its result, or four
+/// components.
 fn mask(said: Option<&str>, operands: &[MachineOperand], written: usize) -> Option<String> {
     let bits = match (said, operands.first()) {
         (Some(names), _) => {
@@ -175,10 +177,10 @@ fn mask(said: Option<&str>, operands: &[MachineOperand], written: usize) -> Opti
     Some(format!("{bits:#x}"))
 }
 
-/// Accesses to memory in the order of machine text.
+/// Reorders the operands of memory accesses as in machine text.
 ///
-/// ACO prints descriptor, address, offset, data of a buffer; descriptor, sampler, data, coordinates of an image; address, base,
-/// data behind an address; each behind what it returns.
+/// For buffers, ACO prints descriptor, address, offset, data; for images, descriptor, sampler, data,
+/// coordinates; for addresses, address, base, data. The result precedes them.
 fn in_order(memory: MemoryInstruction, operands: Vec<MachineOperand>) -> Option<Vec<MachineOperand>> {
     let loads = matches!(memory.action, Action::Load { .. });
     let atomic = matches!(memory.action, Action::Atomic(_));
@@ -196,7 +198,7 @@ fn in_order(memory: MemoryInstruction, operands: Vec<MachineOperand>) -> Option<
             let result = if loads || atomic && count == 5 { Some(from.next()?) } else { None };
             let descriptor = from.next()?;
             let (second, third) = (from.next()?, from.next()?);
-            // The returned value has the register of the data; a load of a buffer ends with the offset.
+            // The returned value uses the register of the data; a buffer load ends with the offset.
             let fourth = from.next();
             match (memory.path, loads) {
                 (Path::Image, true) => vec![result?, fourth?, descriptor],

@@ -1,4 +1,4 @@
-//! Arithmetic on 32-bit words: the operations that instructions are made of, and what they compute.
+//! Arithmetic on 32-bit words: the operations that instructions consist of.
 
 /// An operation on up to three words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,14 +26,14 @@ pub enum Alu {
     ShiftLeft,
     ShiftRight,
     ShiftRightSigned,
-    /// Offset and width in one word, as scalar instructions have them.
+    /// Offset and width in one word, as in scalar instructions.
     ExtractUnsignedPacked,
     ExtractSignedPacked,
     ExtractUnsigned,
     ExtractSigned,
     /// A mask of `a` ones from bit `b` on.
     Mask,
-    /// Bits of `b` where `a` has ones, else of `c`.
+    /// Bits of `b` where `a` is 1, else of `c`.
     Insert,
     Add3,
     Or3,
@@ -64,16 +64,16 @@ pub enum Alu {
     LessSigned,
     LessFloat,
     EqualFloat,
-    /// 1 where `a + b + c` carries.
+    /// 1 if `a + b + c` carries.
     CarryAdd,
-    /// 1 where `a - b - c` borrows.
+    /// 1 if `a - b - c` borrows.
     BorrowSub,
     /// `a - b - c`.
     Sub3,
 }
 
 impl Alu {
-    /// How many operands it has.
+    /// Returns the number of operands.
     pub fn operands(self) -> usize {
         match self {
             Alu::Mov
@@ -108,7 +108,7 @@ impl Alu {
         }
     }
 
-    /// What it computes. Operands that it does not have are ignored.
+    /// Computes the result; surplus operands are ignored.
     pub fn apply(self, a: u32, b: u32, c: u32) -> u32 {
         let extract = |offset: u32, width: u32| -> u64 {
             let width = width.min(32);

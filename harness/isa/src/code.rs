@@ -1,68 +1,68 @@
-//! What is left of a wave's instructions once everything known has been computed: accesses, waits, barriers, decisions.
+//! The residual code of a wave after symbolic execution: accesses, waits, barriers and decisions.
 
 use crate::alu::Alu;
 use crate::opcode::{Action, Cache};
 use crate::question::Word;
 
-/// A value that is known, or computed from what loads return.
+/// A constant, or a value that depends on loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Value {
-    /// Known.
+    /// A constant.
     Word(u32),
-    /// Number of an expression.
+    /// The index of an expression.
     Loaded(u16),
     /// The low half of the address of the descriptor set.
     Descriptors,
-    /// A word of the descriptor at this offset of the set.
+    /// A word of the descriptor at this offset of the descriptor set.
     Descriptor { offset: u32, word: u8 },
-    /// What nothing has written.
+    /// A value that was never written.
     Undefined,
 }
 
-/// A word computed from what loads return.
+/// A word computed from loaded values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Expression {
-    /// Some bytes of what a load found.
+    /// Some bytes of a loaded cell.
     Load { slot: u16, shift: u8, bytes: u8, signed: bool },
     /// An operation.
     Operation(Alu, Value, Value, Value),
 }
 
-/// The code of one wave as a tree: it branches where a decision rests on what a load returns.
+/// The code of one wave as a tree, which branches at decisions that depend on loaded values.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Code {
-    /// Each goes on with the next one unless it says otherwise.
+    /// The nodes; each continues with the next one unless stated otherwise.
     pub nodes: Vec<Node>,
     /// Every access of the tree.
     pub accesses: Vec<Access>,
     /// Every expression.
     pub expressions: Vec<Expression>,
-    /// How many values loads return.
+    /// The number of values that loads return.
     pub slots: u16,
-    /// Names of rules about bits that were used.
+    /// Names of the applied rules about bits.
     pub facts: Vec<String>,
 }
 
-/// Something that a wave does.
+/// A step of a wave.
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
     /// Issues an access.
     Access(u16),
-    /// Waits for these to be complete.
+    /// Waits until these are complete.
     Wait { line: u32, accesses: Vec<u16> },
     /// Arrives at the workgroup's barrier.
     Signal { line: u32 },
-    /// Waits until all waves of the workgroup have arrived as often.
+    /// Waits until all waves of the workgroup have arrived equally often.
     Join { line: u32 },
-    /// Drops lines.
+    /// Invalidates cache lines.
     Cache { line: u32, cache: Cache, scope: u8 },
-    /// Goes on at `other` where the value is 0.
+    /// Continues at `other` if the value is 0.
     Decide { value: u16, other: u32 },
     /// The end.
     End,
 }
 
-/// Which unit performs an access.
+/// The unit that performs an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Way {
     /// Through the vector cache.
@@ -73,24 +73,24 @@ pub(crate) enum Way {
     Lds,
 }
 
-/// An access by all lanes that take part.
+/// An access by all participating lanes.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
     /// The line of the text.
     pub line: u32,
-    /// Which unit performs it.
+    /// The unit that performs it.
     pub way: Way,
     /// Load, store or atomic.
     pub action: Action,
-    /// Caches that it is taken past.
+    /// The caches that it bypasses.
     pub skips: Skips,
-    /// True if a wait for it waits for memory; otherwise it is complete where it arrives.
+    /// True if a wait for it waits for memory; otherwise it is complete on arrival.
     pub waited: bool,
-    /// What it touches, at most 64 parts.
+    /// The parts of memory that it accesses, at most 64.
     pub parts: Vec<Part>,
 }
 
-/// Caches that bits take an access past.
+/// The caches that an access bypasses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Skips {
     pub vector: bool,
@@ -98,16 +98,16 @@ pub(crate) struct Skips {
     pub scalar: bool,
 }
 
-/// What one lane touches within 8 aligned bytes.
+/// The part of one lane within 8 aligned bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
-    /// Where; of LDS the space is [`LDS`].
+    /// The place; the space is [`LDS`] for the local data share.
     pub place: Word,
-    /// Where a load or atomic keeps the 8 bytes that it found.
+    /// The slot that receives the 8 bytes found by a load or atomic.
     pub slot: Option<u16>,
-    /// What is written: low and high word.
+    /// The stored low and high words.
     pub data: [Value; 2],
-    /// What a compare-exchange compares with.
+    /// The comparison value of a compare-exchange.
     pub compare: [Value; 2],
 }
 
@@ -115,7 +115,7 @@ pub(crate) struct Part {
 pub(crate) const LDS: crate::question::Space = crate::question::Space(u16::MAX);
 
 impl Code {
-    /// The value of an expression over what loads have returned.
+    /// Evaluates an expression, given the returned values of loads.
     pub fn evaluate(&self, value: Value, slots: &[u64]) -> u32 {
         match value {
             Value::Word(word) => word,

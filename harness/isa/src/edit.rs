@@ -1,4 +1,4 @@
-//! One instruction deleted or one bit dropped: text that is wrong on purpose, to test who judges it.
+//! Mutations of machine text: one instruction deleted or one bit dropped, to test the explorer.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use crate::family::Generation;
 use crate::opcode::{Action, Counter, Opcode};
 use crate::text::MachineProgram;
 
-/// What an edit takes away.
+/// The removed instruction or bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EditKind {
     /// The barrier, or the wait of a split one.
@@ -15,7 +15,7 @@ pub enum EditKind {
     VectorWait,
     /// A wait for stores, from GFX10 on.
     StoreWait,
-    /// A wait for LDS, or scalar memory where it has no counter of its own.
+    /// A wait for LDS, or for scalar memory if it has no separate counter.
     LdsWait,
     /// A wait for scalar memory, GFX12.
     ScalarWait,
@@ -30,7 +30,7 @@ pub enum EditKind {
 }
 
 impl EditKind {
-    /// Every kind.
+    /// Every kind of edit.
     pub const ALL: [EditKind; 9] = [
         EditKind::Barrier,
         EditKind::VectorWait,
@@ -63,15 +63,15 @@ impl fmt::Display for EditKind {
 /// An edited program.
 #[derive(Clone, Debug)]
 pub struct Edit {
-    /// What was taken away.
+    /// The kind.
     pub kind: EditKind,
-    /// The line that it was taken from.
+    /// The edited line.
     pub line: u32,
-    /// What is left.
+    /// The remaining program.
     pub program: MachineProgram,
 }
 
-/// Every edit of a program.
+/// Returns every edit of a program.
 pub fn edits(program: &MachineProgram, generation: Generation) -> Vec<Edit> {
     let mut all = Vec::new();
     for (index, instruction) in program.instructions.iter().enumerate() {

@@ -1,31 +1,31 @@
-//! What registers hold when a wave starts, found by how the text uses them: drivers change the numbers.
+//! Infers the initial contents of registers from their uses, because drivers change the register numbers.
 
 use crate::opcode::{Opcode, Scalar};
 use crate::text::{MachineInstruction, MachineOperand, MachineProgram, special};
 
-/// What an ordinary scalar register holds at first.
+/// The initial content of an ordinary scalar register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
     /// The low half of the address of descriptor set 0.
     Descriptors,
-    /// Half of the device address that the push constants hold.
+    /// Half of the device address in the push constants.
     Address {
         /// The upper half.
         high: bool,
     },
-    /// The workgroup's number in x.
+    /// The workgroup's index in x.
     WorkgroupId,
-    /// The wave's number in its workgroup, from this bit on.
+    /// The wave's index in its workgroup, from this bit on.
     WaveInWorkgroup {
         /// The lowest bit.
         shift: u8,
     },
 }
 
-/// The registers that hold something, by number; or what does not fit.
+/// Returns the initialized registers by number, or the reason why the layout is unknown.
 ///
-/// RADV fills `s[0:1]` with what only scratch memory needs, then descriptor sets, then the push constants that are used,
-/// then the workgroup's number and the wave's where they are used.
+/// RADV fills `s[0:1]` with data for scratch memory, then descriptor sets, then the used push constants, then
+/// workgroup and wave indices if used.
 pub fn entry(program: &MachineProgram, address: bool) -> Result<Vec<(u16, Entry)>, String> {
     let live = live_at_entry(program);
     let mut found: Vec<(u16, Entry)> = Vec::new();
@@ -53,7 +53,7 @@ pub fn entry(program: &MachineProgram, address: bool) -> Result<Vec<(u16, Entry)
     Ok(found)
 }
 
-/// `s_bfe_u32 d, s, 0x60006` up to RDNA 1, `0x50014` then: how RADV takes the wave's number from its register.
+/// Recognizes how RADV extracts the wave index: `s_bfe_u32 d, s, 0x60006` up to RDNA 1, `0x50014` after it.
 fn wave_number(instruction: &MachineInstruction, register: u16) -> Option<u8> {
     let source = MachineOperand::Scalar(crate::text::Registers { first: register, count: 1 });
     match instruction.operands.as_slice() {
@@ -70,9 +70,9 @@ fn wave_number(instruction: &MachineInstruction, register: u16) -> Option<u8> {
     }
 }
 
-/// Ordinary scalar registers that some path reads before it writes them.
+/// Returns ordinary scalar registers that some path reads before writing them.
 fn live_at_entry(program: &MachineProgram) -> Vec<u16> {
-    // Forward over all paths: what has surely been written before each instruction.
+    // A forward must-analysis: the registers that are certainly written before each instruction.
     let count = program.instructions.len();
     let mut written: Vec<Option<[bool; 128]>> = vec![None; count + 1];
     if let Some(first) = written.first_mut() {
@@ -130,7 +130,7 @@ fn live_at_entry(program: &MachineProgram) -> Vec<u16> {
     (0..special::VCC).filter(|register| live.get(usize::from(*register)).copied().unwrap_or(false)).collect()
 }
 
-/// Scalar registers that an instruction reads and writes.
+/// Returns the scalar registers that an instruction reads and writes.
 fn uses(instruction: &MachineInstruction) -> (Vec<u16>, Vec<u16>) {
     let first_is_read = match &instruction.opcode {
         Opcode::Scalar(Scalar::Compare { .. } | Scalar::TestBit { .. }) => true,

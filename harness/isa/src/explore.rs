@@ -1,4 +1,7 @@
-//! Explores every interleaving of a question's waves under every placement.
+//! Exhaustive state-space exploration: every interleaving of a question's waves under every placement.
+//!
+//! Depth-first search with a set of visited states. Steps that commute with all others are taken first
+//! (partial-order reduction, see `Machine::settle`).
 
 use std::collections::{BTreeSet, HashSet};
 use std::hash::BuildHasherDefault;
@@ -16,19 +19,19 @@ use crate::question::{
 };
 use crate::wave::{self, Launch, Stop};
 
-/// What stands in for memory that nothing has written: values of no test.
+/// The content of uninitialized memory, a value that no test uses.
 const GARBAGE: u64 = 0xbad0_bad1_bad2_bad3;
-/// States of one question at most.
+/// The maximum number of states of one question.
 pub const STATES: u64 = 2_000_000;
 
-/// Whether an outcome that the model does not allow can be seen.
+/// Decides whether an outcome outside of the allowed set is reachable.
 ///
-/// Pure: the same question, facts and profile give the same verdict, found in the same order.
+/// Deterministic: equal questions, facts and profiles give equal verdicts.
 pub fn explore(question: &MachineQuestion, profile: Profile, facts: &Facts) -> MachineVerdict {
     explore_up_to(question, profile, facts, STATES)
 }
 
-/// As [`explore`], with a limit of its own on the number of states.
+/// As [`explore`], with an explicit limit on the number of states.
 pub fn explore_up_to(
     question: &MachineQuestion,
     profile: Profile,
@@ -78,14 +81,14 @@ fn unsupported(what: String) -> MachineVerdict {
     MachineVerdict::Unsupported(Unsupported { kernel: 0, line: None, what })
 }
 
-/// A part of an outcome in the machine.
+/// An observed part of an outcome.
 pub(crate) struct Seen {
     pub cell: usize,
     pub place: Word,
     pub required: Option<u64>,
 }
 
-/// Builds the waves and numbers the memory that they touch.
+/// Builds the waves and numbers the memory cells that they access.
 pub(crate) fn prepare(
     question: &MachineQuestion,
     profile: Profile,
@@ -175,10 +178,10 @@ pub(crate) fn prepare(
     Ok((machine, observed))
 }
 
-/// Numbers 8 bytes of memory at a time.
+/// Numbers memory cells of 8 bytes.
 struct Memory<'q> {
     cells: Vec<Cell>,
-    /// By workgroup (of LDS), space and 8 bytes.
+    /// Cell numbers by workgroup (for LDS), space and aligned offset.
     numbers: FxHashMap<(usize, Space, u32), u16>,
     question: &'q MachineQuestion,
 }
@@ -190,7 +193,7 @@ impl Memory<'_> {
             return Some(*number);
         }
         let number = u16::try_from(self.cells.len()).ok()?;
-        // The local data share holds whatever was there before.
+        // The local data share is uninitialized.
         let mut initial = if in_lds(place) { GARBAGE } else { 0 };
         for known in &self.question.initial {
             if (known.place.space, known.place.offset >> 3) == (place.space, place.offset >> 3) {
@@ -203,7 +206,7 @@ impl Memory<'_> {
     }
 }
 
-/// Finds out who shares which cells, and which caches can be hit.
+/// Determines which cells are shared, and which caches can hit.
 fn share(waves: &[Wave], cells: &mut [Cell], generation: Generation) {
     let mut users: Vec<Vec<(usize, Way)>> = vec![Vec::new(); cells.len()];
     let mut written = vec![false; cells.len()];
@@ -243,13 +246,13 @@ fn share(waves: &[Wave], cells: &mut [Cell], generation: Generation) {
     for ((cell, users), written) in cells.iter_mut().zip(users).zip(written) {
         cell.private = !written || users.len() <= 1;
         if !written {
-            // All copies are the same.
+            // The cell is never written, so all cached copies are equal.
             cell.lines = [false; 3];
         }
     }
 }
 
-/// Why a search ends before its end.
+/// The reason for ending a search early.
 enum End {
     Found(Vec<u64>),
     Stuck,
@@ -262,7 +265,7 @@ struct Search<'m> {
     observed: &'m [Seen],
     seats: Seats,
     seen: HashSet<State, BuildHasherDefault<FxHasher>>,
-    /// What has happened on the way to the current state.
+    /// The events on the path to the current state.
     records: Vec<Record>,
     explored: &'m mut Explored,
     limit: u64,
@@ -340,7 +343,7 @@ fn name_of(space: Space) -> String {
     if space == crate::code::LDS { "LDS".to_owned() } else { format!("memory {}", space.0) }
 }
 
-/// The facts that matter for what the waves do.
+/// Returns the facts that are relevant to the waves' instructions.
 fn assumptions(
     question: &MachineQuestion,
     profile: Profile,
@@ -389,7 +392,7 @@ fn assumptions(
     believed.map(|fact| fact.id.clone()).collect()
 }
 
-/// Returns true if some lane's access is of several words that may come apart: they lie one behind the other.
+/// Returns true if an access of some lane has several adjacent words, which may be performed separately.
 fn is_wide(access: &Access) -> bool {
     access.parts.windows(2).any(|pair| {
         matches!(pair, [first, second] if first.place.bytes == 4
@@ -397,7 +400,7 @@ fn is_wide(access: &Access) -> bool {
     })
 }
 
-/// Outcomes seen over all placements without regard to what is allowed; nothing where the question has no answer.
+/// Returns all reachable outcomes over all placements; `None` if the question has no answer.
 pub fn outcomes(question: &MachineQuestion, profile: Profile, facts: &Facts) -> Option<BTreeSet<Vec<u64>>> {
     let mut open = question.clone();
     let mut seen = BTreeSet::new();

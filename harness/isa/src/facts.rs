@@ -1,4 +1,4 @@
-//! What the machine takes for granted, as data: each fact with its source and how sure it is.
+//! The hardware assumptions of the machine as data: each fact with its source and confidence.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,74 +17,75 @@ pub struct Facts {
     /// Every fact.
     #[serde(rename = "fact")]
     pub facts: Vec<Fact>,
-    /// Which bits take which access past which cache.
+    /// Rules about bits that bypass caches.
     pub bits: Vec<BitRule>,
-    /// Which caches a barrier between dispatches empties.
+    /// Rules about caches that a barrier between dispatches invalidates.
     pub barriers: Vec<BarrierRule>,
 }
 
-/// Something that is taken for granted.
+/// An assumption about the hardware.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fact {
     /// Its name in results.
     pub id: String,
-    /// How sure it is.
+    /// Its confidence.
     pub grade: Grade,
-    /// On which side an assumption is.
+    /// The direction of an assumption.
     #[serde(default)]
     pub direction: Option<Direction>,
-    /// Who says so.
+    /// Its source.
     pub source: String,
-    /// The generations that it speaks of; all where there are none.
+    /// The generations that it applies to; empty means all.
     #[serde(default)]
     pub generations: Vec<String>,
-    /// The profiles under which it holds; all where there are none.
+    /// The profiles in which it holds; empty means all.
     #[serde(default)]
     pub profiles: Vec<Profile>,
-    /// What it says.
+    /// Its statement.
     pub text: String,
 }
 
-/// How sure a fact is.
+/// The confidence in a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Grade {
-    /// LLVM or Mesa say so.
+    /// Documented by LLVM or Mesa.
     Documented,
-    /// Seen in what a compiler emitted.
+    /// Observed in compiler output.
     Measured,
-    /// An assumption of this machine.
+    /// An assumption of this model.
     Assumed,
-    /// In doubt.
+    /// Doubtful.
     Uncertain,
 }
 
-/// On which side of hardware an assumption is.
+/// The direction in which an assumption deviates from hardware.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// It allows more: what is reachable by it may not be on hardware.
+    /// Over-approximation: a reachable outcome may be unreachable on hardware.
     More,
-    /// It allows less: what is unreachable by it may be reachable on hardware.
+    /// Under-approximation: an unreachable outcome may be reachable on hardware.
     Less,
 }
 
-/// Which facts are believed.
+/// A set of accepted facts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// What is documented, or what the compilers rest on.
+    /// Documented facts and the assumptions of compilers.
     #[default]
     Documented,
-    /// As documented, but that a vector access need not arrive when it is issued, on the generations of which compilers assume it.
+    /// As documented, but vector accesses may arrive after their issue, on generations whose compilers assume
+    /// otherwise.
     Lagging,
-    /// Without what no document says: what is found under it alone is a question, not a finding.
+    /// Without undocumented facts. A finding only in this profile is a question, not a defect.
     Paranoid,
 }
 
 impl Profile {
-    /// All of them, those that believe more first.
+    /// All profiles, from most to fewest accepted facts.
     pub const ALL: [Profile; 3] = [Profile::Documented, Profile::Lagging, Profile::Paranoid];
 }
 
@@ -107,7 +108,7 @@ impl FromStr for Profile {
     }
 }
 
-/// A word that is no profile.
+/// An unknown profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no profile `{0}`; there are documented, lagging and paranoid")]
 pub struct UnknownProfile(pub String);
@@ -116,15 +117,15 @@ pub struct UnknownProfile(pub String);
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BitRule {
-    /// Where it holds.
+    /// The generations that it applies to.
     pub generations: Vec<String>,
-    /// For which accesses.
+    /// The kind of access.
     pub access: Kind,
     /// The flag, or `key:value`.
     pub when: String,
-    /// The caches that are not read; for a store, whose line is dropped instead of changed.
+    /// The bypassed caches; a store invalidates the line instead of updating it.
     pub skips: Vec<Cache>,
-    /// The fact that says so.
+    /// The fact that states it.
     pub fact: String,
 }
 
@@ -132,15 +133,15 @@ pub struct BitRule {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BarrierRule {
-    /// The accesses to which it makes memory visible, by the words of access masks: the rule holds where one of them is among these.
+    /// Access words; the rule applies if the barrier makes memory visible to one of them.
     pub visible: Vec<String>,
-    /// The caches that it empties, everywhere.
+    /// The caches that are invalidated everywhere.
     pub drops: Vec<Cache>,
-    /// The fact that says so.
+    /// The fact that states it.
     pub fact: String,
 }
 
-/// A kind of access, as far as bits go.
+/// The kind of access that a bit rule applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -156,7 +157,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cache {
-    /// The compute unit's vector cache: L1 up to GFX9, L0 after it.
+    /// The compute unit's vector cache: L1 up to GFX9, L0 afterwards.
     Vector,
     /// The shader array's cache from GFX10 on.
     Array,
@@ -165,7 +166,7 @@ pub enum Cache {
 }
 
 impl Cache {
-    /// Its number among those of the machine.
+    /// Returns its index in the machine.
     pub(crate) fn index(self) -> usize {
         match self {
             Cache::Vector => machine::VECTOR,
@@ -175,13 +176,13 @@ impl Cache {
     }
 }
 
-/// A table that cannot be used.
+/// An invalid table.
 #[derive(Debug, thiserror::Error)]
 pub enum FactsError {
-    /// It is not written as it should be.
+    /// A syntax error.
     #[error("table of facts: {0}")]
     Syntax(#[from] toml::de::Error),
-    /// It names what it does not have.
+    /// A reference to an unknown name.
     #[error("table of facts: {0}")]
     Unknown(String),
 }
@@ -189,20 +190,21 @@ pub enum FactsError {
 const SHIPPED: &str = include_str!("facts.toml");
 
 impl Facts {
-    /// The table that is shipped.
+    /// Returns the shipped table.
     ///
     /// # Errors
-    /// As [`Facts::from_str`]; the tests read it.
+    ///
+    /// As [`Facts::from_str`]; a test ensures that there are none.
     pub fn shipped() -> Result<Facts, FactsError> {
         SHIPPED.parse()
     }
 
-    /// The fact of this name.
+    /// Returns the fact with this name.
     pub fn get(&self, id: &str) -> Option<&Fact> {
         self.facts.iter().find(|fact| fact.id == id)
     }
 
-    /// Returns true if the fact is believed for a generation under a profile. A fact that the table does not have is not.
+    /// Returns true if the fact is accepted for a generation in a profile; false for unknown facts.
     pub fn holds(&self, id: &str, generation: Generation, profile: Profile) -> bool {
         self.get(id).is_some_and(|fact| {
             (fact.generations.is_empty() || fact.generations.iter().any(|name| name == generation.name()))
@@ -210,7 +212,7 @@ impl Facts {
         })
     }
 
-    /// The profiles under which different facts are believed of a generation, [`Profile::Documented`] first.
+    /// Returns the profiles that differ for a generation, [`Profile::Documented`] first.
     pub fn profiles(&self, generation: Generation) -> Vec<Profile> {
         let believed = |profile: Profile| -> Vec<&str> {
             let facts = self.facts.iter().filter(|fact| self.holds(&fact.id, generation, profile));
@@ -225,7 +227,7 @@ impl Facts {
         found
     }
 
-    /// The rules that apply to a barrier between dispatches.
+    /// Returns the rules that apply to a barrier between dispatches.
     pub(crate) fn barrier_rules<'f>(
         &'f self,
         barrier: &'f DispatchBarrier,
@@ -233,7 +235,7 @@ impl Facts {
         self.barriers.iter().filter(|rule| rule.visible.iter().any(|word| barrier.visible.contains(word)))
     }
 
-    /// The rules that apply to an access.
+    /// Returns the rules that apply to an access.
     pub(crate) fn rules<'f>(
         &'f self,
         generation: Generation,
@@ -254,7 +256,7 @@ impl Facts {
 impl FromStr for Facts {
     type Err = FactsError;
 
-    /// Reads a table and checks that everything it names is known.
+    /// Parses a table and checks that every name in it is known.
     fn from_str(text: &str) -> Result<Facts, FactsError> {
         let facts: Facts = toml::from_str(text)?;
         let named = facts.facts.iter().flat_map(|fact| &fact.generations);

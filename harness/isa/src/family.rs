@@ -1,11 +1,11 @@
-//! The families of AMD GPUs by name, and the generation whose rules their machine code follows.
+//! AMD GPU families by name, and the generation of their machine code.
 
 use std::fmt;
 use std::str::FromStr;
 
 use vendor::amd::RADV;
 
-/// A generation of the instruction set, with counters, bits and caches of its own.
+/// A generation of the instruction set, with its counters, bits and caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Generation {
     /// Southern Islands.
@@ -16,7 +16,8 @@ pub enum Generation {
     Gfx8,
     /// Vega, and the first compute chip after it.
     Gfx9,
-    /// Compute chips with several second-level caches (gfx90a, gfx94x, gfx950): text is read, the memory system is not modelled.
+    /// Compute chips with several second-level caches (gfx90a, gfx94x, gfx950). Their text is parsed, but
+    /// their memory system is not modelled.
     Gfx940,
     /// RDNA 1 and 2.
     Gfx10,
@@ -39,7 +40,7 @@ impl Generation {
         Generation::Gfx12,
     ];
 
-    /// The word that tables and reports use.
+    /// Returns the word in tables and reports.
     pub fn name(self) -> &'static str {
         match self {
             Generation::Gfx6 => "gfx6",
@@ -53,7 +54,7 @@ impl Generation {
         }
     }
 
-    /// Returns true if stores are counted apart from loads (`vscnt`, `storecnt`).
+    /// Returns true if stores have a separate counter (`vscnt`, `storecnt`).
     pub fn counts_stores_apart(self) -> bool {
         self >= Generation::Gfx10
     }
@@ -70,14 +71,14 @@ impl fmt::Display for Generation {
     }
 }
 
-/// A chip family as drivers name it: `navi31`, `gfx1201`.
+/// A chip family by a driver's name: `navi31`, `gfx1201`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AmdFamily {
     name: String,
     generation: Generation,
 }
 
-/// A name that is no family.
+/// An unknown family name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no AMD family `{name}`; known are {} and gfxNNN", RADV.families.iter().map(|family| family.name).collect::<Vec<_>>().join(", "))]
 pub struct UnknownFamily {
@@ -86,12 +87,12 @@ pub struct UnknownFamily {
 }
 
 impl AmdFamily {
-    /// The name in lower case.
+    /// Returns the name in lower case.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The generation.
+    /// Returns the generation.
     pub fn generation(&self) -> Generation {
         self.generation
     }
@@ -116,7 +117,7 @@ impl fmt::Display for AmdFamily {
     }
 }
 
-/// `gfx1103_r1` and the like: the last two digits are stepping and version, what stands before them is the generation.
+/// Parses `gfx1103_r1` and similar: the last two digits are stepping and version, the others the generation.
 fn by_number(name: &str) -> Option<Generation> {
     let digits = name.strip_prefix("gfx")?;
     let digits = digits.split('_').next()?;

@@ -1,21 +1,21 @@
-//! The machine text of AMD's GPUs, and what it can do to memory.
+//! An operational model of AMD GPUs for machine text.
 //!
-//! A driver's compiler hands out the code that it made of a litmus test. [`parse`] reads it, and [`explore`] executes it on
-//! an operational model of the GCN and RDNA memory system, in every interleaving and under every placement. What comes out
-//! that the memory model forbids is a finding about the compiler or about an assumption of the machine; which ones were
-//! believed is part of every answer ([`Facts`]). Nothing here was observed on hardware.
+//! A driver's compiler returns the code of a litmus test. [`parse`] reads it, and [`explore`] executes it on
+//! an operational model of the GCN and RDNA memory system, in every interleaving and under every placement. A
+//! reachable outcome that the memory model forbids shows a defect of the compiler, or a wrong assumption of
+//! the machine. Every answer lists its assumptions ([`Facts`]). Nothing here was observed on hardware.
 //!
 //! | module | idea |
 //! |---|---|
 //! | [`family`] | families and generations |
-//! | [`text`], [`opcode`] | machine text as typed instructions; what is unknown stays unknown |
-//! | `aco` | the hardware program that ACO prints where there is no disassembler |
-//! | [`facts`] | the table of hardware facts, with source and grade |
-//! | [`question`] | what is asked and answered |
-//! | `entry`, `wave`, `code` | one wave executed as far as it does not rest on memory |
-//! | `machine`, `placement`, [`mod@explore`] | the memory system, where waves run, every interleaving |
-//! | `naive` | the same machine without anything that saves work: the oracle of the explorer |
-//! | [`edit`], [`survivor`] | one instruction deleted or one bit dropped, to test the explorer itself; why it may not matter |
+//! | [`text`], [`opcode`] | machine text as typed instructions; unknown ones are preserved as unknown |
+//! | `aco` | the hardware program that ACO prints without a disassembler |
+//! | [`facts`] | the table of hardware facts, with source and confidence |
+//! | [`question`] | questions and verdicts |
+//! | `entry`, `wave`, `code` | symbolic execution of one wave |
+//! | `machine`, `placement`, [`mod@explore`] | the memory system, placements of waves, and the exploration |
+//! | `naive` | the same machine without any reduction: the oracle of the explorer |
+//! | [`edit`], [`survivor`] | mutations of code to test the explorer, and the classes of equivalent ones |
 
 mod aco;
 pub mod alu;

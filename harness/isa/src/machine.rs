@@ -1,10 +1,11 @@
-//! The machine: waves, their outstanding accesses, queues to the coherent point, caches, and one step of any of them.
+//! The abstract machine: waves, outstanding accesses, queues to the coherence point, caches, and their steps.
 //!
-//! A wave issues in order. A vector access arrives at the cache of its compute unit in the order of its wave: at once, or
-//! later where the generation is not known to do better. From there each part joins the queue of its compute unit and
-//! address, and is performed when it is at the head; different queues are independent. A load may hit a valid line on
-//! the way; lines may come back at any time, since others load as well. LDS operations of a wave are performed in order, scalar
-//! loads in any order. A dispatch begins when the one before it has ended, with the caches that the barrier between them leaves.
+//! A wave issues in order. Its vector accesses arrive at the cache of its compute unit in order: at issue, or
+//! later if the generation gives no such guarantee. Then each part enters the queue of its compute unit and
+//! address, and is performed at the head of the queue; different queues are independent. A load may hit a
+//! valid line on the way. Lines may be refilled at any time, since other waves load as well. LDS operations
+//! of a wave are performed in order, scalar loads in any order. A dispatch begins after the previous one has
+//! ended, with the caches that the barrier between them leaves valid.
 
 mod refill;
 mod units;
@@ -20,25 +21,25 @@ pub(crate) use words::{extract, in_lds, insert};
 pub(crate) struct Wave {
     pub code: Code,
     pub workgroup: usize,
-    /// Its number in the workgroup.
+    /// Its index in the workgroup.
     pub number: usize,
     pub kernel: usize,
-    /// The dispatch that it belongs to.
+    /// Its dispatch.
     pub dispatch: usize,
     /// The cell of each part of each access.
     pub cells: Vec<Vec<u16>>,
-    /// Where its slots begin among all.
+    /// The index of its first slot.
     pub first_slot: usize,
 }
 
 /// 8 aligned bytes of memory.
 pub(crate) struct Cell {
     pub initial: u64,
-    /// No two waves can tell in which order it is accessed: one wave's alone, or never written.
+    /// True if no two waves can observe its access order: only one wave uses it, or it is never written.
     pub private: bool,
     /// Waves that access it other than by scalar loads.
     pub vector_waves: Vec<usize>,
-    /// Its line in each of the caches, if some access can hit it there.
+    /// For each cache, true if some access can hit the line there.
     pub lines: [bool; 3],
 }
 
@@ -47,43 +48,43 @@ pub(crate) const VECTOR: usize = 0;
 pub(crate) const ARRAY: usize = 1;
 pub(crate) const SCALAR: usize = 2;
 
-/// What does not change in an exploration.
+/// The constant part of an exploration.
 pub(crate) struct Machine {
     pub waves: Vec<Wave>,
     pub cells: Vec<Cell>,
-    /// By dispatch, which caches are emptied behind it.
+    /// For each dispatch, the caches that are invalidated after it.
     pub emptied: Vec<[bool; 3]>,
-    /// Vector accesses arrive when they are issued.
+    /// True if vector accesses arrive at issue.
     pub arrives_at_issue: bool,
     pub slots: usize,
 }
 
-/// Where each wave of the machine runs.
+/// The placement of each wave.
 pub(crate) struct Seats {
     pub unit: Vec<usize>,
     pub array: Vec<usize>,
     /// The shader array of each compute unit.
     arrays: Vec<usize>,
-    /// Where the lines of each cache begin; none where no access can hit it.
+    /// The index of the first line of each cache; `None` if no access can hit it.
     lines: [Option<usize>; 3],
 }
 
 /// The state of the machine.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct State {
-    /// The dispatch that runs; those behind it have not begun.
+    /// The running dispatch; later ones have not begun.
     dispatch: u8,
-    /// Where each wave is in its code.
+    /// The current node of each wave.
     nodes: Vec<u32>,
-    /// How often each wave has arrived at its workgroup's barrier.
+    /// The number of arrivals of each wave at its workgroup's barrier.
     signals: Vec<u8>,
-    /// The cells of memory, then what loads have returned.
+    /// The cells of memory, followed by the returned values of loads.
     values: Vec<u64>,
-    /// By wave, in the order of issue.
+    /// Pending accesses, sorted by wave, then by issue.
     pending: Vec<Pending>,
-    /// By queue, in the order of arrival.
+    /// Queue entries, sorted by queue, then by arrival.
     queue: Vec<Entry>,
-    /// Lines of the caches: by cache, unit, cell.
+    /// Cache lines by cache, unit and cell.
     lines: Vec<Option<u64>>,
 }
 
@@ -105,12 +106,12 @@ struct Entry {
     part: u8,
 }
 
-/// One step that the machine can take.
+/// A possible step of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// The wave's next vector access arrives; the parts of `hits` find their line.
+    /// The wave's next vector access arrives; the parts in `hits` hit their line.
     Arrive { wave: usize, hits: u64 },
-    /// The entry at the head of a queue is performed, from the array's line or at L2.
+    /// The head of a queue is performed, at the array's cache line or at L2.
     Perform { entry: usize, hit: bool },
     /// A scalar load is performed.
     Scalar { pending: usize, from: Source },
@@ -120,11 +121,11 @@ pub(crate) enum Choice {
     Cache { wave: usize },
     /// The next dispatch begins.
     Dispatch,
-    /// A load of somebody else leaves a line in a cache.
+    /// A load of another wave refills a cache line.
     Refill { cache: usize, place: usize, cell: u16, from: Source },
 }
 
-/// Where a load finds its value.
+/// The source of a load's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// The scalar cache.
@@ -135,18 +136,18 @@ pub(crate) enum Source {
     Memory,
 }
 
-/// Something that happened, for a witness.
+/// An event of a witness.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record {
     pub wave: usize,
     pub line: u32,
     pub event: Event,
-    /// Where, and what was read or written.
+    /// The place, if any; `value` is the value read or written.
     pub place: Option<Word>,
     pub value: u64,
 }
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     HitVector,
@@ -163,7 +164,7 @@ pub(crate) enum Event {
 }
 
 impl Machine {
-    /// Where waves run under a placement.
+    /// Returns the seats of waves under a placement.
     pub fn seats(&self, placement: &WavePlacement) -> Seats {
         let unit_of = |wave: &Wave| {
             let units = placement.units.get(wave.workgroup).and_then(|units| units.get(wave.number));
@@ -182,7 +183,7 @@ impl Machine {
         Seats { array: unit.iter().map(array_of).collect(), unit, arrays, lines }
     }
 
-    /// The state in which all waves start.
+    /// Returns the initial state.
     pub fn start(&self, seats: &Seats) -> State {
         let mut values: Vec<u64> = self.cells.iter().map(|cell| cell.initial).collect();
         values.resize(self.cells.len() + self.slots, 0);
@@ -192,7 +193,7 @@ impl Machine {
                 self.cells.iter().map(move |cell| cell.lines[cache].then_some(cell.initial))
             })
         };
-        // Caches that no access can hit have no lines at all.
+        // Caches that no access can hit have no lines.
         let lines = (VECTOR..=SCALAR).flat_map(warm).collect();
         State {
             dispatch: 0,
@@ -241,18 +242,18 @@ impl Machine {
         self.has_begun(state, wave) && matches!(self.node(state, wave), Some(Node::End) | None)
     }
 
-    /// What a wave does next; nothing before its dispatch has begun.
+    /// Returns the next node of a wave; `None` before its dispatch has begun.
     fn node(&self, state: &State, wave: usize) -> Option<&Node> {
         let owner = self.waves.get(wave).filter(|_| self.has_begun(state, wave))?;
         owner.code.nodes.get(*state.nodes.get(wave)? as usize)
     }
 
-    /// The value of a word of memory.
+    /// Returns the value of a word of memory.
     pub fn value(state: &State, cell: usize, place: Word) -> u64 {
         extract(state.values.get(cell).copied().unwrap_or(0), place)
     }
 
-    /// Takes every step that no other can tell from being taken later.
+    /// Takes all steps that commute with every other step. This is the partial-order reduction of the search.
     pub fn settle(&self, state: &mut State, seats: &Seats, records: &mut Vec<Record>) {
         loop {
             let mut moved = false;
@@ -261,7 +262,7 @@ impl Machine {
                     moved = true;
                 }
             }
-            // What nobody else can see needs no choice, unless a line could be hit.
+            // Steps that no other wave can observe need no choice, unless a line could be hit.
             while let Some(choice) = self.quiet(state, seats) {
                 self.take(state, seats, choice, records);
                 moved = true;
@@ -272,7 +273,7 @@ impl Machine {
         }
     }
 
-    /// Takes a wave one node on, if that needs no choice.
+    /// Advances a wave by one node if that needs no choice.
     fn advance(&self, state: &mut State, wave: usize, records: &mut Vec<Record>) -> bool {
         let (Some(owner), Some(node)) = (self.waves.get(wave), self.node(state, wave)) else { return false };
         let pending_of = |state: &State, access: &u16| {
@@ -337,7 +338,7 @@ impl Machine {
             .insert(at, Pending { wave: wave as u8, access, arrived: details.way != Way::Vector, left });
     }
 
-    /// The next vector access of a wave to arrive.
+    /// Returns the next vector access of a wave to arrive.
     fn next_arrival(&self, state: &State, wave: usize) -> Option<u16> {
         if self.arrives_at_issue {
             return match self.node(state, wave)? {
@@ -357,7 +358,7 @@ impl Machine {
             .map(|known| known.access)
     }
 
-    /// Returns true if no other wave of the compute unit queues for a cell, and no line of it may come and go there.
+    /// Returns true if no other wave of the compute unit accesses a cell, and its line there cannot change.
     fn is_local(&self, seats: &Seats, wave: usize, cell: u16) -> bool {
         let unit = seats.unit.get(wave);
         self.cells.get(usize::from(cell)).is_some_and(|cell| {
@@ -370,7 +371,7 @@ impl Machine {
         self.cells.get(usize::from(cell)).is_some_and(|cell| cell.private)
     }
 
-    /// A step with one alternative that commutes with all others.
+    /// Returns a step that has no alternative and commutes with all others.
     fn quiet(&self, state: &State, seats: &Seats) -> Option<Choice> {
         for wave in 0..self.waves.len() {
             if let Some(access) = self.next_arrival(state, wave) {
@@ -399,7 +400,7 @@ impl Machine {
         None
     }
 
-    /// Returns true if a load can find a line in a cache.
+    /// Returns true if a load can hit a line in a cache.
     fn can_hit(
         &self,
         state: &State,
@@ -419,11 +420,11 @@ impl Machine {
             && self.cached(state, seats, cache, place, cell).is_some()
     }
 
-    /// The entries at the heads of queues.
+    /// Returns the heads of the queues.
     fn heads(&self, state: &State) -> Vec<(usize, Entry)> {
         let mut heads: Vec<(usize, Entry)> = Vec::new();
         for (index, entry) in state.queue.iter().enumerate() {
-            // Entries of one queue stand together.
+            // Entries of one queue are adjacent.
             if heads.last().is_none_or(|(_, last)| (last.unit, last.cell) != (entry.unit, entry.cell)) {
                 heads.push((index, *entry));
             }
@@ -431,7 +432,7 @@ impl Machine {
         heads
     }
 
-    /// The steps of which one comes next. Where some commute with all others, only those of one actor.
+    /// Returns the possible next steps. If some commute with all others, only those of one actor.
     pub fn choices(&self, state: &State, seats: &Seats) -> Vec<Choice> {
         let mut all = Vec::new();
         for wave in 0..self.waves.len() {
@@ -546,7 +547,7 @@ impl Machine {
         }
         let cells = owner.cells.get(usize::from(number)).map(Vec::as_slice).unwrap_or_default();
         for (part, (cell, what)) in cells.iter().zip(&details.parts).enumerate() {
-            // An earlier part of the access may have missed, and found no line.
+            // The access may have removed the line in an earlier part.
             let line = self.cached(state, seats, VECTOR, unit, *cell);
             if let Some(value) = line.filter(|_| hits >> part & 1 == 1) {
                 self.returned(state, wave, what.slot, value);
@@ -563,7 +564,7 @@ impl Machine {
             let data = self.data(state, owner, what.data);
             if let Some(line) = self.line(state, seats, VECTOR, unit, *cell) {
                 match details.action {
-                    // A load that misses has found no line.
+                    // A missing load implies an invalid line.
                     Action::Load { .. } if !details.skips.vector => *line = None,
                     Action::Store if details.skips.vector => *line = None,
                     Action::Store => *line = line.map(|old| insert(old, what.place, data)),
@@ -585,7 +586,7 @@ impl Machine {
         low | high << 32
     }
 
-    /// Keeps what a load or atomic has found.
+    /// Stores the value that a load or atomic has found.
     fn returned(&self, state: &mut State, wave: usize, slot: Option<u16>, value: u64) {
         let first = self.waves.get(wave).map_or(0, |owner| owner.first_slot);
         if let Some(slot) = slot
@@ -595,7 +596,7 @@ impl Machine {
         }
     }
 
-    /// Notes that a part of an access has been performed.
+    /// Records that a part of an access has been performed.
     fn performed(&self, state: &mut State, wave: usize, access: u16, part: usize) {
         let found = state.pending.iter().position(|known| {
             usize::from(known.wave) == wave
@@ -631,7 +632,7 @@ impl Machine {
                     memory
                 };
                 self.fill(state, seats, details.skips, array, entry.cell, value);
-                // A store of the same unit behind it in the queue has made the line newer already.
+                // A later store of the same unit in the queue has already updated the line.
                 let newer = state.queue.iter().any(|other| {
                     (other.unit, other.cell) == (entry.unit, entry.cell)
                         && self
@@ -678,7 +679,7 @@ impl Machine {
         }
     }
 
-    /// A load that passes the array's cache leaves a line there.
+    /// A load through the array's cache fills a line there.
     fn fill(&self, state: &mut State, seats: &Seats, skips: Skips, array: usize, cell: u16, value: u64) {
         if !skips.array
             && let Some(line) = self.line(state, seats, ARRAY, array, cell)
@@ -688,7 +689,7 @@ impl Machine {
     }
 }
 
-/// All subsets of a mask, the empty one first.
+/// Returns all subsets of a mask, beginning with the empty one.
 fn subsets(mask: u64) -> impl Iterator<Item = u64> {
     let mut next = Some(0_u64);
     std::iter::from_fn(move || {

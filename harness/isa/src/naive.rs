@@ -1,10 +1,9 @@
-//! The slow way: the machine's rules as they are written down, one step of one unit at a time, in every order and under every
-//! placement.
+//! A naive implementation of the machine, the oracle of the explorer.
 //!
-//! This is the oracle that the explorer is tested against. It shares with it how text becomes accesses, waits and barriers, and
-//! nothing of the machine: no step is taken early because others could not notice, every location has a line in every
-//! cache, every placement is tried, and queues, caches and registers are kept apart by their names. Whole states that
-//! were seen are not visited again; nothing else is saved.
+//! It takes one step of one unit at a time, in every order and under every placement. It shares with the
+//! explorer only the translation of text to accesses, waits and barriers. It has no partial-order reduction;
+//! every location has a line in every cache, every placement is tried, and queues, caches and registers are
+//! separate named maps. The only reduction is that visited states are not visited again.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -16,20 +15,21 @@ use crate::machine::{Machine, Wave, extract, insert};
 use crate::opcode::{Action, AtomicOperation, Cache};
 use crate::question::{MachineQuestion, Word};
 
-/// Why there is no answer.
+/// The reason for a missing answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoAnswer {
-    /// The text cannot be executed, or a wave waits for ever.
+    /// The text cannot be executed, or a wave waits forever.
     #[error("not executed")]
     NotExecuted,
-    /// There are more states than are to be visited.
+    /// The state limit was exceeded.
     #[error("more than {0} states")]
     TooMany(usize),
 }
 
-/// Every outcome that can be seen, over all placements, with at most `limit` states for each of them.
+/// Returns every reachable outcome over all placements, with at most `limit` states for each.
 ///
 /// # Errors
+///
 /// [`NoAnswer`].
 pub fn outcomes(
     question: &MachineQuestion,
@@ -57,11 +57,13 @@ pub fn outcomes(
     Ok(found)
 }
 
-/// For each workgroup, for each wave: its compute unit and shader array, by number.
+/// The compute unit and shader array of each wave of each workgroup.
 type Seats = Vec<Vec<(usize, usize)>>;
 
-/// Workgroups in blocks that share a compute unit (from GFX10 on two of them), these in shader arrays; and where there are two,
-/// each wave on either.
+/// Returns every placement.
+///
+/// Workgroups form blocks that share a compute unit (since GFX10, a pair of units), and blocks form shader
+/// arrays. Within a pair, each wave may be on either unit.
 fn every_placement(question: &MachineQuestion, generation: Generation) -> BTreeSet<Seats> {
     let count = question.workgroups.len();
     let mut all = BTreeSet::new();
@@ -72,11 +74,11 @@ fn every_placement(question: &MachineQuestion, generation: Generation) -> BTreeS
             for choice in 0..halves_to(halves, waves) {
                 let mut next = choice;
                 let seats = question.workgroups.iter().zip(&blocks).map(|(workgroup, block)| {
-                    // The block's number is that of its first workgroup, and the array is the block's.
+                    // The number of a block is that of its first workgroup, which also determines the array.
                     let array = arrays.get(*block).copied().unwrap_or(0);
                     let several = workgroup.waves.len() > 1;
                     let seat_of = |_| {
-                        // A wave that has its compute unit to itself is where it is.
+                        // A workgroup with a single wave uses one unit.
                         let half = if several { next % halves } else { 0 };
                         next /= halves;
                         (2 * block + half, array)
@@ -94,7 +96,7 @@ fn halves_to(halves: usize, waves: usize) -> usize {
     (0..waves).fold(1, |product, _| product * halves)
 }
 
-/// Every way to give each of `count` things the number of itself or of an earlier thing.
+/// Returns every way to give each of `count` items its own index or that of an earlier item.
 fn numberings(count: usize) -> Vec<Vec<usize>> {
     (0..count).fold(vec![Vec::new()], |partial, next| {
         let longer = |head: &Vec<usize>| {
@@ -105,16 +107,16 @@ fn numberings(count: usize) -> Vec<Vec<usize>> {
     })
 }
 
-/// An access that a wave has issued and that is not complete.
+/// An issued access that is not complete.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Flight {
     access: u16,
     arrived: bool,
-    /// Parts that are not performed.
+    /// Parts that are not performed yet.
     left: BTreeSet<usize>,
 }
 
-/// One part of an access, on its way to memory.
+/// One part of an access on its way to memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Traveller {
     wave: usize,
@@ -125,21 +127,21 @@ struct Traveller {
 /// A state of the machine. Locations are cells of 8 bytes.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Now {
-    /// How many dispatches have ended.
+    /// The number of completed dispatches.
     ended: usize,
     at: Vec<usize>,
     arrivals: Vec<usize>,
     memory: Vec<u64>,
-    /// By wave, what its loads have found.
+    /// The values that the loads of each wave have found.
     registers: Vec<Vec<u64>>,
     flights: Vec<Vec<Flight>>,
-    /// By compute unit and location, first come first.
+    /// Queues by compute unit and location, first in, first out.
     queues: BTreeMap<(usize, u16), Vec<Traveller>>,
     /// Valid lines of the compute units' vector caches.
     vector: BTreeMap<(usize, u16), u64>,
-    /// Those of the shader arrays.
+    /// Valid lines of the shader arrays' caches.
     array: BTreeMap<(usize, u16), u64>,
-    /// Those of the scalar caches.
+    /// Valid lines of the scalar caches.
     scalar: BTreeMap<(usize, u16), u64>,
 }
 
@@ -232,7 +234,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// When nothing of a dispatch is left, the barrier empties what it is said to, and the next one begins.
+    /// After a dispatch has completed, invalidates caches as the barrier requires, and starts the next
+    /// dispatch.
     fn next_dispatch(&self, now: &Now, next: &mut Vec<Now>) {
         let mut runs = (0..self.machine.waves.len()).filter(|wave| self.has_begun(now, *wave));
         let idle = now.flights.iter().all(Vec::is_empty);
@@ -274,7 +277,7 @@ impl Walk<'_> {
         Some((wave, wave.code.accesses.get(usize::from(access))?))
     }
 
-    /// The wave goes on by one step of its program.
+    /// Advances a wave by one step of its program.
     fn program_steps(&self, now: &Now, wave: usize, next: &mut Vec<Now>) {
         let (Some(owner), Some(node)) = (self.machine.waves.get(wave), self.node(now, wave)) else { return };
         if !self.has_begun(now, wave) {
@@ -301,7 +304,7 @@ impl Walk<'_> {
                     flights.push(flight);
                 }
                 if details.way == Way::Vector && self.machine.arrives_at_issue {
-                    // Issue is arrival.
+                    // Accesses arrive at issue.
                     self.arrivals(&on, wave, next);
                 } else {
                     next.push(on);
@@ -367,7 +370,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What the memory system does next for a wave besides queues: arrivals, scalar loads, LDS.
+    /// Adds the steps of the memory system for a wave outside of queues: arrivals, scalar loads, LDS.
     fn memory_steps(&self, now: &Now, wave: usize, next: &mut Vec<Now>) {
         if !self.machine.arrives_at_issue {
             self.arrivals(now, wave, next);
@@ -386,8 +389,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The oldest vector access of the wave that has not arrived does: each of its parts hits a line or takes its place in
-    /// the queue.
+    /// The oldest vector access of the wave arrives: each of its parts hits a line or enters its queue.
     fn arrivals(&self, now: &Now, wave: usize, next: &mut Vec<Now>) {
         let flights = now.flights.get(wave).map(Vec::as_slice).unwrap_or_default();
         let Some(index) = flights.iter().position(|flight| !flight.arrived) else { return };
@@ -413,7 +415,7 @@ impl Walk<'_> {
                     after.push(hit);
                 }
                 match (details.action, details.skips.vector) {
-                    // It has found no line.
+                    // The load missed, so no valid line remains.
                     (Action::Load { .. }, false) => drop(now.vector.remove(&(unit, cell))),
                     (Action::Load { .. }, true) => {}
                     (Action::Store, false) => {
@@ -432,7 +434,7 @@ impl Walk<'_> {
         next.append(&mut all);
     }
 
-    /// Whoever is first in a queue is performed.
+    /// Performs the head of each queue.
     fn queue_steps(&self, now: &Now, next: &mut Vec<Now>) {
         for (key, queue) in &now.queues {
             let Some(first) = queue.first().copied() else { continue };
@@ -459,7 +461,7 @@ impl Walk<'_> {
                 if self.has_arrays() && !details.skips.array {
                     on.array.insert((array, cell), value);
                 }
-                // A store of this compute unit behind it has made the line newer already.
+                // A later store of this compute unit in the queue has already updated the line.
                 let stores = |other: &Traveller| {
                     self.details(other.wave, other.access)
                         .is_some_and(|(_, details)| details.action == Action::Store)
@@ -474,7 +476,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Somebody else loads a location, and leaves lines that some load of these waves may find: from the array's, or from memory.
+    /// Another wave loads a location and refills lines that some load of these waves may hit, from the array
+    /// or from memory.
     fn refills(&self, now: &Now, next: &mut Vec<Now>) {
         for (cell, memory) in (0_u16..).zip(&now.memory) {
             let found = |way: Way, skips: fn(&Access) -> bool| {
@@ -516,7 +519,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A scalar load is performed: from its cache, from the array's, or from memory.
+    /// Performs a scalar load: from its cache, from the array's cache, or from memory.
     fn scalar_load(&self, now: &Now, wave: usize, access: u16, next: &mut Vec<Now>) {
         let Some((owner, details)) = self.details(wave, access) else { return };
         let cells = owner.cells.get(usize::from(access)).cloned().unwrap_or_default();
@@ -572,7 +575,7 @@ impl Walk<'_> {
         self.finds(now, who, old);
     }
 
-    /// A part of an access is performed; a load or atomic has found `value`.
+    /// Completes a part of an access; a load or atomic has found `value`.
     fn finds(&self, now: &mut Now, who: Traveller, value: u64) {
         let slot =
             self.details(who.wave, who.access).and_then(|(_, details)| details.parts.get(who.part)?.slot);
@@ -600,7 +603,7 @@ impl Walk<'_> {
     }
 }
 
-/// What an atomic of 4 or 8 bytes writes.
+/// Computes the value that an atomic of 4 or 8 bytes writes.
 fn modified(operation: AtomicOperation, old: u64, operand: u64, compare: u64, place: Word) -> u64 {
     use AtomicOperation as A;
     let narrow = |value: u64| if place.bytes == 8 { value } else { value & 0xffff_ffff };

@@ -1,21 +1,21 @@
-//! Mnemonics by what they do, under one name over all generations.
+//! Mnemonics of all generations with their operations.
 //!
-//! Long because it is a table: a line for each mnemonic.
+//! Long because it is a table with a line for each mnemonic.
 
 use crate::alu::Alu;
 
-/// What an instruction does.
+/// The operation of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Opcode {
-    /// Nothing that memory or registers see: padding, hints, delays.
+    /// No effect on memory or registers: padding, hints, delays.
     Nothing,
-    /// The wave ends.
+    /// Ends the wave.
     End,
     /// A jump.
     Branch(When),
     /// `s_waitcnt` with counters by name.
     Waitcnt,
-    /// A wait for counters to fall to one number.
+    /// A wait until counters fall to one value.
     Wait(&'static [Counter]),
     /// `s_barrier`: arrives and waits for the workgroup.
     Barrier,
@@ -23,7 +23,7 @@ pub enum Opcode {
     BarrierSignal,
     /// `s_barrier_wait`.
     BarrierWait,
-    /// Drops lines of caches, or writes them back.
+    /// Invalidates cache lines, or writes them back.
     Cache(Cache),
     /// Scalar arithmetic.
     Scalar(Scalar),
@@ -31,11 +31,11 @@ pub enum Opcode {
     Vector(Vector),
     /// An access to memory.
     Memory(MemoryInstruction),
-    /// A mnemonic that this reader does not know.
+    /// An unknown mnemonic.
     Unknown,
 }
 
-/// When a jump is taken.
+/// The condition of a jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "named after the registers")]
 pub enum When {
@@ -59,22 +59,22 @@ pub enum Counter {
     Lds,
     /// `kmcnt`: scalar memory, GFX12. Before, the same as [`Counter::Lds`].
     Scalar,
-    /// Counters of which nothing here is waited for: exports, sampling, ray tracing.
+    /// Counters that no wait here concerns: exports, sampling, ray tracing.
     Other,
 }
 
 /// A cache instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cache {
-    /// `buffer_wbinvl1`, `buffer_wbinvl1_vol`, `buffer_gl0_inv`: drops the compute unit's vector cache.
+    /// `buffer_wbinvl1`, `buffer_wbinvl1_vol`, `buffer_gl0_inv`: invalidates the compute unit's vector cache.
     DropVector,
-    /// `buffer_gl1_inv`: drops the shader array's cache.
+    /// `buffer_gl1_inv`: invalidates the shader array's cache.
     DropArray,
-    /// `global_inv`: drops the caches that its scope is wider than.
+    /// `global_inv`: invalidates the caches that are narrower than its scope.
     DropByScope,
     /// `global_wb`, `buffer_wbl2`: writes back by scope.
     WriteBack,
-    /// `s_dcache_inv`: drops the scalar cache.
+    /// `s_dcache_inv`: invalidates the scalar cache.
     DropScalar,
     /// `s_dcache_wb`.
     WriteBackScalar,
@@ -84,24 +84,24 @@ pub enum Cache {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "named after the instructions")]
 pub enum Scalar {
-    /// Word by word over one or two registers; `flag`: scc tells whether the result is not 0.
+    /// Bitwise over one or two registers. With `flag`, scc is set if the result is nonzero.
     Bitwise {
         alu: Alu,
         wide: bool,
         flag: bool,
     },
-    /// `s_movk_i32` and the like: destination is the first operand of `alu`, too, where `accumulates`.
+    /// `s_movk_i32` and similar. With `accumulates`, the destination is also the first operand of `alu`.
     Constant {
         alu: Alu,
         accumulates: bool,
     },
-    /// Sums and differences; scc gets the carry, or the overflow of signed ones.
+    /// Sums and differences. scc receives the carry, or the overflow of signed ones.
     Sum {
         subtract: bool,
         carry_in: bool,
         signed: bool,
     },
-    /// Anything else on words; `flag` as above, `minmax`: scc tells whether the first operand was taken.
+    /// Other operations on words, with their effect on scc.
     Word {
         alu: Alu,
         flag: Flag,
@@ -123,21 +123,21 @@ pub enum Scalar {
     TestBit {
         set: bool,
     },
-    /// `s_and_saveexec_b64` and the like.
+    /// `s_and_saveexec_b64` and similar.
     SaveExec {
         alu: Alu,
         wide: bool,
     },
 }
 
-/// What an instruction tells scc.
+/// The effect of an instruction on scc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flag {
-    /// Nothing.
+    /// No effect.
     Untouched,
-    /// Whether the result is not 0.
+    /// Set if the result is nonzero.
     NotZero,
-    /// Whether the first operand is the result.
+    /// Set if the first operand is the result.
     TookFirst,
 }
 
@@ -149,14 +149,14 @@ pub enum Vector {
         alu: Alu,
         reverse: bool,
     },
-    /// Sums and differences with a carry mask in, out, or neither.
+    /// Sums and differences with optional carry masks.
     Sum {
         subtract: bool,
         reverse: bool,
         carry_out: bool,
         carry_in: bool,
     },
-    /// With the amount first where `reverse`, as later generations have it.
+    /// With `reverse`, the amount is the first operand, as in later generations.
     Shift64 {
         left: bool,
         reverse: bool,
@@ -186,7 +186,7 @@ pub enum Relation {
     GreaterOrEqual,
 }
 
-/// What is compared.
+/// The type of compared values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "named after the instructions")]
 pub enum Kind {
@@ -200,17 +200,17 @@ pub enum Kind {
 /// An access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryInstruction {
-    /// On which path.
+    /// The path to memory.
     pub path: Path,
-    /// What it does.
+    /// The action.
     pub action: Action,
     /// Bytes of one element.
     pub bytes: u8,
-    /// `ds_read2_b32` and the like: two elements, whose offsets count this many elements each.
+    /// `ds_read2_b32` and similar: two elements, whose offsets are in units of this many elements.
     pub pair: Option<u8>,
-    /// The upper half of the register keeps its value, or is not stored.
+    /// True if the upper half of the register is preserved, or not stored.
     pub half: bool,
-    /// What is stored is the upper half of the register.
+    /// True if the upper half of the register is stored.
     pub high: bool,
 }
 
@@ -219,7 +219,7 @@ impl MemoryInstruction {
         MemoryInstruction { path, action, bytes, pair: None, half: false, high: false }
     }
 
-    /// Returns true if it is more than a scalar load.
+    /// Returns true unless it is a plain scalar load.
     pub fn is_data(&self) -> bool {
         !matches!(self.path, Path::Scalar)
     }
@@ -230,11 +230,11 @@ impl MemoryInstruction {
 pub enum Path {
     /// Through a buffer descriptor.
     Buffer,
-    /// Through a buffer descriptor whose format the element has.
+    /// Through a buffer descriptor that determines the element format.
     Texel,
     /// By address.
     Global,
-    /// By address, which may be that of LDS.
+    /// By address, possibly in LDS.
     Flat,
     /// Through an image descriptor.
     Image,
@@ -246,21 +246,21 @@ pub enum Path {
     ScalarBuffer,
 }
 
-/// What an access does.
+/// The action of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
-    /// Reads; elements of less than a word are extended.
+    /// Reads; elements smaller than a word are extended.
     Load {
-        /// With their sign.
+        /// True for sign extension.
         signed: bool,
     },
     /// Writes.
     Store,
-    /// Reads and writes at once.
+    /// Reads and writes atomically.
     Atomic(AtomicOperation),
 }
 
-/// What an atomic writes.
+/// The operation of an atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "named after the instructions")]
 pub enum AtomicOperation {
@@ -281,7 +281,7 @@ pub enum AtomicOperation {
 }
 
 impl Opcode {
-    /// What a mnemonic means.
+    /// Returns the operation of a mnemonic.
     pub fn of(mnemonic: &str) -> Opcode {
         let name = ["_e32", "_e64", "_sdwa", "_gfx12"]
             .iter()
@@ -465,7 +465,7 @@ fn vector(name: &str) -> Option<Vector> {
         |subtract, reverse, carry_out, carry_in| Some(Vector::Sum { subtract, reverse, carry_out, carry_in });
     match name {
         "mov_b32" => word(Alu::Mov),
-        // From GFX11 on a half register; the other half keeps its value, which no 16-bit store looks at.
+        // From GFX11 on, a half register. The other half is preserved, but no 16-bit store uses it.
         "mov_b16" => word(Alu::LowHalf),
         "not_b32" => word(Alu::Not),
         "and_b32" => word(Alu::And),
@@ -587,7 +587,7 @@ fn memory(name: &str) -> Option<MemoryInstruction> {
     }
 }
 
-/// Bytes of `dwordx2`, `b64` and the like.
+/// Returns the size in bytes of `dwordx2`, `b64` and similar.
 fn words(size: &str) -> Option<u8> {
     Some(match size {
         "dword" | "b32" => 4,
@@ -698,7 +698,7 @@ fn lds(name: &str) -> Option<MemoryInstruction> {
                 "min" => A::MinUnsigned,
                 "max" => A::MaxUnsigned,
                 "wrxchg" | "storexchg" => A::Swap,
-                // Only with the returned value are the operands in the order that this reader expects.
+                // Only the returning form has the operand order that this reader expects.
                 "cmpst" | "cmpstore" if returns => A::CompareSwap,
                 _ => return None,
             };

@@ -1,27 +1,29 @@
-//! Where workgroups run: the placements that an exploration enumerates.
+//! Placements of workgroups and waves on compute units and shader arrays.
 
 use crate::family::Generation;
 use crate::question::{WavePlacement, Workgroup};
 
-/// Workgroups up to which every placement is enumerated.
+/// The maximum number of workgroups for which every placement is enumerated.
 const ALL_UP_TO: usize = 4;
 
-/// Which caches hold something that an access can hit and another wave can change.
+/// The caches in which an access can hit data that another wave can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Matter {
-    /// Those of compute units, vector or scalar.
+    /// Caches of compute units, vector or scalar.
     pub units: bool,
-    /// Those of shader arrays.
+    /// Caches of shader arrays.
     pub arrays: bool,
 }
 
-/// Every way to put workgroups on compute units and those into shader arrays, up to renaming; where a workgroup may be
-/// spread, every way to put its waves on two.
+/// Returns every distinct assignment of workgroups to compute units and of units to shader arrays.
 ///
-/// Where no cache of a compute unit matters, being apart shows all that being together does: waves of one unit share its
-/// queues, which only takes orders away. Where none of an array matters, arrays are all the same.
+/// If a workgroup may be spread, also every assignment of its waves to two units.
 ///
-/// With more than four workgroups: all apart, in one array or in several, all together, and each pair together.
+/// If no cache of a compute unit matters, separate units subsume shared ones, since sharing a unit's queues
+/// only removes orders. If no array cache matters, all arrays are equivalent.
+///
+/// With more than four workgroups, only these: all separate, in one array or in several; all together; and
+/// each pair together.
 pub(crate) fn placements(
     generation: Generation,
     workgroups: &[Workgroup],
@@ -77,11 +79,14 @@ pub(crate) fn placements(
     made
 }
 
-/// Waves of spread workgroups up to which every way to put them on two compute units is enumerated.
+/// The maximum number of waves of spread workgroups for which every assignment to two units is enumerated.
 const SPREAD_UP_TO: usize = 6;
 
-/// For each workgroup with several waves, for each of them whether it is on the second of two compute units: every way, or with
-/// too many waves on one and by turns. Where no cache of a compute unit matters, no workgroup is on one alone.
+/// Returns the assignments of waves to the first or second of two compute units, for each workgroup with
+/// several waves.
+///
+/// With too many waves, only one unit and alternating units. If no cache of a compute unit matters, both
+/// units are always used.
 fn spreads(workgroups: &[Workgroup], matter: Matter) -> Vec<Vec<Vec<bool>>> {
     let several = || workgroups.iter().map(|workgroup| workgroup.waves.len()).filter(|waves| *waves > 1);
     let every = several().sum::<usize>() <= SPREAD_UP_TO;
@@ -110,7 +115,7 @@ fn spreads(workgroups: &[Workgroup], matter: Matter) -> Vec<Vec<Vec<bool>>> {
     all
 }
 
-/// Two compute units for each seat. Which is the first of them is said by the first wave that is there.
+/// Assigns two compute units to each seat; the first wave determines which unit is the first.
 fn seat(workgroups: &[Workgroup], units: &[u8], array_of: &[u8], halves: &[Vec<bool>]) -> WavePlacement {
     let seats = units.iter().copied().max().map_or(0, |most| usize::from(most) + 1);
     let mut placement = WavePlacement { units: Vec::new(), arrays: vec![0; 2 * seats] };
@@ -130,7 +135,7 @@ fn seat(workgroups: &[Workgroup], units: &[u8], array_of: &[u8], halves: &[Vec<b
     placement
 }
 
-/// Partitions of so many things, each as the number of the block of every thing, blocks in the order of their first.
+/// Returns the partitions of `count` items as block numbers; blocks are numbered by their first items.
 fn partitions(count: usize) -> Vec<Vec<u8>> {
     let mut all = vec![Vec::new()];
     for _ in 0..count {
@@ -174,8 +179,8 @@ mod tests {
         let three = Workgroup { waves: vec![vec![0]; 3], ..wide.clone() };
         assert_eq!(placements(Generation::Gfx11, std::slice::from_ref(&three), all).len(), 4);
         assert_eq!(placements(Generation::Gfx11, std::slice::from_ref(&three), none).len(), 3);
-        // Apart in one array or in two, each with the wide one on one unit or two; and together, where the single wave is with
-        // both, with either, or with none.
+        // Separate in one array or two, with the wide workgroup on one unit or two; and together, with the
+        // single wave sharing a unit with both waves, one, or none.
         let beside = [wide.clone(), Workgroup { waves: vec![vec![0]], ..wide.clone() }];
         assert_eq!(placements(Generation::Gfx11, &beside, all).len(), 2 + 2 + 4);
         let eight = Workgroup { waves: vec![vec![0]; 8], ..wide.clone() };

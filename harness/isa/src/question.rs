@@ -1,4 +1,4 @@
-//! What the explorer is asked, and what it answers.
+//! Questions for the explorer, and its verdicts.
 
 use std::collections::BTreeSet;
 
@@ -8,50 +8,50 @@ use crate::facts::Profile;
 use crate::family::AmdFamily;
 use crate::text::MachineProgram;
 
-/// Kernels that run at the same time or one after another, their memory, and the outcomes that a model allows.
+/// Kernels with their dispatches and memory, and the outcomes that a model allows.
 #[derive(Clone, Debug)]
 pub struct MachineQuestion {
-    /// Whose machine text it is.
+    /// The family of the machine text.
     pub family: AmdFamily,
     /// The kernels.
     pub kernels: Vec<MachineKernel>,
-    /// The workgroups that run, each an instance's worth.
+    /// The workgroups, each with one instance.
     pub workgroups: Vec<Workgroup>,
-    /// What stands between each dispatch and the one behind it.
+    /// The barrier after each dispatch except the last.
     pub barriers: Vec<DispatchBarrier>,
-    /// What memory holds at first; 0 elsewhere.
+    /// The initial memory; 0 elsewhere.
     pub initial: Vec<InitialMemory>,
-    /// What an outcome is made of.
+    /// The parts of an outcome.
     pub observed: Vec<Observed>,
-    /// The outcomes that the model allows, values in the order of `observed`. Every other one is looked for.
+    /// The allowed outcomes, with values in the order of `observed`. The explorer searches for all others.
     pub allowed: BTreeSet<Vec<u64>>,
 }
 
-/// A kernel: its text, and what its descriptors lead to.
+/// A kernel: its machine text and its resources.
 #[derive(Clone, Debug)]
 pub struct MachineKernel {
-    /// The text that was read.
+    /// The parsed text.
     pub program: MachineProgram,
     /// The descriptors of set 0.
     pub resources: Vec<Resource>,
-    /// The space whose start the push constants hold as a device address, where the kernel has one.
+    /// The space whose start address is in the push constants, if the kernel has one.
     pub address: Option<Space>,
 }
 
-/// Number of a piece of memory: buffers, images and addresses that show the same memory have the same one.
+/// Identity of a memory region. Buffers, images and addresses with the same memory have the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Space(pub u16);
 
 /// A descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resource {
-    /// Where it stands in the descriptor set, in bytes.
+    /// Its offset in the descriptor set, in bytes.
     pub offset: u32,
-    /// What it shows.
+    /// Its memory.
     pub shows: Shows,
 }
 
-/// What a descriptor shows.
+/// The memory behind a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shows {
     /// A storage buffer from the start of a space.
@@ -68,7 +68,7 @@ pub enum Shows {
 }
 
 impl Resource {
-    /// Descriptors as a driver lays them out in a set, in the order of their bindings.
+    /// Returns descriptors in a driver's set layout, in binding order.
     pub fn laid_out(shows: &[Shows], sizes: Descriptors) -> Vec<Resource> {
         let mut next = 0_u32;
         shows
@@ -86,7 +86,7 @@ impl Resource {
     }
 }
 
-/// A pipeline barrier between two dispatches: the first has ended before the second begins, and of memory what it says.
+/// A pipeline barrier between two dispatches: an execution dependency with the stated visibility.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DispatchBarrier {
     /// The accesses to which memory is made visible, by the words of access masks: `shader_read`.
@@ -96,62 +96,63 @@ pub struct DispatchBarrier {
 /// A workgroup that runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workgroup {
-    /// Which of [`MachineQuestion::kernels`].
+    /// Index into [`MachineQuestion::kernels`].
     pub kernel: usize,
-    /// Which of the dispatches one after another it belongs to, from 0.
+    /// Index of its dispatch in the sequence, from 0.
     pub dispatch: usize,
-    /// Its number in x within its dispatch.
+    /// Its index in x within its dispatch.
     pub id: u32,
-    /// Lanes of a wave: 32 or 64.
+    /// The number of lanes of a wave: 32 or 64.
     pub wave_size: u32,
-    /// For each of its waves the lanes that take part; the others play other instances.
+    /// The participating lanes of each wave; the others belong to other instances.
     pub waves: Vec<Vec<u8>>,
 }
 
-/// What memory holds at first.
+/// The initial value of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InitialMemory {
-    /// Where.
+    /// The place.
     pub place: Word,
-    /// What.
+    /// The value.
     pub value: u64,
 }
 
-/// Bytes in memory that lie within 8 aligned ones.
+/// A range of memory within 8 aligned bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Word {
     /// The memory.
     pub space: Space,
-    /// Bytes from its start.
+    /// The byte offset in it.
     pub offset: u32,
     /// 1, 2, 4 or 8.
     pub bytes: u8,
 }
 
-/// A part of an outcome: what a word holds when all has ended.
+/// A part of an outcome: the final value of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observed {
-    /// Where.
+    /// The place.
     pub place: Word,
-    /// What it must hold for the outcome to count: a thread that gave up a loop leaves something else.
+    /// The value that it must have for the outcome to count; a thread that gave up a loop leaves another
+    /// value.
     pub required: Option<u64>,
 }
 
-/// What was found.
+/// The verdict of an exploration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MachineVerdict {
-    /// No placement and no interleaving shows an outcome that is not allowed.
+    /// No placement and no interleaving reaches a forbidden outcome.
     Unreachable(Explored),
-    /// One does.
+    /// Some execution reaches a forbidden outcome.
     Reachable(Box<Trace>),
-    /// A register is read or written before the load that writes it is known to be complete.
+    /// A register is used before the load that writes it is known to be complete.
     Hazard(Hazard),
-    /// The text holds what the machine does not know.
+    /// The text contains something that the machine does not support.
     Unsupported(Unsupported),
 }
 
 impl MachineVerdict {
-    /// The word for reports.
+    /// Returns the word in reports.
     pub fn word(&self) -> &'static str {
         match self {
             MachineVerdict::Unreachable(_) => "unreachable",
@@ -162,44 +163,44 @@ impl MachineVerdict {
     }
 }
 
-/// What an answer rests on.
+/// The extent and assumptions of an exploration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explored {
-    /// Which facts were believed.
+    /// The profile.
     pub profile: Profile,
-    /// Names of the facts that matter for the instructions in the text.
+    /// Names of the facts that are relevant to the text.
     pub assumptions: Vec<String>,
-    /// Placements that were explored.
+    /// The number of explored placements.
     pub placements: u32,
-    /// States that were visited, over all placements.
+    /// The number of visited states over all placements.
     pub states: u64,
-    /// Every outcome that was seen.
+    /// Every reachable outcome.
     pub outcomes: BTreeSet<Vec<u64>>,
 }
 
-/// How an outcome comes about.
+/// An execution that leads to an outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// The outcome, values in the order of [`MachineQuestion::observed`].
+    /// The outcome, with values in the order of [`MachineQuestion::observed`].
     pub outcome: Vec<u64>,
-    /// Where the workgroups were.
+    /// The placement.
     pub placement: WavePlacement,
-    /// What happened, in order.
+    /// Its events, in order.
     pub steps: Vec<TraceStep>,
-    /// What the answer rests on, so far as it was explored.
+    /// The exploration up to this point.
     pub explored: Explored,
 }
 
-/// Where waves run.
+/// The placement of waves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WavePlacement {
-    /// For each workgroup, for each wave its compute unit.
+    /// The compute unit of each wave of each workgroup.
     pub units: Vec<Vec<u8>>,
-    /// For each compute unit its shader array.
+    /// The shader array of each compute unit.
     pub arrays: Vec<u8>,
 }
 
-/// Something that happened.
+/// An event of an execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceStep {
     /// Workgroup of the wave.
@@ -210,11 +211,11 @@ pub struct TraceStep {
     pub kernel: usize,
     /// The line of the machine text.
     pub line: u32,
-    /// In words.
+    /// A description.
     pub what: String,
 }
 
-/// A register whose load need not have returned.
+/// A use of a register whose load may not have returned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {register} is used, and the load of line {load} need not have returned")]
 pub struct Hazard {
@@ -228,14 +229,14 @@ pub struct Hazard {
     pub load: u32,
 }
 
-/// What the machine does not know.
+/// An unsupported construct.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{what}", line.map(|line| format!("line {line}: ")).unwrap_or_default())]
 pub struct Unsupported {
     /// The kernel.
     pub kernel: usize,
-    /// The line, if it is one line's fault.
+    /// The line, if a single one is the cause.
     pub line: Option<u32>,
-    /// The opcode, loop or limit by name.
+    /// The name of the opcode, loop or limit.
     pub what: String,
 }

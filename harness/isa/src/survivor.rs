@@ -1,4 +1,4 @@
-//! Why taking an instruction away may not matter: what it orders in the code that it was taken from.
+//! Classifies undetected edits: explains why removing an instruction may have no effect.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,48 +11,49 @@ use crate::machine::{Machine, Wave};
 use crate::opcode::Action;
 use crate::question::MachineQuestion;
 
-/// What an instruction orders, over all waves that execute it.
+/// The accesses that an instruction orders, over all waves that execute it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Orders {
-    /// Shared loads that are complete behind it for its sake, or the load itself where a bit is looked at.
+    /// Shared loads that are complete after it because of it, or the load itself for an edited bit.
     loads: bool,
-    /// Shared stores and atomics that are.
+    /// Shared stores and atomics that are complete after it because of it.
     stores: bool,
     /// Shared loads that may follow in the wave.
     later_loads: bool,
-    /// Shared stores and atomics that may.
+    /// Shared stores and atomics that may follow.
     later_stores: bool,
     /// Barriers that may follow.
     later_barriers: bool,
-    /// Something shared was complete, or a barrier was passed, before it.
+    /// True if something shared was complete, or a barrier was passed, before it.
     acquired: bool,
-    /// Another workgroup uses what is ordered.
+    /// True if another workgroup uses an ordered location.
     elsewhere: bool,
-    /// More than one location is ordered.
+    /// True if more than one location is ordered.
     several_locations: bool,
 }
 
-/// A class of survivors.
+/// The reason why an edit is undetectable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SurvivorClass {
-    /// Nothing that another wave could notice comes before it: it waits for results of its own, or for nothing.
+    /// No access that another wave could observe precedes it: it waits for private results, or for nothing.
     NothingBefore,
-    /// Nothing that another wave could notice comes behind it.
+    /// No access that another wave could observe follows it.
     NothingBehind,
-    /// It keeps loads behind stores, as no acquire or release has to: waits that serve both make it one.
+    /// It orders only stores before loads, which no acquire or release requires; combined waits do so as a
+    /// side effect.
     StoresBeforeLoads,
-    /// A bit of a load before which nothing was acquired: an old value is what it may read.
+    /// A bit of a load without an earlier acquire, so the load may return an old value.
     NothingAcquired,
-    /// Other waits, and the queue of a location, order all that it orders.
+    /// Other waits, and the queue of a location, order the same accesses.
     Redundant,
-    /// Whoever uses or writes the locations shares the cache that it is about in every placement: a workgroup's compute unit up
+    /// All users of the locations share the affected cache in every placement: a workgroup's compute unit up
     /// to GFX9, its shader array.
     OneCache,
-    /// It orders accesses to one location, which their queue keeps in order.
+    /// It orders accesses to one location, which the location's queue keeps in order.
     OneLocation,
-    /// A bit of a store: stores go to L2 anyhow, and it only says what becomes of the line of its own unit.
+    /// A bit of a store: stores always reach L2, and the bit only affects the line of the own unit.
     OwnLine,
-    /// It orders what others see, and the outcome stays forbidden for another reason.
+    /// It orders shared accesses, but the outcome is forbidden for another reason.
     Otherwise,
 }
 
@@ -72,7 +73,8 @@ impl fmt::Display for SurvivorClass {
     }
 }
 
-/// What the instruction at a line of a kernel orders; nothing where the question cannot be prepared.
+/// Returns the accesses that the instruction at a line of a kernel orders; `None` if the question cannot be
+/// prepared.
 fn orders(
     question: &MachineQuestion,
     kernel: usize,
@@ -99,8 +101,9 @@ fn orders(
     Some(orders)
 }
 
-/// The class of an edit of a kernel that the explorer does not notice; nothing where a question cannot be prepared. `edited` is
-/// the question with the edit.
+/// Returns the class of an undetected edit of a kernel; `None` if a question cannot be prepared.
+///
+/// `edited` is the question with the edit.
 pub fn class(
     question: &MachineQuestion,
     edited: &MachineQuestion,
@@ -113,7 +116,7 @@ pub fn class(
     Some(match kind {
         EditKind::StoreBit => SurvivorClass::OwnLine,
         EditKind::LoadBit | EditKind::LoadArrayBit => {
-            // From GFX10 on the waves of a workgroup may be on two compute units, and are in one array all the same.
+            // From GFX10 on, the waves of a workgroup may be on two compute units, but they share an array.
             let one_cache = kind == EditKind::LoadArrayBit || !generation.spreads_workgroups();
             class_of_load_bit(&orders, one_cache)
         }
@@ -128,8 +131,9 @@ pub fn class(
     })
 }
 
-/// The class of a wait or barrier, as far as what it orders says; `one_cache` where it is for vector memory and a workgroup's
-/// waves share their vector cache.
+/// Returns the class of a wait or barrier by the accesses that it orders.
+///
+/// `one_cache` is true if it waits for vector memory and a workgroup's waves share their vector cache.
 fn class_of_wait(orders: &Orders, one_cache: bool) -> SurvivorClass {
     if !orders.loads && !orders.stores {
         SurvivorClass::NothingBefore
@@ -146,7 +150,8 @@ fn class_of_wait(orders: &Orders, one_cache: bool) -> SurvivorClass {
     }
 }
 
-/// The class of a bit of a load; `one_cache` where the bit is about a cache that the workgroup's waves share.
+/// Returns the class of a load bit; `one_cache` is true if it concerns a cache that the workgroup's waves
+/// share.
 fn class_of_load_bit(orders: &Orders, one_cache: bool) -> SurvivorClass {
     if !orders.loads {
         SurvivorClass::NothingBefore
@@ -159,8 +164,8 @@ fn class_of_load_bit(orders: &Orders, one_cache: bool) -> SurvivorClass {
     }
 }
 
-/// Pairs of lines of a kernel, of a shared access and of a later one to another location or a barrier, with no wait for the
-/// first between.
+/// Pairs of lines of a kernel: a shared access, and a later one to another location or a barrier, without a
+/// wait in between.
 type Pairs = BTreeSet<(usize, u32, u32)>;
 
 fn unordered(question: &MachineQuestion, profile: Profile, facts: &Facts) -> Option<Pairs> {
@@ -179,7 +184,7 @@ fn unordered(question: &MachineQuestion, profile: Profile, facts: &Facts) -> Opt
                 match node {
                     Node::End => break,
                     Node::Access(access) if is_shared(&machine, wave, *access) => {
-                        // Accesses to one location are in order anyhow.
+                        // Accesses to one location are always in order.
                         let cells = |access: &u16| wave.cells.get(usize::from(*access));
                         let others: Vec<u16> = pending
                             .iter()
@@ -206,13 +211,13 @@ fn used_elsewhere(machine: &Machine, workgroup: usize, cell: u16) -> bool {
     others.flat_map(|wave| wave.cells.iter().flatten()).any(|used| *used == cell)
 }
 
-/// Returns true if another wave can notice an access.
+/// Returns true if another wave can observe an access.
 fn is_shared(machine: &Machine, wave: &Wave, access: u16) -> bool {
     let cells = wave.cells.get(usize::from(access)).map(Vec::as_slice).unwrap_or_default();
     cells.iter().any(|cell| !machine.cells.get(usize::from(*cell)).is_none_or(|cell| cell.private))
 }
 
-/// Follows the tree of a wave.
+/// Traverses the tree of a wave.
 struct Walk<'m> {
     machine: &'m Machine,
     wave: &'m Wave,
@@ -220,7 +225,7 @@ struct Walk<'m> {
     orders: &'m mut Orders,
     /// Shared locations that are ordered.
     cells: BTreeSet<u16>,
-    /// The line is an access, of which a bit is looked at: what is behind it is not ordered by it.
+    /// True if the edited bit belongs to an access, which does not order later accesses.
     of_a_bit: bool,
 }
 
@@ -229,13 +234,14 @@ impl Walk<'_> {
         &self.wave.code
     }
 
-    /// Returns whether another wave can notice an access, and whether it writes.
+    /// Returns true for a shared write, false for a shared read, `None` for an access that no other wave can
+    /// observe.
     fn shared(&self, access: u16) -> Option<bool> {
         let details = self.code().accesses.get(usize::from(access))?;
         is_shared(self.machine, self.wave, access).then_some(!matches!(details.action, Action::Load { .. }))
     }
 
-    /// Notes the locations of an access that is ordered.
+    /// Records the locations of an ordered access.
     fn orders_cells(&mut self, access: u16) {
         if is_shared(self.machine, self.wave, access) {
             self.cells.extend(self.wave.cells.get(usize::from(access)).into_iter().flatten());

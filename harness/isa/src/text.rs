@@ -1,13 +1,14 @@
-//! Machine text as lines: labels, instructions with operands and modifiers, and nothing dropped in silence.
+//! A parser for machine text: labels, and instructions with operands and modifiers. Nothing is dropped
+//! silently.
 
 use crate::opcode::Opcode;
 
-/// A compiled kernel as text that was read.
+/// The parsed text of a compiled kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineProgram {
     /// The instructions in the order of the text.
     pub instructions: Vec<MachineInstruction>,
-    /// Labels with the index of the instruction that they stand before.
+    /// Labels with the index of the next instruction.
     pub labels: Vec<(String, usize)>,
 }
 
@@ -16,17 +17,17 @@ pub struct MachineProgram {
 pub struct MachineInstruction {
     /// Line of the text, from 1.
     pub line: u32,
-    /// The line as it stands, without encoding and white space around it.
+    /// The line without encoding and surrounding white space.
     pub text: String,
-    /// The mnemonic as it stands.
+    /// The mnemonic as written.
     pub mnemonic: String,
-    /// What it does.
+    /// The operation.
     pub opcode: Opcode,
     /// Its operands, in the order of the text.
     pub operands: Vec<MachineOperand>,
-    /// What stands behind them.
+    /// Its modifiers.
     pub modifiers: Modifiers,
-    /// The other half of a dual instruction: both read before either writes.
+    /// The other half of a dual-issue instruction: both read before either writes.
     pub second: Option<Box<MachineInstruction>>,
 }
 
@@ -44,7 +45,7 @@ pub enum MachineOperand {
         /// The upper half.
         high: bool,
     },
-    /// Vector registers that need not follow one another: an image's address.
+    /// Vector registers that need not be consecutive: an image's address.
     Vectors(Vec<u16>),
     /// A number as its 64 bits; negative ones are sign-extended.
     Number(i64),
@@ -56,20 +57,20 @@ pub enum MachineOperand {
     Off,
     /// Another name, such as a label.
     Name(String),
-    /// What this reader does not know.
+    /// An unknown operand.
     Unknown(String),
 }
 
-/// Registers that follow one another. The special scalar registers have numbers of their own.
+/// Consecutive registers. Special scalar registers have their own numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Registers {
     /// The first one.
     pub first: u16,
-    /// How many.
+    /// The count.
     pub count: u16,
 }
 
-/// Scalar register numbers beside the ordinary ones.
+/// Numbers of special scalar registers.
 pub mod special {
     /// `vcc_lo`; `vcc_hi` follows.
     pub const VCC: u16 = 106;
@@ -83,29 +84,29 @@ pub mod special {
     pub const SCC: u16 = 253;
 }
 
-/// What stands behind the operands of an instruction.
+/// The modifiers after the operands of an instruction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Modifiers {
     /// Coherence and other flags, such as `glc`, `dlc`, `offen`.
     pub flags: Vec<String>,
-    /// Those with a value, such as `offset:256` or `scope:SCOPE_DEV`.
+    /// Modifiers with a value, such as `offset:256` or `scope:SCOPE_DEV`.
     pub values: Vec<(String, String)>,
-    /// What this reader does not know.
+    /// Unknown modifiers.
     pub unknown: Vec<String>,
 }
 
 impl Modifiers {
-    /// Returns true if the flag stands there.
+    /// Returns true if the flag is present.
     pub fn has(&self, flag: &str) -> bool {
         self.flags.iter().any(|known| known == flag)
     }
 
-    /// The value of `key:value`.
+    /// Returns the value of `key:value`.
     pub fn value(&self, key: &str) -> Option<&str> {
         self.values.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }
 
-    /// The value as a number; 0 where it is absent, nothing where it is no number.
+    /// Returns the value as a number; 0 if it is absent, `None` if it is not a number.
     pub fn number(&self, key: &str) -> Option<i64> {
         match self.value(key) {
             None => Some(0),
@@ -114,13 +115,13 @@ impl Modifiers {
     }
 }
 
-/// Text that is no machine text.
+/// Text that is not machine text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MachineTextError {
-    /// The driver had no disassembler: what it gives instead holds no instructions.
+    /// The driver had no disassembler, so its text contains no instructions.
     #[error("the text was not disassembled: {0}")]
     NotDisassembled(String),
-    /// A line that is no label, instruction or comment.
+    /// A line that is not a label, instruction or comment.
     #[error("line {line}: not an instruction: `{text}`")]
     Line {
         /// From 1.
@@ -128,7 +129,7 @@ pub enum MachineTextError {
         /// The line.
         text: String,
     },
-    /// No instruction at all.
+    /// The text contains no instruction.
     #[error("no instruction in the text")]
     Empty,
     /// A label that is defined twice.
@@ -141,7 +142,7 @@ pub enum MachineTextError {
     },
 }
 
-/// Phrases of drivers that say that there is no disassembly.
+/// Phrases in drivers' messages about missing disassembly.
 const APOLOGIES: &[&str] = &[
     "disassembly is not supported",
     "Shader disassembly is not",
@@ -150,12 +151,15 @@ const APOLOGIES: &[&str] = &[
     "Failed to disassemble",
 ];
 
-/// Reads machine text: LLVM's disassembly as RADV hands it out, with or without encodings, or the hardware program that ACO
-/// prints where there is no disassembler (GFX6, GFX7). An instruction or operand that is unknown is kept as such; whoever
-/// executes it is told.
+/// Parses machine text.
+///
+/// The input is LLVM's disassembly from RADV, with or without encodings, or the hardware program that ACO
+/// prints without a disassembler (GFX6, GFX7). Unknown instructions and operands are preserved, and reported
+/// when they are executed.
 ///
 /// # Errors
-/// [`MachineTextError`] where the text was not disassembled, or a line is none of machine text.
+///
+/// [`MachineTextError`] if the text was not disassembled, or a line is not machine text.
 pub fn parse(text: &str) -> Result<MachineProgram, MachineTextError> {
     if let Some(at) = text.find(crate::aco::HEADING) {
         let skipped = text.get(..at).unwrap_or_default().lines().count();
@@ -178,7 +182,7 @@ pub fn parse(text: &str) -> Result<MachineProgram, MachineTextError> {
             continue;
         }
         if let Some(times) = repeated(code) {
-            // Only padding may be abridged: it has no effect, so that nothing is lost.
+            // Only padding may be abbreviated; it has no effect.
             match program.instructions.last() {
                 Some(last) if times && last.opcode == Opcode::Nothing => continue,
                 _ => return Err(MachineTextError::Line { line: number, text: code.to_owned() }),
@@ -203,7 +207,7 @@ pub fn parse(text: &str) -> Result<MachineProgram, MachineTextError> {
 }
 
 impl MachineProgram {
-    /// Notes a label before the next instruction.
+    /// Records a label before the next instruction.
     pub(crate) fn label(&mut self, label: &str, line: u32) -> Result<(), MachineTextError> {
         if self.labels.iter().any(|(known, _)| known == label) {
             return Err(MachineTextError::Label { line, label: label.to_owned() });
@@ -212,7 +216,7 @@ impl MachineProgram {
         Ok(())
     }
 
-    /// Index of the instruction that a label stands before; one past the last where it ends the text.
+    /// Returns the index of the instruction after a label; one past the last at the end of the text.
     pub fn target(&self, label: &str) -> Option<usize> {
         self.labels.iter().find(|(known, _)| known == label).map(|(_, index)| *index)
     }
@@ -223,7 +227,7 @@ fn without_comment(line: &str) -> &str {
     line.split("//").next().unwrap_or_default()
 }
 
-/// `(then repeated 3 times)`: true where the line says so rightly, nothing where it is something else.
+/// Parses `(then repeated 3 times)`: true if well-formed, `None` for another line.
 fn repeated(code: &str) -> Option<bool> {
     let rest = code.strip_prefix("(then repeated ")?;
     let count = rest.strip_suffix(" times)").or_else(|| rest.strip_suffix(" time)"));
@@ -248,7 +252,7 @@ fn instruction(code: &str, line: u32) -> Result<MachineInstruction, MachineTextE
     }
     let opcode = Opcode::of(mnemonic);
     let (operands, modifiers) = match &opcode {
-        // What these say is one expression, in words of its own.
+        // The rest of these instructions is kept as one word.
         Opcode::Nothing | Opcode::Unknown => {
             (vec![MachineOperand::Name(rest.trim().to_owned())], Modifiers::default())
         }
@@ -266,7 +270,7 @@ fn instruction(code: &str, line: u32) -> Result<MachineInstruction, MachineTextE
     })
 }
 
-/// `vmcnt(0) lgkmcnt(0)`, with or without `&` between; a bare number stays unknown.
+/// Parses `vmcnt(0) lgkmcnt(0)`, optionally with `&`; a bare number remains unknown.
 pub(crate) fn waits(text: &str) -> Modifiers {
     let mut modifiers = Modifiers::default();
     for word in text.split(|c: char| c.is_whitespace() || c == '&').filter(|word| !word.is_empty()) {
@@ -279,7 +283,7 @@ pub(crate) fn waits(text: &str) -> Modifiers {
     modifiers
 }
 
-/// Operands stand between commas; modifiers stand behind the last one, divided by blanks.
+/// Splits operands at commas; modifiers follow the last one, separated by blanks.
 fn split(text: &str) -> (Vec<MachineOperand>, Modifiers) {
     let mut operands = Vec::new();
     let mut modifiers = Modifiers::default();
@@ -292,7 +296,7 @@ fn split(text: &str) -> (Vec<MachineOperand>, Modifiers) {
             }
             continue;
         };
-        // `v0, off glc` and `v0, offset:4`: a modifier may also stand where an operand could.
+        // `v0, off glc` and `v0, offset:4`: a modifier may also take the position of an operand.
         if is_modifier(first) {
             modifiers.take(first)
         } else {
@@ -305,7 +309,7 @@ fn split(text: &str) -> (Vec<MachineOperand>, Modifiers) {
     (operands, modifiers)
 }
 
-/// Splits at the commas outside brackets.
+/// Splits at commas outside of brackets.
 fn pieces(text: &str) -> Vec<String> {
     let mut pieces = vec![String::new()];
     let mut depth = 0_i32;
@@ -329,13 +333,13 @@ fn pieces(text: &str) -> Vec<String> {
     pieces
 }
 
-/// Flags that this reader knows: what they mean is the business of who executes the instruction.
+/// Known flags; the executing code gives them their meaning.
 const FLAGS: &[&str] = &[
     "glc", "slc", "dlc", "sc0", "sc1", "nt", "addr64", "offen", "idxen", "lds", "gds", "unorm", "d16", "a16",
     "r128", "tfe", "lwe", "da",
 ];
 
-/// Modifiers with a value that this reader knows.
+/// Known modifiers with a value.
 const VALUES: &[&str] = &[
     "offset",
     "offset0",
@@ -370,7 +374,7 @@ impl Modifiers {
     }
 }
 
-/// Reads one operand.
+/// Parses one operand.
 pub(crate) fn operand(word: &str) -> MachineOperand {
     let special_register = |first, count| MachineOperand::Scalar(Registers { first, count });
     match word {
@@ -427,7 +431,7 @@ pub(crate) fn operand(word: &str) -> MachineOperand {
     }
 }
 
-/// `4` or `[4:7]`, of a file that has 256 registers at most.
+/// Parses `4` or `[4:7]`, for a register file of at most 256 registers.
 fn registers(text: &str, base: u16) -> Option<Registers> {
     let number = |text: &str| {
         let digits = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
@@ -441,7 +445,7 @@ fn registers(text: &str, base: u16) -> Option<Registers> {
     Some(Registers { first: base + number(text)?, count: 1 })
 }
 
-/// A decimal or hexadecimal number, as far as an instruction can hold one.
+/// Parses a decimal or hexadecimal number of at most instruction width.
 pub(crate) fn number(text: &str) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

@@ -1,8 +1,8 @@
-//! Executes the text of one wave as far as it does not rest on memory, and keeps what does.
+//! Symbolic execution of one wave: evaluates everything that does not depend on memory.
 //!
-//! Registers hold known words or expressions over what loads return. Where an instruction has to know more, the code
-//! branches: once for each truth of the condition. What is left is a tree of accesses, waits and barriers, the same for
-//! every interleaving and placement.
+//! Registers hold constants or expressions over loaded values. If an instruction needs an unknown condition,
+//! the code branches on it. The result is a tree of accesses, waits and barriers that is the same for every
+//! interleaving and placement. Bounds: [`NODES`] and [`PATH`].
 
 mod access;
 mod arithmetic;
@@ -18,27 +18,27 @@ use crate::question::{Hazard, MachineKernel, Unsupported};
 use crate::text::{MachineInstruction, MachineOperand, Registers, special};
 use counters::Outstanding;
 
-/// Nodes of a tree at most.
+/// The maximum number of nodes of a tree.
 const NODES: usize = 20_000;
-/// Instructions on one path at most: what goes on for longer is a loop.
+/// The maximum number of instructions on one path; a longer path is treated as a loop.
 const PATH: u32 = 20_000;
-/// What stands in for the bytes of a register that nothing wrote: a value that no test writes.
+/// The content of unwritten bytes of a register, a value that no test writes.
 const GARBAGE: u32 = 0xbad0_bad0;
 /// The device address of the memory that push constants point to.
 pub(crate) const ADDRESS_BASE: u64 = 0x1_0000_0000;
 
-/// Why a wave's code cannot be built.
+/// The reason why a wave's code cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     Unsupported(Unsupported),
     Hazard(Hazard),
 }
 
-/// What stops an instruction.
+/// The reason why an instruction stops.
 pub(super) enum Halt {
-    /// It has to know whether a value is not 0.
+    /// It needs to know if this value is nonzero.
     Decide(u16),
-    /// It does something that is not known.
+    /// It needs something unsupported.
     Unknown(String),
     /// A register is not ready: its name, and the line of the load.
     NotReady(String, u32),
@@ -47,7 +47,7 @@ pub(super) enum Halt {
 /// A wave to be built.
 pub(crate) struct Launch<'q> {
     pub kernel: &'q MachineKernel,
-    /// Number of the kernel, for messages.
+    /// Index of the kernel, for messages.
     pub number: usize,
     pub workgroup: u32,
     pub wave: u32,
@@ -126,16 +126,16 @@ pub(super) struct Builder<'q> {
     code: Code,
 }
 
-/// The registers of a wave at some instruction, and what is outstanding.
+/// The registers of a wave at an instruction, and its outstanding operations.
 #[derive(Clone)]
 pub(super) struct State {
     at: usize,
     executed: u32,
     lanes: Vec<u8>,
     scalar: Vec<Value>,
-    /// By register, then by lane.
+    /// Values by register, then by lane.
     vector: Vec<Value>,
-    /// Which outstanding operation writes a register; 0 for none.
+    /// The outstanding operation that writes each register; 0 for none.
     scalar_pending: Vec<u32>,
     vector_pending: Vec<u32>,
     scc: Value,
@@ -181,7 +181,8 @@ impl State {
             set(self, *register, value);
         }
         if generation >= Generation::Gfx12 {
-            // Numbers come in trap registers: ttmp9 the workgroup's x, ttmp7 y and z, ttmp8 the wave's in bits 25 to 29.
+            // Indices are in trap registers: ttmp9 has the workgroup's x, ttmp7 y and z, ttmp8 the wave in
+            // bits 25 to 29.
             set(self, special::TTMP + 9, Value::Word(launch.workgroup));
             set(self, special::TTMP + 7, Value::Word(0));
             set(self, special::TTMP + 8, Value::Word((launch.wave & 0x1f) << 25));
@@ -197,12 +198,12 @@ impl State {
         }
     }
 
-    /// The lanes that take part, as a mask.
+    /// Returns the participating lanes as a mask.
     fn populated(&self) -> u64 {
         self.lanes.iter().fold(0, |mask, lane| mask | 1_u64.wrapping_shl(u32::from(*lane)))
     }
 
-    /// Which of the lanes that take part are active, by their position.
+    /// Returns the positions of the active ones among the participating lanes.
     fn active(&self) -> Result<Vec<usize>, Halt> {
         let mask = self.mask(special::EXEC, 2)?;
         Ok((0..self.lanes.len()).filter(|lane| self.bit(mask, *lane)).collect())
@@ -212,7 +213,7 @@ impl State {
         self.lanes.get(lane).is_some_and(|number| mask.wrapping_shr(u32::from(*number)) & 1 == 1)
     }
 
-    /// A mask register, which must be known.
+    /// Returns a mask register, which must be constant.
     fn mask(&self, first: u16, count: u16) -> Result<u64, Halt> {
         let low = self.known(self.read_scalar(first)?)?;
         let high = if count > 1 { self.known(self.read_scalar(first + 1)?)? } else { 0 };
@@ -257,7 +258,7 @@ impl State {
         }
     }
 
-    /// Writes a scalar register. What is written to `exec` is cut to the lanes that take part.
+    /// Writes a scalar register. Writes to `exec` are limited to participating lanes.
     fn write_scalar(&mut self, register: u16, value: Value) -> Result<(), Halt> {
         if register == special::SCC {
             self.scc = value;
@@ -277,7 +278,7 @@ impl State {
         Ok(())
     }
 
-    /// Checks that a vector register may be written, before anything is.
+    /// Checks that a vector register is writable, before any write.
     fn writable(&self, register: u16, lane: usize) -> Result<(), Halt> {
         let index = usize::from(register) * self.lanes.len() + lane;
         self.ready(self.vector_pending.get(index), || format!("v{register}"))?;
@@ -308,7 +309,8 @@ fn scalar_name(register: u16) -> String {
 }
 
 impl Builder<'_> {
-    /// Executes an instruction; false where the wave ends. An instruction that halts has changed nothing.
+    /// Executes an instruction; returns false at the end of the wave. A halted instruction has changed
+    /// nothing.
     fn execute(&mut self, state: &mut State, instruction: &MachineInstruction) -> Result<bool, Halt> {
         if let Some(word) = instruction.modifiers.unknown.first() {
             return Err(Halt::Unknown(format!("modifier `{word}`")));
@@ -366,7 +368,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Whether a value is not 0, as far as this path knows.
+    /// Decides whether a value is nonzero, as far as this path knows.
     fn decide(&mut self, state: &State, value: Value) -> Result<bool, Halt> {
         match value {
             Value::Word(word) => Ok(word != 0),
@@ -380,7 +382,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The value of an operation: known where its operands are.
+    /// Returns the result of an operation; a constant for constant operands.
     fn compute(&mut self, alu: Alu, a: Value, b: Value, c: Value) -> Result<Value, Halt> {
         if let (Value::Word(a), Value::Word(b), Value::Word(c)) = (a, b, c) {
             return Ok(Value::Word(alu.apply(a, b, c)));
@@ -388,7 +390,7 @@ impl Builder<'_> {
         if alu == Alu::Mov {
             return Ok(a);
         }
-        // Inserting into what nothing wrote is how compilers make small values; the rest of it is not looked at.
+        // Compilers build small values by inserting into unwritten registers; the other bytes are not used.
         if matches!(alu, Alu::Insert | Alu::Permute) && [a, b, c].contains(&Value::Undefined) {
             let [a, b, c] = [a, b, c].map(|v| if v == Value::Undefined { Value::Word(GARBAGE) } else { v });
             return self.compute(alu, a, b, c);
@@ -415,7 +417,7 @@ impl Builder<'_> {
         Ok(Value::Loaded(number))
     }
 
-    /// A word of a scalar operand: the `index`-th register of several, or half of a number.
+    /// Returns a word of a scalar operand: the `index`-th register, or half of a number.
     fn scalar_operand(&self, state: &State, operand: &MachineOperand, index: u16) -> Result<Value, Halt> {
         match operand {
             MachineOperand::Scalar(Registers { first, count }) if index < *count => {
@@ -430,7 +432,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A word of an operand for a lane.
+    /// Returns a word of an operand for a lane.
     fn lane_operand(
         &mut self,
         state: &State,
@@ -453,7 +455,7 @@ impl Builder<'_> {
     }
 }
 
-/// The operand at a place.
+/// Returns the operand at an index.
 fn at(instruction: &MachineInstruction, place: usize) -> Result<&MachineOperand, Halt> {
     instruction.operands.get(place).ok_or_else(|| Halt::Unknown("too few operands".to_owned()))
 }
@@ -461,7 +463,7 @@ fn at(instruction: &MachineInstruction, place: usize) -> Result<&MachineOperand,
 fn scalar_at(instruction: &MachineInstruction, place: usize) -> Result<Registers, Halt> {
     match at(instruction, place)? {
         MachineOperand::Scalar(registers) => Ok(*registers),
-        // What is written to `null` is lost.
+        // Writes to `null` are discarded.
         other => Err(Halt::Unknown(format!("operand {other:?}"))),
     }
 }

@@ -1,5 +1,4 @@
-//! AMD: RADV, Mesa's driver, on its null back end or a shim; LLVM's assembly for its graphics cores, or what ACO prints where it has
-//! no disassembler.
+//! AMD: Mesa's RADV on its null back end or a shim; LLVM's assembly, or ACO's output without a disassembler.
 
 use crate::order::{Need, NeedPart, NeedPlace, Order, Without, no_places};
 use crate::text::{CodeAccess, Dialect, LineKind, LineRule, Operation, Path, note};
@@ -12,7 +11,7 @@ pub const RADV: Vendor = Vendor {
     driver_file: "radeon_icd",
     library: "libvulkan_radeon.so",
     driver_id: 3,
-    // Mesa 26.1 has removed the null back end.
+    // Mesa 26.1 removed the null back end.
     ways: &[
         CompileWay::NullBackEnd { variable: "RADV_FORCE_FAMILY", sign: "Null hardware" },
         CompileWay::Shim {
@@ -31,10 +30,10 @@ pub const RADV: Vendor = Vendor {
     descriptors: Some(DESCRIPTORS),
 };
 
-/// How RADV lays descriptors out.
+/// RADV's descriptor layout.
 pub const DESCRIPTORS: Descriptors = Descriptors { buffer_bytes: 16, image_bytes: 32 };
 
-/// The names that some Mesa knows (`ac_get_family_name` in its `src/amd/common`), and LLVM's targets.
+/// Family names in Mesa versions (`ac_get_family_name` in `src/amd/common`), with LLVM's targets.
 const FAMILIES: &[Family] = &[
     family("tahiti", &[], "gfx600"),
     family("pitcairn", &[], "gfx601"),
@@ -90,7 +89,7 @@ const fn family(name: &'static str, others: &'static [&'static str], target: &'s
     Family { name, others, target, shim: name }
 }
 
-/// How its machine code reads.
+/// The dialect of its machine code.
 pub const DIALECT: Dialect = Dialect {
     name: "amd",
     prepare: str::to_owned,
@@ -106,9 +105,10 @@ pub const DIALECT: Dialect = Dialect {
     block: "BB",
 };
 
-/// "Memory Model" of LLVM's User Guide for AMDGPU Backend, tables by generation, for the scopes agent and system.
+/// "Memory Model" of LLVM's User Guide for AMDGPU Backend, tables by generation, for the scopes agent and
+/// system.
 const GUIDE: &str = "LLVM, User Guide for AMDGPU Backend, Memory Model";
-/// Vector loads and scalar ones are counted apart.
+/// Vector and scalar loads have separate counters.
 const LOADS: NeedPart = NeedPart {
     place: NeedPlace::Between,
     any: &["vmcnt(0)", "s_wait_loadcnt 0x0", "s_wait_loadcnt_dscnt 0x0", "s_wait_kmcnt 0x0"],
@@ -171,7 +171,7 @@ const NEEDS: &[Need] = &[
     },
 ];
 
-/// A later load must not be answered by a cache that others' stores pass by.
+/// A later load must bypass caches that do not see stores of other waves.
 const fn fresh(any: &'static [&'static str]) -> NeedPart {
     NeedPart {
         place: NeedPlace::SecondLoad,
@@ -192,7 +192,7 @@ const fn stores(any: &'static [&'static str]) -> NeedPart {
     }
 }
 
-/// Words alone: what a line is says [`kind_of`].
+/// Descriptions only; [`kind_of`] determines the kind of a line.
 const RULES: &[LineRule] = &[
     note("vmcnt(0)", "wait until all earlier loads have returned, before GFX10 stores too"),
     note("vscnt", "wait until earlier stores are done"),
@@ -217,7 +217,7 @@ fn read(line: &str) -> Option<(&str, LineKind)> {
     (!text.is_empty()).then(|| (text, kind_of(text)))
 }
 
-/// The mnemonic of a line: ACO's own form of the code puts what is defined before it.
+/// Returns the mnemonic of a line; in ACO's format it follows the definitions.
 fn mnemonic(text: &str) -> &str {
     let text = text.rsplit_once(" = ").map_or(text, |(_, instruction)| instruction);
     let word = text.split(' ').next().unwrap_or(text);
@@ -293,12 +293,12 @@ fn kind_of(text: &str) -> LineKind {
     } else {
         Operation::Load
     };
-    // Formats and 16-bit halves: `buffer_load_format_x` goes the way of texels.
+    // Formats and 16-bit halves: `buffer_load_format_x` uses the texel path.
     let path = if mnemonic.contains("format") { Path::Image } else { path };
     LineKind::Access(CodeAccess { operation, path, offset: offset_of(text) })
 }
 
-/// The constant of an address: `offset:256`, or the last operand of a scalar load.
+/// Returns the constant of an address: `offset:256`, or the last operand of a scalar load.
 fn offset_of(text: &str) -> u64 {
     let named = text.split([' ', ',']).find_map(|word| word.strip_prefix("offset:"));
     let number = |text: &str| match text.strip_prefix("0x") {

@@ -1,4 +1,4 @@
-//! Apple: Honeykrisp, Mesa's driver, on the shim of asahi; its disassembly, which it prints on standard output.
+//! Apple: Mesa's Honeykrisp on the asahi shim; its disassembly, which it prints to standard output.
 
 use crate::order::{Need, Order, between, number_behind};
 use crate::text::{Dialect, LineKind, LineRule, Operation, Path, access, kind_by, note, order};
@@ -22,7 +22,7 @@ pub const HONEYKRISP: Vendor = Vendor {
     descriptors: None,
 };
 
-/// How its disassembler writes.
+/// The dialect of its disassembler.
 pub const DIALECT: Dialect = Dialect {
     name: "agx",
     prepare: main_part,
@@ -56,7 +56,7 @@ const RULES: &[LineRule] = &[
     note("coherent", "coherent in the device"),
 ];
 
-/// What the compiler emits: a wait for the first access, then its fences.
+/// The compiler's output: a wait for the first access, then its fences.
 const SOURCE: &str = "Mesa, src/asahi/compiler, agx_compile.c and agx_insert_waits.c";
 const ALL: &[Operation] = &[Operation::Load, Operation::Store, Operation::Atomic];
 const STEPS: &[crate::order::NeedPart] =
@@ -70,11 +70,13 @@ fn places(lines: &[&str]) -> Vec<Option<u64>> {
     lines.iter().map(|line| number_behind(line, BINDING)).collect()
 }
 
-/// Stands behind the access to a descriptor that the preamble has read.
+/// The note after an access to a descriptor that the preamble has read.
 const BINDING: &str = " // descriptor ";
 
-/// The code, up to its end, which in a shader that goes on in another part is where that part begins. The preamble that stands behind
-/// it reads descriptors into uniform registers, by number; accesses get that number.
+/// Returns the main code up to its end, or up to the start of a continuation.
+///
+/// The preamble after it loads numbered descriptors into uniform registers; accesses are annotated with these
+/// numbers.
 fn main_part(text: &str) -> String {
     let mut code: Vec<&str> = Vec::new();
     let mut next = None;
@@ -104,15 +106,16 @@ fn main_part(text: &str) -> String {
         let words = || line.split([' ', ',']);
         let known = descriptors.iter().find(|(uniform, _)| words().any(|word| word == uniform));
         let note = known.map_or_else(String::new, |(_, number)| format!("{BINDING}{number}"));
-        // As it stood, for who reads lines.
+        // In the original format, so that lines can be read again.
         let place: u32 = place;
         part.push_str(&format!("{place:x}: 0000 {line}{note}\n"));
     }
     part
 }
 
-/// A line of the disassembly: `  18: 4511280e00f01200       store    r2, du4, …`. Whatever else the driver prints of a
-/// shader, its intermediate forms, has no such places.
+/// Parses a line of the disassembly: `  18: 4511280e00f01200       store    r2, du4, …`.
+///
+/// Other output about a shader, such as intermediate forms, has no such offsets.
 fn read(line: &str) -> Option<(&str, LineKind)> {
     let (place, rest) = line.trim().split_once(": ")?;
     let is_place = !place.is_empty() && place.chars().all(|c| c.is_ascii_hexdigit());

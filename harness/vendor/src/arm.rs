@@ -1,4 +1,4 @@
-//! ARM: PanVK, Mesa's driver, on the shim of panfrost. Debian builds both for arm64 alone.
+//! ARM: Mesa's PanVK on the panfrost shim. Debian builds both for arm64 only.
 
 use crate::text::{Dialect, LineKind, LineRule, Operation, Path, access, kind_by, note, order};
 use crate::{CompileWay, TextSource, Vendor, coded};
@@ -31,7 +31,7 @@ pub const PANVK: Vendor = Vendor {
     descriptors: None,
 };
 
-/// How its disassembler of Valhall writes.
+/// The dialect of its Valhall disassembler.
 pub const DIALECT: Dialect = Dialect {
     name: "valhall",
     rules: RULES,

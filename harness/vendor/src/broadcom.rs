@@ -1,4 +1,4 @@
-//! Broadcom: V3DV, Mesa's driver, on the shim of v3d. Debian builds both for arm64 alone.
+//! Broadcom: Mesa's V3DV on the v3d shim. Debian builds both for arm64 only.
 
 use crate::text::{Dialect, LineKind, LineRule, Operation, Path, access, kind_by, order};
 use crate::{CompileWay, TextSource, Vendor, chip};
@@ -22,7 +22,8 @@ pub const V3DV: Vendor = Vendor {
     descriptors: None,
 };
 
-/// How its disassembler writes: up to three instructions a line, which is taken for what it does to memory.
+/// The dialect of its disassembler. A line has up to three instructions, and is classified by its memory
+/// operation.
 pub const DIALECT: Dialect = Dialect {
     name: "qpu",
     rules: RULES,

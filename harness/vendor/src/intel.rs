@@ -1,11 +1,12 @@
-//! Intel: ANV and, for chips before Skylake, hasvk, Mesa's drivers, on a shim that no distribution packages; their assembly,
-//! in the form of Mesa before 26.2 and in that since.
+//! Intel: Mesa's ANV, and hasvk for chips before Skylake, on a shim that no distribution packages.
+//!
+//! Their assembly is read in the formats before and since Mesa 26.2.
 
 use crate::order::{Need, NeedPart, NeedPlace, Order, Without, between, number_behind};
 use crate::text::{CodeAccess, Dialect, LineKind, LineRule, Operation, Path, access, kind_by, note, order};
 use crate::{CompileWay, TextSource, Vendor, chip};
 
-/// What both drivers have in common.
+/// The compile method that both drivers share.
 const WAY: CompileWay = CompileWay::Shim {
     library: "libintel_noop_drm_shim.so",
     variable: Some("INTEL_STUB_GPU_PLATFORM"),
@@ -72,7 +73,8 @@ pub const HASVK: Vendor = Vendor {
     ..ANV
 };
 
-/// How their disassemblers write. An instruction of the older one may have a second line, which says what its message is.
+/// The dialect of their disassemblers. In the older format, an instruction may have a second line with its
+/// message descriptor.
 pub const DIALECT: Dialect = Dialect {
     name: "gen",
     prepare: join,
@@ -138,8 +140,8 @@ const RULES: &[LineRule] = &[
     note(".src}", "waits until a message has read its registers"),
 ];
 
-/// A fence is a message of its own, and from Gen12 on, where messages are tracked by tokens, it is sent when earlier loads
-/// have returned and waited for before later ones are sent.
+/// A fence is a separate message. From Gen12 on, messages are tracked by tokens: the fence is sent after
+/// earlier loads have returned, and awaited before later ones are sent.
 const FENCE: &[&str] = &["fence.ugm", "( fence,", "memory_fence", "mfence"];
 const TOKENS: &[&str] = &["gen12", "xe"];
 const ALL: &[Operation] = &[Operation::Load, Operation::Store, Operation::Atomic];
@@ -172,7 +174,7 @@ const NEEDS: &[Need] = &[
 const RETURNED: NeedPart = NeedPart {
     place: NeedPlace::Between,
     any: &["sync.allwr", "sync allwr"],
-    // The first access' own token would do.
+    // The token of the first access alone would suffice.
     perhaps: &["sync"],
     without: Without::Weakened,
     words: "wait for the first access",
@@ -185,7 +187,7 @@ const ANSWERED: NeedPart = NeedPart {
     words: "wait for the fence's answer",
 };
 
-/// The entry of the binding table.
+/// Returns the binding table entry of each line.
 fn places(lines: &[&str]) -> Vec<Option<u64>> {
     let words = ["bti[", "bti(", "BTI ", "Surface = "];
     lines.iter().map(|line| words.iter().find_map(|word| number_behind(line, word))).collect()
@@ -211,7 +213,7 @@ fn read(line: &str) -> Option<(&str, LineKind)> {
     Some((text, kind))
 }
 
-/// A message's description belongs to the instruction before it.
+/// Joins a message descriptor with the previous instruction.
 fn join(text: &str) -> String {
     let mut joined = String::with_capacity(text.len());
     for line in text.lines() {

@@ -1,8 +1,8 @@
-//! Vendors of GPUs, as plain data: a driver that compiles without its hardware, the chips that it compiles for, and how
-//! the text of its machine code reads. All that is known of one stands in one file, and [`VENDORS`] lists them.
+//! GPU vendors as plain data: drivers that compile without hardware, their chips, and the dialect of their
+//! machine code.
 //!
-//! Who starts drivers (`device`), who reads their text (`codegen`) and who explores it (`isa`) take from here what they
-//! need.
+//! Each vendor has one file, and [`VENDORS`] lists them. The crates `device` (starts drivers), `codegen`
+//! (reads their text) and `isa` (explores it) use this data.
 //!
 //! ```
 //! let (vendor, chip) = vendor::of_device("AMD Radeon RX 6800 (RADV NAVI21)").unwrap();
@@ -24,39 +24,41 @@ pub use text::Dialect;
 /// A vendor's driver.
 #[derive(Debug)]
 pub struct Vendor {
-    /// What selectors of its compile-only devices begin with, before a colon: `radv`.
+    /// The prefix of selectors of its compile-only devices, before a colon: `radv`.
     pub word: &'static str,
-    /// What people call the driver.
+    /// The name of the driver for people.
     pub driver: &'static str,
-    /// Its `VkDriverId`, which devices of its hardware have too.
+    /// Its `VkDriverId`, also of real devices.
     pub driver_id: i32,
-    /// What the names of its driver files begin with.
+    /// The prefix of the names of its driver files.
     pub driver_file: &'static str,
-    /// The library behind them, where a driver file names none that is found.
+    /// The library name if a driver file names none that exists.
     pub library: &'static str,
-    /// How it is made to compile for a chip that is not there: the first way that an installation has is taken.
+    /// The methods of compiling for absent hardware; the first supported one is used.
     pub ways: &'static [CompileWay],
-    /// Where the driver and what a way takes are to be had.
+    /// How to install the driver and the shim.
     pub install: &'static str,
-    /// Variables that are set besides: caches would hide crashes and times.
+    /// Additional environment variables. Caches are disabled because they would hide crashes and times.
     pub settings: &'static [(&'static str, &'static str)],
-    /// A variable that lists words, and the word that is added to what it lists already.
+    /// A variable with a list of words, and the word to add to it.
     pub debug_word: Option<(&'static str, &'static str)>,
-    /// Where the text of its machine code comes from.
+    /// The source of the machine text.
     pub text_from: TextSource,
-    /// What stands before a chip in the names that it gives to devices, where they have one: `(RADV ` of `… (RADV NAVI31)`.
+    /// The text before the chip in device names, if they contain it: `(RADV ` of `… (RADV NAVI31)`.
     pub before_chip: Option<&'static str>,
-    /// The chips that some version knows, oldest first.
+    /// The chips of all driver versions, oldest first.
     pub families: &'static [Family],
-    /// How its machine code reads.
+    /// The dialect of its machine code.
     pub dialect: &'static Dialect,
-    /// How descriptors lie in a set, where the explorer knows the code.
+    /// The descriptor layout, if the explorer supports the code.
     pub descriptors: Option<Descriptors>,
 }
 
 impl Vendor {
-    /// Returns true if its compiler takes split barriers as `SPV_INTEL_split_barrier` tells them, by what the driver says of its version.
-    /// All drivers here are Mesa's, whose compilers share what reads SPIR-V: seen with 26.2.6, and not yet there in 25.0.7.
+    /// Returns true if its compiler accepts split barriers of `SPV_INTEL_split_barrier`, by the driver
+    /// version.
+    ///
+    /// All drivers here are Mesa's, which share the SPIR-V reader: 26.2.6 accepts them, 25.0.7 does not.
     pub fn takes_intel_split_barriers(&self, driver_info: &str) -> bool {
         let version = driver_info.strip_prefix("Mesa ").unwrap_or_default();
         let mut numbers = version.split('.').map(str::parse::<u32>);
@@ -65,43 +67,43 @@ impl Vendor {
     }
 }
 
-/// How a driver is made to compile for a chip that is not there.
+/// A method of compiling for absent hardware.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompileWay {
-    /// By a back end of its own that has no hardware.
+    /// A back end of the driver without hardware.
     NullBackEnd {
-        /// The variable of the environment that chooses the chip.
+        /// The environment variable that selects the chip.
         variable: &'static str,
-        /// A string that its library holds as long as it has this back end.
+        /// A string in the library that proves that it has this back end.
         sign: &'static str,
     },
-    /// By a library that is loaded first and stands in for a kernel's device (Mesa's drm-shim).
+    /// A preloaded library that replaces the kernel device (Mesa's drm-shim).
     Shim {
         /// The library.
         library: &'static str,
-        /// The variable of the environment that chooses the chip; a shim without one stands in for one chip.
+        /// The environment variable that selects the chip; a shim without one simulates a single chip.
         variable: Option<&'static str>,
-        /// True if the library holds the names of the chips that it knows.
+        /// True if the library contains the names of its chips.
         names_chips: bool,
     },
 }
 
-/// Where the text of a driver's machine code comes from.
+/// The source of a driver's machine text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextSource {
     /// `VK_KHR_pipeline_executable_properties`.
     Properties,
-    /// Standard output, while a pipeline is made, shader after shader: NIR, then code.
+    /// Standard output during pipeline creation, shader after shader: NIR, then code.
     StandardOutput {
-        /// The beginning of the line that names a shader's stage, before the name.
+        /// The prefix of the line with the name of a shader's stage.
         shader: &'static str,
-        /// The beginning of the line from which on there is code.
+        /// The prefix of the line where the code begins.
         code: &'static str,
     },
 }
 
 impl TextSource {
-    /// The forms of the code of a stage's shader (`COMPUTE`, `VERTEX`, `FRAGMENT`), with their names, in what a driver wrote to
+    /// Returns the named code forms of a stage's shader (`COMPUTE`, `VERTEX`, `FRAGMENT`) in a driver's
     /// standard output.
     pub fn forms<'o>(self, output: &'o str, stage: &str) -> Vec<(&'static str, &'o str)> {
         let TextSource::StandardOutput { shader, code } = self else { return Vec::new() };
@@ -123,25 +125,25 @@ impl TextSource {
     }
 }
 
-/// A family of chips for which there is code of its own.
+/// A family of chips with its own code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Family {
-    /// Its name in selectors: what the latest driver calls it, in lower case. No two vendors have a name in common.
+    /// Its name in selectors: the latest driver's name in lower case, unique among all vendors.
     pub name: &'static str,
-    /// What others call it: earlier drivers first.
+    /// Other names, those of earlier drivers first.
     pub others: &'static [&'static str],
-    /// The target of compilers that code for it has: `gfx1030`.
+    /// The compiler target of its code: `gfx1030`.
     pub target: &'static str,
-    /// What the variable of a shim takes for it.
+    /// The value of a shim's variable.
     pub shim: &'static str,
 }
 
-/// A family that has one name, which shims take as well.
+/// Creates a family with one name, which shims accept, too.
 pub(crate) const fn chip(name: &'static str, target: &'static str) -> Family {
     Family { name, others: &[], target, shim: name }
 }
 
-/// A family for which shims have a code.
+/// Creates a family with a numeric code for shims.
 pub(crate) const fn coded(
     name: &'static str,
     others: &'static [&'static str],
@@ -151,12 +153,12 @@ pub(crate) const fn coded(
     Family { name, others, target, shim }
 }
 
-/// Bytes of descriptors in a set, to multiples of which they are aligned.
+/// The sizes of descriptors in a set, which are also their alignments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptors {
-    /// Of a buffer or texel buffer.
+    /// The size of a buffer or texel buffer descriptor.
     pub buffer_bytes: u32,
-    /// Of an image.
+    /// The size of an image descriptor.
     pub image_bytes: u32,
 }
 
@@ -172,8 +174,9 @@ pub const VENDORS: &[&Vendor] = &[
     &broadcom::V3DV,
 ];
 
-/// The variable by which a process knows which compile-only device it was started for: `nvk:ga102`. Devices on a shim
-/// look like hardware, and not all have a chip in their name.
+/// The variable that tells a process its compile-only device: `nvk:ga102`.
+///
+/// Devices on a shim look like hardware, and not all have a chip in their name.
 pub const CHOSEN_VARIABLE: &str = "VK_LITMUS_COMPILE_ONLY";
 
 impl PartialEq for Vendor {
@@ -185,12 +188,12 @@ impl PartialEq for Vendor {
 impl Eq for Vendor {}
 
 impl Vendor {
-    /// The family that is meant by a name, whatever the case: its own, or what others call it.
+    /// Returns the family with a name, its own or another one; case-insensitive.
     pub fn family(&self, name: &str) -> Option<&'static Family> {
         self.families.iter().find(|family| family.names().any(|known| known.eq_ignore_ascii_case(name)))
     }
 
-    /// The chip that its driver names in a device's name, in lower case; some version may know one that is not listed.
+    /// Returns the chip in a device name, in lower case; it may be missing in our list.
     pub fn chip_of(&self, device_name: &str) -> Option<String> {
         let (_, behind) = device_name.split_once(self.before_chip?)?;
         let chip = behind.split([')', ' ']).next().filter(|chip| !chip.is_empty())?;
@@ -199,28 +202,28 @@ impl Vendor {
 }
 
 impl Family {
-    /// All its names, its own first.
+    /// Returns all its names, its own first.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         std::iter::once(self.name).chain(self.others.iter().copied())
     }
 
-    /// The family of any vendor that is meant by a name, whatever the case.
+    /// Returns the family of any vendor with a name; case-insensitive.
     pub fn named(name: &str) -> Option<&'static Family> {
         VENDORS.iter().find_map(|vendor| vendor.family(name))
     }
 
-    /// Whose it is.
+    /// Returns its vendor.
     pub fn vendor(&self) -> Option<&'static Vendor> {
         VENDORS.iter().copied().find(|vendor| vendor.families.contains(self))
     }
 }
 
-/// The vendor and the family of a device by the name that its driver gives it.
+/// Returns the vendor and the family of a device by its driver's device name.
 pub fn of_device(device_name: &str) -> Option<(&'static Vendor, &'static Family)> {
     VENDORS.iter().find_map(|vendor| Some((*vendor, vendor.family(&vendor.chip_of(device_name)?)?)))
 }
 
-/// The name of a compile-only device by the name that its driver gives it: `radv:navi31`.
+/// Returns the name of a compile-only device by its driver's device name: `radv:navi31`.
 pub fn name_of(device_name: &str) -> Option<String> {
     VENDORS.iter().find_map(|vendor| {
         let chip = vendor.chip_of(device_name)?;
@@ -229,8 +232,10 @@ pub fn name_of(device_name: &str) -> Option<String> {
     })
 }
 
-/// Whose a device is, and its family where that is known: by its name where it is a compile-only one (`nvk:ga102`), by the
-/// name that its driver gives it, or by its `VkDriverId`.
+/// Returns the vendor of a device, and its family if known.
+///
+/// It is identified by the name of a compile-only device (`nvk:ga102`), by its driver's device name, or by
+/// its `VkDriverId`.
 pub fn of_identity(
     name: &str,
     device_name: &str,
@@ -245,14 +250,14 @@ pub fn of_identity(
     VENDORS.iter().find(|vendor| vendor.driver_id == driver_id).map(|vendor| (*vendor, None))
 }
 
-/// The vendor that a selector names, and what stands behind its colon.
+/// Returns the vendor that a selector names, and the text after the colon.
 pub fn of_selector(text: &str) -> Option<(&'static Vendor, &str)> {
     let (word, rest) = text.split_once(':')?;
     let vendor = VENDORS.iter().find(|vendor| vendor.word.eq_ignore_ascii_case(word))?;
     Some((vendor, rest))
 }
 
-/// The vendor whose driver file has this name.
+/// Returns the vendor of a driver file name.
 pub fn of_driver_file(name: &str) -> Option<&'static Vendor> {
     // `radeon_icd.json`, `radeon_icd.x86_64.json`.
     let is_its = |vendor: &&Vendor| {
@@ -298,9 +303,9 @@ mod tests {
     #[test]
     fn compile_only_devices_are_named_after_their_family() {
         assert_eq!(name_of("Null hardware (RADV GFX1100)").as_deref(), Some("radv:navi31"));
-        // With another backend.
+        // With another back end.
         assert_eq!(name_of("Null hardware (RADV VEGA10 (LLVM 19.1.7))").as_deref(), Some("radv:vega10"));
-        // One that no list has yet.
+        // A chip that is not in our list.
         assert_eq!(name_of("Null hardware (RADV GFX1300)").as_deref(), Some("radv:gfx1300"));
         assert!(of_device("llvmpipe").is_none());
     }

@@ -1,4 +1,4 @@
-//! NVIDIA: NVK, Mesa's driver, on the shim of nouveau; the assembly of its compiler NAK.
+//! NVIDIA: Mesa's NVK on the nouveau shim; the assembly of its compiler NAK.
 
 use std::collections::BTreeMap;
 
@@ -28,8 +28,8 @@ pub const NVK: Vendor = Vendor {
     descriptors: None,
 };
 
-/// Chips by their codes in the kernel's driver. The shim of Mesa 26.2 knows none later than Ampere, and Kepler has no memory
-/// model.
+/// Chips by their codes in the kernel driver. The shim of Mesa 26.2 knows none later than Ampere, and Kepler
+/// has no memory model.
 const FAMILIES: &[Family] = &[
     coded("gm107", &["117"], "sm_50", "117"),
     coded("gm108", &["118"], "sm_50", "118"),
@@ -58,7 +58,7 @@ const FAMILIES: &[Family] = &[
     coded("ga107", &["177"], "sm_86", "177"),
 ];
 
-/// How NAK writes.
+/// The dialect of NAK.
 pub const DIALECT: Dialect = Dialect {
     name: "nak",
     rules: RULES,
@@ -100,8 +100,8 @@ const RULES: &[LineRule] = &[
     note(".weak", "not coherent"),
 ];
 
-/// The fence that NVIDIA's mapping of scoped orders to its instructions has there. Whether it orders loads that are said to
-/// be of constant memory no source says.
+/// The fence in NVIDIA's mapping of scoped orders to instructions. No source states its effect on loads that
+/// are declared constant.
 const FENCE: &[NeedPart] = &[
     between(&["membar.sc..gpu", "membar.sc..sys"], "fence of the GPU"),
     NeedPart {
@@ -119,8 +119,8 @@ const NEEDS: &[Need] = &[
     Need { order: Order::Release, first: ALL, targets: &[], steps: FENCE, source: SOURCE },
 ];
 
-/// Which descriptor an address comes from: followed from where it is read (`c[0x1][+0x10]`), through registers, as long as
-/// the code goes straight.
+/// Returns the descriptor of each address, traced from its load (`c[0x1][+0x10]`) through registers in
+/// straight-line code.
 fn places(lines: &[&str]) -> Vec<Option<u64>> {
     let mut from: BTreeMap<&str, Option<u64>> = BTreeMap::new();
     let mut found = Vec::with_capacity(lines.len());
@@ -131,7 +131,7 @@ fn places(lines: &[&str]) -> Vec<Option<u64>> {
         let operands = if is_access { address.map_or("", |(address, _)| address) } else { operation };
         let mut sources = descriptors(operands).map(Some).collect::<Vec<_>>();
         sources.extend(registers(operands).filter_map(|register| from.get(register).copied()));
-        // Two descriptors in one value are none.
+        // A value computed from two descriptors has no single one.
         let first = sources.first().copied();
         let of = first.map(|first| if sources.iter().all(|one| *one == first) { first } else { None });
         found.push(of.flatten().filter(|_| is_access));
@@ -153,7 +153,7 @@ fn registers(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_ascii_alphanumeric()).filter(is_register)
 }
 
-/// The numbers of the descriptors that are operands.
+/// Returns the descriptor indices among the operands.
 fn descriptors(text: &str) -> impl Iterator<Item = u64> {
     text.split("c[0x1][").skip(1).filter_map(|rest| {
         let offset = rest.split(']').next()?.trim_start_matches('+').strip_prefix("0x")?;
@@ -161,7 +161,7 @@ fn descriptors(text: &str) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Of a storage buffer.
+/// The size of a storage buffer descriptor.
 const DESCRIPTOR_BYTES: u64 = 16;
 
 fn read(line: &str) -> Option<(&str, LineKind)> {

@@ -1,85 +1,85 @@
-//! What must stand between two accesses for one order of the memory model, as tables of vendors.
+//! The instructions that an order of the memory model requires between two accesses, as tables by vendor.
 //!
-//! A table says what its vendor's compiler puts there, or what the makers of the hardware or the compiler say is needed, with
-//! the place where they do. What no row speaks of is unknown.
+//! A table lists what its compiler emits, or what the makers of the hardware or compiler document, with the
+//! source. Cases without a row are unknown.
 
 use crate::text::Operation;
 
-/// An order that a test asks for.
+/// An order that a test requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// What comes after an acquire is not done before it.
+    /// Accesses after an acquire are not performed before it.
     Acquire,
-    /// What comes before a release is done before it.
+    /// Accesses before a release are performed before it.
     Release,
 }
 
-/// What one order needs.
+/// The requirements of one order.
 #[derive(Clone, Copy, Debug)]
 pub struct Need {
     /// The order.
     pub order: Order,
-    /// What the first access does.
+    /// The operations of the first access.
     pub first: &'static [Operation],
-    /// What the targets of compilers begin with that it holds for; all where there is none.
+    /// Prefixes of the compiler targets that it applies to; empty means all.
     pub targets: &'static [&'static str],
-    /// What must be found, each behind the one before.
+    /// The required instructions, in order.
     pub steps: &'static [NeedPart],
-    /// Who says so.
+    /// The source.
     pub source: &'static str,
 }
 
-/// A part of what is needed.
+/// A part of a requirement.
 #[derive(Clone, Copy, Debug)]
 pub struct NeedPart {
-    /// The source position.
+    /// The lines where it must be.
     pub place: NeedPlace,
-    /// One of these parts of lines.
+    /// Alternative substrings of lines that fulfil it.
     pub any: &'static [&'static str],
-    /// Parts of lines that may be it, or do some of it: then nothing is known.
+    /// Substrings of lines that may fulfil it, at least partly: then the verdict is unknown.
     pub perhaps: &'static [&'static str],
-    /// What it is without.
+    /// The consequence if it is missing.
     pub without: Without,
-    /// In words.
+    /// A description.
     pub words: &'static str,
 }
 
-/// Where a part of what is needed stands.
+/// The lines where a part of a requirement must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NeedPlace {
     /// On a line between the two accesses, or before the second on its own line.
     Between,
-    /// On the line of the second access, where that reads.
+    /// On the line of the second access, if that is a load.
     SecondLoad,
-    /// Nowhere on the lines of the two accesses: what is named makes the rest uncertain.
+    /// On neither line of the two accesses; its presence makes the verdict uncertain.
     NotOnEither,
 }
 
-/// What an order is where a part is missing.
+/// The verdict if a part is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Without {
-    /// Lost: nothing orders the two.
+    /// Lost: nothing orders the two accesses.
     Lost,
-    /// Weakened: part of what orders them is there.
+    /// Weakened: part of the ordering is present.
     Weakened,
-    /// Not known.
+    /// Unknown.
     Unknown,
 }
 
-/// A part between the two accesses without which nothing orders them.
+/// Creates a part between the two accesses that is necessary for any order.
 pub(crate) const fn between(any: &'static [&'static str], words: &'static str) -> NeedPart {
     NeedPart { place: NeedPlace::Between, any, perhaps: &[], without: Without::Lost, words }
 }
 
-/// What a line's place in memory is, so that two accesses of a kind are told apart: a number, in the order of bindings.
+/// Returns the resource number of each line, in binding order, to distinguish accesses of one kind.
 pub type Places = fn(&[&str]) -> Vec<Option<u64>>;
 
-/// Of whatever shows no places.
+/// Returns no resource numbers, for dialects that show none.
 pub fn no_places(lines: &[&str]) -> Vec<Option<u64>> {
     vec![None; lines.len()]
 }
 
-/// The decimal number behind a word in a line.
+/// Returns the decimal number after a word in a line.
 pub(crate) fn number_behind(line: &str, word: &str) -> Option<u64> {
     let (_, rest) = line.split_once(word)?;
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();

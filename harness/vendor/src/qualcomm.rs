@@ -1,4 +1,4 @@
-//! Qualcomm: Turnip, Mesa's driver, on the shim of freedreno; the assembly of its compiler ir3.
+//! Qualcomm: Mesa's Turnip on the freedreno shim; the assembly of its compiler ir3.
 
 use crate::order::{Need, NeedPart, NeedPlace, Order, Without, between, number_behind};
 use crate::text::{Dialect, LineKind, LineRule, Operation, Path, access, kind_by, note, order};
@@ -36,7 +36,8 @@ pub const TURNIP: Vendor = Vendor {
     descriptors: None,
 };
 
-/// How ir3 writes. Its heading has a hash of the shader, and its end counts instructions: neither is code.
+/// The dialect of ir3. Its heading contains a hash of the shader, and its end counts instructions: neither is
+/// code.
 pub const DIALECT: Dialect = Dialect {
     name: "ir3",
     prepare: until_end,
@@ -78,7 +79,8 @@ const RULES: &[LineRule] = &[
     note("(ss)", "waits until sources are read"),
 ];
 
-/// What Mesa puts there. Loads through the texture path have a cache of their own: no source says what a fence does to it.
+/// The barriers that Mesa emits. Loads through the texture path have a separate cache, and no source states
+/// the effect of a fence on it.
 const SOURCE: &str = "Mesa, src/freedreno/ir3/ir3_compiler_nir.c, emit_intrinsic_barrier";
 const ALL: &[Operation] = &[Operation::Load, Operation::Store, Operation::Atomic];
 const FENCE: NeedPart = between(&["fence.g"], "fence");
@@ -111,7 +113,7 @@ const NEEDS: &[Need] = &[
     Need { order: Order::Release, first: ALL, targets: &[], steps: &[FENCE], source: SOURCE },
 ];
 
-/// The number of the resource: `t#2` of a texture, else the last operand of an access, where that is a constant.
+/// Returns the resource number: `t#2` of a texture, else the last operand of an access if it is a constant.
 fn places(lines: &[&str]) -> Vec<Option<u64>> {
     let last = |line: &str| line.rsplit(", ").next().and_then(|word| word.trim().parse().ok());
     let place = |line: &&str| match read(line)? {
@@ -121,7 +123,7 @@ fn places(lines: &[&str]) -> Vec<Option<u64>> {
     lines.iter().map(place).collect()
 }
 
-/// What stands behind the end is there for the instruction fetch.
+/// Returns the text up to the end of the shader; the rest is padding for the instruction fetch.
 fn until_end(text: &str) -> String {
     let mut part = String::new();
     for line in text.lines() {

@@ -1,4 +1,4 @@
-//! How the text of machine code reads: what a line is.
+//! Dialects of machine text: the classification of lines.
 //!
 //! The text is made for people and differs by driver.
 
@@ -6,39 +6,43 @@ use std::fmt;
 
 use crate::order::{Need, Places, no_places};
 
-/// How one printer of machine code writes.
+/// The dialect of one disassembler.
 pub struct Dialect {
     /// Its name.
     pub name: &'static str,
-    /// The text with an instruction a line: what the driver puts in several is joined.
+    /// Joins instructions that the driver prints on several lines.
     pub prepare: fn(&str) -> String,
-    /// The text of a line without indentation, encodings and comments, and what it is; `None` for a line that says nothing,
-    /// such as a heading, or figures that differ by run.
+    /// Returns the text of a line without indentation, encodings and comments, and its kind.
+    ///
+    /// `None` for a line without code, such as a heading or run-dependent statistics.
     pub read: fn(&str) -> Option<(&str, LineKind)>,
-    /// What parts of a line mean: the first that says what a line is decides, all of them put it in words.
+    /// Rules for parts of lines: the first rule with a kind decides the kind; all of them contribute words.
     pub rules: &'static [LineRule],
-    /// Accesses show the constant part of their address where it is known, and by which kind of reference they go to buffers.
-    /// Otherwise they are told apart by their order alone.
+    /// True if accesses show the constant part of their address, and the kind of reference to buffers.
+    ///
+    /// Otherwise they are distinguished by their order only.
     pub constant_addresses: bool,
-    /// Which binding the accesses of lines go to, where that can be read off.
+    /// Finds the binding that each line accesses, if the text shows it.
     pub places: Places,
-    /// What orders need.
+    /// The requirements of orders.
     pub needs: &'static [Need],
-    /// Lines that have to do with memory are told from the others. Then a text without an access is no machine code of a
-    /// kernel, which at least writes its results: drivers print an apology where they have no disassembler.
+    /// True if memory operations are recognizable.
+    ///
+    /// Then a text without an access is not machine code of a kernel, which at least writes its results.
+    /// Drivers print an apology if they have no disassembler.
     pub tells_memory: bool,
-    /// What instructions begin with that only fill time, or say something about time.
+    /// Prefixes of instructions that only pass time, or control timing.
     pub fillers: &'static [&'static str],
-    /// Letters before the numbers of registers, for which two texts may differ and say the same.
+    /// Prefix letters of register numbers, which are normalized for comparison.
     pub registers: &'static [char],
     /// Registers without a number.
     pub named_registers: &'static [&'static str],
-    /// What stands before the numbers of blocks.
+    /// The prefix of block numbers.
     pub block: &'static str,
 }
 
-/// Of whatever has no dialect of its own: a line is a line. What looks like a register or a block of the best known one is
-/// taken for such.
+/// The dialect of unknown drivers: lines are not classified. Registers and blocks are recognized as in AMD's
+/// dialect.
 pub const PLAIN: Dialect = Dialect {
     name: "plain",
     rules: &[],
@@ -51,40 +55,40 @@ pub const PLAIN: Dialect = Dialect {
     ..crate::amd::DIALECT
 };
 
-/// What a part of a line means.
+/// The meaning of a part of a line.
 #[derive(Clone, Copy, Debug)]
 pub struct LineRule {
-    /// The part.
+    /// The substring.
     pub has: &'static str,
-    /// What it makes of the line, where it decides that.
+    /// The kind of the line, if this part decides it.
     pub kind: Option<LineKind>,
-    /// In words; nothing for what speaks for itself.
+    /// A description; empty if self-explanatory.
     pub words: &'static str,
 }
 
-/// A part that makes a line one that orders accesses.
+/// Creates a rule for a line that orders accesses.
 pub(crate) const fn order(has: &'static str, words: &'static str) -> LineRule {
     LineRule { has, kind: Some(LineKind::Order), words }
 }
 
-/// A part that makes a line an access.
+/// Creates a rule for an access.
 pub(crate) const fn access(has: &'static str, operation: Operation, path: Path) -> LineRule {
     LineRule { has, kind: Some(LineKind::Access(CodeAccess { operation, path, offset: 0 })), words: "" }
 }
 
-/// A part that qualifies a line.
+/// Creates a rule that adds a description.
 pub(crate) const fn note(has: &'static str, words: &'static str) -> LineRule {
     LineRule { has, kind: None, words }
 }
 
-/// What a line is by the rules of its dialect.
+/// Returns the kind of a line by the rules of its dialect.
 pub(crate) fn kind_by(rules: &[LineRule], text: &str) -> LineKind {
     let decides = |rule: &LineRule| rule.kind.filter(|_| text.contains(rule.has));
     rules.iter().find_map(decides).unwrap_or(LineKind::Other)
 }
 
 impl Dialect {
-    /// A dialect whose lines tell memory from the rest, without rules.
+    /// Creates a dialect with recognizable memory operations and without rules.
     pub(crate) const fn new(name: &'static str, read: fn(&str) -> Option<(&str, LineKind)>) -> Dialect {
         Dialect {
             name,
@@ -102,7 +106,7 @@ impl Dialect {
         }
     }
 
-    /// What of a line has to do with memory, in words: what it orders, and how an access goes.
+    /// Returns descriptions of the memory effects of a line: what it orders, and the path of an access.
     pub fn words(&self, text: &str, kind: LineKind) -> Vec<&'static str> {
         if !matches!(kind, LineKind::Access(_) | LineKind::Order) {
             return Vec::new();
@@ -110,7 +114,7 @@ impl Dialect {
         let mut decided = false;
         let mut words = Vec::new();
         for rule in self.rules.iter().filter(|rule| text.contains(rule.has)) {
-            // Of those that decide only the first does.
+            // Only the first deciding rule counts.
             let counts = rule.kind.is_none() || !std::mem::replace(&mut decided, true);
             if counts && !rule.words.is_empty() && !words.contains(&rule.words) {
                 words.push(rule.words);
@@ -134,16 +138,16 @@ impl PartialEq for Dialect {
 
 impl Eq for Dialect {}
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LineKind {
-    /// A place to jump to.
+    /// A jump target.
     Label,
-    /// Reads or writes memory that a test could see.
+    /// Accesses memory that a test could observe.
     Access(CodeAccess),
     /// Reads descriptors: memory that only the driver writes.
     Descriptor,
-    /// Waits for accesses, waits for other subgroups, or changes what caches hold.
+    /// Waits for accesses or other subgroups, or changes the state of caches.
     Order,
     /// A jump.
     Jump,
@@ -154,26 +158,26 @@ pub enum LineKind {
 /// An access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CodeAccess {
-    /// What it does.
+    /// The operation.
     pub operation: Operation,
-    /// Which memory it goes to.
+    /// The path to memory.
     pub path: Path,
-    /// The constant part of its address in bytes, where the path has one.
+    /// The constant part of its address in bytes, if the path has one.
     pub offset: u64,
 }
 
-/// What an access does.
+/// The operation of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Reads.
     Load,
     /// Writes.
     Store,
-    /// Reads and writes as one.
+    /// Reads and writes atomically.
     Atomic,
 }
 
-/// Which memory an access goes to.
+/// The path of an access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Path {
     /// A buffer by its descriptor.

@@ -1,11 +1,13 @@
-//! Lines that come back: somebody else loads what shares a line, whenever they like.
+//! Spontaneous cache refills: other waves may load a location at any time.
 
 use super::{ARRAY, Choice, Entry, Machine, SCALAR, Seats, Source, State, VECTOR};
 use crate::opcode::Action;
 
 impl Machine {
-    /// Lines that a load of somebody else may leave now, as far as it matters: before memory changes, before an access of the
-    /// compute unit arrives, and where the array's line is not what memory has.
+    /// Adds the refills that may matter now.
+    ///
+    /// These are refills before memory changes, before an access of the compute unit arrives, and from an
+    /// array line that differs from memory.
     pub(super) fn refills(&self, state: &State, seats: &Seats, all: &mut Vec<Choice>) {
         let is_write = |entry: &Entry| {
             self.access(usize::from(entry.wave), entry.access)
@@ -42,7 +44,7 @@ impl Machine {
                     .any(|entry| (usize::from(entry.unit), entry.cell) == (unit, cell) && is_write(entry));
                 let stale = self.cached(state, seats, ARRAY, *array, cell).filter(|value| *value != memory);
                 for cache in [VECTOR, SCALAR] {
-                    // Whose own stores are on their way does not read what was there before them.
+                    // A unit whose stores are in flight does not read the older value.
                     if cache == VECTOR && stored {
                         continue;
                     }
@@ -60,7 +62,7 @@ impl Machine {
         }
     }
 
-    /// Leaves a line, in the array's cache too where it comes by way of that.
+    /// Fills a line, also in the array's cache if the load passes through it.
     pub(super) fn refill(
         &self,
         state: &mut State,

@@ -1,4 +1,4 @@
-//! Steps of the scalar unit and the local data share, of cache instructions, and from one dispatch to the next.
+//! Steps of the scalar unit, the local data share and cache instructions, and the start of dispatches.
 
 use super::{ARRAY, Event, Machine, Record, SCALAR, Seats, Source, State, VECTOR, apply, extract, insert};
 use crate::code::Node;
@@ -80,7 +80,7 @@ impl Machine {
         self.waves.get(wave).is_some_and(|owner| owner.dispatch <= usize::from(state.dispatch))
     }
 
-    /// Returns true if a dispatch has ended, and all that it did has been performed, before the last one.
+    /// Returns true if a dispatch other than the last has ended and all its accesses have been performed.
     pub(super) fn may_go_on(&self, state: &State) -> bool {
         let begun = |wave: &usize| self.has_begun(state, *wave);
         let mut running = (0..self.waves.len()).filter(begun);
@@ -89,7 +89,7 @@ impl Machine {
             && running.all(|wave| self.has_ended(state, wave))
     }
 
-    /// The next dispatch begins, behind a barrier that empties caches.
+    /// Starts the next dispatch after a barrier that invalidates caches.
     pub(super) fn next_dispatch(&self, state: &mut State, seats: &Seats, records: &mut Vec<Record>) {
         let emptied = self.emptied.get(usize::from(state.dispatch)).copied().unwrap_or_default();
         for cache in [VECTOR, ARRAY, SCALAR].into_iter().filter(|cache| emptied[*cache]) {
@@ -124,7 +124,7 @@ impl Machine {
             Cache::DropByScope if scope >= 2 => &[(VECTOR, unit), (ARRAY, array)],
             Cache::DropByScope if scope == 1 => &[(VECTOR, unit)],
             Cache::DropScalar => &[(SCALAR, unit)],
-            // What is written back here was written through before.
+            // Caches are write-through, so a write-back has no effect.
             Cache::DropByScope | Cache::WriteBack | Cache::WriteBackScalar => &[],
         };
         for (cache, place) in dropped {

@@ -1,15 +1,15 @@
-//! Words within cells of memory, and what atomics write.
+//! Words within memory cells, and the results of atomics.
 
 use crate::code::LDS;
 use crate::opcode::AtomicOperation;
 use crate::question::Word;
 
-/// The bytes of a cell that a word is.
+/// Returns the bytes of a word in a cell.
 pub(crate) fn extract(cell: u64, place: Word) -> u64 {
     (cell >> ((place.offset & 7) * 8)) & mask_of(place.bytes)
 }
 
-/// A cell with a word of it replaced.
+/// Returns a cell with one word replaced.
 pub(crate) fn insert(cell: u64, place: Word, value: u64) -> u64 {
     let shift = (place.offset & 7) * 8;
     let mask = mask_of(place.bytes) << shift;
@@ -20,7 +20,7 @@ fn mask_of(bytes: u8) -> u64 {
     if bytes >= 8 { u64::MAX } else { (1_u64 << (8 * u32::from(bytes))) - 1 }
 }
 
-/// What an atomic writes.
+/// Computes the value that an atomic writes.
 pub(super) fn apply(operation: AtomicOperation, old: u64, operand: u64, compare: u64, bytes: u8) -> u64 {
     use AtomicOperation as A;
     let wide = bytes >= 8;
@@ -47,7 +47,7 @@ pub(super) fn apply(operation: AtomicOperation, old: u64, operand: u64, compare:
     }
 }
 
-/// Returns true if a place lies in the local data share.
+/// Returns true if a place is in the local data share.
 pub(crate) fn in_lds(place: Word) -> bool {
     place.space == LDS
 }

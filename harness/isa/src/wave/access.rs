@@ -1,4 +1,4 @@
-//! Accesses of a wave: which bytes of which memory every lane touches.
+//! Memory accesses of a wave: the bytes that every lane accesses.
 
 use super::counters::{Outstanding, counters};
 use super::{ADDRESS_BASE, Builder, Halt, State, at, scalar_at, vector_at};
@@ -9,14 +9,14 @@ use crate::opcode::{Action, AtomicOperation, Cache, MemoryInstruction, Path};
 use crate::question::{Shows, Space, Word};
 use crate::text::{MachineInstruction, MachineOperand, Modifiers, Registers};
 
-/// Elements that one lane accesses, and the registers of data.
+/// The elements that one lane accesses.
 struct Lane {
     lane: usize,
-    /// Where each element begins.
+    /// The start of each element.
     starts: Vec<(Space, u32)>,
 }
 
-/// Where the operands of an access stand.
+/// The operands of an access.
 struct Shape {
     /// The destination of a load or returning atomic.
     to: Option<Registers>,
@@ -58,7 +58,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Loads of descriptors are known; other scalar loads go through the scalar cache.
+    /// Loads of descriptors are constants; other scalar loads use the scalar cache.
     fn scalar_load(
         &mut self,
         state: &mut State,
@@ -85,7 +85,7 @@ impl Builder<'_> {
             offset += more;
         }
         let start = u32::try_from(offset).map_err(|_| Halt::Unknown("a negative offset".to_owned()))?;
-        // Destinations may not be in flight; checked before anything changes.
+        // Destinations must not be in flight; this is checked before any change.
         for word in 0..words {
             state.read_scalar(to.first + word)?;
         }
@@ -156,7 +156,7 @@ impl Builder<'_> {
         };
         let active = state.active()?;
         let (shape, lanes) = self.shape(state, instruction, memory, returns, &active)?;
-        // Everything is read and checked before anything changes.
+        // Everything is read and checked before any change.
         let elements = if memory.pair.is_some() { 2 } else { 1 };
         let words = u16::from(memory.bytes.div_ceil(4));
         let size = if memory.half { 4 } else { u32::from(memory.bytes) };
@@ -213,7 +213,7 @@ impl Builder<'_> {
         let kind = if memory.action == Action::Store { facts::Kind::Store } else { facts::Kind::Load };
         let skips = if atomic { Skips::default() } else { self.skips(kind, &instruction.modifiers) };
         let lds = memory.path == Path::Lds;
-        // A scope as narrow as the compute unit, where it is in doubt what waiting for the store means.
+        // For a store at compute-unit scope, it is doubtful what waiting for it guarantees.
         let narrow = memory.action == Action::Store
             && !lds
             && matches!(instruction.modifiers.value("scope"), None | Some("SCOPE_CU"))
@@ -238,7 +238,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Returns true if an atomic returns what it found.
+    /// Returns true if an atomic returns the old value.
     fn returns(&self, instruction: &MachineInstruction, path: Path) -> bool {
         if path == Path::Lds {
             return instruction.mnemonic.contains("_rtn");
@@ -249,7 +249,7 @@ impl Builder<'_> {
         instruction.modifiers.has("glc")
     }
 
-    /// Operands and addresses, by path.
+    /// Returns operands and addresses, by path.
     fn shape(
         &mut self,
         state: &State,
@@ -261,7 +261,7 @@ impl Builder<'_> {
         let atomic = matches!(memory.action, Action::Atomic(_));
         let compares = memory.action == Action::Atomic(AtomicOperation::CompareSwap);
         let load = matches!(memory.action, Action::Load { .. });
-        // Data of a compare-exchange stands before what it compares with.
+        // In a compare-exchange, the data precede the comparison value.
         let words = u16::from(memory.bytes.div_ceil(4));
         let halves = |registers: Registers| {
             let second = Registers { first: registers.first + words, count: words };
@@ -309,7 +309,7 @@ impl Builder<'_> {
                 let mut compare = None;
                 if compares {
                     let (a, b) = (vector_at(instruction, first + 1)?, vector_at(instruction, first + 2)?);
-                    // GFX11 turned the order round.
+                    // GFX11 reversed the order.
                     let stored_first = instruction.mnemonic.starts_with("ds_cmpstore");
                     let (value, with) = if stored_first { (a, b) } else { (b, a) };
                     data.push(value);
@@ -344,7 +344,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Where lanes access what a descriptor shows.
+    /// Returns the places that lanes access through a descriptor.
     fn resource_addresses(
         &mut self,
         state: &State,
@@ -367,7 +367,7 @@ impl Builder<'_> {
                     let register = register.ok_or_else(|| Halt::Unknown("too few coordinates".to_owned()))?;
                     state.read_vector(register, lane)?
                 }
-                // Printed as the first of several where the dimension is not known to the printer.
+                // Printed as the first of several registers if the printer does not know the dimension.
                 MachineOperand::Vector(registers) => state.read_vector(registers.first + index, lane)?,
                 other => return Err(Halt::Unknown(format!("operand {other:?}"))),
             };
@@ -397,7 +397,7 @@ impl Builder<'_> {
                     };
                     let mut start = i64::from(scalar) + immediate;
                     if idxen {
-                        // The words of a texel buffer; a storage buffer's descriptor has no stride.
+                        // Texel buffers consist of words; a storage buffer's descriptor has no stride.
                         let stride = if matches!(shows, Shows::Texels(_)) { 4 } else { 0 };
                         start += i64::from(coordinate(*lane, 0)?) * stride;
                     }
@@ -415,8 +415,10 @@ impl Builder<'_> {
         Ok(lanes)
     }
 
-    /// Where lanes access memory by an address of two words, as GFX6 does: it is added to the base of a descriptor that the
-    /// shader has made itself (Southern Islands Series Instruction Set Architecture, 8.1.5).
+    /// Returns the places that lanes access by a two-word address on GFX6.
+    ///
+    /// The address is added to the base of a descriptor that the shader builds (Southern Islands Series
+    /// Instruction Set Architecture, 8.1.5).
     fn addresses_behind(
         &mut self,
         state: &State,
@@ -425,7 +427,7 @@ impl Builder<'_> {
         active: &[usize],
     ) -> Result<Vec<Lane>, Halt> {
         let base = state.mask(registers.first, 2)?;
-        // 48 bits of address; behind them the stride, which would add the lane's number.
+        // 48 bits of address. A stride above them would add the lane index.
         if base >> 48 != 0 {
             return Err(Halt::Unknown("a descriptor with a stride".to_owned()));
         }
@@ -441,7 +443,7 @@ impl Builder<'_> {
         Ok(lanes)
     }
 
-    /// What the descriptor in these registers shows.
+    /// Returns the memory behind the descriptor in these registers.
     fn descriptor(&self, state: &State, registers: Registers) -> Result<Shows, Halt> {
         let mut found = None;
         for index in 0..registers.count {
@@ -461,7 +463,7 @@ impl Builder<'_> {
             .ok_or_else(|| Halt::Unknown("a descriptor that the set does not have".to_owned()))
     }
 
-    /// A word of the descriptor set.
+    /// Returns a word of the descriptor set.
     fn descriptor_word(&self, at: u32) -> Result<Value, Halt> {
         let resources = self.launch.kernel.resources.iter();
         let resource = resources.filter(|known| known.offset <= at).max_by_key(|known| known.offset);
@@ -506,7 +508,7 @@ impl Builder<'_> {
         Ok(slot)
     }
 
-    /// What a part of a load returns, word by word.
+    /// Returns the value of a part of a load, word by word.
     fn words_of(&mut self, slot: u16, place: Word, signed: bool) -> Result<Vec<Value>, Halt> {
         let shift = ((place.offset & 7) * 8) as u8;
         let word = |shift| Expression::Load { slot, shift, bytes: place.bytes.min(4), signed };
@@ -524,7 +526,7 @@ impl Builder<'_> {
         Ok(number)
     }
 
-    /// Counts an operation as outstanding.
+    /// Registers an operation as outstanding.
     fn issue(
         &mut self,
         state: &mut State,
@@ -549,13 +551,14 @@ impl Builder<'_> {
     }
 }
 
-/// `offset:` as the bytes that it adds.
+/// Returns the bytes that `offset:` adds.
 fn offset(modifiers: &Modifiers) -> Result<i64, Halt> {
     modifiers.number("offset").ok_or_else(|| Halt::Unknown("modifier `offset`".to_owned()))
 }
 
-/// The parts of an access within 8 aligned bytes each, with the number of the first word. Those of more than 8 bytes come apart into
-/// words.
+/// Splits an access into parts within 8 aligned bytes, with the index of their first word.
+///
+/// Accesses of more than 8 bytes are split into words.
 fn pieces(space: Space, start: u32, bytes: u32) -> Result<Vec<(Word, u16)>, Halt> {
     if !start.is_multiple_of(bytes.min(4)) {
         return Err(Halt::Unknown("an access that is not aligned".to_owned()));

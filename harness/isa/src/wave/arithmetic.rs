@@ -1,4 +1,4 @@
-//! Arithmetic of a wave: everything is read before anything is written.
+//! Arithmetic of a wave: all operands are read before any write.
 
 use super::{Builder, Halt, State, at, scalar_at, vector_at};
 use crate::alu::Alu;
@@ -6,7 +6,7 @@ use crate::code::Value;
 use crate::opcode::{Flag, Kind, Opcode, Relation, Scalar, Vector};
 use crate::text::{MachineInstruction, MachineOperand, Registers, special};
 
-/// What an instruction writes.
+/// The writes of an instruction.
 #[derive(Default)]
 struct Writes {
     scalar: Vec<(u16, Value)>,
@@ -84,7 +84,7 @@ impl Builder<'_> {
                 let MachineOperand::Number(number) = at(instruction, 1)? else {
                     return Err(Halt::Unknown("a constant that is no number".to_owned()));
                 };
-                // The constant has 16 bits and is sign-extended.
+                // The 16-bit constant is sign-extended.
                 let constant = Value::Word(i32::from(*number as i16) as u32);
                 let value = if accumulates {
                     let old = state.read_scalar(to.first)?;
@@ -102,7 +102,7 @@ impl Builder<'_> {
                 let (sum, flag) =
                     if subtract { (Alu::Sub3, Alu::BorrowSub) } else { (Alu::Add3, Alu::CarryAdd) };
                 writes.scalar.push((to.first, self.compute(sum, a, b, carry)?));
-                // The overflow of signed sums is not computed, so nothing may look at it.
+                // The overflow of signed sums is not computed, so no instruction may use it.
                 let flag = if signed { Value::Undefined } else { self.compute(flag, a, b, carry)? };
                 writes.scalar.push((special::SCC, flag));
             }
@@ -209,7 +209,7 @@ impl Builder<'_> {
         })
     }
 
-    /// The truth of a comparison as 0 or 1, which may rest on what a load returns.
+    /// Returns the truth of a comparison as 0 or 1; it may depend on loaded values.
     fn compare(
         &mut self,
         state: &State,
@@ -247,7 +247,7 @@ impl Builder<'_> {
             }
             (Kind::Float, true) => self.compute(Alu::EqualFloat, a[0], b[0], zero)?,
             (Kind::Float, false) if negate => {
-                // Not less is not the same as greater or equal where there is no number.
+                // With NaN, not less is different from greater or equal.
                 let [a, b] = [state.known(a[0])?, state.known(b[0])?].map(f32::from_bits);
                 return Ok(Value::Word(u32::from(a >= b)));
             }
@@ -289,7 +289,7 @@ impl Builder<'_> {
                     let c = source(self, 3, 0, lane)?;
                     let mut value = self.compute(alu, a, b, c)?;
                     if let Some(mask) = kept {
-                        // The rest of the register stays.
+                        // The rest of the register is preserved.
                         let old = state.read_vector(register, lane)?;
                         value = self.compute(Alu::Insert, Value::Word(mask), value, old)?;
                     }
@@ -359,7 +359,7 @@ impl Builder<'_> {
                 }
             }
             Vector::Compare { relation, kind, execute } => {
-                // Up to GFX9 the comparison that writes exec writes a mask as well.
+                // Up to GFX9, a comparison that writes exec also writes a mask.
                 let masked = instruction.operands.len() == 3;
                 if !masked {
                     count(instruction, 2)?;
@@ -419,7 +419,7 @@ fn lane_bit(state: &State, lane: usize) -> u64 {
     state.lanes.get(lane).map_or(0, |number| 1_u64.wrapping_shl(u32::from(*number)))
 }
 
-/// Refuses an instruction with more or fewer operands: it would be another one than this reader takes it for.
+/// Refuses an instruction with an unexpected number of operands: it would be a different instruction.
 fn count(instruction: &MachineInstruction, operands: usize) -> Result<(), Halt> {
     if instruction.operands.len() == operands {
         return Ok(());
@@ -427,7 +427,7 @@ fn count(instruction: &MachineInstruction, operands: usize) -> Result<(), Halt> 
     Err(Halt::Unknown("another number of operands".to_owned()))
 }
 
-/// The operation that a selection of bytes makes of a move, and the bits of the destination that it writes if not all.
+/// Returns the operation of a move with byte selection, and the mask of written bits if partial.
 fn with_selection(alu: Alu, instruction: &MachineInstruction) -> Result<(Alu, Option<u32>), Halt> {
     let modifiers = &instruction.modifiers;
     let unknown = |key: &str| Halt::Unknown(format!("{key}:{}", modifiers.value(key).unwrap_or_default()));

@@ -1,4 +1,4 @@
-//! What is outstanding, on which counter, and what a wait therefore completes.
+//! Outstanding operations, their counters, and the operations that a wait completes.
 
 use super::{Builder, Halt, State};
 use crate::code::Node;
@@ -6,22 +6,22 @@ use crate::family::Generation;
 use crate::opcode::{Counter, Path};
 use crate::text::{MachineInstruction, MachineOperand};
 
-/// An operation that has been issued and is not known to be complete.
+/// An issued operation that is not known to be complete.
 #[derive(Clone, Debug)]
 pub(super) struct Outstanding {
-    /// Number on this path, from 1.
+    /// Its number on this path, from 1.
     pub number: u32,
     /// The line of the text.
     pub line: u32,
     /// The counters that it counts on.
     pub counters: Vec<Counter>,
-    /// Others on the same counter may return before it, or after it.
+    /// True if operations on the same counter may return out of order.
     pub disordered: bool,
-    /// The access, unless it only reads what never changes.
+    /// The access, unless it reads constant data.
     pub access: Option<u16>,
 }
 
-/// The counter that stands for another one on a generation.
+/// Returns the counter that a generation uses in place of another one.
 pub(super) fn counter_of(generation: Generation, counter: Counter) -> Counter {
     match counter {
         Counter::Store if !generation.counts_stores_apart() => Counter::Vector,
@@ -30,7 +30,7 @@ pub(super) fn counter_of(generation: Generation, counter: Counter) -> Counter {
     }
 }
 
-/// The counters of an operation, and whether it returns out of order.
+/// Returns the counters of an operation; true if it returns out of order.
 pub(super) fn counters(generation: Generation, path: Path, returns: bool) -> (Vec<Counter>, bool) {
     let vector = if returns { Counter::Vector } else { Counter::Store };
     let (counters, disordered) = match path {
@@ -43,7 +43,7 @@ pub(super) fn counters(generation: Generation, path: Path, returns: bool) -> (Ve
 }
 
 impl Builder<'_> {
-    /// `s_waitcnt vmcnt(0) lgkmcnt(0)`.
+    /// Executes `s_waitcnt vmcnt(0) lgkmcnt(0)`.
     pub(super) fn wait_by_name(
         &mut self,
         state: &mut State,
@@ -67,7 +67,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// `s_wait_loadcnt 0x0`, `s_waitcnt_vscnt null, 0x0`.
+    /// Executes `s_wait_loadcnt 0x0` or `s_waitcnt_vscnt null, 0x0`.
     pub(super) fn wait(
         &mut self,
         state: &mut State,
@@ -82,7 +82,7 @@ impl Builder<'_> {
         };
         let count = count.ok_or_else(|| Halt::Unknown("an amount that is no number".to_owned()))?;
         match counters {
-            // Two numbers in one: loads or stores in bits 8 and up, LDS in bits 0 to 5.
+            // Two counts in one number: loads or stores from bit 8 on, LDS in bits 0 to 5.
             [first, second] => {
                 self.wait_for(state, instruction.line, *first, (count >> 8) & 0x3f);
                 self.wait_for(state, instruction.line, *second, count & 0x3f);
@@ -113,7 +113,7 @@ impl Builder<'_> {
             (_, true) => 0,
             (count, false) => on.len().saturating_sub(count),
         };
-        // A flat access of memory is complete when its first counter says so.
+        // A flat access of memory is complete when its first counter reaches the value.
         let governs = |index: &usize| {
             state.outstanding.get(*index).is_some_and(|known| known.counters.first() == Some(&counter))
         };

@@ -1,11 +1,11 @@
-//! What lies between dispatches, with mistakes: the explorer finds each.
+//! Faulty barriers between dispatches; the explorer detects each.
 
 use isa::question::DispatchBarrier;
 use isa::{Facts, MachineQuestion, MachineVerdict, Profile, explore};
 
 use crate::sample::{FAMILIES, parsed, question, samples};
 
-/// Explores a merged sample of several dispatches as it is, and with a change.
+/// Explores a merged sample of several dispatches unchanged, and with a change.
 fn with(family: &str, name: &str, change: impl Fn(&mut MachineQuestion)) -> [MachineVerdict; 2] {
     let facts = Facts::shipped().unwrap();
     let sample = samples(family).into_iter().find(|sample| sample.name == format!("{name}@merged")).unwrap();
@@ -26,7 +26,7 @@ fn visible_to(word: &str) -> Vec<DispatchBarrier> {
     vec![DispatchBarrier { visible: vec![word.to_owned()] }]
 }
 
-/// A barrier that makes nothing visible to reads, though the test asks for it: caches keep what they had.
+/// A barrier that makes nothing visible to reads although the test requires it: caches keep old lines.
 #[test]
 fn a_barrier_that_leaves_lines() {
     for family in FAMILIES {
@@ -37,7 +37,7 @@ fn a_barrier_that_leaves_lines() {
     }
 }
 
-/// What is written is written without it.
+/// Writes need no visibility.
 #[test]
 fn a_barrier_between_writes() {
     for family in FAMILIES {
@@ -48,7 +48,7 @@ fn a_barrier_between_writes() {
     }
 }
 
-/// No barrier at all: the dispatches run at the same time.
+/// Without a barrier, the dispatches run concurrently.
 #[test]
 fn dispatches_that_do_not_wait() {
     for family in FAMILIES {
@@ -61,7 +61,7 @@ fn dispatches_that_do_not_wait() {
     }
 }
 
-/// A driver that empties the vector caches alone, from GFX10 on: the array's cache keeps what it had.
+/// From GFX10 on, invalidating only the vector caches is not enough: the array's cache keeps old lines.
 #[test]
 fn a_barrier_that_forgets_a_cache() {
     let without = |cache: isa::facts::Cache| {
@@ -80,12 +80,12 @@ fn a_barrier_that_forgets_a_cache() {
         let arrays = !["polaris10", "vega10"].contains(&family);
         assert!(is_found(family, isa::facts::Cache::Vector), "{family}");
         assert_eq!(is_found(family, isa::facts::Cache::Array), arrays, "{family}");
-        // The kernels of this test load through the vector cache alone.
+        // The kernels of this test load through the vector cache only.
         assert!(!is_found(family, isa::facts::Cache::Scalar), "{family}");
     }
 }
 
-/// A dispatch that nothing stands before, or that has no workgroups, is refused.
+/// A dispatch without a preceding barrier, or without workgroups, is refused.
 #[test]
 fn dispatches_and_barriers_belong_together() {
     for change in [

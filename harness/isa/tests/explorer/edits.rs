@@ -1,4 +1,4 @@
-//! Trust: one instruction taken away from code that is right, and whether the explorer notices. Every survivor is
+//! Mutation test of the explorer: one instruction removed from correct code. Every undetected edit is
 //! classified.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ fn one_instruction_less() {
             let whole = question(family, sample, &parsed(sample));
             for edited in trust::edits(&whole, Profile::Documented, &facts).unwrap_or_default() {
                 let what = format!("{family} {} {}: {}", sample.name, edited.kind, edited.text);
-                // Each barrier of a test that is missing is found.
+                // Each missing barrier of a test is detected.
                 if edited.kind == EditKind::Barrier {
                     assert!(
                         matches!(edited.fate, Fate::Reachable | Fate::KernelsOwn),

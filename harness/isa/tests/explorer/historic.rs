@@ -1,4 +1,4 @@
-//! Bugs that compilers have had, put back into code that is right: the explorer finds each.
+//! Historic compiler bugs, inserted into correct code; the explorer detects each.
 
 use isa::opcode::{Cache, Counter, Opcode};
 use isa::text::MachineInstruction;
@@ -6,7 +6,7 @@ use isa::{Facts, MachineProgram, MachineVerdict, Profile, explore};
 
 use crate::sample::{parsed, question, samples};
 
-/// Explores a merged sample whose text has been changed; it was right before.
+/// Explores a merged sample with changed text; it was correct before.
 fn broken(family: &str, name: &str, change: impl Fn(&mut MachineProgram)) -> MachineVerdict {
     let facts = Facts::shipped().unwrap();
     let sample = samples(family).into_iter().find(|sample| sample.name == format!("{name}@merged")).unwrap();
@@ -39,8 +39,8 @@ fn waits_for_stores(instruction: &MachineInstruction) -> bool {
     matches!(&instruction.opcode, Opcode::Wait(counters) if counters.contains(&Counter::Store))
 }
 
-/// LLVM #155370, mended by #160501: a barrier that waits for local visibility only, so that a release behind it by another
-/// wave does not carry the stores before it.
+/// LLVM #155370, fixed by #160501: a barrier that waits for local visibility only. A later release by another
+/// wave then does not cover the stores before the barrier.
 #[test]
 fn a_barrier_that_waits_for_local_visibility_only() {
     for family in ["navi21", "navi31", "gfx1201"] {
@@ -71,7 +71,7 @@ fn a_control_barrier_without_its_barrier() {
     }
 }
 
-/// LLPC #144: memory barriers as waits only. The accesses lose the bits that take them past the caches.
+/// LLPC #144: memory barriers as waits only. The accesses lose their cache bypass bits.
 #[test]
 fn waits_without_coherence_bits() {
     for family in ["polaris10", "vega10", "navi21", "navi31", "gfx1201"] {
@@ -86,16 +86,16 @@ fn waits_without_coherence_bits() {
     }
 }
 
-/// AMD 5700 XT (webgpu-litmus #35, VK-GL-CTS #295): acquire and release as if they were relaxed.
+/// AMD 5700 XT (webgpu-litmus #35, VK-GL-CTS #295): acquire and release compiled as relaxed.
 #[test]
 fn ordered_atomics_as_relaxed_ones() {
     for family in ["vega10", "navi21", "navi31", "gfx1201"] {
         found(broken(family, "mp/MP+rel-acq", |text| {
-            // The waits of the flag: whatever waits before the last access of each role.
+            // The waits of the flag: all waits before the last access of each role.
             remove(text, waits_for_stores);
             for instruction in &mut text.instructions {
                 if instruction.opcode == Opcode::Waitcnt && family == "vega10" {
-                    // On GFX9 one counter has loads and stores: results may still be waited for.
+                    // On GFX9 one counter covers loads and stores; waits for results may remain.
                     instruction.modifiers.values.retain(|(name, _)| name != "vmcnt");
                 }
             }
@@ -113,7 +113,7 @@ fn ordered_atomics_as_relaxed_ones() {
     }
 }
 
-/// wgpu #4591: workgroup memory that is used without a barrier behind its initialization.
+/// wgpu #4591: workgroup memory used without a barrier after its initialization.
 #[test]
 fn initialization_without_a_barrier() {
     for family in ["polaris10", "vega10", "navi21", "navi31"] {
@@ -126,11 +126,11 @@ fn initialization_without_a_barrier() {
     }
 }
 
-/// LLVM #81450: GL0 dropped before GL1 lets L0 be filled again from what GL1 still has; and so does an invalidation that does not wait
-/// for the flag, since others load meanwhile.
+/// LLVM #81450: if GL0 is invalidated before GL1, L0 may be refilled from old lines of GL1. The same happens
+/// if the invalidation does not wait for the flag, since other waves load meanwhile.
 #[test]
 fn caches_dropped_in_the_wrong_order() {
-    // What LLVM emits for an acquire: a load past the caches, a wait, invalidations, and a plain load.
+    // LLVM's acquire: a load that bypasses the caches, a wait, invalidations, and a plain load.
     let with = |order: [Cache; 2], waits_first: bool| {
         let facts = Facts::shipped().unwrap();
         let sample = samples("navi21").into_iter().find(|s| s.name == "mp/MP+rel-acq@merged").unwrap();

@@ -1,7 +1,7 @@
-//! The explorer on machine text that RADV 25.0.7 emitted, on text that was made wrong, and on text that is none.
+//! The explorer on machine text from RADV 25.0.7, on faulty text, and on text that is not machine text.
 //!
-//! `texts/FAMILY.txt` holds the code of the tests' kernels for exploring (`codegen::form`), a block a kernel, without
-//! encodings. `litmus/` holds tests that the corpus does not have.
+//! `texts/FAMILY.txt` has the code of the tests' kernels (`codegen::form`), one block per kernel, without
+//! encodings. `litmus/` has tests that are not in the corpus.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod dispatches;

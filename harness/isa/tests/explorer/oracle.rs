@@ -1,5 +1,4 @@
-//! The explorer against the machine without anything that saves work: the same outcomes, of emitted code and of random
-//! programs.
+//! Compares the explorer with the naive machine: equal outcomes on emitted code and on random programs.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -12,10 +11,10 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use crate::sample::{FAMILIES, parsed, question, samples};
 
-/// States of one placement that the oracle visits at most.
+/// The maximum number of states per placement for the oracle.
 const LIMIT: usize = 20_000;
 
-/// Tests whose states can all be visited: two waves or little more, of several shapes and forms.
+/// Tests with a small state space: two waves or slightly more, of several shapes and forms.
 const SMALL: [&str; 16] = [
     "mp/MP+rel-acq@merged",
     "mp/MP+rel-acq@split.restrict",
@@ -58,7 +57,7 @@ fn emitted_code_has_the_same_outcomes() {
     }
 }
 
-/// What a wave of a random program does.
+/// A step of a wave in a random program.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Load {
@@ -69,7 +68,7 @@ enum Step {
         cell: u32,
         bits: usize,
     },
-    /// Of four words, from the cell on.
+    /// Four words from the cell on.
     WideLoad {
         cell: u32,
         bits: usize,
@@ -96,7 +95,7 @@ enum Step {
     },
 }
 
-/// How a family spells it.
+/// The instruction syntax of a family.
 struct Spelling {
     family: &'static str,
     word: &'static str,
@@ -169,7 +168,7 @@ const SPELLINGS: [Spelling; 4] = [
 const LOCATIONS: Space = Space(0);
 const RESULTS: Space = Space(1);
 
-/// The text of a workgroup: each wave's steps, then what its loads returned as one word.
+/// Returns the text of a workgroup: each wave's steps, then its loaded values as one word.
 fn text(spelling: &Spelling, waves: &[Vec<Step>], first: usize) -> String {
     let Spelling { word, wide, no_offset, .. } = *spelling;
     let mut lines = vec!["s_mov_b32 s0, s2".to_owned(), "s_movk_i32 s1, 0x8000".to_owned()];
@@ -256,7 +255,7 @@ fn text(spelling: &Spelling, waves: &[Vec<Step>], first: usize) -> String {
                 Step::Load { .. } | Step::Add { .. } | Step::SharedLoad => {
                     results.push(format!("v{register}"))
                 }
-                // Two words of one cell, and one of another.
+                // Two words of one cell, and one word of another.
                 Step::WideLoad { .. } => {
                     results.extend([40, 41, 43].map(|first| format!("v{}", first + 4 * number)));
                 }
@@ -283,7 +282,9 @@ fn text(spelling: &Spelling, waves: &[Vec<Step>], first: usize) -> String {
     lines.join("\n")
 }
 
-/// Each workgroup runs a kernel of its own; with `visible`, the last one in a dispatch behind the others.
+/// Returns a question in which each workgroup runs its own kernel.
+///
+/// With `visible`, the last one is in a later dispatch.
 fn asked(
     spelling: &Spelling,
     workgroups: &[Vec<Vec<Step>>],
@@ -345,16 +346,18 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Cases: more with `VK_LITMUS_SOAK_CASES`.
+/// The number of cases; `VK_LITMUS_SOAK_CASES` overrides it.
 fn cases(default: u32) -> u32 {
     std::env::var("VK_LITMUS_SOAK_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(default)
 }
 
-/// The input of a case: a family, whether the profile is paranoid, and what workgroups run, with what stands before the last.
+/// The input of a case: family, paranoid profile or not, workgroups, and the barrier before the last one.
 type Case = (usize, bool, Vec<Vec<Vec<Step>>>, Option<&'static str>);
 
-/// Compares the two machines on random programs, and says how many were compared, how many of these had several outcomes, and how
-/// many were too large.
+/// Compares the two machines on random programs.
+///
+/// Returns the numbers of compared programs, of those with several outcomes, and of those that were too
+/// large.
 fn compare(count: u32, inputs: &impl Strategy<Value = Case>) -> [u32; 3] {
     let facts = Facts::shipped().unwrap();
     let config = Config { cases: cases(count), failure_persistence: None, ..Config::default() };
@@ -373,7 +376,7 @@ fn compare(count: u32, inputs: &impl Strategy<Value = Case>) -> [u32; 3] {
             Err(NoAnswer::TooMany(_)) => too_many.set(too_many.get() + 1),
             Err(NoAnswer::NotExecuted) => {
                 let verdict = isa::explore(&question, profile, &facts);
-                // A register is read although another counter than the one that was waited for has its load.
+                // A register is read although the wait used another counter than its load's.
                 prop_assert!(matches!(verdict, isa::MachineVerdict::Hazard(_)), "{verdict:?}");
             }
         }
@@ -388,7 +391,7 @@ fn compare(count: u32, inputs: &impl Strategy<Value = Case>) -> [u32; 3] {
 #[test]
 fn random_programs_have_the_same_outcomes() {
     let wave = || proptest::collection::vec(step(), 1..=4);
-    // A workgroup each, two waves of one, and three waves.
+    // One workgroup each, two waves of one workgroup, or three waves.
     let shapes = prop_oneof![
         3 => (wave(), wave()).prop_map(|(a, b)| vec![vec![a], vec![b]]),
         3 => (wave(), wave()).prop_map(|(a, b)| vec![vec![a, b]]),
@@ -400,7 +403,7 @@ fn random_programs_have_the_same_outcomes() {
     assert!(compared > 4 * too_many && several > compared / 4, "{compared} {several} {too_many}");
 }
 
-/// One dispatch behind another, with a barrier that empties all caches, some or none.
+/// Two dispatches with a barrier that invalidates all caches, some or none.
 #[test]
 fn random_dispatches_have_the_same_outcomes() {
     let bits = || prop_oneof![3 => Just(0), 1 => 0_usize..4];

@@ -1,4 +1,4 @@
-//! Text that is wrong: nothing panics, and no line is lost in silence.
+//! Malformed text: nothing panics, and no line is lost silently.
 
 use isa::explore::explore_up_to;
 use isa::text::MachineTextError;
@@ -8,7 +8,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use crate::sample::{FAMILIES, PRINTED, question, samples};
 
-/// Lines that say something.
+/// Counts the meaningful lines.
 fn said(text: &str) -> usize {
     let code = |line: &&str| {
         let line = line.split(';').next().unwrap().split("//").next().unwrap().trim();
@@ -85,7 +85,7 @@ fn mutated_text() {
                 }
             }
             if read.len() == texts.len() {
-                // Whatever the answer is, there is one.
+                // Any verdict is acceptable.
                 let verdict = explore_up_to(
                     &question(FAMILIES[family], sample, &read),
                     Profile::Documented,
@@ -99,7 +99,7 @@ fn mutated_text() {
         .unwrap();
 }
 
-/// ACO's own form has lines that say nothing, so that only panics count.
+/// ACO's format has lines without instructions, so only panics count.
 #[test]
 fn mutated_printed_text() {
     let all = samples(PRINTED[0]);

@@ -1,4 +1,4 @@
-//! The committed texts, and the questions that they answer.
+//! The committed texts, and their questions.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use isa::{AmdFamily, MachineProgram as Text, MachineQuestion};
 use litmus::{Prediction, Test};
 use shaders::{Program, Variant};
 
-/// How the kernels of the texts were made: whole waves, one of whose lanes is followed.
+/// The sizes of the kernels in the texts: whole waves, of which one lane is followed.
 const SIZES: Sizes = Sizes {
     subgroup_size: 64,
     max_workgroup_invocations: 1024,
@@ -18,13 +18,13 @@ const SIZES: Sizes = Sizes {
     intel_split_barriers: false,
 };
 
-/// Families with texts, the oldest first.
+/// Families with texts, oldest first.
 pub const FAMILIES: [&str; 5] = ["polaris10", "vega10", "navi21", "navi31", "gfx1201"];
 
-/// Those without a disassembler: the text is ACO's own form.
+/// Families without a disassembler, with text in ACO's format.
 pub const PRINTED: [&str; 1] = ["tahiti"];
 
-/// A test's kernels in one form for one family.
+/// The kernels of a test in one form for one family.
 pub struct Sample {
     /// `mp/MP+rel-acq@merged`.
     pub name: String,
@@ -38,7 +38,7 @@ impl Sample {
     }
 }
 
-/// The samples of a family in the order of the file.
+/// Returns the samples of a family in file order.
 pub fn samples(family: &str) -> Vec<Sample> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/texts").join(format!("{family}.txt"));
     let all = std::fs::read_to_string(path).unwrap();
@@ -62,7 +62,7 @@ pub struct Told {
     pub prediction: Prediction,
 }
 
-/// Everything that the samples are about, by name.
+/// Returns all tests of the samples by name.
 fn told() -> &'static BTreeMap<String, Told> {
     static TOLD: OnceLock<BTreeMap<String, Told>> = OnceLock::new();
     TOLD.get_or_init(|| {
@@ -91,7 +91,7 @@ fn tell(name: &str, model: &model::Model) -> Told {
     Told { test, program, prediction }
 }
 
-/// The question that a sample answers, with its texts or with others.
+/// Returns the question of a sample, with its own texts or with others.
 pub fn question(family: &str, sample: &Sample, texts: &[Text]) -> MachineQuestion {
     let told = told().get(&sample.name).unwrap();
     asks(family, sample, told, texts, &told.prediction)
@@ -116,7 +116,7 @@ fn asks(
     codegen::question(&kernels, prediction).map_err(|error| format!("{}: {error}", sample.name)).unwrap()
 }
 
-/// Returns true if the test forbids the outcome that it asks about: where that is allowed anyway, no edit matters.
+/// Returns true if the test forbids the outcome of its question; otherwise no edit matters.
 pub fn is_conformance(sample: &Sample) -> bool {
     let told = told().get(&sample.name).unwrap();
     let condition = &told.test.question.as_ref().unwrap().condition;
@@ -128,12 +128,12 @@ pub fn is_conformance(sample: &Sample) -> bool {
         .any(|(outcome, says)| says.allowed && outcome.meets(&told.test, observables, condition))
 }
 
-/// The texts as they were read.
+/// Returns the parsed texts.
 pub fn parsed(sample: &Sample) -> Vec<Text> {
     sample.texts.iter().map(|text| isa::parse(text).unwrap()).collect()
 }
 
-/// The weak outcomes of a sample, as the question lists outcomes.
+/// Returns the weak outcomes of a sample in the order of the question.
 pub fn allowed_but_weak(family: &str, sample: &Sample, texts: &[Text]) -> Vec<Vec<u64>> {
     let told = told().get(&sample.name).unwrap();
     let mut only = told.prediction.clone();

@@ -1,4 +1,4 @@
-//! What the explorer says of code as it was emitted, family by family.
+//! The explorer's verdicts on emitted code, family by family.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ fn word(verdict: &MachineVerdict) -> String {
     }
 }
 
-/// A line a sample: documented, then paranoid.
+/// One line per sample: documented, then paranoid.
 #[test]
 fn emitted_code() {
     let facts = Facts::shipped().unwrap();
@@ -27,7 +27,7 @@ fn emitted_code() {
                 [Profile::Documented, Profile::Paranoid].map(|profile| explore(&question, profile, &facts));
             writeln!(table, "{}: {} / {}", sample.name, word(&documented), word(&paranoid)).unwrap();
 
-            // Whatever is found where less is taken for granted stays found, and nothing is in doubt.
+            // A finding stays a finding with fewer assumptions, and every sample has a verdict.
             if let MachineVerdict::Reachable(_) = documented {
                 assert!(matches!(paranoid, MachineVerdict::Reachable(_)), "{family} {}", sample.name);
             }
@@ -36,7 +36,8 @@ fn emitted_code() {
                 "{family} {}: {documented:?}",
                 sample.name
             );
-            // RDNA: merged kernels show nothing that is forbidden. GCN: only the workgroup's release is not cumulative.
+            // RDNA: merged kernels reach no forbidden outcome. GCN: only the workgroup's release is not
+            // cumulative.
             if sample.is_merged() && matches!(documented, MachineVerdict::Reachable(_)) {
                 let old = ["tahiti", "polaris10", "vega10"].contains(&family);
                 let cumulative = sample.name.contains("ISA2+rel-acqrel-acq.wg-dv")
@@ -48,7 +49,7 @@ fn emitted_code() {
     }
 }
 
-/// The machine is weak where devices are: otherwise nothing that it does not find would mean anything.
+/// The machine shows the weak behaviour of devices; otherwise missing outcomes would prove nothing.
 #[test]
 fn allowed_weak_outcomes_are_seen() {
     let facts = Facts::shipped().unwrap();
@@ -69,7 +70,7 @@ fn allowed_weak_outcomes_are_seen() {
     insta::assert_snapshot!("weak", seen);
 }
 
-/// A witness names lines that are in the text, ends in the outcome, and says what it rests on.
+/// A witness names existing lines, ends in the outcome, and lists its assumptions.
 #[test]
 fn witnesses() {
     let facts = Facts::shipped().unwrap();
