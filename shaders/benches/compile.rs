@@ -1,4 +1,4 @@
-//! Time from a parsed test to the words of its kernel.
+//! Measures the time from a parsed test to the words of its kernel.
 #![expect(clippy::unwrap_used, reason = "a benchmark fails by panicking")]
 
 use criterion::{Criterion, criterion_group, criterion_main};

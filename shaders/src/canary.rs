@@ -1,4 +1,4 @@
-//! Kernels that show whether a device executes what it is given: they answer to a word.
+//! Kernels that show whether a device executes its commands: they compute an answer from a word.
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{
@@ -7,36 +7,38 @@ use rspirv::spirv::{
 
 use crate::module::{Module, Preamble};
 
-/// Words of the kernel's buffer, and of each workgroup's where [they count](counting): two that it leaves alone, or one and a tally, and
-/// its answer.
+/// Words of the kernel's buffer, or of each workgroup if they [count](counting): two unused words, or one and
+/// a counter, and the answer.
 pub const WORDS: u64 = 4;
 /// Bytes of its push constants.
 pub const BYTES: u32 = 4;
 
-/// What it writes into the last two words where it is asked this: what memory held before does not matter, so that a device which
-/// makes too little visible to it answers all the same.
+/// Returns the last two words for this input. They do not depend on memory, so that a device with incorrect
+/// visibility still answers.
 pub const fn answered(asked: u32) -> [u32; 2] {
     [asked, !asked]
 }
 
-/// Whether the words of a workgroup, which held what it was asked before, say that it [counted](counting) more than once. Only sums
-/// that nothing else leaves say that: a device which shows too little of what was there before may add to something else.
+/// Returns true if the words of a workgroup show that it [counted](counting) more than once. The words
+/// contained the input before. Only sums with no other explanation count: with incorrect visibility, a device
+/// may add to another value.
 pub fn repeats(words: &[u32], asked: u32) -> bool {
     let after = |times: u32| asked.wrapping_mul(1 + times);
     let repeated = |tally: &u32| *tally != after(1) && (2..=MOST_TOLD).any(|times| *tally == after(times));
     words.get(1).is_some_and(repeated)
 }
 
-/// Executions that are told from whatever else a tally may hold.
+/// The number of executions that is distinguishable from other values of a counter.
 const MOST_TOLD: u32 = 8;
 
-/// The words of the kernel, whose workgroups have one invocation: it stores its push constant, and the same with its bits turned over.
-/// It needs nothing that any Vulkan device lacks.
+/// Returns the words of the kernel, with one invocation per workgroup. It stores its push constant and the
+/// complement. Every Vulkan device supports it.
 pub fn kernel() -> Vec<u32> {
     of_workgroups(false)
 }
 
-/// The same for several workgroups: each answers in words of its own, and adds the push constant to one of them.
+/// Returns the kernel for several workgroups: each answers in its own words, and adds the push constant to
+/// one of them.
 pub fn counting() -> Vec<u32> {
     of_workgroups(true)
 }

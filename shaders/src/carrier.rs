@@ -1,26 +1,29 @@
-//! What plays the workgroups of a kernel: those of a dispatch, the vertices of a list of points, or the fragments of such points.
+//! Carriers: the invocations that run the workgroups of a kernel, in each shader stage.
 //!
-//! A kernel asks only which workgroup it is of, and which invocation there; formulas, rounds, meetings and results are the same in
-//! every stage. What differs:
+//! A kernel only needs its workgroup number and its invocation number; formulas, rounds, rendezvous and
+//! results are the same in every stage. The differences:
 //!
-//! - **Vertex** `v` of a list of points is invocation `v mod L` of workgroup `v / L`, where `L` is the kernel's size of a workgroup.
-//!   Points are not rasterized.
-//! - **Fragments**: each workgroup is a point of [`Cells::size`] pixels in a cell of its own ([`Cells`]), whose fragments are its
-//!   invocations, row by row. Those beyond the last idle.
-//! - **Vertices beside fragments of one draw**: the first vertices place the points, one for each workgroup of the fragments, and play
-//!   nothing; those behind them play as above, and their points lie outside of all that is seen.
-//! - **Fragments that overlap**: the classes of a group whose threads name one interlocked section share a cell ([`Overlap`]), and each
-//!   fragment gets the number of its point. Each executes the ends of its section exactly once: whoever plays nothing goes past them too.
+//! - **Vertices**: vertex `v` of a point list is invocation `v mod L` of workgroup `v / L`, where `L` is the
+//!   kernel's workgroup size. Points are not rasterized.
+//! - **Fragments**: each workgroup is a point of [`Cells::size`] pixels in its own cell ([`Cells`]), whose
+//!   fragments are its invocations, row by row. Surplus fragments idle.
+//! - **Vertices with fragments of the same draw**: the first vertices place the points, one for each
+//!   workgroup of the fragments, and run no thread. The remaining vertices are invocations as above, and
+//!   their points are outside of the viewport.
+//! - **Overlapping fragments**: the classes of a group whose threads name one interlocked section share a
+//!   cell ([`Overlap`]), and each fragment gets the number of its point. Each executes the ends of its
+//!   section exactly once, even if it runs no thread.
+//! - **Mesh and task shaders** have workgroups like compute shaders. At the end, a mesh shader emits no
+//!   primitive, and a task shader no mesh shader.
 //!
-//! - **Mesh and task shaders** have workgroups as compute shaders have, and differ in how they end: no primitive, and no mesh shader.
-//!
-//! A vertex is shaded at least once, and a fragment may be shaded again or for its neighbours' sake alone
-//! (Vulkan, "Vertex Shader Execution", "Fragment Shader Execution", "Helper Invocations"). So helpers return at once, or
-//! play without any effect ([`Stage::FragmentHelpers`](crate::variant::Stage::FragmentHelpers)), and each
-//! other invocation *claims* its place: it adds 1 to word [`FIRST_CLAIM`]` + i` of the claims ([`Binding::Claims`](crate::Binding::Claims))
-//! for the `i`-th place, relaxed. Whoever finds another one there adds 1 to the first word, which counts them, and returns. That
-//! orders nothing. Whoever is first at the first place of a workgroup leaves its [receipt](crate::contract). The caller zeroes the
-//! claims before each draw.
+//! A vertex is shaded at least once, and a fragment may be shaded again or only as a helper (Vulkan, "Vertex
+//! Shader Execution", "Fragment Shader Execution", "Helper Invocations"). So helpers return at once, or run
+//! without any effect ([`Stage::FragmentHelpers`](crate::variant::Stage::FragmentHelpers)). Each other
+//! invocation *claims* its slot: for slot `i`, it adds 1 to word [`FIRST_CLAIM`]` + i` of the claims
+//! ([`Binding::Claims`](crate::Binding::Claims)) with a relaxed atomic, which orders nothing. If the slot was
+//! claimed already, it adds 1 to the first word, which counts repetitions, and returns. The invocation that
+//! claims the first slot of a workgroup leaves its [receipt](crate::contract). The caller zeroes the claims
+//! before each draw.
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{AddressingModel, BuiltIn, Capability, LoopControl, MemoryModel, Op, Word};
@@ -28,60 +31,63 @@ use rspirv::spirv::{AddressingModel, BuiltIn, Capability, LoopControl, MemoryMod
 use crate::module::{EntryPoint, Module, Preamble};
 use crate::variant::Target;
 
-/// Pixels of the viewport in each direction: every device has as many.
+/// Pixels of the viewport in each direction; every device supports this size.
 pub const VIEWPORT: u32 = 4096;
-/// The word of the claims that the first place has. Word 0 counts repeated invocations, in a cache line of its own.
+/// The word of the first slot's claim. Word 0 counts repeated invocations, in its own cache line.
 pub const FIRST_CLAIM: u32 = 16;
-/// Vertices of a draw at most.
+/// The maximum number of vertices in a draw.
 const MOST_VERTICES: u32 = 1 << 24;
-/// Workgroups of a mesh or task shader in one direction: every device with the stage has as many (Vulkan, "Required Limits",
-/// `maxMeshWorkGroupCount` and `maxTaskWorkGroupCount`).
+/// The maximum workgroups of a mesh or task shader in one direction, supported by every device with the stage
+/// (Vulkan, "Required Limits", `maxMeshWorkGroupCount` and `maxTaskWorkGroupCount`).
 const MOST_MESH_WORKGROUPS: u32 = 65_535;
-/// Invocations of such a workgroup: likewise (`maxMeshWorkGroupInvocations`, `maxTaskWorkGroupInvocations`).
+/// The maximum invocations of such a workgroup (`maxMeshWorkGroupInvocations`,
+/// `maxTaskWorkGroupInvocations`).
 pub(crate) const MOST_MESH_INVOCATIONS: u32 = 128;
-/// The extension of modules with them.
+/// The extension of modules with these stages.
 pub(crate) const MESH_EXTENSION: &str = "SPV_EXT_mesh_shader";
 
-/// What the invocations of a kernel are.
+/// The kind of invocations that run a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Carrier {
-    /// Those of a dispatch.
+    /// Invocations of a dispatch.
     #[default]
     Compute,
-    /// Vertices of a list of points.
+    /// Vertices of a point list.
     Vertex,
-    /// Vertices of a draw whose fragments play as well: those of the kernel before it in its phase.
+    /// Vertices of a draw whose fragments also run threads, with the kernel before it in its phase.
     VertexBesideFragments {
-        /// Where the points of those lie.
+        /// The positions of the fragments' points.
         cells: Cells,
-        /// Workgroups of a group of those: so many points a group, and one for each workgroup of memory stress, come first.
+        /// Workgroups of a group of fragments. The draw starts with this many points per group, and one for
+        /// each workgroup of memory stress.
         workgroups_of_group: u32,
     },
     /// Fragments of points in cells.
     Fragment {
-        /// Where the points lie.
+        /// The positions of the points.
         cells: Cells,
-        /// SPIR-V words of the vertex shader that puts them there: vertex `w` is workgroup `w`.
+        /// SPIR-V words of the vertex shader that places the points: vertex `w` is workgroup `w`.
         positions: Vec<u32>,
-        /// Which of them lie upon one another.
+        /// The points that overlap.
         overlap: Option<Overlap>,
     },
-    /// Those of workgroups of a mesh shader, which gives no primitive.
+    /// Invocations of a mesh shader that emits no primitive.
     Mesh,
-    /// Those of workgroups of a task shader, which launches no mesh shader.
+    /// Invocations of a task shader that launches no mesh shader.
     Task {
-        /// SPIR-V words of the mesh shader that a pipeline has behind it.
+        /// SPIR-V words of the mesh shader that the pipeline requires.
         mesh: Vec<u32>,
     },
 }
 
-/// How workgroups of fragments lie in the viewport: workgroup `w` has the cell in column `w / rows` and row `w mod rows`.
+/// The layout of fragment workgroups in the viewport: workgroup `w` is in column `w / rows` and row `w mod
+/// rows`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cells {
-    /// Pixels from one cell to the next in x and y.
+    /// Pixels between two cells in x and y.
     pub pitch: (u32, u32),
-    /// Pixels of a point in each direction: even, so that whole quads are covered where it begins at one, and no pixel's centre
-    /// lies on an edge.
+    /// Pixels of a point in each direction. Even, so that it covers whole quads if it starts at one, and no
+    /// pixel's centre is on an edge.
     pub size: u32,
     /// Pixels of a cell before its point in each direction.
     pub margin: u32,
@@ -90,7 +96,8 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// Cells for workgroups of so many invocations, no closer than `pitch`, with so many pixels around each point.
+    /// Creates cells for workgroups of this many invocations, at a distance of at least `pitch`, with
+    /// `margin` pixels around each point.
     pub fn new(invocations: u32, pitch: (u32, u32), margin: u32) -> Cells {
         let invocations = invocations.clamp(1, VIEWPORT);
         let side = invocations.isqrt();
@@ -100,33 +107,33 @@ impl Cells {
         Cells { pitch, size, margin, rows: VIEWPORT / pitch.1 }
     }
 
-    /// Workgroups at most.
+    /// Returns the maximum number of workgroups.
     pub fn most(&self) -> u32 {
         (VIEWPORT / self.pitch.0).saturating_mul(self.rows)
     }
 
-    /// Width and height in pixels of what so many workgroups cover.
+    /// Returns width and height in pixels of the area of this many workgroups.
     pub fn extent(&self, workgroups: u32) -> (u32, u32) {
         (workgroups.div_ceil(self.rows.max(1)) * self.pitch.0, workgroups.min(self.rows) * self.pitch.1)
     }
 }
 
-/// Workgroups of fragments that lie upon one another: of `C` classes, workgroup `w` plays class `w mod C` for group `w / C`, whatever the
-/// parameters say, so that points are drawn in the order of the classes. The slots of the classes of a group play the same instances,
-/// and there is one round.
+/// Overlapping fragment workgroups. Of `C` classes, workgroup `w` runs class `w mod C` for group `w / C`,
+/// whatever the parameters, so that points are drawn in the order of the classes. The slots of all classes of
+/// a group run the same instances, in one round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Overlap {
-    /// By class, which cell of its group it has; classes with one number share it.
+    /// For each class, the index of its cell in the group; classes with the same index share it.
     pub cells: Vec<u32>,
 }
 
 impl Overlap {
-    /// Cells of a group.
+    /// Returns the cells of a group.
     pub fn of_group(&self) -> u32 {
         self.cells.iter().max().map_or(1, |last| last + 1)
     }
 
-    /// The cell of a workgroup.
+    /// Returns the cell of a workgroup.
     fn cell_of(&self, module: &mut Module, workgroup: Word) -> Word {
         let [classes, of_group] =
             [self.cells.len() as u32, self.of_group()].map(|count| module.constant(count));
@@ -144,13 +151,14 @@ impl Overlap {
 }
 
 impl Carrier {
-    /// Whether an invocation plays one round and no more.
+    /// Returns true if an invocation runs only one round.
     pub fn plays_once(&self) -> bool {
         matches!(self, Carrier::Fragment { overlap: Some(_), .. })
     }
 
-    /// Bytes of memory that a workgroup shares at most, where the stage has a limit of its own: what every device with it has (Vulkan,
-    /// "Required Limits", `maxMeshSharedMemorySize` and `maxTaskSharedMemorySize`).
+    /// Returns the maximum shared memory of a workgroup in bytes, if the stage has its own limit: the value
+    /// that every device supports (Vulkan, "Required Limits", `maxMeshSharedMemorySize` and
+    /// `maxTaskSharedMemorySize`).
     pub fn most_workgroup_bytes(&self) -> u32 {
         match self {
             Carrier::Mesh => 28_672,
@@ -162,13 +170,13 @@ impl Carrier {
         }
     }
 
-    /// Workgroups of so many invocations that one draw has at most; no bound of its own for a dispatch.
+    /// Returns the maximum number of workgroups of this size in one draw; unlimited for a dispatch.
     pub fn most_workgroups(&self, invocations: u32) -> u32 {
         match self {
             Carrier::Compute => u32::MAX,
             Carrier::Mesh | Carrier::Task { .. } => MOST_MESH_WORKGROUPS,
             Carrier::Vertex => MOST_VERTICES / invocations.max(1),
-            // Half of them for the points.
+            // The other half is for the points.
             Carrier::VertexBesideFragments { .. } => MOST_VERTICES / 2 / invocations.max(1),
             Carrier::Fragment { cells, .. } => cells.most(),
         }
@@ -186,14 +194,15 @@ pub(crate) fn write_point(module: &mut Module, (position, size): (Word, Word), a
     module.effect(Op::Store, [size, pixels].map(Operand::IdRef));
 }
 
-/// The outputs of a vertex shader for a point: position and size.
+/// Declares the outputs of a vertex shader for a point: position and size.
 pub(crate) fn point_outputs(module: &mut Module) -> (Word, Word) {
     let float = module.float(32);
     let vector = module.vector(float, 4);
     (module.built_in_output(BuiltIn::Position, vector), module.built_in_output(BuiltIn::PointSize, float))
 }
 
-/// The vertex shader that puts each point into the corner of its cell; where some overlap, it hands its number on.
+/// Returns the vertex shader that places each point in its cell. If points overlap, it also outputs their
+/// number.
 pub(crate) fn positions(cells: Cells, overlap: Option<&Overlap>, target: Target) -> Vec<u32> {
     let version = if target == Target::Vulkan12 { (1, 5) } else { (1, 3) };
     let mut module = Module::new(Preamble {
@@ -223,7 +232,7 @@ pub(crate) fn positions(cells: Cells, overlap: Option<&Overlap>, target: Target)
     module.finish_as(EntryPoint::Vertex)
 }
 
-/// A mesh shader that gives no primitive: what a pipeline has behind a task shader.
+/// Returns a mesh shader that emits no primitive, for pipelines with a task shader.
 pub(crate) fn no_primitive() -> Vec<u32> {
     let mut module = Module::new(Preamble {
         version: (1, 5),
@@ -240,19 +249,20 @@ pub(crate) fn no_primitive() -> Vec<u32> {
     module.finish_as(EntryPoint::Mesh { workgroup_size: [1, 1, 1] })
 }
 
-/// Says that a mesh shader has no vertex and no primitive, where all invocations of the workgroup are.
+/// Sets the outputs of a mesh shader to no vertex and no primitive. All invocations of the workgroup must
+/// execute it.
 pub(crate) fn give_no_primitive(module: &mut Module) {
     let none = module.constant(0);
     module.effect(Op::SetMeshOutputsEXT, [none, none].map(Operand::IdRef));
 }
 
-/// Ends a task shader with no mesh shader behind it.
+/// Ends a task shader without launching a mesh shader.
 pub(crate) fn launch_no_mesh(module: &mut Module) {
     let none = module.constant(0);
     module.effect(Op::EmitMeshTasksEXT, [none, none, none].map(Operand::IdRef));
 }
 
-/// The middle of the point of a workgroup.
+/// Returns the centre of a workgroup's point.
 pub(crate) fn middle_of(module: &mut Module, cells: Cells, workgroup: Word) -> [Word; 2] {
     let rows = module.constant(cells.rows);
     let float = module.float(32);
@@ -260,7 +270,8 @@ pub(crate) fn middle_of(module: &mut Module, cells: Cells, workgroup: Word) -> [
     cell.map(|(op, pitch)| {
         let number = module.word(op, &[workgroup, rows]);
         let number = module.on_ids(Op::ConvertUToF, float, &[number]);
-        // Everything here is a multiple of a power of two, and exact: from the middle of the point in pixels to -1 ... 1.
+        // All values are multiples of a power of two, so that the conversion from pixels to -1 ... 1 is
+        // exact.
         let scale = 2.0 / VIEWPORT as f32;
         let [scaled, middle] = [pitch as f32 * scale, (cells.margin + cells.size / 2) as f32 * scale - 1.0]
             .map(|value| module.constant_of(float, &[value.to_bits()]));

@@ -1,8 +1,8 @@
-//! Rules of a valid module that a validator may miss, and those that it would catch later than the emitter should.
+//! Validity rules that a validator may miss, or would report later than the emitter should.
 //!
-//! spirv-val 2023.1 accepts relaxed atomics with storage classes, ordered atomics without any, compare-exchanges whose
-//! failure is ordered more strongly than their success, and atomics of 8 bits. Drivers have misread such modules, so no
-//! kernel may hold one.
+//! spirv-val 2023.1 accepts relaxed atomics with storage classes, ordered atomics without any,
+//! compare-exchanges with stronger order on failure than on success, and 8-bit atomics. Drivers have misread
+//! such modules, so no kernel may contain one.
 
 mod declarations;
 mod fault;
@@ -23,10 +23,10 @@ use crate::semantics::{self as rules, Operation};
 
 pub use fault::{ModuleFault, Violation};
 
-/// The rules that a module breaks, in the order of its instructions.
+/// Returns the rules that a module breaks, in the order of its instructions.
 ///
 /// # Errors
-/// [`ModuleError`] where the words are no module.
+/// [`ModuleError`] if the words are not a module.
 pub fn check(words: &[u32]) -> Result<Vec<Violation>, ModuleError> {
     let reader = Reader::new(words)?;
     let checker = Checker::new(&reader);
@@ -41,7 +41,7 @@ pub fn check(words: &[u32]) -> Result<Vec<Violation>, ModuleError> {
     Ok(violations)
 }
 
-/// A number of a type.
+/// A numeric type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Number {
     Integer(u32),
@@ -53,13 +53,13 @@ struct Checker<'a> {
     capabilities: BTreeSet<Capability>,
     vulkan: bool,
     numbers: BTreeMap<Word, Number>,
-    /// The type of the components of each vector type.
+    /// The component type of each vector type.
     vectors: BTreeMap<Word, Word>,
     /// The type of each value.
     types: BTreeMap<Word, Word>,
-    /// Control barriers that belong to one thread alone, by the number of the barrier among all of them.
+    /// Control barriers that only one thread reaches, by their index among all barriers.
     divergent: BTreeSet<usize>,
-    /// Halves of split barriers that break the turns of arrivals and waits, counted likewise.
+    /// Halves of split barriers that do not alternate between arrival and wait, by the same index.
     out_of_turn: BTreeSet<usize>,
     barriers_seen: std::cell::Cell<usize>,
 }
@@ -106,7 +106,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The number that a type is, or that the components of a vector type are.
+    /// Returns the numeric type of a scalar type, or of a vector type's components.
     fn number_of(&self, ty: Word) -> Option<&Number> {
         self.numbers.get(self.vectors.get(&ty).unwrap_or(&ty))
     }
@@ -172,7 +172,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Type and memory of an atomic.
+    /// Checks type and memory of an atomic.
     fn atomic(
         &self,
         instruction: &Instruction,
@@ -226,7 +226,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Memory operands of a plain access.
+    /// Checks the memory operands of a plain access.
     fn plain(&self, instruction: &Instruction, pointer: Word, report: &mut impl FnMut(ModuleFault)) {
         let store = instruction.class.opcode == Op::Store;
         let class = self.class_of(pointer);
@@ -281,7 +281,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Image operands of a plain access to a texel.
+    /// Checks the image operands of a plain texel access.
     fn texel(&self, instruction: &Instruction, report: &mut impl FnMut(ModuleFault)) {
         let write = instruction.class.opcode == Op::ImageWrite;
         let mut bits = ImageOperands::NONE;
@@ -309,7 +309,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The format of the image that an atomic reaches.
+    /// Checks the format of the image of an atomic.
     fn texel_pointer(&self, image: Word, report: &mut impl FnMut(ModuleFault)) {
         let pointer = self.types.get(&image).and_then(|ty| self.reader.maker(*ty));
         let pointee = pointer.and_then(|pointer| ids(pointer).first().copied());

@@ -1,15 +1,16 @@
-//! Classification on the device: a kernel that makes memory ready for a dispatch, and one that counts its outcomes.
+//! Classification on the device: a kernel that resets memory for a dispatch, and one that counts its
+//! outcomes.
 //!
-//! A [`RowTable`] numbers the rows of words that instances are expected to show: one digit for each [`RowColumn`], in mixed
-//! radix. [`count`] reads the words of every instance and adds 1 to the counter of its row; whatever is no row of the
-//! table (a word that no column lists, poison, a thread that did not end, a loop that was given up) is counted by the one
-//! counter behind the rows. So the counters of a dispatch add up to its instances, and nothing is folded into an outcome:
-//! who finds the last counter above zero reads the memory itself.
+//! A [`RowTable`] numbers the expected rows of words in mixed radix, with one digit for each [`RowColumn`].
+//! [`count`] reads the words of every instance and adds 1 to the counter of its row. One last counter counts
+//! everything else: a word that no column lists, poison, a thread that did not end, a loop that reached its
+//! bound. So the counters of a dispatch sum to its instances, and no unexpected instance counts as an
+//! outcome. If the last counter is nonzero, the host reads the memory itself.
 //!
-//! Both kernels take the push constants of the kernel whose memory they see, and go over all instances with a number of
-//! workgroups that does not change. Where things lie is said in [`crate::contract`]. Each of their workgroups leaves its receipt
-//! ([`Parameters::receipt`]) behind the counters, as those that play do: what is not made ready is not what the test asks, and what is
-//! not counted, or twice, is no count.
+//! Both kernels have the push constants of the kernel whose memory they use, and a fixed number of workgroups
+//! that iterate over all instances. [`crate::contract`] defines the layout. Each of their workgroups leaves
+//! its receipt ([`Parameters::receipt`]) after the counters, so that a partial reset or a partial or repeated
+//! count is detected.
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{
@@ -21,39 +22,39 @@ use crate::contract::{Arithmetic, Operation, Parameter, Parameters, receipt, res
 use crate::loops::Loop;
 use crate::module::{Module, Preamble};
 
-/// Rows of a table at most.
+/// The maximum number of rows in a table.
 pub const MAX_ROWS: u32 = 1 << 14;
-/// Counters that a workgroup keeps for itself at most: 8 KiB, half of what every device has.
+/// The maximum number of counters in workgroup memory: 8 KiB, half of the memory that every device has.
 const MAX_LOCAL: u32 = 2048;
-/// Where a word of an instance lies.
+/// The position of a word of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WordSource {
-    /// The result slot of this number.
+    /// The result slot with this index.
     Slot(u32),
     /// A word of a storage in the location buffer, the low one first.
     Storage {
-        /// Number of the storage.
+        /// Index of the storage.
         number: u32,
-        /// Number of the word in its unit.
+        /// Index of the word in its unit.
         word: u32,
     },
-    /// The texel of a storage, as it was copied from its image.
+    /// The texel of a storage, copied from its image.
     Texel {
-        /// Number of the storage.
+        /// Index of the storage.
         number: u32,
     },
 }
 
-/// A word of each instance that belongs to its row.
+/// A word of each instance that is part of its row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowColumn {
-    /// Where it lies.
+    /// Its position.
     pub source: WordSource,
-    /// The words that have a digit, each once: as they lie in memory.
+    /// The words with a digit, without duplicates, in their memory representation.
     pub words: Vec<u32>,
 }
 
-/// The rows that are counted.
+/// The rows to count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowTable {
     columns: Vec<RowColumn>,
@@ -61,24 +62,24 @@ pub struct RowTable {
 }
 
 impl RowTable {
-    /// A table over `columns`; `None` where it would have more than [`MAX_ROWS`] rows, or a column lists no word.
+    /// Creates a table; `None` if it would have more than [`MAX_ROWS`] rows, or a column lists no word.
     pub fn new(columns: Vec<RowColumn>) -> Option<RowTable> {
         let lengths = columns.iter().map(|column| u32::try_from(column.words.len()).unwrap_or(u32::MAX));
         let rows = lengths.fold(1u32, u32::saturating_mul);
         (1..=MAX_ROWS).contains(&rows).then_some(RowTable { columns, rows })
     }
 
-    /// How many rows there are. The counter of this number is that of everything else.
+    /// Returns the number of rows, which is also the index of the counter for everything else.
     pub fn rows(&self) -> u32 {
         self.rows
     }
 
-    /// Counters of a table: its rows, and everything else.
+    /// Returns the number of counters: one per row and one for everything else.
     pub fn counters(&self) -> u32 {
         self.rows + 1
     }
 
-    /// Appends to `words` the place in [`RowColumn::words`] of each column's word in a row.
+    /// Appends the index in [`RowColumn::words`] of each column's word in a row to `digits`.
     pub fn digits(&self, row: u32, digits: &mut Vec<usize>) {
         let mut rest = row as usize;
         for column in &self.columns {
@@ -88,39 +89,39 @@ impl RowTable {
         }
     }
 
-    /// The columns, in the order of the digits from the lowest.
+    /// Returns the columns, in the order of the digits from the lowest.
     pub fn columns(&self) -> &[RowColumn] {
         &self.columns
     }
 }
 
-/// What both kernels need to know of the memory of a program, and of the device.
+/// The properties of program and device that both kernels depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CountedMemory {
-    /// Slots of a workgroup of the program.
+    /// Instance slots of a workgroup of the program.
     pub lanes: u32,
     /// Result words of an instance.
     pub slots: u32,
     /// Words of a unit of location memory.
     pub storage_words: u32,
-    /// The initial contents of each storage, as bits.
+    /// The initial value of each storage, as bits.
     pub initial: Vec<u128>,
-    /// Slots that hold [`Parameters::done`] once their thread has ended.
+    /// Slots that contain [`Parameters::done`] once their thread has ended.
     pub done: Vec<u32>,
-    /// Counters for each round of the dispatch, one round after another, and not for all together.
+    /// Use separate counters for each round of the dispatch, one round after another.
     pub by_round: bool,
     /// Invocations of a workgroup.
     pub workgroup_size: u32,
     /// Workgroups of every dispatch of these kernels.
     pub workgroups: u32,
-    /// The word of the counter buffer that the first receipt has: that of the first workgroup that makes memory ready. Those of the
-    /// workgroups that count come behind those of all that make ready.
+    /// The word of the first receipt in the counter buffer. The receipts of the counting workgroups follow
+    /// those of the resetting ones.
     pub first_receipt: u32,
     /// The device has `vulkanMemoryModelDeviceScope`.
     pub device_scope: bool,
 }
 
-/// What a binding of these kernels shows.
+/// The buffer of a binding of these kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// The result buffer.
@@ -129,7 +130,7 @@ pub enum Shown {
     Counters,
     /// The location buffer.
     Locations,
-    /// The texels that were copied from the image of the locations.
+    /// The texels, copied from the image of the locations.
     Texels,
 }
 
@@ -138,12 +139,12 @@ pub enum Shown {
 pub struct Helper {
     /// SPIR-V words.
     pub words: Vec<u32>,
-    /// What stands behind each binding of set 0.
+    /// The buffer of each binding in set 0.
     pub bindings: Vec<Shown>,
 }
 
-/// The kernel that fills the results of all instances with [`Parameters::poison`] and their locations with what they hold
-/// at first.
+/// Returns the kernel that fills the results of all instances with [`Parameters::poison`] and their locations
+/// with initial values.
 pub fn reset(memory: &CountedMemory) -> Helper {
     let mut code = Code::new(memory, vec![Shown::Results, Shown::Locations, Shown::Counters]);
     code.begin(memory.first_receipt);
@@ -164,7 +165,7 @@ pub fn reset(memory: &CountedMemory) -> Helper {
             let unit = code.unit(number, instance);
             let first = code.module.word(Op::IMul, &[unit, words]);
             for word in 0..memory.storage_words.max(1) {
-                // What a unit has besides the value is zero.
+                // The remaining words of a unit are zero.
                 let part = if word < 4 { (bits >> (32 * word)) as u32 } else { 0 };
                 let (part, word) = (code.module.constant(part), code.module.constant(word));
                 let index = code.module.word(Op::IAdd, &[first, word]);
@@ -176,7 +177,7 @@ pub fn reset(memory: &CountedMemory) -> Helper {
     code.finish()
 }
 
-/// The kernel that counts: it adds to the counters how many instances show each row of `table`.
+/// Returns the kernel that adds the instances of each row of `table` to the counters.
 pub fn count(memory: &CountedMemory, table: &RowTable) -> Helper {
     let sees = |wanted: fn(&WordSource) -> bool| table.columns.iter().any(|column| wanted(&column.source));
     let mut bindings = vec![Shown::Results, Shown::Counters];
@@ -187,7 +188,7 @@ pub fn count(memory: &CountedMemory, table: &RowTable) -> Helper {
         bindings.push(Shown::Texels);
     }
     let mut code = Code::new(memory, bindings);
-    // A workgroup adds up for itself first: few rows are hit by all.
+    // A workgroup sums its own counts first, because all invocations hit the same few rows.
     let local = (!memory.by_round && table.counters() <= MAX_LOCAL).then(|| {
         let array = code.module.array(code.module.u32, table.counters());
         code.module.global(StorageClass::Workgroup, array, "counters of the workgroup")
@@ -253,7 +254,7 @@ struct Code {
     workgroups: u32,
     device: Scope,
     parameters: Vec<(Parameter, Word)>,
-    /// Number of the invocation in its workgroup.
+    /// Index of the invocation in its workgroup.
     own: Word,
     workgroup: Word,
     /// Instances of a round.
@@ -334,7 +335,8 @@ impl Code {
         }
     }
 
-    /// Begins with what all of the code needs, and with the receipts of the workgroups, from this word of the counters on.
+    /// Begins the function with common values and the receipts of the workgroups, which start at this word of
+    /// the counters.
     fn begin(&mut self, first_receipt: u32) {
         let entry = self.module.id();
         self.module.begin(entry);
@@ -361,14 +363,14 @@ impl Code {
         self.module.begin(signed);
     }
 
-    /// The first instance of an invocation, and how many lie between two of its own.
+    /// Returns the first instance of an invocation, and the distance between its instances.
     fn share(&mut self, size: Word) -> (Word, Word) {
         let before = self.module.word(Op::IMul, &[self.workgroup, size]);
         let first = self.module.word(Op::IAdd, &[before, self.own]);
         (first, self.module.constant(self.workgroup_size.saturating_mul(self.workgroups)))
     }
 
-    /// Code for each number from `first` up to `end`, `step` apart.
+    /// Emits a loop over the numbers from `first` up to `end` with step `step`.
     fn each(&mut self, first: Word, end: Word, step: Word, body_of: impl FnOnce(&mut Code, Word)) {
         let mut turns = Loop::new(&mut self.module);
         let next = self.module.id();
@@ -382,10 +384,10 @@ impl Code {
         turns.end(&mut self.module);
     }
 
-    /// Number of an instance's row, or that of the counter for everything else.
+    /// Returns the index of an instance's row, or that of the counter for everything else.
     fn row(&mut self, memory: &CountedMemory, table: &RowTable, instance: Word) -> Word {
         let [zero, rows] = [0, table.rows].map(|word| self.module.constant(word));
-        // Each word without a digit adds the number of all rows, so that the sum leaves the table for good.
+        // Each word without a digit adds the number of all rows, so that the sum is outside of the table.
         let mut sum = zero;
         let mut weight = 1;
         for column in &table.columns {
@@ -411,7 +413,7 @@ impl Code {
         self.module.word(Op::Select, &[inside, sum, rows])
     }
 
-    /// What a word adds to the number of its row.
+    /// Returns the contribution of a word to the index of its row.
     fn digit(&mut self, words: &[u32], weight: u32, word: Word, unknown: Word) -> Word {
         if words.iter().copied().eq(0..words.len() as u32) {
             let [count, weight] = [words.len() as u32, weight].map(|word| self.module.constant(word));
@@ -443,7 +445,7 @@ impl Code {
         self.module.word(Op::Load, &[pointer])
     }
 
-    /// Number of a word of a storage among those of all locations.
+    /// Returns the index of a storage's word in the location buffer.
     fn word_of(&mut self, memory: &CountedMemory, (number, word): (u32, u32), instance: Word) -> Word {
         let unit = self.unit(number, instance);
         let [words, word] = [memory.storage_words.max(1), word].map(|word| self.module.constant(word));
@@ -451,7 +453,7 @@ impl Code {
         self.module.word(Op::IAdd, &[first, word])
     }
 
-    /// Number of the unit of a storage.
+    /// Returns the index of a storage's unit.
     fn unit(&mut self, number: u32, instance: Word) -> Word {
         let number = self.module.constant(number);
         let stride = self.parameter(Parameter::Stride);
@@ -459,27 +461,27 @@ impl Code {
         unit(self, first, number)
     }
 
-    /// Pointer to a result word.
+    /// Returns a pointer to a result word.
     fn result(&mut self, slot: u32, instance: Word) -> Word {
         let slot = self.module.constant(slot);
         let index = result_word(self, slot, self.total, instance);
         self.element(Shown::Results, index)
     }
 
-    /// Pointer to a word of a buffer, which is among the bindings.
+    /// Returns a pointer to a word of a bound buffer.
     fn element(&mut self, shown: Shown, index: Word) -> Word {
         let bound = self.bindings.iter().zip(&self.buffers).find(|(known, _)| **known == shown);
         let buffer = bound.map_or(0, |(_, buffer)| *buffer);
         self.module.element(buffer, index)
     }
 
-    /// Pointer to a counter of the workgroup.
+    /// Returns a pointer to a counter of the workgroup.
     fn local(&mut self, counters: Word, index: Word) -> Word {
         let ty = self.module.pointer(StorageClass::Workgroup, self.module.u32);
         self.module.on_ids(Op::AccessChain, ty, &[counters, index])
     }
 
-    /// Scope and semantics of a relaxed atomic.
+    /// Returns scope and semantics of a relaxed atomic.
     fn relaxed(&mut self, scope: Scope) -> [Operand; 2] {
         let scope = if scope == Scope::Device { self.device } else { scope };
         [
@@ -510,7 +512,7 @@ impl Code {
         self.module.value(Op::AtomicLoad, ty, [Operand::IdRef(pointer), scope, semantics])
     }
 
-    /// A control barrier of the workgroup: atomics on its counters before it happen before those behind it.
+    /// Emits a control barrier of the workgroup that orders atomics on its counters.
     fn meet(&mut self) {
         let scope = self.module.constant(Scope::Workgroup as u32);
         let semantics = MemorySemantics::ACQUIRE_RELEASE | MemorySemantics::WORKGROUP_MEMORY;

@@ -1,29 +1,31 @@
-//! Memory dependencies of the API between the phases of a program: what a test asks for, and what is recorded for it.
+//! Memory dependencies of the API between the phases of a program: from the operations of a test to recorded
+//! masks.
 //!
-//! An operation of the API stands before all that its thread does to memory, or after it. The first is recorded before the
-//! phase of the thread, the second before the phase that follows; all that is recorded in one place is one dependency, with
-//! the access masks of the test together. So a device makes no less available and visible than the test says. Where the
-//! test names accesses, it makes no more either, or the test is refused: what masks leave out is what such a test asks.
+//! An operation of the API comes before or after all memory accesses of its thread. The former is recorded
+//! before the thread's phase, the latter before the next phase. All operations recorded at one point form one
+//! dependency with the union of their masks. So a device makes at least the test's memory available and
+//! visible. If the test names accesses, it makes no more either, or the test is refused: such a test checks
+//! what the masks exclude.
 
 use litmus::{AccessMask, Instruction, InstructionKind, SystemOperation, Test, Thread, ThreadId};
 
 use crate::rules::Rule;
 
-/// What a phase may rely on: always that everything earlier has ended, and of memory what the test says.
+/// The dependency before a phase: earlier work has finished, and memory is available and visible as given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Dependency {
-    /// Of what was done earlier, the writes among these are made available to the device.
+    /// Earlier writes with these accesses are made available to the device.
     pub available: AccessMask,
-    /// What is available is made visible to these of what is done from here on.
+    /// Available memory is made visible to later accesses of these kinds.
     pub visible: AccessMask,
 }
 
-/// What stands between the phases of a test.
+/// The dependencies between the phases of a test.
 #[derive(Clone, Debug)]
 pub(crate) struct Dependencies {
-    /// By phase what stands before it; nothing before the first one.
+    /// The dependency before each phase; empty for the first.
     pub(crate) before: Vec<Dependency>,
-    /// Whether dependencies of all memory would say no more.
+    /// True if dependencies of all memory would be equivalent.
     pub(crate) all_memory: bool,
 }
 
@@ -41,13 +43,14 @@ struct Operation {
     mask: AccessMask,
     thread: usize,
     position: usize,
-    /// Whether it stands before all that its thread does to memory.
+    /// True if it comes before all memory accesses of its thread.
     leads: bool,
-    /// The phase that it is recorded before; it need not exist.
+    /// The phase that it is recorded before, which need not exist.
     boundary: usize,
 }
 
-/// The half of a memory dependency that an instruction is, with what it covers: all that kernels do where it names nothing.
+/// Returns the half of a memory dependency and its mask; all accesses of kernels if the instruction names
+/// none.
 fn half_of(kind: &InstructionKind) -> Option<(Half, AccessMask)> {
     match kind {
         InstructionKind::System(SystemOperation::AvailableToDevice) => {
@@ -62,22 +65,22 @@ fn half_of(kind: &InstructionKind) -> Option<(Half, AccessMask)> {
     }
 }
 
-/// Whether the instruction is half of a memory dependency of the API.
+/// Returns true if the instruction is half of a memory dependency of the API.
 pub(crate) fn is_half(kind: &InstructionKind) -> bool {
     half_of(kind).is_some()
 }
 
-/// Whether it names the accesses that it covers.
+/// Returns true if it names its accesses.
 fn names_accesses(kind: &InstructionKind) -> bool {
     matches!(kind, InstructionKind::System(SystemOperation::Available(_) | SystemOperation::Visible(_)))
 }
 
-/// Whether the instruction has to do with memory other than by the API.
+/// Returns true if the instruction accesses memory other than through the API.
 fn is_memory_operation(instruction: &Instruction) -> bool {
     instruction.kind.is_event() && !matches!(instruction.kind, InstructionKind::System(_))
 }
 
-/// The operations of a thread of a phase, in order.
+/// Returns the operations of a thread in a phase, in order.
 fn operations_of(thread: usize, code: &Thread, phase: usize) -> Result<Vec<Operation>, Rule> {
     let mut operations = Vec::new();
     for (position, instruction) in code.instructions.iter().enumerate() {
@@ -96,7 +99,7 @@ fn operations_of(thread: usize, code: &Thread, phase: usize) -> Result<Vec<Opera
     Ok(operations)
 }
 
-/// Storages that a thread reads or writes.
+/// Returns the storages that a thread reads or writes.
 fn storages(test: &Test, thread: usize, writes: bool) -> Vec<usize> {
     let Some(thread) = test.threads.get(thread) else { return Vec::new() };
     let accesses = thread.instructions.iter().filter_map(|instruction| instruction.kind.access());
@@ -104,7 +107,7 @@ fn storages(test: &Test, thread: usize, writes: bool) -> Vec<usize> {
     accessed.map(|access| usize::from(test.storage_of(access.place.location).0)).collect()
 }
 
-/// By pairs of threads whether system-synchronizes-with, closed, puts one before the other.
+/// For each pair of threads, true if the closure of system-synchronizes-with orders them.
 fn order(test: &Test) -> Vec<Vec<bool>> {
     let count = test.threads.len();
     let mut before = vec![vec![false; count]; count];
@@ -125,7 +128,8 @@ fn order(test: &Test) -> Vec<Vec<bool>> {
     before
 }
 
-/// Which of the later accesses are served: a write where the earlier one is available, a read where it is visible as well.
+/// The kinds of later accesses that are synchronized: a write if the earlier write is available, a read if it
+/// is also visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Served {
     write: bool,
@@ -156,10 +160,11 @@ impl Served {
     }
 }
 
-/// What stands before and behind a batch of threads that a host submits.
+/// Returns the dependencies before and after a batch of threads that a host thread submits.
 ///
 /// # Errors
-/// As for [`between`]; a batch of several threads names no accesses, which would cover those of all.
+/// As for [`between`]; a batch of several threads may not name accesses, because the masks would apply to all
+/// of them.
 pub(crate) fn around(test: &Test, threads: &[ThreadId]) -> Result<(Dependency, Dependency), Rule> {
     let mut operations = Vec::new();
     for id in threads {
@@ -178,11 +183,11 @@ pub(crate) fn around(test: &Test, threads: &[ThreadId]) -> Result<(Dependency, D
     Ok((of(true), of(false)))
 }
 
-/// What stands between the phases of a test.
+/// Returns the dependencies between the phases of a test.
 ///
 /// # Errors
-/// Where the API has no place for an operation, and where a device would make more of memory available or visible than a test
-/// that names accesses says.
+/// If the API cannot record an operation at its position, or if a device would make more memory available or
+/// visible than a test with named accesses allows.
 pub(crate) fn between(test: &Test, phases: &[Vec<ThreadId>]) -> Result<Dependencies, Rule> {
     let mut phase_of = vec![0; test.threads.len()];
     for (number, threads) in phases.iter().enumerate() {
@@ -234,7 +239,8 @@ pub(crate) fn between(test: &Test, phases: &[Vec<ThreadId>]) -> Result<Dependenc
     Ok(Dependencies { before, all_memory })
 }
 
-/// What is recorded before a phase. A write needs no visibility, but the API has no other way to put it after another write.
+/// Returns the dependency before a phase. A write needs no visibility, but the API has no other way to order
+/// it after another write.
 fn dependency(test: &Test, operations: &[Operation], phase_of: &[usize], phase: usize) -> Dependency {
     if phase == 0 {
         return Dependency::default();

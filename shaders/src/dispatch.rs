@@ -43,7 +43,7 @@ struct Code {
     steps: Vec<Step>,
 }
 
-/// A segment and what stands behind it.
+/// A segment and the barrier after it.
 struct Between {
     parts: Vec<Code>,
     barrier: Option<segments::Meeting>,
@@ -54,36 +54,36 @@ struct Between {
 }
 
 impl Between {
-    /// All code of threads in it, in blocks too.
+    /// Returns all code of threads in it, including blocks.
     fn codes(&self) -> Vec<&Code> {
         let shared = self.shared.as_ref().map(Shared::codes);
         self.parts.iter().chain(shared.into_iter().flatten()).collect()
     }
 }
 
-/// What a kernel knows of the others of its [program](crate::program()).
+/// The properties of a kernel's [program](crate::program()) that affect it.
 #[derive(Clone, Debug)]
 pub(crate) struct Company {
-    /// Workgroup classes of the kernels before it that run at the same time.
+    /// Workgroup classes of earlier concurrent kernels.
     pub first_class: u32,
-    /// Workgroup classes of all kernels that run at the same time; only its own where absent.
+    /// Workgroup classes of all concurrent kernels; only its own if absent.
     pub classes: Option<u32>,
-    /// The place of its first result among those of the program.
+    /// The index of its first result among those of the program.
     pub first_slot: u32,
-    /// Slots of a workgroup at most.
+    /// The maximum number of slots of a workgroup.
     pub most_lanes: u32,
-    /// Words of a unit of location memory at least.
+    /// The minimum words of a unit of location memory.
     pub storage_words: u32,
-    /// The one dispatch that the kernels are made for.
+    /// The parameters of the only dispatch, if they are constants.
     pub fixed: Option<Fixed>,
-    /// Storages that lie apart, for the whole test.
+    /// Separate storages of the whole test.
     pub apart: Vec<u32>,
-    /// The points of the fragments that are of one draw with its vertices.
+    /// The points of the fragments in the same draw as its vertices.
     pub points: Option<Points>,
 }
 
 impl Company {
-    /// A kernel that is all there is.
+    /// A kernel that is the whole program.
     pub const ALONE: Company = Company {
         first_class: 0,
         classes: None,
@@ -108,7 +108,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
     if overlaps && company.classes.is_some() {
         return Err(Rule::InterlockDraws.into());
     }
-    // Stress workgroups would have to be drawn before, behind and between the others, whose order counts.
+    // Stress workgroups would have to be drawn between the others, whose order matters.
     let config = &KernelConfig { stressed: config.stressed && !overlaps, ..*config };
     let aliases = test.locations.iter().any(|location| matches!(location.init, LocationInit::AliasOf(_)));
     if aliases && variant.references == crate::variant::References::Restrict {
@@ -210,7 +210,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
     })
 }
 
-/// What the module declares, and the features that it needs.
+/// Returns the declarations of the module, and the features that it needs.
 fn preamble(
     test: &Test,
     config: &KernelConfig,
@@ -245,7 +245,7 @@ fn preamble(
     features.extend(uses.features());
     features.extend(variant.stage.feature());
     if variant.stage.is_fragment() {
-        // Points of a single pixel make no whole quad.
+        // Points of a single pixel contain no whole quad.
         features.push("largePoints");
     }
     if variant.stage.is_of_mesh() {
@@ -321,33 +321,33 @@ struct Emitter<'a> {
     rendezvous_buffer: Option<Word>,
     scratch_buffer: Option<Word>,
     claims_buffer: Option<Word>,
-    /// What takes results that go to no memory.
+    /// The output that keeps accesses alive if results are not written to memory.
     output: Option<carrier::Output>,
-    /// Whether an invocation is a helper, where helpers play.
+    /// True for helper invocations, if helpers run threads.
     helper: Option<Word>,
-    /// Whether an invocation plays nothing and goes on all the same.
+    /// True for invocations that run no thread but continue.
     idle: Option<Word>,
     parameters_block: Word,
     /// As [`Kernel::thread_loops`].
     thread_loops: u32,
     /// As [`Kernel::parallel`].
     parallel: bool,
-    /// Parameters that are loaded, by position.
+    /// The loaded parameters, by position.
     parameters: [Option<Word>; Parameters::WORDS as usize],
 }
 
 impl Emitter<'_> {
-    /// Workgroup classes that run at the same time.
+    /// Returns the number of concurrent workgroup classes.
     fn classes_that_meet(&self) -> u32 {
         self.company.classes.unwrap_or(self.layout.classes.len() as u32)
     }
 
-    /// Whether each workgroup leaves a receipt.
+    /// Returns true if each workgroup leaves a receipt.
     fn signs(&self) -> bool {
         self.company.fixed.is_none()
     }
 
-    /// Whether a location lies apart.
+    /// Returns true if a location is separate.
     fn is_apart(&self, location: LocationId) -> Result<bool, Rule> {
         Ok(self.company.apart.contains(&self.storage_of(location)?))
     }
@@ -356,7 +356,8 @@ impl Emitter<'_> {
         Ok(self.storages.number_of(location)?)
     }
 
-    /// What the result words hold: observables in their order, then who has no other, or may not come to an end.
+    /// Determines the result slots: observables in their order, then end markers of threads without any or
+    /// with loops.
     fn list_results(&mut self) -> Result<(), Rule> {
         for observable in self.test.observables() {
             let wide = match observable {
@@ -386,12 +387,12 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// How results are left.
+    /// Returns where results are written.
     fn leaves(&self) -> Leaving {
         self.company.fixed.map_or(Leaving::Words, |fixed| fixed.results)
     }
 
-    /// The result words that are written: all, or one a thread and those of workgroup memory, or none.
+    /// Returns the result slots that are written: all, one per thread and those of workgroup memory, or none.
     fn written(&self) -> Vec<ResultSlot> {
         let is_first = |slot: &ResultSlot| {
             let first = self.results.iter().find(|other| other.thread() == slot.thread());
@@ -446,7 +447,7 @@ impl Emitter<'_> {
         };
         let role = self.role_or_none(role, extra.or(self.idle));
         let sizes = (self.layout.lanes, self.company.first_class);
-        // Fragments of one pixel play one instance, whatever their class.
+        // Fragments of one pixel run one instance, whatever their class.
         let seated = if overlaps { self.module.constant(0) } else { class };
         let mut place = Place { role, seat: seat(self, sizes, (seated, group), slot) };
         let every = match (self.parallel, codes.first()) {
@@ -455,15 +456,15 @@ impl Emitter<'_> {
         };
         place.role = self.claim(&place, (class, group), local);
         self.sign((class, group), local, extra);
-        // What an invocation does before it plays may have blocks of its own.
+        // The code before the rounds may have created blocks.
         let entry = self.module.block();
-        // Fragments of one pixel may run one after the other, where a wait for one another would be in vain.
+        // Fragments of one pixel may run one after another, so that waiting would be useless.
         let meets = self.classes_that_meet() > 1 && !overlaps;
         let meeting = self.rendezvous_buffer.filter(|_| meets).map(|buffer| {
             self.meeting(buffer, if self.parallel { class } else { group }, extra.or(self.idle))
         });
         let pressure = extra.map(|extra| self.pressure(workgroup, extra));
-        // Made in the first block, where they dominate everything.
+        // Loaded in the first block, which dominates everything.
         for parameter in [Parameter::Rounds, Parameter::Stride, Parameter::Spacing, Parameter::Done] {
             self.parameter(parameter);
         }
@@ -515,7 +516,7 @@ impl Emitter<'_> {
             unset.extend(spin.iter().flat_map(|spin| [spin.again, spin.turns, spin.given_up]));
             files.push(Registers::Variables { registers, jump, spin });
         }
-        // Lanes of other threads look at them as well. Variables stand before all other instructions.
+        // Lanes of other threads read them too. Variables come before all other instructions of a function.
         let zero = self.module.constant(0);
         for variable in unset {
             self.module.effect(Op::Store, [variable, zero].map(Operand::IdRef));
@@ -523,7 +524,8 @@ impl Emitter<'_> {
         files
     }
 
-    /// One segment: each role runs its own part, up to its first loop; then the loops, then what follows them, and so on.
+    /// Emits one segment: each role runs its part up to its first loop, then the loops, then the code after
+    /// them, and so on.
     fn segment(
         &mut self,
         parts: &[Code],
@@ -579,7 +581,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Code for each role among `codes`.
+    /// Emits code for each role among `codes`.
     fn roles<'c>(
         &mut self,
         codes: &[&'c Code],
@@ -609,10 +611,12 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A loop of one thread, with a bound. Every lane enters it and those of other threads leave it at once, because a
-    /// driver has been seen to keep lanes that never entered a loop going until its budget was used up (lavapipe 22.3). It
-    /// is left where its turns begin, and what it changes lies in variables: drivers have been seen to lose what is
-    /// computed in a loop that lanes leave one by one, and used behind it.
+    /// Emits a loop of one thread, with a bound.
+    ///
+    /// Every lane enters it, and lanes of other threads leave it at once. lavapipe 22.3 keeps lanes that
+    /// never entered a loop running until its budget is used up. The loop is left at the start of a turn, and
+    /// its results are in variables: some drivers lose values that are computed in a loop with divergent
+    /// exits and used after it.
     fn turns(
         &mut self,
         code: &Code,
@@ -653,7 +657,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Leaves the results of a thread.
+    /// Writes the results of a thread.
     fn report(
         &mut self,
         thread: ThreadId,
@@ -697,7 +701,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A word in which another value matters besides those before it, for the slot of the first.
+    /// Combines a value with earlier ones into one word, in the slot of the first.
     fn with(
         &mut self,
         before: Option<(ResultSlot, Word)>,
@@ -730,7 +734,7 @@ impl Emitter<'_> {
         self.write_slot(ResultSlot::High(observable), high, place, instance);
     }
 
-    /// The upper word of a value of 64 bits.
+    /// Returns the upper word of a 64-bit value.
     fn high(&mut self, value: Word) -> Word {
         let wide = self.module.integer(64);
         let shift = self.module.constant(32);

@@ -1,9 +1,9 @@
-//! Jumps as structured control flow.
+//! Converts jumps to structured control flow.
 //!
-//! SPIR-V for shaders wants nested selections. Jumps that nest become selections. Where they do not, a variable holds
-//! the place that the last jump went to, and every block runs under the condition that it lies there or later. Where
-//! jumps go back, the blocks between form a loop with a bound: a turn runs its blocks once, in their order, and a jump
-//! back skips the rest of the turn.
+//! SPIR-V for shaders requires nested selections. Jumps that nest become selections. Otherwise a variable
+//! contains the target of the last jump, and every block runs under the condition that the target is not
+//! after it. For backward jumps, the blocks in between form a loop with a bound: a turn runs its blocks once
+//! in order, and a backward jump skips the rest of the turn.
 
 use std::ops::Range;
 
@@ -11,8 +11,8 @@ use litmus::{Flow, InstructionKind, Thread};
 
 use crate::rules::label_position;
 
-/// Selections nest at most this deep, so that neither this crate nor a driver's compiler runs out of stack; deeper code
-/// uses the jump variable.
+/// The maximum nesting of selections, so that neither this crate nor a driver's compiler overflows its stack.
+/// Deeper code uses the jump variable.
 const NESTING_LIMIT: usize = 32;
 
 /// A step of structured code. Positions are those of the thread's instructions.
@@ -24,19 +24,19 @@ pub(crate) enum Step {
     Select {
         /// Position of the branch.
         branch: usize,
-        /// What runs when it is taken.
+        /// The steps if it is taken.
         taken: Vec<Step>,
-        /// What runs when it is not.
+        /// The steps if it is not.
         otherwise: Vec<Step>,
     },
-    /// Sets the jump variable to `to` where the jump at `at` is taken.
+    /// Sets the jump variable to `to` if the jump at `at` is taken.
     Jump {
         /// Position of the goto or branch.
         at: usize,
         /// Position of its label.
         to: usize,
     },
-    /// Runs where the jump variable is at most `from`.
+    /// Runs if the jump variable is at most `from`.
     Block {
         /// Position of the block's first instruction.
         from: usize,
@@ -47,7 +47,7 @@ pub(crate) enum Step {
     Loop(Vec<Step>),
 }
 
-/// The code of `body`, whose jumps stay within it.
+/// Structures the code of `body`, whose jumps stay within it.
 pub(crate) fn structure(thread: &Thread, body: Range<usize>) -> Vec<Step> {
     let exit = body.end;
     if has_loop(thread) {
@@ -56,13 +56,13 @@ pub(crate) fn structure(thread: &Thread, body: Range<usize>) -> Vec<Step> {
     nest(thread, body.clone(), exit, 0).unwrap_or_else(|| predicate(thread, body, false))
 }
 
-/// Whether some jump of the thread goes back.
+/// Returns true if a jump of the thread goes back.
 pub(crate) fn has_loop(thread: &Thread) -> bool {
     !loops(thread).is_empty()
 }
 
-/// The loops of a thread: from the farthest label that is jumped back to, to behind the last jump that does. Loops that
-/// touch are one.
+/// Returns the loops of a thread, each from its first label to after its last backward jump. Adjacent and
+/// overlapping loops are merged.
 pub(crate) fn loops(thread: &Thread) -> Vec<Range<usize>> {
     let back = (0..thread.instructions.len())
         .filter_map(|at| target_of(thread, at).filter(|to| *to <= at).map(|to| to..at + 1));
@@ -78,12 +78,13 @@ pub(crate) fn loops(thread: &Thread) -> Vec<Range<usize>> {
     merged
 }
 
-/// The steps before the first loop, between loops, and behind the last one. Loops stand outside all selections.
+/// Returns the steps before the first loop, between loops, and after the last one. Loops are outside of all
+/// selections.
 pub(crate) fn between_loops(steps: &[Step]) -> Vec<&[Step]> {
     steps.split(|step| matches!(step, Step::Loop(_))).collect()
 }
 
-/// The loop behind the `number`-th of those parts.
+/// Returns the loop after the part with this number.
 pub(crate) fn loop_behind(steps: &[Step], number: usize) -> Option<&[Step]> {
     let mut loops = steps.iter().filter_map(|step| match step {
         Step::Loop(blocks) => Some(blocks.as_slice()),
@@ -92,12 +93,12 @@ pub(crate) fn loop_behind(steps: &[Step], number: usize) -> Option<&[Step]> {
     loops.nth(number)
 }
 
-/// Whether the code needs the jump variable. Blocks and jumps stand outside all selections.
+/// Returns true if the code needs the jump variable. Blocks and jumps are outside of all selections.
 pub(crate) fn needs_jump_variable(steps: &[Step]) -> bool {
     steps.iter().any(|step| matches!(step, Step::Block { .. } | Step::Jump { .. } | Step::Loop(_)))
 }
 
-/// Where the jump at `position` goes; `None` where there is no jump.
+/// Returns the target of the jump at `position`, if there is one.
 fn target_of(thread: &Thread, position: usize) -> Option<usize> {
     match thread.instructions.get(position).map(|instruction| &instruction.kind) {
         Some(InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. })) => {
@@ -107,16 +108,17 @@ fn target_of(thread: &Thread, position: usize) -> Option<usize> {
     }
 }
 
-/// Nested selections for `range`, behind which execution goes on at `exit`; `None` where they do not nest.
+/// Returns nested selections for `range`, after which execution continues at `exit`; `None` if they do not
+/// nest.
 ///
-/// Every jump is used up by the one pattern that it forms with its own target. A jump into the middle of a selection from
-/// elsewhere therefore needs no search: its own region would end before the selection does, and the selection's jump
-/// would leave that region.
+/// Every jump is used by the only pattern that it forms with its target. A jump into the middle of a
+/// selection from outside needs no check: its own region would end before the selection does, so that the
+/// selection's jump would leave that region.
 fn nest(thread: &Thread, range: Range<usize>, exit: usize, depth: usize) -> Option<Vec<Step>> {
     if depth > NESTING_LIMIT {
         return None;
     }
-    // Going to the exit is going to the end.
+    // A jump to the exit is a jump to the end.
     let within = |target: usize| match target {
         target if target == exit => Some(range.end),
         target if target <= range.end => Some(target),
@@ -127,7 +129,7 @@ fn nest(thread: &Thread, range: Range<usize>, exit: usize, depth: usize) -> Opti
     while position < range.end {
         match &thread.instructions.get(position)?.kind {
             InstructionKind::Flow(Flow::Label(_)) => position += 1,
-            // What lies between is dead.
+            // The code in between is dead.
             InstructionKind::Flow(Flow::Goto(_)) => position = within(target_of(thread, position)?)?,
             InstructionKind::Flow(Flow::Branch { .. }) => {
                 let target = target_of(thread, position)?;
@@ -164,8 +166,8 @@ fn nest(thread: &Thread, range: Range<usize>, exit: usize, depth: usize) -> Opti
     Some(steps)
 }
 
-/// Every block under its condition; blocks that nothing reaches are left out. With `all`, the first block has a condition
-/// as well: a thread that has given a loop up runs none.
+/// Returns every block under its condition, without unreachable ones. With `all`, the first block has a
+/// condition too, because a thread that reached a loop bound runs none.
 fn predicate(thread: &Thread, range: Range<usize>, all: bool) -> Vec<Step> {
     let loops = loops(thread);
     let mut leaders = vec![range.start];
@@ -197,7 +199,7 @@ fn predicate(thread: &Thread, range: Range<usize>, all: bool) -> Vec<Step> {
     }
     let mut steps = Vec::new();
     let loop_of = |position: usize| loops.iter().position(|region| region.contains(&position));
-    // The blocks of the loop that is open.
+    // The blocks of the current loop.
     let mut turn: Option<(usize, Vec<Step>)> = None;
     for (index, from) in leaders.iter().enumerate() {
         if turn.as_ref().is_some_and(|(region, _)| loop_of(*from) != Some(*region)) {

@@ -1,7 +1,7 @@
-//! Tests under the GLSL450 memory model: which can be told with coherent variables, and what they mean then.
+//! Tests in the GLSL450 memory model: which tests coherent variables can express, and their meaning.
 //!
-//! Without the Vulkan memory model no access names a scope of its own: coherent variables are made available to and
-//! visible from the queue family instance, which is also what Device scope denotes (the section on scopes of Vulkan's
+//! Without the Vulkan memory model, an access has no scope. Coherent variables are available to and visible
+//! from the queue family instance, which is also the meaning of Device scope (section on scopes in Vulkan's
 //! shaders chapter). Workgroup memory is coherent within its workgroup.
 
 #![deny(clippy::wildcard_enum_match_arm)]
@@ -10,10 +10,10 @@ use litmus::{Access, LocationId, MemoryAccess, MemoryPlace, Scope, Semantics, St
 
 use crate::rules::Rule;
 
-/// The test that a module under GLSL450 says, in terms of the Vulkan memory model.
+/// Returns the meaning of a test's GLSL450 module in the Vulkan memory model.
 pub(crate) fn meaning(test: &Test) -> Result<Test, Rule> {
     let mut meaning = test.clone();
-    // Whether the plain accesses of a location are coherent.
+    // True if the plain accesses of a location are coherent.
     let mut coherent: Vec<Option<bool>> = vec![None; test.locations.len()];
     let mut agree = |location: LocationId, is: bool| {
         let known = coherent.get_mut(usize::from(location.0)).map(|slot| *slot.get_or_insert(is));
@@ -43,12 +43,12 @@ pub(crate) fn meaning(test: &Test) -> Result<Test, Rule> {
     Ok(meaning)
 }
 
-/// The scope of a coherent access.
+/// Returns the scope of a coherent access.
 pub(crate) fn coherent_scope(class: StorageClass) -> Scope {
     if class == StorageClass::Workgroup { Scope::Workgroup } else { Scope::QueueFamily }
 }
 
-/// What Device scope denotes.
+/// Returns the meaning of a scope: Device scope is queue-family scope.
 pub(crate) fn widened(scope: Scope) -> Scope {
     if scope == Scope::Device { Scope::QueueFamily } else { scope }
 }
@@ -57,7 +57,7 @@ fn without_domains(semantics: Semantics) -> Result<(), Rule> {
     if semantics.make_available || semantics.make_visible { Err(Rule::GlslDomains) } else { Ok(()) }
 }
 
-/// Whether the plain accesses of a location are coherent.
+/// Returns true if the plain accesses of a location are coherent.
 pub(crate) fn is_coherent(test: &Test, location: LocationId) -> bool {
     let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
     instructions

@@ -1,11 +1,11 @@
-//! Threads of the host: what of a test they do, and which batches of commands they submit and wait for.
+//! Host threads of a test, and the batches of commands that they submit and wait for.
 //!
-//! Threads of the device that one `submit` names are a batch. Those that no thread of the host submits are submitted before
-//! the threads of the host begin; where system-synchronizes-with puts an instruction of the host before one of them, it is
-//! a batch of its own, which waits until the host signals it.
+//! Device threads of one `submit` are a batch. Threads that no host thread submits are submitted before the
+//! host threads start. If system-synchronizes-with orders a host instruction before such a thread, the thread
+//! is a separate batch that waits until the host signals it.
 //!
-//! With the calls of a test as they stand a batch has the calls of its threads' columns besides. Then each thread that no host
-//! submits is a batch of its own, so that its fence is.
+//! If a test has calls, a batch also contains the calls in the columns of its threads. Then each thread that
+//! no host thread submits is a separate batch with its own fence.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -19,80 +19,81 @@ use litmus::{
 use crate::dependency::Dependency;
 use crate::rules::{Rule, label_position};
 
-/// The threads of the host of a program.
+/// The host threads of a program.
 #[derive(Clone, Debug)]
 pub struct Hosts {
     /// The threads.
     pub threads: Vec<HostThread>,
-    /// By phase of the program, which is a batch then: how it is begun.
+    /// For each phase, which is a batch here: how it starts.
     pub starts: Vec<Start>,
-    /// By phase: what stands behind it.
+    /// For each phase: the dependency after it.
     pub after: Vec<Dependency>,
-    /// Whether their memory is not coherent.
+    /// True if their memory is not coherent.
     pub noncoherent: bool,
-    /// What they do by the calls of the test as they stand, or why they cannot; none where it has no calls.
+    /// The program with the calls of the test itself, or why that is impossible; `None` without calls.
     pub called: Option<Result<Called, Rule>>,
 }
 
-/// Threads of the host and batches, by the calls of a test as they stand.
+/// Host threads and batches of a test with calls.
 #[derive(Clone, Debug, Default)]
 pub struct Called {
     /// The threads, in the order of [`Hosts::threads`].
     pub threads: Vec<HostThread>,
-    /// The batches. Those of a queue stand in the order in which it is given them, and whoever signals a binary semaphore before
-    /// whoever waits for it.
+    /// The batches, in the order of each queue; the signal of a binary semaphore comes before its wait.
     pub batches: Vec<Batch>,
-    /// The semaphores by their names: the numbers that acts have.
+    /// The names of the semaphores, by their number in acts.
     pub semaphores: Vec<String>,
 }
 
-/// What one submission gives a queue: its items of these threads.
+/// The content of one submission: the items of these threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
     /// The threads.
     pub threads: Vec<ThreadId>,
-    /// The queue, by its number in the schedule.
+    /// The queue, by its index in the schedule.
     pub queue: usize,
-    /// How it is begun.
+    /// How it starts.
     pub start: Start,
 }
 
-/// A thread of the host.
+/// A host thread.
 #[derive(Clone, Debug)]
 pub struct HostThread {
-    /// Which one.
+    /// Its id.
     pub thread: ThreadId,
-    /// What it does, in order.
+    /// Its acts, in order.
     pub acts: Vec<Act>,
 }
 
-/// What a thread of the host does once, or once for each instance.
+/// An act of a host thread, once or for each instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// These of its instructions.
+    /// Executes these instructions for each instance.
     Each(std::ops::Range<usize>),
     /// Submits a batch.
     Submit(u32),
     /// Waits for the end of a batch.
     Wait(u32),
-    /// Signals a timeline semaphore: a value. The semaphore of a batch that is held is that of its number among those.
+    /// Signals a value of a timeline semaphore. The semaphore of a held batch has the index of the batch
+    /// among the held ones.
     Signal(u32, u32),
     /// Waits for a value of a timeline semaphore.
     Await(u32, u32),
 }
 
-/// How a batch is begun.
+/// How a batch starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// A thread of the host submits it.
+    /// A host thread submits it.
     Submitted,
-    /// Before the threads of the host begin.
+    /// Before the host threads start.
     Early,
-    /// Before they begin; it waits for a signal.
+    /// Before the host threads start, with a wait for a signal.
     Held,
 }
 
-/// The batches of a test, by their threads, and the threads of the host. What stands behind the batches is left open.
+/// Returns the batches of a test, by their threads, and the host threads. The dependencies after batches are
+/// empty.
 pub(crate) fn plan(test: &Test) -> Result<(Vec<Vec<ThreadId>>, Hosts), Rule> {
     let is_host = |id: ThreadId| test.thread(id).place == Place::Host;
     let ids = || (0..test.threads.len()).map(|number| ThreadId(number as u16));
@@ -137,14 +138,14 @@ pub(crate) fn plan(test: &Test) -> Result<(Vec<Vec<ThreadId>>, Hosts), Rule> {
         threads.push(HostThread { thread: id, acts: acts(test, id, &batches, &own, &[])? });
     }
     let starts: Vec<Start> = batches.iter().map(|(start, _)| *start).collect();
-    // What is held keeps back all that its queue is given later.
+    // A held batch blocks all later submissions of its queue.
     let calls = |act: &Act| matches!(act, Act::Submit(_) | Act::Wait(_));
     if starts.contains(&Start::Held) && threads.iter().flat_map(|thread| &thread.acts).any(calls) {
         return Err(Rule::HostSynchronization);
     }
     let held = starts.iter().filter(|start| **start == Start::Held).enumerate();
     let mut held = held.map(|(number, _)| vec![(true, number as u32, 1)]);
-    // No batch keeps another one back: where one is held, all are submitted at once.
+    // If any batch is held, all are submitted together, and none blocks another.
     let queued = starts.iter().enumerate().map(|(number, start)| match start {
         Start::Held => (number, held.next().unwrap_or_default()),
         Start::Submitted | Start::Early => (number, Vec::new()),
@@ -154,10 +155,10 @@ pub(crate) fn plan(test: &Test) -> Result<(Vec<Vec<ThreadId>>, Hosts), Rule> {
     Ok((batches.into_iter().map(|(_, threads)| threads).collect(), hosts))
 }
 
-/// Batches by their threads, the threads of the host, and what stands before each batch.
+/// Batches by their threads, the host threads, and the dependency before each batch.
 pub(crate) type Beside = (Vec<Vec<ThreadId>>, Hosts, Vec<Dependency>);
 
-/// Batches and threads of the host of a test that runs by its calls alone: nothing but those stands around the batches.
+/// Returns batches and host threads of a test that runs by its calls only, without other dependencies.
 pub(crate) fn as_called(test: &Test, called: &Called) -> Result<Beside, Rule> {
     let nothing = vec![Dependency::default(); called.batches.len()];
     let hosts = Hosts {
@@ -170,11 +171,11 @@ pub(crate) fn as_called(test: &Test, called: &Called) -> Result<Beside, Rule> {
     Ok((called.batches.iter().map(|batch| batch.threads.clone()).collect(), hosts, nothing))
 }
 
-/// Whether the memory of the threads of the host is not coherent.
+/// Returns true if the memory of the host threads is not coherent.
 fn memory(test: &Test) -> Result<bool, Rule> {
     let host = || test.locations.iter().filter(|location| location.host);
     let noncoherent = host().filter(|location| location.noncoherent).count();
-    // An alias is declared by its name alone; the memory behind it decides.
+    // An alias has no declaration; the memory of its storage decides.
     let stored = |coherent: bool| {
         let mut homes =
             (0..test.locations.len()).map(|number| test.storage_of(litmus::LocationId(number as u16)));
@@ -186,7 +187,8 @@ fn memory(test: &Test) -> Result<bool, Rule> {
     Ok(noncoherent > 0)
 }
 
-/// What a thread does, in order. Where it waits for fences it waits for those that are named there, else for all that its instruction says.
+/// Returns the acts of a thread, in order. A wait for fences waits for the named ones, else for all batches
+/// of the instruction.
 #[expect(clippy::wildcard_enum_match_arm, reason = "`check` refuses what a host cannot do")]
 fn acts(
     test: &Test,
@@ -259,7 +261,7 @@ fn acts(
     Ok(acts)
 }
 
-/// What a thread of the host can do to the memory of an instance.
+/// Checks that a host thread can execute an instruction on the memory of an instance.
 #[expect(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused")]
 fn check(test: &Test, instruction: &Instruction) -> Result<(), Rule> {
     match &instruction.kind {
@@ -286,11 +288,11 @@ fn check(test: &Test, instruction: &Instruction) -> Result<(), Rule> {
     }
 }
 
-/// Semaphores of a batch in order: whether it waits, which, and the value.
+/// The semaphore operations of a batch in order: true for a wait, the semaphore, and the value.
 type Semaphores = Vec<(bool, u32, u32)>;
 
-/// Whether all threads and batches come to their ends: nobody waits for what only comes behind a wait. `queued` has the queue of each
-/// batch, and its semaphores.
+/// Checks that all threads and batches end: there is no deadlock. `queued` contains the queue of each batch
+/// and its semaphore operations.
 fn check_ends(threads: &[HostThread], starts: &[Start], queued: &[(usize, Semaphores)]) -> Result<(), Rule> {
     let mut begun: Vec<bool> = starts.iter().map(|start| *start != Start::Submitted).collect();
     let mut ended = vec![false; starts.len()];
@@ -298,7 +300,7 @@ fn check_ends(threads: &[HostThread], starts: &[Start], queued: &[(usize, Semaph
     let mut at = vec![0; threads.len()];
     loop {
         let mut moved = false;
-        // What a queue is given ends in its order.
+        // The batches of a queue end in order.
         let mut kept_back: Vec<usize> = Vec::new();
         for (number, (queue, semaphores)) in queued.iter().enumerate() {
             let done = ended.get(number).copied().unwrap_or(true);
@@ -352,7 +354,7 @@ fn check_ends(threads: &[HostThread], starts: &[Start], queued: &[(usize, Semaph
     }
 }
 
-/// The threads of the host and the batches of a test whose calls stand as they are.
+/// Returns host threads and batches of a test with calls.
 pub(crate) fn called(test: &Test, schedule: &Schedule) -> Result<Called, Rule> {
     let batches = submitted(test, schedule)?;
     let all = schedule.queues.iter().flat_map(|queue| &queue.items);
@@ -369,7 +371,7 @@ pub(crate) fn called(test: &Test, schedule: &Schedule) -> Result<Called, Rule> {
     let mut queued: Vec<(usize, Semaphores)> = Vec::new();
     for batch in &batches {
         let items = items(schedule, batch).filter_map(|item| match item {
-            // Nobody waits for it.
+            // No call waits for it.
             Scheduled::Signal(name, None) if !awaited.contains(&name) => None,
             Scheduled::Signal(name, value) => Some((false, number(name), value.unwrap_or(1))),
             Scheduled::Wait(name, value) => Some((true, number(name), value.unwrap_or(1))),
@@ -407,18 +409,18 @@ pub(crate) fn called(test: &Test, schedule: &Schedule) -> Result<Called, Rule> {
     Ok(Called { threads, batches, semaphores })
 }
 
-/// What a queue is given of the threads of a batch.
+/// Returns the items of a queue that belong to the threads of a batch.
 pub fn items<'a>(schedule: &'a Schedule, batch: &'a Batch) -> impl Iterator<Item = &'a Scheduled> {
     let queue = schedule.queues.get(batch.queue);
     let items = queue.into_iter().flat_map(|queue| queue.items.iter().zip(&queue.threads));
     items.filter(|(_, thread)| batch.threads.contains(thread)).map(|(item, _)| item)
 }
 
-/// Who submits a batch: nobody of the host, or one of its threads with one of its instructions.
+/// The origin of a batch: `None` if no host thread submits it, else thread and instruction.
 type By = Option<(ThreadId, usize)>;
 
-/// The batches, in an order in which they may be submitted. A binary semaphore is waited for by what is submitted behind its signal,
-/// and behind all that this depends on (VUID-vkQueueSubmit-pWaitSemaphores-03238).
+/// Returns the batches in a valid order of submission. The wait for a binary semaphore comes after its
+/// signal, and after everything that the signal depends on (VUID-vkQueueSubmit-pWaitSemaphores-03238).
 fn submitted(test: &Test, schedule: &Schedule) -> Result<Vec<Batch>, Rule> {
     let mut calls: Vec<(By, Vec<ThreadId>)> = Vec::new();
     for (number, thread) in test.threads.iter().enumerate().filter(|(_, thread)| thread.place == Place::Host)
@@ -468,7 +470,7 @@ fn submitted(test: &Test, schedule: &Schedule) -> Result<Vec<Batch>, Rule> {
     Ok(made.into_iter().map(|(_, batch)| batch).collect())
 }
 
-/// What has been submitted for certain as somebody submits a batch: by nobody of the host, or by the same thread.
+/// The submissions that certainly precede one of this origin: early ones, and those of the same thread.
 struct Before<'a> {
     schedule: &'a Schedule,
     by: By,
@@ -476,8 +478,8 @@ struct Before<'a> {
 }
 
 impl Before<'_> {
-    /// Whether a signal of a semaphore, of a timeline to this value, is there with all that it depends on: the waits that its queue was
-    /// given before it, for signals that are there.
+    /// Returns true if a signal of a semaphore (for timelines, of this value) is submitted, with all earlier
+    /// waits of its queue and their signals.
     fn signals(&self, name: &str, value: Option<u32>, depth: usize) -> bool {
         let (schedule, made) = (self.schedule, self.made);
         let by_host = schedule.hosts.iter().any(|call| {
@@ -486,7 +488,7 @@ impl Before<'_> {
                 && call.value >= value
                 && self.by.is_some_and(|(thread, at)| thread == call.thread && call.at <= at)
         });
-        // What depends on itself is never there.
+        // A signal that depends on itself is never reached.
         if by_host || depth > made.len() {
             return by_host;
         }

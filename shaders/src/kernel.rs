@@ -1,4 +1,4 @@
-//! What a compiled kernel is, and what it is made for. How it is run says [`crate::contract`].
+//! Compiled kernels and their configuration. [`crate::contract`] defines how they run.
 
 use litmus::{Observable, ThreadId};
 
@@ -13,80 +13,85 @@ pub struct Kernel {
     pub words: Vec<u32>,
     /// Invocations of a workgroup: the product of its sizes in x, y and z.
     pub workgroup_size: u32,
-    /// Slots of a workgroup: how many instances it plays in one round.
+    /// Slots of a workgroup: the number of instances that it runs in one round.
     pub lanes: u32,
-    /// What stands behind each storage-buffer binding of set 0, from binding 0: the references that the code accesses in
-    /// the order of [`litmus::Test::locations`], the results, the rendezvous where there are several classes or receipts, scratch
-    /// memory where there is memory stress, and the claims where one invocation may run twice.
+    /// The buffer of each storage-buffer binding of set 0, from binding 0: the accessed references in the
+    /// order of [`litmus::Test::locations`], the results, the rendezvous buffer if there are several classes
+    /// or receipts, scratch memory with memory stress, and the claims if an invocation may run twice.
     pub bindings: Vec<Binding>,
-    /// What stands behind the bindings of set 0 after [`Kernel::bindings`]: storage images or storage texel buffers.
+    /// The bindings of set 0 after [`Kernel::bindings`]: storage images or storage texel buffers.
     pub images: Vec<ImageBinding>,
-    /// The address of the location buffer follows the parameters among the push constants, and behind it that of the second
-    /// one where there is any.
+    /// The address of the location buffer follows the parameters in the push constants, and the address of
+    /// the second location buffer follows that one.
     pub addresses: bool,
-    /// Storages that lie in the second location buffer ([`Binding::Apart`]), or in images of their own beside it; empty unless
-    /// [`Variant::apart`] asks for it.
+    /// Storages in the second location buffer ([`Binding::Apart`]), or in separate images; empty unless
+    /// [`Variant::apart`] requires it.
     pub apart: Vec<u32>,
-    /// Threads with a loop of rounds of their own; 0 where all share one loop.
+    /// Threads with their own loop of rounds; 0 if all share one loop.
     pub thread_loops: u32,
-    /// Whether each invocation plays every thread, each of another instance; see [`crate::contract`].
+    /// Each invocation runs every thread, each for a different instance; see [`crate::contract`].
     pub parallel: bool,
-    /// How the test is told.
+    /// The variant of the test.
     pub variant: Variant,
-    /// What its invocations are of, and how they know their workgroup and their place in it.
+    /// The stage of its invocations, and how they determine workgroup and index.
     pub carrier: Carrier,
-    /// How threads are spread.
+    /// The assignment of threads to workgroup classes.
     pub roles: Roles,
-    /// Number of its first workgroup class among those of the kernels that run at the same time; 0 where it runs alone.
+    /// Index of its first workgroup class among those of all concurrent kernels; 0 if it runs alone.
     pub first_class: u32,
-    /// Units of location memory for one instance without padding: the number of distinct storages, which are numbered in
-    /// the order in which [`litmus::Test::locations`] first names them, accessed or not.
+    /// Units of location memory of one instance without padding: the number of distinct storages, numbered in
+    /// the order of their first names in [`litmus::Test::locations`], accessed or not.
     pub storages: u32,
-    /// Words of a unit of location memory: 1, or 2 or 4 where a storage has more than 32 or 64 bits.
+    /// Words of a unit of location memory: 1, or 2 or 4 if a storage has more than 32 or 64 bits.
     pub storage_words: u32,
-    /// The initial contents of each storage as bits, the first component of a vector lowest: those of floating-point numbers where
-    /// the location holds such.
+    /// The initial value of each storage as bits, the first component of a vector lowest; in floating-point
+    /// representation for floating-point locations.
     pub initial: Vec<u128>,
-    /// What each result word of an instance holds. Every role writes at least one slot.
+    /// The content of each result word of an instance. Every role writes at least one slot.
     pub results: Vec<ResultSlot>,
-    /// Number of its first result slot among those of its [program](crate::Program); 0 where it is the whole of it.
+    /// Index of its first result slot in its [program](crate::Program); 0 if it is the only kernel.
     pub first_slot: u32,
-    /// Storages whose final value belongs to the outcome, with their number: read by the host from the location buffer.
+    /// Storages with a final value in the outcome, with their index: the host reads them from the location
+    /// buffer.
     pub finals: Vec<(Observable, u32)>,
-    /// Storages that lie in an image of its own memory: their final values are read from it.
+    /// Storages in an image with its own memory, from which their final values are read.
     pub in_image: Vec<u32>,
-    /// Turns of all loops of the test at most in a round: threads of one subgroup may take theirs one after another.
+    /// The maximum turns of all loops of the test in a round: threads of one subgroup may loop one after
+    /// another.
     pub loop_turns: u32,
-    /// What the kernel needs of a device.
+    /// The requirements on a device.
     pub requirements: Requirements,
 }
 
-/// The feature of devices that take `MaximallyReconvergesKHR`.
+/// The feature for `MaximallyReconvergesKHR`.
 pub const MAXIMAL_RECONVERGENCE_FEATURE: &str = "shaderMaximalReconvergence";
-/// The feature of devices with split barriers.
+/// The feature for split barriers.
 pub const SPLIT_BARRIER_FEATURE: &str = "shaderSplitBarrier";
-/// The extension of modules with them. Its name takes as many words as that of Intel's.
+/// The extension of modules with split barriers. Its name has as many words as that of the Intel extension.
 pub(crate) const SPLIT_BARRIER_EXTENSION: &str = "SPV_EXT_split_barrier";
 
 impl Kernel {
-    /// Whether it makes memory stress: its push constants then include those of [`crate::StressParameters`].
+    /// Returns true if it generates memory stress; its push constants then include
+    /// [`crate::StressParameters`].
     pub fn is_stressed(&self) -> bool {
         self.bindings.contains(&Binding::Scratch)
     }
 
-    /// Whether it uses the second location buffer by a binding.
+    /// Returns true if it binds the second location buffer.
     pub fn uses_apart(&self) -> bool {
         self.bindings.contains(&Binding::Apart)
     }
 
-    /// Workgroups of a group: one of each class, or one alone where each invocation plays every thread.
+    /// Returns the workgroups of a group: one of each class, or one if each invocation runs every thread.
     pub fn workgroups_of_group(&self) -> u32 {
         if self.parallel { 1 } else { self.roles.classes.len() as u32 }
     }
 
-    /// Names split barriers as `SPV_INTEL_split_barrier` does, whose capability and instructions have the same numbers: for
-    /// compilers that know the older extension alone. Gives whether the kernel has any. What it needs of a device is less by the
-    /// feature `shaderSplitBarrier` then, so that such a kernel is for compilers and not to be run.
+    /// Renames split barriers to `SPV_INTEL_split_barrier`, whose capability and instructions have the same
+    /// numbers, for compilers that know only this extension. Returns true if the kernel has any.
+    ///
+    /// This removes the feature `shaderSplitBarrier` from the requirements, so such a kernel must only be
+    /// compiled, not run.
     pub fn name_split_barriers_as_intel(&mut self) -> bool {
         let features = &mut self.requirements.features;
         let before = features.len();
@@ -111,61 +116,61 @@ impl Kernel {
         true
     }
 
-    /// Bytes of its push constants, without an address.
+    /// Returns the bytes of its push constants, without an address.
     pub fn push_constant_bytes(&self) -> u32 {
         Parameters::BYTES + if self.is_stressed() { crate::StressParameters::BYTES } else { 0 }
     }
 }
 
-/// What a binding refers to.
+/// The buffer of a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Binding {
-    /// The location buffer (one binding for each reference of the test; several may show the same buffer).
+    /// The location buffer, once for each reference of the test.
     Locations,
-    /// The second location buffer, of the same size and with units at the same places.
+    /// The second location buffer, with the same size and layout.
     Apart,
     /// The result buffer.
     Results,
     /// The rendezvous buffer.
     Rendezvous,
-    /// Scratch memory, in kernels with memory stress: a buffer of its own ([`crate::stress`]).
+    /// Scratch memory of memory stress, a separate buffer ([`crate::stress`]).
     Scratch,
-    /// Who has begun to play, in stages whose invocations may be repeated ([`crate::carrier`]).
+    /// The claimed slots, in stages whose invocations may be repeated ([`crate::carrier`]).
     Claims,
 }
 
 /// A descriptor of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ImageBinding {
-    /// What kind of image it is.
+    /// The shape of the image.
     pub shape: Images,
-    /// The texels are floating-point numbers (format `R32_SFLOAT`) and no unsigned integers (`R32_UINT`).
+    /// The texels are floating-point numbers (`R32_SFLOAT`) instead of unsigned integers (`R32_UINT`).
     pub float: bool,
-    /// It holds storages that lie apart.
+    /// It contains separate storages.
     pub apart: bool,
 }
 
-/// How the threads of a test are spread over workgroup classes.
+/// The assignment of threads to workgroup classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Roles {
-    /// For each workgroup class its threads.
+    /// The threads of each workgroup class.
     pub classes: Vec<Vec<ThreadId>>,
 }
 
-/// What a result word holds.
+/// The content of a result word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultSlot {
-    /// The final value of a register, or of a location in workgroup memory; the low word of one with 64 bits.
+    /// The final value of a register, or of a location in workgroup memory; the low word of a 64-bit value.
     Register(Observable),
-    /// The high word of the value of 64 bits whose low word is in another slot.
+    /// The high word of a 64-bit value whose low word is in another slot.
     High(Observable),
-    /// [`Parameters::done`] once the thread has ended: for threads that assign no register, and for threads with loops.
-    /// Its complement where a loop was given up.
+    /// [`Parameters::done`] once the thread has ended, for threads without registers and threads with loops.
+    /// Its complement if a loop reached its bound.
     Done(ThreadId),
 }
 
 impl ResultSlot {
-    /// The thread that writes the word.
+    /// Returns the thread that writes the word.
     pub fn thread(&self) -> Option<ThreadId> {
         match self {
             ResultSlot::Register(Observable::Register(thread, _))
@@ -178,50 +183,50 @@ impl ResultSlot {
     }
 }
 
-/// How to compile: what a device and a placement decide.
+/// The compile options, determined by device and stress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KernelConfig {
-    /// Subgroup size of the device; matters only where roles share a workgroup, or the variant asks for a size.
+    /// Subgroup size of the device; relevant only if roles share a workgroup, or the variant requires a size.
     pub subgroup_size: u32,
-    /// The smallest and the largest that the device has.
+    /// The smallest and the largest size of the device.
     pub subgroup_sizes: (u32, u32),
-    /// Slots of a workgroup where every role has a workgroup of its own.
+    /// Slots of a workgroup if every role has its own workgroup.
     pub lanes: u32,
-    /// The same for tests with loops, where it is less: lavapipe 22.3 has been seen to run such a loop until its budget is used
-    /// up, in workgroups of more than one subgroup whose threads wait for one another.
+    /// The maximum for tests with loops. lavapipe 22.3 runs such a loop until its budget is used up, in
+    /// workgroups of several subgroups whose threads wait for each other.
     pub lanes_with_loops: u32,
-    /// Invocations of a workgroup at most.
+    /// The maximum invocations of a workgroup.
     pub max_workgroup_invocations: u32,
-    /// The same in x, y and z, where a variant gives workgroups a [size](crate::variant::WorkgroupShape).
+    /// The maximum in x, y and z, for variants that set the workgroup [size](crate::variant::WorkgroupShape).
     pub max_workgroup_size: [u32; 3],
     /// Declare `vulkanMemoryModelDeviceScope`; without it the rendezvous uses queue-family scope.
     pub device_scope: bool,
-    /// Turns of a loop of the test at most in a round.
+    /// The maximum turns of a test's loop in a round.
     pub loop_bound: u32,
-    /// Whether kernels can make memory stress ([`crate::stress`]).
+    /// Kernels can generate memory stress ([`crate::stress`]).
     pub stressed: bool,
-    /// Whether each thread has a loop of its own for the rounds from one meeting to the next, where that is possible:
-    /// every thread in a workgroup of its own, no control barrier, no workgroup memory, no loop of the test and no memory
-    /// stress. The same instances are played in the same order.
+    /// Each thread has its own loop for the rounds between two rendezvous, if possible: every thread in its
+    /// own workgroup, no control barrier, no workgroup memory, no loop of the test and no memory stress. The
+    /// instances and their order do not change.
     pub thread_loops: bool,
-    /// Whether each invocation plays every thread, one behind the other and each of another instance, where that is possible:
-    /// every thread in a workgroup of its own, one kernel of compute shaders, no control barrier, no workgroup memory and no
-    /// loop of the test. The parallel testing environment of MC Mutants (ASPLOS 2023).
+    /// Each invocation runs every thread in sequence, each for a different instance, if possible: every
+    /// thread in its own workgroup, one compute kernel, no control barrier, no workgroup memory and no loop
+    /// of the test. This is the parallel testing environment of MC Mutants (ASPLOS 2023).
     pub parallel: bool,
-    /// The same as `lanes` for vertices.
+    /// As `lanes`, for vertices.
     pub vertex_lanes: u32,
-    /// Pixels from one cell of fragments to the next, in x and y.
+    /// Pixels between two cells of fragments, in x and y.
     pub cell: (u32, u32),
-    /// How the test is told.
+    /// The variant of the test.
     pub variant: Variant,
 }
 
 impl KernelConfig {
-    /// Turns of a loop in a round unless something else is said: many times a meeting's jitter, few enough for drivers
-    /// that bound all loops of an invocation together.
+    /// The default bound of loops in a round: many times the jitter of a rendezvous, but low enough for
+    /// drivers that limit all loops of an invocation together.
     pub const LOOP_BOUND: u32 = 128;
 
-    /// Sizes that every device with the Vulkan memory model has, and nothing besides that may be asked for.
+    /// Sizes that every device with the Vulkan memory model supports, and no optional features.
     pub const PLAIN: KernelConfig = KernelConfig {
         subgroup_size: 32,
         subgroup_sizes: (32, 32),
@@ -240,38 +245,39 @@ impl KernelConfig {
     };
 }
 
-/// What a kernel needs of a device.
+/// The requirements of a kernel on a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requirements {
     /// Vulkan names of features (`vulkanMemoryModel`, `vulkanMemoryModelDeviceScope`, …).
     pub features: Vec<&'static str>,
-    /// The subgroup size that the kernel was made for, where it depends on one.
+    /// The subgroup size that the kernel was compiled for, if it depends on one.
     pub subgroup_size: Option<u32>,
-    /// The subgroup size that the variant asks for, where the kernel depends on none.
+    /// The subgroup size of the variant, if the kernel does not depend on one.
     pub required_size: Option<u32>,
     /// Bytes of workgroup memory.
     pub workgroup_bytes: u32,
-    /// A location is declared `[host]`: the location buffer lies in host-visible memory.
+    /// A location is declared `[host]`: the location buffer must be in host-visible memory.
     pub host_visible: bool,
-    /// A location is declared `[noncoherent]`: the location buffer lies in host-visible memory without host coherence.
+    /// A location is declared `[noncoherent]`: the location buffer must be in host-visible memory without
+    /// host coherence.
     pub noncoherent: bool,
 }
 
 /// Why a test has no kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
-    /// A rule of how tests meet a device; the test is skipped by this name, `check` still answers.
+    /// A placement rule; the test is skipped with its name, while `check` still answers.
     #[error("{rule}")]
     NotPlaceable {
-        /// The rule by name, such as `sc1 across workgroups`.
+        /// The name of the rule, such as `sc1 across workgroups`.
         rule: String,
     },
     /// The device is too small for the test.
     #[error("needs {needed} invocations in a workgroup, the device has {available}")]
     WorkgroupTooLarge {
-        /// Needed.
+        /// The required number.
         needed: u32,
-        /// Available.
+        /// The limit of the device.
         available: u32,
     },
 }

@@ -1,7 +1,7 @@
-//! The telling: litmus tests to SPIR-V under the Vulkan memory model.
+//! Compiles litmus tests to SPIR-V with the Vulkan memory model.
 //!
-//! [`compile`] is pure: the same test and configuration give the same words. The module never sees a device; what a
-//! kernel needs of one is listed in [`Kernel::requirements`].
+//! [`compile`] is pure: the same test and configuration give the same words. It does not access a device;
+//! [`Kernel::requirements`] lists what a kernel needs.
 //!
 //! ```
 //! let text = "VULKAN SB { x = 0; y = 0; }
@@ -19,23 +19,23 @@
 //!
 //! | module | idea |
 //! |---|---|
-//! | [`program`](mod@program) | a test as several kernels, one after another or side by side |
-//! | [`host`] | threads of the host beside it |
-//! | [`kernel`] | what a kernel is, and what it is made for |
-//! | [`contract`] | how it is run: its push constants as one list, and the formulas of what plays and lies where |
-//! | [`carrier`] | invocations of stages: what plays the workgroups of a kernel, once each |
+//! | [`program`](mod@program) | a test as several kernels, in sequence or concurrent |
+//! | [`host`] | host threads of a test |
+//! | [`kernel`] | compiled kernels and their configuration |
+//! | [`contract`] | how a kernel runs: push constants, placement and layout |
+//! | [`carrier`] | shader stages: the invocations that run the workgroups of a kernel, once each |
 //! | [`together`] | vertices and the fragments of their points as one draw |
-//! | [`rules`] | why a test has no kernel: the one list |
+//! | [`rules`] | why a test has no kernel: the complete list |
 //! | `placement`, `segments`, `flow` | threads to lanes, barriers to segments, jumps to selections |
 //! | `dispatch`, `thread` | the kernel around the threads, and the code of one thread |
-//! | `memory`, `glsl`, `stage` | paths to memory and what they need; what a test means under GLSL450, and without workgroups |
-//! | [`stress`] | workgroups that keep memory busy beside a test |
-//! | [`variant`] | the ways to tell a test to a compiler, the [sizes of workgroups](variant::WorkgroupShape) among them |
+//! | `memory`, `glsl`, `stage` | paths to memory; the meaning of a test in GLSL450, and without workgroups |
+//! | [`stress`] | workgroups that generate memory stress |
+//! | [`variant`] | the forms of a test for a compiler, including [workgroup sizes](variant::WorkgroupShape) |
 //! | `module`, `loops`, `semantics` | SPIR-V under construction, its loops, scopes and semantics as words |
 //! | [`lift`] | reads a kernel back and compares it with the test |
-//! | [`classify`] | kernels that make memory ready and count outcomes on the device |
-//! | [`canary`] | a kernel that shows whether a device executes anything |
-//! | [`progress`] | kernels whose loops may go on for ever, released by the host |
+//! | [`classify`] | kernels that reset memory and count outcomes on the device |
+//! | [`canary`] | a kernel that shows whether a device executes its commands |
+//! | [`progress`] | kernels whose loops may never end, released by the host |
 //! | [`check`] | rules of valid modules that validators miss |
 
 pub mod canary;
@@ -80,13 +80,13 @@ pub use program::{Dependency, Fixed, Leaving, Part, Phase, Pipelines, Program, f
 pub use stress::StressParameters;
 pub use variant::Variant;
 
-/// Whether some thread of a test loops.
+/// Returns true if a thread of a test has a loop.
 pub fn has_loops(test: &litmus::Test) -> bool {
     test.threads.iter().any(flow::has_loop)
 }
 
-/// What kernels of graphics stages hold besides [`OPCODES`]: coordinates are floating-point numbers, and mesh and task shaders say what
-/// comes behind them.
+/// The additional instructions of kernels in graphics stages: floating-point coordinates, and the outputs of
+/// mesh and task shaders.
 pub const STAGE_OPCODES: &[Op] = &[
     Op::ConvertFToU,
     Op::ConvertUToF,
@@ -98,9 +98,9 @@ pub const STAGE_OPCODES: &[Op] = &[
     Op::EmitMeshTasksEXT,
 ];
 
-/// Every instruction that a compute kernel can hold.
+/// Every instruction of compute kernels.
 ///
-/// What executes or reads kernels has to know these and no others.
+/// Programs that execute or read kernels must support these and no others.
 pub const OPCODES: &[Op] = &[
     Op::Capability,
     Op::Extension,
@@ -212,13 +212,13 @@ pub const OPCODES: &[Op] = &[
     Op::ULessThan,
 ];
 
-/// The text form of a module.
+/// Returns the assembly text of a module.
 ///
 /// # Errors
-/// [`ModuleError`] where the words are no SPIR-V module.
+/// [`ModuleError`] if the words are not a SPIR-V module.
 pub fn disassemble(words: &[u32]) -> Result<String, ModuleError> {
     let module = load(words)?;
-    // The text form of a constant without a number's type is none, and who writes it does not look.
+    // The disassembler panics on a constant whose type is not a number, so such modules are refused first.
     let mut numbers = std::collections::BTreeSet::new();
     for instruction in &module.types_global_values {
         match instruction.class.opcode {
@@ -236,17 +236,17 @@ pub fn disassemble(words: &[u32]) -> Result<String, ModuleError> {
 /// Words before the first instruction of a module.
 const HEADER_WORDS: usize = 5;
 
-/// Words that are no SPIR-V module.
+/// The words are not a SPIR-V module.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a SPIR-V module: {0}")]
 pub struct ModuleError(String);
 
-/// The words as a module, for whoever rewrites it.
+/// Parses words to a module that can be rewritten.
 ///
 /// # Errors
-/// [`ModuleError`] where the words are no SPIR-V module.
+/// [`ModuleError`] if the words are not a SPIR-V module.
 pub fn load(words: &[u32]) -> Result<rspirv::dr::Module, ModuleError> {
-    // The parser takes for granted that instructions end where the words do.
+    // The parser assumes that instructions end where the words do.
     let mut at = HEADER_WORDS;
     while let Some(word) = words.get(at) {
         let length = (word >> 16) as usize;
@@ -256,7 +256,7 @@ pub fn load(words: &[u32]) -> Result<rspirv::dr::Module, ModuleError> {
         at += length;
     }
     let module = rspirv::dr::load_words(words).map_err(|state| ModuleError(state.to_string()))?;
-    // Whoever follows a type to what it is made of must come to an end.
+    // Recursive types would make a traversal endless.
     let mut known = std::collections::BTreeSet::new();
     for instruction in &module.types_global_values {
         let Some(id) = instruction.result_id else { continue };
@@ -278,21 +278,21 @@ pub fn load(words: &[u32]) -> Result<rspirv::dr::Module, ModuleError> {
     Ok(module)
 }
 
-/// Compiles a test to one compute kernel that holds all its threads.
+/// Compiles a test to one compute kernel with all its threads.
 ///
 /// # Errors
-/// [`CompileError::NotPlaceable`] names the [rule](rules::Rule) for which the test cannot meet a device as one kernel;
-/// [`CompileError::WorkgroupTooLarge`] says that the device is too small.
+/// [`CompileError::NotPlaceable`] names the [rule](rules::Rule) that the test breaks.
+/// [`CompileError::WorkgroupTooLarge`] means that the device is too small.
 pub fn compile(test: &litmus::Test, config: &KernelConfig) -> Result<Kernel, CompileError> {
     let test = &stage::told(test, config.variant.stage);
     let apart = dispatch::apart(test, config.variant)?;
     dispatch::compile(test, config, &dispatch::Company { apart, ..dispatch::Company::ALONE })
 }
 
-/// The test that the kernels of a variant say, in terms of the Vulkan memory model: what is to be predicted for them.
+/// Returns the meaning of a variant's kernels in the Vulkan memory model, which is what a model predicts.
 ///
 /// # Errors
-/// [`CompileError::NotPlaceable`] where the variant cannot say the test.
+/// [`CompileError::NotPlaceable`] if the variant cannot express the test.
 pub fn meaning(test: &litmus::Test, variant: Variant) -> Result<litmus::Test, CompileError> {
     match variant.model {
         variant::MemoryModel::Vulkan => Ok(stage::told(test, variant.stage)),

@@ -1,7 +1,8 @@
-//! Reads a kernel back to the memory events of its threads, to prove that nothing of a test was lost on the way.
+//! Reads a kernel back to the memory events of its threads, to verify the compiler.
 //!
-//! The reader shares no code with the emitter: it starts from the words. It knows one convention, that a `switch` tells the
-//! threads apart and that its literals are their numbers. [`verify`] compares what it finds with the test.
+//! The reader shares no code with the emitter: it starts from the words. It relies on one convention: a
+//! `switch` separates the threads, and its literals are their indices. [`verify()`] compares the events with
+//! the test.
 
 mod subgroup;
 mod verify;
@@ -26,27 +27,27 @@ pub use crate::reader::{Memory, Site};
 pub enum KernelEvent {
     /// A load, plain or atomic.
     Load {
-        /// Where.
+        /// The accessed memory.
         site: Site,
         /// Declared volatile.
         volatile: bool,
-        /// Private or not, coherent or atomic, and with what scope and semantics.
+        /// Private or not, coherent or atomic, with scope and semantics.
         access: Access,
     },
     /// A store, plain or atomic.
     Store {
-        /// Where.
+        /// The accessed memory.
         site: Site,
         /// Declared volatile.
         volatile: bool,
-        /// Private or not, coherent or atomic, and with what scope and semantics.
+        /// Private or not, coherent or atomic, with scope and semantics.
         access: Access,
-        /// What is written: a value, or one for each component of a vector.
+        /// The written value, or one for each component of a vector.
         values: Vec<Written>,
     },
     /// An atomic read-modify-write.
     Rmw {
-        /// Where.
+        /// The accessed memory.
         site: Site,
         /// Declared volatile.
         volatile: bool,
@@ -58,7 +59,7 @@ pub enum KernelEvent {
         semantics: Semantics,
         /// Semantics of failure of a compare-exchange.
         unequal: Option<Semantics>,
-        /// Value operands in the order of SPIR-V: the value, then what it is compared with.
+        /// Value operands in the order of SPIR-V: the value, then the comparator.
         values: Vec<Written>,
     },
     /// A memory barrier.
@@ -74,43 +75,43 @@ pub enum KernelEvent {
         execution: Scope,
         /// Memory scope.
         memory: Scope,
-        /// Memory semantics; relaxed for a barrier that is no memory barrier.
+        /// Memory semantics; relaxed if it is not a memory barrier.
         semantics: Semantics,
-        /// How many branches of the thread's own decide whether it comes to it.
+        /// The number of the thread's own branches around it.
         branches: usize,
     },
     /// A half of a split barrier.
     SplitBarrier {
-        /// Which half.
+        /// The half.
         half: SplitHalf,
         /// Execution scope.
         execution: Scope,
         /// Memory scope.
         memory: Scope,
-        /// Memory semantics; relaxed for one that is no memory barrier.
+        /// Memory semantics; relaxed if it is not a memory barrier.
         semantics: Semantics,
     },
     /// A subgroup operation, in the lanes that execute it.
     Subgroup {
         /// The instruction.
         instruction: Op,
-        /// Which lanes a scan counts.
+        /// The lanes of a reduction or scan.
         span: Option<GroupOperation>,
-        /// Its constant operands behind the value.
+        /// Its constant operands after the value.
         numbers: Vec<u32>,
-        /// How many branches of the thread's own decide whether it comes to it.
+        /// The number of the thread's own branches around it.
         branches: usize,
     },
     /// An end of the interlocked section.
     Interlock(InterlockEnd),
     /// A plain store of a result word.
     Report,
-    /// A relaxed atomic access to scratch memory: it orders nothing and touches nothing of the test.
+    /// A relaxed atomic access to scratch memory, which orders nothing and accesses no memory of the test.
     Stress(Op),
 }
 
 impl KernelEvent {
-    /// The same in a lane that comes to it by so many branches of its own.
+    /// Returns the event for a lane with this many own branches around it.
     fn under(mut self, number: usize) -> KernelEvent {
         if let KernelEvent::Subgroup { branches, .. } | KernelEvent::ControlBarrier { branches, .. } =
             &mut self
@@ -126,7 +127,7 @@ impl KernelEvent {
 pub enum Written {
     /// The bits of a constant of the module.
     Constant(u64),
-    /// Something computed.
+    /// A computed value.
     Computed,
 }
 
@@ -139,10 +140,10 @@ pub enum LiftError {
     /// The module has no function, or more than one.
     #[error("{0} functions instead of one")]
     Functions(usize),
-    /// An operand is missing or is not of the kind that the instruction has.
+    /// An operand is missing or has the wrong kind.
     #[error("malformed {0:?}")]
     Malformed(Op),
-    /// An id that is not a constant where one must stand.
+    /// An operand that must be a constant is not.
     #[error("%{0} is not a constant")]
     NotConstant(Word),
     /// A scope that no litmus test has.
@@ -151,62 +152,63 @@ pub enum LiftError {
     /// Memory semantics that no litmus test has.
     #[error("memory semantics {0:#x}")]
     Semantics(u32),
-    /// An access to a location by an instruction that belongs to no thread.
+    /// An access to a location outside of all threads.
     #[error("{0:?} on a location outside all threads")]
     Stray(Op),
-    /// The variant cannot say the test.
+    /// The variant cannot express the test.
     #[error("the variant cannot say it: {0}")]
     Unsayable(String),
-    /// An access to scratch memory that is no relaxed atomic, or stands in the code of a thread.
+    /// An access to scratch memory that is not a relaxed atomic, or is in the code of a thread.
     #[error("{0:?} on scratch memory")]
     Stress(Op),
-    /// Stress is missing where it should be, or is no such stress.
+    /// Memory stress is missing, or has another form.
     #[error("memory stress by {0:?}")]
     StressDiffers(Vec<Op>),
-    /// What belongs to no thread is not what makes and reads workgroup memory.
+    /// The code outside of the threads differs from the initialization and reading of workgroup memory.
     #[error("outside the threads: expected {expected}, the kernel has {found}")]
     Outside {
-        /// What should be there.
+        /// The expected code.
         expected: String,
-        /// What the kernel has there.
+        /// The event of the kernel.
         found: String,
     },
-    /// The events of a thread are not those of the test.
+    /// The events of a thread differ from those of the test.
     #[error("thread {thread:?}, event {position}: the test has {expected}, the kernel {found}")]
     Differs {
         /// The thread.
         thread: ThreadId,
         /// Index of the event in the kernel.
         position: usize,
-        /// What the test has there.
+        /// The event of the test.
         expected: String,
-        /// What the kernel has there.
+        /// The event of the kernel.
         found: String,
     },
 }
 
-/// What a kernel does with the memory of a test.
+/// The memory events of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiftedKernel {
-    /// The events of each thread in the order of the program, whatever guards them.
+    /// The events of each thread in program order, whatever their conditions.
     pub threads: BTreeMap<ThreadId, Vec<KernelEvent>>,
-    /// What belongs to no thread: private accesses that make workgroup memory and read its final values, and their results.
+    /// The events outside of threads: private accesses that initialize and read workgroup memory, and their
+    /// results.
     pub outside: Vec<KernelEvent>,
-    /// Whether all workgroup memory begins as zero; `None` where there is none.
+    /// True if all workgroup memory is zero-initialized; `None` if there is none.
     pub zeroed: Option<bool>,
-    /// Whether the kernel declares maximal reconvergence.
+    /// The kernel declares maximal reconvergence.
     pub reconverges: bool,
-    /// In which order fragments that overlap execute their sections, as its execution mode says.
+    /// The order of interlocked sections, by the execution mode.
     pub interlock: Option<InterlockOrder>,
-    /// Accesses to scratch memory, none of which belongs to a thread.
+    /// Accesses to scratch memory, all outside of threads.
     pub stress: Vec<Op>,
 }
 
-/// The events of a kernel. `bindings` says what stands behind each binding; bindings past them are images. Meetings of
-/// workgroups before rounds are not among the events.
+/// Returns the events of a kernel. `bindings` are its buffers; later bindings are images. Rendezvous of
+/// workgroups are not events.
 ///
 /// # Errors
-/// [`LiftError`] where the module is not of the form that kernels have.
+/// [`LiftError`] if the module does not have the form of kernels.
 pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftError> {
     let reader = Reader::new(words)?;
     let [function] = &reader.module.functions[..] else {
@@ -241,9 +243,9 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftErr
                         thread.push(event.clone().under(*branches));
                     }
                 }
-                // A tangle of none: it belongs to no thread.
+                // A subgroup operation outside of threads belongs to no tangle of the test.
                 (None, KernelEvent::Subgroup { .. }) => {}
-                // All invocations meet.
+                // All invocations execute it.
                 (
                     None,
                     KernelEvent::ControlBarrier { .. }
@@ -265,7 +267,8 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftErr
     Ok(lifted)
 }
 
-/// Whether an access is one that the barriers of the workgroup order: those that make and read workgroup memory are.
+/// Returns true if barriers of the workgroup order an access, as required for the initialization of workgroup
+/// memory.
 fn is_ordered(reader: &Reader, access: Access) -> bool {
     if reader.has_vulkan_model() {
         access == Access::NonPrivate
@@ -274,7 +277,7 @@ fn is_ordered(reader: &Reader, access: Access) -> bool {
     }
 }
 
-/// The thread that each block belongs to: the case of a switch from which it is reached before the switch's end.
+/// Returns the thread of each block: the switch case that reaches it before the end of the switch.
 pub(crate) fn owners(blocks: &[Block]) -> Result<BTreeMap<Word, ThreadId>, LiftError> {
     let successors = successors(blocks);
     let mut owners = BTreeMap::new();
@@ -296,7 +299,7 @@ pub(crate) fn owners(blocks: &[Block]) -> Result<BTreeMap<Word, ThreadId>, LiftE
     Ok(owners)
 }
 
-/// The blocks that are reached from one before another one.
+/// Returns the blocks that are reachable before another one.
 fn until(successors: &BTreeMap<Word, Vec<Word>>, from: Word, end: Word) -> BTreeSet<Word> {
     let mut reached = BTreeSet::new();
     let mut open = vec![from];
@@ -308,7 +311,7 @@ fn until(successors: &BTreeMap<Word, Vec<Word>>, from: Word, end: Word) -> BTree
     reached
 }
 
-/// The blocks that may follow each block.
+/// Returns the successors of each block.
 fn successors(blocks: &[Block]) -> BTreeMap<Word, Vec<Word>> {
     blocks.iter().filter_map(|block| Some((block.label_id()?, targets(block)))).collect()
 }
@@ -323,7 +326,7 @@ fn targets(block: &Block) -> Vec<Word> {
     }
 }
 
-/// The event that an instruction makes, if any.
+/// Returns the event of an instruction, if it has one.
 fn event(
     reader: &Reader,
     bindings: &[Binding],
@@ -445,7 +448,7 @@ fn event(
     }))
 }
 
-/// The event of a plain access to an image.
+/// Returns the event of a plain access to an image.
 fn texel_event(reader: &Reader, instruction: &Instruction) -> Result<KernelEvent, LiftError> {
     let op = instruction.class.opcode;
     let malformed = || LiftError::Malformed(op);
@@ -475,14 +478,15 @@ fn texel_event(reader: &Reader, instruction: &Instruction) -> Result<KernelEvent
     if op == Op::ImageRead {
         return Ok(KernelEvent::Load { site, volatile, access });
     }
-    // All components of a texel hold the same; the first is the one that counts.
+    // All components of a texel are equal, and only the first counts.
     let Some(maker) = reader.maker(texels) else { return Err(malformed()) };
     let first = crate::reader::ids(maker).first().copied().ok_or_else(malformed)?;
     let value = reader.constant_bits(first).map_or(Written::Computed, Written::Constant);
     Ok(KernelEvent::Store { site, volatile, access, values: vec![value] })
 }
 
-/// What plain accesses through a variable are under GLSL450; `None` under the Vulkan memory model, where each says so.
+/// Returns the access kind of a variable's plain accesses in GLSL450; `None` in the Vulkan memory model,
+/// where each access has its own.
 fn coherence_of(reader: &Reader, variable: Word, class: StorageClass) -> Option<Access> {
     if reader.has_vulkan_model() {
         return None;
@@ -495,7 +499,7 @@ fn is_access(op: Op) -> bool {
     matches!(op, Op::Load | Op::Store | Op::AtomicLoad | Op::AtomicStore) || is_rmw(op)
 }
 
-/// Whether the instruction is an atomic read-modify-write with a value.
+/// Returns true for an atomic read-modify-write with a value operand.
 pub(crate) fn is_rmw(op: Op) -> bool {
     matches!(
         op,
@@ -522,7 +526,7 @@ fn read_scope(reader: &Reader, id: Word) -> Result<Scope, LiftError> {
     Ok(if reader.has_vulkan_model() { scope } else { glsl::widened(scope) })
 }
 
-/// Memory semantics, and whether they are volatile.
+/// Returns memory semantics, and whether they are volatile.
 fn read_semantics(reader: &Reader, id: Word) -> Result<(Semantics, bool), LiftError> {
     let word = reader.constant(id).ok_or(LiftError::NotConstant(id))?;
     let volatile = MemorySemantics::VOLATILE.bits();
@@ -530,8 +534,8 @@ fn read_semantics(reader: &Reader, id: Word) -> Result<(Semantics, bool), LiftEr
     Ok((semantics, word & volatile != 0))
 }
 
-/// How a plain access with its memory operands from position `from` on accesses memory, and whether it is volatile. Where
-/// it needs an `alignment`, it must say that one.
+/// Parses the memory operands of a plain access from position `from` on; returns the access and whether it is
+/// volatile. If it needs an `alignment`, it must have that one.
 fn plain(
     reader: &Reader,
     instruction: &Instruction,

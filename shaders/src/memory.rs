@@ -1,4 +1,4 @@
-//! How an access reaches its memory: the paths that a test uses, and the variables, pointers and texels behind them.
+//! The way of an access to its memory: the paths of a test, and their variables, pointers and texels.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -14,7 +14,7 @@ use crate::rules::Rule;
 use crate::subgroup;
 use crate::variant::{Images, Pointers, Variant};
 
-/// What lies in memory: an integer by its width, or a floating-point number.
+/// The type of a value in memory: an integer by its width, or a floating-point number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Element {
     U8,
@@ -50,12 +50,12 @@ impl Element {
         matches!(self, Element::F32 | Element::F64)
     }
 
-    /// The type in SPIR-V.
+    /// Returns the SPIR-V type.
     pub fn ty(self, module: &mut Module) -> Word {
         if self.is_float() { module.float(8 * self.bytes()) } else { module.integer(8 * self.bytes()) }
     }
 
-    /// The bits of a number of a test in memory: a floating-point location holds the number itself.
+    /// Returns the bits of a test's number in memory; a floating-point location contains the number itself.
     pub fn bits(self, value: Value) -> u64 {
         match self {
             Element::F32 => (value.0 as u32 as i32 as f32).to_bits().into(),
@@ -68,19 +68,19 @@ impl Element {
     }
 }
 
-/// A way to memory: a reference, and what is accessed through it where.
+/// A path to memory: a reference, with the type and offset of the access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Path {
     pub location: LocationId,
     pub element: Element,
-    /// In bytes.
+    /// The offset in bytes.
     pub offset: u32,
-    /// Elements that are accessed at once: 1, or those of a vector.
+    /// Elements of one access: 1, or those of a vector.
     pub components: u32,
 }
 
 impl Path {
-    /// Bytes that are accessed.
+    /// Returns the bytes of the access.
     pub fn bytes(self) -> u32 {
         self.element.bytes() * self.components
     }
@@ -89,13 +89,13 @@ impl Path {
         self.components > 1
     }
 
-    /// The type in SPIR-V of what is accessed.
+    /// Returns the SPIR-V type of the access.
     pub fn ty(self, module: &mut Module) -> Word {
         let element = self.element.ty(module);
         if self.is_vector() { module.vector(element, self.components) } else { element }
     }
 
-    /// What an address is a multiple of, by the place of a vector in units of `unit` bytes.
+    /// Returns the alignment of an address, by the offset of a vector in units of `unit` bytes.
     pub fn alignment(self, unit: u32) -> u32 {
         if !self.is_vector() {
             return self.element.bytes();
@@ -105,7 +105,7 @@ impl Path {
     }
 }
 
-/// What a reference names.
+/// The kind of memory of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The location buffer through a descriptor.
@@ -127,25 +127,25 @@ impl Kind {
     }
 }
 
-/// What is at the end of a path in a round.
+/// The target of a path in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// A pointer; where it is an address, accesses say how it is aligned.
+    /// A pointer; accesses by address contain their alignment.
     Memory { pointer: Word, alignment: Option<u32> },
     /// A texel of an image variable.
     Texel { variable: Word, image: Word, coordinates: Word },
 }
 
-/// What the instructions of a test name.
+/// The paths, scopes and features that the instructions of a test use.
 pub(crate) struct Uses {
-    /// Sorted, without repetition.
+    /// Sorted, without duplicates.
     pub paths: Vec<(Path, Kind)>,
     pub scopes: Vec<Scope>,
-    /// Workgroup blocks with explicit layout: some workgroup memory is reached on several paths.
+    /// Workgroup blocks have an explicit layout, because several paths access the same workgroup memory.
     pub explicit_workgroup: bool,
     /// Words of a storage.
     pub storage_words: u32,
-    /// Whether the entry point declares maximal reconvergence.
+    /// The entry point declares maximal reconvergence.
     pub reconverges: bool,
     capabilities: Vec<Capability>,
     extensions: Vec<&'static str>,
@@ -153,7 +153,7 @@ pub(crate) struct Uses {
 }
 
 impl Uses {
-    /// Looks at a test that [`rules::check`](crate::rules::check) accepts.
+    /// Analyses a test that [`rules::check`](crate::rules::check) accepts.
     pub fn of(test: &Test, variant: Variant) -> Result<Uses, Rule> {
         let mut uses = Uses {
             paths: Vec::new(),
@@ -285,7 +285,7 @@ impl Uses {
         Ok((path, kind))
     }
 
-    /// Whether some workgroup storage is reached on several paths, or with another element than its own.
+    /// Returns true if several paths access a workgroup storage, or one with another type than its own.
     fn workgroup_is_explicit(&self, test: &Test) -> bool {
         let workgroup: Vec<Path> =
             self.paths.iter().filter(|(_, kind)| *kind == Kind::Workgroup).map(|(path, _)| *path).collect();
@@ -305,7 +305,7 @@ impl Uses {
         self.features.push(feature);
     }
 
-    /// What plain accesses to an element need.
+    /// Adds the requirements of plain accesses to an element.
     fn element(&mut self, element: Element, kind: Kind) -> Result<(), Rule> {
         let explicit = kind == Kind::Workgroup && self.explicit_workgroup;
         let buffer = matches!(kind, Kind::Buffer | Kind::Address);
@@ -346,7 +346,7 @@ impl Uses {
         Ok(())
     }
 
-    /// What an atomic needs.
+    /// Adds the requirements of an atomic.
     fn atomic(&mut self, element: Element, kind: Kind, operation: Option<&RmwOperation>) -> Result<(), Rule> {
         let by_kind = |buffer, shared, image| match kind {
             Kind::Buffer | Kind::Address => buffer,
@@ -425,7 +425,7 @@ impl Uses {
         Ok(())
     }
 
-    /// Capabilities beyond those of every kernel, each once.
+    /// Returns the additional capabilities, without duplicates.
     pub fn capabilities(&self) -> Vec<Capability> {
         let mut capabilities = self.capabilities.clone();
         capabilities.sort_unstable();
@@ -433,7 +433,8 @@ impl Uses {
         capabilities
     }
 
-    /// Extensions that bring those capabilities, each once; `later` leaves out what SPIR-V 1.5 has in its core.
+    /// Returns the extensions of these capabilities, without duplicates; with `later`, without those in the
+    /// core of SPIR-V 1.5.
     pub fn extensions(&self, later: bool) -> Vec<&'static str> {
         let in_core = ["SPV_KHR_8bit_storage", "SPV_KHR_physical_storage_buffer"];
         let mut extensions = self.extensions.clone();
@@ -443,7 +444,7 @@ impl Uses {
         extensions
     }
 
-    /// Vulkan's names of the features that are needed, each once.
+    /// Returns the Vulkan names of the required features, without duplicates.
     pub fn features(&self) -> Vec<&'static str> {
         let mut features = self.features.clone();
         features.sort_unstable();
@@ -456,7 +457,7 @@ impl Uses {
     }
 }
 
-/// The image type for locations of an element.
+/// Returns the image type for locations of an element.
 pub(crate) fn image_type(module: &mut Module, element: Element, images: Images) -> Word {
     let format = if element == Element::F32 { ImageFormat::R32f } else { ImageFormat::R32ui };
     let dimension = match images {
@@ -468,7 +469,7 @@ pub(crate) fn image_type(module: &mut Module, element: Element, images: Images) 
     module.image(texel, dimension, format)
 }
 
-/// The storage class of the pointers that a kind of memory is reached through.
+/// Returns the storage class of pointers to a kind of memory.
 pub(crate) fn spirv_class(kind: Kind) -> SpirvClass {
     match kind {
         Kind::Buffer => SpirvClass::StorageBuffer,

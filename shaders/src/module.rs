@@ -1,7 +1,7 @@
 //! A module under construction: types, constants, interface and blocks of code.
 //!
-//! rspirv's builder holds everything outside functions. The one function is kept as a list of blocks, so that appending
-//! an instruction cannot fail.
+//! rspirv's builder holds everything outside of functions. The only function is a separate list of blocks, so
+//! that appending an instruction cannot fail.
 
 use rspirv::binary::Assemble;
 use rspirv::dr::{Block, Builder, Function, Instruction, Operand};
@@ -10,7 +10,7 @@ use rspirv::spirv::{
     ImageFormat, LoopControl, MemoryModel, Op, StorageClass, Word,
 };
 
-/// What a module declares before its types.
+/// The declarations of a module before its types.
 pub(crate) struct Preamble {
     pub version: (u8, u8),
     pub capabilities: Vec<Capability>,
@@ -23,37 +23,37 @@ pub(crate) struct Preamble {
 /// The stage of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryPoint {
-    /// `reconverges` where it declares maximal reconvergence.
+    /// `reconverges` declares maximal reconvergence.
     Compute {
         workgroup_size: [u32; 3],
         reconverges: bool,
     },
     Vertex,
-    /// Of a mesh shader, which gives no primitive.
+    /// A mesh shader that emits no primitive.
     Mesh {
         workgroup_size: [u32; 3],
     },
-    /// Of a task shader, which ends with so many mesh workgroups: none.
+    /// A task shader that launches no mesh workgroups.
     Task {
         workgroup_size: [u32; 3],
     },
-    /// With the execution mode of its interlocked sections, where it has some.
+    /// A fragment shader, with the execution mode of its interlocked sections if it has any.
     Fragment(Option<ExecutionMode>),
 }
 
-/// A module under construction, and the ids of its types.
+/// A module under construction, with the ids of its types.
 pub(crate) struct Module {
     builder: Builder,
     version: (u8, u8),
     loops: LoopControl,
     constants: Vec<(Word, Vec<u32>, Word)>,
-    /// Arrays of elements with an explicit layout, by element: the block that holds one without an end, or one of some
-    /// length.
+    /// Blocks with one array of explicit layout: element type, length (`None` for a runtime array), and the
+    /// block's id.
     blocks: Vec<(Word, Option<u32>, Word)>,
-    /// Structures with one member that lies at a place: member, place, structure.
+    /// Structures with one member at an offset: member, offset, structure.
     placed: Vec<(Word, u32, Word)>,
-    /// Global variables and whether they are inputs: SPIR-V 1.4 and later list all in the entry point, earlier versions
-    /// inputs and outputs.
+    /// Global variables, and whether they are inputs or outputs: the entry point lists all since SPIR-V 1.4,
+    /// and only inputs and outputs before.
     interface: Vec<(Word, bool)>,
     function: Function,
     entry: Word,
@@ -64,7 +64,7 @@ pub(crate) struct Module {
 }
 
 impl Module {
-    /// A module with its most used types.
+    /// Creates a module with its most frequent types.
     pub fn new(preamble: Preamble) -> Module {
         let mut builder = Builder::new();
         builder.set_version(preamble.version.0, preamble.version.1);
@@ -97,43 +97,44 @@ impl Module {
         }
     }
 
-    /// A fresh id.
+    /// Returns a new id.
     pub fn id(&mut self) -> Word {
         self.builder.id()
     }
 
-    /// An unsigned integer type.
+    /// Returns an unsigned integer type.
     pub fn integer(&mut self, bits: u32) -> Word {
         if bits == 32 { self.u32 } else { self.builder.type_int(bits, 0) }
     }
 
-    /// A floating-point type.
+    /// Returns a floating-point type.
     pub fn float(&mut self, bits: u32) -> Word {
         self.builder.type_float(bits, None)
     }
 
-    /// A vector type.
+    /// Returns a vector type.
     pub fn vector(&mut self, component: Word, count: u32) -> Word {
         self.builder.type_vector(component, count)
     }
 
-    /// A pointer type.
+    /// Returns a pointer type.
     pub fn pointer(&mut self, class: StorageClass, to: Word) -> Word {
         self.builder.type_pointer(None, class, to)
     }
 
-    /// A storage image type with a format.
+    /// Returns a storage image type with a format.
     pub fn image(&mut self, texel: Word, dimension: Dim, format: ImageFormat) -> Word {
         self.builder.type_image(texel, dimension, 0, 0, 0, 2, format, None)
     }
 
-    /// An array without explicit layout.
+    /// Returns an array type without explicit layout.
     pub fn array(&mut self, element: Word, length: u32) -> Word {
         let length = self.constant(length);
         self.builder.type_array(element, length)
     }
 
-    /// A block that holds an array of elements of `bytes` bytes each; without a length, one that ends with its buffer.
+    /// Returns a block with an array of elements of `bytes` bytes each; a runtime array if there is no
+    /// length.
     pub fn block_of(&mut self, element: Word, bytes: u32, length: Option<u32>) -> Word {
         if let Some((.., block)) = self.blocks.iter().find(|(e, l, _)| *e == element && *l == length) {
             return *block;
@@ -141,7 +142,7 @@ impl Module {
         let array = match length {
             None => self.builder.type_runtime_array(element),
             Some(length) => {
-                // rspirv would share it with an array that has no stride.
+                // rspirv would reuse the id of an array without stride.
                 let (id, length) = (self.builder.id(), self.constant(length));
                 self.builder.type_array_id(Some(id), element, length)
             }
@@ -154,12 +155,12 @@ impl Module {
         block
     }
 
-    /// A structure whose only member lies `offset` bytes from its start.
+    /// Returns a structure whose only member is at `offset`.
     pub fn placed(&mut self, member: Word, offset: u32) -> Word {
         if let Some((.., known)) = self.placed.iter().find(|(m, o, _)| *m == member && *o == offset) {
             return *known;
         }
-        // rspirv would share it with one whose member lies elsewhere.
+        // rspirv would reuse the id of a structure with another offset.
         let id = self.builder.id();
         let structure = self.builder.type_struct_id(Some(id), [member]);
         self.builder.member_decorate(structure, 0, Decoration::Offset, [Operand::LiteralBit32(offset)]);
@@ -167,12 +168,12 @@ impl Module {
         structure
     }
 
-    /// A 32-bit constant.
+    /// Returns a 32-bit constant.
     pub fn constant(&mut self, value: u32) -> Word {
         self.constant_of(self.u32, &[value])
     }
 
-    /// A constant of a scalar type from its words, the low one first.
+    /// Returns a constant of a scalar type from its words, the low one first.
     pub fn constant_of(&mut self, ty: Word, words: &[u32]) -> Word {
         if let Some((.., id)) = self.constants.iter().find(|(t, w, _)| *t == ty && w == words) {
             return *id;
@@ -185,7 +186,7 @@ impl Module {
         id
     }
 
-    /// A name for people who read the disassembly.
+    /// Names an id in the disassembly.
     pub fn name(&mut self, id: Word, name: &str) {
         self.builder.name(id, name);
     }
@@ -195,7 +196,7 @@ impl Module {
         self.builder.decorate(id, decoration, operands.iter().map(|word| Operand::LiteralBit32(*word)));
     }
 
-    /// A global variable.
+    /// Declares a global variable.
     pub fn global(&mut self, class: StorageClass, ty: Word, name: &str) -> Word {
         let pointer = self.pointer(class, ty);
         let id = self.builder.variable(pointer, None, class, None);
@@ -204,7 +205,7 @@ impl Module {
         id
     }
 
-    /// A variable in workgroup memory that is zero before an invocation begins.
+    /// Declares a zero-initialized variable in workgroup memory.
     pub fn zeroed(&mut self, ty: Word, name: &str) -> Word {
         let pointer = self.pointer(StorageClass::Workgroup, ty);
         let null = self.builder.constant_null(ty);
@@ -214,7 +215,7 @@ impl Module {
         id
     }
 
-    /// A variable of the function; to be made in its first block.
+    /// Declares a variable of the function; call it in the first block.
     pub fn local(&mut self, ty: Word, name: &str) -> Word {
         let pointer = self.pointer(StorageClass::Function, ty);
         let id = self.value(Op::Variable, pointer, [Operand::StorageClass(StorageClass::Function)]);
@@ -222,7 +223,7 @@ impl Module {
         id
     }
 
-    /// A global variable behind `binding` of set 0.
+    /// Declares a global variable at `binding` of set 0.
     pub fn bound(&mut self, class: StorageClass, ty: Word, binding: u32, name: &str) -> Word {
         let id = self.global(class, ty, name);
         self.decorate(id, Decoration::DescriptorSet, &[0]);
@@ -230,7 +231,7 @@ impl Module {
         id
     }
 
-    /// A push-constant block of words, and behind them an address in two words where one is wanted.
+    /// Declares a push-constant block of words, followed by `addresses` addresses of two words.
     pub fn push_constants(&mut self, words: u32, addresses: u32) -> Word {
         let mut members = vec![self.u32; words as usize];
         for _ in 0..addresses {
@@ -251,34 +252,34 @@ impl Module {
         self.global(StorageClass::PushConstant, block, "parameters")
     }
 
-    /// An input of one word that the device provides.
+    /// Declares a built-in input of one word.
     pub fn built_in_word(&mut self, built_in: BuiltIn) -> Word {
         self.built_in(built_in, self.u32)
     }
 
-    /// An input of three words that the device provides.
+    /// Declares a built-in input of three words.
     pub fn built_in_vector(&mut self, built_in: BuiltIn) -> Word {
         self.built_in(built_in, self.uvec3)
     }
 
-    /// An input that the device provides.
+    /// Declares a built-in input.
     pub fn built_in(&mut self, built_in: BuiltIn, ty: Word) -> Word {
         self.interface_variable(StorageClass::Input, built_in, ty)
     }
 
-    /// An output that the device takes.
+    /// Declares a built-in output.
     pub fn built_in_output(&mut self, built_in: BuiltIn, ty: Word) -> Word {
         self.interface_variable(StorageClass::Output, built_in, ty)
     }
 
-    /// An output at a location, such as a colour.
+    /// Declares an output at a location, such as a color.
     pub fn located_output(&mut self, location: u32, ty: Word) -> Word {
         let id = self.listed(StorageClass::Output, ty);
         self.builder.decorate(id, Decoration::Location, [Operand::LiteralBit32(location)]);
         id
     }
 
-    /// An input of one word at a location, as the vertex shader left it.
+    /// Declares a flat input of one word at a location.
     pub fn flat_input(&mut self, location: u32) -> Word {
         let id = self.listed(StorageClass::Input, self.u32);
         self.builder.decorate(id, Decoration::Location, [Operand::LiteralBit32(location)]);
@@ -305,7 +306,7 @@ impl Module {
         self.value(Op::CompositeExtract, self.u32, [Operand::IdRef(loaded), Operand::LiteralBit32(0)])
     }
 
-    /// Loads a word of the block that [`Module::push_constants`] made.
+    /// Loads a word of the block of [`Module::push_constants`].
     pub fn push_constant(&mut self, block: Word, position: u32) -> Word {
         let member = self.constant(position);
         let ty = self.pointer(StorageClass::PushConstant, self.u32);
@@ -313,19 +314,19 @@ impl Module {
         self.word(Op::Load, &[pointer])
     }
 
-    /// Pointer to a word of a buffer of words.
+    /// Returns a pointer to a word of a buffer of words.
     pub fn element(&mut self, buffer: Word, index: Word) -> Word {
         let member = self.constant(0);
         let ty = self.pointer(StorageClass::StorageBuffer, self.u32);
         self.on_ids(Op::AccessChain, ty, &[buffer, member, index])
     }
 
-    /// The label of the block under construction.
+    /// Returns the label of the block under construction.
     pub fn block(&self) -> Word {
         self.function.blocks.last().and_then(Block::label_id).unwrap_or_default()
     }
 
-    /// Begins a block; the one before must have been ended by a terminator.
+    /// Starts a block; the previous one must have a terminator.
     pub fn begin(&mut self, label: Word) {
         let mut block = Block::new();
         block.label = Some(Instruction::new(Op::Label, None, Some(label), Vec::new()));
@@ -338,14 +339,14 @@ impl Module {
         }
     }
 
-    /// Appends an instruction with a result and returns it.
+    /// Appends an instruction with a result and returns its id.
     pub fn value(&mut self, op: Op, ty: Word, operands: impl IntoIterator<Item = Operand>) -> Word {
         let id = self.id();
         self.value_as(id, op, ty, operands);
         id
     }
 
-    /// Appends an instruction whose result has an id already.
+    /// Appends an instruction whose result has this id.
     pub fn value_as(&mut self, id: Word, op: Op, ty: Word, operands: impl IntoIterator<Item = Operand>) {
         self.push(Instruction::new(op, Some(ty), Some(id), operands.into_iter().collect()));
     }
@@ -355,7 +356,7 @@ impl Module {
         self.value(op, ty, operands.iter().copied().map(Operand::IdRef))
     }
 
-    /// Appends an instruction on words with a word for a result.
+    /// Appends an instruction on words whose result is a word.
     pub fn word(&mut self, op: Op, operands: &[Word]) -> Word {
         self.on_ids(op, self.u32, operands)
     }
@@ -380,24 +381,24 @@ impl Module {
         self.effect(Op::BranchConditional, [condition, yes, no].map(Operand::IdRef));
     }
 
-    /// Announces that the selection of this block ends at `merge`.
+    /// Declares `merge` as the end of this block's selection.
     pub fn selection_merge(&mut self, merge: Word) {
         let control = Operand::SelectionControl(rspirv::spirv::SelectionControl::NONE);
         self.effect(Op::SelectionMerge, [Operand::IdRef(merge), control]);
     }
 
-    /// Announces that this block heads a loop.
+    /// Declares this block as the header of a loop.
     pub fn loop_merge(&mut self, merge: Word, continuing: Word) {
         let control = Operand::LoopControl(self.loops);
         self.effect(Op::LoopMerge, [Operand::IdRef(merge), Operand::IdRef(continuing), control]);
     }
 
-    /// The assembled module: a compute shader `main` with this workgroup size.
+    /// Returns the assembled module: a compute shader `main` with this workgroup size.
     pub fn finish(self, workgroup_size: u32) -> Vec<u32> {
         self.finish_as(EntryPoint::Compute { workgroup_size: [workgroup_size, 1, 1], reconverges: false })
     }
 
-    /// The assembled module: a shader `main` of a stage.
+    /// Returns the assembled module: a shader `main` of a stage.
     pub fn finish_as(mut self, entry_point: EntryPoint) -> Vec<u32> {
         let function_type = self.builder.type_function(self.void, []);
         let lists_all = self.version >= (1, 4);

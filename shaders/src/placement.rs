@@ -1,4 +1,4 @@
-//! Which invocations play which threads: workgroup classes, subgroup classes and lanes.
+//! The placement of threads on invocations: workgroup classes, subgroup classes and lanes.
 
 use litmus::{Place, Placement, Scope, Test, ThreadId};
 
@@ -8,18 +8,18 @@ use crate::kernel::{CompileError, KernelConfig};
 use crate::rules::Rule;
 use crate::variant::{Filling, Stage, SubgroupSize};
 
-/// Where a thread runs, in terms of the kernel.
+/// The placement of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Role {
     /// Workgroup class.
     pub class: u32,
     /// Subgroup class within the workgroup class.
     pub subgroup: u32,
-    /// Which of the roles of its subgroup class: it takes the lanes from `share × lanes` on.
+    /// Index among the roles of its subgroup class: it has the lanes from `share × lanes` on.
     pub share: u32,
 }
 
-/// How a workgroup is divided.
+/// The division of a workgroup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     /// By thread.
@@ -32,20 +32,22 @@ pub(crate) struct Layout {
     pub workgroup_size: u32,
     /// The same in x, y and z.
     pub shape: [u32; 3],
-    /// Invocations are placed by their number in the workgroup, `lanes` in a row for each role: those stand for its subgroups.
+    /// Invocations are assigned by their index in the workgroup: `lanes` consecutive ones for each role form
+    /// a virtual subgroup.
     pub divided: bool,
-    /// Subgroups of a workgroup where the division rests on them, or what stands for them, else 1.
+    /// Subgroups or virtual subgroups of a workgroup if the division depends on them, else 1.
     pub subgroups: u32,
-    /// The subgroup size that the division rests on; `None` where every thread has a workgroup of its own.
+    /// The subgroup size that the division depends on; `None` if every thread has its own workgroup.
     pub subgroup_size: Option<u32>,
 }
 
 impl Layout {
-    /// Divides workgroups for a test that [`rules::check`](crate::rules::check) accepts, with `most_lanes` slots at most.
+    /// Divides workgroups for a test that [`rules::check`](crate::rules::check) accepts, with at most
+    /// `most_lanes` slots.
     pub fn new(test: &Test, config: &KernelConfig, most_lanes: u32) -> Result<Layout, CompileError> {
         let config = &in_stage(config);
-        // A subgroup operation reaches all lanes that execute it, and a barrier under a branch meets those that come, so that a subgroup
-        // plays one instance.
+        // All lanes that execute a subgroup operation take part in it, as do those at a barrier under a
+        // branch. So a subgroup runs only one instance.
         let most_lanes = if test.has_tangles() { 1 } else { most_lanes };
         let mut placements: Vec<Placement> = Vec::with_capacity(test.threads.len());
         for thread in &test.threads {
@@ -55,7 +57,7 @@ impl Layout {
             }
         }
         if !config.variant.stage.has_workgroups() {
-            // Whoever shares a workgroup does not tell so: every thread may have one of its own.
+            // The test does not depend on sharing a workgroup, so every thread may have its own.
             for (number, placement) in (0..).zip(&mut placements) {
                 placement.workgroup = number;
             }
@@ -119,7 +121,8 @@ impl Layout {
             });
         }
         if stage != Stage::Compute {
-            // Full subgroups are asked of compute pipelines alone: each role has as many invocations as one has.
+            // Only compute pipelines can require full subgroups, so each role has as many invocations as a
+            // subgroup.
             let most = classes.iter().map(Vec::len).max().unwrap_or(1) as u32;
             let shape = [config.subgroup_size.saturating_mul(most), 1, 1];
             return Layout::of_shape(test, config, (roles, classes), shape, most_lanes);
@@ -140,8 +143,8 @@ impl Layout {
         Ok(Layout { roles, classes, lanes, workgroup_size, shape, divided: false, subgroups, subgroup_size })
     }
 
-    /// Divides workgroups of a given size, whose subgroups may be partial: nobody knows which invocations share one, and nothing
-    /// may depend on it. Each role has as many invocations in a row as all can have.
+    /// Divides workgroups of a given size, whose subgroups may be partial, so that nothing may depend on
+    /// which invocations share one. Each role has an equal number of consecutive invocations.
     fn of_shape(
         test: &Test,
         config: &KernelConfig,
@@ -183,14 +186,14 @@ impl Layout {
     }
 }
 
-/// Whether which threads share a subgroup is part of what a test says.
+/// Returns true if the test depends on which threads share a subgroup.
 fn asks_about_subgroups(test: &Test) -> bool {
     let mut kinds = test.threads.iter().flat_map(|thread| &thread.instructions).map(|own| &own.kind);
     test.has_tangles()
         || kinds.any(|kind| [kind.execution_scope(), kind.memory_scope()].contains(&Some(Scope::Subgroup)))
 }
 
-/// The configuration with what every device with the stage has: mesh and task shaders have limits of their own.
+/// Applies the limits that every device with the stage supports: mesh and task shaders have their own.
 fn in_stage(config: &KernelConfig) -> KernelConfig {
     if !config.variant.stage.is_of_mesh() {
         return *config;

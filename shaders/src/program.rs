@@ -1,20 +1,21 @@
-//! A test as one or several kernels: phases with dependencies between them, and in a phase the kernels that run together.
+//! A test as one or several kernels: phases with dependencies between them, and the concurrent kernels of a
+//! phase.
 //!
-//! Threads that system-synchronizes-with puts one after another run in different dispatches, with a dependency of the API
-//! between them. The threads of one phase run in one kernel for each queue, or for each workgroup where
-//! [`Pipelines::Split`] asks for it: those are dispatched with nothing between them, each on its queue.
+//! Threads that system-synchronizes-with orders run in different dispatches, with a dependency of the API in
+//! between. The threads of one phase run in one kernel for each queue, or for each workgroup with
+//! [`Pipelines::Split`]. These kernels are dispatched without synchronization in between, each on its queue.
 //!
-//! # Where things lie
-//! All kernels of a program share location memory and result memory, and play the same instances: they have the same
-//! lanes, and are dispatched with the same groups, rounds, stride and spacing. Multipliers, offsets and pairing are each
-//! phase's own. Kernels of one phase count their workgroup classes together ([`Kernel::first_class`]) and meet in one
-//! rendezvous buffer, which each phase has for itself.
+//! # Layout of memory
+//! All kernels of a program share location memory and result memory, and run the same instances: they have
+//! the same lanes, and are dispatched with the same groups, rounds, stride and spacing. Each phase has its
+//! own multipliers, offsets and pairing. Kernels of one phase count their workgroup classes together
+//! ([`Kernel::first_class`]) and share one rendezvous buffer; each phase has its own.
 //!
-//! # What is not asked of a device
-//! A dependency stands between whole dispatches. That orders no less than the test says: a thread runs wholly before
-//! another one where only some of its accesses must, and everything that a phase wrote is published where some thread of it
-//! has an `avdevice`. So what a device shows is judged by the test as it stands. What would be ordered less is refused by
-//! name, and so is a test that names accesses where a device would publish more than it says.
+//! # Soundness
+//! A dependency is between whole dispatches. So it orders at least as much as the test: a whole thread runs
+//! before another even if only some of its accesses must, and everything that a phase wrote is published if
+//! one of its threads has an `avdevice`. The device is therefore judged by the unchanged test. A weaker order
+//! is refused by name, and so is a test with named accesses if a device would publish more than it allows.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -34,26 +35,27 @@ use crate::placement::Layout;
 use crate::rules::Rule;
 use crate::variant::{Apart, Stage, Variant};
 
-/// How the threads of kernels that nobody dispatches leave their results: compilers infer from what a shader does with what it reads.
+/// Where kernels for reading write their results: a compiler optimizes by the uses of loaded values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Leaving {
-    /// Each to a word of its own of the result buffer, as in every kernel that is dispatched.
+    /// Each in its own word of the result buffer, as in every kernel that is dispatched.
     #[default]
     Words,
-    /// Those of a thread in one expression, to one word.
+    /// All results of a thread in one expression, in one word.
     Expression,
-    /// The same as an output of the stage: a fragment's colour, or a place of a vertex. No memory is written for them, nor where a
-    /// thread has none. Those of compute, which has no outputs, are lost.
+    /// As an output of the stage: a fragment's color, or a vertex position. No memory is written for them or
+    /// for threads without results. Compute has no outputs, so its results are lost.
     Output,
 }
 
-/// The one dispatch that kernels are made for: constants instead of push constants, so that a compiler folds away what depends on
-/// nothing else, such as rounds, permutations and meetings. No place is claimed in it: it is for reading and exploring machine code.
+/// The only dispatch of a kernel: constants instead of push constants, so that a compiler folds everything
+/// that depends on them, such as rounds, permutations and rendezvous. No slot is claimed. Such kernels are
+/// for reading and for exploring machine code.
 #[derive(Clone, Copy, Debug)]
 pub struct Fixed {
     /// Its parameters.
     pub parameters: Parameters,
-    /// How results are left.
+    /// Where results are written.
     pub results: Leaving,
 }
 
@@ -62,94 +64,96 @@ impl Fixed {
     pub const SINGLE: Fixed = Fixed { parameters: Parameters::SINGLE, results: Leaving::Words };
 }
 
-/// A test as kernels, in the order in which they are dispatched.
+/// A test as kernels, in the order of their dispatches.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// What runs one after another; no phase is empty, and there is none only beside threads of the host. Beside those, each
-    /// is a batch of its own.
+    /// The phases in sequence. No phase is empty, and only a program with host threads may have none. With
+    /// host threads, each phase is a batch.
     pub phases: Vec<Phase>,
-    /// The threads of the host. What they report stands last in [`Program::results`].
+    /// The host threads, whose reports are last in [`Program::results`].
     pub hosts: Option<Hosts>,
-    /// Whether dependencies of all memory between the phases would make no more of it available or visible to what another
-    /// phase has to do with it.
+    /// True if dependencies of all memory between phases would make no more memory available or visible to
+    /// accesses of another phase.
     pub all_memory: bool,
-    /// The queues that its kernels run on, by their families, numbered from 0 as the threads of the test name them; at least one.
+    /// The families of its queues, numbered from 0 in the order in which threads name them; at least one.
     pub queues: Vec<u32>,
-    /// What queues are given by the calls of the test, as they stand: queue `i` is that of [`Program::queues`], and each kernel
-    /// plays the threads of one dispatch.
+    /// The calls of the test for each queue: queue `i` is that of [`Program::queues`], and each kernel runs
+    /// the threads of one dispatch.
     pub schedule: Option<Schedule>,
-    /// Whether the storages that lie apart are those that one queue family owns at a time.
+    /// The separate storages are those with queue-family ownership.
     pub owned_apart: bool,
-    /// Why that is the only way to run it: dependencies between whole phases would publish more than the test says, or threads of the
-    /// host cannot do what was derived.
+    /// Why the test can run only by its calls: dependencies between phases would publish more than the test,
+    /// or the host threads cannot perform the derived acts.
     pub calls_alone: Option<Rule>,
     /// Slots of a workgroup, in every kernel.
     pub lanes: u32,
-    /// Units of location memory for one instance without padding; as [`Kernel::storages`].
+    /// Units of location memory of one instance without padding; as [`Kernel::storages`].
     pub storages: u32,
     /// Words of a unit of location memory; as [`Kernel::storage_words`].
     pub storage_words: u32,
-    /// The initial contents of each storage as bits; as [`Kernel::initial`].
+    /// The initial value of each storage as bits; as [`Kernel::initial`].
     pub initial: Vec<u128>,
-    /// What each result word of an instance holds, over all kernels, with threads as the test numbers them.
+    /// The content of each result word of an instance, over all kernels, with threads as numbered in the
+    /// test.
     pub results: Vec<ResultSlot>,
-    /// Storages whose final value belongs to the outcome, with their number.
+    /// Storages with a final value in the outcome, with their index.
     pub finals: Vec<(Observable, u32)>,
 }
 
-/// Kernels that are dispatched with nothing between them.
+/// Kernels that are dispatched without synchronization in between.
 #[derive(Clone, Debug)]
 pub struct Phase {
-    /// What stands between the phase before and this one; nothing is asked before the first one.
+    /// The dependency after the previous phase; empty for the first.
     pub before: Dependency,
     /// The kernels.
     pub parts: Vec<Part>,
 }
 
-/// A kernel and the threads that it plays.
+/// A kernel with its threads.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// The threads, in the order of the test: number `i` here is thread `i` of the kernel.
+    /// The threads, in the order of the test: index `i` here is thread `i` of the kernel.
     pub threads: Vec<ThreadId>,
     /// Their queue in [`Program::queues`].
     pub queue: u32,
-    /// The kernel. Its threads are numbered by their place in `threads`.
+    /// The kernel, whose threads are numbered by their index in `threads`.
     pub kernel: Kernel,
 }
 
-/// Which threads of a phase share a kernel.
+/// The threads of a phase that share a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pipelines {
-    /// All of one queue.
+    /// All threads of one queue.
     #[default]
     Merged,
-    /// Those of one workgroup: no kernel holds both sides of what workgroups say to each other, so that a compiler sees
-    /// memory that its shader only reads, or only writes.
+    /// The threads of one workgroup: no kernel contains both sides of a communication between workgroups, so
+    /// that a compiler sees memory that its shader only reads, or only writes.
     Split,
 }
 
 impl Program {
-    /// The kernels in the order in which they are dispatched.
+    /// Returns the kernels in the order of their dispatches.
     pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
         self.phases.iter().flat_map(|phase| &phase.parts).map(|part| &part.kernel)
     }
 
-    /// Threads of a kernel with a loop of rounds of their own at most; as [`Kernel::thread_loops`].
+    /// Returns the maximum number of threads with their own loop of rounds in a kernel; as
+    /// [`Kernel::thread_loops`].
     pub fn thread_loops(&self) -> u32 {
         self.kernels().map(|kernel| kernel.thread_loops).max().unwrap_or(0)
     }
 
-    /// Turns of the tests' loops of a thread at most in a round; as [`Kernel::loop_turns`].
+    /// Returns the maximum turns of the test's loops in a round of a kernel; as [`Kernel::loop_turns`].
     pub fn loop_turns(&self) -> u32 {
         self.kernels().map(|kernel| kernel.loop_turns).max().unwrap_or(0)
     }
 
-    /// Storages that lie apart; as [`Kernel::apart`].
+    /// Returns the separate storages; as [`Kernel::apart`].
     pub fn apart(&self) -> &[u32] {
         self.kernels().next().map_or(&[], |kernel| &kernel.apart)
     }
 
-    /// Storages that lie in an image of its own memory, each once.
+    /// Returns the storages in images with their own memory, without duplicates.
     pub fn in_image(&self) -> Vec<u32> {
         let mut storages: Vec<u32> =
             self.kernels().flat_map(|kernel| kernel.in_image.iter().copied()).collect();
@@ -158,8 +162,7 @@ impl Program {
         storages
     }
 
-    /// Whether the storages of images whose final values belong to the outcome hold floating-point numbers; `None` where
-    /// there are none.
+    /// Returns true if images with final values contain floating-point numbers; `None` if there are none.
     pub fn in_image_as_float(&self) -> Option<bool> {
         let storages = self.in_image();
         if !self.finals.iter().any(|(_, storage)| storages.contains(storage)) {
@@ -168,7 +171,7 @@ impl Program {
         self.kernels().flat_map(|kernel| &kernel.images).map(|image| image.float).next()
     }
 
-    /// Vulkan names of the features that the kernels need, each once.
+    /// Returns the Vulkan names of the required features, without duplicates.
     pub fn features(&self) -> Vec<&'static str> {
         let mut features: Vec<&'static str> = Vec::new();
         for feature in self.kernels().flat_map(|kernel| &kernel.requirements.features) {
@@ -179,33 +182,34 @@ impl Program {
         features
     }
 
-    /// Groups that a dispatch has at least: where each invocation plays every thread, as many as there are threads, since those
-    /// of an instance belong into workgroups of their own.
+    /// Returns the minimum number of groups: the number of threads if each invocation runs every thread,
+    /// because the threads of an instance need separate workgroups.
     pub fn least_groups(&self) -> u32 {
         let parallel = self.kernels().filter(|kernel| kernel.parallel);
         parallel.map(|kernel| kernel.roles.classes.len() as u32).max().unwrap_or(1)
     }
 
-    /// Groups of every dispatch where the variant says how many workgroups play at once: as many whole ones as these hold in the phase
-    /// with the most of a group. `None` where the number is drawn.
+    /// Returns the number of groups for a variant that sets the number of concurrent workgroups: as many
+    /// groups as fit, in the phase with the most workgroups per group. `None` if the number is drawn.
     pub fn groups_of_filling(&self) -> Option<u32> {
         let workgroups = self.kernels().next()?.variant.filling.workgroups()?;
         Some(workgroups / self.most_classes().max(1))
     }
 
-    /// Workgroups of a group in the phase with the most: what a dispatch of one group needs of a device.
+    /// Returns the workgroups of a group in the phase with the most: the requirement of a dispatch of one
+    /// group.
     pub fn most_classes(&self) -> u32 {
         self.phases.iter().map(Phase::classes).max().unwrap_or(1)
     }
 }
 
 impl Phase {
-    /// Workgroups of a group of its kernels together: one of each class.
+    /// Returns the workgroups of a group of all its kernels: one of each class.
     pub fn classes(&self) -> u32 {
         self.parts.iter().map(|part| part.kernel.workgroups_of_group()).sum()
     }
 
-    /// Words between the meeting places of two groups in the rendezvous buffer of the phase.
+    /// Returns the words between the rendezvous areas of two groups in the phase.
     pub fn rendezvous_spacing(&self) -> u32 {
         let classes = self.parts.iter().map(|part| part.kernel.roles.classes.len() as u32);
         rendezvous_spacing(classes.fold(0, u32::saturating_add))
@@ -240,8 +244,8 @@ impl From<Kernel> for Program {
 /// Compiles a test to kernels.
 ///
 /// # Errors
-/// As [`crate::compile`], for the parts; [`Rule::OneWorkgroup`] where roles cannot be split, [`Rule::TooFewWorkgroups`] where a variant
-/// says how many play.
+/// As [`crate::compile`], for each kernel. [`Rule::OneWorkgroup`] if roles cannot be split,
+/// [`Rule::TooFewWorkgroups`] if a variant sets too few workgroups.
 pub fn program(test: &Test, config: &KernelConfig, pipelines: Pipelines) -> Result<Program, CompileError> {
     let program = with_parameters(test, config, pipelines, None)?;
     match program.groups_of_filling() {
@@ -250,7 +254,7 @@ pub fn program(test: &Test, config: &KernelConfig, pipelines: Pipelines) -> Resu
     }
 }
 
-/// As [`program()`], for kernels whose parameters are known, such as [`Fixed::SINGLE`].
+/// Compiles as [`program()`], with constant parameters such as [`Fixed::SINGLE`].
 ///
 /// # Errors
 /// As [`program()`].
@@ -302,7 +306,7 @@ fn with_parameters(
                 calls_alone = Some(rule);
                 host::as_called(test, called)?
             }
-            // Its calls alone are what it would run by.
+            // The test can run only by its calls, and these are impossible.
             (Err(_), Some(Err(rule))) => return Err((*rule).into()),
             (derived, _) => derived?,
         };
@@ -322,7 +326,7 @@ fn with_parameters(
     };
     check_workgroups(test, &phases)?;
     let mut apart = dispatch::apart(test, config.variant)?;
-    // What has an owner has a buffer of its own, unless a variant says what lies apart.
+    // Storages with an owner are separate, unless the variant separates others.
     let owned = schedule.map_or(&[][..], |schedule| &schedule.owned);
     let owned_apart = !owned.is_empty() && !beside_hosts && config.variant.apart == Apart::Nothing;
     if owned_apart {
@@ -346,7 +350,7 @@ fn with_parameters(
         return Ok(dispatch::compile(test, config, &Company { fixed, apart, ..Company::ALONE })?.into());
     }
     if test.has_tangles() {
-        // The lanes of a subgroup would be numbered in each kernel for itself.
+        // Each kernel would number the lanes of a subgroup separately.
         return Err(Rule::SubgroupOperation.into());
     }
     let mut kernels: Vec<Vec<Vec<ThreadId>>> = Vec::with_capacity(phases.len());
@@ -369,7 +373,8 @@ fn with_parameters(
         return Err(Rule::OneWorkgroup.into());
     }
 
-    // All kernels play the same instances, so the fullest subgroup of any decides how many a workgroup has.
+    // All kernels run the same instances, so the fullest subgroup of any kernel determines the slots of a
+    // workgroup.
     let mut lanes = if all.is_empty() { config.lanes.max(1) } else { u32::MAX };
     let storage_words = Uses::of(&part_of(test, &all), config.variant)?.storage_words;
     for threads in kernels.iter().flatten() {
@@ -378,7 +383,7 @@ fn with_parameters(
     let mut results: Vec<ResultSlot> = Vec::new();
     let mut made: Vec<Phase> = Vec::with_capacity(kernels.len());
     for (parts, before) in kernels.iter().zip(dependencies.before) {
-        // Stages without workgroups have one for each thread.
+        // In stages without workgroups, each thread is a class.
         let has_workgroups = config.variant.stage.has_workgroups();
         let classes = |threads: &Vec<ThreadId>| {
             if has_workgroups { by_workgroup(test, threads).len() } else { threads.len() }
@@ -435,8 +440,8 @@ fn with_parameters(
     })
 }
 
-/// The test of some of its threads, as a test of its own: what a kernel of a program is made from. It asks nothing but
-/// the locations of the outcome, and what stands for the API is left out.
+/// Returns the test of some threads, for compiling one kernel of a program. Its question is reduced to the
+/// locations of the outcome, and operations of the API are left out.
 pub fn part_of(test: &Test, threads: &[ThreadId]) -> Test {
     let thread = |id: &ThreadId| {
         let mut thread = test.threads.get(usize::from(id.0))?.clone();
@@ -457,7 +462,7 @@ pub fn part_of(test: &Test, threads: &[ThreadId]) -> Test {
     }
 }
 
-/// The queues of a test, family and number, in the order in which its threads name them.
+/// Returns the queues of a test, as family and number, in the order in which its threads name them.
 pub(crate) fn queues(test: &Test) -> Vec<(u32, u32)> {
     let mut queues = Vec::new();
     for place in test.threads.iter().filter_map(|thread| thread.place.placement()) {
@@ -469,7 +474,7 @@ pub(crate) fn queues(test: &Test) -> Vec<(u32, u32)> {
     queues
 }
 
-/// The families of queues, numbered in their order.
+/// Returns the families of queues, numbered in their order.
 fn families_of(queues: &[(u32, u32)]) -> Vec<u32> {
     let mut names: Vec<u32> = Vec::new();
     let mut families = Vec::with_capacity(queues.len().max(1));
@@ -498,7 +503,8 @@ fn with_threads_of_test(slot: ResultSlot, threads: &[ThreadId]) -> ResultSlot {
     }
 }
 
-/// The batches of a test with threads of the host, those threads, and what stands before each batch, by what was derived.
+/// Returns the batches of a test with host threads, the host threads, and the derived dependency before each
+/// batch.
 fn beside(test: &Test) -> Result<host::Beside, Rule> {
     let (batches, mut planned) = host::plan(test)?;
     let mut before = Vec::with_capacity(batches.len());
@@ -522,12 +528,13 @@ fn has_api_operation(test: &Test) -> bool {
     instructions.any(|instruction| dependency::is_half(&instruction.kind))
 }
 
-/// The threads by phase. A thread comes after every one that system-synchronizes-with puts before it, and as early as
-/// that allows.
+/// Returns the threads by phase. A thread comes after all threads that system-synchronizes-with orders before
+/// it, and otherwise as early as possible.
 fn phases(test: &Test) -> Result<Vec<Vec<ThreadId>>, Rule> {
     let count = test.threads.len();
     let mut phase_of = vec![0_usize; count];
-    // Each round lengthens the longest chain that is settled; without a cycle no chain has as many links as threads.
+    // Each iteration extends the longest correct chain; without a cycle, no chain has as many links as
+    // threads.
     for _ in 0..count {
         for pair in &test.system_sync {
             let (from, to) = (usize::from(pair.from.thread.0), usize::from(pair.to.thread.0));
@@ -550,8 +557,8 @@ fn phases(test: &Test) -> Result<Vec<Vec<ThreadId>>, Rule> {
     Ok((0..=last).map(of_phase).collect())
 }
 
-/// What the test has in one workgroup and a device in several: threads that do not tell so by any narrower scope than
-/// the queue family's, by control barriers or by workgroup memory may lie there all the same.
+/// Checks threads of one workgroup that a device runs in several. That is valid for threads that communicate
+/// only in queue-family scope, without control barriers and workgroup memory.
 fn check_workgroups(test: &Test, phases: &[Vec<ThreadId>]) -> Result<(), Rule> {
     let phase_of = |thread: usize| {
         phases.iter().position(|threads| threads.iter().any(|id| usize::from(id.0) == thread))
@@ -566,7 +573,7 @@ fn check_workgroups(test: &Test, phases: &[Vec<ThreadId>]) -> Result<(), Rule> {
             }
         }
     }
-    // A storage of workgroup memory ends with its workgroup, whoever shares it.
+    // A storage in workgroup memory ends with its workgroup.
     let mut homes: Vec<Option<usize>> = vec![None; test.locations.len()];
     for (number, thread) in test.threads.iter().enumerate() {
         for location in workgroup_locations(thread) {
@@ -586,7 +593,7 @@ fn workgroup_locations(thread: &Thread) -> impl Iterator<Item = LocationId> {
     locals.map(|access| access.place.location)
 }
 
-/// Whether the thread does something that only its workgroup takes part in.
+/// Returns true if the thread interacts within its workgroup only.
 fn is_local(thread: &Thread) -> bool {
     let narrow = |scope: &Scope| matches!(scope, Scope::Subgroup | Scope::Workgroup);
     workgroup_locations(thread).next().is_some()
@@ -596,7 +603,7 @@ fn is_local(thread: &Thread) -> bool {
         })
 }
 
-/// Whether nothing stands between the threads of a workgroup on its queue: they are one dispatch.
+/// Returns true if no call separates the threads of a workgroup on its queue, so that they are one dispatch.
 fn is_of_dispatches(test: &Test, schedule: &Schedule) -> bool {
     let workgroup = |item: &Scheduled| match item {
         Scheduled::Dispatch(thread) => {
@@ -623,15 +630,15 @@ fn is_of_dispatches(test: &Test, schedule: &Schedule) -> bool {
     })
 }
 
-/// The points that a kernel behind this one places, where that one is of vertices: those of its fragments, which are of one draw with
-/// them where the test does not ask for pipelines of their own.
+/// Returns the points that vertices after this part place. Fragments and vertices share a draw unless the
+/// pipelines are split.
 fn points(before: &Part, queue: u32, pipelines: Pipelines) -> Option<Points> {
     let Carrier::Fragment { cells, .. } = before.kernel.carrier else { return None };
     let together = before.queue == queue && pipelines == Pipelines::Merged;
     together.then(|| Points { cells, workgroups_of_group: before.kernel.workgroups_of_group() })
 }
 
-/// The threads by stage, fragments first.
+/// Returns the threads by stage, fragments first.
 fn by_stage(stage: Stage, threads: &[ThreadId]) -> Vec<Vec<ThreadId>> {
     let of = |wanted: Stage| -> Vec<ThreadId> {
         let own = |thread: &&ThreadId| stage.of_thread(usize::from(thread.0)) == wanted;
@@ -640,7 +647,7 @@ fn by_stage(stage: Stage, threads: &[ThreadId]) -> Vec<Vec<ThreadId>> {
     [Stage::Fragment, Stage::Vertex].map(of).into_iter().filter(|own| !own.is_empty()).collect()
 }
 
-/// The threads by workgroup, in the order of the first of each.
+/// Returns the threads by workgroup, in the order of the first of each.
 fn by_workgroup(test: &Test, threads: &[ThreadId]) -> Vec<Vec<ThreadId>> {
     let mut groups: Vec<Vec<ThreadId>> = Vec::new();
     for id in threads {

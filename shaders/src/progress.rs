@@ -1,23 +1,25 @@
-//! Kernels for questions of forward progress: loops without a bound of the test's own, which the host can release, and a
-//! record of what became of each thread.
+//! Kernels for forward-progress tests: unbounded loops that the host can release, and a record of each
+//! thread's state.
 //!
-//! A kernel here is no litmus kernel: it plays one round, each thread as a loop over its basic blocks, and says of each
-//! thread whether and when it began, where it is, how many turns it has made and whether it came to its end.
+//! Such a kernel runs one round, with each thread as a loop over its basic blocks. For each thread it records
+//! whether and when it started, its position, its number of turns and whether it ended.
 //!
-//! # Where threads run
-//! The threads of a test part at some [`Level`]: in different workgroups, in different subgroups of one workgroup, or as
-//! invocations of one subgroup. The dispatch holds `M` = [`Parameters::copies`] copies of the test, spread over *units* of
-//! that level (workgroups of the dispatch, subgroups of the one workgroup, invocations of the one subgroup). With `C` =
-//! [`ProgressKernel::units`] units a copy and `n` = [`Parameters::near`], unit `u` below `n × M` plays part `u mod n` of
-//! copy `u / n`, and every other one part `u / M` of copy `u mod M`: `n` = C deals the parts out in turn, `n` = 1 gives
-//! each part one contiguous range. Units beyond `C × M` and invocations without a thread end at once; they fill up
-//! subgroups, since a driver has been seen to run missing lanes along in loops (lavapipe 22.3).
+//! # Placement of threads
+//! The threads of a test are separated at some [`Level`]: in different workgroups, in different subgroups of
+//! one workgroup, or as invocations of one subgroup. The dispatch contains `M` = [`Parameters::copies`]
+//! copies of the test, on *units* of that level (workgroups of the dispatch, subgroups of the workgroup,
+//! invocations of the subgroup). With `C` = [`ProgressKernel::units`] units per copy and `n` =
+//! [`Parameters::near`], unit `u` below `n × M` runs part `u mod n` of copy `u / n`, and every other unit
+//! runs part `u / M` of copy `u mod M`. `n` = C assigns the parts round-robin; `n` = 1 gives each part one
+//! contiguous range. Units beyond `C × M` and invocations without a thread end at once. They fill up
+//! subgroups, because lavapipe 22.3 executes missing lanes in loops.
 //!
 //! # Buffers
-//! Binding `b` below [`ProgressKernel::locations`] shows the location buffer: storage `s` of copy `m` is word
-//! `(m × storages + s) × `[`SPACING`]. The next binding is the record buffer, filled with [`UNWRITTEN`]: field `f`
-//! ([`Field`]) of thread `t` of copy `m` is word `(m × threads + t) × `[`FIELDS`]` + f`. The last one is the control buffer:
-//! word [`STOP`] ends all loops as soon as it is not 0, word [`CLOCK`] counts beginnings and ends. Both are 0 at first.
+//! Binding `b` below [`ProgressKernel::locations`] is the location buffer: storage `s` of copy `m` is word
+//! `(m × storages + s) × `[`SPACING`]. The next binding is the record buffer, filled with [`UNWRITTEN`]:
+//! field `f` ([`Field`]) of thread `t` of copy `m` is word `(m × threads + t) × `[`FIELDS`]` + f`. The last
+//! one is the control buffer: a nonzero word [`STOP`] ends all loops, and word [`CLOCK`] counts starts and
+//! ends. Both are initially 0.
 
 mod emit;
 
@@ -35,43 +37,44 @@ use crate::segments;
 use crate::variant::Variant;
 use emit::Emitter;
 
-/// Words from one storage to the next: a cache line.
+/// Words between two storages: a cache line.
 pub const SPACING: u32 = 16;
-/// What the record buffer holds before the dispatch.
+/// The initial value of the record buffer.
 pub const UNWRITTEN: u32 = u32::MAX;
-/// Word of the control buffer: where all loops are to end, one more than the clock when that was asked for.
+/// Word of the control buffer: if nonzero, all loops end; its value is one more than the clock at the time of
+/// the request.
 pub const STOP: u64 = 0;
-/// Word of the control buffer: the number of beginnings and ends so far.
+/// Word of the control buffer: the number of starts and ends so far.
 pub const CLOCK: u64 = 16;
 /// Words of the control buffer.
 pub const CONTROL_WORDS: u64 = 32;
 /// Fields of a record.
 pub const FIELDS: u32 = 5;
 
-/// What a record says of a thread.
+/// A field of a thread's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
-    /// The clock when it began: it was about to take its first step, and not stopped before.
+    /// The clock at its start, before its first step.
     Began = 0,
-    /// The clock when it was over.
+    /// The clock at its end.
     Over = 1,
     /// [`ENDED`] or [`STUCK`], once it is over.
     State = 2,
-    /// Turns that it has made, one for each basic block.
+    /// Its number of turns, one for each executed basic block.
     Turns = 3,
     /// Index of its last access or control barrier, written before that.
     Place = 4,
 }
 
-/// A thread came to its end.
+/// The thread ended.
 pub const ENDED: u32 = 1;
-/// A thread was stopped, or has made all turns that it may make.
+/// The thread was stopped, or reached its bound of turns.
 pub const STUCK: u32 = 2;
 
-/// The level at which the threads of a test part.
+/// The level of the hierarchy at which the threads of a test are separated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// Workgroups of a dispatch; some may hold several threads.
+    /// Workgroups of a dispatch; some may contain several threads.
     Workgroups,
     /// Subgroups of one workgroup.
     Subgroups,
@@ -79,26 +82,27 @@ pub enum Level {
     Invocations,
 }
 
-/// What a kernel is made for.
+/// The compile options of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgressConfig {
     /// Subgroup size of the device.
     pub subgroup_size: u32,
-    /// Invocations of a workgroup at most.
+    /// The maximum invocations of a workgroup.
     pub max_workgroup_invocations: u32,
-    /// Subgroups of a workgroup at most.
+    /// The maximum subgroups of a workgroup.
     pub max_workgroup_subgroups: u32,
     /// The device has `vulkanMemoryModelDeviceScope`.
     pub device_scope: bool,
-    /// Copies of the test at most.
+    /// The maximum number of copies.
     pub copies: u32,
-    /// Workgroups whose threads have one each are filled up to a whole subgroup.
+    /// Workgroups with one thread are filled up to a whole subgroup.
     pub whole_subgroups: bool,
-    /// Turns of a thread at most, for drivers that end loops without a word; a thread that has made them stops all others.
+    /// The maximum turns of a thread, for drivers that end loops silently. A thread that reaches it stops all
+    /// others.
     pub bound: Option<u32>,
-    /// Looks at the stop word in each turn: more make turns longer.
+    /// Polls of the stop word in each turn; more polls make turns longer.
     pub looks: u32,
-    /// A memory barrier stands between a thread's last access and its word that it is over.
+    /// A memory barrier separates a thread's last access from the record of its end.
     pub settles: bool,
 }
 
@@ -107,46 +111,46 @@ push_constants! {
     Parameters, Parameter;
     /// Copies of the test, from 1 to [`ProgressKernel::copies`].
     copies Copies,
-    /// Parts that are dealt out in turn, from 1 to [`ProgressKernel::units`].
+    /// Parts that are assigned round-robin, from 1 to [`ProgressKernel::units`].
     near Near,
 }
 
-/// A kernel.
+/// A compiled kernel.
 #[derive(Clone, Debug)]
 pub struct ProgressKernel {
     /// SPIR-V words.
     pub words: Vec<u32>,
     /// Invocations of a workgroup.
     pub workgroup_size: u32,
-    /// The subgroup size that it was made for, where it depends on one.
+    /// The subgroup size that it was compiled for, if it depends on one.
     pub subgroup_size: Option<u32>,
-    /// Vulkan names of the features that it needs.
+    /// Vulkan names of the required features.
     pub features: Vec<&'static str>,
     /// Threads of the test.
     pub threads: u32,
-    /// Where they part.
+    /// The level at which they are separated.
     pub level: Level,
-    /// Units of that level that a copy takes.
+    /// Units of that level in a copy.
     pub units: u32,
-    /// Copies that fit into a dispatch.
+    /// The maximum number of copies in a dispatch.
     pub copies: u32,
-    /// Bindings that show the location buffer.
+    /// Bindings of the location buffer.
     pub locations: u32,
     /// Storages of a copy.
     pub storages: u32,
-    /// What each storage holds at first.
+    /// The initial value of each storage.
     pub initial: Vec<u32>,
-    /// By thread: the part of a copy that it belongs to, from 0 to [`ProgressKernel::units`].
+    /// For each thread, its part of a copy, from 0 to [`ProgressKernel::units`].
     pub parts: Vec<u32>,
-    /// By thread: turns that it makes at least. One that makes more has waited.
+    /// For each thread, its minimum number of turns. A thread with more turns has waited.
     pub blocks: Vec<u32>,
 }
 
-/// Compiles a test whose loops may go on for ever.
+/// Compiles a test whose loops may never end.
 ///
 /// # Errors
-/// [`CompileError::NotPlaceable`] names the [rule](crate::rules::Rule) for which the test cannot meet a device;
-/// [`CompileError::WorkgroupTooLarge`] says that the device is too small.
+/// [`CompileError::NotPlaceable`] names the [rule](crate::rules::Rule) that the test breaks.
+/// [`CompileError::WorkgroupTooLarge`] means that the device is too small.
 pub fn compile(test: &Test, config: &ProgressConfig) -> Result<ProgressKernel, CompileError> {
     rules::check_but_loops(test)?;
     rules::check_stage(test, crate::variant::Stage::Compute)?;
@@ -216,7 +220,7 @@ pub fn compile(test: &Test, config: &ProgressConfig) -> Result<ProgressKernel, C
     })
 }
 
-/// Where threads and copies go.
+/// The placement of threads and copies.
 struct Spread {
     level: Level,
     layout: Layout,
@@ -225,7 +229,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// The part of a copy that a thread belongs to.
+    /// Returns the part of a copy that contains a thread.
     fn part(&self, role: &Role) -> u32 {
         match self.level {
             Level::Workgroups => role.class,
@@ -298,7 +302,7 @@ impl Spread {
     }
 }
 
-/// Where basic blocks of `range` begin.
+/// Returns the starts of the basic blocks in `range`.
 fn leaders(thread: &litmus::Thread, range: std::ops::Range<usize>) -> Vec<usize> {
     let mut leaders = vec![range.start];
     for position in range.clone() {

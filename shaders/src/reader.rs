@@ -1,4 +1,4 @@
-//! A module as its reader sees it: constants, variables and the meaning of words. Shares nothing with the emitter.
+//! Reads a module: constants, variables and the meaning of words. Shares no code with the emitter.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,33 +8,33 @@ use rspirv::spirv::{Decoration, ExecutionMode, MemoryModel, Op, StorageClass as 
 
 use crate::ModuleError;
 
-/// A module with what is asked of it by id.
+/// A module, indexed by id.
 pub(crate) struct Reader {
     pub module: Module,
     constants: BTreeMap<Word, u64>,
     bindings: BTreeMap<Word, u32>,
     decorations: BTreeSet<(Word, Decoration)>,
-    /// Bytes from one element of an array to the next.
+    /// The stride of each array type in bytes.
     strides: BTreeMap<Word, u32>,
-    /// Bytes from the start of a structure to a member.
+    /// The offset of each structure member in bytes.
     offsets: BTreeMap<(Word, u32), u32>,
-    /// The instruction that makes an id.
+    /// The instruction that defines each id.
     makers: BTreeMap<Word, Instruction>,
-    /// Variables of workgroup memory, in their order.
+    /// Variables of workgroup memory, in order of declaration.
     workgroup: Vec<Word>,
 }
 
-/// Where a pointer or a texel lies.
+/// The position of a pointer's target or a texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// In which memory.
+    /// The memory.
     pub memory: Memory,
-    /// Number that is multiplied by the spacing, or for explicitly laid out workgroup memory added to the lane; `None` where
-    /// the place does not depend on one.
+    /// Number that is multiplied by the spacing, or added to the lane in explicitly laid out workgroup
+    /// memory; `None` if the position does not depend on one.
     pub storage: Option<u32>,
-    /// What is accessed there: an unsigned or floating-point type of its width.
+    /// The type of the access: an unsigned integer or a floating-point type.
     pub element: ScalarType,
-    /// How many of them are accessed at once: 1, or the components of a vector.
+    /// Elements of one access: 1, or the components of a vector.
     pub components: u32,
     /// Bytes from the start of the storage.
     pub offset: u32,
@@ -43,15 +43,15 @@ pub struct Site {
 /// A memory of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Memory {
-    /// Behind a descriptor binding: a buffer or an image.
+    /// A buffer or an image with this binding.
     Binding(u32),
-    /// By address.
+    /// The location buffer by its address.
     Address,
-    /// The workgroup variable of this number, in the order of declaration.
+    /// The workgroup variable with this index, in order of declaration.
     Workgroup(u32),
 }
 
-/// What a pointer goes to.
+/// The target of a pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pointee {
     Memory(Site, Word),
@@ -113,12 +113,12 @@ impl Reader {
         Ok(reader)
     }
 
-    /// The value of a 32-bit constant.
+    /// Returns the value of a 32-bit constant.
     pub fn constant(&self, id: Word) -> Option<u32> {
         self.constants.get(&id).and_then(|value| u32::try_from(*value).ok())
     }
 
-    /// The bits of a constant of any width.
+    /// Returns the bits of a constant of any width.
     pub fn constant_bits(&self, id: Word) -> Option<u64> {
         self.constants.get(&id).copied()
     }
@@ -127,7 +127,7 @@ impl Reader {
         self.decorations.contains(&(id, decoration))
     }
 
-    /// Whether every variable of workgroup memory begins as zero; `None` where there is none.
+    /// Returns true if every variable of workgroup memory is zero-initialized; `None` if there is none.
     pub fn is_workgroup_zeroed(&self) -> Option<bool> {
         let is_null = |id: &Word| match self.makers.get(id).map(|maker| &maker.operands[..]) {
             Some([_, Operand::IdRef(value)]) => {
@@ -138,13 +138,14 @@ impl Reader {
         (!self.workgroup.is_empty()).then(|| self.workgroup.iter().all(is_null))
     }
 
-    /// Whether the entry point declares maximal reconvergence.
+    /// Returns true if the entry point declares maximal reconvergence.
     pub fn is_maximally_reconverging(&self) -> bool {
         let wanted = Operand::ExecutionMode(ExecutionMode::MaximallyReconvergesKHR);
         self.module.execution_modes.iter().any(|mode| mode.operands.contains(&wanted))
     }
 
-    /// The order that the execution mode of interlocked sections says; `None` where there is none, or several.
+    /// Returns the order of interlocked sections by the execution mode; `None` if there are none or several
+    /// modes.
     pub fn interlock_order(&self) -> Option<InterlockOrder> {
         let modes = self.module.execution_modes.iter().flat_map(|mode| &mode.operands);
         let mut orders = modes.filter_map(|operand| match operand {
@@ -163,7 +164,7 @@ impl Reader {
         orders.next().filter(|_| orders.next().is_none())
     }
 
-    /// Whether the module is under the Vulkan memory model.
+    /// Returns true if the module uses the Vulkan memory model.
     pub fn has_vulkan_model(&self) -> bool {
         let operands = self.module.memory_model.as_ref().map(|model| &model.operands[..]);
         matches!(operands, Some([_, Operand::MemoryModel(MemoryModel::Vulkan)]))
@@ -177,10 +178,10 @@ impl Reader {
         self.maker(id).map(|maker| (maker.class.opcode, ids(maker)))
     }
 
-    /// The pointer that a chain of copies and choices begins with: the first of what a selection or a merge may take.
+    /// Returns the origin of a chain of copies and selections: the first alternative of each.
     fn origin(&self, pointer: Word) -> Word {
         let mut pointer = pointer;
-        // Merges of kernels do not go round; those of others end here.
+        // Phi chains of kernels are not cyclic; the bound ends those of foreign modules.
         for _ in 0..16 {
             pointer = match self.op(pointer) {
                 Some((Op::CopyObject | Op::Phi, operands)) => operands.first().copied().unwrap_or(pointer),
@@ -191,7 +192,7 @@ impl Reader {
         pointer
     }
 
-    /// Whether what else a chosen pointer may be leads into the same variable.
+    /// Returns true if the other alternative of a selected pointer is in the same variable.
     pub fn choices_agree(&self, pointer: Word) -> bool {
         let base = |id: Word| self.op(self.origin(id)).and_then(|(_, operands)| operands.first().copied());
         match self.op(pointer) {
@@ -205,13 +206,13 @@ impl Reader {
         }
     }
 
-    /// What a pointer goes to; `None` where it is no pointer of a kernel.
+    /// Returns the target of a pointer; `None` if a kernel contains no such pointer.
     pub fn pointee(&self, pointer: Word) -> Option<Pointee> {
         let origin = self.origin(pointer);
         match self.op(origin)? {
             (Op::Variable, _) => Some(Pointee::Elsewhere),
             (Op::AccessChain, operands) => {
-                // A unit and a place in it, or an element.
+                // A unit and a member of it, or an element.
                 let (base, index, place) = match operands[..] {
                     [base, _, unit, member] => (base, unit, Some(member)),
                     [base, .., index] => (base, index, None),
@@ -243,7 +244,7 @@ impl Reader {
         }
     }
 
-    /// What a pointer to a vector by address must be aligned to, worked out from where it goes.
+    /// Returns the required alignment of a vector access by address, derived from its position.
     pub fn alignment(&self, site: &Site, base: Word) -> Option<u32> {
         let bytes = site.element.bytes();
         if site.components == 1 {
@@ -254,7 +255,7 @@ impl Reader {
         Some(place.min(stride).min((bytes * site.components).next_power_of_two()))
     }
 
-    /// The stride and the type of the elements of the array in the block that a pointer goes to.
+    /// Returns stride and element type of the array in a pointer's block.
     fn units(&self, base: Word) -> Option<(u32, Word)> {
         let pointer = self.maker(base)?.result_type?;
         let (Op::TypePointer, to) = self.op(pointer)? else { return None };
@@ -264,7 +265,7 @@ impl Reader {
         Some((*self.strides.get(&array)?, *element.first()?))
     }
 
-    /// Where a texel lies, and the variable of its image.
+    /// Returns the position of a texel, and the variable of its image.
     pub fn image_site(&self, image: Word, coordinates: Word, texels: Word) -> Option<(Site, Word)> {
         let (Op::Load, operands) = self.op(image)? else { return None };
         let variable = *operands.first()?;
@@ -277,7 +278,7 @@ impl Reader {
     fn texel(&self, image: Word, coordinates: Word, element: ScalarType) -> Option<Site> {
         let binding = self.bindings.get(&image)?;
         let unit = match self.op(coordinates) {
-            // A row and a column of the same number.
+            // Row and column of the same number.
             Some((Op::CompositeConstruct, parts)) => {
                 let [column, row] = parts[..] else { return None };
                 match (self.op(column)?, self.op(row)?) {
@@ -294,7 +295,7 @@ impl Reader {
         self.workgroup.iter().position(|known| *known == variable).map(|number| number as u32)
     }
 
-    /// Number of the storage and offset of an element from the formula of its index.
+    /// Returns storage index and offset of an element from its index formula.
     fn site(&self, memory: Memory, element: ScalarType, index: Word) -> Site {
         let (mut unit, mut offset) = (index, 0);
         if let Some((Op::IAdd, operands)) = self.op(unit)
@@ -321,7 +322,7 @@ impl Reader {
         Site { memory, storage, element, components: 1, offset }
     }
 
-    /// The type of the numbers that a pointer goes to, and how many they are.
+    /// Returns the element type of a pointer's target, and the number of elements.
     fn element_of_pointer(&self, pointer: Word) -> Option<(ScalarType, u32)> {
         let ty = self.maker(pointer)?.result_type?;
         let (Op::TypePointer, operands) = self.op(ty)? else { return None };
@@ -348,12 +349,12 @@ impl Reader {
     }
 }
 
-/// Id operands of an instruction, whatever their role.
+/// Returns the id operands of an instruction, whatever their role.
 pub(crate) fn ids(instruction: &Instruction) -> Vec<Word> {
     instruction.operands.iter().filter_map(Operand::id_ref_any).collect()
 }
 
-/// A scope word; `None` for those that have no name in a litmus test.
+/// Converts a scope word; `None` for scopes that litmus tests lack.
 pub(crate) fn scope(word: u32) -> Option<Scope> {
     Some(match word {
         0 => Scope::CrossDevice,
@@ -366,7 +367,8 @@ pub(crate) fn scope(word: u32) -> Option<Scope> {
     })
 }
 
-/// A memory semantics word; `None` for several orders, sequential consistency and bits that no litmus test has.
+/// Converts a memory semantics word; `None` for several orders, sequential consistency and bits that litmus
+/// tests lack.
 pub(crate) fn semantics(word: u32) -> Option<Semantics> {
     let order = match word & 0x1f {
         0x0 => Order::Relaxed,

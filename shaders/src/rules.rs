@@ -1,6 +1,6 @@
-//! Why a test cannot meet a device as one kernel: the one list of rules, and the checks that need no kernel.
+//! The rules that a test breaks if it has no kernel: the complete list, and the checks that need no kernel.
 //!
-//! Long because it is the one list of reasons, each with its words.
+//! Long because it is the complete list of reasons, each with its message.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -14,132 +14,137 @@ use crate::kernel::CompileError;
 use crate::semantics::{self, Operation};
 use crate::variant::Stage;
 
-/// A reason why [`compile`](crate::compile) has no kernel for a test. Its [`Display`](std::fmt::Display) form is the
-/// short name under which the test is reported as skipped; the model still answers for it.
+/// A reason why [`compile`](crate::compile) has no kernel for a test. Its [`Display`](std::fmt::Display) form
+/// is the short skip reason in reports; the model still judges the test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Rule {
     /// A test of the HSA memory model: its synchronizing order has no counterpart in Vulkan.
     #[error("HSA")]
     Hsa,
-    /// A read-modify-write that is not atomic, which no text can say.
+    /// A read-modify-write that is not atomic, which no test text can express.
     #[error("plain read-modify-write")]
     PlainReadModifyWrite,
-    /// An atomic access of several components, which no text can say.
+    /// An atomic access of several components, which no test text can express.
     #[error("atomic vector")]
     AtomicVector,
-    /// Something that a table has no entry for: a mistake of this crate.
+    /// A missing table entry: a defect of this crate.
     #[error(transparent)]
     NoEntry(#[from] litmus::NoEntry),
-    /// An instruction came to the code of a segment that no segment holds: a mistake of this crate.
+    /// An instruction that no segment contains: a defect of this crate.
     #[error("internal: {0} inside a segment")]
     Internal(&'static str),
     /// The test has no thread, so nothing can be dispatched.
     #[error("no threads")]
     NoThreads,
-    /// A thread of the host (`@host`) runs outside the kernel.
+    /// A thread of the host (`@host`) runs outside of the kernel.
     #[error("host thread")]
     HostThread,
-    /// Threads of the host load, store, fence, branch, flush, invalidate, submit and wait.
+    /// Host threads can only load, store, fence, branch, flush, invalidate, submit and wait.
     #[error("computation of a host thread")]
     HostComputation,
-    /// The same.
+    /// Host threads have no read-modify-writes.
     #[error("read-modify-write of a host thread")]
     HostReadModifyWrite,
-    /// Threads of the host access whole words.
+    /// Host threads access whole words.
     #[error("type of a host location")]
     HostType,
-    /// Threads of the host access buffers alone.
+    /// Host threads access only buffers.
     #[error("host thread beside images or memory apart")]
     HostElsewhere,
-    /// What a thread of the host does for every instance stands between two of its calls: it jumps forward, and over no call.
+    /// The instructions of a host thread between two of its calls run for every instance, so they may only
+    /// jump forward, and over no call.
     #[error("loop of a host thread, or branch over a call")]
     HostBranch,
-    /// Beside threads of the host, system-synchronizes-with puts an instruction of the host before the whole of a thread that no
-    /// host submits.
+    /// With host threads, system-synchronizes-with may not order a host instruction before a whole thread
+    /// that no host thread submits.
     #[error("system-synchronizes-with beside host threads")]
     HostSynchronization,
-    /// All that threads of the host reach lies in one buffer.
+    /// All memory of host threads is in one buffer.
     #[error("host memory of two kinds")]
     HostMemoryOfTwoKinds,
-    /// A fence is of a whole submission.
+    /// A fence belongs to a whole submission.
     #[error("wait for part of a submission")]
     PartOfSubmission,
-    /// A binary semaphore is signalled and waited for by queues alone (VUID-vkSignalSemaphore-semaphore-03257).
+    /// Only queues signal and wait for binary semaphores (VUID-vkSignalSemaphore-semaphore-03257).
     #[error("binary semaphore of the host")]
     BinaryOfHost,
-    /// What waits for a binary semaphore is submitted behind its signal and all that this depends on: by the same thread of the host, or
-    /// where nobody of the host submits the signal.
+    /// The wait for a binary semaphore must be submitted after its signal and everything that the signal
+    /// depends on: by the same host thread, or if no host thread submits the signal.
     #[error("binary semaphore whose signal may be submitted behind its wait")]
     LateSignal,
-    /// What is waited for never begins.
+    /// A host thread waits for an event that never happens.
     #[error("wait for what nobody signals")]
     EndlessWait,
-    /// `ssw`, `avdevice` and `visdevice` stand for what happens between dispatches: one kernel cannot hold the test, a
-    /// [program](crate::program()) can.
+    /// `ssw`, `avdevice` and `visdevice` take place between dispatches: the test does not fit one kernel, but
+    /// a [program](crate::program()).
     #[error("separate dispatches")]
     SeparateDispatches,
-    /// An `avdevice` between accesses, fences or barriers of its thread: the API makes writes available between dispatches.
+    /// An `avdevice` between accesses, fences or barriers of its thread: the API makes writes available only
+    /// between dispatches.
     #[error("avdevice amid a thread")]
     AvailabilityAmidThread,
-    /// A `visdevice` between accesses, fences or barriers of its thread: the API makes writes visible between dispatches.
+    /// A `visdevice` between accesses, fences or barriers of its thread: the API makes writes visible only
+    /// between dispatches.
     #[error("visdevice amid a thread")]
     VisibilityAmidThread,
-    /// Access masks that would cover what other threads do as well: a dependency stands between whole dispatches, with the
-    /// masks of all its threads together.
+    /// Access masks that would also cover accesses of other threads: a dependency applies to whole
+    /// dispatches, with the union of all masks.
     #[error("access mask of other threads")]
     MaskOfOtherThreads,
     /// System-synchronizes-with from a thread to itself: one invocation would run in two dispatches.
     #[error("one thread in several dispatches")]
     SynchronizedWithItself,
-    /// System-synchronizes-with runs in a circle through parts of threads: one invocation would run in two dispatches.
+    /// A cycle of system-synchronizes-with through parts of threads: one invocation would run in two
+    /// dispatches.
     #[error("dispatches in a circle")]
     CyclicDispatches,
-    /// Threads of one workgroup that run in different dispatches are in different workgroups on a device, and the test
+    /// Threads of one workgroup in different dispatches are in different workgroups on a device, but the test
     /// relies on their being in one.
     #[error("one workgroup in several dispatches")]
     WorkgroupInSeveralDispatches,
-    /// Roles are split by workgroup, and there is one.
+    /// Roles are split by workgroup, and there is only one.
     #[error("one workgroup: no roles to split")]
     OneWorkgroup,
-    /// One dispatch runs on one queue: one kernel cannot hold the test, a [program](crate::program()) can.
+    /// One dispatch runs on one queue: the test does not fit one kernel, but a [program](crate::program()).
     #[error("several queues")]
     SeveralQueues,
-    /// An access that starts at no multiple of its size, ends behind 16 bytes, or lies within a texel.
+    /// An access that is not aligned to its size, ends after 16 bytes, or is inside a texel.
     #[error("offset into a location")]
     Offset,
-    /// Images of this crate have one component of 32 bits (`R32_UINT`, `R32_SFLOAT`).
+    /// Images have one 32-bit component (`R32_UINT`, `R32_SFLOAT`).
     #[error("type of an image")]
     ImageType,
-    /// Final values of images are read where all their locations hold the same type.
+    /// Final values of images can be read only if all image locations have one type.
     #[error("image beside another type")]
     ImageBeside,
-    /// Workgroup memory with explicit layout in a module for Vulkan 1.1: the extension is one of SPIR-V 1.4.
+    /// Workgroup memory with explicit layout in a module for Vulkan 1.1: the extension requires SPIR-V 1.4.
     #[error("explicit layout of workgroup memory in Vulkan 1.1")]
     OldWorkgroupLayout,
-    /// Workgroup memory that begins as another value than zero, or is reached on several paths, where the variant says that the driver
-    /// sets it to zero: an initializer there is a null constant (VUID-StandaloneSpirv-OpVariable-04734).
+    /// Workgroup memory with a nonzero initial value, or with several access paths, in a variant where the
+    /// driver zeroes it: the initializer must be a null constant (VUID-StandaloneSpirv-OpVariable-04734).
     #[error("workgroup memory that no driver initializes")]
     InitializedWorkgroupMemory,
-    /// Private reads by several threads of workgroup memory that nobody writes: whoever stores its initial value races with all but one.
+    /// Private reads of unwritten workgroup memory by several threads: the thread that stores the initial
+    /// value races with the others.
     #[error("private reads by several threads of unwritten workgroup memory")]
     PrivateWorkgroupMemory,
     /// A vector in an image: a texel is one number.
     #[error("vector in an image")]
     VectorImage,
-    /// The final value of a workgroup vector under a name with numbers of another size.
+    /// The final value of a workgroup vector under a name with another element size.
     #[error("workgroup vector observed as another type")]
     VectorAlias,
-    /// Vulkan has no atomics of 8 or 16 bits.
+    /// Vulkan has no 8-bit or 16-bit atomics.
     #[error("atomic of less than 32 bits")]
     NarrowAtomic,
-    /// Of floating-point atomics there are load, store, exchange, add, minimum and maximum.
+    /// Floating-point atomics are load, store, exchange, add, minimum and maximum.
     #[error("floating-point atomic")]
     FloatAtomic,
-    /// Numbers of floating-point locations are integers from 0 to 2^24, which all of them hold exactly.
+    /// Values of floating-point locations are integers from 0 to 2^24, which all types represent exactly.
     #[error("floating-point value")]
     FloatValue,
-    /// The names of one storage are declared or accessed with several storage classes; memory has one of them.
+    /// The names of one storage have several storage classes; memory has only one.
     #[error("two classes on one location")]
     TwoClasses,
     /// Workgroup memory (`sc1`) of threads in different workgroups: each workgroup has its own.
@@ -148,84 +153,88 @@ pub enum Rule {
     /// Tessellation control outputs (`sc3`) do not exist in a compute shader.
     #[error("output in compute")]
     OutputInCompute,
-    /// Vertex and fragment shaders have no workgroups: neither the scope (VUID-StandaloneSpirv-None-07321 as memory scope,
-    /// VUID-StandaloneSpirv-None-04637 as execution scope) nor the memory (VUID-StandaloneSpirv-None-04645).
+    /// Vertex and fragment shaders have no workgroups: neither the scope (VUID-StandaloneSpirv-None-07321 as
+    /// memory scope, VUID-StandaloneSpirv-None-04637 as execution scope) nor the memory
+    /// (VUID-StandaloneSpirv-None-04645).
     #[error("no workgroups in this stage: {0}")]
     NoWorkgroups(WorkgroupClause),
-    /// Threads of one subgroup, or an instruction of subgroup scope, in a stage whose invocations the kernels do not place by
-    /// subgroups: which ones share a subgroup is known when they run.
+    /// Threads of one subgroup, or an instruction of subgroup scope, in a stage whose invocations cannot be
+    /// assigned by subgroups: their subgroups are known only at run time.
     #[error("subgroups in this stage")]
     StageSubgroups,
-    /// Threads of the host submit dispatches alone.
+    /// Host threads submit only dispatches.
     #[error("host thread beside graphics stages")]
     HostBesideStage,
-    /// Mesh and task shaders are of SPIR-V 1.4 and later (SPV_EXT_mesh_shader, "Dependencies").
+    /// Mesh and task shaders require SPIR-V 1.4 (SPV_EXT_mesh_shader, "Dependencies").
     #[error("SPIR-V 1.3 in this stage")]
     StageTarget,
-    /// One kernel for threads in different stages: a kernel is of one stage.
+    /// One kernel for threads in different stages: a kernel has one stage.
     #[error("threads of several stages in one kernel")]
     SeveralStages,
-    /// One thread, of which none other is in another stage.
+    /// A single thread, in a variant with threads in different stages.
     #[error("a single thread where threads are in different stages")]
     SingleStage,
-    /// No shader can name the CrossDevice scope (VUID-StandaloneSpirv-None-04638).
+    /// No shader can use the CrossDevice scope (VUID-StandaloneSpirv-None-04638).
     #[error("CrossDevice scope")]
     CrossDeviceScope,
-    /// A subgroup operation, or a barrier of a subgroup under a branch, in a stage other than compute, in a test of several dispatches or kernels, or in a test of forward
-    /// progress: which lanes execute it together is known in compute kernels that have the whole subgroup.
+    /// A subgroup operation, or a subgroup barrier under a branch, outside of a single compute kernel, or in
+    /// a progress test: only compute kernels with a whole subgroup determine which lanes execute it together.
     #[error("subgroup operation")]
     SubgroupOperation,
-    /// A shader call, and ShaderCall scope: there are no ray tracing pipelines here.
+    /// A shader call, or ShaderCall scope: there are no ray tracing pipelines here.
     #[error("shader call")]
     ShaderCall,
-    /// No shader can name the FragmentInterlock scope (VUID-StandaloneSpirv-None-04638).
+    /// No shader can use the FragmentInterlock scope (VUID-StandaloneSpirv-None-04638).
     #[error("FragmentInterlock scope")]
     FragmentInterlock,
-    /// An interlocked section in another stage: only fragments have some (SPIR-V, OpBeginInvocationInterlockEXT).
+    /// An interlocked section outside of fragment shaders (SPIR-V, OpBeginInvocationInterlockEXT).
     #[error("interlocked section outside of fragment shaders")]
     InterlockStage,
-    /// A thread with several sections, with a part of one, or with one under a branch: a fragment executes each end exactly once, the begin
-    /// first (SPIR-V, "Entry point and execution model").
+    /// A thread with several sections, with part of one, or with one under a branch: a fragment executes each
+    /// end exactly once, the begin first (SPIR-V, "Entry point and execution model").
     #[error("interlocked section that is not executed exactly once")]
     InterlockOnce,
-    /// Sections in several draws: each is in a render pass of its own, and fragments of several of those do not overlap.
+    /// Sections in several draws: each draw has its own render pass, and fragments of different ones do not
+    /// overlap.
     #[error("interlocked sections in several draws")]
     InterlockDraws,
-    /// An access of a cooperative matrix: the kernels have none.
+    /// An access to a cooperative matrix, which kernels do not support.
     #[error("cooperative matrix")]
     CooperativeMatrix,
     /// SPIR-V has no atomic multiplication and no atomic division.
     #[error("atomic {}", arithmetic_name(*.0))]
     AtomicArithmetic(ArithmeticOperation),
-    /// Division by zero is undefined in SPIR-V, so registers are not divided on a device.
+    /// Division by zero is undefined in SPIR-V, so kernels do not divide registers.
     #[error("division")]
     Division,
-    /// A loop that does more than wait: earlier turns would leave a trace (a write, or a value that a later turn uses),
-    /// and the model looks at the last turn alone.
+    /// A loop that does more than wait: earlier turns would have an effect (a write, or a value that a later
+    /// turn uses), but the model considers only the last turn.
     #[error("loop with effects")]
     LoopWithEffects,
-    /// Kernels of [forward progress](crate::progress) have locations of 32 bits in buffers behind descriptors.
+    /// Kernels of [forward progress](crate::progress) support only 32-bit locations in buffers with
+    /// descriptors.
     #[error("progress test beyond words in buffers")]
     ProgressMemory,
-    /// References to one storage, where the variant says that there are none.
+    /// References to one storage, in a variant that excludes them.
     #[error("aliases under restrict")]
     AliasesUnderRestrict,
     /// A non-private access without availability or visibility: coherent variables always have both.
     #[error("non-private access without availability or visibility under GLSL450")]
     GlslNonPrivate,
-    /// A private access to workgroup memory, which is coherent by its nature.
+    /// A private access to workgroup memory, which is always coherent.
     #[error("private access to workgroup memory under GLSL450")]
     GlslPrivate,
-    /// A location whose plain accesses are coherent here and private there: GLSL450 decorates variables.
+    /// A location with coherent and private plain accesses: GLSL450 decorates variables.
     #[error("coherent and private accesses to one location under GLSL450")]
     GlslMixed,
     /// Availability or visibility in the semantics of an operation.
     #[error("availability in semantics under GLSL450")]
     GlslDomains,
-    /// Physical storage buffers under GLSL450: pointers cannot be decorated coherent.
+    /// Physical storage buffers in GLSL450: pointers cannot be decorated coherent.
     #[error("device address under GLSL450")]
     GlslAddress,
-    /// Kernels of [forward progress](crate::progress) have no split barriers: `check --progress` alone answers for them.
+    /// Kernels of [forward progress](crate::progress) have no split barriers; only `check --progress` judges
+    /// them.
     #[error("split barrier in a progress test")]
     ProgressSplitBarrier,
     /// Control barriers of Vulkan have no resource.
@@ -234,51 +243,52 @@ pub enum Rule {
     /// Control barriers of Vulkan have no quorum.
     #[error("quorum barrier")]
     QuorumBarrier,
-    /// Execution scopes other than Workgroup and Subgroup (VUID-StandaloneSpirv-None-04636; of split barriers
-    /// VUID-RuntimeSpirv-OpControlBarrierArriveEXT-13553).
+    /// Execution scopes other than Workgroup and Subgroup (VUID-StandaloneSpirv-None-04636; for split
+    /// barriers VUID-RuntimeSpirv-OpControlBarrierArriveEXT-13553).
     #[error("execution scope of a control barrier")]
     ExecutionScope,
-    /// A control barrier of the workgroup that a jump can skip is not reached in uniform control flow; nor is a half of a split one
-    /// (VUID-RuntimeSpirv-OpControlBarrierArriveEXT-13558), which is refused for subgroups as well.
+    /// A control barrier of the workgroup that a jump can skip is not in uniform control flow; nor is half of
+    /// a split barrier (VUID-RuntimeSpirv-OpControlBarrierArriveEXT-13558), which is refused for subgroups
+    /// too.
     #[error("control barrier under a branch")]
     GuardedBarrier,
-    /// The threads of a workgroup (of a subgroup, for barriers of that execution scope) do not meet in the same control
-    /// barriers in the same order. A device lets all of a workgroup meet, or its behaviour is undefined. The same holds of
-    /// arrivals and of waits at split barriers, but for the wait that a thread leaves out behind its last arrival.
+    /// The threads of a workgroup (or of a subgroup, for that execution scope) do not execute the same
+    /// control barriers in the same order, which is undefined on a device. The same holds for arrivals and
+    /// waits of split barriers, except that a thread may omit the wait after its last arrival.
     #[error("control barrier not reached by every thread")]
     UnevenBarrier,
-    /// A thread reaches one barrier instance twice: for the model it is one instance, for a device two.
+    /// A thread executes one barrier instance twice: the model has one instance, a device two.
     #[error("control barrier instance used twice")]
     RepeatedBarrier,
     /// A subgroup of the device has fewer lanes than the test has threads in a subgroup.
     #[error("more threads than lanes in a subgroup")]
     SubgroupTooSmall,
-    /// Workgroups of a size that the variant says may have partial subgroups, and Vulkan does not say which invocations share one;
-    /// the test does, by an instruction of subgroup scope or a subgroup operation.
+    /// A variant with a workgroup size that may give partial subgroups, so that it is unspecified which
+    /// invocations share one, but the test has a subgroup operation or an instruction of subgroup scope.
     #[error("subgroups in workgroups of a given size")]
     ShapeOfSubgroups,
-    /// A workgroup of the size that the variant says has fewer invocations than the test has threads in one.
+    /// A workgroup of the variant's size has fewer invocations than the test has threads in one.
     #[error("more threads than invocations in a workgroup of this size")]
     ShapeTooSmall,
-    /// A dispatch of as many workgroups as the variant says has none for some thread of the test.
+    /// A dispatch with the variant's number of workgroups has none for some thread of the test.
     #[error("more workgroups in the test than in a dispatch of so many")]
     TooFewWorkgroups,
-    /// Threads share a workgroup and are placed by its subgroups, whose size the variant lets vary.
+    /// Threads of one workgroup are assigned by subgroups, but the variant lets their size vary.
     #[error("threads placed by subgroups of varying size")]
     VaryingSubgroups,
-    /// Invocations of graphics stages have no workgroups whose size a shader could say, or whose number a dispatch, and the size of
-    /// subgroups is asked for of compute pipelines alone.
+    /// Graphics stages have no workgroups with a size or a number, and only compute pipelines can require a
+    /// subgroup size.
     #[error("size or number of workgroups or subgroups in this stage")]
     StageShape,
-    /// Memory semantics that Vulkan does not let an instruction have.
+    /// Memory semantics that Vulkan does not allow for an instruction.
     #[error("{0}")]
     Semantics(SemanticsRule),
 }
 
-/// What of workgroups a stage without them cannot have, and the clause.
+/// A use of workgroups that a stage without them lacks, with the clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum WorkgroupClause {
-    /// An instruction whose memory scope is the workgroup.
+    /// An instruction with workgroup memory scope.
     #[error("memory scope (VUID-StandaloneSpirv-None-07321)")]
     MemoryScope,
     /// A control barrier of the workgroup.
@@ -289,58 +299,61 @@ pub enum WorkgroupClause {
     Memory,
 }
 
-/// A rule on memory semantics words (Vulkan's appendix on the environment for SPIR-V).
+/// A rule on memory semantics (Vulkan, appendix "Vulkan Environment for SPIR-V").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum SemanticsRule {
-    /// VUID-StandaloneSpirv-MemorySemantics-10871.
+    /// Relaxed order with storage classes (VUID-StandaloneSpirv-MemorySemantics-10871).
     #[error("relaxed order with storage classes")]
     RelaxedWithClasses,
-    /// VUID-StandaloneSpirv-MemorySemantics-10870. Only Uniform, Workgroup, Image and Output memory count.
+    /// An order without a storage class (VUID-StandaloneSpirv-MemorySemantics-10870). Only Uniform,
+    /// Workgroup, Image and Output memory count.
     #[error("order without a storage class")]
     OrderWithoutClass,
-    /// VUID-StandaloneSpirv-MemorySemantics-10869: a memory barrier has an order.
+    /// A memory barrier without an order (VUID-StandaloneSpirv-MemorySemantics-10869).
     #[error("memory barrier without an order")]
     RelaxedBarrier,
-    /// VUID-StandaloneSpirv-MemorySemantics-10868: an atomic load does not release.
+    /// An atomic load that releases (VUID-StandaloneSpirv-MemorySemantics-10868).
     #[error("release on a load")]
     ReleaseLoad,
-    /// VUID-StandaloneSpirv-MemorySemantics-10867: an atomic store does not acquire.
+    /// An atomic store that acquires (VUID-StandaloneSpirv-MemorySemantics-10867).
     #[error("acquire on a store")]
     AcquireStore,
-    /// VUID-RuntimeSpirv-OpControlBarrierArriveEXT-13556: an arrival releases, or has no order.
+    /// An arrival that acquires (VUID-RuntimeSpirv-OpControlBarrierArriveEXT-13556).
     #[error("acquire on an arrival")]
     AcquireArrival,
-    /// VUID-RuntimeSpirv-OpControlBarrierWaitEXT-13557: a wait acquires, or has no order.
+    /// A wait that releases (VUID-RuntimeSpirv-OpControlBarrierWaitEXT-13557).
     #[error("release on a wait")]
     ReleaseWait,
-    /// VUID-StandaloneSpirv-MemorySemantics-10872.
+    /// Availability without release (VUID-StandaloneSpirv-MemorySemantics-10872).
     #[error("availability without release")]
     AvailableWithoutRelease,
-    /// VUID-StandaloneSpirv-MemorySemantics-10873.
+    /// Visibility without acquire (VUID-StandaloneSpirv-MemorySemantics-10873).
     #[error("visibility without acquire")]
     VisibleWithoutAcquire,
-    /// VUID-StandaloneSpirv-None-04641: Invocation scope goes with relaxed order only.
+    /// An order other than relaxed at Invocation scope (VUID-StandaloneSpirv-None-04641).
     #[error("order at invocation scope")]
     OrderAtInvocation,
-    /// VUID-StandaloneSpirv-UnequalMemorySemantics-10875: a failed compare-exchange only reads.
+    /// A failed compare-exchange that releases (VUID-StandaloneSpirv-UnequalMemorySemantics-10875).
     #[error("release of a failed compare-exchange")]
     ReleaseUnequal,
-    /// VUID-StandaloneSpirv-UnequalMemorySemantics-10876.
+    /// A failed compare-exchange with a stronger order (VUID-StandaloneSpirv-UnequalMemorySemantics-10876).
     #[error("failed compare-exchange ordered more strongly")]
     UnequalStronger,
-    /// VUID-StandaloneSpirv-UnequalMemorySemantics-10877.
+    /// A failed compare-exchange with more storage classes
+    /// (VUID-StandaloneSpirv-UnequalMemorySemantics-10877).
     #[error("failed compare-exchange with more storage classes")]
     UnequalClasses,
-    /// VUID-StandaloneSpirv-UnequalMemorySemantics-10878.
+    /// A failed compare-exchange with more visibility (VUID-StandaloneSpirv-UnequalMemorySemantics-10878).
     #[error("failed compare-exchange with more visibility")]
     UnequalVisible,
-    /// SubgroupMemory, CrossWorkgroupMemory or AtomicCounterMemory, which Vulkan ignores and of which the latter two need
-    /// capabilities that no Vulkan device has.
+    /// SubgroupMemory, CrossWorkgroupMemory or AtomicCounterMemory. Vulkan ignores them, and the latter two
+    /// need capabilities that no Vulkan device has.
     #[error("ignored storage class of semantics")]
     Ignored,
-    /// A word with more than one of Acquire, Release and AcquireRelease, with SequentiallyConsistent, or with bits that no
-    /// litmus test has (VUID-StandaloneSpirv-MemorySemantics-10865 and -10866). A test cannot say so; a module can.
+    /// A word with several of Acquire, Release and AcquireRelease, with SequentiallyConsistent, or with bits
+    /// that litmus tests lack (VUID-StandaloneSpirv-MemorySemantics-10865 and -10866). A module can contain
+    /// it, a test cannot.
     #[error("memory semantics of no litmus test")]
     Unknown,
 }
@@ -357,32 +370,33 @@ impl From<SemanticsRule> for Rule {
     }
 }
 
-/// The first rule that keeps the test from a device, whatever the device. Rules on control barriers and on lanes are
-/// checked where the code is cut into segments and where lanes are handed out.
+/// Checks the rules that do not depend on the device. Rules on control barriers and lanes are checked when
+/// the code is cut into segments and lanes are assigned.
 ///
 /// # Errors
-/// The rule.
+/// The first rule that the test breaks.
 pub fn check(test: &Test) -> Result<(), Rule> {
     check_but_loops(test)?;
     test.threads.iter().try_for_each(check_loops)
 }
 
-/// The same for a test whose threads may have several kernels: one for each queue family.
+/// Checks a test whose threads may have several kernels: one for each queue family.
 pub(crate) fn check_program(test: &Test) -> Result<(), Rule> {
     check_all_but_families(test)?;
     test.threads.iter().try_for_each(check_loops)
 }
 
-/// The same as [`check`], for kernels whose loops may do more than wait.
+/// Checks as [`check`], for kernels whose loops may do more than wait.
 pub(crate) fn check_but_loops(test: &Test) -> Result<(), Rule> {
     check_all_but_families(test)?;
     if crate::program::queues(test).len() > 1 { Err(Rule::SeveralQueues) } else { Ok(()) }
 }
 
-/// What the invocations of a stage cannot play: graphics stages have no workgroups, and threads are not placed by subgroups.
+/// Checks that a stage can run the test: graphics stages have no workgroups, and no assignment of threads by
+/// subgroups.
 ///
 /// # Errors
-/// The rule.
+/// The rule that the test breaks.
 pub(crate) fn check_stage(test: &Test, stage: Stage) -> Result<(), Rule> {
     if test.has_tangles() && stage != Stage::Compute {
         return Err(Rule::SubgroupOperation);
@@ -391,7 +405,7 @@ pub(crate) fn check_stage(test: &Test, stage: Stage) -> Result<(), Rule> {
     instructions.try_for_each(|instruction| check_in_stage(&instruction.kind, stage))
 }
 
-/// What an instruction cannot be in a stage.
+/// Checks that a stage can run an instruction.
 fn check_in_stage(kind: &InstructionKind, stage: Stage) -> Result<(), Rule> {
     if matches!(kind, InstructionKind::Interlock(_)) && !stage.is_fragment() {
         return Err(Rule::InterlockStage);
@@ -402,7 +416,7 @@ fn check_in_stage(kind: &InstructionKind, stage: Stage) -> Result<(), Rule> {
     if stage == Stage::Compute { Ok(()) } else { check_without_subgroups(kind) }
 }
 
-/// What an instruction cannot be in a stage without workgroups.
+/// Checks that a stage without workgroups can run an instruction.
 fn check_without_workgroups(kind: &InstructionKind) -> Result<(), Rule> {
     if kind.execution_scope() == Some(Scope::Workgroup) {
         return Err(Rule::NoWorkgroups(WorkgroupClause::ExecutionScope));
@@ -416,7 +430,7 @@ fn check_without_workgroups(kind: &InstructionKind) -> Result<(), Rule> {
     check_without_subgroups(kind)
 }
 
-/// What an instruction cannot be in a stage whose invocations are not placed by subgroups.
+/// Checks that a stage without assignment by subgroups can run an instruction.
 fn check_without_subgroups(kind: &InstructionKind) -> Result<(), Rule> {
     if [kind.execution_scope(), kind.memory_scope()].contains(&Some(Scope::Subgroup)) {
         return Err(Rule::StageSubgroups);
@@ -424,8 +438,8 @@ fn check_without_subgroups(kind: &InstructionKind) -> Result<(), Rule> {
     Ok(())
 }
 
-/// Where a test in some stage says what it is refused for: the first instruction that is refused for the same reason whatever stands
-/// around it. `None` where the reason is another one, or the test was never in a text.
+/// Returns the position of the first instruction that causes an error by itself. `None` if the error has
+/// another cause, or the test has no text.
 pub fn culprit(test: &Test, stage: Stage, error: &CompileError) -> Option<Span> {
     let CompileError::NotPlaceable { rule } = error else { return None };
     let test = crate::stage::told(test, stage);
@@ -466,7 +480,7 @@ fn check_threads(test: &Test) -> Result<(), Rule> {
     Ok(())
 }
 
-/// Storage class, type and properties of every location, by declaration and by use.
+/// Checks storage class, type and properties of every location, by declaration and by use.
 fn check_locations(test: &Test) -> Result<(), Rule> {
     let mut class_of_storage: Vec<Option<StorageClass>> = vec![None; test.locations.len()];
     let mut classify = |location: LocationId, class: StorageClass| {
@@ -499,7 +513,7 @@ fn check_locations(test: &Test) -> Result<(), Rule> {
     check_floats(test)
 }
 
-/// Names under which the final value of a vector in workgroup memory is observed: of its own type.
+/// Checks that final values of workgroup vectors are observed under names with the same type.
 pub(crate) fn check_workgroup_vectors(test: &Test) -> Result<(), Rule> {
     let in_workgroup = |storage: LocationId| {
         let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
@@ -518,7 +532,7 @@ pub(crate) fn check_workgroup_vectors(test: &Test) -> Result<(), Rule> {
     Ok(())
 }
 
-/// Numbers that floating-point locations hold exactly.
+/// Checks that floating-point locations represent all their values exactly.
 fn check_floats(test: &Test) -> Result<(), Rule> {
     let is_float = |scalar: ScalarType| matches!(scalar, ScalarType::F32 | ScalarType::F64);
     let fits = |value: i64| (0..=1 << 24).contains(&value);
@@ -533,7 +547,7 @@ fn check_floats(test: &Test) -> Result<(), Rule> {
     let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
     for instruction in instructions {
         let Some(access) = instruction.kind.access() else { continue };
-        // What is only compared is never in memory.
+        // A comparator is never stored.
         let is_stored = |operand: &Operand| match access.kind {
             AccessKind::Rmw { operation: RmwOperation::CompareExchange { .. }, .. } => false,
             AccessKind::Load(_)
@@ -550,14 +564,15 @@ fn check_floats(test: &Test) -> Result<(), Rule> {
     Ok(())
 }
 
-/// Whether every loop of a thread only waits, so that its last turn stands for all of them.
+/// Checks that every loop of a thread only waits, so that its last turn represents all of them.
 ///
-/// A turn may load, compare-exchange where only failure goes back, compute and jump. Leaving out the reads of earlier
-/// turns takes order away and adds none, so what the model allows for the last turn alone holds for all turns.
+/// A turn may load, compare-exchange (if only failure goes back), compute and jump. Leaving out the reads of
+/// earlier turns removes order and adds none, so outcomes that the model allows for the last turn alone are
+/// allowed for all turns.
 fn check_loops(thread: &Thread) -> Result<(), Rule> {
     let kind = |at: usize| thread.instructions.get(at).map(|instruction| &instruction.kind);
     for region in crate::flow::loops(thread) {
-        // Registers that this turn has assigned for certain: behind the first branch nothing is.
+        // Registers that this turn has certainly assigned; none after the first branch.
         let mut assigned: Vec<RegisterId> = Vec::new();
         let mut certain = true;
         let in_loop: Vec<RegisterId> =
@@ -587,7 +602,7 @@ fn check_loops(thread: &Thread) -> Result<(), Rule> {
                 }
                 InstructionKind::Flow(Flow::Branch { left, right, .. }) => fresh(left) && fresh(right),
                 InstructionKind::Flow(Flow::Label(_)) => true,
-                // An unconditional jump back would never end.
+                // An unconditional backward jump would never end.
                 InstructionKind::Flow(Flow::Goto(target)) => {
                     label_position(thread, *target).is_some_and(|to| to > at)
                 }
@@ -617,8 +632,8 @@ fn check_loops(thread: &Thread) -> Result<(), Rule> {
     Ok(())
 }
 
-/// Whether the loop is left right behind a compare-exchange that succeeds: the next instruction goes back where the old
-/// value differs from the one it was compared with, and nothing behind it goes back.
+/// Returns true if a successful compare-exchange leaves the loop: the next instruction goes back if the old
+/// value differs from the comparator, and no later one goes back.
 fn only_failure_goes_back(
     thread: &Thread,
     region: &std::ops::Range<usize>,
@@ -693,7 +708,7 @@ fn check_instruction(thread: &Thread, instruction: &Instruction) -> Result<(), R
         | InstructionKind::Compute(Compute::Arithmetic { .. })
         | InstructionKind::Flow(Flow::Label(_)) => Ok(()),
         InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. }) => {
-            // A label that stands nowhere cannot come from a parser.
+            // A parsed test has a position for every label.
             label_position(thread, *target).map_or(Err(Rule::LoopWithEffects), |_| Ok(()))
         }
     }
@@ -735,7 +750,7 @@ fn check_access(access: &MemoryAccess) -> Result<(), Rule> {
     }
 }
 
-/// Where a label stands among the instructions of its thread.
+/// Returns the position of a label in its thread.
 pub(crate) fn label_position(thread: &Thread, label: litmus::LabelId) -> Option<usize> {
     thread.instructions.iter().position(
         |instruction| matches!(instruction.kind, InstructionKind::Flow(Flow::Label(here)) if here == label),

@@ -1,11 +1,12 @@
-//! Cuts the threads at their control barriers and subgroup operations, so that all invocations of a workgroup meet in one
-//! instruction.
+//! Cuts threads at their control barriers and subgroup operations, so that all invocations of a workgroup
+//! execute one common instruction.
 //!
-//! A barrier that only some lanes reach is undefined, so threads cannot each execute their own: the kernel runs every
-//! thread's code up to its first barrier, then one barrier for all, then the next segment. The halves of a split barrier are
-//! such barriers too, each for itself. A subgroup operation is executed by the lanes of its tangle alone, where all lanes have come
-//! together: between two segments. So is a block with operations or barriers of the subgroup that a branch skips, from the branch to its
-//! label. Interlocked sections are for all invocations as well, before, in and behind them.
+//! A barrier that only some lanes reach is undefined, so threads cannot each execute their own: the kernel
+//! runs every thread's code up to its first barrier, then one barrier for all, then the next segment. Each
+//! half of a split barrier counts as such a barrier. Only the lanes of its tangle execute a subgroup
+//! operation, after all lanes have converged: between two segments. The same holds for a block with
+//! operations or barriers of the subgroup that a branch skips, from the branch to its label. Interlocked
+//! sections divide the code of all invocations too: before, inside and after them.
 
 use std::ops::Range;
 
@@ -21,17 +22,18 @@ use crate::rules::{Rule, label_position};
 /// A segment and the barrier that ends it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
-    /// What the threads do, in their order; threads with nothing to do are left out.
+    /// The code of the threads, in their order; threads without code are left out.
     pub parts: Vec<Part>,
-    /// The barrier behind it; the last segment has none.
+    /// The barrier after it; the last segment has none.
     pub barrier: Option<Meeting>,
-    /// Where no barrier is behind it, the subgroup operation or the block that is: one for some lanes of a subgroup, by thread.
+    /// If no barrier follows, the subgroup operation or block that does, for some lanes of a subgroup, by
+    /// thread.
     pub shared: Vec<(usize, BlockPart)>,
-    /// The end of the interlocked sections that is behind it, for all invocations.
+    /// The end of the interlocked sections after it, for all invocations.
     pub section: Option<InterlockEnd>,
 }
 
-/// What one thread does in a segment.
+/// One thread's code in a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     /// Index of the thread.
@@ -40,16 +42,16 @@ pub(crate) struct Part {
     pub acquire: Option<(Scope, Semantics)>,
     /// Its instructions.
     pub body: Range<usize>,
-    /// A memory barrier behind the code: the releasing half of the control barrier behind this segment.
+    /// A memory barrier after the code: the releasing half of the control barrier after this segment.
     pub release: Option<(Scope, Semantics)>,
-    /// The thread begins here.
+    /// The thread starts here.
     pub first: bool,
     /// The thread ends here.
     pub last: bool,
 }
 
 impl Part {
-    /// A part with these instructions alone.
+    /// Creates a part with these instructions only.
     pub fn new(thread: usize, body: Range<usize>) -> Part {
         Part { thread, acquire: None, body, release: None, first: false, last: false }
     }
@@ -60,21 +62,21 @@ impl Part {
     }
 }
 
-/// A control barrier for all invocations, or a half of a split one.
+/// A control barrier for all invocations, or half of a split one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Meeting {
-    /// Which half it is; `None` for a control barrier.
+    /// The half; `None` for a control barrier.
     pub half: Option<SplitHalf>,
     /// Workgroup or Subgroup.
     pub execution: Scope,
     /// Memory scope.
     pub memory: Scope,
-    /// Relaxed where the barrier is no memory barrier.
+    /// Relaxed if it is not a memory barrier.
     pub semantics: Semantics,
 }
 
 impl Meeting {
-    /// The one that an instruction is.
+    /// Returns the barrier of an instruction.
     pub fn of(kind: &InstructionKind) -> Option<Meeting> {
         let (half, execution, memory, semantics) = match kind {
             InstructionKind::ControlBarrier(barrier) => {
@@ -88,12 +90,12 @@ impl Meeting {
         Some(Meeting { half, execution, memory, semantics: semantics.unwrap_or(Semantics::RELAXED) })
     }
 
-    /// One that orders no memory.
+    /// Returns a barrier that orders no memory.
     fn bare(half: Option<SplitHalf>, execution: Scope) -> Meeting {
         Meeting { half, execution, memory: Scope::Invocation, semantics: Semantics::RELAXED }
     }
 
-    /// Its instruction; the registry gives those of split barriers the same numbers under both of their names.
+    /// Returns its instruction; split barriers have the same opcodes under both of their names.
     pub fn op(&self) -> Op {
         match self.half {
             None => Op::ControlBarrier,
@@ -103,27 +105,28 @@ impl Meeting {
     }
 }
 
-/// Where a piece of a thread ends.
+/// The end of a piece of a thread.
 enum End<'a> {
-    /// At a barrier.
+    /// A barrier.
     Barrier(Point<'a>),
-    /// At a subgroup operation or a block: what it is, and which instruction of the shader the first is that its lanes execute together.
+    /// A subgroup operation or a block, with the first instruction of the shader that its lanes execute
+    /// together.
     Shared(BlockPart, TangleInstance<'a>),
 }
 
-/// What the pieces between two workgroup barriers end at, so that threads can be put side by side.
+/// The end of a piece between two workgroup barriers, by which the threads are aligned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Slot<'a> {
-    /// The subgroup barrier with this number among those of its thread: different subgroups come to theirs at the same time.
+    /// The subgroup barrier with this index in its thread: different subgroups reach theirs at the same time.
     Barrier(usize),
-    /// A subgroup operation, or the block whose first instruction of all lanes it is.
+    /// A subgroup operation, or a block with this first common instruction.
     Shared(TangleInstance<'a>),
 }
 
 /// A barrier of one thread.
 struct Point<'a> {
     meeting: Meeting,
-    /// Which instruction of the shader it is.
+    /// The instruction of the shader.
     id: &'a str,
 }
 
@@ -137,13 +140,13 @@ impl<'a> Point<'a> {
         Some(Point { meeting: Meeting::of(kind)?, id })
     }
 
-    /// What two threads must agree on to execute one instruction.
+    /// Returns the properties that two threads must share to execute one instruction.
     fn instance(&self) -> (Option<SplitHalf>, &'a str) {
         (self.meeting.half, self.id)
     }
 }
 
-/// What a thread does between two of its barriers or subgroup operations, and what ends it.
+/// One thread's code between two of its barriers or subgroup operations, and its end.
 struct Piece<'a> {
     body: Range<usize>,
     end: Option<End<'a>>,
@@ -158,10 +161,11 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// A thread between two workgroup barriers: all pieces but the last end at a subgroup barrier or operation.
+/// One thread's code between two workgroup barriers: all pieces except the last end at a subgroup barrier or
+/// operation.
 type Stretch<'a> = Vec<Piece<'a>>;
 
-/// What the pieces of a thread but the last end at.
+/// Returns the ends of all pieces of a thread except the last.
 fn slots_of<'a>(stretch: &Stretch<'a>) -> Vec<Slot<'a>> {
     let mut barriers = 0;
     let all_but_last = stretch.iter().take(stretch.len().saturating_sub(1));
@@ -176,7 +180,7 @@ fn slots_of<'a>(stretch: &Stretch<'a>) -> Vec<Slot<'a>> {
         .collect()
 }
 
-/// One order of all that the threads of a stretch come to, in which each finds its own.
+/// Returns one common order of all slots in which each thread finds its own order.
 fn slots<'a>(threads: &[Vec<Slot<'a>>]) -> Result<Vec<Slot<'a>>, Rule> {
     let mut left: Vec<&[Slot<'a>]> = threads.iter().map(Vec::as_slice).collect();
     let mut order = Vec::new();
@@ -198,13 +202,14 @@ fn slots<'a>(threads: &[Vec<Slot<'a>>]) -> Result<Vec<Slot<'a>>, Rule> {
 
 /// Cuts the threads of a test that [`rules::check`](crate::rules::check) accepts.
 ///
-/// A barrier on which all threads agree is one instruction. Where scopes or semantics differ between the threads, or where a
-/// thread that does not take part has not ended, it is one without semantics between the memory barriers of the threads that
-/// meet: a control barrier may itself be the release barrier, the acquire barrier, both or neither of the pair around it
-/// (clause VK-SW-10), an arrival the release barrier and a wait the acquire barrier (VK-SW-18, VK-SW-19).
+/// A barrier on which all threads agree is one instruction. If scopes or semantics differ between the
+/// threads, or a thread that does not take part has not ended, it is a barrier without semantics between
+/// memory barriers of the participating threads. That is equivalent: a control barrier may itself be the
+/// release barrier, the acquire barrier, both or neither of the pair around it (clause VK-SW-10), an arrival
+/// the release barrier and a wait the acquire barrier (VK-SW-18, VK-SW-19).
 ///
-/// A thread may leave out the wait for its last arrival. Its invocation waits all the same, behind everything that the
-/// thread does before the others go on, and orders nothing by it.
+/// A thread may omit the wait for its last arrival. Its invocation still waits, after everything that the
+/// thread does before the others continue, and this orders nothing.
 pub(crate) fn cut(test: &Test, layout: &Layout) -> Result<Vec<Segment>, Rule> {
     if test.interlock_order().is_some() {
         return cut_sections(test);
@@ -212,7 +217,7 @@ pub(crate) fn cut(test: &Test, layout: &Layout) -> Result<Vec<Segment>, Rule> {
     let threads = test.threads.iter().map(stretches).collect::<Result<Vec<_>, _>>()?;
     check_even(&threads, layout)?;
 
-    // Stretch s of every thread lies in the segments from starts[s] on; starts has one more entry for the end.
+    // Stretch s of every thread is in the segments from starts[s] on; starts has one more entry for the end.
     let mut starts = vec![0];
     let mut orders = Vec::new();
     let mut segment_count = 0;
@@ -235,15 +240,15 @@ pub(crate) fn cut(test: &Test, layout: &Layout) -> Result<Vec<Segment>, Rule> {
             let mut next = start;
             let ends_at = slots_of(stretch).into_iter().map(Some).chain([None]);
             for (piece, slot) in stretch.iter().zip(ends_at) {
-                // What is behind the last slot of a thread comes right behind it.
+                // The code after the last slot of a thread follows it directly.
                 let place = slot.and_then(|slot| order.iter().position(|other| *other == slot));
                 let segment = place.map_or(next, |place| start + place);
                 parts[segment][index].body = piece.body.clone();
                 ends[index] = segment;
                 match &piece.end {
                     Some(End::Barrier(Point { meeting, .. })) => {
-                        // A thread waits for the workgroup behind the last segment of the stretch: other subgroups may
-                        // meet more often before it.
+                        // A thread waits for the workgroup after the last segment of the stretch, because
+                        // other subgroups may have more barriers before it.
                         let at = if meeting.execution == Scope::Workgroup { end - 1 } else { segment };
                         arrivals[at].push((index, *meeting));
                     }
@@ -263,7 +268,7 @@ pub(crate) fn cut(test: &Test, layout: &Layout) -> Result<Vec<Segment>, Rule> {
             barriers.push(None);
             continue;
         };
-        // Threads that never wait for each other may come to barriers of different kinds at the same time.
+        // Threads that never wait for each other may reach barriers of different kinds at the same time.
         if arrived
             .iter()
             .any(|(_, barrier)| (barrier.half, barrier.execution) != (model.half, model.execution))
@@ -313,8 +318,8 @@ pub(crate) fn cut(test: &Test, layout: &Layout) -> Result<Vec<Segment>, Rule> {
         .collect())
 }
 
-/// Cuts the threads of a test at their interlocked sections: what is before them, in them and behind them. A thread without a section
-/// is done before.
+/// Cuts the threads of a test at their interlocked sections: before, inside and after them. The code of a
+/// thread without a section comes before.
 fn cut_sections(test: &Test) -> Result<Vec<Segment>, Rule> {
     let mut parts: [Vec<Part>; 3] = [const { Vec::new() }; 3];
     for (index, thread) in test.threads.iter().enumerate() {
@@ -346,7 +351,7 @@ fn cut_sections(test: &Test) -> Result<Vec<Segment>, Rule> {
     Ok(parts.into_iter().zip(ends).map(segment).collect())
 }
 
-/// Whether a jump leads over one of these instructions, or back to what is before it.
+/// Returns true if a jump skips one of these instructions, or goes back to before it.
 fn is_jumped_over(thread: &Thread, places: &[usize]) -> Result<bool, Rule> {
     for (from, instruction) in thread.instructions.iter().enumerate() {
         if let InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. }) = &instruction.kind {
@@ -360,8 +365,8 @@ fn is_jumped_over(thread: &Thread, places: &[usize]) -> Result<bool, Rule> {
     Ok(false)
 }
 
-/// The waits for last arrivals that no thread waits for: the next round of the kernel arrives again. Arrivals and waits of
-/// each execution scope must take turns, also where threads have brought one each that the others lack.
+/// Returns waits for last arrivals without one, because the next round of the kernel arrives again. Arrivals
+/// and waits of each execution scope must alternate, also across threads.
 fn closing_waits(barriers: &[Option<Meeting>]) -> Result<Vec<Meeting>, Rule> {
     let mut closing = Vec::new();
     for execution in [Scope::Workgroup, Scope::Subgroup] {
@@ -381,19 +386,19 @@ fn closing_waits(barriers: &[Option<Meeting>]) -> Result<Vec<Meeting>, Rule> {
     Ok(closing)
 }
 
-/// Cuts one thread at its control barriers, the halves of its split ones, its subgroup operations and the blocks with some.
+/// Cuts one thread at its control barriers, split barriers, subgroup operations and blocks with these.
 fn stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
     let mut stretches = Vec::new();
     let mut stretch = Vec::new();
     let mut start = 0;
     let loops = crate::flow::loops(thread);
     let blocks = thread.blocks();
-    // The farthest place that a jump so far goes to.
+    // The farthest target of a jump so far.
     let mut reach = 0;
     let mut seen: Vec<&str> = Vec::new();
     for (position, instruction) in thread.instructions.iter().enumerate() {
         if position < start {
-            // Within a block.
+            // Inside a block.
             continue;
         }
         if let Some(block) = blocks.iter().find(|block| block.branch == position) {
@@ -409,7 +414,7 @@ fn stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
                 reach = reach.max(label_position(thread, *target).ok_or(nowhere)?);
             }
             InstructionKind::Subgroup(operation) => {
-                // The parser refuses other jumps over an operation than those that make blocks.
+                // The parser refuses jumps over an operation that do not form blocks.
                 let end =
                     End::Shared(BlockPart::Together(position), TangleInstance::Operation(&operation.id));
                 stretch.push(Piece { body: start..position, end: Some(end) });
@@ -439,8 +444,8 @@ fn stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
     Ok(stretches)
 }
 
-/// Which instruction of the shader the first is that the lanes of a block execute together: that tells blocks apart, since who has one
-/// of a block has all. A block has no other barriers.
+/// Returns the first instruction that the lanes of a block execute together. It identifies the block, because
+/// a lane with one of a block's instructions has all of them. A block has no other barriers.
 fn first_together<'a>(thread: &'a Thread, block: &GuardedBlock) -> Result<TangleInstance<'a>, Rule> {
     let inside = || thread.instructions.iter().take(block.end).skip(block.branch).map(|own| &own.kind);
     if inside().any(|kind| Point::of(kind).is_some() && kind.tangle_instance().is_none()) {
@@ -450,8 +455,8 @@ fn first_together<'a>(thread: &'a Thread, block: &GuardedBlock) -> Result<Tangle
     together.next().ok_or(Rule::Internal("a block of nothing that lanes do together"))
 }
 
-/// Whether the threads of each workgroup meet in the same workgroup barriers in the same order, and between those the
-/// threads of each subgroup in the same subgroup barriers.
+/// Checks that the threads of each workgroup execute the same workgroup barriers in the same order, and
+/// between these the threads of each subgroup the same subgroup barriers.
 fn check_even(threads: &[Vec<Stretch<'_>>], layout: &Layout) -> Result<(), Rule> {
     for (role, thread) in layout.roles.iter().zip(threads) {
         for (other, with) in layout.roles.iter().zip(threads) {
@@ -474,7 +479,7 @@ fn check_even(threads: &[Vec<Stretch<'_>>], layout: &Layout) -> Result<(), Rule>
     Ok(())
 }
 
-/// Which instruction each barrier is.
+/// The identity of a barrier instruction.
 type Instance = (Option<SplitHalf>, String);
 
 fn instances<'p, 'a: 'p>(pieces: impl IntoIterator<Item = &'p Piece<'a>>) -> impl Iterator<Item = Instance> {
@@ -485,7 +490,8 @@ fn instances<'p, 'a: 'p>(pieces: impl IntoIterator<Item = &'p Piece<'a>>) -> imp
     })
 }
 
-/// Whether two threads come to the same barriers; the one that comes to fewer leaves out the wait for its last arrival.
+/// Returns true if two threads execute the same barriers; the one with fewer may omit the wait for its last
+/// arrival.
 fn are_even(left: &[Instance], right: &[Instance]) -> bool {
     let common = left.len().min(right.len());
     let surplus = &left.get(common..).unwrap_or_default();

@@ -1,11 +1,11 @@
-//! Scopes and memory semantics as SPIR-V words, and which words an instruction may have.
+//! Scopes and memory semantics as SPIR-V words, and the valid semantics of each instruction.
 
 use litmus::{IgnoredClasses, Order, Scope, Semantics, StorageClass};
 use rspirv::spirv::{self, MemorySemantics};
 
 use crate::rules::SemanticsRule;
 
-/// The kinds of instruction that have memory semantics.
+/// The kinds of instruction with memory semantics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Load,
@@ -17,7 +17,8 @@ pub(crate) enum Operation {
     Wait,
 }
 
-/// The scope as an operand; `None` for CrossDevice, which no shader can name, and for scopes that no compute shader has.
+/// Returns the scope as an operand; `None` for CrossDevice, which no shader can use, and for scopes that
+/// compute shaders lack.
 pub(crate) fn scope_word(scope: Scope) -> Option<spirv::Scope> {
     Some(match scope {
         Scope::Invocation => spirv::Scope::Invocation,
@@ -29,7 +30,7 @@ pub(crate) fn scope_word(scope: Scope) -> Option<spirv::Scope> {
     })
 }
 
-/// The memory semantics word. Relaxed semantics that [`check`] accepts are 0.
+/// Returns the memory semantics word. Relaxed semantics that [`check`] accepts are 0.
 pub(crate) fn semantics_word(semantics: Semantics) -> u32 {
     let mut word = match semantics.order {
         Order::Relaxed => MemorySemantics::RELAXED,
@@ -54,7 +55,7 @@ pub(crate) fn semantics_word(semantics: Semantics) -> u32 {
     word.bits()
 }
 
-/// Whether an instruction may have these semantics at this scope.
+/// Checks that an instruction may have these semantics at this scope.
 pub(crate) fn check(operation: Operation, scope: Scope, semantics: Semantics) -> Result<(), SemanticsRule> {
     let order = semantics.order;
     if semantics.ignored != IgnoredClasses::NONE {
@@ -97,7 +98,7 @@ pub(crate) fn check(operation: Operation, scope: Scope, semantics: Semantics) ->
     Ok(())
 }
 
-/// Whether a compare-exchange with semantics `equal` may have these `unequal` ones.
+/// Checks that a compare-exchange with semantics `equal` may have these `unequal` ones.
 pub(crate) fn check_unequal(scope: Scope, equal: Semantics, unequal: Semantics) -> Result<(), SemanticsRule> {
     match check(Operation::Load, scope, unequal) {
         Err(SemanticsRule::ReleaseLoad) => return Err(SemanticsRule::ReleaseUnequal),

@@ -1,8 +1,8 @@
-//! Sizes of workgroups, and how many of them play at once: what a variant makes of them, whatever the threads of a test take.
+//! Variants that set the size of workgroups, and the number of concurrent workgroups.
 //!
-//! The model knows no size and no number, so that a test means the same in every shape. What may differ is what a compiler and a device
-//! make of workgroups that are no whole number of subgroups, of a single invocation, of as many as there may be, or of several dimensions;
-//! and how a device does when it is nearly empty, and when it is full.
+//! Neither changes the meaning of a test under the model. They change what compilers and devices do: for
+//! partial subgroups, single invocations, the largest size and several dimensions, and on a nearly idle or a
+//! fully occupied device.
 
 use std::fmt;
 use std::num::NonZeroU16;
@@ -11,28 +11,28 @@ use std::str::FromStr;
 /// The size of a workgroup.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WorkgroupShape {
-    /// As many invocations as the threads of the test take, in x.
+    /// As many invocations in x as the threads of the test need.
     #[default]
     Fitting,
-    /// `size-33`, `size-8x4`, `size-7x5x3`: that many in x, y and z. Those that play no thread idle.
+    /// `size-33`, `size-8x4`, `size-7x5x3`: this many in x, y and z. Invocations without a thread idle.
     Sized([u32; 3]),
-    /// `size-limit`: as many in x as the device has at most.
+    /// `size-limit`: the device's maximum in x.
     Limit,
 }
 
-/// What words of shapes begin with.
+/// The prefix of the words of sizes.
 const PREFIX: &str = "size-";
 const LIMIT: &str = "limit";
-/// The largest size in one direction that a word says; devices have less.
+/// The largest size in one direction that a word can have; the limits of devices are lower.
 const MOST: u32 = 65_535;
 
-/// A word that is no shape.
+/// Error for a word that is not a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no size of a workgroup")]
 pub struct NoShape;
 
 impl WorkgroupShape {
-    /// Examples of the words, each kind once.
+    /// One example of each kind of word.
     pub const EXAMPLES: [(&'static str, WorkgroupShape); 4] = [
         ("size-1", WorkgroupShape::Sized([1, 1, 1])),
         ("size-33", WorkgroupShape::Sized([33, 1, 1])),
@@ -40,7 +40,8 @@ impl WorkgroupShape {
         ("size-limit", WorkgroupShape::Limit),
     ];
 
-    /// The size in x, y and z on a device with these limits; `None` where the threads of a test decide.
+    /// Returns the size in x, y and z on a device with these limits, or `None` for
+    /// [`Fitting`](WorkgroupShape::Fitting).
     pub(crate) fn size(self, most: u32, most_in: [u32; 3]) -> Option<[u32; 3]> {
         match self {
             WorkgroupShape::Fitting => None,
@@ -70,7 +71,7 @@ impl FromStr for WorkgroupShape {
     }
 }
 
-/// The word; empty where the threads of a test decide.
+/// Writes the word, or nothing for [`Fitting`](WorkgroupShape::Fitting).
 impl fmt::Display for WorkgroupShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -83,25 +84,26 @@ impl fmt::Display for WorkgroupShape {
     }
 }
 
-/// How many workgroups play at once: in a dispatch, and in the others that are dispatched with it and nothing between.
+/// The number of concurrent workgroups: of one dispatch, and of the dispatches recorded with it without a
+/// dependency between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Filling {
-    /// As many as whoever dispatches draws.
+    /// Drawn at random by the runner.
     #[default]
     Drawn,
-    /// `workgroups-256`: so many; of a test that takes several, as many whole groups of those as are no more.
+    /// `workgroups-256`: this many. If a test needs several, the number is rounded down to whole groups.
     Workgroups(NonZeroU16),
 }
 
-/// What words of fillings begin with.
+/// The prefix of the words of numbers of workgroups.
 const FILLING: &str = "workgroups-";
 
 impl Filling {
-    /// Examples of the words, each kind once.
+    /// One example of each kind of word.
     pub const EXAMPLES: [(&'static str, Filling); 1] =
         [("workgroups-256", Filling::Workgroups(NonZeroU16::MIN.saturating_add(255)))];
 
-    /// The number of workgroups; `None` where it is drawn.
+    /// Returns the number of workgroups, or `None` if it is drawn.
     pub fn workgroups(self) -> Option<u32> {
         match self {
             Filling::Drawn => None,
@@ -110,7 +112,7 @@ impl Filling {
     }
 }
 
-/// A word that is no filling.
+/// Error for a word that is not a number of workgroups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no number of workgroups")]
 pub struct NoFilling;
@@ -126,7 +128,7 @@ impl FromStr for Filling {
     }
 }
 
-/// The word; empty where the number is drawn.
+/// Writes the word, or nothing if the number is drawn.
 impl fmt::Display for Filling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

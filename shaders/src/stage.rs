@@ -1,14 +1,14 @@
-//! What a test means in a stage without workgroups.
+//! Fences of workgroup scope in a stage without workgroups.
 //!
-//! A fence of workgroup scope between two looks at one location keeps compilers from making one of both, and reaches nobody where
-//! its thread is alone in its workgroup. Such a stage has no name for that: there the fence is one of the queue family's, and
-//! the model is asked about the test with that fence.
+//! A fence of workgroup scope between two loads of one location prevents compilers from merging the loads,
+//! and has no effect if its thread is alone in its workgroup. A stage without workgroups has no
+//! such fence, so it becomes one of queue-family scope, and the model evaluates the test with that fence.
 
 use litmus::{Instruction, InstructionKind, Scope, Test};
 
 use crate::variant::Stage;
 
-/// The test that the kernels of a stage say.
+/// Returns the test that the kernels of a stage execute.
 pub(crate) fn told(test: &Test, stage: Stage) -> Test {
     let mut told = test.clone();
     if stage.has_workgroups() {

@@ -1,19 +1,23 @@
-//! Memory stress: workgroups that play no thread and keep scratch memory busy, and the same before each round of the others.
+//! Memory stress: accesses to scratch memory by extra workgroups without threads, and by the others before
+//! each round.
 //!
-//! The contract for kernels with a [`Binding::Scratch`](crate::Binding::Scratch), beside that of [`crate::contract`]:
+//! The contract for kernels with a [`Binding::Scratch`](crate::Binding::Scratch), in addition to
+//! [`crate::contract`]:
 //!
-//! Each kernel is dispatched with `W = C × G + X` workgroups, `X` = [`StressParameters::workgroups`]. The workgroup with
-//! the device's number `w` has the number `v = (w × workgroup_multiplier + workgroup_offset) mod W` and stands in the
-//! formulas of the contract by that; those with `v ≥ C × G` play no thread, wait for nobody and report nothing.
+//! Each kernel is dispatched with `W = C × G + X` workgroups, `X` = [`StressParameters::workgroups`]. The
+//! workgroup with id `w` has the number `v = (w × workgroup_multiplier + workgroup_offset) mod W`, which
+//! replaces `w` in the formulas of the contract. Workgroups with `v ≥ C × G` run no thread, take no part in
+//! rendezvous and have no receipt.
 //!
-//! In every round, between the meeting and the threads, each invocation makes [`StressParameters::before`] turns, or
-//! [`StressParameters::iterations`] where it plays no thread, of two accesses by [`Pattern`] to word
-//! `(((v / chunk) mod lines) × step + base) mod words` of scratch memory. All of them are relaxed volatile atomics at device or queue-family
-//! scope: no two race, none orders anything, and none may be left out. Pre-stress stands behind the meeting, since a
-//! meeting ends with loads, which come back when the stores before them have left the invocation.
+//! In every round, between the rendezvous and the threads, each invocation executes
+//! [`StressParameters::before`] turns, or [`StressParameters::iterations`] if it runs no thread. A turn is
+//! two accesses by [`Pattern`] to word `(((v / chunk) mod lines) × step + base) mod words` of scratch memory.
+//! All of them are relaxed volatile atomics at device or queue-family scope: no two race, none orders
+//! anything, and none may be omitted. This stress follows the rendezvous, because a rendezvous ends with
+//! loads, which return after the stores before them have left the invocation.
 //!
-//! Scratch memory is a buffer of its own, so nothing here touches what a test looks at. Each round adds one iteration and
-//! those turns to the loops of an invocation.
+//! Scratch memory is a separate buffer, so stress never touches the locations of a test. In the loops of an
+//! invocation, each round counts one iteration more, and those turns.
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{
@@ -28,39 +32,39 @@ use crate::module::{Module, Preamble};
 use crate::variant::MemoryModel;
 
 push_constants! {
-    /// What memory stress needs to know in a dispatch: push constants behind those of [`crate::Parameters`].
+    /// The parameters of memory stress in a dispatch: push constants after those of [`crate::Parameters`].
     #[derive(Default)]
     StressParameters, StressParameter;
-    /// `X`: workgroups that play no thread.
+    /// `X`: workgroups that run no thread.
     workgroups Workgroups,
-    /// Co-prime to the number of workgroups of each kernel; its product with that number fits 32 bits.
+    /// Coprime to the number of workgroups of each kernel; the product with that number fits in 32 bits.
     workgroup_multiplier WorkgroupMultiplier,
-    /// Added to that product, which still fits.
+    /// Added to that product; the sum fits in 32 bits.
     workgroup_offset WorkgroupOffset,
-    /// Turns before each round of an invocation that plays no thread.
+    /// Turns before each round of an invocation that runs no thread.
     iterations Iterations,
-    /// Turns before each round of all others.
+    /// Turns before each round of all other invocations.
     before Before,
     /// A [`Pattern`] as a word.
     pattern Pattern,
-    /// Words that are targets; at least 1.
+    /// The number of target words; at least 1.
     lines Lines,
-    /// Workgroups in a row with the same target; at least 1.
+    /// The number of consecutive workgroups with the same target; at least 1.
     chunk Chunk,
-    /// Words from one target to the next.
+    /// The distance between two targets, in words.
     step Step,
     /// Word of the first target.
     base Base,
-    /// Words of scratch memory that are used; at least 1, and the product with `lines` fits 32 bits.
+    /// The words of scratch memory in use; at least 1, and the product with `lines` fits in 32 bits.
     words Words,
 }
 
-/// Where a kernel has these parameters.
+/// The location of these parameters in a kernel.
 #[derive(Clone, Copy)]
 pub(crate) struct Block {
     /// Its push constants.
     pub variable: Word,
-    /// Position of the first one among them.
+    /// The index of the first one.
     pub first: u32,
 }
 
@@ -96,7 +100,7 @@ impl Pattern {
     }
 }
 
-/// A kernel that is memory stress and nothing else, for dispatches beside those of a test.
+/// A kernel of memory stress without a test, dispatched concurrently with tests.
 #[derive(Clone, Debug)]
 pub struct StressKernel {
     /// SPIR-V words.
@@ -105,8 +109,9 @@ pub struct StressKernel {
     pub workgroup_size: u32,
 }
 
-/// Makes the kernel whose every invocation makes [`StressParameters::iterations`] turns, workgroup `w` at the target of number
-/// `w`. Binding 0 is scratch memory, and its push constants are those of [`StressParameters`] alone.
+/// Returns the kernel whose invocations each execute [`StressParameters::iterations`] turns; workgroup `w`
+/// accesses target number `w`. Binding 0 is scratch memory, and its only push constants are
+/// [`StressParameters`].
 pub fn stress_kernel(config: &KernelConfig, workgroup_size: u32) -> StressKernel {
     let mut capabilities = vec![Capability::Shader, Capability::VulkanMemoryModel];
     if config.device_scope {
@@ -139,14 +144,14 @@ pub(crate) fn scratch(module: &mut Module, binding: u32, model: MemoryModel) -> 
     let block = module.block_of(module.u32, 4, None);
     let variable = module.bound(StorageClass::StorageBuffer, block, binding, "scratch");
     if model == MemoryModel::Glsl450 {
-        // What each access says under the Vulkan memory model.
+        // The Vulkan memory model sets these on each access instead.
         module.decorate(variable, Decoration::Coherent, &[]);
         module.decorate(variable, Decoration::Volatile, &[]);
     }
     variable
 }
 
-/// What the turns of an invocation need, known before the first round.
+/// The values that the turns of an invocation need, computed before the first round.
 #[derive(Clone, Copy)]
 pub(crate) struct Pressure {
     /// Pointer to the target.
@@ -157,7 +162,7 @@ pub(crate) struct Pressure {
 }
 
 impl Pressure {
-    /// For the workgroup of a number, with so many turns; in the first block.
+    /// Emits the values for the workgroup with this number, in the first block.
     pub fn new(module: &mut Module, scratch: Word, workgroup: Word, turns: Word, block: Block) -> Pressure {
         let chunk = block.load(module, StressParameter::Chunk);
         let number = module.word(Op::UDiv, &[workgroup, chunk]);
@@ -180,7 +185,7 @@ impl Pressure {
         Pressure { target, turns, first_loads, second_loads }
     }
 
-    /// The turns. Everything that decides how many there are is the same for a whole workgroup.
+    /// Emits the turns. Everything that determines their number is uniform in a workgroup.
     pub fn emit(&self, module: &mut Module, model: MemoryModel, device_scope: bool) {
         let glsl = model == MemoryModel::Glsl450;
         let scope = if device_scope || glsl { spirv::Scope::Device } else { spirv::Scope::QueueFamily };

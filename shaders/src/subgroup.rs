@@ -1,10 +1,10 @@
-//! Subgroup operations in SPIR-V: what each needs, and which instruction it is.
+//! Subgroup operations in SPIR-V: their instructions and requirements.
 
 use litmus::{ArithmeticOperation, QuadDirection, SubgroupKind, SubgroupSpan};
 use rspirv::spirv::{Capability, GroupOperation, Op};
 
-/// The capability of an operation, the property (a bit of `VkSubgroupFeatureFlagBits`) or feature of devices that have it, and
-/// its extension.
+/// Returns the capability of an operation, the property (a bit of `VkSubgroupFeatureFlagBits`) or feature of
+/// devices that support it, and its extension.
 pub(crate) fn needs(kind: SubgroupKind) -> (Capability, &'static str, Option<&'static str>) {
     match kind {
         SubgroupKind::Elect => (Capability::GroupNonUniform, "VK_SUBGROUP_FEATURE_BASIC_BIT", None),
@@ -34,7 +34,7 @@ pub(crate) fn needs(kind: SubgroupKind) -> (Capability, &'static str, Option<&'s
     }
 }
 
-/// The instruction; `None` for an operation that no scan computes.
+/// Returns the instruction, or `None` for an operation that no reduction or scan computes.
 pub(crate) fn instruction(kind: SubgroupKind) -> Option<Op> {
     Some(match kind {
         SubgroupKind::Elect => Op::GroupNonUniformElect,
@@ -64,7 +64,7 @@ pub(crate) fn instruction(kind: SubgroupKind) -> Option<Op> {
     })
 }
 
-/// The capability that an instruction needs, where it is a subgroup operation of kernels.
+/// Returns the capability that an instruction requires, if it is a subgroup operation of kernels.
 pub(crate) fn capability(op: Op) -> Option<Capability> {
     Some(match op {
         Op::GroupNonUniformElect => Capability::GroupNonUniform,
@@ -90,7 +90,7 @@ pub(crate) fn capability(op: Op) -> Option<Capability> {
     })
 }
 
-/// What a reduction or a scan is in an instruction.
+/// Returns the SPIR-V group operation of a reduction or a scan.
 pub(crate) fn group_operation(span: SubgroupSpan) -> GroupOperation {
     match span {
         SubgroupSpan::Reduce => GroupOperation::Reduce,
@@ -99,7 +99,7 @@ pub(crate) fn group_operation(span: SubgroupSpan) -> GroupOperation {
     }
 }
 
-/// The number of a direction in a quad.
+/// Returns the number of a direction in a quad.
 pub(crate) fn direction(direction: QuadDirection) -> u32 {
     match direction {
         QuadDirection::Horizontal => 0,

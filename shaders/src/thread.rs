@@ -1,4 +1,4 @@
-//! The code of one thread: each instruction of the test becomes the instruction of the same meaning.
+//! The code of one thread: each instruction of the test becomes the SPIR-V instruction with the same meaning.
 
 mod access;
 
@@ -17,26 +17,26 @@ use crate::rules::Rule;
 use crate::semantics::{scope_word, semantics_word};
 use crate::variant::{MemoryModel, Variant};
 
-/// What the jump variable holds when nothing may run any more.
+/// The value of the jump variable if no more code may run.
 const NOWHERE: u32 = u32::MAX;
 
-/// Where the registers of a thread live.
+/// Where the registers of a thread are stored.
 pub(crate) enum Registers {
-    /// Nested code in one segment: the value of each register at this point, the initial one where there is none.
+    /// Structured code in one segment: the current value of each register, or `None` for the initial value.
     Values(Table<RegisterId, Option<Word>>),
     /// Function variables.
     Variables {
         /// By register.
         registers: Table<RegisterId, Word>,
-        /// The jump variable, where the code needs it.
+        /// The jump variable, if the code needs it.
         jump: Option<Word>,
-        /// What loops need besides.
+        /// The variables of loops.
         spin: Option<Spin>,
     },
 }
 
 impl Registers {
-    /// Those of code that looks at none.
+    /// Registers of code that reads none.
     pub fn none() -> Registers {
         Registers::Values(Table::from_iter([]))
     }
@@ -45,22 +45,22 @@ impl Registers {
 /// The variables of a thread with loops.
 #[derive(Clone, Copy)]
 pub(crate) struct Spin {
-    /// One more than the place where the next turn begins; 0 when there is none.
+    /// One more than the position where the next turn begins, or 0 if there is none.
     pub again: Word,
-    /// Turns made.
+    /// Turns executed.
     pub turns: Word,
-    /// 1 where a loop was given up.
+    /// 1 if a loop reached its bound.
     pub given_up: Word,
 }
 
-/// What is the same for all threads of a kernel.
+/// The context that all threads of a kernel share.
 #[derive(Clone, Copy)]
 pub(crate) struct Surroundings<'a> {
     pub test: &'a Test,
     pub variant: Variant,
-    /// What the paths lead to for the instance at hand.
+    /// The targets of the paths for the current instance.
     pub targets: &'a [(Path, Target)],
-    /// Turns of a loop at most.
+    /// The maximum number of turns of a loop.
     pub loop_bound: u32,
 }
 
@@ -91,14 +91,14 @@ impl<'a> ThreadCode<'a> {
         self.module.effect(Op::Store, [variable, value].map(dr::Operand::IdRef));
     }
 
-    /// A memory barrier.
+    /// Emits a memory barrier.
     pub fn fence(&mut self, scope: Scope, semantics: Semantics) -> Result<(), Rule> {
         let (scope, semantics) = (self.scope(scope)?, self.constant_semantics(semantics_word(semantics)));
         self.module.effect(Op::MemoryBarrier, [scope, semantics]);
         Ok(())
     }
 
-    /// Says that the code of a segment begins at its first place.
+    /// Sets the jump variable to the first position of a segment.
     pub fn begin_segment(&mut self, steps: &[Step]) {
         if crate::flow::needs_jump_variable(steps)
             && let Registers::Variables { jump: Some(jump), spin, .. } = &self.registers
@@ -120,7 +120,7 @@ impl<'a> ThreadCode<'a> {
         self.module.truth(Op::INotEqual, &[given_up, zero])
     }
 
-    /// Whether the thread has left its loops; `None` where it has none.
+    /// Returns whether the thread has left its loops, or `None` if it has none.
     pub fn resolved(&mut self) -> Option<Word> {
         let Registers::Variables { spin: Some(spin), .. } = &self.registers else { return None };
         let given_up = self.module.word(Op::Load, &[spin.given_up]);
@@ -128,7 +128,7 @@ impl<'a> ThreadCode<'a> {
         Some(self.module.truth(Op::IEqual, &[given_up, zero]))
     }
 
-    /// The steps, in a block that is open before and after.
+    /// Emits the steps into the current block, which remains open.
     pub fn sequence(&mut self, steps: &[Step]) -> Result<(), Rule> {
         for step in steps {
             match step {
@@ -149,15 +149,15 @@ impl<'a> ThreadCode<'a> {
                     let reached = self.module.truth(Op::ULessThanEqual, &[place, from]);
                     self.select(reached, body, &[])?;
                 }
-                // Loops stand outside the code of threads, where no lane is left out.
+                // Loops are emitted outside of the code of threads, with all lanes active.
                 Step::Loop(_) => {}
             }
         }
         Ok(())
     }
 
-    /// Says where the first turn of a loop begins: at the place of the last jump. Where nothing may run any more, there is
-    /// none.
+    /// Sets where the first turn of a loop begins: at the target of the last jump, or nowhere if no more code
+    /// may run.
     pub fn enter_loop(&mut self) {
         let Some((jump, spin)) = self.spin() else { return };
         let [zero, one] = [0, 1].map(|value| self.module.constant(value));
@@ -167,7 +167,7 @@ impl<'a> ThreadCode<'a> {
         self.set(spin.turns, zero);
     }
 
-    /// Whether the loop that was entered goes on.
+    /// Emits the condition of another turn of the current loop.
     pub fn goes_on(&mut self) -> Option<Word> {
         let (_, spin) = self.spin()?;
         let zero = self.module.constant(0);
@@ -179,7 +179,7 @@ impl<'a> ThreadCode<'a> {
         Some(self.module.truth(Op::LogicalAnd, &[wanted, granted]))
     }
 
-    /// A turn of a loop.
+    /// Emits one turn of a loop.
     pub fn turn(&mut self, blocks: &[Step]) -> Result<(), Rule> {
         let Some((jump, spin)) = self.spin() else { return Ok(()) };
         let [zero, one] = [0, 1].map(|value| self.module.constant(value));
@@ -193,7 +193,7 @@ impl<'a> ThreadCode<'a> {
         self.sequence(blocks)
     }
 
-    /// Behind a loop: nothing more runs where it was given up.
+    /// Emits the code after a loop: if it reached its bound, no more code runs.
     pub fn leave_loop(&mut self) {
         let Some((jump, spin)) = self.spin() else { return };
         let [zero, one] = [0, 1].map(|value| self.module.constant(value));
@@ -208,7 +208,7 @@ impl<'a> ThreadCode<'a> {
         self.set(jump, place);
     }
 
-    /// The jump variable and those of loops.
+    /// Returns the jump variable and the variables of loops.
     fn spin(&self) -> Option<(Word, Spin)> {
         match &self.registers {
             Registers::Variables { jump: Some(jump), spin: Some(spin), .. } => Some((*jump, *spin)),
@@ -228,7 +228,7 @@ impl<'a> ThreadCode<'a> {
         self.module.selection_merge(merge);
         self.module.branch_if(condition, yes_label, no_label);
         let before = self.values();
-        // What is not jumped over comes first, so that blocks stand in the order of the program.
+        // The fall-through side comes first, so that blocks are in program order.
         let (no_end, no_values) = self.side(head, no_label, no, merge)?;
         self.set_values(&before);
         let (yes_end, yes_values) = self.side(head, yes_label, yes, merge)?;
@@ -237,7 +237,7 @@ impl<'a> ThreadCode<'a> {
         Ok(())
     }
 
-    /// One side of a selection: where execution leaves it, and with which register values.
+    /// Emits one side of a selection; returns its last block and the register values there.
     fn side(
         &mut self,
         head: Word,
@@ -268,7 +268,7 @@ impl<'a> ThreadCode<'a> {
         }
     }
 
-    /// Picks each register's value by the side that execution came from.
+    /// Selects each register's value by the preceding block.
     fn merge_values(
         &mut self,
         yes: (Word, &[Option<Word>]),
@@ -293,7 +293,7 @@ impl<'a> ThreadCode<'a> {
         self.number(value.0, self.width(register))
     }
 
-    /// Width of a register in the kernel: numbers of less than 32 bits are held in 32, extended by zeros.
+    /// Returns the width of a register in the kernel: values under 32 bits are zero-extended to 32.
     pub fn width(&self, register: RegisterId) -> u32 {
         self.around.test.register_type(self.thread, register).bits().max(32)
     }
@@ -307,7 +307,7 @@ impl<'a> ThreadCode<'a> {
         }
     }
 
-    /// Whether the branch at `position` is taken; `None` where there is no branch.
+    /// Returns whether the branch at `position` is taken, or `None` if that is not a branch.
     pub fn condition_at(&mut self, position: usize) -> Result<Option<Word>, Rule> {
         let Some(InstructionKind::Flow(Flow::Branch { relation, left, right, .. })) =
             self.instruction_at(position).map(|instruction| &instruction.kind)
@@ -317,7 +317,7 @@ impl<'a> ThreadCode<'a> {
         self.compared(*relation, *left, *right).map(Some)
     }
 
-    /// Whether a relation holds between two operands.
+    /// Emits whether a relation holds between two operands.
     pub fn compared(
         &mut self,
         relation: BranchRelation,
@@ -336,7 +336,7 @@ impl<'a> ThreadCode<'a> {
         let width = bits.max(32);
         let (mut left, mut right) = (self.operand(left, width)?, self.operand(right, width)?);
         if bits < 32 {
-            // Shifted to the top, numbers compare by their own sign.
+            // Shifted to the top, values compare by their own sign bit.
             let shift = self.module.constant(32 - bits);
             [left, right] = [left, right].map(|side| self.module.word(Op::ShiftLeftLogical, &[side, shift]));
         }
@@ -350,7 +350,7 @@ impl<'a> ThreadCode<'a> {
         }
     }
 
-    /// Notes where the jump at `position` goes, if it is taken.
+    /// Sets the jump variable to the target of the jump at `position`, if it is taken.
     fn jump(&mut self, position: usize, to: usize) -> Result<(), Rule> {
         let condition = self.condition_at(position)?;
         let Registers::Variables { jump: Some(jump), spin, .. } = &self.registers else { return Ok(()) };
@@ -358,7 +358,8 @@ impl<'a> ThreadCode<'a> {
         let mut place = self.module.constant(if back.is_some() { NOWHERE } else { to as u32 });
         let mut again = self.module.constant(to as u32 + 1);
         if let Some(condition) = condition {
-            // A jump runs only where its block does, so the place before it is one that was reached.
+            // The jump is in an executed block, so the old value of the variable is a position that was
+            // reached.
             let before = self.module.word(Op::Load, &[jump]);
             place = self.module.word(Op::Select, &[condition, place, before]);
             if back.is_some() {
@@ -373,7 +374,7 @@ impl<'a> ThreadCode<'a> {
         Ok(())
     }
 
-    /// An instruction that is neither a jump nor a label nor a control barrier.
+    /// Emits an instruction other than a jump, a label or a control barrier.
     pub fn instruction(&mut self, instruction: &Instruction) -> Result<(), Rule> {
         match &instruction.kind {
             InstructionKind::Access(access) => self.access(access)?,
@@ -385,14 +386,14 @@ impl<'a> ThreadCode<'a> {
                 let result = self.arithmetic(*operation, ty, left, right)?;
                 self.assign(*destination, result)?;
             }
-            // Steps hold jumps and labels, segments end at control barriers, programs hold what stands between dispatches,
-            // and the rest is refused before.
+            // Jumps and labels are in steps, control barriers end segments, phases are divided at
+            // dependencies, and the rest is refused earlier.
             kind => return Err(Rule::Internal(kind.name())),
         }
         Ok(())
     }
 
-    /// The value of a register with this many bits.
+    /// Returns the value of a register as a number of this many bits.
     fn value_of(&mut self, register: RegisterId, bits: u32) -> Result<Word, Rule> {
         let value = self.register(register)?;
         if self.width(register) == bits {
@@ -459,7 +460,7 @@ impl<'a> ThreadCode<'a> {
         dr::Operand::IdMemorySemantics(self.module.constant(word))
     }
 
-    /// The value of an operand with this many bits.
+    /// Returns the value of an operand as a number of this many bits.
     pub fn operand(&mut self, operand: Operand, width: u32) -> Result<Word, Rule> {
         match operand {
             Operand::Constant(constant) => Ok(self.number(constant as u64, width)),
@@ -467,7 +468,7 @@ impl<'a> ThreadCode<'a> {
         }
     }
 
-    /// The value of a register at this point.
+    /// Returns the current value of a register.
     pub fn register(&mut self, register: RegisterId) -> Result<Word, Rule> {
         match &self.registers {
             Registers::Values(values) => match *values.get(register)? {
@@ -482,7 +483,7 @@ impl<'a> ThreadCode<'a> {
         }
     }
 
-    /// Gives a register a value.
+    /// Sets a register.
     pub fn assign(&mut self, register: RegisterId, value: Word) -> Result<(), Rule> {
         match &mut self.registers {
             Registers::Values(values) => values.set(register, Some(value))?,
@@ -495,7 +496,7 @@ impl<'a> ThreadCode<'a> {
     }
 }
 
-/// A scope as a word of the module: under GLSL450, Device denotes the queue family instance.
+/// Returns the SPIR-V scope. Under GLSL450, Device denotes the queue family instance.
 pub(crate) fn scope_operand(scope: Scope, variant: Variant) -> Result<u32, Rule> {
     if variant.model == MemoryModel::Glsl450 && glsl::widened(scope) == Scope::QueueFamily {
         return Ok(spirv::Scope::Device as u32);
@@ -507,7 +508,8 @@ fn is_signed(ty: ScalarType) -> bool {
     matches!(ty, ScalarType::I8 | ScalarType::I16 | ScalarType::I32 | ScalarType::I64)
 }
 
-/// Words are unsigned in the module's types; SPIR-V takes the sign of a minimum or maximum from the instruction alone.
+/// Returns the opcode. Integer types of the module are unsigned; the signedness of a minimum or maximum is in
+/// the opcode.
 fn atomic_op(operation: ArithmeticOperation, ty: ScalarType) -> Result<Op, Rule> {
     if Element::of(ty).is_float() {
         return match operation {

@@ -1,24 +1,27 @@
-//! Two kernels as one draw: vertices, and the fragments of points that they place, with one list of bindings.
+//! Two kernels in one draw: vertices, and the fragments of the points that they place, with one list of
+//! bindings.
 
 use rspirv::spirv::{Decoration, Op};
 
 use crate::kernel::{Binding, ImageBinding, Kernel};
 
-/// The modules of a draw, with bindings numbered for both.
+/// The modules of a draw, with common binding numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Together {
-    /// SPIR-V words of the vertices.
+    /// SPIR-V words of the vertex shader.
     pub vertex: Vec<u32>,
-    /// SPIR-V words of the fragments.
+    /// SPIR-V words of the fragment shader.
     pub fragment: Vec<u32>,
-    /// What stands behind each storage-buffer binding of set 0, and whether it is of the vertices alone: each stage has claims of its own.
+    /// The storage-buffer bindings of set 0. True if only the vertex shader uses it: each stage has separate
+    /// claims.
     pub bindings: Vec<(Binding, bool)>,
-    /// What stands behind the bindings after those.
+    /// The image bindings after those.
     pub images: Vec<ImageBinding>,
 }
 
 impl Together {
-    /// Of vertices and fragments that are compiled for one dispatch: their push constants are the same.
+    /// Combines a vertex and a fragment kernel that were compiled for one dispatch, so their push constants
+    /// are the same.
     pub fn of(vertex: &Kernel, fragment: &Kernel) -> Together {
         let mut bindings: Vec<(Binding, bool)> =
             fragment.bindings.iter().map(|binding| (*binding, false)).collect();
@@ -26,7 +29,7 @@ impl Together {
         let own = |binding: &Binding| (*binding, *binding == Binding::Claims);
         let buffers = matched(&vertex.bindings, own, &mut bindings);
         let of_vertex = matched(&vertex.images, |image| *image, &mut images);
-        // Images stand behind all buffers.
+        // Image bindings follow all buffers.
         let first = bindings.len() as u32;
         let vertices: Vec<u32> =
             buffers.into_iter().chain(of_vertex.into_iter().map(|image| first + image)).collect();
@@ -41,7 +44,7 @@ impl Together {
     }
 }
 
-/// The numbers that `wanted` have in `all`, each once: those of equal ones that are there, and new ones behind them.
+/// Returns the index in `all` of each wanted entry, each once; missing ones are appended.
 fn matched<From, To: PartialEq>(wanted: &[From], told: impl Fn(&From) -> To, all: &mut Vec<To>) -> Vec<u32> {
     let mut numbers: Vec<u32> = Vec::with_capacity(wanted.len());
     for one in wanted.iter().map(told) {
@@ -55,14 +58,14 @@ fn matched<From, To: PartialEq>(wanted: &[From], told: impl Fn(&From) -> To, all
     numbers
 }
 
-/// The words of a module, whose binding `i` is called `numbers[i]`.
+/// Returns the words of a module with binding `i` renumbered to `numbers[i]`.
 fn renumbered(words: &[u32], numbers: &[u32]) -> Vec<u32> {
     const HEADER: usize = 5;
     const DECORATION: u32 = Decoration::Binding as u32;
     let mut words = words.to_vec();
     let mut rest = words.get_mut(HEADER..).unwrap_or_default();
     while let Some(first) = rest.first() {
-        // "Physical Layout of a SPIR-V Module and Instruction": how many words it has, and which instruction it is.
+        // "Physical Layout of a SPIR-V Module and Instruction": the word count and the opcode.
         let (length, op) = ((first >> 16) as usize, first & 0xffff);
         let Some((instruction, others)) = rest.split_at_mut_checked(length.max(1)) else { break };
         if let [_, _, DECORATION, binding] = instruction

@@ -1,46 +1,47 @@
-//! Ways to tell the same test to a compiler: what a variant changes is what drivers are free to do, not what the test says.
+//! Variants: different SPIR-V for the same test, which drivers may treat differently while its meaning stays
+//! the same.
 
 use std::fmt;
 use std::str::FromStr;
 
 pub use crate::shape::{Filling, WorkgroupShape};
 
-/// How a test is told. The default changes nothing: SPIR-V 1.5, the Vulkan memory model.
+/// A variant of a test. The default changes nothing: SPIR-V 1.5, the Vulkan memory model.
 ///
-/// In test ids a variant stands behind `@`, its words joined by `.`, such as `MP+rel-acq@volatile.copy`.
+/// In test ids a variant follows `@`, with its words joined by `.`, such as `MP+rel-acq@volatile.copy`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Variant {
     /// The memory model that the module declares.
     pub model: MemoryModel,
     /// The version of SPIR-V.
     pub target: Target,
-    /// Whether references that cannot overlap are declared so.
+    /// Whether references that cannot overlap are declared `Restrict`.
     pub references: References,
     /// Non-private accesses and atomics are volatile.
     pub volatile: bool,
-    /// How pointers reach their accesses.
+    /// How a pointer is passed to its accesses.
     pub pointers: Pointers,
-    /// What loops ask of the compiler.
+    /// Loop control of the module.
     pub loops: Loops,
-    /// What `sc2` and `image` locations lie in.
+    /// The images that contain `sc2` and `image` locations.
     pub images: Images,
-    /// Which storages lie in memory of their own.
+    /// The storages in separate memory.
     pub apart: Apart,
     /// How workgroup memory gets its initial values.
     pub workgroup_memory: WorkgroupMemory,
-    /// What its invocations are of.
+    /// The shader stage.
     pub stage: Stage,
-    /// Which fragments overlap, where there are interlocked sections.
+    /// Which fragments exclude each other in interlocked sections.
     pub interlock: Interlock,
     /// The size of its workgroups.
     pub shape: WorkgroupShape,
-    /// How many workgroups play at once. Its kernels are the same whatever it says.
+    /// The number of concurrent workgroups. The kernels do not depend on it.
     pub filling: Filling,
-    /// The size of its subgroups, where a device has several.
+    /// The size of its subgroups, if the device has several.
     pub subgroups: SubgroupSize,
 }
 
-/// What [`Variant::default`] is, where a constant is needed.
+/// [`Variant::default`] as a constant.
 pub const DEFAULT: Variant = Variant {
     model: MemoryModel::Vulkan,
     target: Target::Vulkan12,
@@ -64,7 +65,7 @@ pub enum MemoryModel {
     /// Vulkan's.
     #[default]
     Vulkan,
-    /// `glsl450`: GLSL450 with coherent variables, whose Device scope means the queue family instance.
+    /// `glsl450`: GLSL450 with coherent variables; its Device scope means the queue family instance.
     Glsl450,
 }
 
@@ -81,28 +82,28 @@ pub enum Target {
 /// How references to memory are declared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum References {
-    /// Every reference may show the memory of every other.
+    /// Every reference may alias every other.
     #[default]
     Aliased,
-    /// `restrict`: no two references show the same memory. Only for tests without aliases.
+    /// `restrict`: no two references alias. Only for tests without aliases.
     Restrict,
 }
 
-/// How a pointer reaches an access.
+/// How a pointer is passed to an access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pointers {
-    /// As it was made.
+    /// Directly.
     #[default]
     Direct,
     /// `copy`: through `OpCopyObject`.
     Copy,
-    /// `select`: through `OpSelect` under a condition that only the caller knows.
+    /// `select`: through `OpSelect`, with a condition that is unknown at compile time.
     Select,
-    /// `phi`: through `OpPhi` behind a branch that only the caller knows.
+    /// `phi`: through `OpPhi` after a branch, with a condition that is unknown at compile time.
     Phi,
 }
 
-/// What loops ask of the compiler.
+/// Loop control of the module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Loops {
     /// Nothing.
@@ -110,11 +111,11 @@ pub enum Loops {
     Free,
     /// `unrolled`.
     Unrolled,
-    /// `looped`: not to be unrolled.
+    /// `looped`: do not unroll.
     Looped,
 }
 
-/// What image locations lie in.
+/// The images that contain image locations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Images {
     /// A two-dimensional storage image.
@@ -122,12 +123,12 @@ pub enum Images {
     TwoDimensional,
     /// `image1d`: a one-dimensional storage image.
     OneDimensional,
-    /// `texels`: a storage texel buffer, which shows the location buffer itself.
+    /// `texels`: a storage texel buffer, a view of the location buffer itself.
     TexelBuffer,
 }
 
-/// Which storages lie in a second location buffer, or in images beside it, which the caller puts into memory of another
-/// kind than the rest. (Workgroup memory is in neither.)
+/// The storages in a second location buffer or in separate images, which the caller allocates in memory of
+/// another type. Workgroup memory is in neither.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Apart {
     /// None.
@@ -142,16 +143,16 @@ pub enum Apart {
 /// How workgroup memory gets its initial values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WorkgroupMemory {
-    /// The kernel stores them, and its workgroup meets behind that.
+    /// The kernel stores them, followed by a barrier of its workgroup.
     #[default]
     Stored,
-    /// `zeroed`: the driver sets it to zero (an initializer of `OpConstantNull`,
-    /// `VK_KHR_zero_initialize_workgroup_memory`), before anything of the kernel. The kernel stores zeroes for all rounds but the first.
+    /// `zeroed`: the driver zeroes it before the kernel starts (an initializer of `OpConstantNull`,
+    /// `VK_KHR_zero_initialize_workgroup_memory`). The kernel stores zeroes for all rounds but the first.
     Zeroed,
 }
 
 impl WorkgroupMemory {
-    /// The Vulkan feature that it needs.
+    /// The Vulkan feature that it requires.
     pub fn feature(self) -> Option<&'static str> {
         match self {
             WorkgroupMemory::Stored => None,
@@ -160,7 +161,7 @@ impl WorkgroupMemory {
     }
 }
 
-/// The shader stage whose invocations play the threads ([`crate::carrier`]).
+/// The shader stage whose invocations run the threads ([`crate::carrier`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
     /// Compute.
@@ -170,34 +171,36 @@ pub enum Stage {
     Vertex,
     /// `fragment`.
     Fragment,
-    /// `fragment-helpers`: fragments, whose helpers do all that they do but claim a place. Nothing of that has an effect.
+    /// `fragment-helpers`: fragments whose helper invocations execute the same code without claiming a slot.
+    /// None of it has an effect.
     FragmentHelpers,
-    /// `vertex-fragment`: the first thread and every second one after it are vertices, the others fragments. Those of one queue that run
-    /// at the same time are of one draw; with pipelines of their own, of draws with nothing between them.
+    /// `vertex-fragment`: threads 0, 2, … are vertices, the others fragments. Concurrent threads of one queue
+    /// are in one draw; with separate pipelines, in draws with no dependency between them.
     VertexFragment,
     /// `fragment-vertex`: the same with the stages exchanged.
     FragmentVertex,
-    /// `mesh`: mesh shaders that give no primitive.
+    /// `mesh`: mesh shaders that emit no primitive.
     Mesh,
-    /// `task`: task shaders behind which no mesh shader runs.
+    /// `task`: task shaders that launch no mesh shader.
     Task,
 }
 
-/// Which fragments an interlocked section keeps apart ("Fragment Shader Interlock"): as they are drawn here, with one sample for each
-/// pixel and one pixel for each fragment, the same in all of them.
+/// Which fragments an interlocked section orders ("Fragment Shader Interlock"). In these draws, with one
+/// sample per pixel and one pixel per fragment, all three are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Interlock {
-    /// Those of one pixel (`PixelInterlockOrderedEXT`).
+    /// Fragments of one pixel (`PixelInterlockOrderedEXT`).
     #[default]
     Pixel,
-    /// `sample-interlock`: those that cover one sample (`SampleInterlockOrderedEXT`).
+    /// `sample-interlock`: fragments that cover the same sample (`SampleInterlockOrderedEXT`).
     Sample,
-    /// `shading-rate-interlock`: those that share a pixel, be they of several (`ShadingRateInterlockOrderedEXT`).
+    /// `shading-rate-interlock`: fragments that share a pixel, even if they cover several
+    /// (`ShadingRateInterlockOrderedEXT`).
     ShadingRate,
 }
 
 impl Interlock {
-    /// The Vulkan feature that it needs.
+    /// Returns the Vulkan feature that it requires.
     pub fn feature(self) -> &'static str {
         match self {
             Interlock::Pixel => "fragmentShaderPixelInterlock",
@@ -207,51 +210,52 @@ impl Interlock {
     }
 }
 
-/// What a pipeline says of the size of subgroups (`subgroupSizeControl`).
+/// The subgroup size that a pipeline requests (`subgroupSizeControl`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SubgroupSize {
-    /// Nothing, or where the threads of a test are placed by subgroups, the size that the device names first.
+    /// No request, or the device's reported size if the test places threads by subgroups.
     #[default]
     Usual,
-    /// `subgroup-smallest`: the smallest that the device has.
+    /// `subgroup-smallest`: the minimum of the device.
     Smallest,
-    /// `subgroup-largest`: the largest.
+    /// `subgroup-largest`: the maximum of the device.
     Largest,
-    /// `subgroup-varying`: each may have another one. Only for tests whose threads are not placed by subgroups.
+    /// `subgroup-varying`: each subgroup may have a different size. Only for tests that do not place threads
+    /// by subgroups.
     Varying,
 }
 
 impl Stage {
-    /// The Vulkan feature that lets its invocations store.
+    /// The Vulkan feature that allows stores in this stage.
     pub fn feature(self) -> Option<&'static str> {
         match self {
             Stage::Compute => None,
             Stage::Vertex => Some("vertexPipelineStoresAndAtomics"),
             Stage::Fragment | Stage::FragmentHelpers => Some("fragmentStoresAndAtomics"),
-            // Those of its kernels, each of which is of one stage.
+            // Each of the kernels requires its own.
             Stage::VertexFragment | Stage::FragmentVertex => None,
-            // What is in a mesh or a task shader may store as in compute; the stage is what a device has or has not.
+            // Mesh and task shaders may store like compute shaders; only the stage itself is a feature.
             Stage::Mesh => Some("meshShader"),
             Stage::Task => Some("taskShader"),
         }
     }
 
-    /// Whether it is one of pipelines with mesh shaders, which have limits and an extension of their own.
+    /// Returns true for the stages of mesh pipelines, which have separate limits and an extension.
     pub fn is_of_mesh(self) -> bool {
         matches!(self, Stage::Mesh | Stage::Task)
     }
 
-    /// Whether its invocations are of workgroups, which share memory and wait for one another.
+    /// Returns true if its invocations form workgroups, with shared memory and barriers.
     pub fn has_workgroups(self) -> bool {
         self == Stage::Compute || self.is_of_mesh()
     }
 
-    /// Whether threads of a test are in different stages.
+    /// Returns true if the threads of a test are in different stages.
     pub fn is_mixed(self) -> bool {
         matches!(self, Stage::VertexFragment | Stage::FragmentVertex)
     }
 
-    /// The stage of the thread of a test with this number.
+    /// Returns the stage of the thread with this number.
     #[must_use]
     pub fn of_thread(self, number: usize) -> Stage {
         match self {
@@ -263,13 +267,13 @@ impl Stage {
         }
     }
 
-    /// Whether its invocations are fragments.
+    /// Returns true if its invocations are fragments.
     pub fn is_fragment(self) -> bool {
         matches!(self, Stage::Fragment | Stage::FragmentHelpers)
     }
 }
 
-/// A word that no variant has.
+/// Error for a word that is not a variant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no variant `{word}`; there are {}", words().map(|(word, _)| word).collect::<Vec<_>>().join(", "))]
 pub struct UnknownVariant {
@@ -277,7 +281,8 @@ pub struct UnknownVariant {
     pub word: String,
 }
 
-/// Every word, with the variant that it makes of the default one; of the sizes and numbers of workgroups some.
+/// Returns every word with its change to the default variant; of sizes and numbers of workgroups only
+/// examples.
 pub fn words() -> impl Iterator<Item = (&'static str, Variant)> {
     let d = Variant::default();
     [
@@ -314,7 +319,7 @@ pub fn words() -> impl Iterator<Item = (&'static str, Variant)> {
 }
 
 impl Variant {
-    /// The variant with what differs from the default in `other` taken over.
+    /// Returns the variant with every setting of `other` that differs from the default.
     #[must_use]
     pub fn with(self, other: Variant) -> Variant {
         fn choose<T: Default + PartialEq>(own: T, other: T) -> T {
@@ -355,7 +360,7 @@ impl FromStr for Variant {
     }
 }
 
-/// The words in the order of [`words`]; empty for the default.
+/// Writes the words in the order of [`words`]; nothing for the default.
 impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plain = Variant { shape: WorkgroupShape::Fitting, filling: Filling::Drawn, ..*self };

@@ -1,4 +1,4 @@
-//! The tests of the kernels, in one program: a file a subject, helpers last.
+//! The tests of the kernels, in one program: one file for each subject, then helpers.
 
 mod check;
 mod classify;

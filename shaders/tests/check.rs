@@ -1,4 +1,4 @@
-//! Kernels whose words were changed: each change breaks one rule, and the check names it.
+//! Tests of `check` with modified kernels: each change breaks one rule, which the check reports.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -11,7 +11,7 @@ use rspirv::spirv::{Capability, Op};
 use shaders::check::{ModuleFault, check};
 use shaders::rules::SemanticsRule;
 
-/// A kernel with an instruction of each kind, all of them in order.
+/// A kernel with one instruction of each kind, in sequence.
 fn kernel() -> Module {
     let acquire_release =
         Semantics { make_available: true, make_visible: true, ..semantics(Order::AcquireRelease) };
@@ -61,7 +61,8 @@ fn constant_id(module: &mut Module, value: u32) -> u32 {
     id
 }
 
-/// Replaces the `index`-th operand of the last `op` of the module by a constant: what stands before the test's own is the receipt.
+/// Replaces the `index`-th operand of the last `op` of the module by a constant; earlier ones belong to the
+/// receipt.
 fn with_operand(op: Op, index: usize, value: u32) -> Module {
     let mut module = kernel();
     let id = constant_id(&mut module, value);
@@ -141,11 +142,11 @@ fn words_that_are_no_module_are_an_error() {
     let module = |instructions: &[u32]| [&[0x0723_0203, 0x0001_0500, 0, 9, 0], instructions].concat();
     let void = [2 << 16 | 19, 1];
     let malformed = [
-        // A constant of the type without values.
+        // A constant of type void.
         module(&[&void[..], &[4 << 16 | 43, 1, 2, 5]].concat()),
-        // A structure that holds itself.
+        // A structure that contains itself.
         module(&[3 << 16 | 30, 3, 3]),
-        // An instruction that ends behind the module, and one without a length.
+        // An instruction longer than the module, and one with length zero.
         module(&[9 << 16 | 19, 1]),
         module(&[19]),
         module(&[void, void].concat()),

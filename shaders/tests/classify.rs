@@ -1,5 +1,5 @@
-//! The kernels that make memory ready and count: valid for whatever a program may have, and without a race that spirv-val
-//! or the check of modules knows.
+//! Kernels that reset memory and count outcomes are valid for every program, and race-free as far as
+//! spirv-val and the check of modules know.
 
 use crate::common;
 
@@ -26,7 +26,7 @@ fn every_kernel_is_valid() {
             column(WordSource::Storage { number: 0, word: 1 }, &few),
             column(WordSource::Texel { number: 1 }, &few),
         ],
-        // Too many rows for counters of the workgroup.
+        // Too many rows for counters in workgroup memory.
         vec![column(WordSource::Slot(0), &many), column(WordSource::Slot(1), &many)],
     ];
     let mut validator = Validator::new();

@@ -1,7 +1,8 @@
-//! Executes kernels invocation by invocation and holds them against the contract of `shaders::contract`: every thread of
-//! every instance runs once, where the formulas say, does exactly what the test says, and reports what it found.
+//! Executes kernels in an interpreter and checks the contract of `shaders::contract`: every thread of every
+//! instance runs once in the slot of the formulas, executes the instructions of the test, and reports its
+//! registers.
 //!
-//! Long because one dispatch is held against all of the contract.
+//! Long because one dispatch is checked against the entire contract.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -24,7 +25,7 @@ use shaders::{Binding, Kernel, KernelConfig, Parameters, ResultSlot, StressParam
 const POISON: u32 = 0xdead_beef;
 const DONE: u32 = 0x600d;
 
-/// How workgroups wait for one another.
+/// Parameters of the rendezvous.
 #[derive(Clone, Copy)]
 struct Waiting {
     spin: u32,
@@ -34,7 +35,8 @@ struct Waiting {
 
 const NEVER: Waiting = Waiting { spin: 0, interval: 1, hold: 2 };
 
-/// A small dispatch: pairing, multipliers and rounds chosen so that every term of the formulas matters.
+/// Returns parameters of a small dispatch: pairing, multipliers and rounds in which every term of the
+/// formulas matters.
 fn parameters(kernel: &Kernel, waiting: Waiting) -> Parameters {
     let co_prime = |n: u32| (2..).find(|m| gcd(*m, n) == 1).unwrap();
     let groups = 6;
@@ -58,12 +60,12 @@ fn parameters(kernel: &Kernel, waiting: Waiting) -> Parameters {
     }
 }
 
-/// Workgroups of a group: one of each class, or one that plays them all.
+/// Returns the number of workgroups of a group: one for each class, or one that runs them all.
 fn workgroups_of_group(kernel: &Kernel) -> u32 {
     if kernel.parallel { 1 } else { kernel.roles.classes.len() as u32 }
 }
 
-/// Memory stress in which every term of the formulas matters; none where the kernel makes none.
+/// Returns memory stress in which every term of the formulas matters; none if the kernel has none.
 fn stress(kernel: &Kernel, parameters: &Parameters, seed: u32) -> StressParameters {
     if !kernel.is_stressed() {
         return StressParameters::default();
@@ -92,7 +94,7 @@ fn gcd(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// What one invocation has to do with the test: its accesses to locations, for each instance.
+/// An executed dispatch: its invocations with their accesses, and the final memory.
 struct Run {
     kernel: Kernel,
     parameters: Parameters,
@@ -106,7 +108,7 @@ fn waits(invocation: &Invocation) -> bool {
     matches!(invocation.state, State::Waiting(..))
 }
 
-/// Runs a dispatch; `pick` chooses among the invocations that can go on.
+/// Executes a dispatch; `pick` selects the next of the runnable invocations.
 fn run(
     test: &Test,
     config: &KernelConfig,
@@ -158,8 +160,8 @@ fn run(
                 running.swap_remove(chosen);
             }
         }
-        // Whoever has not ended waits; all of a workgroup must wait in the same barrier, but for one of a subgroup under a branch: it
-        // meets those who come.
+        // Every invocation that has not ended waits, and all of a workgroup at the same barrier. Except for a
+        // barrier of a subgroup under a branch, which only the lanes in that branch execute.
         let size = kernel.workgroup_size as usize;
         for (first, members) in (0..).step_by(size).zip(invocations.chunks_mut(size)) {
             let alike = members.iter().all(|member| member.state == members[0].state);
@@ -183,8 +185,8 @@ fn run(
     Some(Run { kernel, parameters, stress, invocations, results, locations })
 }
 
-/// Replays a thread of the test against what an invocation read, and returns its registers at the end, and whether it
-/// came there: a loop is given up after `bound` turns.
+/// Interprets a thread of the test with the values that an invocation read. Returns its final registers, and
+/// whether it reached the end: a loop stops after `bound` turns.
 fn replay(
     test: &Test,
     thread: &Thread,
@@ -275,7 +277,7 @@ fn replay(
     (registers, true)
 }
 
-/// The number by which the workgroup plays that the device calls `workgroup`.
+/// Returns the number of the workgroup with this id.
 fn number_of(run: &Run, workgroup: u32) -> u32 {
     if !run.kernel.is_stressed() {
         return workgroup;
@@ -285,8 +287,9 @@ fn number_of(run: &Run, workgroup: u32) -> u32 {
     (workgroup * workgroup_multiplier + workgroup_offset) % all
 }
 
-/// Holds the memory stress of an invocation against the contract: in every round as many turns as it should make, of the two
-/// accesses of the pattern to its one word, and between the last look of the meeting and the first access of its thread.
+/// Checks the memory stress of an invocation: every round has the expected turns, each of the two accesses of
+/// the pattern to the target word, between the last load of the rendezvous and the first access of the
+/// thread.
 fn check_stress(run: &Run, index: usize) {
     let (kernel, s) = (&run.kernel, &run.stress);
     let invocation = &run.invocations[index];
@@ -310,7 +313,7 @@ fn check_stress(run: &Run, index: usize) {
     if number >= playing {
         assert_eq!(touches.len(), invocation.touches.len(), "it does nothing else");
     }
-    // In a block for each round, with the meeting before it.
+    // One block per round, after its rendezvous.
     let scratch = |touch: &Touch| of(touch) == Binding::Scratch;
     let blocks = invocation.touches.split(|touch| !scratch(touch)).filter(|block| !block.is_empty());
     let expected = if number >= playing || s.before == 0 { 1 } else { run.parameters.rounds };
@@ -323,9 +326,9 @@ fn check_stress(run: &Run, index: usize) {
     }
 }
 
-/// Holds the waiting of one invocation against the contract: it looks until all have arrived, finds someone missing at
-/// most `spin` times over all rounds, and never waits again after that; whoever finds all there at once looks `hold` times
-/// more; one invocation of a workgroup arrives, once a meeting.
+/// Checks the rendezvous of one invocation. It polls until all have arrived, fails at most `spin` polls over
+/// all rounds, and never waits again after that. If its first poll succeeds, it makes `hold` more loads. One
+/// invocation of a workgroup arrives, once per rendezvous.
 fn check_meetings(run: &Run, index: usize, ids: &[ThreadId]) {
     let (kernel, p) = (&run.kernel, &run.parameters);
     let invocation = &run.invocations[index];
@@ -400,7 +403,7 @@ fn check_meetings(run: &Run, index: usize, ids: &[ThreadId]) {
     assert_eq!(receipts, 2 * u32::from(invocation.local == 0));
 }
 
-/// What a workgroup leaves of its parameters.
+/// Returns the receipt of these parameters.
 fn receipt(p: &Parameters) -> u32 {
     let words = [
         [p.groups, p.rounds, p.spin, p.pairing],
@@ -412,7 +415,7 @@ fn receipt(p: &Parameters) -> u32 {
     2u32.wrapping_mul(sum).wrapping_add(1)
 }
 
-/// Location accesses of each thread of each instance, in the order of their thread.
+/// Returns the location accesses of each thread of each instance, in the order of the thread.
 fn accesses_by_instance(run: &Run) -> BTreeMap<(usize, usize), Vec<(usize, Touch)>> {
     let mut found: BTreeMap<(usize, usize), Vec<(usize, Touch)>> = BTreeMap::new();
     for (index, invocation) in run.invocations.iter().enumerate() {
@@ -433,7 +436,7 @@ fn check(test: &Test, config: &KernelConfig, waiting: Waiting, pick: &mut dyn Fn
     let (groups, lanes, classes) = (p.groups, kernel.lanes, workgroups_of_group(kernel));
     let total = (p.rounds * groups * lanes) as usize;
 
-    // Which accesses belong to which location, by binding and by place in the instance.
+    // The location of each access, by binding and by position in the instance.
     let mut accessed: Vec<LocationId> = Vec::new();
     for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
         accessed.extend(instruction.kind.access().map(|access| access.place.location));
@@ -463,7 +466,7 @@ fn check(test: &Test, config: &KernelConfig, waiting: Waiting, pick: &mut dyn Fn
         }
     }
 
-    // Replay every thread of every instance from the formulas of the contract.
+    // Interpret every thread of every instance at the slot from the formulas.
     let by_instance = accesses_by_instance(&run);
     let mut played = 0;
     for index in 0..run.invocations.len() {
@@ -580,7 +583,7 @@ fn check(test: &Test, config: &KernelConfig, waiting: Waiting, pick: &mut dyn Fn
     }
     assert_eq!(writes.len(), run.results.len(), "{name}: every result word");
     assert!(writes.values().all(|count| *count == 1), "{name}: once");
-    // Padding stays as it was.
+    // Padding is unchanged.
     let storage_words = kernel.storages as usize;
     let touched = run.locations.iter().enumerate().filter(|(word, value)| {
         let place = word % p.stride as usize;
@@ -604,7 +607,7 @@ fn tests_in(folder: &Path, found: &mut Vec<Test>) {
     }
 }
 
-/// Whether the machine knows the memory of a test: buffers of words behind descriptors.
+/// Returns true if the interpreter supports the memory of a test: buffers of words in descriptors.
 fn is_for_the_machine(test: &Test) -> bool {
     let word =
         |scalar: Option<ScalarType>| matches!(scalar.unwrap_or_default(), ScalarType::U32 | ScalarType::I32);
@@ -631,7 +634,7 @@ fn all_tests() -> Vec<Test> {
     tests
 }
 
-/// The order of a simple generator: any will do, as long as it is the same each time.
+/// A linear congruential generator for the order of execution; only reproducibility matters.
 fn shuffled(seed: u64) -> impl FnMut(usize) -> usize {
     let mut state = seed | 1;
     move |count| {
@@ -668,7 +671,7 @@ fn kernels_keep_the_contract() {
             if soak || (index + nth) % 2 == 0 {
                 runs += usize::from(check(test, &config, waiting, &mut shuffled(index as u64)));
             }
-            // One invocation after the other: all but the last wait in vain.
+            // One invocation after another: all but the last wait in vain.
             if soak || (index + nth) % 2 == 1 {
                 runs += usize::from(check(test, &config, waiting, &mut |_| 0));
             }
@@ -682,10 +685,11 @@ fn kernels_keep_the_contract() {
     assert!(looping > 100 && every > 100);
 }
 
-/// Vertices that are shaded up to three times, and fragments with helpers among them, play every thread of every instance once.
+/// Vertices that are shaded up to three times, and fragments with helpers, run every thread of every instance
+/// once.
 #[test]
 fn kernels_keep_the_contract_in_graphics_stages() {
-    // Fragments that overlap are played by the simulated GPU, which lays points upon one another.
+    // Overlapping fragments are tested in the simulated GPU, which places points in the same pixels.
     let mut tests = all_tests();
     tests.retain(|test| test.interlock_order().is_none());
     let mut runs = [0, 0];
@@ -699,7 +703,7 @@ fn kernels_keep_the_contract_in_graphics_stages() {
             for (config, waiting) in
                 [(stressed, waiting(40, 2, 0)), (odd, waiting(3, 1, 2)), (loops, waiting(40, 2, 1))]
             {
-                // One invocation after the other, or all at once.
+                // In random order, or one invocation after another.
                 *runs += usize::from(match index % 2 {
                     0 => check(test, &config, waiting, &mut shuffled(index as u64)),
                     _ => check(test, &config, waiting, &mut |_| 0),
@@ -711,7 +715,8 @@ fn kernels_keep_the_contract_in_graphics_stages() {
     assert!(runs.iter().all(|runs| *runs > 3 * 100), "{runs:?}");
 }
 
-/// Workgroups of every size, of whole and of partial subgroups, in one dimension and in several, play the same.
+/// Workgroups of every size, with whole and partial subgroups, in one and several dimensions, meet the same
+/// contract.
 #[test]
 fn kernels_keep_the_contract_in_every_shape() {
     let tests = all_tests();

@@ -1,5 +1,5 @@
-//! Every test of the corpus, and of the peers' corpora where they are at hand: what compiles is valid, says what the test
-//! says, and says it twice in the same words; what does not is refused by the name of a rule.
+//! Every test of the corpus, and of other projects if present: kernels are valid, correspond to the test and
+//! are reproducible; the rest is refused with a rule.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -31,7 +31,7 @@ fn litmus_files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Fragments where the test has interlocked sections, which others have not.
+/// Selects the fragment stage for tests with interlocked sections, which no other stage has.
 fn in_its_stage(test: &litmus::Test, config: KernelConfig) -> KernelConfig {
     let stage = if test.interlock_order().is_some() { Stage::Fragment } else { Stage::Compute };
     KernelConfig { variant: Variant { stage, ..config.variant }, ..config }
@@ -107,7 +107,7 @@ fn own_corpus() {
     }
 }
 
-/// At least nine in ten tests of the corpus that ask shaders alone have a program, in one dispatch or several.
+/// At least nine in ten tests of the corpus that use only shaders have a program, in one dispatch or several.
 #[test]
 fn nine_in_ten_tests_compile() {
     let mut files = Vec::new();

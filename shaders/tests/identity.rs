@@ -1,5 +1,5 @@
-//! The bytes of every kernel, as hashes: a change that means to leave kernels alone leaves this table alone, and one that
-//! changes them shows which. Kernels of the corpus stand in it twice, by how they are made and by family.
+//! Hashes of every kernel. A refactoring must leave this table unchanged, and any other change shows which
+//! kernels it affects. Kernels of the corpus appear twice: by configuration and by family.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -44,17 +44,17 @@ impl Hash {
     }
 }
 
-/// A way to make kernels of a test.
+/// A configuration that compiles a test.
 struct Way {
     name: String,
-    /// Whether its kernels are of compute: families are hashed over those.
+    /// Whether it makes compute kernels; families are hashed over those.
     compute: bool,
     make: Box<Make>,
 }
 
 type Make = dyn Fn(&Test) -> Result<Program, CompileError>;
 
-/// Every variant merged in one loop a thread and split under stress, then what other configurations change.
+/// Every variant merged with one loop per thread, and split under stress; then other configurations.
 fn ways() -> Vec<Way> {
     let mut ways = Vec::new();
     let mut add = |name: String, config: KernelConfig, pipelines| {

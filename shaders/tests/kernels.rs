@@ -1,4 +1,4 @@
-//! Small tests and the disassembly of their kernels, each of which is valid and reads back to the test.
+//! Small tests and snapshots of the disassembly of their kernels, which are valid and correspond to the test.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -24,7 +24,7 @@ fn unreadable(path: &std::path::Path, error: &litmus::ParseErrors) -> ! {
     panic!("{}: {error:?}", path.display())
 }
 
-/// Everything that a kernel says, the module as text.
+/// Returns the kernel as text: its properties and its disassembly.
 fn describe(kernel: &shaders::Kernel) -> String {
     format!(
         "workgroup size {}, {} slots, needs {:?}\nclasses {:?}\nbindings {:?}\nstorages {} = {:?}\nresults {:?}\nfinals {:?}\n\n{}",

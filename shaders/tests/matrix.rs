@@ -1,5 +1,5 @@
-//! Orders × scopes × semantics × placements × instructions: each legal combination gives a valid module that reads back to
-//! the test, each illegal one is refused by name.
+//! Orders × scopes × semantics × placements × instructions: each legal combination gives a valid module that
+//! corresponds to the test, and each illegal one is refused with a rule.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -56,7 +56,7 @@ fn instructions(scope: Scope, semantics: Semantics) -> Vec<(&'static str, Instru
     ]
 }
 
-/// The rules as Vulkan states them, written down a second time.
+/// The rules of Vulkan, implemented independently.
 fn is_legal(instruction: &str, scope: Scope, semantics: Semantics) -> bool {
     let Semantics { order, classes, make_available, make_visible, .. } = semantics;
     let order_matches_classes = (order == Order::Relaxed) == (classes == StorageClassSet::EMPTY);
@@ -72,7 +72,7 @@ fn is_legal(instruction: &str, scope: Scope, semantics: Semantics) -> bool {
     order_matches_classes && availability && visibility && scope_allows && kind_allows
 }
 
-/// Threads in workgroups, subgroups or lanes of their own.
+/// Threads in separate workgroups, subgroups or lanes.
 fn placements() -> [[Place; 2]; 3] {
     [[at(0, 0), at(1, 0)], [at(0, 0), at(0, 1)], [at(0, 0), at(0, 0)]]
 }
@@ -125,7 +125,7 @@ fn legal_combinations_are_valid_modules() {
                 let kernel = shaders::compile(&builder.test, &config).unwrap();
                 shaders::lift::verify(&builder.test, &kernel).unwrap();
                 assert_clean(&kernel);
-                // One set of storage classes in three is enough for a process a module.
+                // One process per module is slow, so only some sets of storage classes.
                 if semantics.classes.0 % 5 <= 1 {
                     validator.check(&format!("{scope:?} {semantics:?} {places:?}"), &kernel);
                 }
@@ -216,12 +216,12 @@ fn semantics_are_refused_by_the_rule_they_break() {
     }
 }
 
-/// What the first instruction of a test accesses.
+/// Returns the place that the first instruction of a test accesses.
 fn place(test: &mut Test) -> &mut MemoryPlace {
     &mut test.threads[0].instructions[0].kind.access_mut().unwrap().place
 }
 
-/// A relaxed load, changed.
+/// Returns a modified relaxed load.
 fn accessed(change: &dyn Fn(&mut MemoryAccess)) -> InstructionKind {
     let mut kind = load(0, 0, atomic(Scope::Device, Order::Relaxed));
     change(kind.access_mut().unwrap());

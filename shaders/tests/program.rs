@@ -1,5 +1,5 @@
-//! Programs of several kernels: which threads run when and in which kernel, what stands between phases, and that together
-//! the kernels say what the test says.
+//! Programs of several kernels: the kernel and phase of each thread, the dependencies between phases, and
+//! that the kernels together correspond to the test.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -23,7 +23,7 @@ fn parse(text: &str) -> Test {
     litmus::parse(text, "T").unwrap()
 }
 
-/// Threads of the phases, kernel by kernel.
+/// Returns the threads of each kernel of each phase.
 fn shape(program: &Program) -> Vec<Vec<Vec<u16>>> {
     let part = |part: &shaders::Part| part.threads.iter().map(|thread| thread.0).collect();
     program.phases.iter().map(|phase| phase.parts.iter().map(part).collect()).collect()
@@ -36,7 +36,7 @@ fn refused(text: &str, pipelines: Pipelines) -> String {
     }
 }
 
-/// How many workgroups play changes no kernel, but not every test has room in a few.
+/// The number of concurrent workgroups changes no kernel, but some tests need more than a few.
 #[test]
 fn a_dispatch_has_whole_groups_of_as_many_workgroups_as_a_variant_says() {
     let parallel = KernelConfig { parallel: true, ..LAVAPIPE };
@@ -73,7 +73,8 @@ fn a_dispatch_has_whole_groups_of_as_many_workgroups_as_a_variant_says() {
     assert!(refused.contains("size or number of workgroups or subgroups in this stage"), "{refused}");
 }
 
-/// Every kernel holds exactly the events of its threads, and results and classes are numbered without gaps.
+/// Checks that every kernel has exactly the events of its threads, and that results and classes are numbered
+/// without gaps.
 fn check(name: &str, test: &Test, program: &Program, validator: &mut Validator, validate: bool) {
     let mut threads: Vec<ThreadId> = Vec::new();
     let mut slots = 0;
@@ -104,7 +105,7 @@ fn check(name: &str, test: &Test, program: &Program, validator: &mut Validator, 
             assert!(kernel.bindings.contains(&shaders::Binding::Rendezvous), "{name}");
         }
     }
-    // What threads of the host report stands behind what kernels do.
+    // Results of host threads follow those of kernels.
     let hosts = program.hosts.as_ref().map_or(&[][..], |hosts| &hosts.threads);
     threads.extend(hosts.iter().map(|host| host.thread));
     assert!(
@@ -119,7 +120,7 @@ fn check(name: &str, test: &Test, program: &Program, validator: &mut Validator, 
     for observable in test.observables() {
         let register = program.results.contains(&ResultSlot::Register(observable));
         let location = program.finals.iter().any(|(known, _)| *known == observable);
-        // Kernels write down registers, and final values of workgroup memory, which the host does not reach.
+        // Kernels report registers, and final values of workgroup memory, which the host cannot read.
         if matches!(observable, Observable::Register(..)) {
             assert!(register, "{name}");
         }
@@ -191,13 +192,13 @@ fn threads_run_after_what_is_ordered_before_them() {
     let visible = AccessMask::SHADER_READ;
     let both =
         Dependency { available: AccessMask::SHADER_WRITE, visible: visible.with(AccessMask::SHADER_WRITE) };
-    // What the first phase wrote is available since then, and nothing says so of the second.
+    // The writes of the first phase were made available before, and those of the second never are.
     let last = Dependency { available: AccessMask::NONE, visible };
     assert_eq!(between, [Dependency::default(), both, last]);
     assert_eq!(shape(&program_of(Pipelines::Split)), [vec![vec![0], vec![2]], vec![vec![1]], vec![vec![3]]]);
 }
 
-/// The words of the access masks of the dependency between two threads, of which the first comes before the second.
+/// Returns the access masks of the dependency between two threads, the first of which comes first.
 fn dependency(rows: &str) -> (String, String) {
     let text = format!(
         "VULKAN T {{ x = 0; y = 0; }} {{ ssw 0 1; }} P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; {rows}"
@@ -217,7 +218,7 @@ fn a_dependency_says_of_memory_what_the_test_says() {
         ("st.sc0 x, 1 | visdevice ; avdevice | ld.sc0 r0, x ;", ("shader_write", "shader_read")),
         ("st.sc0 x, 1 | visdevice ; | ld.sc0 r0, x ;", ("", "shader_read")),
         ("st.sc0 x, 1 | st.sc0 x, 2 ; avdevice | ;", ("shader_write", "shader_write")),
-        // A whole dependency behind the first thread, or before the second.
+        // The entire dependency after the first thread, or before the second.
         ("st.sc0 x, 1 | ; avdevice | ; visdevice | ld.sc0 r0, x ;", ("shader_write", "shader_read")),
         ("st.sc0 x, 1 | avdevice ; | visdevice ; | ld.sc0 r0, x ;", ("shader_write", "shader_read")),
         ("avdevice | ld.sc0 r0, x ; st.sc0 x, 1 | visdevice ;", ("", "")),
@@ -241,14 +242,14 @@ fn access_masks_are_those_of_the_test() {
         );
         assert_eq!(two(&text, "", "ld.sc0 r0, x").0, words);
         assert_eq!(two("", &text, "ld.sc0 r0, x").1, words);
-        // Where nothing was made available there is nothing that a write must come after.
+        // Without an availability operation, no write needs to follow one.
         assert_eq!(two(".none", &text, "st.sc0 x, 2").1, words);
     }
     assert_eq!(two(".memory_write", ".memory_read", "st.sc0 x, 2").1, "shader_write.memory_read");
     assert_eq!(two(".memory_write", ".memory_write", "st.sc0 x, 2").1, "memory_write");
 }
 
-/// Whether a program has what makes all memory available and visible in place of its dependencies.
+/// Dependencies of all memory are distinguished from narrower ones.
 #[test]
 fn dependencies_of_all_memory_are_told_from_narrower_ones() {
     let all = |rows: &str| {
@@ -267,13 +268,13 @@ fn dependencies_of_all_memory_are_told_from_narrower_ones() {
     );
     assert!(!read(".none", "") && !read("", ".shader_write") && !read(".shader_read", ".uniform_read"));
     assert!(!all("st.sc0 x, 1 | ld.sc0 r0, x ;") && !all("st.sc0 x, 1 | ld.sc0 r0, x ; avdevice | ;"));
-    // Nothing that was written is read, or it is overwritten; reads before writes ask nothing of memory.
+    // No write is read, or it is overwritten; reads before writes need no memory dependency.
     assert!(all("st.sc0 x, 1 | ld.sc0 r0, y ;") && all("st.sc0 x, 1 | st.sc0 x, 2 ; avdevice | ;"));
     assert!(all("ld.sc0 r0, x | visdevice.none ; avdevice.none | st.sc0 x, 1 ;"));
     assert!(!all("st.sc0 x, 1 | rmw.atom.dv.sc0.add r0, x, 1 ; avdevice | ;"));
 }
 
-/// A mask stands for its own thread: where another one of the dispatch needs less, no device keeps to it.
+/// A mask applies to one thread. If another one of the dispatch needs less, no device implements that.
 #[test]
 fn masks_that_would_cover_other_threads_are_refused() {
     let three = |sync: &str, rows: &str| {
@@ -283,13 +284,13 @@ fn masks_that_would_cover_other_threads_are_refused() {
         )
     };
     let refusals = [
-        // Of two writers one publishes.
+        // One of two writers makes its write available.
         (
             "ssw 0 2; ssw 1 2;",
             "st.sc0 x, 1 | st.sc0 y, 1 | visdevice.shader_read ;
             avdevice.shader_write | avdevice.none | ld.sc0 r0, x ; | | ld.sc0 r1, y ;",
         ),
-        // Of two readers one asks.
+        // One of two readers makes writes visible.
         (
             "ssw 0 1; ssw 0 2;",
             "st.sc0 x, 1 | visdevice.shader_read | ld.sc0 r0, x ; avdevice | ld.sc0 r0, x | ;",
@@ -299,13 +300,13 @@ fn masks_that_would_cover_other_threads_are_refused() {
         assert_eq!(refused(&three(sync, rows), Pipelines::Merged), "access mask of other threads", "{rows}");
     }
     let runs = [
-        // The other one has written nothing.
+        // The other thread writes nothing.
         (
             "ssw 0 2; ssw 1 2;",
             "st.sc0 x, 1 | ld.sc0 r0, y | visdevice.shader_read ;
             avdevice.shader_write | avdevice.none | ld.sc0 r0, x ;",
         ),
-        // What is published by a later thread is published for all that it comes after.
+        // A later thread also makes the writes of earlier threads available.
         (
             "ssw 0 1; ssw 1 2;",
             "st.sc0 x, 1 | st.sc0 y, 1 | visdevice.shader_read ;
@@ -317,7 +318,7 @@ fn masks_that_would_cover_other_threads_are_refused() {
     }
 }
 
-/// All kernels of a program play as many instances as the fullest subgroup of any of them has room for.
+/// All kernels of a program run as many instances as fit in the fullest subgroup of any of them.
 #[test]
 fn kernels_of_a_program_agree_in_their_lanes() {
     let text = "VULKAN T { x = 0; } { ssw 0 2; ssw 1 2; }
@@ -359,7 +360,7 @@ fn what_a_device_would_order_less_is_refused_by_name() {
     assert_eq!(refused(&together, Pipelines::Split), "one workgroup: no roles to split");
 }
 
-/// What threads of the host are: batches, what they do around them, and what no host can do.
+/// Host threads: batches, the operations around them, and what no host can do.
 #[test]
 fn threads_of_the_host_submit_batches() {
     use shaders::host::{Act, Start};
@@ -408,7 +409,7 @@ fn threads_of_the_host_submit_batches() {
     }
 }
 
-/// A kernel runs on one queue: each has its own, in every phase.
+/// A kernel runs on one queue, so each queue has separate kernels in every phase.
 #[test]
 fn each_queue_has_a_kernel_of_its_own() {
     let text = "VULKAN T { x = 0; f = 0; }
@@ -426,13 +427,13 @@ fn each_queue_has_a_kernel_of_its_own() {
     let after =
         program(&parse(&text.replace("f = 0; }", "f = 0; } { ssw 0 1; }")), &LAVAPIPE, Pipelines::Merged);
     assert_eq!(families(&after.unwrap()), [[0], [1]]);
-    // And so has each queue of a family.
+    // Queues of the same family have separate kernels too.
     let text = text.replace("wg 1, qf 7", "wg 1, qf 7, q 3");
     let merged = program(&parse(&text), &LAVAPIPE, Pipelines::Merged).unwrap();
     assert_eq!((families(&merged), merged.queues), (vec![vec![0, 1, 2]], vec![0, 1, 0]));
 }
 
-/// Whoever says nothing to its workgroup alone may lie in another one.
+/// A thread that needs nothing from its workgroup may run in another one.
 #[test]
 fn a_workgroup_that_nobody_relies_on_is_taken_apart() {
     let text = "VULKAN T { x = 0; } { ssw 0 1; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 0, qf 0 ;

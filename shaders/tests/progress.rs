@@ -1,4 +1,4 @@
-//! Kernels of forward progress: valid from outside and by our own rules, for every test that has one.
+//! Kernels of forward progress are valid for spirv-val and for the check, for every test that has one.
 
 use crate::common;
 
@@ -6,7 +6,7 @@ use common::Validator;
 use shaders::progress::{ProgressConfig, compile};
 use shaders::variant::Target;
 
-/// As devices ask for them: with few turns, with as many as wanted, and without device scope.
+/// Configurations of devices: few turns, many turns, and no device scope.
 const CONFIGS: [ProgressConfig; 3] = [
     ProgressConfig {
         subgroup_size: 8,

@@ -1,5 +1,5 @@
-//! Modules made bad by hand: each change breaks a rule of valid SPIR-V for Vulkan, and the check refuses the module by the
-//! name of that rule. The table of all of them is a snapshot.
+//! Modules that are made invalid: each change breaks a rule of SPIR-V for Vulkan, and the check refuses the
+//! module with that rule. A snapshot lists them all.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -16,7 +16,7 @@ use rspirv::spirv::{
 use shaders::KernelConfig;
 use shaders::check::check;
 
-/// The kernels that are changed, each valid.
+/// The valid kernels that the changes start from.
 const KERNELS: [(&str, &str, &str); 8] = [
     (
         "plain",
@@ -112,7 +112,7 @@ fn kernel(name: &str) -> shaders::Kernel {
     shaders::compile(&test, &config).unwrap()
 }
 
-/// A kernel to be changed.
+/// A kernel to change.
 struct Bad(Module);
 
 impl Bad {
@@ -130,7 +130,7 @@ impl Bad {
         self.0.functions.iter_mut().flat_map(|f| &mut f.blocks).flat_map(|block| &mut block.instructions)
     }
 
-    /// The instructions `op` whose id operands are `ids`, or all where it is `None`.
+    /// Changes the instructions `op`; panics if there is none.
     fn all(&mut self, op: Op, mut change: impl FnMut(&mut Instruction)) -> &mut Bad {
         let mut changed = 0;
         for instruction in self.code().filter(|i| i.class.opcode == op) {
@@ -159,7 +159,7 @@ impl Bad {
         id
     }
 
-    /// Puts a value that is computed where a constant must stand.
+    /// Replaces an operand that must be a constant by a computed value.
     fn computed(mut self, op: Op, index: usize) -> Bad {
         let computed = self.code().find(|i| i.class.opcode == Op::IMul).unwrap().result_id.unwrap();
         self.all(op, |instruction| *instruction.operands[index].id_ref_any_mut().unwrap() = computed);
@@ -185,7 +185,7 @@ impl Bad {
         self
     }
 
-    /// Drops the memory operands of plain accesses, or replaces their bits.
+    /// Removes the memory operands of plain accesses, or replaces their bits.
     fn memory(mut self, op: Op, change: impl Fn(MemoryAccess) -> Option<MemoryAccess>) -> Bad {
         self.all(op, |instruction| {
             let found = instruction.operands.iter().position(|o| matches!(o, Operand::MemoryAccess(_)));
@@ -230,7 +230,7 @@ impl Bad {
         self
     }
 
-    /// Replaces an instruction of the code.
+    /// Changes the opcode of instructions.
     fn become_op(mut self, from: Op, to: Op) -> Bad {
         self.all(from, |instruction| {
             let operands = instruction.operands.clone();
@@ -248,7 +248,7 @@ impl Bad {
 const ARRIVE: Op = Op::ControlBarrierArriveINTEL;
 const WAIT: Op = Op::ControlBarrierWaitINTEL;
 
-/// Each change with its name.
+/// Returns each change with its name.
 fn bad_modules() -> Vec<(&'static str, Bad)> {
     let plain = || Bad::of("plain");
     let split = || Bad::of("split");

@@ -1,5 +1,5 @@
-//! Split barriers in kernels, read from the bare words: what each test of the family becomes, or why it has no kernel. The
-//! numbers are those of the registry, and nothing here knows rspirv's names for them.
+//! Split barriers in kernels, read from the SPIR-V words: the barriers of each test of the family, or why it
+//! has no kernel. The numbers are from the registry, independent of rspirv.
 
 use crate::common;
 
@@ -16,7 +16,7 @@ const SPLIT_BARRIER: u32 = 6141;
 const ARRIVE: u32 = 6142;
 const WAIT: u32 = 6143;
 
-/// The barriers of a module in their order.
+/// Returns the barriers of a module in order.
 fn barriers(words: &[u32]) -> String {
     let (mut constants, mut found) = (BTreeMap::new(), Vec::new());
     let (mut capability, mut extension) = (false, false);
@@ -72,7 +72,7 @@ fn kernels_hold_arrivals_and_waits_in_turn() {
     insta::assert_snapshot!(table);
 }
 
-/// In Intel's form the name of the extension is another, and nothing else.
+/// The Intel extension differs only in the name of the extension.
 #[test]
 fn intels_form_differs_in_the_name_of_the_extension() {
     let told = |id: &str| {
@@ -92,7 +92,7 @@ fn intels_form_differs_in_the_name_of_the_extension() {
     assert!(!told("barrier/MP+cbar").name_split_barriers_as_intel());
 }
 
-/// Tests whose threads meet in no way that one instruction for all could stand for.
+/// Threads whose barriers cannot be one common instruction.
 #[test]
 fn what_is_no_valid_module_has_no_kernel() {
     let refusal = |left: &str, right: &str| {
@@ -112,11 +112,11 @@ fn what_is_no_valid_module_has_no_kernel() {
     let whole = "arrive 2 2 0x0, wait 2 2 0x0";
     let cases = [
         ("cbar.arrive.wg 0; cbar.wait.wg 0", "cbar.arrive.wg 0; cbar.wait.wg 0", Ok(whole.to_owned())),
-        // The kernel waits for the last arrival in any case, so that its next round may arrive again.
+        // The kernel waits for the last arrival in any case, so that the next round can arrive again.
         ("cbar.arrive.wg 0", "cbar.arrive.wg 0", Ok("arrive 2 2 0x0, wait 2 4 0x0".to_owned())),
         ("cbar.arrive.wg 0", "cbar.arrive.wg 0; cbar.wait.wg 0", Ok(whole.to_owned())),
         ("cbar.arrive.sg 0; cbar.wait.wg 0", "cbar.arrive.wg 0; cbar.wait.sg 0", Ok(bare.to_owned())),
-        // Another instruction, another half, a whole barrier, nothing at all.
+        // Another instruction, another half, a whole barrier, or nothing.
         ("cbar.arrive.wg 0; cbar.wait.wg 0", "cbar.arrive.wg 1; cbar.wait.wg 0", uneven()),
         ("cbar.arrive.wg 0; cbar.wait.wg 0", "cbar.wg 0", uneven()),
         ("cbar.arrive.wg 0; cbar.wait.wg 0", "st.av.wg.sc0 x, 1", uneven()),

@@ -1,5 +1,5 @@
-//! Every test of the corpus in every stage: what compiles is valid and says what the test says; what does not is refused by the
-//! name of a rule, and counted.
+//! Every test of the corpus in every stage: kernels are valid and correspond to the test; the rest is refused
+//! with a rule, and counted.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -21,7 +21,7 @@ use shaders::{
 };
 
 const STAGES: [Stage; 5] = [Stage::Vertex, Stage::Fragment, Stage::FragmentHelpers, Stage::Mesh, Stage::Task];
-/// Threads in different stages.
+/// Stages with different threads in different stages.
 const MIXED: [Stage; 2] = [Stage::VertexFragment, Stage::FragmentVertex];
 
 fn in_stage(config: KernelConfig, stage: Stage) -> KernelConfig {
@@ -42,8 +42,8 @@ fn check(validator: &mut Validator, name: &str, kernel: &Kernel) {
     }
 }
 
-/// How many of those tests that compute has a program for have one in each stage, and why the others have none. The numbers stand in
-/// `docs/coverage.md` too.
+/// For each stage, how many of the tests with a compute program have one, and why the others do not.
+/// `docs/coverage.md` repeats these numbers.
 #[test]
 fn the_corpus_in_stages() {
     let mut validator = Validator::new();
@@ -83,7 +83,8 @@ fn the_corpus_in_stages() {
     insta::assert_snapshot!(table);
 }
 
-/// Each thread is in its stage, and the modules of a draw of both are valid with the bindings that they share; how many such draws there are.
+/// Checks that each thread is in its stage, and that both modules of a draw are valid with their common
+/// bindings. Returns the number of such draws.
 fn check_draws(validator: &Validator, stage: Stage, program: &Program) -> usize {
     let mut draws = 0;
     for phase in &program.phases {
@@ -111,14 +112,14 @@ fn check_draws(validator: &Validator, stage: Stage, program: &Program) -> usize 
     draws
 }
 
-/// What stands behind the bindings of a module of a draw, as words.
+/// Returns the names of the bindings of a module of a draw.
 fn bound(words: &[u32], together: &Together) -> Vec<String> {
     let module = rspirv::dr::load_words(words).unwrap();
     let numbers = module.annotations.iter().filter_map(|one| match one.operands[..] {
         [_, Operand::Decoration(Decoration::Binding), Operand::LiteralBit32(number)] => Some(number as usize),
         _ => None,
     });
-    // Several variables may show one binding, each with its type.
+    // Several variables of different types may share one binding.
     let mut all: Vec<String> = numbers
         .collect::<BTreeSet<usize>>()
         .into_iter()
@@ -139,8 +140,8 @@ fn own(kernel: &Kernel) -> Vec<String> {
     all
 }
 
-/// Kernels whose machine code is looked at: each way to leave results is valid, and what only reads writes no memory at all where they
-/// are outputs of a stage.
+/// Kernels for reading machine code: each placement of results is valid, and kernels without stores write no
+/// memory if results are outputs of a stage.
 #[test]
 fn results_as_an_expression_or_an_output() {
     let mut validator = Validator::new();
@@ -189,7 +190,7 @@ fn results_as_an_expression_or_an_output() {
     insta::assert_snapshot!(table);
 }
 
-/// Whether a module may write what other invocations see.
+/// Returns true if a module may write memory that other invocations can read.
 fn writes_memory(words: &[u32]) -> bool {
     let module = rspirv::dr::load_words(words).unwrap();
     let own: Vec<u32> = module
@@ -211,7 +212,8 @@ fn writes_memory(words: &[u32]) -> bool {
     })
 }
 
-/// The CTS's names of a stage by what becomes of them. The programs of vertex and fragment names are those of compute names.
+/// Names of CTS tests in stages, by result. The programs of vertex and fragment names equal those of compute
+/// names.
 #[test]
 fn names_of_the_cts_in_stages() {
     let mut table = String::new();
@@ -244,8 +246,8 @@ fn names_of_the_cts_in_stages() {
     insta::assert_snapshot!(table);
 }
 
-/// A fence of the workgroup between two looks at one location, by a thread that is alone there, is the queue family's: the model is
-/// asked about that.
+/// A workgroup fence between two loads of one location, by a thread that is alone in its workgroup, becomes a
+/// fence of the queue family, and the model evaluates that.
 #[test]
 fn a_fence_that_reaches_nobody_is_told_as_one_of_the_queue_family() {
     let text = |scope: &str, workgroup: u32| {
@@ -264,7 +266,7 @@ fn a_fence_that_reaches_nobody_is_told_as_one_of_the_queue_family() {
         assert_eq!(litmus::print(&said), litmus::print(&read("qf", 1)));
         let kernel = shaders::compile(&read("wg", 1), &in_stage(LAVAPIPE, stage)).unwrap();
         shaders::lift::verify(&read("wg", 1), &kernel).unwrap();
-        // Where somebody shares the workgroup, it would be another test.
+        // If the workgroup has another thread, it would be a different test.
         let refused = shaders::compile(&read("wg", 0), &in_stage(LAVAPIPE, stage)).unwrap_err();
         assert!(refused.to_string().starts_with("no workgroups in this stage"), "{refused}");
         assert_eq!(shaders::meaning(&read("wg", 1), Variant::default()).unwrap(), read("wg", 1));
@@ -304,7 +306,8 @@ fn points_lie_where_the_fragments_look_for_them() {
     assert!(!text.contains("LocalSize"), "{text}");
 }
 
-/// Fragments of one section share a cell, and each of them executes its ends once, at no return and in the mode that the test says.
+/// Fragments of one section share a cell, and each executes the ends of its section once, before any return
+/// and in the mode of the variant.
 #[test]
 fn fragments_of_one_section_lie_on_one_pixel() {
     let words = [
@@ -350,7 +353,7 @@ fn fragments_of_one_section_lie_on_one_pixel() {
     }
 }
 
-/// What a section cannot be, by the name of the rule.
+/// Invalid sections are refused with a rule.
 #[test]
 fn sections_that_no_fragment_can_execute_are_refused() {
     let two = |left: &str, right: &str| {
@@ -425,7 +428,8 @@ fn threads_in_different_stages_have_kernels_of_their_own() {
         );
         let kernel = shaders::compile(&two, &config).unwrap_err();
         assert_eq!(kernel.to_string(), "threads of several stages in one kernel");
-        // With pipelines of their own they are of draws of their own: vertices place no points for others.
+        // With separate pipelines they are in separate draws, where the vertices place no points for other
+        // kernels.
         for (pipelines, of_one_draw) in [(Pipelines::Merged, true), (Pipelines::Split, false)] {
             let program = program(&two, &config, pipelines).unwrap();
             let beside = |kernel: &Kernel| matches!(kernel.carrier, Carrier::VertexBesideFragments { .. });
@@ -467,7 +471,7 @@ fn what_a_stage_has_not_is_refused_with_the_clause() {
         let lines: Vec<&str> = code.split(" ; ").collect();
         let both = lines.iter().map(|line| format!("{line} | {line}")).collect::<Vec<_>>().join(" ; ");
         let (first, second) = both.split_once(" | ").unwrap();
-        // What has workgroups is told whatever is of workgroups.
+        // A stage with workgroups accepts everything that needs one.
         let in_workgroups = if said.starts_with("no workgroups") { "told" } else { said };
         let [drawn @ .., mesh, task] = told(first, second);
         assert_eq!(drawn, [said; 5], "{code}");

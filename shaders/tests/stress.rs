@@ -1,4 +1,4 @@
-//! Memory stress in kernels: read back as what it is, and refused as anything else.
+//! Memory stress in kernels is recognized, and refused if it was modified.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -25,7 +25,7 @@ fn kernel() -> Kernel {
     shaders::compile(&store_buffering(), &STRESSED).unwrap()
 }
 
-/// The kernel with its module changed.
+/// Returns the kernel with its module changed.
 fn changed(change: impl FnOnce(&mut Module)) -> Kernel {
     let kernel = kernel();
     let mut module = shaders::load(&kernel.words).unwrap();
@@ -37,7 +37,7 @@ fn verdict(kernel: &Kernel) -> Result<(), LiftError> {
     verify(&store_buffering(), kernel)
 }
 
-/// The variable behind a binding.
+/// Returns the index of the variable with this binding.
 fn bound(module: &Module, binding: u32) -> usize {
     let is_it = |instruction: &Instruction| {
         matches!(instruction.operands[..], [_, Operand::Decoration(Decoration::Binding), Operand::LiteralBit32(number)]
@@ -46,7 +46,7 @@ fn bound(module: &Module, binding: u32) -> usize {
     module.annotations.iter().position(is_it).unwrap()
 }
 
-/// Scratch accesses: atomics whose semantics are volatile.
+/// Returns the scratch accesses: atomics whose semantics are volatile.
 fn scratch_accesses(module: &mut Module) -> Vec<&mut Instruction> {
     let volatile = constant_of(module, 0x8000);
     let all = module.functions[0].blocks.iter_mut().flat_map(|block| &mut block.instructions);
@@ -81,7 +81,7 @@ fn stress_is_read_back_as_such_in_every_variant() {
     }
 }
 
-/// All push constants and an address fit what every device has.
+/// All push constants and an address fit in the minimum that Vulkan guarantees.
 #[test]
 fn push_constants_fit_every_device() {
     assert!(kernel().push_constant_bytes() + 8 <= 128);

@@ -1,5 +1,5 @@
-//! Subgroup operations in kernels, read from the bare words: what each test of the family becomes. The numbers are those of the
-//! registry, and nothing here knows rspirv's names for them.
+//! Subgroup operations in kernels, read from the SPIR-V words: the operations of each test of the family. The
+//! numbers are from the registry, independent of rspirv.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -14,14 +14,15 @@ const CONSTANT: u32 = 43;
 const ROTATE: u32 = 4431;
 /// From OpGroupNonUniformElect to OpGroupNonUniformQuadSwap.
 const OPERATIONS: std::ops::RangeInclusive<u32> = 333..=366;
-/// Arithmetic: a literal, not an id, stands behind the scope.
+/// Arithmetic: a literal, not an id, follows the scope.
 const ARITHMETIC: std::ops::RangeInclusive<u32> = 349..=364;
 
 /// The number of subgroup scope.
 const SUBGROUP: u32 = 3;
 const CONTROL_BARRIER: u32 = 224;
 
-/// The capabilities of GroupNonUniform, and the operations and the barriers of subgroups in a module, with their constants.
+/// Returns the GroupNonUniform capabilities, the subgroup operations and the subgroup barriers of a module,
+/// with their constants.
 fn operations(words: &[u32]) -> String {
     let (mut constants, mut found, mut capabilities) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
     let mut rest = &words[5..];
@@ -67,7 +68,7 @@ fn kernels_hold_the_operations_of_their_tests() {
         validator.check(&entry.id, &kernel);
         shaders::lift::verify(&test, &kernel).unwrap();
         common::assert_clean(&kernel);
-        // A subgroup plays one instance, so that no other lane is in the tangle.
+        // A subgroup runs one instance, so that no lane of another is in the tangle.
         assert_eq!(kernel.lanes == 1, test.has_tangles(), "{}", entry.id);
         let needed = kernel.requirements.features.iter().filter(|name| {
             name.starts_with("VK_SUBGROUP_FEATURE_")
@@ -79,7 +80,7 @@ fn kernels_hold_the_operations_of_their_tests() {
     insta::assert_snapshot!(table);
 }
 
-/// What is left out of a kernel, or added to one, is found.
+/// A missing or an added operation is detected.
 #[test]
 fn another_test_is_not_what_the_kernel_holds() {
     let test = |text: &str| {
@@ -107,7 +108,7 @@ fn another_test_is_not_what_the_kernel_holds() {
     assert!(shaders::lift::verify(&named(2), &kernel).is_err());
 }
 
-/// Two operations in other orders, and one on both sides of a barrier, would wait for ever.
+/// Two operations in different orders, or one on both sides of a barrier, would deadlock.
 #[test]
 fn what_never_meets_has_no_kernel() {
     for (left, right) in [
@@ -138,7 +139,8 @@ fn of_two_lanes(head: &str, column: &str) -> litmus::Test {
     litmus::parse(&text, "T").unwrap()
 }
 
-/// A kernel in which another branch skips an operation, or none, is another test's; and so is one that reconverges otherwise.
+/// A kernel does not correspond to the test if another branch, or none, skips an operation, or if it
+/// reconverges differently.
 #[test]
 fn the_branches_around_an_operation_are_its_own() {
     let skipped = "beq r0, 1, LC00 ; sg.ballot r1, 1, 0 ; sg.ballot r2, 1, 1 ; LC00:";
@@ -164,7 +166,7 @@ fn the_branches_around_an_operation_are_its_own() {
     }
 }
 
-/// What stays refused under a branch.
+/// Barriers of the workgroup under a branch are refused.
 #[test]
 fn barriers_of_the_workgroup_beside_a_skipped_operation_have_no_kernel() {
     for inside in ["cbar.wg b", "cbar.arrive.execsg.sg b ; cbar.wait.execsg.sg b"] {
@@ -174,7 +176,8 @@ fn barriers_of_the_workgroup_beside_a_skipped_operation_have_no_kernel() {
     }
 }
 
-/// A barrier of a subgroup under a branch is one instruction for those who come, which another test's is not.
+/// A subgroup barrier under a branch is one instruction for the lanes in it, and differs from the barrier of
+/// another test.
 #[test]
 fn a_skipped_barrier_is_its_own() {
     let [own, relaxed] = ["cbar.execsg.acq_rel.sg.semsc0", "cbar.execsg.sg"];
@@ -198,7 +201,7 @@ fn a_skipped_barrier_is_its_own() {
     }
 }
 
-/// A lane may wait in a loop of its own within a block.
+/// A lane may wait in a loop within a block.
 #[test]
 fn loops_stand_beside_skipped_operations() {
     let spin = "LC01: ; ld.atom.dv.sc0 r3, x ; beq r3, 2, LC01";

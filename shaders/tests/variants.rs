@@ -1,5 +1,5 @@
-//! Every way to tell a test: variants × storage × types × operations × loops. Each module is valid for its target, reads
-//! back to what it should say, and breaks no rule of the check.
+//! Every variant × storage × types × operations × loops: each module is valid for its target, corresponds to
+//! the test and passes the check.
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -13,7 +13,7 @@ fn parse(text: &str) -> Test {
     litmus::parse(text, "T").unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// Message passing through each storage, in each type, with payload and flag in every combination of them.
+/// Message passing through each storage, with payload and flag in every combination of types.
 fn generated() -> Vec<(String, Test)> {
     let storages = [("buffer", "sc0"), ("address", "sc0"), ("image", "sc2"), ("workgroup", "sc1")];
     let payloads = ["u8", "i16", "u32", "i32", "u64", "f32", "f64"];
@@ -66,7 +66,7 @@ fn every_storage_and_type_is_told_in_every_variant() {
                     shaders::lift::verify(&test, &kernel)
                         .unwrap_or_else(|error| panic!("{context}: {error}"));
                     assert_clean(&kernel);
-                    // A process a module is dear: each variant meets each storage, and each type.
+                    // One process per module is slow: each variant covers each storage, and each type.
                     if (number + turn) % 7 == 0 || turn == 0 {
                         validator.check(&context, &kernel);
                     }
@@ -102,7 +102,7 @@ exists (P1:r0 == 1 /\\ x == 1)",
     );
     let kernel = tells(&test, Variant::default(), LAVAPIPE).unwrap();
     assert!(kernel.requirements.features.contains(&"workgroupMemoryExplicitLayout"));
-    // Two storages of one unit of two words for each of the slots.
+    // Each slot has two storages, each one unit of two words.
     assert_eq!(kernel.requirements.workgroup_bytes, 2 * 8 * kernel.lanes);
     shaders::lift::verify(&test, &kernel).unwrap();
     Validator::new().check("explicit", &kernel);
@@ -125,7 +125,7 @@ exists (P1:r0 == 1 /\\ P1:r1 == 0)",
     assert_eq!(kernel.requirements.features, [""; 0]);
     let text = shaders::disassemble(&kernel.words).unwrap();
     assert!(text.contains("OpMemoryModel Logical GLSL450") && text.contains("Coherent"), "{text}");
-    // What the kernel says is not the test as it stands.
+    // The kernel corresponds to the changed test only.
     let plain = shaders::Kernel { variant: Variant::default(), ..kernel };
     assert!(shaders::lift::verify(&test, &plain).is_err());
 }
@@ -178,7 +178,8 @@ exists (P1:r0 == 1)",
     assert!(kernel.results.contains(&shaders::ResultSlot::Done(litmus::ThreadId(1))));
     shaders::lift::verify(&test, &kernel).unwrap();
     Validator::new().check("loops", &kernel);
-    // What a driver does to loops of wide workgroups is kept from them, and loops of rounds do not stand around them.
+    // Kernels with loops have fewer lanes (see [`KernelConfig::lanes_with_loops`]), and no loop
+    // of rounds around them.
     let wide = KernelConfig { lanes: 32, lanes_with_loops: 8, thread_loops: true, ..LAVAPIPE };
     let kernel = tells(&test, Variant::default(), wide).unwrap();
     assert_eq!((kernel.lanes, kernel.thread_loops), (8, 0));

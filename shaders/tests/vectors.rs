@@ -1,5 +1,5 @@
-//! Vectors of every type and length, whole and in part, in every memory and every way to tell a test: each module is valid,
-//! reads back to the test, and breaks no rule of the check.
+//! Vectors of every type and length, whole and partial, in every memory and variant: each module is valid,
+//! corresponds to the test and passes the check.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use crate::common;
@@ -17,13 +17,13 @@ const TYPES: [(&str, u32); 8] =
     [("u8", 1), ("i8", 1), ("u16", 2), ("u32", 4), ("i32", 4), ("u64", 8), ("f32", 4), ("f64", 8)];
 const MEMORIES: [(&str, &str); 3] = [("buffer", "sc0"), ("address", "sc0"), ("workgroup", "sc1")];
 
-/// The first `count` registers or numbers in braces.
+/// Returns the first `count` registers or numbers in braces.
 fn in_braces(prefix: &str, count: u32) -> String {
     let items: Vec<String> = (1..=count).map(|number| format!("{prefix}{number}")).collect();
     format!("{{{}}}", items.join(", "))
 }
 
-/// A test that stores and loads a vector of a location that is one, or a part of it.
+/// Returns tests that store and load a vector of a location, or a part of it.
 fn generated() -> Vec<(String, Test)> {
     let mut tests = Vec::new();
     for (scalar, bytes) in TYPES {
@@ -101,7 +101,7 @@ fn vectors_are_told_in_every_variant() {
     assert!(refused.keys().all(is_known), "{refused:?}");
 }
 
-/// The widths of all loads and stores of the kernel that move a vector, by the number of components.
+/// Returns the numbers of components of all vector loads and stores of the kernel.
 fn widths(kernel: &Kernel) -> Vec<u32> {
     let module = shaders::load(&kernel.words).unwrap();
     let vectors: BTreeMap<u32, u32> = module
@@ -128,7 +128,7 @@ fn widths(kernel: &Kernel) -> Vec<u32> {
         .collect()
 }
 
-/// A vector access is one instruction: what it moves is not taken apart.
+/// A vector access is one instruction, not one per component.
 #[test]
 fn one_instruction_moves_all_components() {
     let text = "VULKAN T { buffer u32x4 v = 0; address u16x3 w = 0; }
@@ -144,7 +144,7 @@ exists (P0:r0 == 1)";
     assert!(moved.ends_with(&[4, 2, 3]), "{moved:?}\n{text}");
 }
 
-/// A location of a type behind one of another: neither the vector nor its neighbour is moved.
+/// A location of one type after one of another: neither the vector nor its neighbour moves.
 #[test]
 fn vectors_lie_where_their_components_do() {
     let text =

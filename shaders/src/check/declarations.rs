@@ -1,4 +1,5 @@
-//! Rules of what a module declares: memory model, capabilities, interface, types and resources; and where barriers stand.
+//! Rules for the declarations of a module (memory model, capabilities, interface, types and resources) and
+//! for the positions of barriers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,7 @@ use rspirv::spirv::{
 use super::{Checker, ModuleFault, Number};
 use crate::reader::{Reader, ids};
 
-/// The stages that kernels are made for.
+/// The stages of kernels.
 const STAGES: [ExecutionModel; 5] = [
     ExecutionModel::GLCompute,
     ExecutionModel::Vertex,
@@ -19,12 +20,12 @@ const STAGES: [ExecutionModel; 5] = [
     ExecutionModel::MeshEXT,
     ExecutionModel::TaskEXT,
 ];
-/// Those that have workgroups.
+/// The stages with workgroups.
 const OF_WORKGROUPS: [ExecutionModel; 3] =
     [ExecutionModel::GLCompute, ExecutionModel::MeshEXT, ExecutionModel::TaskEXT];
 
 impl Checker<'_> {
-    /// What is wrong with a declaration, or with an instruction for what it needs to be declared.
+    /// Checks a declaration, or the capabilities that an instruction requires.
     pub(super) fn declaration(&self, instruction: &Instruction, report: &mut impl FnMut(ModuleFault)) {
         let op = instruction.class.opcode;
         if !crate::OPCODES.contains(&op) && !crate::STAGE_OPCODES.contains(&op) {
@@ -103,7 +104,8 @@ impl Checker<'_> {
         }
     }
 
-    /// A workgroup's size is of stages that have some, what a mesh shader gives of that stage, and fragment shaders alone say where their coordinates begin.
+    /// Checks the execution modes: only stages with workgroups have a size, only mesh shaders have outputs,
+    /// and only fragment shaders have an origin.
     fn modes(&self, entry_point: &Instruction, model: ExecutionModel, report: &mut impl FnMut(ModuleFault)) {
         let own = |mode: &&Instruction| mode.operands.first() == entry_point.operands.get(1);
         let modes = self.reader.module.execution_modes.iter().filter(own);
@@ -158,7 +160,8 @@ impl Checker<'_> {
         }
     }
 
-    /// From SPIR-V 1.4 on, entry points list all global variables; before, inputs and outputs.
+    /// Checks the interface: since SPIR-V 1.4, entry points list all global variables; before, only inputs
+    /// and outputs.
     fn interface(&self, entry_point: &Instruction, report: &mut impl FnMut(ModuleFault)) {
         let listed: BTreeSet<_> = ids(entry_point).into_iter().skip(1).collect();
         let all = self.version() >= (1, 4);
@@ -177,7 +180,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Numbers of 8 and 16 bits in buffers have capabilities of their own.
+    /// Checks the capabilities of 8-bit and 16-bit types in buffers.
     fn small_numbers(&self, class: StorageClass, to: u32, report: &mut impl FnMut(ModuleFault)) {
         let buffer = matches!(class, StorageClass::StorageBuffer | StorageClass::PhysicalStorageBuffer);
         match self.number_of(to) {
@@ -211,7 +214,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether a type of a block says where everything in it lies: members of structures and elements of arrays.
+    /// Returns true if a block type has explicit offsets of all members and strides of all arrays.
     fn is_laid_out(&self, ty: u32) -> bool {
         let Some(maker) = self.reader.maker(ty) else { return false };
         let has_offset = |member: u32| {
@@ -236,7 +239,7 @@ impl Checker<'_> {
     }
 }
 
-/// The numbers of control barriers that stand within a case of a thread: the others of the workgroup do not reach them.
+/// Returns the indices of control barriers inside a thread's case, which other threads do not reach.
 pub(super) fn divergent_barriers(reader: &Reader) -> BTreeSet<usize> {
     let mut divergent = BTreeSet::new();
     let mut number = 0;
@@ -259,15 +262,15 @@ fn is_control_barrier(op: Op) -> bool {
     matches!(op, Op::ControlBarrier | Op::ControlBarrierArriveINTEL | Op::ControlBarrierWaitINTEL)
 }
 
-/// The numbers among all control barriers of halves of split ones that do not take turns in the order of the module, which is
-/// that of execution: they stand where all invocations come by, once a round.
+/// Returns the indices of split-barrier halves that do not alternate. The order of the module is that of
+/// execution, because all invocations execute these barriers once per round.
 pub(super) fn out_of_turn(reader: &Reader) -> BTreeSet<usize> {
     let blocks = reader.module.functions.iter().flat_map(|function| &function.blocks);
     let barriers: Vec<&Instruction> = blocks
         .flat_map(|block| &block.instructions)
         .filter(|instruction| is_control_barrier(instruction.class.opcode))
         .collect();
-    // By execution scope the last arrival that nothing has waited for.
+    // For each execution scope, the last arrival without a wait.
     let mut open: BTreeMap<Option<u32>, usize> = BTreeMap::new();
     let mut wrong = BTreeSet::new();
     for (number, barrier) in barriers.iter().enumerate() {

@@ -1,36 +1,37 @@
-//! What can be wrong with a module, by name.
+//! The faults of a module, by name.
 
 use litmus::Scope;
 use rspirv::spirv::{Capability, ExecutionModel, Op};
 
 use crate::rules::SemanticsRule;
 
-/// A rule that a module breaks, and where.
+/// A rule that a module breaks, with the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{instruction:?} number {number}: {fault}")]
 pub struct Violation {
     /// The instruction.
     pub instruction: Op,
-    /// Its number among all instructions of the module, from 0.
+    /// Its index among all instructions of the module.
     pub number: usize,
-    /// What is wrong with it.
+    /// The fault.
     pub fault: ModuleFault,
 }
 
-/// What is wrong with an instruction.
+/// A fault of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModuleFault {
     /// Its memory semantics break a rule.
     #[error(transparent)]
     Semantics(#[from] SemanticsRule),
-    /// A scope or semantics that is not a constant: with the Shader capability it must be one.
+    /// A scope or semantics that is not a constant, which the Shader capability requires.
     #[error("scope or semantics that is not a constant")]
     NotConstant,
-    /// A scope that no shader can name (VUID-StandaloneSpirv-None-04638), or no scope at all.
+    /// An invalid scope, or one that no shader can use (VUID-StandaloneSpirv-None-04638).
     #[error("scope {0}")]
     Scope(u32),
-    /// Device scope without the capability VulkanMemoryModelDeviceScope (VUID-RuntimeSpirv-vulkanMemoryModel-06265).
+    /// Device scope without the capability VulkanMemoryModelDeviceScope
+    /// (VUID-RuntimeSpirv-vulkanMemoryModel-06265).
     #[error("Device scope without its capability")]
     DeviceScope,
     /// QueueFamily scope without the Vulkan memory model (VUID-RuntimeSpirv-vulkanMemoryModel-06266).
@@ -48,10 +49,10 @@ pub enum ModuleFault {
     /// A floating-point addition, minimum or maximum without its capability (VUID-RuntimeSpirv-None-06284).
     #[error("floating-point atomic without its capability")]
     FloatAtomic,
-    /// An atomic on memory that atomics cannot reach (VUID-StandaloneSpirv-None-04686).
+    /// An atomic in a storage class without atomics (VUID-StandaloneSpirv-None-04686).
     #[error("atomic on this storage class")]
     AtomicStorageClass,
-    /// Failure and success of a compare-exchange, one of them volatile (VUID-StandaloneSpirv-UnequalMemorySemantics-10879).
+    /// A compare-exchange with one volatile semantics (VUID-StandaloneSpirv-UnequalMemorySemantics-10879).
     #[error("one of two semantics is volatile")]
     UnequalVolatile,
     /// Volatile semantics on a barrier (VUID-StandaloneSpirv-MemorySemantics-13551).
@@ -63,73 +64,75 @@ pub enum ModuleFault {
     /// Memory or image operands of the Vulkan memory model without it.
     #[error("memory operands of the Vulkan memory model without it")]
     OperandsWithoutModel,
-    /// A load that makes something available.
+    /// A load with an availability operation.
     #[error("availability on a load")]
     AvailabilityOnLoad,
-    /// A store that makes something visible.
+    /// A store with a visibility operation.
     #[error("visibility on a store")]
     VisibilityOnStore,
-    /// Availability or visibility of an access that is private.
+    /// Availability or visibility of a private access.
     #[error("availability or visibility of a private access")]
     PrivateAvailability,
-    /// A non-private access to memory that is private by its nature.
+    /// A non-private access to a storage class that is always private.
     #[error("non-private access to this storage class")]
     NonPrivateStorageClass,
-    /// An access by address without an alignment that its type divides (VUID-StandaloneSpirv-PhysicalStorageBuffer64-04708).
+    /// An access by address without an alignment that is a multiple of its type's size
+    /// (VUID-StandaloneSpirv-PhysicalStorageBuffer64-04708).
     #[error("access by address without its alignment")]
     Alignment,
-    /// A storage image of unknown format, or one that is no 32-bit integer or float
+    /// A storage image with unknown format, or with another type than a 32-bit integer or float
     /// (VUID-StandaloneSpirv-OpImageTexelPointer-04658).
     #[error("format of an image")]
     ImageFormat,
     /// The Vulkan memory model without its capability.
     #[error("memory model without its capability")]
     ModelWithoutCapability,
-    /// The capability of the Vulkan memory model under another one.
+    /// The capability of the Vulkan memory model with another model.
     #[error("capability of a memory model that is not declared")]
     CapabilityWithoutModel,
-    /// A capability that SPIR-V of this version has from an extension only, without that extension.
+    /// A capability without the extension that this SPIR-V version requires for it.
     #[error("capability {0:?} without its extension")]
     MissingExtension(Capability),
-    /// Something that needs a capability, without it.
+    /// A missing capability.
     #[error("capability {0:?} is missing")]
     MissingCapability(Capability),
-    /// An addressing model that Vulkan has not (VUID-StandaloneSpirv-None-04635).
+    /// An addressing model that Vulkan lacks (VUID-StandaloneSpirv-None-04635).
     #[error("addressing model")]
     Addressing,
-    /// The decorations Coherent and Volatile under the Vulkan memory model.
+    /// The decorations Coherent and Volatile with the Vulkan memory model.
     #[error("decoration that the Vulkan memory model replaces")]
     DeprecatedDecoration,
-    /// A global variable that the entry point does not list, or before SPIR-V 1.4 lists and must not.
+    /// A global variable that the entry point must list but does not, or that must not be listed before
+    /// SPIR-V 1.4.
     #[error("interface of the entry point")]
     Interface,
-    /// A stage that kernels do not run in.
+    /// A stage that kernels do not use.
     #[error("execution model {0:?}")]
     ExecutionModel(ExecutionModel),
-    /// A workgroup size outside of compute shaders, or an origin of coordinates that is missing in a fragment shader or stands elsewhere
-    /// (VUID-StandaloneSpirv-OriginLowerLeft-04653).
+    /// A workgroup size in a stage without workgroups, or a coordinate origin that is missing in a fragment
+    /// shader or present in another stage (VUID-StandaloneSpirv-OriginLowerLeft-04653).
     #[error("execution modes that {0:?} does not have")]
     StageModes(ExecutionModel),
     /// A workgroup without invocations.
     #[error("empty workgroup")]
     EmptyWorkgroup,
-    /// A buffer that is no block (VUID-StandaloneSpirv-Uniform-06807).
+    /// A buffer without a block (VUID-StandaloneSpirv-Uniform-06807).
     #[error("buffer without a block")]
     NoBlock,
     /// A resource without a descriptor set or a binding.
     #[error("resource without a binding")]
     NoBinding,
-    /// A member of a block or an array in one without a place.
+    /// A block member without offset, or an array without stride.
     #[error("explicit layout is missing")]
     NoLayout,
     /// A control barrier that some threads of the test do not reach.
     #[error("control barrier in divergent control flow")]
     DivergentBarrier,
-    /// A wait without an arrival of its execution scope before it, a second of either without the other in between, or a last
-    /// arrival that the next round of the kernel meets again (VUID-RuntimeSpirv-OpControlBarrierWaitEXT-13559 to 13561).
+    /// A wait without an earlier arrival of its execution scope, two of either in sequence, or a last arrival
+    /// without a wait in its round (VUID-RuntimeSpirv-OpControlBarrierWaitEXT-13559 to 13561).
     #[error("arrivals and waits that do not take turns")]
     SplitTurns,
-    /// An instruction that kernels do not hold ([`OPCODES`](crate::OPCODES)).
+    /// An instruction that kernels do not use ([`OPCODES`](crate::OPCODES)).
     #[error("instruction that no kernel holds")]
     Foreign,
 }

@@ -1,5 +1,5 @@
-//! The formulas of the contract, each written once: over numbers for whoever runs a kernel, and over the words of a module
-//! for whoever makes one.
+//! The formulas of the contract, each written once: over numbers for the runner, and over the words of a
+//! module for the compiler.
 
 use rspirv::spirv::Op;
 
@@ -15,7 +15,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// The instruction.
+    /// Returns the instruction.
     pub fn op(self) -> Op {
         match self {
             Operation::Add => Op::IAdd,
@@ -26,9 +26,9 @@ impl Operation {
     }
 }
 
-/// Whatever formulas are computed in: numbers, or the instructions of a kernel under construction.
+/// The domain of the formulas: numbers, or the instructions of a kernel under construction.
 pub(crate) trait Arithmetic {
-    /// A word, or what stands for one.
+    /// A word, or its id in a module.
     type Word: Copy;
 
     fn number(&mut self, value: u32) -> Self::Word;
@@ -49,7 +49,7 @@ pub(crate) trait Arithmetic {
     }
 }
 
-/// Class `(w / p + t) mod C` and group `(w / (p × C)) × p + w mod p` of workgroup `w`.
+/// Returns class `(w / p + t) mod C` and group `(w / (p × C)) × p + w mod p` of workgroup `w`.
 pub(crate) fn class_and_group<A: Arithmetic>(
     of: &mut A,
     workgroup: A::Word,
@@ -67,12 +67,12 @@ pub(crate) fn class_and_group<A: Arithmetic>(
     (class, of.add(first, rest))
 }
 
-/// What an invocation plays in each round.
+/// The instance slot of an invocation.
 #[derive(Clone, Copy)]
 pub(crate) struct Seat<W> {
-    /// Instance within a round.
+    /// Index of the instance within a round.
     pub instance: W,
-    /// The instance's place in its workgroup.
+    /// Index of the slot in its workgroup.
     pub lane: W,
     /// Instances of a round.
     pub round_size: W,
@@ -80,8 +80,8 @@ pub(crate) struct Seat<W> {
     pub total: W,
 }
 
-/// The seat of a slot of a class and a group: the co-prime permutation of groups and lanes. Classes of other kernels come
-/// before the `first_class`.
+/// Returns the seat of a slot of a class and a group: the coprime permutation of groups and lanes. Classes of
+/// earlier kernels come before `first_class`.
 pub(crate) fn seat<A: Arithmetic>(
     of: &mut A,
     (lanes, first_class): (u32, u32),
@@ -116,20 +116,20 @@ pub(crate) fn seat<A: Arithmetic>(
     Seat { instance, lane, round_size, total: of.multiply(rounds, round_size) }
 }
 
-/// The instance that a seat has in a round: `k × G × L + i`.
+/// Returns the instance of a seat in a round: `k × G × L + i`.
 pub(crate) fn instance_of<A: Arithmetic>(of: &mut A, seat: &Seat<A::Word>, round: A::Word) -> A::Word {
     let earlier = of.multiply(round, seat.round_size);
     of.add(earlier, seat.instance)
 }
 
-/// The unit of a storage: `n × stride + s × spacing`, where `first` is what there is before the plus sign.
+/// Returns the unit of a storage: `n × stride + s × spacing`, where `first` is the first summand.
 pub(crate) fn unit<A: Arithmetic>(of: &mut A, first: A::Word, storage: A::Word) -> A::Word {
     let spacing = of.parameter(Parameter::Spacing);
     let within = of.multiply(storage, spacing);
     of.add(first, within)
 }
 
-/// The word of a result slot: `r × total + n`.
+/// Returns the word of a result slot: `r × total + n`.
 pub(crate) fn result_word<A: Arithmetic>(
     of: &mut A,
     slot: A::Word,
@@ -140,8 +140,8 @@ pub(crate) fn result_word<A: Arithmetic>(
     of.add(first, instance)
 }
 
-/// What tells that somebody had these parameters: every one of them matters, and it is odd, so that no multiple of it by a number of
-/// executions other than one is the same.
+/// Returns a hash of all parameters. It is odd, so that no number of executions except one leaves the same
+/// sum.
 pub(crate) fn receipt<A: Arithmetic>(of: &mut A) -> A::Word {
     let [factor, two] = [RECEIPT_FACTOR, 2].map(|number| of.number(number));
     let mut sum = of.number(0);
@@ -155,7 +155,7 @@ pub(crate) fn receipt<A: Arithmetic>(of: &mut A) -> A::Word {
     of.add(even, one)
 }
 
-/// Odd and far from small, so that small differences of two parameters do not cancel out.
+/// Odd and large, so that small differences of two parameters do not cancel out.
 const RECEIPT_FACTOR: u32 = 0x9e37_79b1;
 
 /// Arithmetic on numbers.
@@ -172,7 +172,7 @@ impl Arithmetic for Numbers {
         self.0.get(parameter as usize).copied().unwrap_or_default()
     }
 
-    /// As a device computes it; there, division by 0 has no defined result.
+    /// Computes like a device, where division by 0 is undefined.
     fn apply(&mut self, operation: Operation, left: u32, right: u32) -> u32 {
         match operation {
             Operation::Add => left.wrapping_add(right),
@@ -185,37 +185,37 @@ impl Arithmetic for Numbers {
 
 /// The formulas on numbers. No product may exceed 32 bits.
 impl Parameters {
-    /// Class and group of a workgroup, with so many classes.
+    /// Returns class and group of a workgroup, for this many classes.
     pub fn class_and_group(&self, workgroup: u32, classes: u32) -> (u32, u32) {
         class_and_group(&mut Numbers(self.words()), workgroup, classes)
     }
 
-    /// The instance that a slot of a class and a group plays in a round, with so many lanes. The class counts those of all
-    /// kernels that run at the same time.
+    /// Returns the instance of a slot of a class and a group in a round, for this many lanes. The class
+    /// counts those of all concurrent kernels.
     pub fn instance(&self, lanes: u32, class_and_group: (u32, u32), slot: u32, round: u32) -> u32 {
         let numbers = &mut Numbers(self.words());
         let seat = seat(numbers, (lanes, 0), class_and_group, slot);
         instance_of(numbers, &seat, round)
     }
 
-    /// What each workgroup that plays leaves of these parameters.
+    /// Returns the receipt of these parameters.
     pub fn receipt(&self) -> u32 {
         receipt(&mut Numbers(self.words()))
     }
 
-    /// Instances of the dispatch, with so many lanes.
+    /// Returns the instances of the dispatch, for this many lanes.
     pub fn instances(&self, lanes: u32) -> u32 {
         seat(&mut Numbers(self.words()), (lanes, 0), (0, 0), 0).total
     }
 
-    /// Number of the unit of location memory of a storage of an instance.
+    /// Returns the index of a storage's unit of location memory.
     pub fn unit(&self, instance: u32, storage: u32) -> u32 {
         let numbers = &mut Numbers(self.words());
         let first = numbers.multiply(instance, self.stride);
         unit(numbers, first, storage)
     }
 
-    /// Number of the word in result memory of a slot of an instance, with so many lanes.
+    /// Returns the index of the word of a result slot, for this many lanes.
     pub fn result_word(&self, lanes: u32, slot: u32, instance: u32) -> u32 {
         let total = self.instances(lanes);
         result_word(&mut Numbers(self.words()), slot, total, instance)

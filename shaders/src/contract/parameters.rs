@@ -1,6 +1,7 @@
-//! Blocks of push constants, each one list: names, order and sizes follow from it.
+//! Blocks of push constants, each one list that determines names, order and sizes.
 
-/// Makes two types of a list of words: a structure with their values, and their names inside kernels by position.
+/// Defines two types from a list of words: a structure of their values, and an enum of their positions in
+/// kernels.
 macro_rules! push_constants {
     (
         $(#[$of_values:meta])* $Values:ident, $Name:ident;
@@ -19,29 +20,30 @@ macro_rules! push_constants {
         }
 
         impl $Name {
-            /// All of them, in order.
+            /// All words, in order.
             pub(crate) const ALL: [$Name; [$(stringify!($field)),*].len()] = [$($Name::$Word),*];
         }
 
         impl $Values {
-            /// Words of the push constants: behind the fields as many as make it even, since an address may follow.
+            /// Words of the push constants, rounded up to an even number because an address may follow.
             pub const WORDS: u32 = ($Name::ALL.len() as u32).next_multiple_of(2);
             /// Size of the push constants in bytes.
             pub const BYTES: u32 = 4 * Self::WORDS;
 
-            /// The words in the order of the fields.
+            /// Returns the words in the order of the fields.
             pub fn words(self) -> [u32; Self::WORDS as usize] {
                 let mut words = [0; Self::WORDS as usize];
                 words.iter_mut().zip([$(self.$field),*]).for_each(|(word, value)| *word = value);
                 words
             }
 
-            /// The push constants as kernels read them: little-endian words in the order of the fields.
+            /// Returns the push constants in their binary form: little-endian words in the order of the
+            /// fields.
             pub fn to_bytes(self) -> Vec<u8> {
                 self.words().iter().flat_map(|word| word.to_le_bytes()).collect()
             }
 
-            /// What [`Self::to_bytes`] was made of, from the start of `bytes`; `None` where they are too few.
+            /// Parses the result of [`Self::to_bytes`] at the start of `bytes`; `None` if they are too short.
             pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
                 let mut words = bytes.get(..Self::BYTES as usize)?.as_chunks::<4>().0.iter();
                 Some($Values { $($field: u32::from_le_bytes(*words.next()?),)* })
@@ -54,43 +56,43 @@ pub(crate) use push_constants;
 push_constants! {
     /// The push constants of a kernel, in this order, each a 32-bit word.
     Parameters, Parameter;
-    /// `G`: groups, that is, workgroups of each class.
+    /// `G`: the number of groups, that is, workgroups of each class.
     groups Groups,
-    /// `K`: rounds.
+    /// `K`: the number of rounds.
     rounds Rounds,
-    /// Loads that an invocation spends at most on waiting in vain, over all rounds; 0: no rendezvous.
+    /// The maximum failed polls of an invocation over all rounds; 0 disables the rendezvous.
     spin Spin,
-    /// `p`: workgroups of one class in a row; divides `groups`.
+    /// `p`: consecutive workgroups of one class; divides `groups`.
     pairing Pairing,
-    /// Co-prime to `groups`.
+    /// Coprime to `groups`.
     group_multiplier GroupMultiplier,
     /// Added per class.
     group_offset GroupOffset,
-    /// Co-prime to the kernel's lanes.
+    /// Coprime to the kernel's lanes.
     lane_multiplier LaneMultiplier,
     /// Added per class.
     lane_offset LaneOffset,
-    /// Units from one instance's locations to the next one's.
+    /// Units between the locations of two instances.
     stride Stride,
-    /// Units from one storage of an instance to the next.
+    /// Units between two storages of an instance.
     spacing Spacing,
-    /// What the result memory is filled with.
+    /// The initial value of result memory.
     poison Poison,
-    /// What a [`ResultSlot::Done`](crate::ResultSlot::Done) holds.
+    /// The value of a [`ResultSlot::Done`](crate::ResultSlot::Done).
     done Done,
-    /// Rounds from one meeting to the next; at least 1.
+    /// Rounds between two rendezvous; at least 1.
     interval Interval,
-    /// Loads that whoever comes last to a meeting makes before it goes on.
+    /// Loads of the last invocation to arrive at a rendezvous before it continues.
     hold Hold,
-    /// `t`: which class the first workgroups play, and which subgroup class the first subgroup of a workgroup hosts.
+    /// `t`: the class of the first workgroups, and the subgroup class of a workgroup's first subgroup.
     turn Turn,
-    /// Arrivals that each meeting waits for: `C`, or fewer where not so many workgroups run at once.
+    /// Arrivals that each rendezvous waits for: `C`, or less if fewer workgroups run concurrently.
     party Party,
 }
 
 impl Parameters {
-    /// One instance in each slot of one group, one round, nobody waits for anybody: as little around the threads of a
-    /// test as a kernel can have.
+    /// One instance in each slot of one group, one round and no rendezvous: the minimum around the threads of
+    /// a test.
     pub const SINGLE: Parameters = Parameters {
         groups: 1,
         rounds: 1,

@@ -1,4 +1,4 @@
-//! Which workgroup an invocation is of, and which invocation there, in each stage.
+//! The workgroup and the index of an invocation, in each stage.
 
 use litmus::{InterlockOrder, ThreadId};
 use rspirv::dr::Operand;
@@ -16,13 +16,13 @@ use crate::variant::{Interlock, Stage};
 /// The points that the vertices of a draw place for its fragments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Points {
-    /// Where they lie.
+    /// Their positions.
     pub cells: Cells,
-    /// As [`Carrier::VertexBesideFragments`] has them.
+    /// As in [`Carrier::VertexBesideFragments`].
     pub workgroups_of_group: u32,
 }
 
-/// The inputs that tell.
+/// The inputs that identify an invocation.
 pub(super) enum Inputs {
     Compute {
         workgroup: Word,
@@ -32,7 +32,7 @@ pub(super) enum Inputs {
         index: Word,
         outputs: (Word, Word),
     },
-    /// `point` where fragments overlap.
+    /// `point` if fragments overlap.
     Fragment {
         coordinates: Word,
         helper: Word,
@@ -41,17 +41,17 @@ pub(super) enum Inputs {
     },
 }
 
-/// What takes a result that goes to no memory.
+/// An output for results that are not written to memory.
 #[derive(Clone, Copy)]
 pub(super) enum Output {
-    /// The first channel of a colour.
+    /// The first channel of a color.
     Colour(Word),
     /// The position of a vertex.
     Position(Word),
 }
 
 impl Output {
-    /// Writes a word there.
+    /// Writes a word to the output.
     pub(super) fn write(self, module: &mut Module, word: Word) {
         match self {
             Output::Colour(colour) => module.effect(Op::Store, [colour, word].map(Operand::IdRef)),
@@ -67,14 +67,14 @@ impl Output {
     }
 }
 
-/// The number of an invocation in its workgroup.
+/// The index of an invocation in its workgroup.
 pub(super) enum Local {
     Input(Word),
     Known(Word),
 }
 
 impl Emitter<'_> {
-    /// What the invocations of the kernel are.
+    /// Returns the carrier of the kernel.
     pub(super) fn carrier(&self) -> Carrier {
         let variant = self.config.variant;
         match variant.stage {
@@ -96,13 +96,15 @@ impl Emitter<'_> {
         }
     }
 
-    /// Where fragments lie: where helpers play, a pixel off the quads, so that there are some.
+    /// Returns the positions of fragments. If helpers run threads, points start one pixel off the quads, so
+    /// that helpers exist.
     fn cells(&self) -> Cells {
         let margin = u32::from(self.config.variant.stage == Stage::FragmentHelpers);
         Cells::new(self.layout.workgroup_size, self.config.cell, margin)
     }
 
-    /// Which classes share a cell: those whose threads name one interlocked section. Threads without one have a cell each.
+    /// Returns the classes that share a cell: those whose threads name one interlocked section. Other threads
+    /// have their own cell.
     fn overlap(&self) -> Option<Overlap> {
         self.test.interlock_order()?;
         let threads = (0..self.test.threads.len()).map(|index| ThreadId(index as u16));
@@ -118,7 +120,7 @@ impl Emitter<'_> {
         Some(Overlap { cells: cells.collect() })
     }
 
-    /// The execution mode of interlocked sections.
+    /// Returns the execution mode of interlocked sections.
     fn interlock_mode(&self) -> Option<ExecutionMode> {
         let ordered = self.test.interlock_order()? == InterlockOrder::Ordered;
         Some(match (self.config.variant.interlock, ordered) {
@@ -131,7 +133,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// What stands around the kernel's function.
+    /// Returns the entry point and its execution modes.
     pub(super) fn entry_point(&self) -> EntryPoint {
         match self.config.variant.stage {
             Stage::Compute => {
@@ -146,7 +148,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Declares what takes results that go to no memory; a vertex has its position anyway.
+    /// Declares the output for results that are not written to memory; a vertex has a position anyway.
     pub(super) fn declare_output(&mut self) {
         if self.config.variant.stage.is_fragment() {
             let word = self.module.u32;
@@ -178,15 +180,16 @@ impl Emitter<'_> {
         }
     }
 
-    /// The class and the group of a workgroup of fragments that overlap: their points are drawn in the order of the classes.
+    /// Returns class and group of an overlapping fragment workgroup: points are drawn in the order of the
+    /// classes.
     pub(super) fn class_and_group_in_order(&mut self, workgroup: Word) -> (Word, Word) {
         let classes = self.module.constant(self.layout.classes.len() as u32);
         let class = self.remainder(workgroup, classes);
         (class, self.divide(workgroup, classes))
     }
 
-    /// The number of the workgroup, and that of the invocation in it, which is loaded only where it has a name. Where the stage has
-    /// invocations that play nothing, they return here, or are [idle](Emitter::idle) where all have to go on.
+    /// Returns the index of the workgroup and of the invocation in it, which is loaded lazily. Invocations
+    /// that run no thread return here, or become [idle](Emitter::idle) if all have to continue.
     pub(super) fn workgroup(&mut self, inputs: &Inputs) -> (Word, Local) {
         match *inputs {
             Inputs::Compute { workgroup, local } => (self.module.load_x(workgroup), Local::Input(local)),
@@ -243,8 +246,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Places the points of the fragments of the draw, and puts those of all other vertices where nothing is seen: the number of such a
-    /// one among them. The others return.
+    /// Places the points of the draw's fragments, and all other vertices outside of the viewport. Returns the
+    /// index among the other vertices; point vertices return from the shader.
     fn place_points(&mut self, points: Points, index: Word, outputs: (Word, Word)) -> Word {
         let groups = self.parameter(Parameter::Groups);
         let of_group = self.module.constant(points.workgroups_of_group);
@@ -264,7 +267,8 @@ impl Emitter<'_> {
         self.module.word(Op::ISub, &[index, count])
     }
 
-    /// Which pixel of a point one of its cell is: a helper beside the point has the place of a fragment on its other side.
+    /// Returns the pixel of a point for a pixel of its cell. A helper next to the point has the position of a
+    /// fragment on the opposite side.
     fn pixel_of_point(&mut self, within: Word, cells: Cells) -> Word {
         if cells.margin == 0 {
             return within;
@@ -274,7 +278,7 @@ impl Emitter<'_> {
         self.remainder(behind, size)
     }
 
-    /// Ends an invocation that has played.
+    /// Ends an invocation after it has run.
     pub(super) fn end(&mut self) {
         match self.config.variant.stage {
             Stage::Task => carrier::launch_no_mesh(&mut self.module),
@@ -286,7 +290,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The number of the invocation in its workgroup.
+    /// Returns the index of the invocation in its workgroup.
     pub(super) fn local(&mut self, local: Local) -> Word {
         match local {
             Local::Input(input) => self.module.word(Op::Load, &[input]),
@@ -294,7 +298,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Ends the invocation where the condition holds, or where it `stays`, notes that it plays nothing.
+    /// Returns from the shader if the condition holds; if it `stays`, marks the invocation as idle instead.
     fn leave_if(&mut self, condition: Word, stays: bool) {
         if !stays {
             return self.return_if(condition);
@@ -306,7 +310,7 @@ impl Emitter<'_> {
         });
     }
 
-    /// Ends the invocation where the condition holds.
+    /// Returns from the shader if the condition holds.
     fn return_if(&mut self, condition: Word) {
         let [leave, stay] = std::array::from_fn(|_| self.module.id());
         self.module.selection_merge(stay);
@@ -316,8 +320,12 @@ impl Emitter<'_> {
         self.module.begin(stay);
     }
 
-    /// Lets whoever comes second to a place return: vertices and fragments may be shaded again. Stress workgroups have no place,
-    /// and may; nor do helpers, where they play. Whoever comes first to the first place of a workgroup leaves its receipt. Gives the role; where fragments overlap, whoever comes second has none from here on.
+    /// Claims a slot. An invocation of a claimed slot returns, because vertices and fragments may be shaded
+    /// again.
+    ///
+    /// Stress workgroups have no slot and may repeat, as may helpers that run threads. The invocation that
+    /// claims the first slot of a workgroup leaves its receipt. Returns the role; with overlapping fragments,
+    /// a repeated invocation has no role from here on.
     pub(super) fn claim(&mut self, place: &Place, (class, group): (Word, Word), local: Word) -> Word {
         let Some(claims) = self.claims_buffer else { return place.role };
         let receipt = self.receipt((class, group));

@@ -1,4 +1,4 @@
-//! Which thread of which instance an invocation plays, and when groups meet.
+//! The thread and instance of an invocation, and the rendezvous of groups.
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, Op, Word};
@@ -8,25 +8,25 @@ use crate::contract::{Arithmetic, FIRST_RECEIPT, Parameter, Seat, receipt, rende
 use crate::loops::Loop;
 use crate::variant::MemoryModel;
 
-/// What an invocation knows before the first round.
+/// The values of an invocation before the first round.
 pub(super) struct Place {
-    /// Index of the thread that it plays; the number of threads where it plays none.
+    /// Index of its thread; the number of threads if it runs none.
     pub role: Word,
     pub seat: Seat<Word>,
 }
 
 /// The receipt of a workgroup.
 pub(super) struct Receipt {
-    /// What is added.
+    /// The value to add.
     sum: Word,
-    /// To what.
+    /// The word to add it to.
     pointer: Word,
     pub zero: Word,
     one: Word,
 }
 
 impl Emitter<'_> {
-    /// The places of a slot of a group where each invocation plays every thread: one for each thread.
+    /// Returns the places of a slot for each thread, if each invocation runs every thread.
     pub(super) fn places(
         &mut self,
         parts: &[Code],
@@ -46,7 +46,7 @@ impl Emitter<'_> {
         places
     }
 
-    /// The thread and the slot that a lane plays where threads share workgroups.
+    /// Returns the thread and the slot of a lane, if threads share workgroups.
     pub(super) fn role_and_slot(&mut self, class: Word, subgroup: Word, lane: Word) -> (Word, Word) {
         let lanes = self.module.constant(self.layout.lanes);
         let turn = self.parameter(Parameter::Turn);
@@ -71,8 +71,8 @@ impl Emitter<'_> {
         (role, slot)
     }
 
-    /// The same for an invocation of a workgroup that is divided by the numbers of its invocations: those in a row that play one role
-    /// stand for a subgroup. Those behind the last row idle.
+    /// Returns thread and slot in a workgroup with virtual subgroups: consecutive invocations that run one
+    /// role. Surplus invocations idle.
     pub(super) fn role_and_slot_by_number(&mut self, class: Word, local: Word) -> (Word, Word) {
         let lanes = self.module.constant(self.layout.lanes);
         let division = self.module.word(Op::UDiv, &[local, lanes]);
@@ -88,9 +88,9 @@ impl Emitter<'_> {
         (self.module.word(Op::Select, &[idle, none, role]), slot)
     }
 
-    /// Leaves the receipt of a workgroup that plays, where its first invocation does that once.
+    /// Leaves the receipt of a workgroup, in its first invocation.
     pub(super) fn sign(&mut self, (class, group): (Word, Word), local: Word, extra: Option<Word>) {
-        // Drawn ones sign where they claim: whoever is shaded again must not.
+        // Drawn invocations leave it when they claim a slot, because repeated ones must not.
         if !self.config.variant.stage.has_workgroups() {
             return;
         }
@@ -103,7 +103,8 @@ impl Emitter<'_> {
         self.leave(&receipt, signs);
     }
 
-    /// The receipt of a workgroup, and where it goes: in the first block, as it asks for every parameter.
+    /// Computes the receipt of a workgroup and its position. It must be in the first block, because it loads
+    /// every parameter.
     pub(super) fn receipt(&mut self, (class, group): (Word, Word)) -> Option<Receipt> {
         let buffer = self.rendezvous_buffer.filter(|_| self.signs())?;
         let sum = receipt(self);
@@ -116,7 +117,7 @@ impl Emitter<'_> {
         Some(Receipt { sum, pointer: self.module.element(buffer, index), zero, one })
     }
 
-    /// Leaves a receipt where the condition holds.
+    /// Leaves a receipt if the condition holds.
     pub(super) fn leave(&mut self, receipt: &Receipt, signs: Word) {
         let [signing, signed] = std::array::from_fn(|_| self.module.id());
         self.module.selection_merge(signed);
@@ -132,7 +133,7 @@ impl Emitter<'_> {
         self.module.begin(signed);
     }
 
-    /// Scope and semantics of what workgroups tell one another beside the test.
+    /// Returns scope and semantics of the rendezvous and of receipts.
     pub(super) fn meets_at(&mut self) -> [Operand; 2] {
         let glsl = self.config.variant.model == MemoryModel::Glsl450;
         let scope =
@@ -141,7 +142,7 @@ impl Emitter<'_> {
         [Operand::IdScope(self.module.constant(scope as u32)), Operand::IdMemorySemantics(relaxed)]
     }
 
-    /// What meetings need, in the first block.
+    /// Computes the values for rendezvous, in the first block.
     pub(super) fn meeting(&mut self, buffer: Word, group: Word, extra: Option<Word>) -> Meeting {
         let spacing = rendezvous_spacing(self.classes_that_meet());
         let [spacing, zero, one] = [spacing, 0, 1].map(|value| self.module.constant(value));
@@ -158,7 +159,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// What the kernel's loop carries from one meeting to the next.
+    /// Declares the loop variables between two rendezvous.
     pub(super) fn carry_meeting(&mut self, meeting: &Meeting, due: Due, turns: &mut Loop) -> Carried {
         let mut carried = |first: Word| turns.carry(&mut self.module, first);
         Carried {
@@ -168,8 +169,9 @@ impl Emitter<'_> {
         }
     }
 
-    /// The bounded meeting of the workgroups of a group before a round or a stretch of them. Every invocation waits for itself, so that no
-    /// barrier is needed and whoever gave up goes on alone.
+    /// Emits the bounded rendezvous of a group's workgroups before a round or a stretch of rounds. Every
+    /// invocation waits by itself, so that no barrier is needed, and one that reaches its bound continues
+    /// alone.
     pub(super) fn meet(&mut self, meeting: &Meeting, carried: &Carried, local: Word) {
         let Meeting { counter, spin, zero, one, party, after_meeting, hold } = *meeting;
         let Carried { patience: (patience, left), until, expected: (expected, expected_next) } = *carried;
@@ -211,7 +213,7 @@ impl Emitter<'_> {
         looks.end_unless(&mut self.module, all_here);
         let kept = self.module.value(Op::Phi, word, [zero, looks.test, rest, looks.body].map(Operand::IdRef));
 
-        // Whoever comes last sees all at once, and the others only when the news has reached them.
+        // Only the last invocation to arrive succeeds with its first poll; the others detect it later.
         let at_once = self.module.truth(Op::IEqual, &[kept, patience]);
         let had_patience = self.module.truth(Op::INotEqual, &[patience, zero]);
         let last = self.module.truth(Op::LogicalAnd, &[at_once, had_patience]);
@@ -243,7 +245,7 @@ impl Emitter<'_> {
     }
 }
 
-/// What meetings need, known before the first round.
+/// Values for rendezvous, computed before the first round.
 #[derive(Clone, Copy)]
 pub(super) struct Meeting {
     /// Pointer to the group's counter.
@@ -251,29 +253,29 @@ pub(super) struct Meeting {
     pub spin: Word,
     pub zero: Word,
     pub one: Word,
-    /// Who must have arrived at each meeting.
+    /// The required number of arrivals.
     pub party: Word,
-    /// Rounds without a meeting after each round with one.
+    /// Rounds between two rendezvous, minus one.
     pub after_meeting: Word,
     pub hold: Word,
 }
 
-/// In which turns of a loop partners meet.
+/// The loop turns with a rendezvous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// In those that the interval says.
+    /// Turns at the interval of the parameters.
     Counted,
-    /// In each.
+    /// Every turn.
     Always,
 }
 
 /// Values of this round and ids of those of the next.
 #[derive(Clone, Copy)]
 pub(super) struct Carried {
-    /// How long to wait: what earlier rounds have left of the parameter.
+    /// The remaining failed polls.
     patience: (Word, Word),
-    /// Rounds until the next meeting; 0: before this one. Absent where each turn of the loop has one.
+    /// Rounds until the next rendezvous; 0 means before this round. None if each turn has one.
     until: Option<(Word, Word)>,
-    /// What the counter shows when all have arrived at the next meeting.
+    /// The counter's value when all have arrived at the next rendezvous.
     expected: (Word, Word),
 }

@@ -1,4 +1,4 @@
-//! The references of a test as variables, and what they lead to in a round.
+//! The references of a test as variables, and their targets in a round.
 
 use litmus::{Access, LocationId, Observable, StorageClass, ThreadId};
 use rspirv::dr::Operand;
@@ -15,18 +15,18 @@ use crate::rules::Rule;
 use crate::stress;
 use crate::variant::{Images, MemoryModel, Pointers, References, WorkgroupMemory};
 
-/// Memory as a workgroup makes it in each round.
+/// Workgroup memory that is initialized in each round.
 #[derive(Clone, Copy)]
 pub(super) struct WorkgroupStorage {
-    /// Number of the storage.
+    /// Index of the storage.
     pub storage: u32,
-    /// The path on which it gets its initial value, and on which its final value is read.
+    /// The path for its initial and its final value.
     pub path: Path,
-    /// The thread whose invocation does so: the first one of the workgroup that it belongs to.
+    /// The thread whose invocation writes and reads them: the first one of its workgroup.
     pub thread: ThreadId,
 }
 
-/// A path and the variable that it starts from.
+/// A path with its base variable.
 #[derive(Clone, Copy)]
 pub(super) struct Declared {
     path: Path,
@@ -34,7 +34,7 @@ pub(super) struct Declared {
 }
 
 impl Emitter<'_> {
-    /// Declares the buffers: the references that are accessed in the order of the test, results, rendezvous; then images.
+    /// Declares the buffers in the order of the contract, then images.
     pub(super) fn declare(&mut self) -> Result<(), Rule> {
         let paths = self.uses.paths.clone();
         let variant = self.config.variant;
@@ -59,7 +59,7 @@ impl Emitter<'_> {
         } else {
             self.results_buffer = self.buffer(Binding::Results, "results");
         }
-        // A meeting that never is writes memory all the same, as compilers see it.
+        // Even a rendezvous that never takes place counts as a write for compilers.
         let meets = self.classes_that_meet() > 1 && self.test.interlock_order().is_none();
         if (meets || self.signs()) && !outputs {
             self.rendezvous_buffer = Some(self.buffer(Binding::Rendezvous, "rendezvous"));
@@ -122,9 +122,11 @@ impl Emitter<'_> {
         variable
     }
 
-    /// What the blocks that a path begins with are arrays of, and how many bytes lie from one to the next: numbers, or units
-    /// with a vector at its place. There a vector has every place that its components may have, as the layout of blocks
-    /// lets it, which no array of vectors would.
+    /// Returns the element type of the array in a path's block, and its stride: a scalar, or a unit with a
+    /// vector at its offset.
+    ///
+    /// A vector may thus have any offset that its components allow, which an array of vectors would not
+    /// permit.
     fn element_of_block(&mut self, path: Path) -> (Word, u32) {
         let ty = path.ty(&mut self.module);
         if path.is_vector() {
@@ -144,7 +146,7 @@ impl Emitter<'_> {
                 WorkgroupMemory::Zeroed => self.module.zeroed(array, name),
             };
         }
-        // Blocks of workgroup memory all begin at its start, so each spans all of it.
+        // Blocks of workgroup memory all start at offset 0, so each spans all of it.
         let (element, stride) = self.element_of_block(path);
         let length = self.workgroup_bytes() / stride;
         let block = self.module.block_of(element, stride, Some(length));
@@ -153,19 +155,19 @@ impl Emitter<'_> {
         variable
     }
 
-    /// Bytes of workgroup memory.
+    /// Returns the bytes of workgroup memory.
     pub(super) fn workgroup_bytes(&self) -> u32 {
         let each = |storage: &WorkgroupStorage| {
             match (self.uses.explicit_workgroup, storage.path) {
                 (true, _) => self.unit_bytes(),
-                // A vector of three takes the place of one of four.
+                // A vector of three has the size of a vector of four.
                 (false, path) => path.element.bytes() * path.components.next_power_of_two(),
             }
         };
         self.workgroup_storages.iter().map(each).sum::<u32>().saturating_mul(self.layout.lanes)
     }
 
-    /// Bytes of a unit of location memory.
+    /// Returns the bytes of a unit of location memory.
     pub(super) fn unit_bytes(&self) -> u32 {
         4 * self.uses.storage_words
     }
@@ -177,7 +179,8 @@ impl Emitter<'_> {
         self.module.bound(spirv::StorageClass::StorageBuffer, block, number, name)
     }
 
-    /// What the paths of the test lead to for an instance: unit `n × stride + s × spacing` through each reference.
+    /// Returns the targets of the test's paths for an instance: unit `n × stride + s × spacing` through each
+    /// reference.
     pub(super) fn targets(&mut self, instance: Word, place: &Place) -> Result<Vec<(Path, Target)>, Rule> {
         let mut targets = Vec::new();
         let stride = self.parameter(Parameter::Stride);
@@ -209,7 +212,7 @@ impl Emitter<'_> {
         Ok(declared.ok_or(Rule::Internal("a path that was not declared"))?.variable)
     }
 
-    /// Index of an element within memory that is divided into units.
+    /// Returns the index of an element in memory that is divided into units.
     fn element_index(&mut self, path: Path, unit: Word) -> Word {
         let in_unit = self.unit_bytes() / path.element.bytes();
         let mut index = unit;
@@ -224,7 +227,7 @@ impl Emitter<'_> {
         index
     }
 
-    /// The way from a block to what a path accesses in a unit.
+    /// Returns the access-chain indices from a block to a path's element of a unit.
     fn indices(&mut self, path: Path, unit: Word) -> Vec<Word> {
         let zero = self.module.constant(0);
         if path.is_vector() {
@@ -241,7 +244,7 @@ impl Emitter<'_> {
             Kind::Image => {
                 let variable = self.variable_of(path)?;
                 let image = image_type(&mut self.module, path.element, self.config.variant.images);
-                // Every texel location has the texel of the first word of its unit.
+                // The texel of a location is that of the first word of its unit.
                 let texel = self.element_index(path, unit);
                 let coordinates = match self.config.variant.images {
                     Images::OneDimensional | Images::TexelBuffer => texel,
@@ -303,8 +306,8 @@ impl Emitter<'_> {
         Ok(Target::Memory { pointer, alignment: None })
     }
 
-    /// The pointer by the way that the variant wants. The pointer that is not taken, by the indices `first`, leads into the
-    /// same variable, and only who made the parameters knows that it never is.
+    /// Returns the pointer in the form of the variant. The unused pointer, with the indices `first`, is in
+    /// the same variable, and only the caller of the kernel knows that it is unused.
     fn detour(&mut self, ty: Word, pointer: Word, first: &[Word]) -> Word {
         match self.config.variant.pointers {
             Pointers::Direct => pointer,
@@ -330,14 +333,14 @@ impl Emitter<'_> {
         }
     }
 
-    /// A condition that holds, which the module does not show: no caller marks the end of threads with 0.
+    /// Returns a condition that is true but opaque to the compiler: no caller uses 0 as the end marker.
     fn always(&mut self) -> Word {
         let done = self.parameter(Parameter::Done);
         let zero = self.module.constant(0);
         self.module.truth(Op::INotEqual, &[done, zero])
     }
 
-    /// The storages in workgroup memory.
+    /// Determines the storages in workgroup memory.
     pub(super) fn find_workgroup_storages(&mut self) -> Result<(), Rule> {
         let mut found: Vec<WorkgroupStorage> = Vec::new();
         for (path, _) in self.uses.paths.iter().filter(|(_, kind)| *kind == Kind::Workgroup) {
@@ -357,9 +360,10 @@ impl Emitter<'_> {
                 .collect();
             private.dedup();
             let thread = match private[..] {
-                // No barrier orders private accesses: who makes them makes the storage too.
+                // No barrier orders private accesses, so the thread that makes them also initializes the
+                // storage.
                 [only] => only,
-                // Beside a write they race, whoever makes the storage.
+                // With a write among them, they race whichever thread initializes the storage.
                 [_, _, ..] if !accesses.iter().any(|(_, access)| access.writes()) => {
                     return Err(Rule::PrivateWorkgroupMemory);
                 }
@@ -374,7 +378,7 @@ impl Emitter<'_> {
             };
             found.push(WorkgroupStorage { storage, path: home, thread });
         }
-        // The home of a storage is a path, whether the code takes it or not.
+        // The path for initial values may not be part of the code.
         for storage in &found {
             if !self.uses.paths.iter().any(|(path, _)| *path == storage.path) {
                 self.uses.paths.push((storage.path, Kind::Workgroup));
@@ -385,7 +389,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The accesses to a storage in workgroup memory, in the order of the threads.
+    /// Returns the accesses to a storage in workgroup memory, in the order of the threads.
     fn accesses_to_workgroup(&self, storage: u32) -> Vec<(ThreadId, &litmus::MemoryAccess)> {
         let threads = (0..).map(ThreadId).zip(&self.test.threads);
         let all = threads.flat_map(|(thread, code)| {
@@ -399,7 +403,8 @@ impl Emitter<'_> {
         .collect()
     }
 
-    /// Workgroup memory gets its initial values, and the workgroup meets; nothing where the driver or the round before has seen to it.
+    /// Initializes workgroup memory, followed by a control barrier; empty if the driver or the previous round
+    /// did that.
     pub(super) fn initialize_workgroup(&mut self, place: &Place, targets: &[(Path, Target)]) {
         if self.config.variant.workgroup_memory == WorkgroupMemory::Stored {
             self.store_initial_values(place, targets);
@@ -435,7 +440,7 @@ impl Emitter<'_> {
         self.meet_workgroup();
     }
 
-    /// The workgroup meets, and final values that belong to the outcome are written down.
+    /// Emits a control barrier, then writes the final values of the outcome.
     pub(super) fn finish_workgroup(&mut self, place: &Place, instance: Word, targets: &[(Path, Target)]) {
         if self.workgroup_storages.is_empty() {
             return;
@@ -480,12 +485,12 @@ impl Emitter<'_> {
             }
         });
         if self.config.variant.workgroup_memory == WorkgroupMemory::Zeroed {
-            // The next round begins as the driver has let the first one begin.
+            // The next round starts with the values that the driver provides for the first.
             self.store_initial_values(place, targets);
         }
     }
 
-    /// Code for the first thread of each workgroup that has memory of its own.
+    /// Emits code for the first thread of each workgroup with workgroup memory.
     fn by_first_thread(&mut self, place: &Place, code: impl Fn(&mut Self, WorkgroupStorage)) {
         let mut threads: Vec<ThreadId> = Vec::new();
         for storage in &self.workgroup_storages {
@@ -510,13 +515,14 @@ impl Emitter<'_> {
         }
     }
 
-    /// What the barriers of [`Emitter::meet_workgroup`] order under the Vulkan memory model: a private access would race.
+    /// Returns the memory operand for accesses that the barriers of [`Emitter::meet_workgroup`] order; under
+    /// the Vulkan memory model, a private access would race.
     fn non_private(&self) -> Option<Operand> {
         let vulkan = self.config.variant.model == MemoryModel::Vulkan;
         vulkan.then_some(Operand::MemoryAccess(MemoryAccess::NON_PRIVATE_POINTER))
     }
 
-    /// A control barrier of the workgroup that orders workgroup memory.
+    /// Emits a control barrier of the workgroup that orders workgroup memory.
     fn meet_workgroup(&mut self) {
         let mut semantics = MemorySemantics::ACQUIRE_RELEASE | MemorySemantics::WORKGROUP_MEMORY;
         if self.config.variant.model == MemoryModel::Vulkan {

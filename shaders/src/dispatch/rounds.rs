@@ -1,4 +1,4 @@
-//! The rounds of a kernel: one loop for all threads, or a loop for each from one meeting to the next.
+//! The rounds of a kernel: one loop for all threads, or a loop for each between two rendezvous.
 
 use litmus::InterlockEnd;
 use rspirv::dr::Operand;
@@ -17,22 +17,23 @@ use crate::semantics::semantics_word;
 use crate::stress::Pressure;
 use crate::thread::{Registers, scope_operand};
 
-/// What surrounds the rounds: made in the first block.
+/// The values around the rounds, computed in the first block.
 pub(super) struct Rounds {
     /// The first block.
     pub entry: Word,
     pub place: Place,
-    /// Where each invocation plays every thread, its place for each, in their order; else empty.
+    /// If each invocation runs every thread, its place for each, in their order; else empty.
     pub every: Vec<Place>,
     pub meeting: Option<Meeting>,
-    /// The invocation's number in its workgroup.
+    /// The index of the invocation in its workgroup.
     pub local: Word,
 }
 
 impl Emitter<'_> {
-    /// Whether each thread may have a loop of rounds of its own. Lanes of one subgroup may not, since they would play one
-    /// thread after the other; what is done together in each round has to stay together, and so do loops of the test: a
-    /// driver has been seen to keep lanes going that never entered one.
+    /// Returns true if each thread may have its own loop of rounds.
+    ///
+    /// Not for lanes of one subgroup, which would run threads one after another, nor with common operations
+    /// in each round or loops of the test: lavapipe 22.3 keeps lanes running that never entered a loop.
     pub(super) fn has_thread_loops(&self, parts: &[Code]) -> bool {
         self.config.thread_loops
             && self.layout.subgroup_size.is_none()
@@ -41,7 +42,8 @@ impl Emitter<'_> {
             && parts.iter().all(|code| flow::between_loops(&code.steps).len() == 1)
     }
 
-    /// Whether each invocation plays every thread: each instance then has its threads in workgroups of their own all the same.
+    /// Returns true if each invocation runs every thread; the threads of an instance still run in separate
+    /// workgroups.
     pub(super) fn is_parallel(&self, only: &Between) -> bool {
         let parts = &only.parts;
         self.config.parallel
@@ -57,7 +59,7 @@ impl Emitter<'_> {
             && parts.iter().all(|code| flow::between_loops(&code.steps).len() == 1)
     }
 
-    /// The one round of fragments that overlap, whose sections stand in no loop and under no branch.
+    /// Emits the only round of overlapping fragments, whose sections must not be in a loop or a branch.
     pub(super) fn one_round(
         &mut self,
         around: &Rounds,
@@ -77,7 +79,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// One loop, in whose rounds every role plays its thread.
+    /// Emits one loop for all roles.
     pub(super) fn rounds_together(
         &mut self,
         around: &Rounds,
@@ -130,7 +132,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A control barrier, or a half of a split one, for all who have come to it.
+    /// Emits a control barrier, or half of a split one, for all invocations that reach it.
     pub(super) fn barrier(&mut self, barrier: &segments::Meeting) -> Result<(), Rule> {
         let scope = |scope| scope_operand(scope, self.config.variant);
         let (execution, memory) = (scope(barrier.execution)?, scope(barrier.memory)?);
@@ -144,9 +146,11 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// A loop over meetings, and in it, for each role, a loop over the rounds up to the next one. CPU drivers execute the
-    /// code of all roles with lanes switched off, and that of the meeting too: so they do it once a meeting and not once a
-    /// round. Every lane enters every loop, and leaves those of other roles at once.
+    /// Emits a loop over rendezvous that contains, for each role, a loop over the rounds up to the next one.
+    ///
+    /// CPU drivers execute the code of all roles and of the rendezvous with inactive lanes. With this
+    /// structure they do so once per rendezvous instead of once per round. Every lane enters every loop, and
+    /// leaves those of other roles at once.
     pub(super) fn rounds_by_thread(
         &mut self,
         around: &Rounds,
@@ -157,7 +161,7 @@ impl Emitter<'_> {
         let rounds = self.parameter(Parameter::Rounds);
         let mut stretches = Loop::new(&mut self.module);
         let (zero, one) = (self.module.constant(0), self.module.constant(1));
-        // Without meetings all rounds are one stretch.
+        // Without rendezvous, all rounds are one stretch.
         let stretch = around.meeting.map_or(rounds, |meeting| {
             let interval = self.parameter(Parameter::Interval);
             let meets = self.module.truth(Op::INotEqual, &[meeting.spin, zero]);
@@ -197,7 +201,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The instance of a round, and where its memory lies.
+    /// Returns the instance of a round, and the targets of its paths.
     fn round(&mut self, place: &Place, round: Word) -> Result<(Word, Vec<(Path, Target)>), Rule> {
         let instance = instance_of(self, &place.seat, round);
         let targets = self.targets(instance, place)?;

@@ -1,4 +1,4 @@
-//! The storages of a test: their numbers, what they hold at first and at last, and which of them lie apart.
+//! The storages of a test: their indices, initial and final values, and which are separate.
 
 use litmus::{LocationId, NoEntry, Observable, Table, Test};
 
@@ -7,7 +7,7 @@ use crate::memory::Element;
 use crate::rules::Rule;
 use crate::variant::{Apart, Variant};
 
-/// The storages of a test that a variant puts apart.
+/// Returns the storages that a variant separates.
 pub(crate) fn apart(test: &Test, variant: Variant) -> Result<Vec<u32>, Rule> {
     let storages = storages(test);
     let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
@@ -24,10 +24,10 @@ pub(crate) fn apart(test: &Test, variant: Variant) -> Result<Vec<u32>, Rule> {
     })
 }
 
-/// The storages of a test: distinct memory behind its locations, numbered in the order in which they are first named.
+/// The storages of a test: distinct memory of its locations, in the order of their first names.
 pub(crate) struct Storages {
     storages: Vec<LocationId>,
-    /// Number of the storage of each location.
+    /// Index of the storage of each location.
     pub numbers: Table<LocationId, u32>,
 }
 
@@ -47,17 +47,17 @@ pub(crate) fn storages(test: &Test) -> Storages {
 }
 
 impl Storages {
-    /// How many there are.
+    /// Returns the number of storages.
     pub fn count(&self) -> u32 {
         self.storages.len() as u32
     }
 
-    /// The number of a location's storage.
+    /// Returns the index of a location's storage.
     pub fn number_of(&self, location: LocationId) -> Result<u32, NoEntry> {
         self.numbers.get(location).copied()
     }
 
-    /// What each holds at first, as bits: the first component of a vector lowest.
+    /// Returns the initial value of each storage as bits, the first component of a vector lowest.
     pub fn initial(&self, test: &Test) -> Vec<u128> {
         let initial = |storage: &LocationId| {
             let location = test.location(*storage);
@@ -70,7 +70,7 @@ impl Storages {
         self.storages.iter().map(initial).collect()
     }
 
-    /// Storages whose final value belongs to the outcome, unless `results` has it.
+    /// Returns the storages with a final value in the outcome that `results` does not contain.
     pub fn finals(&self, test: &Test, results: &[ResultSlot]) -> Result<Vec<(Observable, u32)>, NoEntry> {
         let mut finals = Vec::new();
         for observable in test.observables() {

@@ -1,4 +1,4 @@
-//! Memory stress around the threads: who makes it, and what its workgroups do without.
+//! Memory stress around the threads: the stress invocations, and which code they skip.
 
 use rspirv::spirv::{Op, Word};
 
@@ -7,12 +7,13 @@ use crate::contract::{Arithmetic, Parameter, Parameters};
 use crate::stress::{Block, Pressure, StressParameter, StressParameters};
 
 impl Emitter<'_> {
-    /// Words of push constants before an address.
+    /// Returns the words of push constants before an address.
     pub(super) fn words_of_parameters(&self) -> u32 {
         Parameters::WORDS + if self.config.stressed { StressParameters::WORDS } else { 0 }
     }
 
-    /// The number by which a workgroup plays, and with memory stress whether it plays no thread.
+    /// Returns the index of a workgroup among those of the test, and with memory stress whether it runs no
+    /// thread.
     pub(super) fn workgroup_number(&mut self, workgroup: Word) -> (Word, Option<Word>) {
         if !self.config.stressed {
             return (workgroup, None);
@@ -35,14 +36,14 @@ impl Emitter<'_> {
         (number, Some(self.module.truth(Op::UGreaterThanEqual, &[number, playing])))
     }
 
-    /// The role of an invocation; the number of threads where it plays none.
+    /// Returns the role of an invocation; the number of threads if it runs none.
     pub(super) fn role_or_none(&mut self, role: Word, extra: Option<Word>) -> Word {
         let Some(extra) = extra else { return role };
         let none = self.module.constant(self.layout.roles.len() as u32);
         self.module.word(Op::Select, &[extra, none, role])
     }
 
-    /// How long it waits for others: not at all where it plays no thread.
+    /// Returns the failed polls that an invocation may make; 0 if it runs no thread.
     pub(super) fn patience(&mut self, extra: Option<Word>) -> Word {
         let spin = self.parameter(Parameter::Spin);
         let Some(extra) = extra else { return spin };
@@ -50,7 +51,7 @@ impl Emitter<'_> {
         self.module.word(Op::Select, &[extra, zero, spin])
     }
 
-    /// What its turns need.
+    /// Computes the values for its turns.
     pub(super) fn pressure(&mut self, workgroup: Word, extra: Word) -> Pressure {
         let block = self.stress_block();
         let [iterations, before] = [StressParameter::Iterations, StressParameter::Before]
@@ -60,7 +61,7 @@ impl Emitter<'_> {
         Pressure::new(&mut self.module, scratch, workgroup, turns, block)
     }
 
-    /// Those of memory stress stand behind the other parameters.
+    /// The stress parameters follow the other parameters.
     pub(super) fn stress_block(&self) -> Block {
         Block { variable: self.parameters_block, first: Parameters::WORDS }
     }

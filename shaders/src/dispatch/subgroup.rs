@@ -1,9 +1,9 @@
-//! What lanes of a subgroup do together between segments, where all lanes have come together: subgroup operations, and blocks that lanes
-//! may skip, with operations and barriers of the subgroup.
+//! Operations of a subgroup's lanes between segments, after all lanes have converged: subgroup operations,
+//! and blocks that lanes may skip, with operations and barriers of the subgroup.
 //!
-//! All of it is emitted once for its lanes. What a lane brings to an operation, and what it decides to skip, is chosen by what it
-//! plays and without a branch, since a branch would part lanes that the test has on one way. Only what a lane does by itself
-//! within a block is a branch of its own, as it is in the test.
+//! Each operation is emitted once for all its lanes. The operand of a lane, and its decision to skip a block,
+//! are selected without a branch, because a branch would separate lanes that are converged in the test. Only
+//! the individual code of a lane within a block is a branch, as in the test.
 
 use litmus::{
     BlockPart, BranchRelation, Flow, InstructionKind, SubgroupKind, SubgroupOperation, Test, ThreadId,
@@ -21,7 +21,7 @@ use crate::segments::{Meeting, Part};
 use crate::subgroup;
 use crate::thread::{Registers, ThreadCode};
 
-/// What some lanes of a subgroup do together. For each its thread is named, and where the thread has it.
+/// A common operation of some lanes of a subgroup, with the thread of each lane and the position in its code.
 pub(super) enum Shared {
     /// A subgroup operation or, in a block, a barrier.
     Instruction(Vec<(usize, usize)>),
@@ -29,15 +29,15 @@ pub(super) enum Shared {
     Block {
         /// The branches.
         lanes: Vec<(usize, usize)>,
-        /// What is done together in it.
+        /// The common operations in it.
         parts: Vec<Shared>,
-        /// What lanes do by themselves before each of these, and behind the last.
+        /// The individual code of lanes before each of these, and after the last.
         own: Vec<Vec<Code>>,
     },
 }
 
 impl Shared {
-    /// Puts the parts of threads side by side, which are of one shape; `None` where there are none.
+    /// Merges the parts of several threads, which must have one shape; `None` if there are none.
     pub fn new(test: &Test, lanes: &[(usize, &BlockPart)]) -> Result<Option<Shared>, Rule> {
         let uneven = || Rule::Internal("a block of another shape");
         let Some((_, first)) = lanes.first() else { return Ok(None) };
@@ -79,7 +79,7 @@ impl Shared {
         Ok(Some(Shared::Block { lanes: branches, parts, own }))
     }
 
-    /// All code that lanes have by themselves in it.
+    /// Returns all individual code of lanes in it.
     pub fn codes(&self) -> Vec<&Code> {
         match self {
             Shared::Instruction(_) => Vec::new(),
@@ -91,7 +91,7 @@ impl Shared {
 }
 
 impl Emitter<'_> {
-    /// What lanes do together behind a segment: a branch that they take, and in it what they do.
+    /// Emits a common operation after a segment: the branch that its lanes take, and their operations.
     pub(super) fn shared(
         &mut self,
         shared: &Shared,
@@ -122,7 +122,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// What lanes do that have come to it.
+    /// Emits the operations of the lanes that reached it.
     fn within(
         &mut self,
         shared: &Shared,
@@ -139,7 +139,7 @@ impl Emitter<'_> {
         for (codes, part) in own.iter().zip(parts) {
             self.segment(codes, place, instance, targets, registers)?;
             match part {
-                // Who is here has the instruction.
+                // Every lane that is here has the instruction.
                 Some(instruction @ Shared::Instruction(_)) => {
                     self.within(instruction, place, instance, targets, registers)?;
                 }
@@ -152,13 +152,13 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Whether the invocation plays a thread.
+    /// Returns whether the invocation runs a thread.
     fn plays(&mut self, thread: usize, place: &Place) -> Word {
         let number = self.module.constant(thread as u32);
         self.module.truth(Op::IEqual, &[place.role, number])
     }
 
-    /// Whether a thread does not take the branch that skips a block; anything where the invocation does not play the thread.
+    /// Returns whether a thread enters a block; an arbitrary value in other threads' invocations.
     fn enters(
         &mut self,
         thread: usize,
@@ -177,7 +177,7 @@ impl Emitter<'_> {
         })
     }
 
-    /// Emits something with the registers of a thread.
+    /// Emits code with the registers of a thread.
     fn of_thread<T>(
         &mut self,
         thread: usize,
@@ -191,7 +191,8 @@ impl Emitter<'_> {
         emit(&mut ThreadCode { module: &mut self.module, around, thread, registers })
     }
 
-    /// A word that is another one for each lane, by what the invocation plays. Lanes that bring one constant bring it as such.
+    /// Selects a word for each lane by the thread of the invocation. If all lanes have the same constant, it
+    /// stays a constant.
     fn chosen(
         &mut self,
         lanes: &[(usize, usize)],
@@ -218,7 +219,7 @@ impl Emitter<'_> {
         operation.ok_or(Rule::Internal("no subgroup operation"))
     }
 
-    /// An instruction, for lanes that have all come to it.
+    /// Emits an instruction for converged lanes.
     fn together(
         &mut self,
         lanes: &[(usize, usize)],
@@ -228,7 +229,7 @@ impl Emitter<'_> {
         let Some((thread, instruction)) = lanes.first() else { return Ok(()) };
         let found = self.test.thread(ThreadId(*thread as u16)).instructions.get(*instruction);
         if let Some(barrier) = found.and_then(|found| Meeting::of(&found.kind)) {
-            // The parser sees to it that all lanes have the same one.
+            // The parser checks that all lanes have the same one.
             return self.barrier(&barrier);
         }
         let kind = self.operation_of(*thread, *instruction)?.kind;
@@ -248,7 +249,7 @@ impl Emitter<'_> {
         };
         let result = self.exchanged(kind, value, source)?;
         for (thread, instruction) in lanes {
-            // What a lane gives to a thread that it does not play is looked at by nobody.
+            // The register of a thread that the lane does not run is never read.
             if let Some(destination) = self.operation_of(*thread, *instruction)?.destination {
                 self.of_thread(*thread, &[], registers, |code| code.assign(destination, result))?;
             }
@@ -272,7 +273,7 @@ impl Emitter<'_> {
                 let predicate = self.module.truth(Op::INotEqual, &[value, zero]);
                 let words = self.module.vector(word, 4);
                 let ballot = self.module.value(op, words, [scope, Operand::IdRef(predicate)]);
-                // A test has less than 32 lanes.
+                // A test has fewer than 32 lanes.
                 let first = [Operand::IdRef(ballot), Operand::LiteralBit32(0)];
                 return Ok(self.module.value(Op::CompositeExtract, word, first));
             }

@@ -1,4 +1,4 @@
-//! Subgroup operations of a kernel: which they are, and which threads execute them.
+//! Subgroup operations of a kernel, and the threads that execute them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +9,14 @@ use rspirv::spirv::{Op, Scope, Word};
 use super::{KernelEvent, LiftError};
 use crate::reader::{Reader, ids};
 
-/// Whether an instruction is one: those that the kernels have.
+/// Returns true for the subgroup operations of kernels.
 pub(super) fn is_operation(op: Op) -> bool {
     let number = op as u32;
     (Op::GroupNonUniformElect as u32..=Op::GroupNonUniformQuadSwap as u32).contains(&number)
         || op == Op::GroupNonUniformRotateKHR
 }
 
-/// The event of one.
+/// Returns the event of a subgroup operation.
 pub(super) fn event(reader: &Reader, instruction: &Instruction) -> Result<KernelEvent, LiftError> {
     let op = instruction.class.opcode;
     let (mut span, mut numbers) = (None, Vec::new());
@@ -28,7 +28,7 @@ pub(super) fn event(reader: &Reader, instruction: &Instruction) -> Result<Kernel
                 None => return Err(LiftError::NotConstant(*id)),
             },
             Operand::GroupOperation(operation) => span = Some(*operation),
-            // The value is what a lane brings, and so is the lane that it shuffles from.
+            // The operand of a lane may be computed, and so may the source lane of a shuffle.
             Operand::IdRef(id) if position > 1 && op != Op::GroupNonUniformShuffle && span.is_none() => {
                 numbers.push(reader.constant(*id).ok_or(LiftError::NotConstant(*id))?);
             }
@@ -39,8 +39,8 @@ pub(super) fn event(reader: &Reader, instruction: &Instruction) -> Result<Kernel
     Ok(KernelEvent::Subgroup { instruction: op, span, numbers, branches: 0 })
 }
 
-/// The threads that come to each block which some branch keeps others from, each with the number of branches of its own that it
-/// comes by: those that conditions name, together with something else that is to hold.
+/// Returns the threads that reach each conditional block, each with the number of branches around it.
+/// Conditions name the threads, possibly combined with another condition.
 pub(super) fn members(
     reader: &Reader,
     blocks: &[Block],
@@ -73,14 +73,14 @@ pub(super) fn members(
     Ok(members)
 }
 
-/// What the switches look at that tell the threads apart.
+/// Returns the selector of the switches that separate threads.
 fn selector(blocks: &[Block]) -> Option<Word> {
     let mut last = blocks.iter().filter_map(|block| block.instructions.last());
     last.find(|last| last.class.opcode == Op::Switch).and_then(|switch| ids(switch).first().copied())
 }
 
-/// The threads that a condition names: comparisons of the selector with their numbers, one or another, each alone or together with
-/// a comparison of something else.
+/// Returns the threads that a condition names: comparisons of the selector with their indices, combined by
+/// "or", each alone or combined with another condition by "and".
 fn named(reader: &Reader, selector: Option<Word>, condition: Word) -> BTreeMap<ThreadId, bool> {
     let number = |id: Word| {
         let made = reader.maker(id).filter(|made| made.class.opcode == Op::IEqual)?;
@@ -89,7 +89,7 @@ fn named(reader: &Reader, selector: Option<Word>, condition: Word) -> BTreeMap<T
             _ => None,
         }
     };
-    // A module of others may make a condition out of itself: each is looked at once.
+    // A foreign module may contain a cyclic condition, so each id is visited once.
     let (mut seen, mut open) = (BTreeSet::new(), vec![condition]);
     let mut found = BTreeMap::new();
     while let Some(id) = open.pop() {

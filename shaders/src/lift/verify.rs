@@ -13,16 +13,17 @@ use super::{KernelEvent, LiftError, Memory, Site, Written, lift};
 use crate::kernel::{Kernel, ResultSlot};
 use crate::variant::{MemoryModel, Variant, WorkgroupMemory};
 
-/// Whether the kernel holds the events of the test, thread by thread, in order, with nothing lost and nothing added.
+/// Checks that the kernel contains exactly the events of the test, thread by thread and in order.
 ///
-/// A control barrier whose semantics differ between threads may stand as a control barrier without semantics between
-/// memory barriers of the thread's own semantics (clause VK-SW-10), and so may a half of a split barrier (VK-SW-18). A thread
-/// may pass control barriers that are not its own after its last event, and semantics-free ones of subgroup execution scope
-/// right before a workgroup meets. Where
-/// locations lie in workgroup memory, a barrier after its making and one after the last event surround each thread.
+/// A control barrier whose semantics differ between threads may be compiled to a control barrier without
+/// semantics between memory barriers with each thread's own semantics (clause VK-SW-10), and so may half of a
+/// split barrier (VK-SW-18). A thread may execute control barriers of others after its last event, and
+/// barriers with subgroup execution scope and without semantics right before a barrier of the workgroup. If
+/// locations are in workgroup memory, each thread is between the barrier after the initialization and another
+/// one after the last event.
 ///
 /// # Errors
-/// [`LiftError::Differs`] with the first difference; other errors where the kernel cannot be read.
+/// [`LiftError::Differs`] with the first difference; other errors if the kernel cannot be read.
 pub fn verify(test: &Test, kernel: &Kernel) -> Result<(), LiftError> {
     let said = crate::meaning(test, kernel.variant).map_err(|rule| LiftError::Unsayable(rule.to_string()))?;
     let test = &said;
@@ -72,8 +73,8 @@ fn differs(thread: ThreadId, position: usize, expected: &str, found: &KernelEven
     LiftError::Differs { thread, position, expected: expected.to_owned(), found: format!("{found:?}") }
 }
 
-/// What stands between the meeting behind the making of workgroup memory and the one before it is read. Where the driver makes
-/// it, that of the next round stands behind what reads it.
+/// Returns the events between the barrier after the initialization of workgroup memory and the one before it
+/// is read. If the driver initializes it, the initialization for the next round comes after the reading.
 fn within_meetings(
     id: ThreadId,
     found: &[KernelEvent],
@@ -103,7 +104,7 @@ fn within_meetings(
     }
 }
 
-/// Whether the kernel makes its workgroup memory and reads what belongs to the outcome.
+/// Checks that the kernel initializes its workgroup memory and reads its final values.
 fn verify_outside(
     test: &Test,
     kernel: &Kernel,
@@ -113,7 +114,7 @@ fn verify_outside(
     let mut stores = Vec::new();
     let mut finals = Vec::new();
     let mut mine: Vec<&WorkgroupStorage> = sites.workgroup.iter().collect();
-    // Each owner makes its own memory, in the order in which the storages are met.
+    // Each owner initializes its own memory, in the order of the storages.
     let mut owners: Vec<ThreadId> = Vec::new();
     for storage in &mine {
         if !owners.contains(&storage.owner) {
@@ -161,11 +162,12 @@ fn verify_outside(
 struct WorkgroupStorage {
     location: LocationId,
     site: Site,
-    /// Who makes and reads it: the one thread with private accesses to it, or the first of its class.
+    /// The thread that initializes and reads it: the only thread with private accesses to it, or the first of
+    /// its class.
     owner: ThreadId,
 }
 
-/// Where the accesses of a test have to go, worked out from the test and the contract alone.
+/// The expected position of each access, derived from the test and the contract alone.
 struct Sites {
     /// By location, type, offset and number of components.
     sites: BTreeMap<(LocationId, ScalarType, u32, u32), Site>,
@@ -174,7 +176,7 @@ struct Sites {
 
 impl Sites {
     fn of(test: &Test, kernel: &Kernel) -> Sites {
-        // By location, width, offset and number of components, as the kernel declares them.
+        // By location, width, offset and number of components, in the order of the kernel's declarations.
         let mut paths: BTreeMap<PathKey, StorageClass> = BTreeMap::new();
         let mut users: BTreeMap<LocationId, usize> = BTreeMap::new();
         let mut private: BTreeMap<LocationId, BTreeSet<ThreadId>> = BTreeMap::new();
@@ -201,7 +203,7 @@ impl Sites {
         let number = |location: LocationId| {
             storages.iter().position(|known| *known == test.storage_of(location)).unwrap_or_default() as u32
         };
-        // Storages in workgroup memory, in the order of the paths, and where they begin.
+        // Storages in workgroup memory, in the order of the paths, with their positions.
         let mut homes: Vec<(LocationId, PathKey)> = Vec::new();
         for ((location, ..), class) in &paths {
             let storage = test.storage_of(*location);
@@ -283,10 +285,10 @@ impl Sites {
     }
 }
 
-/// A path of a kernel: location, width, whether it is floating, offset, number of components.
+/// A path of a kernel: location, width, whether it is floating-point, offset, number of components.
 type PathKey = (LocationId, u32, bool, u32, u32);
 
-/// The location, type, offset and class of an access, of a vector those of its first component.
+/// Returns location, type, offset and class of an access; for a vector, those of its first component.
 fn accessed(test: &Test, kind: &InstructionKind) -> Option<(LocationId, ScalarType, u32, StorageClass)> {
     let place = kind.access()?.place;
     Some((place.location, place.scalar_type(test), place.offset, place.class))
@@ -303,7 +305,7 @@ fn element(width: u32, float: bool) -> ScalarType {
     }
 }
 
-/// The bits of a number in memory.
+/// Returns the bits of a number in memory.
 fn bits(element: ScalarType, number: u64) -> u64 {
     match element {
         ScalarType::F32 => (number as f32).to_bits().into(),
@@ -312,7 +314,7 @@ fn bits(element: ScalarType, number: u64) -> u64 {
     }
 }
 
-/// Which instructions can be reached at all.
+/// Returns which instructions are reachable.
 fn reachable(thread: &Thread) -> Vec<bool> {
     let mut reached = vec![false; thread.instructions.len()];
     let position_of = |label| {
@@ -392,7 +394,7 @@ impl Comparison<'_> {
                 _ => return Err(self.differs("a result".to_owned())),
             }
         }
-        // Who has no section goes past that of the others.
+        // A thread without a section executes the ends of the others' section.
         let own = thread.instructions.iter().any(|one| matches!(one.kind, InstructionKind::Interlock(_)));
         if !own && test.interlock_order().is_some() {
             [InterlockEnd::Begin, InterlockEnd::End]
@@ -413,9 +415,9 @@ impl Comparison<'_> {
         LiftError::Differs { thread: self.thread, position: self.position, expected, found }
     }
 
-    /// A control barrier or a half of a split one: as it stands in the test, or bare between memory barriers.
+    /// Compares a control barrier or half of a split one: as in the test, or bare between memory barriers.
     fn barrier(&mut self, whole: &KernelEvent) -> Result<(), LiftError> {
-        // Under a branch it stands as it is.
+        // Under a branch, it must be as in the test.
         let Some((half, execution, memory, wanted)) = meeting(whole) else { return self.expect(whole) };
         if self.found.get(self.position) == Some(whole) {
             self.position += 1;
@@ -466,7 +468,7 @@ impl Comparison<'_> {
     }
 }
 
-/// The branches that skip an instruction.
+/// Counts the branches that skip an instruction.
 fn branches_over(thread: &Thread, place: usize) -> usize {
     let label = |target| {
         let is_it = |kind: &InstructionKind| *kind == InstructionKind::Flow(Flow::Label(target));
@@ -479,7 +481,7 @@ fn branches_over(thread: &Thread, place: usize) -> usize {
     before.filter(|to| *to > place).count()
 }
 
-/// What the kernel has for a subgroup operation that so many branches of the thread skip.
+/// Returns the expected event of a subgroup operation that this many branches of the thread skip.
 fn subgroup_event(operation: &SubgroupOperation, branches: usize) -> KernelEvent {
     let name = match operation.kind {
         SubgroupKind::Elect => Op::GroupNonUniformElect,
@@ -519,7 +521,7 @@ fn subgroup_event(operation: &SubgroupOperation, branches: usize) -> KernelEvent
     KernelEvent::Subgroup { instruction: name, span, numbers, branches }
 }
 
-/// Which half a barrier is, if it is one that all of a workgroup come to, its scopes of execution and memory, and its semantics.
+/// Returns half, execution scope, memory scope and semantics of a barrier that is not under a branch.
 fn meeting(event: &KernelEvent) -> Option<(Option<SplitHalf>, Scope, Scope, Semantics)> {
     match event {
         KernelEvent::ControlBarrier { execution, memory, semantics, branches: 0 } => {
@@ -532,7 +534,7 @@ fn meeting(event: &KernelEvent) -> Option<(Option<SplitHalf>, Scope, Scope, Sema
     }
 }
 
-/// The event of an instruction of the test; what is computed may turn out to be a constant.
+/// Returns the event of an instruction of the test. A computed value may be a constant in the kernel.
 fn expected(test: &Test, sites: &Sites, kernel: &Kernel, kind: &InstructionKind) -> Option<KernelEvent> {
     if let InstructionKind::Fence { scope, semantics } = kind {
         return Some(KernelEvent::Fence { scope: *scope, semantics: *semantics });
@@ -544,7 +546,8 @@ fn expected(test: &Test, sites: &Sites, kernel: &Kernel, kind: &InstructionKind)
         litmus::Operand::Constant(constant) => Written::Constant(bits(site.element, *constant as u64)),
         litmus::Operand::Register(_) => Written::Computed,
     };
-    // Whether accesses are volatile where the variant asks for it: all but private ones, and atomics of the Vulkan model.
+    // Variants with volatile accesses: all except private ones, and atomics only without the Vulkan memory
+    // model.
     let vulkan = kernel.variant.model == MemoryModel::Vulkan;
     let asked = kernel.variant.volatile;
     let is_volatile = |access: &Access| match access {
@@ -608,7 +611,7 @@ fn fetch(arithmetic: ArithmeticOperation, scalar: ScalarType) -> Option<Op> {
     })
 }
 
-/// Whether the kernel's event is the test's. A register that still holds its initial value is a constant in the kernel.
+/// Returns true if the events match. A register with its initial value is a constant in the kernel.
 fn agrees(expected: &KernelEvent, found: &KernelEvent) -> bool {
     let same_value = |left: &Written, right: &Written| *left == Written::Computed || left == right;
     match (expected, found) {

@@ -1,4 +1,5 @@
-//! The code of a kernel of forward progress: who plays what, and each thread as a loop over its basic blocks.
+//! The code of a forward-progress kernel: the assignment of threads, and each thread as a loop over its basic
+//! blocks.
 
 use litmus::{Flow, InstructionKind, LocationInit, RegisterId, Test, ThreadId};
 use rspirv::dr::Operand;
@@ -22,17 +23,17 @@ use crate::variant::Variant;
 /// The variables of a thread.
 struct Own {
     registers: Vec<Word>,
-    /// Number of the next block of the segment; that of the end where there is none.
+    /// Number of the next block of the segment; that of the end if there is none.
     block: Word,
     turns: Word,
-    /// 1 where it was stopped.
+    /// 1 if it was stopped.
     stuck: Word,
 }
 
-/// What the first block computes.
+/// The values of the first block.
 struct Here {
     role: Word,
-    /// First word of the record of thread 0 of the copy.
+    /// First word of the record of the copy's thread 0.
     record: Word,
     records: Word,
     control: Word,
@@ -49,7 +50,7 @@ pub(super) struct Emitter<'a> {
 }
 
 impl Emitter<'_> {
-    /// The entry point; gives the number of bindings that show the location buffer.
+    /// Emits the entry point; returns the number of location bindings.
     pub fn main(&mut self, paths: &[(Path, Kind)], segments: Vec<Segment>) -> Result<u32, CompileError> {
         let word = self.module.u32;
         let block = self.module.block_of(word, 4, None);
@@ -167,7 +168,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The thread that an invocation plays; their number where it plays none.
+    /// Returns the thread of an invocation; the number of threads if it runs none.
     fn role(&mut self, part: Word, subgroup: Word, lane: Word) -> Word {
         let mut role = self.module.constant(self.test.threads.len() as u32);
         let roles = self.spread.layout.roles.clone();
@@ -201,13 +202,13 @@ impl Emitter<'_> {
         Ok(self.module.constant(word))
     }
 
-    /// The widest scope that atomics may have here: for what the host sees and writes.
+    /// Returns the widest possible scope of atomics, for memory that the host reads and writes.
     fn widest(&mut self) -> Word {
         let scope = if self.config.device_scope { spirv::Scope::Device } else { spirv::Scope::QueueFamily };
         self.module.constant(scope as u32)
     }
 
-    /// Where a field of a thread's record lies.
+    /// Returns a pointer to a field of a thread's record.
     fn field(&mut self, here: &Here, thread: usize, field: Field) -> Word {
         let offset = self.module.constant(thread as u32 * FIELDS + field as u32);
         let index = self.module.word(Op::IAdd, &[here.record, offset]);
@@ -233,7 +234,7 @@ impl Emitter<'_> {
         );
     }
 
-    /// Reads the stop word, several times where turns are to take long.
+    /// Reads the stop word, several times if turns should be long.
     fn stop(&mut self, here: &Here, looks: u32) -> Word {
         let index = self.module.constant(STOP as u32);
         let pointer = self.module.element(here.control, index);
@@ -254,7 +255,7 @@ impl Emitter<'_> {
         seen.unwrap_or(here.role)
     }
 
-    /// The clock, which goes on by one.
+    /// Returns the clock and increments it.
     fn tick(&mut self, here: &Here) -> Word {
         let index = self.module.constant(CLOCK as u32);
         let pointer = self.module.element(here.control, index);
@@ -280,7 +281,7 @@ impl Emitter<'_> {
         self.module.effect(Op::Store, [variable, value].map(Operand::IdRef));
     }
 
-    /// Code under a condition.
+    /// Emits code under a condition.
     fn when(
         &mut self,
         condition: Word,
@@ -296,7 +297,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Code of one role alone. A switch, so that whoever executes the kernel can tell who plays what.
+    /// Emits code of one role in a switch, so that an interpreter of the kernel can identify the threads.
     fn as_role(
         &mut self,
         thread: usize,
@@ -321,8 +322,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// What one thread does in a segment: its first block, then a loop over its blocks, then what follows. Every lane
-    /// enters the loop, and those of other threads leave it at once.
+    /// Emits one thread's part of a segment: its first block, a loop over its blocks, and the code after it.
+    /// Every lane enters the loop, and those of other threads leave it at once.
     fn part(
         &mut self,
         part: &segments::Part,
@@ -371,7 +372,7 @@ impl Emitter<'_> {
             self.turns(part, own, here, &starts)?;
         }
         self.as_role(part.thread, here, |this| {
-            // A driver may have ended the loop without a word.
+            // A driver may have ended the loop silently.
             let block = this.load(own.block);
             let left_early = this.module.truth(Op::INotEqual, &[block, end]);
             let stuck = this.load(own.stuck);
@@ -392,7 +393,7 @@ impl Emitter<'_> {
             if part.last {
                 let turns = this.load(own.turns);
                 this.note(here, part.thread, Field::Turns, turns);
-                // Its accesses have been performed before it says that it is over.
+                // The thread's accesses are performed before the record of its end.
                 if this.config.settles {
                     let scope = this.widest();
                     let order = MemorySemantics::ACQUIRE_RELEASE | MemorySemantics::UNIFORM_MEMORY;
@@ -421,7 +422,7 @@ impl Emitter<'_> {
         ThreadCode { module: &mut self.module, around, thread: ThreadId(thread as u16), registers }
     }
 
-    /// The loop over a thread's blocks.
+    /// Emits the loop over a thread's blocks.
     fn turns(
         &mut self,
         part: &segments::Part,
@@ -450,7 +451,7 @@ impl Emitter<'_> {
             let unasked = self.module.truth(Op::IEqual, &[asked, zero]);
             let gives_up = self.module.truth(Op::LogicalAnd, &[over, unasked]);
             self.when(gives_up, |this| {
-                // Whoever begins or ends from now on has a later clock.
+                // A thread that starts or ends from now on has a later clock.
                 let clock = this.tick(here);
                 let index = this.module.constant(STOP as u32);
                 let pointer = this.module.element(here.control, index);
@@ -475,7 +476,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// The block that is next.
+    /// Emits the dispatch to the next block.
     fn blocks(
         &mut self,
         part: &segments::Part,
@@ -503,7 +504,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// One block. Within it registers are values, so that loads need not wait for one another.
+    /// Emits one block. Inside it, registers are values, so that loads do not wait for each other.
     fn block(
         &mut self,
         part: &segments::Part,
@@ -556,7 +557,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Where a jump goes.
+/// Returns the target of a jump.
 fn place_of(thread: &litmus::Thread, label: litmus::LabelId) -> Result<usize, Rule> {
     label_position(thread, label).ok_or(Rule::Internal("a jump to a label that stands nowhere"))
 }

@@ -1,4 +1,4 @@
-//! How a thread reaches memory: pointers and texels, plain accesses with their operands, and numbers in memory.
+//! Memory accesses of a thread: pointers, texels, memory operands and conversions of values.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -21,7 +21,7 @@ impl ThreadCode<'_> {
         Ok((path, *target))
     }
 
-    /// The pointer of an atomic: to memory, or to a texel.
+    /// Returns the pointer of an atomic: to memory or to a texel.
     pub(super) fn atomic_pointer(&mut self, path: Path, target: Target) -> Word {
         match target {
             Target::Memory { pointer, .. } => pointer,
@@ -88,7 +88,7 @@ impl ThreadCode<'_> {
         Ok(())
     }
 
-    /// A load, a store or a read-modify-write.
+    /// Emits a load, a store or a read-modify-write.
     pub(super) fn access(&mut self, access: &litmus::MemoryAccess) -> Result<(), Rule> {
         let (path, target) = self.path(&access.place, access.components())?;
         match &access.kind {
@@ -169,10 +169,10 @@ impl ThreadCode<'_> {
         Ok(())
     }
 
-    /// A register takes what an access to an element returned.
+    /// Assigns the result of an access to an element to a register.
     ///
-    /// A floating-point number becomes the integer that it is. One that is no integer keeps its bits: no outcome has
-    /// them, so that it is noticed.
+    /// A floating-point number is converted to an integer. One that is not an integer is assigned as its
+    /// bits, which no outcome allows, so the verdict shows it.
     pub(super) fn receive(
         &mut self,
         register: RegisterId,
@@ -197,7 +197,7 @@ impl ThreadCode<'_> {
         self.assign(register, value)
     }
 
-    /// The value of an operand as an element.
+    /// Returns the value of an operand as an element.
     pub(super) fn give(&mut self, operand: Operand, element: Element) -> Result<Word, Rule> {
         let ty = element.ty(self.module);
         let bits = 8 * element.bytes();
@@ -218,7 +218,8 @@ impl ThreadCode<'_> {
         })
     }
 
-    /// The memory operands of a plain access: none for a private one to memory that is always aligned.
+    /// Returns the memory operands of a plain access; a private access to memory that is always aligned has
+    /// none.
     pub(super) fn memory_operands(
         &mut self,
         access: &Access,
@@ -250,7 +251,7 @@ impl ThreadCode<'_> {
         Ok(operands)
     }
 
-    /// The image operands of a plain access to a texel.
+    /// Returns the image operands of a plain access to a texel.
     pub(super) fn image_operands(
         &mut self,
         access: &Access,

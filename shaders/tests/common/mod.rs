@@ -1,4 +1,4 @@
-//! Tests built by hand, and the outside validator.
+//! Tests constructed in code, and a runner of spirv-val.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use std::io::Write;
@@ -7,7 +7,7 @@ use std::process::Command;
 use litmus::*;
 use shaders::{Kernel, KernelConfig, variant};
 
-/// The configurations that kernels are made for in the tests.
+/// The configurations of the kernels in these tests.
 pub const LAVAPIPE: KernelConfig = KernelConfig {
     subgroup_size: 8,
     lanes: 8,
@@ -25,7 +25,7 @@ pub const NARROW: KernelConfig = KernelConfig {
     ..LAVAPIPE
 };
 
-/// What the module says of its workgroups.
+/// Returns the workgroup size declared in the module.
 pub fn local_size(kernel: &Kernel) -> [u32; 3] {
     use rspirv::dr::Operand::LiteralBit32 as Word;
     let module = shaders::load(&kernel.words).unwrap();
@@ -49,7 +49,7 @@ pub fn at(workgroup: u32, subgroup: u32) -> Place {
     Place::Device(Placement { queue_family: 0, queue: 0, workgroup, subgroup })
 }
 
-/// Collects a test.
+/// Builds a test.
 #[derive(Clone)]
 pub struct Builder {
     pub test: Test,
@@ -157,10 +157,10 @@ pub fn barrier(execution: Scope, memory: Scope, semantics: BarrierSemantics, id:
     })
 }
 
-/// Runs spirv-val on modules; counts and prints what it could not run.
+/// Runs spirv-val on modules; counts them, and reports skipped ones.
 pub struct Validator {
     available: bool,
-    /// The year that it is of.
+    /// The year of its release.
     year: u32,
     folder: tempfile::TempDir,
     pub validated: usize,
@@ -181,13 +181,13 @@ impl Validator {
         Validator { available, year, folder: tempfile::tempdir().unwrap(), validated: 0 }
     }
 
-    /// Fails where the module is not valid for the version of Vulkan that it is made for.
+    /// Panics if the module is not valid for its version of Vulkan.
     #[expect(clippy::panic, reason = "a test fails by panicking")]
     pub fn check(&mut self, name: &str, kernel: &Kernel) {
         if !self.available {
             return;
         }
-        // Since when it knows what comes with a feature, and its rules.
+        // The first release with support for a feature and its rules.
         for (feature, since) in [("shaderSplitBarrier", 2026), ("shaderMaximalReconvergence", 2024)] {
             if self.year < since && kernel.requirements.features.contains(&feature) {
                 eprintln!("skipped: spirv-val is older than {feature}, {name} is not validated from outside");
@@ -200,7 +200,7 @@ impl Validator {
         self.validated += 1;
     }
 
-    /// What spirv-val says; `Ok` where it is not available.
+    /// Returns the verdict of spirv-val; `Ok` if it is not installed.
     pub fn verdict(&self, words: &[u32], target: variant::Target) -> Result<(), String> {
         if !self.available {
             return Ok(());
@@ -221,8 +221,8 @@ impl Validator {
     }
 }
 
-/// Fails where the kernel breaks a rule that spirv-val may miss, or holds an instruction that [`shaders::OPCODES`] does
-/// not list.
+/// Panics if the kernel breaks a rule that spirv-val may miss, or has an instruction that is not in
+/// [`shaders::OPCODES`].
 #[expect(clippy::panic, reason = "a test fails by panicking")]
 pub fn assert_clean(kernel: &Kernel) {
     let violations = shaders::check::check(&kernel.words).unwrap();

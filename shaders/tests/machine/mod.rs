@@ -1,5 +1,5 @@
-//! A machine that executes kernels one instruction of one invocation at a time: sequentially consistent, in whatever order
-//! it is told. It knows the instructions of kernels and nothing of how they are made.
+//! A SPIR-V interpreter for kernels: sequentially consistent, one instruction of one invocation at a time, in
+//! an order from the caller. It is independent of the compiler of kernels.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 pub mod stages;
@@ -10,7 +10,7 @@ use rspirv::dr::{self, Operand};
 use rspirv::spirv::{BuiltIn, Decoration, Op, Scope, StorageClass, Word};
 use shaders::{Kernel, Parameters, StressParameters};
 
-/// What a variable holds that nobody has stored to.
+/// The value of a variable before its first store.
 const UNSET: u32 = 0xdead_beef;
 
 /// An access to a buffer.
@@ -19,13 +19,13 @@ pub struct Touch {
     pub binding: u32,
     pub word: usize,
     pub op: Op,
-    /// The value before, for whatever reads.
+    /// The value before the access, if it reads.
     pub read: Option<u32>,
-    /// The value after, for whatever writes.
+    /// The value after the access, if it writes.
     pub written: Option<u32>,
 }
 
-/// A kernel made ready to execute.
+/// A kernel prepared for execution.
 pub struct Program {
     blocks: Vec<dr::Block>,
     index_of: HashMap<Word, usize>,
@@ -33,27 +33,27 @@ pub struct Program {
     bindings: HashMap<Word, u32>,
     inputs: HashMap<Word, BuiltIn>,
     push_constants: Vec<u32>,
-    /// Values that are the coordinates of a fragment.
+    /// Values that contain the coordinates of a fragment.
     coordinates: Vec<Word>,
 }
 
-/// What a pointer points to.
+/// The target of a pointer.
 #[derive(Clone, Copy, Debug)]
 enum Pointer {
     Buffer { binding: u32, word: usize },
     PushConstant(usize),
 }
 
-/// An invocation.
+/// The state of an invocation.
 pub struct Invocation {
     pub workgroup: u32,
     pub local: u32,
     pub subgroup: u32,
     pub lane: u32,
-    /// Of fragments: where they lie, and whether they are helpers.
+    /// Of fragments: the position, and whether it is a helper.
     pub pixel: (u32, u32),
     pub helper: bool,
-    /// Of vertices: how many a workgroup has.
+    /// Of vertices: the size of a workgroup.
     pub size: u32,
     block: usize,
     previous: Word,
@@ -62,7 +62,7 @@ pub struct Invocation {
     pointers: HashMap<Word, Pointer>,
     variables: BTreeMap<Word, u32>,
     pub state: State,
-    /// Whether the barrier that it waits in is one of its subgroup.
+    /// Whether it waits at a barrier of its subgroup.
     pub in_subgroup: bool,
     pub touches: Vec<Touch>,
     pub loops: usize,
@@ -71,7 +71,7 @@ pub struct Invocation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     Running,
-    /// Waits in a control barrier: the position of the instruction.
+    /// Waits at a control barrier: the position of the instruction.
     Waiting(usize, usize),
     Ended,
 }
@@ -213,7 +213,7 @@ impl Invocation {
                 self.in_subgroup = self.value(program, ids[0]) == Scope::Subgroup as u32;
                 self.state = State::Waiting(self.block, self.next);
             }
-            // What an invocation has done is done by the time that it arrives.
+            // Accesses complete in order, so an arrival has no effect here.
             Op::ControlBarrierArriveINTEL => {}
             Op::MemoryBarrier => {}
             Op::Variable => {
@@ -227,7 +227,7 @@ impl Invocation {
                 };
                 self.pointers.insert(instruction.result_id.unwrap(), pointer);
             }
-            // Coordinates of a pixel are those of its centre.
+            // The coordinates are those of the pixel's centre.
             Op::CompositeExtract if program.coordinates.contains(&ids[0]) => {
                 let axis = if instruction.operands[1] == Operand::LiteralBit32(0) {
                     self.pixel.0
@@ -241,11 +241,11 @@ impl Invocation {
                 let value = self.value(program, ids[0]);
                 self.values.insert(instruction.result_id.unwrap(), value);
             }
-            // What lanes hand to one another is no part of the contract.
+            // The contract does not depend on subgroup operations.
             _ if format!("{op:?}").starts_with("GroupNonUniform") => {
                 self.values.insert(instruction.result_id.unwrap(), 0);
             }
-            // The place of a point.
+            // The position of a point.
             Op::CompositeConstruct => drop(self.values.insert(instruction.result_id.unwrap(), 0)),
             Op::Load | Op::Store | Op::AtomicLoad | Op::AtomicStore => {
                 self.access(program, instruction, &ids, buffers, buffer_of);
@@ -327,7 +327,7 @@ impl Invocation {
                 let value = self.value(program, ids[1]);
                 self.variables.insert(ids[0], value);
             } else {
-                // A lane looks at the variables of threads that it does not play too, and chooses none of them.
+                // A lane may read variables of threads that it does not run, and never selects their values.
                 let value = self.variables.get(&ids[0]).copied().unwrap_or(UNSET);
                 self.values.insert(result.unwrap(), value);
             }

@@ -1,4 +1,5 @@
-//! The invocations of a kernel in each stage: graphics stages repeat some and add helpers, and only one of each place may play.
+//! The invocations of a kernel in each stage. Graphics stages repeat some and add helpers, and only one
+//! invocation per slot may run.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,8 @@ use shaders::{Binding, Kernel};
 
 use super::{Invocation, Program, State};
 
-/// What a device makes of so many workgroups. Of every few places some are shaded twice or three times, and every few pixels have a helper.
+/// Returns the invocations of this many workgroups. Some slots are shaded two or three times, and some pixels
+/// have a helper.
 pub fn invocations(
     kernel: &Kernel,
     program: &Program,
@@ -36,7 +38,7 @@ pub fn invocations(
             Carrier::Compute | Carrier::Mesh | Carrier::Task { .. } => {
                 (0..size).for_each(|local| shade(workgroup, local, (0, 0), false))
             }
-            // A kernel of a draw with another is none of one dispatch.
+            // A kernel of a draw with fragments is not dispatched alone.
             Carrier::VertexBesideFragments { .. } => {}
             Carrier::Vertex => (0..size).for_each(|local| shade(workgroup, local, (0, 0), true)),
             Carrier::Fragment { cells, .. } => {
@@ -51,7 +53,8 @@ pub fn invocations(
     found
 }
 
-/// Those that played, one for each place, in the order of places, without their claims. Whoever came second did nothing and is counted.
+/// Returns the invocation that ran each slot, in the order of slots, without its claims. Checks that repeated
+/// ones did nothing and were counted.
 pub fn played(kernel: &Kernel, all: Vec<Invocation>, claims: &[u32]) -> Vec<Invocation> {
     if kernel.variant.stage.has_workgroups() {
         return all;
@@ -80,7 +83,7 @@ pub fn played(kernel: &Kernel, all: Vec<Invocation>, claims: &[u32]) -> Vec<Invo
                 repeated += 1;
                 continue;
             }
-            // Stress workgroups have nothing to claim.
+            // Stress workgroups claim nothing.
             None => {}
         }
         invocation.touches = touches;

@@ -1,11 +1,11 @@
-//! Random tests: threads that share workgroups or not, forward jumps of any shape, barriers of any semantics.
+//! Random tests: threads with and without common workgroups, forward jumps, and barriers with any semantics.
 
 use litmus::*;
 use proptest::prelude::*;
 
 type Choice = (u8, u8, u8);
 
-/// Random instructions with three labels from `first_label` on, whose jumps go forward, nested or not.
+/// Returns random instructions with three labels from `first_label` on. Jumps go forward and may overlap.
 fn instructions_of(choices: &[Choice], labels: [u8; 3], first_label: u16) -> Vec<InstructionKind> {
     const ARITHMETIC: [ArithmeticOperation; 8] = [
         ArithmeticOperation::Add,
@@ -83,7 +83,8 @@ fn instructions_of(choices: &[Choice], labels: [u8; 3], first_label: u16) -> Vec
     instructions
 }
 
-/// Threads that share workgroups and subgroups or not, and meet in up to two barriers with semantics of their own.
+/// Returns threads with and without common workgroups and subgroups, which meet at up to two barriers with
+/// random semantics.
 pub fn test() -> impl Strategy<Value = Test> {
     let instruction = (0..10u8, 0..12u8, 0..12u8);
     let piece = (prop::collection::vec(instruction, 0..9), prop::array::uniform3(0..10u8), 0..4u8);
