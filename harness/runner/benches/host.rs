@@ -1,4 +1,5 @@
-//! What the host does: it generates the kernel of a test, resets memory before a dispatch, and counts outcomes after it.
+//! Benchmarks the host's work: generating kernels, resetting memory before a dispatch, and counting outcomes
+//! after it.
 #![expect(clippy::unwrap_used, reason = "a failure is the report")]
 
 #[path = "../tests/common/mod.rs"]
@@ -14,7 +15,7 @@ use shaders::classify::{self, CountedMemory, RowColumn, RowTable, WordSource};
 
 const INSTANCES: u64 = 4_000_000;
 
-/// A device that takes no time worth mentioning, so that only the host's part is left.
+/// Uses a device that takes almost no time, so that the measured time is the host's.
 fn host(criterion: &mut Criterion) {
     let device = Fake::new(true, |number, memories| {
         let instances = (memories.parameters.rounds * memories.parameters.groups * 4) as usize;
@@ -41,7 +42,7 @@ fn host(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// What every test costs before its first dispatch.
+/// Measures the cost of a test before its first dispatch.
 fn kernels(criterion: &mut Criterion) {
     let config = shaders::KernelConfig { subgroup_size: 8, lanes: 8, ..shaders::KernelConfig::PLAIN };
     let mut group = criterion.benchmark_group("kernel generation");
@@ -53,7 +54,7 @@ fn kernels(criterion: &mut Criterion) {
         let test = litmus::parse(text, name).unwrap();
         group.bench_function(name, |bencher| bencher.iter(|| shaders::compile(&test, &config).unwrap()));
     }
-    // What a device that counts needs besides.
+    // The additional kernels of a device that counts outcomes.
     let memory = CountedMemory {
         lanes: 64,
         slots: 4,

@@ -1,16 +1,16 @@
-//! Puts the threads of a CPU driver on different processors: threads of one test that share a processor never overlap.
+//! Pins the threads of a CPU driver to different processors, because threads on one processor never overlap.
 
 use std::collections::BTreeSet;
 
-/// The threads of this process by number; empty where the system does not tell.
+/// Returns the thread ids of this process; empty if the system does not list them.
 #[cfg(target_os = "linux")]
 pub(crate) fn threads() -> BTreeSet<i32> {
     let Ok(entries) = std::fs::read_dir("/proc/self/task") else { return BTreeSet::new() };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Ties each thread that is not in `before` to one of the processors of this process, in turn. Where the system forbids
-/// it they stay where they are: rates are lower then, nothing else.
+/// Pins each thread that is not in `before` to one processor of this process, round-robin. If the system
+/// refuses, only the rates are lower.
 #[cfg(target_os = "linux")]
 pub(crate) fn spread_new_threads(before: &BTreeSet<i32>) {
     use rustix::process::Pid;
@@ -29,7 +29,7 @@ pub(crate) fn spread_new_threads(before: &BTreeSet<i32>) {
     }
 }
 
-/// Ties the calling thread to the `number`-th processor of this process, counted in a circle.
+/// Pins the calling thread to the `number`-th processor of this process, modulo their number.
 #[cfg(target_os = "linux")]
 pub(crate) fn take_processor(number: usize) {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -45,17 +45,17 @@ pub(crate) fn take_processor(number: usize) {
     }
 }
 
-/// Does nothing on this system.
+/// Does nothing: this system has no such call.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn take_processor(_: usize) {}
 
-/// The threads of this process by number; empty where the system does not tell.
+/// Returns an empty set: this system does not list threads.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn threads() -> BTreeSet<i32> {
     BTreeSet::new()
 }
 
-/// Does nothing on this system.
+/// Does nothing: this system has no such call.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn spread_new_threads(_: &BTreeSet<i32>) {}
 

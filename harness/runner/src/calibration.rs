@@ -1,36 +1,37 @@
-//! How large dispatches are.
+//! Adapts the size of dispatches to the intended duration of a submission.
 
 use std::time::Duration;
 
 use crate::stress::Stress;
 
-/// Which part of the drawn rounds a dispatch makes, so that a submission takes as long as it should.
+/// The fraction of the drawn rounds that a dispatch executes, so that a submission has the intended duration.
 #[derive(Debug)]
 pub(crate) struct Calibration {
-    /// That part.
+    /// The current fraction.
     pub scale: f64,
     aim: Duration,
-    /// The least part: where waiting is what takes long, fewer rounds take as long.
+    /// The minimum fraction. If waiting dominates the duration, fewer rounds do not shorten it.
     least: f64,
-    /// Dispatches to leave out: a driver may build the kernel on the first one.
+    /// Dispatches to ignore: a driver may compile the kernel during the first one.
     warm_up: u32,
-    /// Whether it learns; without it the drawn parameters depend on the seed alone.
+    /// False if the parameters may depend only on the seed.
     pub on: bool,
 }
 
 impl Calibration {
     const FIRST: f64 = 1.0 / 32.0;
-    /// The least part in short dispatches: partners that meet once are to interleave by the hundred.
+    /// The minimum fraction of a short dispatch, so that partners that meet once interleave hundreds of
+    /// instances.
     const LEAST_SHORT: f64 = 1.0 / 16.0;
 
-    /// At the start of a run.
+    /// Starts calibration for a run.
     pub fn new(stress: &Stress) -> Calibration {
         let (scale, warm_up) = if stress.calibrate { (Calibration::FIRST, 1) } else { (1.0, 0) };
         let aim = Duration::from_millis(stress.submission_ms.into());
         Calibration { scale, aim, least: 0.0, warm_up, on: stress.calibrate }
     }
 
-    /// At the start of a run, for dispatches that are to take so long at most.
+    /// Starts calibration for dispatches that take at most `aim`.
     pub fn short(stress: &Stress, aim: Duration) -> Calibration {
         let whole = Calibration::new(stress);
         Calibration {
@@ -42,13 +43,14 @@ impl Calibration {
         }
     }
 
-    /// Takes note of what a dispatch took.
+    /// Adapts the fraction to the duration of a dispatch.
     pub fn learn(&mut self, took: Duration) {
         if !self.on {
             return;
         }
         if self.warm_up > 0 {
             self.warm_up -= 1;
+        // Halving at once but doubling only below a third avoids oscillation around the aim.
         } else if took > self.aim {
             self.scale = (self.scale / 2.0).max(self.least);
         } else if took < self.aim / 3 {
@@ -56,7 +58,7 @@ impl Calibration {
         }
     }
 
-    /// Whether even one round is too long.
+    /// Returns true if even one round takes too long.
     pub fn stuck(&self, rounds: u32, took: Duration) -> bool {
         self.on && self.warm_up == 0 && rounds == 1 && took > self.aim
     }

@@ -1,4 +1,5 @@
-//! The calls of a test as steps of a plan: each queue is given what the test gives it, with the stages and accesses that it names.
+//! Converts the host calls of a test to plan steps: each queue gets the test's submissions, with their stages
+//! and accesses.
 
 use litmus::{Schedule, Scheduled, Scopes, StageMask, ThreadId};
 use plan::{BufferId, DependencyKind, QueueId, Semaphore, SemaphoreId, Stages, Step};
@@ -7,12 +8,12 @@ use shaders::host::{Called, items};
 
 use crate::join::accesses;
 
-/// Calls in an order in which they can be submitted.
+/// Calls in a valid order of submission.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ordered {
-    /// What happens.
+    /// The steps in submission order.
     pub items: Vec<Ordering>,
-    /// The semaphores that steps name.
+    /// The semaphores of the steps.
     pub semaphores: Vec<Semaphore>,
 }
 
@@ -25,14 +26,14 @@ pub(crate) enum Ordering {
     Call(Step),
 }
 
-/// Whether semaphores have values.
+/// Returns true if the test uses timeline semaphores.
 pub(crate) fn counts(schedule: &Schedule) -> bool {
     let mut items = schedule.queues.iter().flat_map(|queue| &queue.items);
     items.any(|item| matches!(item, Scheduled::Signal(_, Some(_)) | Scheduled::Wait(_, Some(_))))
         || !schedule.hosts.is_empty()
 }
 
-/// Names of a kind, numbered.
+/// Assigns numbers to names.
 #[derive(Default)]
 struct Names<'a>(Vec<&'a str>);
 
@@ -46,7 +47,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The stages of a dependency of a plan.
+/// Returns the pipeline stages of a dependency.
 fn stages(mask: StageMask) -> Stages {
     mask.words().fold(Stages::NONE, |all, word| {
         all.with(match word {
@@ -73,10 +74,10 @@ fn dependency(queue: QueueId, kind: DependencyKind, scopes: &Scopes) -> Step {
     }
 }
 
-/// What queues are given, or threads of the host submit, as steps.
+/// Returns the test's submissions as steps, in the queues' order or in the batches of host threads.
 ///
 /// # Errors
-/// The rule by which a device is not given it.
+/// The rule that makes the test invalid for a device.
 pub(crate) fn steps(
     program: &Program,
     schedule: &Schedule,
@@ -89,12 +90,13 @@ pub(crate) fn steps(
     }
 }
 
-/// What threads of the host submit: batch after batch, each with what its threads' columns say.
+/// Returns the steps of batches that host threads submit.
 fn batches(schedule: &Schedule, called: &Called) -> Result<Ordered, &'static str> {
     let mut semaphores = Names(called.semaphores.iter().map(String::as_str).collect());
     let mut events = Names::default();
     let counted = |name: &str| {
         let mut items = schedule.queues.iter().flat_map(|queue| &queue.items);
+        // A semaphore is a timeline if any signal, wait or host call uses a value.
         let mut host = schedule.hosts.iter();
         items.any(|item| {
             matches!(item, Scheduled::Signal(own, Some(_)) | Scheduled::Wait(own, Some(_)) if own == name)
@@ -109,7 +111,7 @@ fn batches(schedule: &Schedule, called: &Called) -> Result<Ordered, &'static str
             ordered.items.push(match item {
                 Scheduled::Dispatch(thread) => Ordering::Dispatch(*thread),
                 Scheduled::Release(..) | Scheduled::Acquire(..) => return Err(PARTS_OWNED),
-                // A binary one would still be signalled the next time.
+                // A binary semaphore without a wait would still be signalled in the next submission.
                 Scheduled::Signal(name, None) if !is_awaited(schedule, name) => continue,
                 Scheduled::Signal(name, value) => {
                     let semaphore = SemaphoreId(semaphores.number(name));
@@ -134,11 +136,13 @@ fn batches(schedule: &Schedule, called: &Called) -> Result<Ordered, &'static str
     Ok(ordered)
 }
 
-/// What queues are given, in one order: that of each queue, waits behind the signals that end them, and otherwise dispatches as early as
-/// can be, so that what is not ordered may overlap. What one queue family owns at a time lies in the buffer given.
+/// Merges the queues into one order that keeps the order of each queue and puts waits after their signals.
+///
+/// Dispatches come as early as possible, so that unordered ones may overlap. Memory with queue-family
+/// ownership is in buffer `owned`.
 ///
 /// # Errors
-/// The rule by which a device is not given it.
+/// The rule that makes the test invalid for a device.
 fn in_one_order(schedule: &Schedule, owned: BufferId) -> Result<Ordered, &'static str> {
     let queue_of = |family: u32| {
         let position = schedule.queues.iter().position(|queue| queue.family == family);
@@ -146,7 +150,7 @@ fn in_one_order(schedule: &Schedule, owned: BufferId) -> Result<Ordered, &'stati
     };
     let (mut semaphores, mut events) = (Names::default(), Names::default());
     let mut ordered = Ordered::default();
-    // Of each semaphore the value that it has reached.
+    // The value that each semaphore has reached.
     let mut reached: Vec<u32> = Vec::new();
     let mut left: Vec<std::iter::Peekable<std::slice::Iter<'_, Scheduled>>> =
         schedule.queues.iter().map(|queue| queue.items.iter().peekable()).collect();
@@ -158,7 +162,7 @@ fn in_one_order(schedule: &Schedule, owned: BufferId) -> Result<Ordered, &'stati
                 ordered.items.push(Ordering::Dispatch(*thread));
             }
         }
-        // One call of the first queue that can go on; what it lets begin comes before the next.
+        // Only one call per turn: the dispatches that it enables come before the next call.
         let mut gone = false;
         for (queue, items) in (0..).map(QueueId).zip(&mut left) {
             let Some(item) = items.peek() else { continue };
@@ -178,7 +182,8 @@ fn in_one_order(schedule: &Schedule, owned: BufferId) -> Result<Ordered, &'stati
                 }
                 Scheduled::Release(_, to) => Step::Release { queue, buffer: owned, to: queue_of(*to)? },
                 Scheduled::Acquire(_, from) => Step::Acquire { queue, buffer: owned, from: queue_of(*from)? },
-                // A binary semaphore would still be signalled the next time: what is left is the end of a submission.
+                // A binary semaphore without a wait would still be signalled the next time, so only the end
+                // of the submission remains.
                 Scheduled::Signal(name, _) if !is_awaited(schedule, name) => Step::Submit { queue },
                 Scheduled::Signal(name, value) | Scheduled::Wait(name, value) => {
                     let number = semaphores.number(name) as usize;
@@ -213,7 +218,7 @@ fn in_one_order(schedule: &Schedule, owned: BufferId) -> Result<Ordered, &'stati
     }
 }
 
-/// The queues on which the owned memory is used first and last.
+/// Returns the first and the last queue that use the owned memory.
 pub(crate) fn users(ordered: &Ordered, program: &Program) -> Option<(QueueId, QueueId)> {
     let of_dispatch = |thread: &ThreadId| {
         let mut parts = program.phases.iter().flat_map(|phase| &phase.parts);
@@ -234,14 +239,16 @@ fn is_awaited(schedule: &Schedule, semaphore: &str) -> bool {
     items.any(|item| matches!(item, Scheduled::Wait(name, _) if name == semaphore))
 }
 
-/// One buffer has all that is owned.
+/// All owned memory is in one buffer.
 const PARTS_OWNED: &str = "parts of the owned memory with owners of their own";
 const UNORDERED: &str = "signals of one timeline semaphore in no order";
 
-/// The values of a timeline rise in every order in which queues and threads of the host may go on: who signals does so behind a wait for
-/// what another one has signalled before. VUID-VkSubmitInfo-pSignalSemaphores-03242, VUID-VkSemaphoreSignalInfo-value-03258.
+/// Checks that timeline values increase in every possible order of queues and host threads.
+///
+/// A signal must come after a wait for every smaller value that another queue or thread signals. See
+/// VUID-VkSubmitInfo-pSignalSemaphores-03242 and VUID-VkSemaphoreSignalInfo-value-03258.
 fn check_values(schedule: &Schedule) -> Result<(), &'static str> {
-    // By queue and by thread of the host: whether it waits, for what.
+    // For each queue and host thread: (is a wait, semaphore, value).
     let mut columns: Vec<Vec<(bool, &str, u32)>> = Vec::new();
     for queue in &schedule.queues {
         let own = queue.items.iter().filter_map(|item| match item {

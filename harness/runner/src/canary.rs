@@ -1,6 +1,8 @@
-//! Whether a device executes at all, whatever it says of itself: before its first test, a kernel answers to a word, which is
-//! read back. Drivers on a kernel device that is not there signal their fences and leave memory as it was, and some tests
-//! would call that a violation.
+//! Checks that a device executes kernels at all: before its first test, a kernel computes an answer from a
+//! word.
+//!
+//! A driver with a stub kernel device signals its fences and leaves memory unchanged. Some tests would report
+//! that as a violation.
 
 use std::time::Duration;
 
@@ -12,14 +14,14 @@ use crate::error::Cause;
 const STORE: BufferId = BufferId(0);
 const BACK: BufferId = BufferId(1);
 const QUEUE: QueueId = QueueId(0);
-/// What the kernel is asked: no word of a driver's own making.
+/// The input of the kernel, a value that a driver is unlikely to produce.
 const ASKED: u32 = 0x5ca1_ab1e;
 
-/// Asks a device to execute something.
+/// Runs the kernel and compares its answer.
 ///
 /// # Errors
-/// [`Cause::NullDevice`] where it does not; [`Cause::TimedOut`] where it does not end, after which the device must not be
-/// destroyed; what the device said.
+/// [`Cause::NullDevice`] if the answer is wrong. [`Cause::TimedOut`] if the submission does not end; the
+/// device must then not be destroyed. Errors of the device.
 pub fn check(device: &dyn Device, patience: Duration) -> Result<(), Cause> {
     let mut prepared = device.prepare(&plan())?;
     prepared.submit()?;
@@ -27,7 +29,7 @@ pub fn check(device: &dyn Device, patience: Duration) -> Result<(), Cause> {
         Progress::Finished { .. } => {}
         Progress::NotExecuted => return Err(Cause::NullDevice),
         Progress::Running => {
-            // A driver that hangs would wait for ever if it were told to destroy what it uses.
+            // Destroying resources of a hanging submission would block forever.
             std::mem::forget(prepared);
             return Err(Cause::TimedOut { after: patience });
         }

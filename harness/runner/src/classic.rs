@@ -1,9 +1,11 @@
-//! The classic scheme, frozen: what rates are compared with.
+//! The classic scheme: a frozen baseline for rates.
 //!
-//! Store buffering in the parallel testing environment of the GPU litmus literature, as its tools ship it without stress:
-//! 64 testing workgroups of 256 invocations, stride 2, no barrier, no shuffling; every invocation plays both threads, each
-//! of another instance; outcomes are counted by a second kernel on the device; and everything, pipelines included, is
-//! built anew for every iteration. Nothing here follows improvements of the rest: it is the yardstick.
+//! Store buffering in the parallel testing environment of the GPU litmus-testing literature, without stress:
+//! 64 workgroups of 256 invocations, stride 2, no barrier, no shuffling. Every invocation runs both threads,
+//! for different instances. A second kernel counts outcomes on the device, and everything including the
+//! pipelines is rebuilt for every iteration.
+//!
+//! Improvements of the other schemes must not change this one.
 
 use std::time::{Duration, Instant};
 
@@ -13,46 +15,47 @@ use plan::{
 
 use crate::error::Cause;
 
-/// The words of the module in `classic/test.spvasm`.
+/// The module of `classic/test.spvasm`.
 const TEST: &[u8] = include_bytes!("../classic/test.spv");
-/// The words of the module in `classic/classify.spvasm`.
+/// The module of `classic/classify.spvasm`.
 const CLASSIFY: &[u8] = include_bytes!("../classic/classify.spv");
-/// Testing workgroups.
+/// Number of testing workgroups.
 const WORKGROUPS: u32 = 64;
 /// Invocations of a workgroup.
 const WORKGROUP_SIZE: u32 = 256;
-/// Words from one location to the next.
+/// Words between two locations.
 const STRIDE: u64 = 2;
-/// What result words hold before an iteration: no outcome.
+/// The initial value of result words, which is not an outcome.
 const POISON: u32 = 0xa7c5_3d91;
 
 /// Instances of an iteration.
 pub const INSTANCES: u64 = WORKGROUPS as u64 * WORKGROUP_SIZE as u64;
 
-/// What was seen of store buffering.
+/// The counts of a run of store buffering.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoreBuffering {
-    /// Instances by outcome, 2 × r0 + r1: both reads 0 (weak), then the two serial orders, then both 1.
+    /// Instances by outcome, with index 2 × r0 + r1: both reads 0 (weak), the two serial orders, both reads
+    /// 1.
     pub counts: [u64; 4],
-    /// Instances that showed anything else, those that were not executed included.
+    /// Instances with any other result, including those that did not run.
     pub other: u64,
-    /// Wall-clock seconds, all rebuilding included.
+    /// Elapsed seconds, including all rebuilding.
     pub seconds: f64,
 }
 
 impl StoreBuffering {
-    /// All instances.
+    /// Returns the number of instances.
     pub fn instances(&self) -> u64 {
         self.counts.iter().sum::<u64>() + self.other
     }
 
-    /// Instances whose outcome no serial order of the threads produces.
+    /// Counts the instances whose outcome no serial order of the threads produces.
     pub fn interleaved(&self) -> u64 {
         self.counts[0] + self.counts[3]
     }
 
-    /// Instances that missed both writes.
+    /// Counts the instances in which both reads missed the writes.
     pub fn weak(&self) -> u64 {
         self.counts[0]
     }
@@ -61,8 +64,8 @@ impl StoreBuffering {
 /// Runs iterations on `device` for `time`, at least one.
 ///
 /// # Errors
-/// What the device said; [`Cause::NullDevice`] for one that executes nothing; [`Cause::TimedOut`] when an iteration takes longer than `patience`, after which the device must
-/// not be destroyed.
+/// Errors of the device, [`Cause::NullDevice`] if it executes nothing, [`Cause::TimedOut`] if an iteration
+/// exceeds `patience`. After a timeout, the device must not be destroyed.
 pub fn run(device: &dyn Device, time: Duration, patience: Duration) -> Result<StoreBuffering, Cause> {
     crate::canary::check(device, patience)?;
     let mut seen = StoreBuffering::default();
@@ -81,7 +84,7 @@ pub fn run(device: &dyn Device, time: Duration, patience: Duration) -> Result<St
     }
 }
 
-/// One iteration: builds everything, runs it, and reads the five counters.
+/// Builds everything, runs one iteration and returns the five counters.
 fn iterate(device: &dyn Device, patience: Duration) -> Result<[u32; 5], Cause> {
     device.forget_compiled();
     let mut prepared = device.prepare(&plan(device.capabilities().memory_model))?;
@@ -90,7 +93,7 @@ fn iterate(device: &dyn Device, patience: Duration) -> Result<[u32; 5], Cause> {
         Progress::Finished { .. } => {}
         Progress::NotExecuted => return Err(Cause::NullDevice),
         Progress::Running => {
-            // A driver that hangs would wait for ever if it were told to destroy what it uses.
+            // Destroying resources of a hanging submission would block forever.
             std::mem::forget(prepared);
             return Err(Cause::TimedOut { after: patience });
         }
@@ -103,13 +106,15 @@ const LOCATIONS: BufferId = BufferId(0);
 const RESULTS: BufferId = BufferId(1);
 const COUNTERS: BufferId = BufferId(2);
 
-/// The words of a module as it is committed.
+/// Converts the bytes of a module to words.
 fn words_of(bytes: &[u8]) -> Vec<u32> {
     bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
 }
 
-/// A module under GLSL450, in SPIR-V 1.3, for devices without the Vulkan memory model. Its accesses are relaxed atomics at device
-/// scope, and plain ones to memory that nobody else accesses: they stay as they are.
+/// Converts a module to GLSL450 and SPIR-V 1.3, for devices without the Vulkan memory model.
+///
+/// Its accesses need no change: they are relaxed atomics at device scope, and plain accesses to memory that
+/// no other invocation uses.
 fn in_glsl450(words: &[u32]) -> Vec<u32> {
     const VERSION_1_3: u32 = 0x1_0300;
     // Opcodes.
@@ -142,7 +147,8 @@ fn in_glsl450(words: &[u32]) -> Vec<u32> {
         match (instruction.first().map(|first| first & 0xffff), instruction) {
             (Some(CAPABILITY), [_, VULKAN_MEMORY_MODEL | DEVICE_SCOPE]) => {}
             (Some(MEMORY_MODEL), [first, addressing, _]) => told.extend([*first, *addressing, GLSL450]),
-            // The interface of an entry point has no buffers there. Its name is `main`: two words.
+            // In SPIR-V 1.3, the interface of an entry point lists no buffers. The name `main` takes two
+            // words.
             (Some(ENTRY_POINT), [_, model, function, name, end, interface @ ..]) => {
                 let interface: Vec<u32> =
                     interface.iter().copied().filter(|id| inputs.contains(id)).collect();
@@ -210,7 +216,7 @@ mod tests {
 
     use super::*;
 
-    /// The words are those of the text beside them.
+    /// The committed binary matches its assembly text.
     #[test]
     fn the_words_are_the_assembled_text() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("classic");
@@ -223,14 +229,14 @@ mod tests {
                 Err(error) => return println!("skipped: spirv-as is not installed ({error})"),
                 Ok(status) => assert!(status.success(), "{name}"),
             }
-            // The second word names the assembler's version.
+            // The second word is the version of the assembler.
             let assembled = std::fs::read(to).unwrap();
             assert_eq!(assembled.len(), words.len(), "{name}");
             assert!(assembled[..8] == words[..8] && assembled[12..] == words[12..], "{name}");
         }
     }
 
-    /// What devices without the Vulkan memory model are given is valid for them.
+    /// The converted module is valid for devices without the Vulkan memory model.
     #[test]
     fn the_words_under_glsl450_are_valid_spirv_1_3() {
         let out = tempfile::tempdir().unwrap();
@@ -249,8 +255,8 @@ mod tests {
         }
     }
 
-    /// The formulas give every thread of every instance to one invocation, never both to one workgroup, and every location
-    /// to one instance.
+    /// The formulas assign every thread of every instance to one invocation, never both threads to one
+    /// workgroup, and every location to one instance.
     #[test]
     fn the_formulas_are_permutations() {
         let (groups, size) = (u64::from(WORKGROUPS), u64::from(WORKGROUP_SIZE));

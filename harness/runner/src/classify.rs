@@ -1,4 +1,4 @@
-//! Who counts the outcomes: the host, or the device by kernels of its own, and what decides that.
+//! Decides whether host or device counts outcomes, and builds the counting kernels.
 
 use plan::Capabilities;
 use serde::{Deserialize, Serialize};
@@ -9,56 +9,56 @@ use crate::count::Counter;
 use crate::draw::Bounds;
 use crate::run::Settings;
 
-/// Who counts the outcomes of a dispatch.
+/// Where outcomes are counted: host, device, or both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Classify {
-    /// The host reads the memory of every dispatch: cheapest where host and device are one processor.
+    /// The host reads the memory of every dispatch. Cheapest if host and device share a processor.
     #[default]
     Host,
-    /// The device counts and makes its memory ready, and the host reads the counters. It reads the memory itself where
-    /// the device saw anything that was not expected, and of the first and of drawn dispatches, to compare.
+    /// The device counts and resets its memory, and the host reads the counters. The host also reads the
+    /// memory of dispatches with unexpected results, of the first dispatch and of random ones, to compare.
     Device,
-    /// Both count every dispatch, and are compared.
+    /// Both count every dispatch, and the results are compared.
     Both,
 }
 
-/// What a [`shaders::ResultSlot::Done`] holds.
+/// The value of a [`shaders::ResultSlot::Done`].
 pub(crate) const DONE: u32 = 0x600d_600d;
-/// What result memory is filled with unless the test may show it.
+/// The initial value of result memory, unless the test may produce it.
 pub(crate) const POISON: u32 = 0xa7c5_3d91;
-/// One dispatch in so many is counted by the host as well.
+/// One in this many dispatches is counted by the host as well.
 pub(crate) const COMPARED: u32 = 64;
 /// Invocations of a workgroup of the counting kernels.
 const WORKGROUP_SIZE: u32 = 256;
-/// Instances that an invocation sees where a dispatch is as large as can be.
+/// Instances of each invocation in the largest dispatch.
 const EACH: u64 = 8;
-/// Workgroups at most: more than any device runs at once.
+/// The maximum number of workgroups, more than any device runs concurrently.
 const MAX_WORKGROUPS: u64 = 4096;
-/// Counters at most, where every round has its own.
+/// The maximum number of counters, if every round has its own.
 const MAX_COUNTERS: u64 = 1 << 20;
 
-/// How a device counts the outcomes of a program.
+/// The counting kernels of a program.
 #[derive(Clone, Debug)]
 pub(crate) struct Classifier {
     pub table: RowTable,
-    /// Makes memory ready.
+    /// The kernel that resets memory.
     pub reset: Helper,
-    /// Counts.
+    /// The kernel that counts outcomes.
     pub count: Helper,
-    /// Words of all counters, behind which come the receipts of both kernels.
+    /// Words of all counters; the receipts of both kernels follow them.
     pub counters: u64,
-    /// Workgroups of both.
+    /// Workgroups of each kernel.
     pub workgroups: u32,
     /// The host counts every dispatch as well.
     pub always_compared: bool,
 }
 
 impl Classifier {
-    /// A classifier for rows made of `numbers`.
+    /// Creates the kernels for rows made of `numbers`.
     ///
     /// # Errors
-    /// Why the device cannot count.
+    /// The reason why the device cannot count.
     pub fn new(
         counter: &Counter,
         program: &Program,
@@ -115,7 +115,7 @@ impl Classifier {
         })
     }
 
-    /// Words of the buffer of the counters.
+    /// Returns the words of the counter buffer.
     pub fn words(&self) -> u64 {
         self.counters + self.receipts()
     }
@@ -124,7 +124,7 @@ impl Classifier {
         2 * u64::from(self.workgroups)
     }
 
-    /// The counters among the words of their buffer, where every workgroup of both kernels has left this receipt there, once.
+    /// Returns the counters if every workgroup of both kernels left this receipt exactly once.
     pub fn received<'a>(&self, words: &'a [u32], receipt: u32) -> Option<&'a [u32]> {
         let (counters, receipts) = words.split_at_checked(usize::try_from(self.counters).ok()?)?;
         let all = receipts.len() as u64 >= self.receipts() && receipts.iter().all(|found| *found == receipt);
@@ -132,7 +132,7 @@ impl Classifier {
     }
 }
 
-/// Numbers that instances of the test are expected to show, each once.
+/// Returns the values that instances of the test are expected to show, without duplicates.
 pub(crate) fn numbers(program: &Program, plausible: &[u32]) -> Vec<u32> {
     let initial = program.initial.iter().flat_map(|bits| words_of(*bits));
     let initial = initial.filter(|_| plausible.is_empty());
@@ -142,12 +142,12 @@ pub(crate) fn numbers(program: &Program, plausible: &[u32]) -> Vec<u32> {
     numbers
 }
 
-/// The words of what a storage holds, the low one first.
+/// Splits the value of a storage into words, the low one first.
 pub(crate) fn words_of(bits: u128) -> [u32; 4] {
     [0, 32, 64, 96].map(|shift| (bits >> shift) as u32)
 }
 
-/// How the device counts, where it is to.
+/// Returns the counting kernels, if the stress requires them.
 pub(crate) fn classifier(
     counter: &Counter,
     program: &Program,
@@ -164,11 +164,11 @@ pub(crate) fn classifier(
     Classifier::new(counter, program, capabilities, bounds, rows, stress.classify).map(Some)
 }
 
-/// A word that no instance of the test may show.
+/// Returns a word that no instance of the test can show.
 pub(crate) fn poison(program: &Program, plausible: &[u32]) -> u32 {
     let initial = |word: u32| program.initial.iter().any(|bits| words_of(*bits).contains(&word));
     let taken = |word: u32| word == DONE || plausible.contains(&word) || initial(word);
-    // Steps of an odd number reach every word, so that one that is free is found.
+    // Steps of an odd size reach every word, so that the search finds a free one.
     std::iter::successors(Some(POISON), |word| Some(word.wrapping_add(0x9e37_79b9)))
         .find(|word| !taken(*word))
         .unwrap_or(POISON)

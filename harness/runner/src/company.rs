@@ -1,81 +1,84 @@
-//! Others at the same processors: what a meeting costs while they run, and what a run does about it.
+//! Detects CPU contention and adapts rendezvous dispatches to it.
 //!
-//! On a busy machine the partners of a meeting seldom have a processor at the same time. Whoever has one waits in vain for the
-//! whole of its patience, dispatch after dispatch, and uses up what time the system gives it. Partners that have rested are
-//! both let in as soon as they are woken, and then meet; so dispatches with a meeting come after a rest, are short, since what is left
-//! of them after some milliseconds is played by one alone, and wait for a short time only. One that succeeds interleaves thousands of
-//! instances: three quarters of the time go to such dispatches until the test is exercised, and a quarter afterwards. The others
-//! have no meetings, and lose nothing.
+//! On a busy machine, the partners of a rendezvous rarely run at the same time. A thread that runs then polls
+//! until its limit in every dispatch, and uses up its time slice. Threads that slept are scheduled soon after
+//! they wake, so that both run and the rendezvous succeeds.
+//!
+//! Under contention, a dispatch with a rendezvous therefore follows a rest, has a short polling limit, and is
+//! short itself: after a few milliseconds, one partner continues alone. One success interleaves thousands of
+//! instances. Such dispatches get three quarters of the time until the test is exercised, and one quarter
+//! afterwards. The other dispatches have no rendezvous and lose no time.
 
 use std::time::Duration;
 
 use crate::exercise::Parts;
 
-/// What an earlier dispatch counts less with each later one.
+/// The weight of older dispatches decays by this factor.
 const FADING: f64 = 0.8;
-/// A run that gets less than this part of one processor has company. By itself it has two, or one where a dispatch ends alone.
+/// A run with less than this share of one processor is under contention. On an idle machine it has two, or
+/// one at the end of a dispatch.
 const CROWDED: f64 = 0.75;
-/// Loads that are spent at most on waiting in company: far less than a slice of the system's time.
+/// The polling limit under contention, in loads: much less than a time slice of the system.
 const PATIENCE: u32 = 25_000;
-/// How often a dispatch's own cost it is rested for.
+/// The length of a rest, as a multiple of the processor time of the last dispatch.
 const REST: u32 = 3;
-/// Rest at most.
+/// The maximum rest.
 const MOST_REST: Duration = Duration::from_millis(30);
 
-/// How long dispatches of one kind follow each other at least.
+/// The minimum duration of a sequence of dispatches of one kind.
 const STRETCH: Duration = Duration::from_millis(20);
-/// The parts of the time for dispatches with meetings and without, as long as too few instances have interleaved.
+/// The shares of the time for dispatches with and without rendezvous, while too few instances interleaved.
 const SEEKING: (u32, u32) = (3, 1);
-/// The same afterwards.
+/// The same shares for an exercised test.
 const PLENTY: (u32, u32) = (1, 3);
 
-/// What dispatches of a run cost, and how long they took.
+/// Processor time and elapsed time of the dispatches of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Company {
-    /// Seconds of processors, and seconds that went by, of the last dispatches that nobody rested for.
+    /// Decayed sums of processor time and elapsed time, in seconds, over dispatches without a rest.
     used: f64,
     went_by: f64,
-    /// What the last dispatch cost.
+    /// Processor time of the last dispatch.
     cost: Duration,
-    /// Time of dispatches in company, with their rests: those in which partners were to meet, and the others.
+    /// Time of dispatches under contention with their rests: with a rendezvous, and without.
     met: Duration,
     apart: Duration,
-    /// Whether a stretch of dispatches without meetings goes on.
+    /// True during a sequence of dispatches without rendezvous.
     keeps_apart: bool,
-    /// How much of its time the run takes, where it is known what exercises the test.
+    /// The share of its time that the run takes; None if it is unknown what exercises the test.
     parts: Option<Parts>,
-    /// Whether that was seen.
+    /// True once the test is exercised.
     pub has_enough: bool,
 }
 
-/// How a dispatch is to be made.
+/// Per-dispatch scheduling decision: rendezvous patience, rest before it, and length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
-    /// Loads that are spent at most on waiting, however many are drawn; 0: nobody waits.
+    /// The polling limit in loads, which overrides a larger drawn one. 0 disables the rendezvous.
     pub patience: u32,
-    /// How long to rest before it.
+    /// The rest before the dispatch.
     pub rest: Duration,
-    /// Whether it is to be short.
+    /// The dispatch is to be short.
     pub short: bool,
 }
 
 impl Way {
-    /// As it is drawn.
+    /// The drawn parameters apply unchanged.
     pub const DRAWN: Way = Way::patient(u32::MAX);
 
-    /// At once, with so much patience at most.
+    /// Starts without a rest, with at most this polling limit.
     const fn patient(patience: u32) -> Way {
         Way { patience, rest: Duration::ZERO, short: false }
     }
 }
 
 impl Company {
-    /// Of a run that has not begun; with how much of its time it takes, where it is known what exercises its test.
+    /// Starts a run; `parts` is `None` if it is unknown what exercises the test.
     pub fn new(parts: Option<Parts>) -> Company {
         Company { parts, ..Company::default() }
     }
 
-    /// How much of its time a run takes: in company another part once its test is exercised than until then.
+    /// Returns the time that the run may use. Under contention, it depends on whether the test is exercised.
     pub fn part(&self, time: Duration) -> Duration {
         match self.parts {
             Some(parts) if self.met + self.apart > Duration::ZERO => {
@@ -85,10 +88,10 @@ impl Company {
         }
     }
 
-    /// Notes what a dispatch has cost, and how long it took; `whole` is with its rest and all that the host did for it: that is
-    /// shared out between dispatches with meetings and without.
+    /// Records a dispatch: processor time, elapsed time, and the time including rest and host work. The
+    /// latter is balanced between dispatches with and without rendezvous.
     pub fn note(&mut self, way: Way, cost: Duration, took: Duration, whole: Duration) {
-        // Whoever has rested is let in at once, and so learns nothing of others.
+        // A thread that rested is scheduled first, so that its dispatch shows nothing about contention.
         if !way.short {
             self.used = FADING * self.used + cost.as_secs_f64();
             self.went_by = FADING * self.went_by + took.as_secs_f64();
@@ -99,6 +102,7 @@ impl Company {
             *time += whole;
             let (meeting, others) = if self.has_enough { PLENTY } else { SEEKING };
             let (met, apart) = (self.met * others, self.apart * meeting);
+            // The times are cross-multiplied by the shares of the other kind; the stretch adds hysteresis.
             self.keeps_apart = match self.keeps_apart {
                 true => apart < met,
                 false => met >= apart + STRETCH * others,
@@ -106,15 +110,15 @@ impl Company {
         }
     }
 
-    /// Whether others have the processors for much of the time.
+    /// Returns true if other processes use the processors for much of the time.
     fn is_there(&self) -> bool {
         self.used < CROWDED * self.went_by
     }
 
-    /// How the next dispatch is made.
+    /// Returns how the next dispatch is made.
     pub fn way(&self) -> Way {
         if self.went_by == 0.0 {
-            // Nothing is known yet.
+            // No measurement yet.
             Way::patient(PATIENCE)
         } else if !self.is_there() {
             Way::DRAWN
@@ -141,16 +145,17 @@ mod tests {
         let mut company = Company::default();
         assert_eq!(company.way(), Way::patient(PATIENCE));
         for _ in 0..20 {
-            // Of two processors.
+            // Two processors.
             company.note(Way::DRAWN, millis(18), millis(10), millis(10));
             assert_eq!(company.way(), Way::DRAWN);
         }
-        // One dispatch that had to wait is no company.
+        // One slow dispatch is not contention.
         company.note(Way::DRAWN, millis(18), millis(30), millis(30));
         assert_eq!(company.way(), Way::DRAWN);
     }
 
-    /// So many dispatches among others, of which one with a meeting takes longer, and the part of the time that went to meetings.
+    /// Runs `dispatches` dispatches under contention and returns the share of the time in dispatches with a
+    /// rendezvous, which take longer.
     fn in_company(company: &mut Company, dispatches: u32) -> f64 {
         let (mut met, mut apart) = (Duration::ZERO, Duration::ZERO);
         for dispatch in 0..dispatches {
@@ -174,11 +179,11 @@ mod tests {
         let share = in_company(&mut company, 400);
         assert!((0.7..0.8).contains(&share), "{share}");
         company.has_enough = true;
-        // What went to meetings is won back.
+        // The time spent on rendezvous is compensated.
         in_company(&mut company, 4000);
         let share = in_company(&mut company, 400);
         assert!((0.2..0.3).contains(&share), "{share}");
-        // When the others have gone, all is as before.
+        // After the contention ends, the drawn parameters apply again.
         for _ in 0..2000 {
             company.note(company.way(), millis(9), millis(10), millis(10));
         }
@@ -191,7 +196,7 @@ mod tests {
         company.note(Way::patient(PATIENCE), millis(1), millis(10), millis(10));
         let way = company.way();
         assert!(way.short, "{way:?}");
-        // Partners that were let in at once.
+        // Partners that were scheduled immediately.
         (0..50).for_each(|_| company.note(way, millis(20), millis(10), millis(10)));
         assert_ne!(company.way(), Way::DRAWN);
     }
@@ -209,7 +214,7 @@ mod tests {
         assert_eq!(company.part(time), time * 5 / 2);
         company.has_enough = true;
         assert_eq!(company.part(time), time / 2);
-        // Nobody knows when it would be exercised.
+        // It is unknown when the test would be exercised.
         let mut company = Company::new(None);
         company.note(Way::DRAWN, millis(1), millis(10), millis(10));
         assert_eq!(company.part(time), time);

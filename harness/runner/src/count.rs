@@ -1,4 +1,5 @@
-//! Counts outcomes: result words of many instances to a histogram, without an allocation for each instance.
+//! Counts outcomes: converts the result words of many instances to a histogram, without an allocation per
+//! instance.
 
 mod rows;
 
@@ -12,83 +13,84 @@ use crate::error::Cause;
 #[cfg(test)]
 pub(crate) use rows::Counted;
 
-/// Instances that are turned into keys together.
+/// Instances whose keys are computed together.
 const BLOCK: usize = 512;
-/// Width of a key: the table of all keys stays within the processor's second-level cache.
+/// Bits of a key. The table of all keys fits into a processor's second-level cache.
 const KEY_BITS: u32 = 14;
 /// Keys that a block is compared with at once.
 const COMMON: usize = 4;
-/// Distinct rare rows that are kept: a device that answers noise must not exhaust the memory.
+/// The maximum number of distinct rare rows, which bounds the memory if a device returns noise.
 const MAX_ROWS: usize = 4096;
 
-/// Where a word of an instance is found.
+/// The position of a word of an instance.
 #[derive(Clone, Copy, Debug)]
 enum Source {
-    /// Number of the result slot.
+    /// The index of the result slot.
     Slot(usize),
-    /// Number of the storage.
+    /// The index of the storage.
     Storage(usize),
 }
 
-/// A word of each instance that holds a value of the outcome.
+/// A word of each instance that contains a value of the outcome.
 #[derive(Clone, Copy, Debug)]
 struct Column {
     source: Source,
-    /// Position in the outcome.
+    /// Index in the outcome.
     observable: usize,
     scalar: ScalarType,
-    /// It is the high word of a value of 64 bits.
+    /// The high word of a 64-bit value.
     high: bool,
-    /// Of a storage, the number of the word in its unit.
+    /// For a storage, the index of the word in its unit.
     word: usize,
-    /// The bits of the word that count, and how many lie below them: components of a vector may share a word.
+    /// Mask and shift of the value, if components of a vector share the word.
     part: Option<(u32, u32)>,
-    /// The word holds a floating-point number.
+    /// The word is a floating-point number.
     float: bool,
-    /// Place and width in the key; a value that needs more bits takes the slow path.
+    /// Position and width in the key. A value with more bits takes the slow path.
     shift: u32,
     bits: u32,
 }
 
-/// What is counted so far.
+/// The counts of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Counter {
     columns: Vec<Column>,
-    /// Slots that hold [`Parameters::done`], or its complement where a loop was given up.
+    /// Slots that contain [`Parameters::done`], or its complement if a loop reached its bound.
     done_slots: Vec<usize>,
     /// Words of a unit of location memory.
     storage_words: usize,
-    /// Instances with a loop that was given up.
+    /// Instances with a loop that reached its bound.
     unresolved: u64,
-    /// Complete instances past the bound of rare rows.
+    /// Complete instances that exceed the limit on rare rows.
     not_told_apart: u64,
     slots: usize,
-    /// The slots of each thread where the driver may stop a kernel without a word: a thread without a trace was not
-    /// executed then. Elsewhere all slots together.
+    /// The slots of each thread if the driver may stop a kernel silently: a thread without any written slot
+    /// then did not run. Otherwise all slots together.
     traces: Vec<Vec<usize>>,
     observables: usize,
     direct: Vec<u64>,
-    /// Complete rows with values too large for a key, in the order of the columns.
+    /// Complete rows with values too large for a key, in column order.
     rare: HashMap<Vec<u32>, u64>,
-    /// Result words of instances that were written in part.
+    /// Result words of partly written instances.
     unexpected: BTreeMap<Vec<u32>, u64>,
     row: Vec<u32>,
-    /// Keys that were common last, all different: see [`Counter::count_few`].
+    /// Recent common keys, all different; see [`Counter::count_few`].
     common: [u32; COMMON],
     instances: u64,
     batching: Option<Batching>,
 }
 
-/// The batches that showed each outcome: the rounds of a device on which the instances of one share choices.
+/// The number of batches that showed each outcome. A batch is one round, if the instances of a round share
+/// random choices.
 #[derive(Clone, Debug)]
 struct Batching {
-    /// Rounds counted before this dispatch.
+    /// Rounds before this dispatch.
     before: u64,
     /// Instances of a round of this dispatch.
     size: usize,
-    /// By key: the last batch that showed it, from 1, and how many did.
+    /// For each key: the last batch that showed it (from 1), and the number of such batches.
     direct: Vec<(u64, u64)>,
-    /// The same for rows that no key holds.
+    /// The same for rows without a key.
     rare: HashMap<Vec<u32>, (u64, u64)>,
 }
 
@@ -113,21 +115,23 @@ impl Batching {
 pub(crate) struct Dispatched<'a> {
     /// Its parameters.
     pub parameters: &'a Parameters,
-    /// Instances that it played.
+    /// Its number of instances.
     pub instances: usize,
     /// The result buffer.
     pub results: &'a [u32],
-    /// The location buffer; empty where no location belongs to the outcome.
+    /// The location buffer; empty if no location is part of the outcome.
     pub locations: &'a [u32],
 }
 
 impl Counter {
-    /// A counter for the outcomes of `test` as `program` reports them. `stops_silently` says that the driver may stop
-    /// threads without a word: then one thread without a trace is enough for an instance to count as not executed.
-    /// `shares_choices` says that the instances of a round are not independent: rounds are counted as batches then.
+    /// Creates a counter for the outcomes of `test` as `program` reports them.
+    ///
+    /// If `stops_silently`, the driver may stop threads without an error, so that one thread without results
+    /// means that the instance did not run. If `shares_choices`, the instances of a round are not
+    /// independent, so that rounds are counted as batches.
     ///
     /// # Errors
-    /// [`Cause::Kernel`] when the program does not report everything that belongs to an outcome.
+    /// [`Cause::Kernel`] if the program does not report a value of the outcome.
     pub fn new(
         test: &Test,
         program: &Program,
@@ -149,7 +153,7 @@ impl Counter {
         let mut columns = Vec::new();
         let mut shift = 0;
         for (source, observable, scalar, high) in sources {
-            // Results are numbers; what lies in memory is as the device writes it.
+            // Result words are integers; location memory has the representation of the device.
             let stored = matches!(source, Source::Storage(_));
             let float = stored && scalar == ScalarType::F32;
             let bits = bits.min(KEY_BITS - shift);
@@ -189,41 +193,42 @@ impl Counter {
         })
     }
 
-    /// Whether a word of a storage holds several values.
+    /// Returns true if several values share a word of a storage.
     pub fn shares_words(&self) -> bool {
         self.columns.iter().any(|column| column.part.is_some())
     }
 
-    /// Whether outcomes have values of locations.
+    /// Returns true if outcomes contain values of locations.
     pub fn reads_locations(&self) -> bool {
         self.columns.iter().any(|column| matches!(column.source, Source::Storage(_)))
     }
 
-    /// Result words of an instance.
+    /// Returns the result words of an instance.
     pub fn slots(&self) -> usize {
         self.slots
     }
 
-    /// Instances counted.
+    /// Returns the number of counted instances.
     pub fn instances(&self) -> u64 {
         self.instances
     }
 
-    /// Instances past the first [`MAX_ROWS`] different rare ones; they are among [`Counter::instances`].
+    /// Returns the instances that exceed the limit of [`MAX_ROWS`] rare rows; [`Counter::instances`] includes
+    /// them.
     pub fn not_told_apart(&self) -> u64 {
         self.not_told_apart
     }
 
-    /// Instances in which some loop was given up; they are among [`Counter::instances`].
+    /// Returns the instances in which a loop reached its bound; [`Counter::instances`] includes them.
     pub fn unresolved(&self) -> u64 {
         self.unresolved
     }
 
-    /// Counts a dispatch, unless some of its instances left no trace: then nothing is counted. The answer is the number
-    /// of instances that were not executed.
+    /// Counts a dispatch and returns 0. If some instances did not run, counts nothing and returns their
+    /// number.
     ///
     /// # Errors
-    /// [`Cause::Kernel`] when the memory is smaller than the parameters say.
+    /// [`Cause::Kernel`] if the memory is smaller than the parameters require.
     pub fn count(&mut self, dispatched: &Dispatched<'_>) -> Result<u64, Cause> {
         let poison = dispatched.parameters.poison;
         let count = dispatched.instances;
@@ -233,6 +238,8 @@ impl Counter {
         let Some(used) = dispatched.results.get(..self.slots * count) else {
             return Err(Cause::Kernel("its result memory is too short".into()));
         };
+        // The poison value in a written slot is possible, so only a thread without any written slot did not
+        // run.
         if holds(used, poison) {
             let untouched = |instance: usize, slots: &[usize]| {
                 slots.iter().all(|slot| used.get(slot * count + instance) == Some(&poison))
@@ -280,10 +287,11 @@ impl Counter {
         Ok(0)
     }
 
-    /// Counts a block whose keys are all among the few that were common last; else says so and counts nothing.
+    /// Counts a block if all its keys are among the recent common ones; otherwise returns false and counts
+    /// nothing.
     ///
-    /// Most tests show a handful of outcomes. Comparing a block with each of them runs on whole vectors; adding one by one to the
-    /// same few cells waits for each addition.
+    /// Most tests show few outcomes. Comparing a whole block with each of them vectorizes, while incrementing
+    /// the same few cells one by one waits for each addition.
     fn count_few(&mut self, keys: &[u32]) -> bool {
         let counts =
             self.common.map(|common| keys.iter().fold(0u32, |sum, key| sum + u32::from(*key == common)));
@@ -295,7 +303,7 @@ impl Counter {
             }
             return true;
         }
-        // Those that are not counted here are met next time, in place of what this block has least of.
+        // A new key replaces the rarest one for the next block.
         if let Some(new) = keys.iter().find(|key| !self.common.contains(key)) {
             let rarest = (0..).zip(counts).min_by_key(|(_, count)| *count).map_or(0, |(place, _)| place);
             if let Some(place) = self.common.get_mut::<usize>(rarest) {
@@ -305,7 +313,7 @@ impl Counter {
         false
     }
 
-    /// Words of the location buffer that the outcomes of a dispatch are read from.
+    /// Returns the words of the location buffer that the outcomes of a dispatch need.
     fn location_words(&self, dispatched: &Dispatched<'_>) -> usize {
         let Dispatched { parameters, instances, .. } = dispatched;
         let last = |column: &Column| match column.source {
@@ -317,7 +325,8 @@ impl Counter {
         self.columns.iter().map(last).max().unwrap_or(0)
     }
 
-    /// Fills `keys` for the instances from `start`, and `odd` with something other than 0 where a key cannot hold them.
+    /// Computes the keys of the instances from `start`; `odd` becomes nonzero if a key cannot represent the
+    /// instance.
     fn make_keys(&self, dispatched: &Dispatched<'_>, start: usize, keys: &mut [u32], odd: &mut [u32]) {
         let Dispatched { parameters, instances, results, locations } = *dispatched;
         keys.fill(0);
@@ -347,7 +356,7 @@ impl Counter {
         }
     }
 
-    /// Counts an instance that no key can hold.
+    /// Counts an instance that no key can represent.
     fn count_row(&mut self, dispatched: &Dispatched<'_>, instance: usize) {
         let Dispatched { parameters, instances, results, locations } = *dispatched;
         let slot = |number: usize| results[number * instances + instance];
@@ -368,7 +377,7 @@ impl Counter {
                 *count += 1;
                 return;
             }
-            // Past the bound, the empty row stands for all others.
+            // Beyond the limit, the empty row represents all others.
             if self.unexpected.len() >= MAX_ROWS {
                 self.row.clear();
             }
@@ -397,13 +406,13 @@ impl Counter {
         }
     }
 
-    /// The histogram of complete outcomes.
+    /// Returns the histogram of complete outcomes.
     pub fn histogram(&self) -> Histogram {
         let mut histogram = Histogram::default();
         for (key, count) in (0u32..).zip(&self.direct).filter(|(_, count)| **count > 0) {
             histogram.add(self.outcome_of(key), *count);
         }
-        // The order of the rows does not matter: sums end in an ordered map.
+        // Sorting gives a stable order; the sums are in an ordered map anyway.
         let mut rows: Vec<_> = self.rare.iter().collect();
         rows.sort_unstable();
         for (row, count) in rows {
@@ -412,11 +421,11 @@ impl Counter {
         histogram
     }
 
-    /// The batches, where the device has any.
+    /// Returns the batches, if the device has any.
     pub fn batches(&self) -> Option<Batches> {
         let batching = self.batching.as_ref()?;
         let mut by_outcome: BTreeMap<Outcome, u64> = BTreeMap::new();
-        // Every row and every key is an outcome of its own.
+        // Different keys and rows are different outcomes.
         for (key, (_, count)) in (0u32..).zip(&batching.direct).filter(|(_, (_, count))| *count > 0) {
             *by_outcome.entry(self.outcome_of(key)).or_default() += count;
         }
@@ -432,8 +441,8 @@ impl Counter {
         self.outcome(self.columns.iter().map(|column| (key >> column.shift) & column.mask()))
     }
 
-    /// Result words of instances that were written only in part, in the order of the slots, by their count. The empty
-    /// row stands for all rows past the first 4096 different ones.
+    /// Returns the result words of partly written instances with their counts. The empty row represents all
+    /// rows beyond the first 4096 different ones.
     pub fn unexpected(&self) -> &BTreeMap<Vec<u32>, u64> {
         &self.unexpected
     }
@@ -456,8 +465,8 @@ impl Column {
         (1 << self.bits) - 1
     }
 
-    /// The number of the test that a word of memory stands for. A floating-point number that is no integer keeps its
-    /// bits: no outcome has them.
+    /// Converts a word of memory to the test's number. A floating-point number that is not an integer keeps
+    /// its bits, which no outcome has.
     #[inline]
     fn number(&self, word: u32) -> u32 {
         if let Some((mask, below)) = self.part {
@@ -466,6 +475,7 @@ impl Column {
         if !self.float {
             return word;
         }
+        // The cast saturates; comparing the converted bits detects that.
         let number = f32::from_bits(word) as i32;
         if (number as f32).to_bits() == word { number as u32 } else { word }
     }
@@ -477,7 +487,7 @@ impl Column {
     }
 }
 
-/// Bytes from the start of a storage to what is observed of it.
+/// Returns the byte offset of an observable in its storage.
 fn place_of(test: &Test, observable: Observable) -> u32 {
     match observable {
         Observable::Register(..) => 0,
@@ -487,7 +497,7 @@ fn place_of(test: &Test, observable: Observable) -> u32 {
     }
 }
 
-/// Whether an observable is of a storage that is a vector.
+/// Returns true if the storage of an observable is a vector.
 fn is_in_vector(test: &Test, observable: Option<&Observable>) -> bool {
     match observable {
         Some(Observable::Location(location, _)) => {
@@ -497,7 +507,7 @@ fn is_in_vector(test: &Test, observable: Option<&Observable>) -> bool {
     }
 }
 
-/// Where the kernels report an observable, or the high word of one with 64 bits.
+/// Returns where the kernels report an observable, or the high word of a 64-bit one.
 fn find(test: &Test, program: &Program, observable: Observable, high: bool) -> Option<Source> {
     let wanted = if high { ResultSlot::High(observable) } else { ResultSlot::Register(observable) };
     let slot = program.results.iter().position(|slot| *slot == wanted);
@@ -510,17 +520,17 @@ fn find(test: &Test, program: &Program, observable: Observable, high: bool) -> O
     slot.map(Source::Slot).or_else(storage)
 }
 
-/// Number of the unit of a storage of an instance, by the contract of kernels.
+/// Returns the index of the unit of an instance's storage, by the contract of kernels.
 pub(crate) fn unit(parameters: &Parameters, instance: usize, storage: usize) -> usize {
     parameters.unit(instance as u32, storage as u32) as usize
 }
 
-/// Whether some word is not 0; without an early end, so that it runs on whole vectors.
+/// Returns true if some word is nonzero. No early exit, so that it vectorizes.
 fn any(words: &[u32]) -> bool {
     words.iter().fold(0, |all, word| all | word) != 0
 }
 
-/// Whether some word is `wanted`; without an early end, so that it runs on whole vectors.
+/// Returns true if some word is `wanted`. No early exit within a chunk, so that it vectorizes.
 fn holds(words: &[u32], wanted: u32) -> bool {
     words.chunks(BLOCK).any(|chunk| chunk.iter().fold(false, |found, word| found | (*word == wanted)))
 }
@@ -536,7 +546,8 @@ mod tests {
         Parameters { groups: 1, rounds, poison: POISON, ..Parameters::SINGLE }
     }
 
-    /// Blocks with few outcomes are counted whole, others row by row: together every instance once, whatever comes when.
+    /// Blocks with few outcomes are counted at once and others row by row; together, every instance counts
+    /// once.
     #[test]
     fn blocks_of_few_outcomes_and_of_many_are_counted_alike() {
         let text = "VULKAN T { x = 0; y = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;
@@ -546,7 +557,7 @@ mod tests {
             KernelConfig { subgroup_size: 8, lanes: 8, max_workgroup_invocations: 64, ..KernelConfig::PLAIN };
         let program = shaders::program(&test, &config, Pipelines::Merged).unwrap();
         let mut counter = Counter::new(&test, &program, false, false).unwrap();
-        // By block how many values there are, and whether some are too large for a key.
+        // For each block, the number of values, and true if some are too large for a key.
         let blocks =
             [(2, false), (2, false), (40, false), (3, false), (1, false), (2, true), (2, false), (90, true)];
         let count = blocks.len() * BLOCK + 77;

@@ -1,4 +1,4 @@
-//! Draws the parameters of each dispatch from a seed, within what kernel, device and memory allow.
+//! Draws the parameters of each dispatch from a seed, within the limits of kernel, device and memory.
 
 mod stress;
 
@@ -14,64 +14,65 @@ use crate::host;
 use crate::run::Settings;
 use crate::stress::{MAX_GROUPS, Pairing, Stress, meeting_turns, rounds_within};
 
-/// Bytes of location memory at most.
+/// The maximum size of location memory in bytes.
 const LOCATION_BYTES: u64 = 32 << 20;
-/// Bytes of result memory at most.
+/// The maximum size of result memory in bytes.
 const RESULT_BYTES: u64 = 16 << 20;
-/// Turns of the order of subgroups that are drawn: enough for every number of subgroups that tests name.
+/// The range of random rotations of subgroups: enough for every number of subgroups in the tests.
 const MAX_TURN: u32 = 12;
 
-/// What bounds the parameters of a kernel on a device.
+/// The limits on the parameters of a kernel on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
     /// Workgroup classes of the kernel.
     pub classes: u32,
-    /// Slots of a workgroup.
+    /// Instance slots of a workgroup.
     pub lanes: u32,
-    /// Words of location memory of an instance without padding.
+    /// Storages of an instance, without padding.
     pub storages: u32,
     /// Result words of an instance.
     pub slots: u32,
-    /// Groups at least: where each invocation plays every thread, as many as there are threads, and 1 elsewhere.
+    /// The minimum number of groups: the number of threads if each invocation runs every thread, else 1.
     pub least_groups: u32,
-    /// Smallest and largest number of groups.
+    /// The smallest and largest number of groups to draw.
     pub groups: (u32, u32),
-    /// Groups that a dispatch has at least however long a round of them takes.
+    /// The minimum number of groups of a dispatch, even if a round takes long.
     pub kept_groups: u32,
     /// Units of the location buffer.
     pub location_units: u64,
     /// Words of a unit of location memory.
     pub storage_words: u32,
-    /// Turns of all loops of the test at most in a round.
+    /// The maximum turns of all loops of the test in a round.
     pub loop_turns: u32,
-    /// Iterations that a meeting costs besides its own, where threads have loops of their own; else 0.
+    /// Additional iterations of a rendezvous if threads have their own loops; else 0.
     pub meeting_turns: u32,
     /// Words of the result buffer.
     pub result_words: u64,
     /// Words of the rendezvous buffer.
     pub rendezvous_words: u64,
-    /// Words of the claims of a kernel that is drawn.
+    /// Words of the claims of a drawn kernel.
     pub claim_words: u64,
-    /// Loop iterations that the driver lets a kernel make.
+    /// Loop iterations that the driver allows in a kernel.
     pub loop_budget: Option<u32>,
-    /// Whether idle lanes may wait beside the others.
+    /// Idle lanes may also execute the waiting loop.
     pub idle_lanes: bool,
-    /// How many workgroups of a group meet, or of all where each invocation plays every thread: all of them, or as many as run at once.
+    /// The number of workgroups that take part in a rendezvous: those of a group (or of all groups), at most
+    /// as many as run concurrently.
     pub party: u32,
     /// Words of scratch memory; 0 without memory stress.
     pub scratch_words: u64,
-    /// Workgroups of a dispatch at most.
+    /// The maximum number of workgroups of a dispatch.
     pub max_workgroups: u32,
-    /// Bit `c` is set where some kernel has `c` workgroup classes; 0 where some kernel has more than bits.
+    /// Bit `c` is set if some kernel has `c` workgroup classes; 0 if a kernel has more classes than bits.
     pub class_counts: u64,
 }
 
 impl Bounds {
-    /// What bounds `program` on a device under `stress`.
+    /// Computes the limits for `program` on a device under `stress`.
     ///
     /// # Errors
-    /// [`Cause::TooSmall`] when the device cannot hold one group, or all that the variant asks for; [`Cause::Kernel`] for a kernel without
-    /// threads.
+    /// [`Cause::TooSmall`] if the device cannot hold one group, or all groups of the variant.
+    /// [`Cause::Kernel`] for a kernel without threads.
     pub fn new(
         program: &Program,
         capabilities: &plan::Capabilities,
@@ -111,11 +112,12 @@ impl Bounds {
         let wanted = filling.map_or(usual_groups(program, stress), |groups| (groups, groups));
         let groups = (wanted.0.clamp(least, most), wanted.1.clamp(least, most));
 
-        // The largest dispatch that can be drawn; drawing keeps to whatever is granted here.
+        // The largest dispatch that can be drawn. Draws stay within the memory reserved here.
         let instances = u64::from(groups.1) * lanes * u64::from(stress.rounds.1);
         let stride = u64::from(storages) * u64::from(stress.spacing.1) + u64::from(stress.padding.1);
-        // Where a workgroup does not fill its last subgroup, a driver may let the idle lanes run the wait as well, and they
-        // never see anybody come: their loads count beside those of the others. Those of helpers, whose coming nobody sees, do so too.
+        // If a workgroup does not fill its last subgroup, a driver may run the waiting loop in the idle lanes
+        // too. They never see a partner arrive, and their loads count against the same budget. The same holds
+        // for helper invocations.
         let subgroup_size = capabilities.subgroup_size.max(1);
         let idle_lanes = program.kernels().any(|kernel| {
             let helpers = kernel.variant.stage == Stage::FragmentHelpers;
@@ -149,7 +151,7 @@ impl Bounds {
     }
 }
 
-/// The settings as a program can be run with.
+/// Adapts the settings to a program.
 pub(crate) fn adapted(program: &Program, settings: &Settings) -> Settings {
     let mut stress = settings.stress.clone();
     host::align(program, &mut stress);
@@ -158,8 +160,10 @@ pub(crate) fn adapted(program: &Program, settings: &Settings) -> Settings {
     Settings { stress, ..settings.clone() }
 }
 
-/// What of a stress has to be otherwise: workgroup memory is zeroed as a dispatch begins, so that later rounds of it would not ask
-/// whether it is; and a fragment has one interlocked section, before which nobody waits. There are more groups in place of the rounds.
+/// Reduces a stress to one round where necessary, and adds groups instead.
+///
+/// Workgroup memory is zeroed only at the start of a dispatch, so later rounds would not test that. A
+/// fragment has one interlocked section, before which it does not wait.
 fn single_rounds(program: &Program, stress: &mut Stress) {
     let asks = |kernel: &Kernel| {
         kernel.variant.workgroup_memory == WorkgroupMemory::Zeroed && kernel.requirements.workgroup_bytes > 0
@@ -174,7 +178,7 @@ fn single_rounds(program: &Program, stress: &mut Stress) {
     }
 }
 
-/// Groups that a dispatch is drawn to have.
+/// Returns the range of groups to draw.
 fn usual_groups(program: &Program, stress: &Stress) -> (u32, u32) {
     if program.most_classes() == 1 && program.least_groups() == 1 {
         stress.groups_within
@@ -183,7 +187,8 @@ fn usual_groups(program: &Program, stress: &Stress) -> (u32, u32) {
     }
 }
 
-/// Where the variant asks for more groups than a dispatch may have else, it has as many fewer rounds, so that it has no more to do.
+/// If a variant needs more groups than usual, reduces the rounds so that a dispatch has the same amount of
+/// work.
 fn filled_rounds(program: &Program, stress: &mut Stress) {
     let (_, most) = usual_groups(program, stress);
     if let Some(groups) = program.groups_of_filling().filter(|groups| *groups > most) {
@@ -195,7 +200,7 @@ fn filled_rounds(program: &Program, stress: &mut Stress) {
     }
 }
 
-/// Words of scratch memory that the kernels of a program need.
+/// Returns the words of scratch memory that the kernels of a program need.
 fn scratch_words(program: &Program, stress: &Stress) -> u64 {
     if !program.kernels().any(shaders::Kernel::is_stressed) {
         return 0;
@@ -203,18 +208,18 @@ fn scratch_words(program: &Program, stress: &Stress) -> u64 {
     stress.memory_stress.as_ref().map_or(1, |memory| memory.scratch_words())
 }
 
-/// A set of the numbers of workgroup classes of the kernels, as bits; none where one is too large.
+/// Returns the set of the kernels' workgroup class counts as bits; `None` if one is too large.
 fn class_counts(program: &Program) -> Option<u64> {
     program.kernels().try_fold(0, |set, kernel| Some(set | 1u64.checked_shl(kernel.workgroups_of_group())?))
 }
 
-/// Workgroups that a CPU driver runs at once: it has a thread for each processor.
+/// Returns the number of workgroups that a CPU driver runs concurrently: it has one thread per processor.
 fn processors() -> u32 {
     let processors = std::thread::available_parallelism().ok();
     processors.and_then(|count| u32::try_from(count.get()).ok()).unwrap_or(u32::MAX)
 }
 
-/// As many units as fill whole rows of an image, where there is one: at least a row, whose length every image limit has.
+/// Rounds the units to whole rows of an image, if there is one.
 fn whole_rows(units: u64, by_images: Option<u64>) -> u64 {
     if by_images.is_some() {
         units.next_multiple_of(IMAGE_WIDTH.into()).min(by_images.unwrap_or(units))
@@ -223,17 +228,17 @@ fn whole_rows(units: u64, by_images: Option<u64>) -> u64 {
     }
 }
 
-/// Texels that an image of any device can hold.
+/// Returns the number of texels that an image of any device can hold.
 fn most_texels(image: &ImageBinding) -> u64 {
     match image.shape {
-        // Every device has more; each submission copies all of them.
+        // Every device allows more, but each submission copies all of them.
         Images::TwoDimensional => u64::from(IMAGE_WIDTH) * 256,
         Images::OneDimensional => 4096,
         Images::TexelBuffer => 65536,
     }
 }
 
-/// Draws parameters.
+/// The generator of parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Draw {
     generator: Xoshiro256PlusPlus,
@@ -244,19 +249,21 @@ pub(crate) struct Draw {
 }
 
 impl Draw {
-    /// A generator for `seed`.
+    /// Creates a generator for `seed`.
     pub fn new(seed: u64, stress: Stress, bounds: Bounds, poison: u32, done: u32) -> Draw {
         Draw { generator: Xoshiro256PlusPlus::seed_from_u64(seed), stress, bounds, poison, done }
     }
 
-    /// The number of groups of a dispatch.
+    /// Draws the number of groups of a dispatch.
     pub fn groups(&mut self) -> u32 {
         self.within(self.bounds.groups)
     }
 
-    /// The parameters of a dispatch of `groups` groups with that memory stress. `scale` says which part of the drawn rounds it
-    /// may make, and `instances` how many are wanted at most; there is always one round. Nobody waits longer than `patience`,
-    /// in loads; where it is 0, what is drawn of meetings takes nothing of the rounds, which are as many as can be drawn.
+    /// Draws the parameters of a dispatch of `groups` groups with this memory stress.
+    ///
+    /// `scale` is the fraction of the drawn rounds to execute, and `instances` the maximum number of
+    /// instances; there is always one round. `patience` limits the polling loads of a rendezvous. If it is 0,
+    /// there is no rendezvous, and the number of rounds is the largest in the range.
     pub fn parameters(
         &mut self,
         groups: u32,
@@ -268,7 +275,7 @@ impl Draw {
         let each = Draw::each_round(stress);
         let bounds = self.bounds;
         let (spin, rounds) = (self.within(self.stress.spin), self.within(self.stress.rounds));
-        // Nothing is drawn where there is nothing to decide.
+        // At 100 percent, no random number is consumed.
         let percent = self.stress.meeting_percent;
         let spin = if percent < 100 && !self.happens(percent) { 0 } else { spin };
         let (interval, hold) = (self.within(self.stress.interval), self.within(self.stress.hold));
@@ -281,11 +288,11 @@ impl Draw {
         let (group_multiplier, group_offset) = self.permutation_of_groups(groups);
         let (lane_multiplier, lane_offset) = self.permutation(bounds.lanes, self.stress.mix_lanes);
 
-        // Threads of one workgroup need not wait for another one, and each role of a workgroup has its own offset only
-        // where there is another class.
+        // Threads of one workgroup need no rendezvous, and each role of a workgroup has its own offset only
+        // if there is another class.
         let after = hold.saturating_add(bounds.meeting_turns);
         let spin = if bounds.party == 1 { 0 } else { self.spin_within_budget(spin, interval, after, each) };
-        // A kernel with loops of its own has fewer rounds; what is rounded up there is at most one meeting.
+        // A kernel with loops has fewer rounds; rounding up then costs at most one rendezvous.
         let rounding = if bounds.loop_turns > 0 { 3 + after } else { 0 };
         let rounds_within =
             |budget| rounds_within(budget, self.loads(spin).saturating_add(rounding), interval, after, each);
@@ -319,7 +326,7 @@ impl Draw {
         }
     }
 
-    /// Spin loads such that at least one round fits the driver's loop budget.
+    /// Returns the polling loads, reduced so that at least one round fits the driver's loop budget.
     fn spin_within_budget(&self, spin: u32, interval: u32, after: u32, each: u32) -> u32 {
         match self.bounds.loop_budget {
             Some(budget) if rounds_within(budget, self.loads(spin), interval, after, each) == 0 => {
@@ -329,12 +336,12 @@ impl Draw {
         }
     }
 
-    /// Iterations that loads in vain may take.
+    /// Returns the loop iterations that failed polls may take.
     fn loads(&self, spin: u32) -> u32 {
         if self.bounds.idle_lanes { spin.saturating_mul(2) } else { spin }
     }
 
-    /// Spacing and stride, cut down to what leaves room for one round.
+    /// Returns spacing and stride, reduced so that one round fits.
     fn fitting_layout(&self, each_round: u64, spacing: u32, padding: u32) -> (u32, u32) {
         let storages = self.bounds.storages;
         let room = u32::try_from(self.bounds.location_units / each_round).unwrap_or(u32::MAX);
@@ -342,7 +349,7 @@ impl Draw {
         (spacing, storages.saturating_mul(spacing).saturating_add(padding).min(room).max(storages * spacing))
     }
 
-    /// The parameters of a later phase of the same dispatches: the same instances, spread anew.
+    /// Draws the parameters of a later phase: the same instances, with a new assignment to invocations.
     pub fn spread_anew(&mut self, parameters: &Parameters) -> Parameters {
         let groups = parameters.groups;
         let pairing = self.pairing(groups);
@@ -351,12 +358,13 @@ impl Draw {
         Parameters { pairing, group_multiplier, group_offset, lane_multiplier, lane_offset, ..*parameters }
     }
 
-    /// Multiplier and offset of a permutation of `count` numbers; the identity without `mix`.
+    /// Returns multiplier and offset of a permutation of `count` numbers; the identity without `mix`.
     fn permutation(&mut self, count: u32, mix: bool) -> (u32, u32) {
         if mix { (self.coprime(count), self.within((0, count - 1))) } else { (1, 0) }
     }
 
-    /// Those of the groups: an offset that shares no factor with their number, where each invocation plays every thread.
+    /// Draws the permutation of groups. If each invocation runs every thread, the offset is coprime to the
+    /// number of groups.
     fn permutation_of_groups(&mut self, groups: u32) -> (u32, u32) {
         let mix = self.stress.mix_groups;
         match self.bounds.least_groups {
@@ -379,7 +387,7 @@ impl Draw {
         }
     }
 
-    /// A number below `count` that shares no factor with it; 1 for counts of 1 and 2.
+    /// Returns a number below `count` that is coprime to it; 1 for counts of 1 and 2.
     fn coprime(&mut self, count: u32) -> u32 {
         if count <= 2 {
             return 1;
@@ -397,7 +405,7 @@ impl Draw {
     }
 }
 
-/// Turns of a test's loops in a round, with the one in which each of them ends.
+/// Returns the turns of a test's loops in a round, including the final turn of each.
 fn with_ends(loop_turns: u32) -> u32 {
     loop_turns.saturating_add(loop_turns.div_ceil(shaders::KernelConfig::LOOP_BOUND))
 }
@@ -503,7 +511,7 @@ mod tests {
                     let waits = meetings * (2 + ends + p.hold) + p.spin * if idle { 2 } else { 1 };
                     prop_assert!(p.rounds + waits < budget, "{p:?}");
                 }
-                // The contract of the kernel.
+                // Check the contract of the kernel.
                 let mut played = vec![0u64; instances as usize];
                 let partners = if parallel { groups } else { classes };
                 prop_assert!(p.party <= partners);
@@ -545,7 +553,7 @@ mod tests {
         assert_eq!(Draw::new(1, stress, bounds, 0, 0).parameters(1, 1.0, 100, u32::MAX, None).spin, 0);
     }
 
-    /// Where partners do not meet, nothing else is left of the budget, and all loops may go on to their bound.
+    /// Without a rendezvous, the whole budget is for rounds, and all loops may reach their bound.
     #[test]
     fn loops_that_all_go_on_to_their_bound_fit_the_loop_budget_of_a_driver() {
         for loops in 1..4 {
@@ -560,13 +568,13 @@ mod tests {
             };
             let bounds = Bounds::new(&kernel.into(), &capabilities, &stress).unwrap();
             let rounds = Draw::new(1, stress, bounds, 0, 0).parameters(1, 1.0, u64::MAX, 0, None).rounds;
-            // A turn more of each loop is the one that ends it.
+            // Each loop has one more turn that ends it.
             let used = rounds * (1 + turns + loops);
             assert!((60_000..65_535).contains(&used), "{loops}: {used}");
         }
     }
 
-    /// Helpers wait as long as anybody, and beside those whom somebody sees come.
+    /// Helper invocations wait as long as others, and never see a partner arrive.
     #[test]
     fn waits_of_helpers_fit_the_loop_budget_of_a_driver() {
         let variant = shaders::Variant { stage: Stage::FragmentHelpers, ..Default::default() };

@@ -1,4 +1,4 @@
-//! Kernels of graphics stages in a plan: how they are drawn, and who has claimed a place twice.
+//! Kernels of graphics stages in a plan: their draws, and the detection of repeated invocations.
 
 use plan::{Buffer, BufferId, DeviceError, Drawing, Memory, Prepared, Stage, Stages};
 use shaders::carrier::{Carrier, Cells, FIRST_CLAIM};
@@ -7,19 +7,19 @@ use shaders::{Kernel, Part, Phase, Program};
 
 use crate::memory::Workgroups;
 
-/// How the workgroups of a kernel are drawn.
+/// How the workgroups of a kernel map to a draw.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Drawn {
-    /// Vertices: so many a workgroup.
+    /// Vertices, this many per workgroup.
     Vertices(u32),
-    /// A point for each workgroup.
+    /// One point per workgroup.
     Points(Cells),
-    /// A point for each workgroup, and behind them vertices: so many a workgroup, and so many workgroups a group.
+    /// One point per workgroup, followed by vertices: this many per workgroup, and workgroups per group.
     Both(Cells, u32, u32),
 }
 
 impl Drawn {
-    /// Of a kernel; `None` where it is dispatched.
+    /// Returns the draw of a kernel; `None` if it is dispatched.
     pub fn of(kernel: &Kernel) -> Option<Drawn> {
         match &kernel.carrier {
             Carrier::Compute | Carrier::Mesh | Carrier::Task { .. } => None,
@@ -30,7 +30,7 @@ impl Drawn {
         }
     }
 
-    /// Of a kernel of fragments with the vertices of its draw.
+    /// Adds the vertices of the same draw to a fragment kernel.
     pub fn with_vertices(self, vertices: &Kernel) -> Drawn {
         match self {
             Drawn::Points(cells) | Drawn::Both(cells, ..) => {
@@ -40,7 +40,7 @@ impl Drawn {
         }
     }
 
-    /// The draw of a kernel with so many workgroups of a group.
+    /// Returns the draw for a kernel with `of_group` workgroups in a group.
     pub fn drawing(self, of_group: u32, all: Workgroups) -> Drawing {
         let workgroups = all.of(of_group);
         match self {
@@ -54,7 +54,7 @@ impl Drawn {
     }
 }
 
-/// The kernels of a phase by draw or dispatch: a part, and the vertices that are of one draw with it.
+/// Returns the launches of a phase: a part, and the vertex part of the same draw.
 pub(crate) fn launches(parts: &[Part]) -> Vec<(&Part, Option<&Part>)> {
     let mut launches: Vec<(&Part, Option<&Part>)> = Vec::with_capacity(parts.len());
     for part in parts {
@@ -68,7 +68,7 @@ pub(crate) fn launches(parts: &[Part]) -> Vec<(&Part, Option<&Part>)> {
     launches
 }
 
-/// The kernel of a draw of fragments and vertices, for a device: one of the fragments with other words and bindings.
+/// Returns the device kernel of a draw whose fragments and vertices both run threads.
 pub(crate) fn both(fragments: plan::Kernel, together: &Together) -> plan::Kernel {
     plan::Kernel {
         words: together.fragment.clone(),
@@ -78,7 +78,7 @@ pub(crate) fn both(fragments: plan::Kernel, together: &Together) -> plan::Kernel
     }
 }
 
-/// What the invocations of a kernel are, for a device.
+/// Returns the stage of a kernel.
 pub(crate) fn stage(kernel: &Kernel) -> Stage {
     match &kernel.carrier {
         Carrier::Compute => Stage::Compute,
@@ -89,7 +89,7 @@ pub(crate) fn stage(kernel: &Kernel) -> Stage {
     }
 }
 
-/// The stages of the phases before one, and its own.
+/// Returns the stages of all earlier phases, and those of one phase.
 pub(crate) fn stages_around(program: &Program, phase: usize) -> (Stages, Stages) {
     let of = |phases: &[Phase]| {
         let kernels = phases.iter().flat_map(|phase| &phase.parts).map(|part| stage(&part.kernel).set());
@@ -99,20 +99,20 @@ pub(crate) fn stages_around(program: &Program, phase: usize) -> (Stages, Stages)
     (of(before), of(after.get(..1).unwrap_or_default()))
 }
 
-/// Workgroups that one draw of any kernel of a program has at most.
+/// Returns the maximum number of workgroups in a draw of any kernel of a program.
 pub(crate) fn most_workgroups(program: &Program) -> u32 {
     let most = program.kernels().map(|kernel| kernel.carrier.most_workgroups(kernel.workgroup_size));
     most.min().unwrap_or(u32::MAX)
 }
 
-/// Words of the claims of a kernel with so many workgroups; 0 where nothing is drawn.
+/// Returns the words of the claims of a kernel with this many workgroups; 0 without draws.
 pub(crate) fn claim_words(program: &Program, workgroups: u32) -> u64 {
     let drawn = program.kernels().filter(|kernel| Drawn::of(kernel).is_some());
     let words = drawn.map(|kernel| u64::from(workgroups) * u64::from(kernel.workgroup_size));
     words.max().map_or(0, |words| words + u64::from(FIRST_CLAIM))
 }
 
-/// The claims of the kernels of a plan, one buffer for each that is drawn.
+/// The claim buffers of a plan, one for each drawn kernel.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Claims {
     buffers: Vec<BufferId>,
@@ -120,17 +120,17 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// None yet, of so many words each.
+    /// Creates an empty set of buffers with this many words each.
     pub fn new(words: u64) -> Claims {
         Claims { buffers: Vec::new(), words }
     }
 
-    /// The buffers.
+    /// Returns the buffers.
     pub fn buffers(&self) -> &[BufferId] {
         &self.buffers
     }
 
-    /// Adds the buffer of a kernel, where it is drawn.
+    /// Adds the buffer of a kernel, if it is drawn.
     pub fn add(&mut self, kernel: &Kernel, buffers: &mut Vec<Buffer>) -> Option<BufferId> {
         Drawn::of(kernel)?;
         let id = BufferId(buffers.len() as u32);
@@ -139,10 +139,10 @@ impl Claims {
         Some(id)
     }
 
-    /// Zeroes them where the host reaches them.
+    /// Zeroes the buffers that the host can write.
     ///
     /// # Errors
-    /// When the device does not let the host write.
+    /// If the device does not let the host write.
     pub fn clear(&self, prepared: &mut dyn Prepared) -> Result<(), DeviceError> {
         self.buffers.iter().try_for_each(|buffer| {
             prepared.write(*buffer)?.fill(0);
@@ -150,10 +150,10 @@ impl Claims {
         })
     }
 
-    /// Invocations that found their place claimed.
+    /// Counts the invocations that found their slot claimed already.
     ///
     /// # Errors
-    /// When the device does not give them.
+    /// If the buffers cannot be read.
     pub fn repeated(&self, prepared: &mut dyn Prepared) -> Result<u64, DeviceError> {
         let mut all = 0;
         for buffer in &self.buffers {

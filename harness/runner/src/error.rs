@@ -1,4 +1,4 @@
-//! Why a run ended before its budget was used.
+//! Errors that end a run before its budget is used.
 
 use std::time::Duration;
 
@@ -7,48 +7,48 @@ use plan::DeviceError;
 
 use crate::stress::StressError;
 
-/// A run that failed, with what had been seen by then: an outcome once seen is never lost.
+/// A failed run with its observations up to the failure, which are never discarded.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{cause}")]
 pub struct RunError {
-    /// Why it ended.
+    /// The cause.
     #[source]
     pub cause: Cause,
-    /// What was seen before.
+    /// The observations before the failure.
     pub seen: Box<Observation>,
 }
 
 /// Why a run ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Cause {
-    /// The device or its driver said so.
+    /// The device or its driver returned an error.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// A submission did not end. Its memory is in use for good: neither it nor the device may be destroyed in this
-    /// process, since that would wait without an end.
+    /// A submission did not end. Its memory stays in use, so that neither it nor the device may be destroyed
+    /// in this process: that would block forever.
     #[error("a submission did not end within {} ms", after.as_millis())]
     TimedOut {
-        /// How long it was waited for.
+        /// The time limit.
         after: Duration,
     },
-    /// The device answers, but executes nothing.
+    /// The device signals completion, but executes nothing.
     #[error("the device executes nothing")]
     NullDevice,
     /// The device is too small for the smallest dispatch.
     #[error("the device has no room for {0}")]
     TooSmall(String),
-    /// Kernel and test contradict one another.
+    /// Kernel and test contradict each other.
     #[error("the kernel does not fit its test: {0}")]
     Kernel(String),
-    /// Device and host have counted the outcomes of a dispatch, and do not agree. What the host counted is kept.
+    /// Device and host counted different outcomes of a dispatch. The host's count is used.
     #[error("dispatch {dispatch}: the device counts {difference}")]
     Disagreement {
         /// Number of the dispatch, from 1.
         dispatch: u64,
-        /// What both say.
+        /// The two counts.
         difference: String,
     },
-    /// The stress cannot be had on this device.
+    /// The device does not support the stress.
     #[error(transparent)]
     Stress(#[from] StressError),
 }

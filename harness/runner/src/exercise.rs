@@ -1,26 +1,27 @@
-//! When a test is exercised, as plain data: whoever judges says which outcomes do not count, and how many others do.
+//! Decides when a test is exercised, from a threshold and the outcomes that do not count.
 
 use litmus::{Histogram, Outcome};
 use serde::{Deserialize, Serialize};
 
-/// When a test is exercised: so many of its instances have shown what no serial order of whole threads produces.
+/// A test is exercised if enough of its instances show an outcome that no serial order of whole threads
+/// produces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exercise {
-    /// The outcomes that a serial order produces: values in the order of the test's observables.
+    /// The serial outcomes: values in the order of the test's observables.
     pub serial: Vec<Vec<u64>>,
-    /// How many others are enough.
+    /// The required number of other outcomes.
     pub enough: u64,
-    /// How much of its time a run takes in company.
+    /// The share of its time that a run takes under contention.
     pub parts: Parts,
 }
 
-/// How much of its time a run takes where others have the processors for much of it, in percent.
+/// The share of its time that a run takes under CPU contention, in percent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parts {
-    /// Once its test is exercised: what is left is for tests that come later.
+    /// The share of an exercised test, which leaves time for later tests.
     pub exercised: u32,
-    /// Until then.
+    /// The share until then.
     pub seeking: u32,
 }
 
@@ -31,7 +32,7 @@ impl Default for Parts {
 }
 
 impl Exercise {
-    /// Whether what was seen is enough.
+    /// Returns true if the histogram has enough outcomes.
     pub fn is_seen(&self, seen: &Histogram) -> bool {
         let is_serial = |outcome: &Outcome| {
             let same = |values: &Vec<u64>| outcome.0.iter().map(|value| value.0).eq(values.iter().copied());

@@ -1,4 +1,4 @@
-//! Threads of the host of a test as those of a plan, and what they report among the results.
+//! Host threads of a test as host threads of a plan, and their reports among the results.
 
 use litmus::{
     Access, AccessKind, BranchRelation, Flow, InstructionKind, LocationId, Operand, Order, SystemOperation,
@@ -14,10 +14,10 @@ use shaders::{Parameters, Program, ResultSlot};
 use crate::join::Join;
 use crate::stress::Stress;
 
-/// Words of `nonCoherentAtomSize` at most, as Vulkan limits it.
+/// The maximum of `nonCoherentAtomSize` that Vulkan allows, in words.
 const LARGEST_ATOM_WORDS: u32 = 64;
-/// The threads of the host of a program made from `test`, over the buffer with its locations: what was derived for them, or the calls
-/// as they stand.
+/// Returns the host threads of a program made from `test`, with locations in `buffer`: the derived threads,
+/// or the calls of the test itself.
 pub(crate) fn planned(program: &Program, test: &Test, buffer: BufferId, join: Join) -> Option<Hosts> {
     let hosts = program.hosts.as_ref()?;
     let code = Code { test, noncoherent: hosts.noncoherent };
@@ -60,12 +60,12 @@ pub(crate) fn planned(program: &Program, test: &Test, buffer: BufferId, join: Jo
     Some(Hosts { threads: threads.collect(), buffer, batches, in_order: called.is_some() })
 }
 
-/// Slots that threads of the host report; they are the last ones.
+/// Counts the slots that host threads report, which are the last ones.
 pub(crate) fn slots(hosts: &Hosts) -> usize {
     hosts.threads.iter().map(|thread| thread.reports.len()).sum()
 }
 
-/// How a dispatch with `parameters` is played.
+/// Returns the host's part of a dispatch with `parameters`.
 pub(crate) fn play(parameters: &Parameters, instances: usize, storage_words: usize) -> HostPlay {
     HostPlay {
         instances: instances as u32,
@@ -76,7 +76,7 @@ pub(crate) fn play(parameters: &Parameters, instances: usize, storage_words: usi
     }
 }
 
-/// What of a stress has to be otherwise: what is flushed or invalidated shares no atom of the device with anything else.
+/// Adapts a stress: flushed or invalidated memory must not share an atom of the device with other memory.
 pub(crate) fn align(program: &Program, stress: &mut Stress) {
     if program.hosts.as_ref().is_some_and(|hosts| hosts.noncoherent) {
         stress.spacing = (LARGEST_ATOM_WORDS, LARGEST_ATOM_WORDS);
@@ -84,7 +84,7 @@ pub(crate) fn align(program: &Program, stress: &mut Stress) {
     }
 }
 
-/// Puts what threads of the host report into their slots, the last ones.
+/// Copies the reports of host threads to their slots, the last ones.
 pub(crate) fn with_reports<'a>(
     results: &'a mut [u32],
     reported: &[u32],
@@ -108,7 +108,7 @@ impl Code<'_> {
         instructions: &[litmus::Instruction],
         range: std::ops::Range<usize>,
     ) -> Vec<HostOperation> {
-        // Labels are no operations: jumps count those between.
+        // Labels are not operations; jumps count the operations in between.
         let own = instructions.get(range.clone()).unwrap_or_default();
         let is_label = |kind: &InstructionKind| matches!(kind, InstructionKind::Flow(Flow::Label(_)));
         let over = |at: usize, target: &litmus::LabelId| {
@@ -163,7 +163,7 @@ impl Code<'_> {
             .collect()
     }
 
-    /// A name of coherent memory says no more than the storage behind it.
+    /// Returns the storage of a name. For coherent memory, all names of a storage are equivalent.
     fn place(&self, location: LocationId) -> HostPlace {
         let mut storages: Vec<LocationId> = Vec::new();
         let mut number = 0;
@@ -182,7 +182,7 @@ impl Code<'_> {
         HostPlace { storage: number, name }
     }
 
-    /// The places of some names, or of all.
+    /// Returns the places of some names, or of all names if the list is empty.
     fn places(&self, names: &[LocationId]) -> Vec<HostPlace> {
         if names.is_empty() {
             return (0..self.test.locations.len())

@@ -1,4 +1,4 @@
-//! How the phases of a program follow one another on a queue: the ways of the API, each as steps of a plan.
+//! The dependencies between the phases of a program: the mechanisms of the API, each as plan steps.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,38 +12,38 @@ use crate::calls;
 /// The feature of timeline semaphores.
 pub(crate) const TIMELINE: &str = "timelineSemaphore";
 
-/// A way of the API to put dispatches one after another.
+/// An API mechanism that orders consecutive dispatches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Join {
-    /// `calls`: the calls of the test as they stand, on the queues that it names.
+    /// `calls`: the calls of the test itself, on its queues.
     Calls,
-    /// `barrier`: a pipeline barrier in the same command buffer, with the access masks that the test asks for.
+    /// `barrier`: a pipeline barrier in the same command buffer, with the test's access masks.
     #[default]
     Barrier,
-    /// `event`: an event, set and waited for, with the same masks.
+    /// `event`: an event that is set and waited for, with the same masks.
     Event,
-    /// `submit`: the pipeline barrier begins another submission.
+    /// `submit`: a second submission, which starts with the pipeline barrier.
     Submit,
     /// `semaphore`: a binary semaphore between two submissions, which makes all memory available and visible.
     Semaphore,
-    /// `timeline`: a timeline semaphore between them.
+    /// `timeline`: a timeline semaphore between two submissions.
     Timeline,
-    /// `fence`: the host waits on a fence, which makes all memory available, before it makes the other submission, which
-    /// makes all memory visible. It begins with the pipeline barrier all the same.
+    /// `fence`: the host waits on a fence between two submissions, which makes all memory available and then
+    /// visible. The second submission still starts with the pipeline barrier.
     Fence,
 }
 
-/// A word that no way has.
+/// A word that names no mechanism.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no way to order dispatches is called `{0}`; there are {names}", names = Join::ALL.map(Join::name).join(", "))]
 pub struct UnknownJoin(pub String);
 
 impl Join {
-    /// All ways.
+    /// All mechanisms.
     pub const ALL: [Join; 7] =
         [Join::Calls, Join::Barrier, Join::Event, Join::Submit, Join::Semaphore, Join::Timeline, Join::Fence];
 
-    /// The word for it, in variants of tests.
+    /// Returns its name in variants of tests.
     pub fn name(self) -> &'static str {
         match self {
             Join::Calls => "calls",
@@ -56,7 +56,7 @@ impl Join {
         }
     }
 
-    /// The Vulkan feature that it needs for a program.
+    /// Returns the Vulkan feature that it needs for a program.
     pub fn feature(self, program: &Program) -> Option<&'static str> {
         match self {
             Join::Timeline => Some(TIMELINE),
@@ -67,7 +67,7 @@ impl Join {
         }
     }
 
-    /// Why it cannot stand between the phases of a program; `None` where it can.
+    /// Returns why it cannot order the phases of a program, or `None`.
     pub fn refused(self, program: &Program) -> Option<String> {
         if let (Join::Calls, Some(Err(rule))) =
             (self, program.hosts.as_ref().and_then(|hosts| hosts.called.as_ref()))
@@ -99,26 +99,27 @@ impl Join {
                 }
                 Some(schedule) => calls::steps(program, schedule, BufferId(0)).err(),
             },
-            // Threads of the host submit and wait between phases.
+            // Host threads submit and wait between phases.
             _ if program.hosts.is_some() => {
                 (self != Join::Barrier).then_some("another way beside threads of the host")
             }
             Join::Barrier | Join::Event | Join::Submit if several => Some("barrier between queues"),
             Join::Barrier | Join::Submit => None,
-            // The stages of an event that the device sets are the device's (VUID-vkCmdSetEvent-stageMask-01149).
+            // The stages of an event that the device sets must be device stages
+            // (VUID-vkCmdSetEvent-stageMask-01149).
             Join::Event => {
                 let mut phases = program.phases.iter();
                 let host = phases.any(|phase| accesses(phase.before.available).intersects(Accesses::HOST));
                 host.then_some("event after accesses of the host")
             }
-            // The model would judge a program that publishes less than what runs.
+            // The mechanism publishes all memory; the model would judge a weaker program.
             Join::Semaphore | Join::Timeline | Join::Fence => {
                 (!program.all_memory).then_some("semaphore or fence in place of access masks")
             }
         }
     }
 
-    /// Appends what stands between two phases, on each of the queues that they run on.
+    /// Appends the steps between two phases, on each of their queues.
     pub(crate) fn steps(
         self,
         queues: &[QueueId],
@@ -131,7 +132,7 @@ impl Join {
         let by = |queue, kind| Step::Dependency { queue, kind, stages, available, visible };
         let barriers = || queues.iter().map(|queue| by(*queue, DependencyKind::Barrier));
         match self {
-            // What stands between phases is theirs.
+            // The calls of the test contain the dependencies.
             Join::Calls => {}
             Join::Barrier => steps.extend(barriers()),
             Join::Event => steps.extend(queues.iter().map(|queue| by(*queue, DependencyKind::Event))),
@@ -142,6 +143,7 @@ impl Join {
             Join::Semaphore | Join::Timeline => {
                 let kind = if self == Join::Timeline { Semaphore::Timeline } else { Semaphore::Binary };
                 let mut waits = Vec::new();
+                // Every queue signals every queue: the later phase may run on any of them.
                 for (from, to) in queues.iter().flat_map(|from| queues.iter().map(move |to| (*from, *to))) {
                     let semaphore = SemaphoreId(semaphores.len() as u32);
                     semaphores.push(kind);
@@ -158,13 +160,13 @@ impl Join {
     }
 }
 
-/// An access mask of a test as that of a step.
+/// Converts an access mask of a test to that of a step.
 pub fn accesses(mask: AccessMask) -> Accesses {
     let kinds = KINDS.iter().filter(|(own, _)| mask.intersects(*own));
     kinds.fold(Accesses::NONE, |all, (_, kind)| all.with(*kind))
 }
 
-/// The kinds of accesses of tests and those of plans.
+/// Pairs the accesses of tests with those of plans.
 const KINDS: [(AccessMask, Accesses); 9] = [
     (AccessMask::SHADER_READ, Accesses::SHADER_READ),
     (AccessMask::SHADER_WRITE, Accesses::SHADER_WRITE),

@@ -1,10 +1,13 @@
-//! The asking: runs litmus tests on a device and counts outcomes.
+//! Runs litmus tests on a device and counts outcomes.
 //!
-//! [`run`] dispatches the kernel of one test until its budget is used and gives back an [`litmus::Observation`] in which
-//! every instance is accounted for. It knows no model. [`Stress`] says how a test is spread; every parameter is drawn
-//! from one seed. [`pool`] does that in worker processes under a deadline, which call [`worker::serve`] and speak
-//! [`wire`]. [`progress`] asks which loops end, [`shader`] runs shaders of users. [`twin`] relaxes a test, so that what the device shows says what the test could have seen. [`canary`] tells a device that
-//! executes nothing. [`classic`] and [`native`] are what rates are compared with.
+//! [`run`] dispatches the kernel of one test until its budget is used, and returns an [`litmus::Observation`]
+//! that accounts for every instance. It knows no memory model. [`Stress`] controls the layout of dispatches;
+//! every parameter is drawn from one seed.
+//!
+//! [`pool`] runs jobs in worker processes with deadlines. A worker calls [`worker::serve`] and exchanges
+//! [`wire`] messages. [`progress`] runs forward-progress tests, and [`shader`] runs user shaders. [`twin`]
+//! relaxes a test, to measure whether the device could have shown a violation. [`canary`] detects devices
+//! that execute nothing. [`classic`] and [`native`] are baselines for rates.
 
 mod affinity;
 mod calibration;

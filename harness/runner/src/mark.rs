@@ -1,14 +1,19 @@
-//! Whether what the host reads is what the submission wrote that it has waited for, and executed once: behind everything else the device
-//! keeps what it finds in a word that the host has overwritten before, and writes one of its own there. Where that is missing, or was
-//! there already, nothing that lies beside it is looked at: all instances of the submission count as not executed. What else is poisoned
-//! tells which instances a device has left out; this tells of a device that gives back what nobody wrote, be it as harmless as zero.
+//! Completion marker: proves that read-back data belongs to this submission and that it executed exactly
+//! once.
+//!
+//! The host overwrites a word before each submission. After everything else, the device saves the word and
+//! then writes a constant to it. If the constant is missing, or was in the word before, all data of the
+//! submission is ignored, and all its instances count as not executed.
+//!
+//! Poison values show which instances a device omitted. The marker detects a device that returns data that it
+//! never wrote, even plausible data such as zeros.
 
 use plan::{Buffer, BufferId, DeviceError, Memory, Plan, Prepared, QueueId, Step};
 
-/// What the device writes.
+/// The constant that the device writes.
 const WRITTEN: u32 = 0x3c96_e15b;
 
-/// The buffers of the word and of what was there before.
+/// The buffers of the word and of its saved value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark {
     word: BufferId,
@@ -16,7 +21,7 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// Adds the words and their steps behind all that a plan has on a queue.
+    /// Appends the marker's buffers and steps to a plan, on a queue.
     pub fn add(plan: &mut Plan, queue: QueueId) -> Mark {
         let mut buffer = |name| {
             plan.buffers.push(Buffer { words: 1, memory: Memory::Readback, name });
@@ -33,20 +38,21 @@ impl Mark {
         Mark { word, before }
     }
 
-    /// Overwrites the words, for the next submission: neither is as it will be.
+    /// Overwrites both words before a submission, each with a value that a complete submission does not
+    /// leave.
     ///
     /// # Errors
-    /// When the device does not let the host write.
+    /// If the device does not let the host write.
     pub fn clear(self, prepared: &mut dyn Prepared) -> Result<(), DeviceError> {
         prepared.write(self.word)?.fill(!WRITTEN);
         prepared.write(self.before)?.fill(WRITTEN);
         Ok(())
     }
 
-    /// Whether the last submission wrote it, and once.
+    /// Returns true if the last submission wrote the marker exactly once.
     ///
     /// # Errors
-    /// When the device does not let the host read.
+    /// If the device does not let the host read.
     pub fn is_written(self, prepared: &mut dyn Prepared) -> Result<bool, DeviceError> {
         let word = prepared.read(self.word)?.first() == Some(&WRITTEN);
         Ok(word && prepared.read(self.before)?.first() == Some(&!WRITTEN))

@@ -1,6 +1,6 @@
-//! The memory of a run: the plan that uses it, and how it gets its initial values before each submission.
+//! Builds the device plan of a run: buffers, per-submission initialization, dispatches and read-back.
 //!
-//! Long because one function lays out what every way to run a program puts into its plan, in the order of its steps.
+//! Long because one function builds the plan for every variant, in the order of its steps.
 
 use std::collections::BTreeMap;
 
@@ -29,27 +29,27 @@ const RESULTS: BufferId = BufferId(1);
 const INITIAL: BufferId = BufferId(2);
 const RESULTS_BACK: BufferId = BufferId(3);
 const LOCATIONS_BACK: BufferId = BufferId(4);
-/// Where the device counts: its counters, and their copy for the host.
+/// The counters of a device that counts, and their copy for the host.
 const COUNTERS: BufferId = BufferId(2);
 const COUNTERS_BACK: BufferId = BufferId(3);
 
-/// Units for each storage up to which memory is filled whole: then there is a storage in every cache line, and writing all of a
-/// line is faster than a part of it.
+/// The maximum units per storage for which memory is filled without gaps. Every cache line then contains a
+/// storage, and writing a whole line is faster than a part of it.
 const DENSE: usize = 8;
 
-/// How the host and the kernel share memory.
+/// How host and kernel share memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sharing {
-    /// The host reads and writes the very memory that the kernel uses: the only cheap way where both are one processor.
+    /// The host uses the memory of the kernel directly; only cheap if host and device share a processor.
     Direct,
-    /// The device fills its own memory, and copies to and from memory of the host.
+    /// The device fills its own memory, and copies to and from host memory.
     Copied,
-    /// The device makes its own memory ready and counts, and the host sees the counters alone.
+    /// The device resets its own memory and counts, and the host reads only the counters.
     Counted,
 }
 
 impl Sharing {
-    /// What suits a device, and the memory that the locations lie in.
+    /// Returns the mode for a device and the memory of the locations.
     pub fn of(capabilities: &Capabilities, memory: Memory, program: &Program, counted: bool) -> Sharing {
         if counted {
             return Sharing::Counted;
@@ -59,38 +59,37 @@ impl Sharing {
     }
 }
 
-/// A plan that dispatches every kernel of a program once, and where in it things are.
+/// A plan that dispatches every kernel of a program once, and the positions of its parts.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     /// The plan.
     pub plan: Plan,
-    /// What says that a submission was executed to its end.
+    /// The marker for complete execution of a submission.
     pub mark: Mark,
-    /// The steps that dispatch.
+    /// The dispatch steps.
     dispatches: Vec<Dispatch>,
     /// The step of memory stress on another queue.
     beside: Option<usize>,
-    /// The steps that dispatch what makes memory ready, and what counts.
+    /// The dispatch steps of the kernels that reset memory and count.
     helpers: Vec<usize>,
     /// The rendezvous buffer of each phase.
     rendezvous: Vec<BufferId>,
-    /// The same as the host reads them, for the receipts there.
+    /// The same buffers for the host, which reads the receipts in them.
     receipts: Vec<BufferId>,
-    /// Who leaves some.
+    /// The kernels that leave receipts.
     signed: Vec<Signed>,
-    /// Where final values are read back that are not in the location buffer itself: a buffer, and the storages that are there
-    /// at their places.
+    /// Buffers with final values outside of the location buffer, and the storages in each.
     pub elsewhere: Vec<(BufferId, Vec<u32>)>,
     /// The second location buffer.
     apart: Option<BufferId>,
-    /// Who has begun to play, where kernels are drawn.
+    /// The claim buffers of drawn kernels.
     pub claims: Claims,
     sharing: Sharing,
     /// Words of a unit of location memory.
     pub storage_words: usize,
-    /// Contents of each storage at first, as bits.
+    /// The initial value of each storage, as bits.
     initial: Vec<u128>,
-    /// Stride and spacing for which the memory of initial values was filled last.
+    /// Stride and spacing of the current content of the buffer with initial values.
     filled: Option<(u32, u32)>,
 }
 
@@ -101,22 +100,22 @@ struct Dispatch {
     phase: usize,
     /// Workgroup classes of its kernel.
     classes: u32,
-    /// Its kernel makes memory stress.
+    /// Its kernel generates memory stress.
     stressed: bool,
-    /// How its workgroups are drawn, where they are.
+    /// The mapping of workgroups to a draw, if it is drawn.
     drawn: Option<Drawn>,
 }
 
-/// How often a receipt of what is drawn may be there.
+/// The number of times that a drawn workgroup may leave its receipt.
 const SHADED_AGAIN: u32 = 4;
 
-/// Where the workgroups of a kernel leave their receipts.
+/// The position of a kernel's receipts.
 #[derive(Clone, Copy, Debug)]
 struct Signed {
     phase: usize,
-    /// Words of the meeting place of a group.
+    /// Words of the rendezvous area of a group.
     spacing: usize,
-    /// The first of them that is the kernel's, and how many are.
+    /// The index of the kernel's first receipt, and their number.
     first: usize,
     count: usize,
     /// Its workgroups are drawn.
@@ -124,7 +123,7 @@ struct Signed {
 }
 
 impl Signed {
-    /// Those of all kernels of a program.
+    /// Returns the positions for all kernels of a program.
     fn of(program: &Program) -> Vec<Signed> {
         let mut all = Vec::with_capacity(program.phases.len());
         for (number, phase) in program.phases.iter().enumerate() {
@@ -140,31 +139,32 @@ impl Signed {
         all
     }
 
-    /// Whether a word is the receipt. Of what is drawn, one may be there several times: a vertex or a fragment may be shaded again, and
-    /// that it found its place unclaimed is for the test to judge, whose read-modify-writes fail as the claim's did.
+    /// Returns true if a word is the receipt. A drawn workgroup may leave it several times, because a vertex
+    /// or fragment may be shaded again. If such an invocation found its slot unclaimed, the claim's
+    /// read-modify-write failed, and those of the test will show that too.
     fn is(&self, found: u32, receipt: u32) -> bool {
         let most = if self.drawn { SHADED_AGAIN } else { 1 };
         (1..=most).any(|times| found == receipt.wrapping_mul(times))
     }
 }
 
-/// How many workgroups a dispatch has.
+/// The number of workgroups of a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Workgroups {
     /// Workgroups of each class.
     pub groups: u32,
-    /// Workgroups that play no thread.
+    /// Workgroups that run no thread of the test.
     pub stress: u32,
 }
 
 impl Workgroups {
-    /// Workgroups of a kernel with so many classes.
+    /// Returns the workgroups of a kernel with `classes` classes.
     pub fn of(self, classes: u32) -> u32 {
         self.groups * classes + self.stress
     }
 }
 
-/// Overwrites the first words of what the host reads, where it can be reached for that.
+/// Overwrites the first words of a read-back buffer, if the host can write to it.
 fn spoil(prepared: &mut dyn Prepared, buffer: BufferId, words: usize, value: u32) {
     if let Ok(memory) = prepared.write(buffer) {
         start_of(memory, words).fill(value);
@@ -172,8 +172,8 @@ fn spoil(prepared: &mut dyn Prepared, buffer: BufferId, words: usize, value: u32
 }
 
 impl Layout {
-    /// The plan that runs `program` over result memory full of `poison`, and gives back its locations where
-    /// `with_locations` says so.
+    /// Builds the plan that runs `program`, with result memory full of `poison`. It reads back locations if
+    /// `with_locations`.
     pub fn new(
         (program, hosts): (&Program, Option<Hosts>),
         (join, memory): (Join, Memory),
@@ -186,7 +186,8 @@ impl Layout {
         let buffer = |words, memory, name| Buffer { words, memory, name };
         let device = |words, name| buffer(words, Memory::Device, name);
         let location_words = bounds.location_units * u64::from(bounds.storage_words);
-        // What a variant puts apart has the memory that was asked for, and the rest the device's own.
+        // If a variant separates locations, only these have the requested memory; the others have device
+        // memory.
         let is_apart = !program.apart().is_empty();
         let own = if is_apart && !program.owned_apart { Memory::Device } else { memory };
         let mut buffers =
@@ -202,7 +203,7 @@ impl Layout {
             buffers.push(device(classifier.words(), "counters"));
             buffers.push(buffer(classifier.words(), Memory::Readback, "counters for the host"));
         }
-        // Images take the initial values of all locations from the location buffer, word by word.
+        // Images get the initial values of all locations from the location buffer.
         let mut elsewhere: Vec<(BufferId, Vec<u32>)> = Vec::new();
         let mut back = |buffers: &mut Vec<Buffer>, storages: Vec<u32>, name| {
             let id = BufferId(buffers.len() as u32);
@@ -283,7 +284,7 @@ impl Layout {
         if images.with_memory().next().is_some() {
             steps.push(barrier.clone());
         }
-        // What makes memory ready and what reads it have a queue of their own; the host stands between that and the others.
+        // Queue 0 initializes and reads back memory; the host synchronizes it with the other queues.
         let queues: Vec<QueueId> = (0..program.queues.len() as u32).map(QueueId).collect();
         let several = queues.len() > 1 && hosts.is_none();
         let ordered = match (join, &program.schedule, apart) {
@@ -292,7 +293,7 @@ impl Layout {
             }
             _ => None,
         };
-        // The queues on which the owned memory is used first and last.
+        // The queues that use the owned memory first and last.
         let owned = apart.filter(|_| program.owned_apart && several);
         let users = owned.zip(ordered.as_ref()).and_then(|(_, ordered)| calls::users(ordered, program));
         if hosts.is_some() {
@@ -330,7 +331,7 @@ impl Layout {
                         let claims = |of_vertex: bool| if of_vertex { of_vertices } else { claims };
                         let bindings = together.bindings.iter().map(|(own, of)| buffer(own, claims(*of)));
                         let bindings: Vec<BufferId> = bindings.collect();
-                        // Addresses stand at one place among the push constants, whichever kernel has them.
+                        // Addresses have one position in the push constants, whichever kernel uses them.
                         let addresses = [&own, &plan_kernel(vertices, &images, apart)]
                             .into_iter()
                             .max_by_key(|kernel| kernel.addresses.len())
@@ -374,7 +375,7 @@ impl Layout {
                     Ordering::Dispatch(thread) => {
                         let part = parts.iter_mut().find(|(part, _)| part.threads.contains(&thread));
                         if let Some(own) = part.and_then(|(_, own)| own.take()) {
-                            // What is not ordered is recorded apart, as below.
+                            // Unordered dispatches get separate command buffers, as below.
                             let (queue, phase) = (own.0.queue(), own.1.phase);
                             if last.insert(queue, phase) == Some(phase) {
                                 steps.push(Step::CommandBuffer { queue });
@@ -402,7 +403,8 @@ impl Layout {
                 }
                 for (turn, own) in parts.into_iter().enumerate() {
                     if turn > 0 {
-                        // Not ordered, and recorded apart: what looks for missing barriers looks within a command buffer.
+                        // Unordered dispatches get separate command buffers: a tool that searches for missing
+                        // barriers searches within one.
                         steps.push(Step::CommandBuffer { queue: own.0.queue() });
                     }
                     put(&mut steps, own);
@@ -486,7 +488,7 @@ impl Layout {
         }
     }
 
-    /// Gives every dispatch its parameters: those of the first phase, then those of each later one.
+    /// Sets the parameters of every dispatch: `first` for the first phase, `later` for the others.
     ///
     /// # Errors
     /// None for a plan of this layout.
@@ -509,9 +511,9 @@ impl Layout {
         Ok(())
     }
 
-    /// Adds a dispatch of memory stress that begins before all others, on a queue and with scratch memory of its own.
+    /// Adds a dispatch of memory stress before all others, with its own queue and scratch memory.
     pub fn add_beside(&mut self, kernel: &StressKernel, capabilities: &Capabilities, scratch_words: u64) {
-        // Of another family where there is one: those of one family may take turns.
+        // A queue of another family if there is one: queues of one family may share hardware and alternate.
         let family = u32::from(capabilities.compute_queues.len() > 1);
         let queue = QueueId(self.plan.queues.len() as u32);
         self.plan.queues.push(Queue { family });
@@ -541,13 +543,14 @@ impl Layout {
                 .to_bytes(),
         };
         let steps = [dispatch, Step::Submit { queue }];
+        // The new steps are inserted at the start, so that all recorded positions move.
         let own = self.dispatches.iter_mut().map(|dispatch| &mut dispatch.step);
         own.chain(&mut self.helpers).for_each(|step| *step += steps.len());
         self.plan.steps.splice(0..0, steps);
         self.beside = Some(0);
     }
 
-    /// Gives the dispatch on the other queue its workgroups, where the device can change them, and its parameters.
+    /// Sets workgroups and parameters of the stress dispatch; workgroups only if the device supports that.
     ///
     /// # Errors
     /// None for a plan of this layout.
@@ -568,7 +571,7 @@ impl Layout {
     /// Changes the number of workgroups of every dispatch.
     ///
     /// # Errors
-    /// [`DeviceError::Unsupported`] where the device cannot: then before the first change.
+    /// [`DeviceError::Unsupported`] if the device cannot, before the first change.
     pub fn set_groups(&self, prepared: &mut dyn Prepared, workgroups: Workgroups) -> Result<(), DeviceError> {
         for Dispatch { step, classes, drawn, .. } in &self.dispatches {
             match drawn {
@@ -579,10 +582,10 @@ impl Layout {
         Ok(())
     }
 
-    /// Makes the memory ready for a submission with `parameters`.
+    /// Resets memory for a submission with `parameters`.
     ///
     /// # Errors
-    /// When the device does not let the host write.
+    /// If the device does not let the host write.
     pub fn reset(
         &mut self,
         prepared: &mut dyn Prepared,
@@ -602,7 +605,7 @@ impl Layout {
                 self.fill_locations(prepared.write(LOCATIONS)?, parameters, instances);
             }
             Sharing::Copied => {
-                // What lies there is only ever read: it is written anew when the layout changes.
+                // Kernels only read this buffer, so it changes only with the layout.
                 let layout = (parameters.stride, parameters.spacing);
                 if self.filled != Some(layout) {
                     let words = prepared.write(INITIAL)?;
@@ -610,12 +613,12 @@ impl Layout {
                     self.fill_locations(words, parameters, room);
                     self.filled = Some(layout);
                 }
-                // The device fills its own memory. Where it skips that with all the rest, what the last dispatch left for the host
-                // must not be there.
+                // The device fills its own memory. If it skips that and everything else, the data of the last
+                // dispatch must not be in the read-back buffers.
                 spoil(prepared, RESULTS_BACK, slots * instances, parameters.poison);
                 self.forget_receipts(prepared, parameters.groups);
             }
-            // No counts are the right number of none.
+            // Zero counters are never the right counts.
             Sharing::Counted => {
                 spoil(prepared, COUNTERS_BACK, usize::MAX, 0);
                 self.forget_receipts(prepared, parameters.groups);
@@ -624,22 +627,22 @@ impl Layout {
         Ok(())
     }
 
-    /// Overwrites the receipts that an earlier submission left for the host.
+    /// Overwrites the receipts of an earlier submission in host memory.
     fn forget_receipts(&self, prepared: &mut dyn Prepared, groups: u32) {
         for (phase, buffer) in self.receipts.iter().enumerate() {
             spoil(prepared, *buffer, groups as usize * self.meeting_place(phase), 0);
         }
     }
 
-    /// Words of the meeting place of a group of a phase.
+    /// Returns the words of the rendezvous area of a group in a phase.
     fn meeting_place(&self, phase: usize) -> usize {
         self.signed.iter().find(|signed| signed.phase == phase).map_or(1, |signed| signed.spacing)
     }
 
-    /// Whether every workgroup that is to play has left the receipt of its phase; and once, where it is not drawn.
+    /// Returns true if every workgroup left the receipt of its phase, exactly once unless it is drawn.
     ///
     /// # Errors
-    /// When the device does not let the host read.
+    /// If the device does not let the host read.
     pub fn is_received(
         &self,
         prepared: &mut dyn Prepared,
@@ -673,7 +676,7 @@ impl Layout {
         }
         for (storage, value) in (0..).zip(&self.initial) {
             let first = parameters.unit(0, storage) as usize * self.storage_words;
-            // The words of a storage, the low one first; what a unit has besides is zero.
+            // The words of a storage, the low one first; the remaining words of a unit are zero.
             for word in 0..self.storage_words {
                 let part = if word < 4 { (value >> (32 * word)) as u32 } else { 0 };
                 let first = (first + word).min(words.len());
@@ -683,22 +686,22 @@ impl Layout {
         }
     }
 
-    /// The location buffers that the kernels use.
+    /// Returns the location buffers of the kernels.
     pub fn locations(&self) -> impl Iterator<Item = BufferId> {
         std::iter::once(LOCATIONS).chain(self.apart)
     }
 
-    /// Whether the device counts, and keeps its memory to itself.
+    /// Returns true if the device counts, so that its memory is not read back.
     pub fn is_counted(&self) -> bool {
         self.sharing == Sharing::Counted
     }
 
-    /// The buffer with the counters of a device that counts.
+    /// Returns the read-back buffer of the counters.
     pub fn counters(&self) -> BufferId {
         COUNTERS_BACK
     }
 
-    /// The buffers that hold the results and the locations for the host: out of its reach where the device counts.
+    /// Returns the buffers of results and locations for the host; it cannot map them if the device counts.
     pub fn readable(&self) -> (BufferId, BufferId) {
         match self.sharing {
             Sharing::Direct | Sharing::Counted => (RESULTS, LOCATIONS),
@@ -707,7 +710,7 @@ impl Layout {
     }
 }
 
-/// The words of a buffer that the host reaches, or the first ones of one that it does not.
+/// Returns the words of a mapped buffer, or fetches the first ones of a buffer that is not mapped.
 pub(crate) fn look(
     prepared: &mut dyn Prepared,
     out_of_reach: bool,
@@ -717,7 +720,7 @@ pub(crate) fn look(
     if out_of_reach { prepared.fetch(buffer, used as u64) } else { prepared.read(buffer) }
 }
 
-/// Hands a buffer from one queue to another, where they are of two families; what stands before has ended on all queues.
+/// Transfers a buffer between queues of different families, after all queues have finished earlier work.
 fn hand(program: &Program, buffer: BufferId, from: QueueId, to: QueueId) -> Vec<Step> {
     let family = |queue: QueueId| program.queues.get(queue.0 as usize);
     if family(from) == family(to) {
@@ -730,7 +733,7 @@ fn hand(program: &Program, buffer: BufferId, from: QueueId, to: QueueId) -> Vec<
     ]
 }
 
-/// A barrier with the masks of a test; none where it has none.
+/// Returns a barrier with the test's access masks, or `None` if they are empty.
 fn masked(queue: QueueId, dependency: shaders::Dependency) -> Option<Step> {
     let (available, visible) = (accesses(dependency.available), accesses(dependency.visible));
     let kind = DependencyKind::Barrier;
@@ -740,7 +743,7 @@ fn masked(queue: QueueId, dependency: shaders::Dependency) -> Option<Step> {
     any.then_some(Step::Dependency { queue, kind, stages, available, visible })
 }
 
-/// The buffer behind a binding of a kernel.
+/// Returns the buffer of a kernel's binding.
 fn buffer_of(
     binding: Binding,
     (rendezvous, claims): (BufferId, Option<BufferId>),
@@ -757,7 +760,7 @@ fn buffer_of(
     }
 }
 
-/// The buffer that a helper sees.
+/// Returns the buffer of a helper's binding.
 fn shown_buffer(shown: Shown, texels: BufferId) -> BufferId {
     match shown {
         Shown::Results => RESULTS,
@@ -794,7 +797,7 @@ fn plan_kernel(kernel: &Kernel, images: &Images, apart: Option<BufferId>) -> pla
     }
 }
 
-/// What the pipeline of a kernel asks of subgroups.
+/// Returns the subgroup requirements of a kernel's pipeline.
 pub fn subgroups(kernel: &Kernel) -> plan::Subgroups {
     let requirements = &kernel.requirements;
     match (requirements.subgroup_size, requirements.required_size) {
@@ -812,7 +815,8 @@ struct Images {
 }
 
 impl Images {
-    /// The images with that many texels; those that lie apart in the second memory, where the second location buffer is.
+    /// Creates the images with this many texels. Separate ones use the second memory and the second location
+    /// buffer.
     fn of(program: &Program, words: u64, memory: (Memory, Memory), apart: Option<BufferId>) -> Images {
         let mut bindings: Vec<ImageBinding> = Vec::new();
         for binding in program.kernels().flat_map(|kernel| &kernel.images) {
@@ -845,7 +849,7 @@ impl Images {
         self.bindings.iter().position(|known| *known == binding).map(|number| ImageId(number as u32))
     }
 
-    /// The images that hold final values, with their storages: one of those that lie apart, and one of the others.
+    /// Returns the images with final values and their storages: at most one separate image and one other.
     fn read(&self, program: &Program) -> Vec<(ImageId, Vec<u32>)> {
         let Some(float) = program.in_image_as_float() else { return Vec::new() };
         let of_kind = |apart: bool| {
@@ -858,7 +862,7 @@ impl Images {
         [false, true].into_iter().filter_map(of_kind).collect()
     }
 
-    /// Images that are no texel buffers.
+    /// Returns the images other than texel buffers.
     fn with_memory(&self) -> impl Iterator<Item = ImageId> {
         let own = |(_, image): &(usize, &Image)| !matches!(image.shape, ImageShape::Texels(_));
         self.images.iter().enumerate().filter(own).map(|(number, _)| ImageId(number as u32))

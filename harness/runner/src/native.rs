@@ -1,8 +1,8 @@
-//! Store buffering by two threads of the host, in lockstep: what the machine can do, to measure kernels against.
+//! Store buffering by two host threads: a baseline for the rates of kernels.
 //!
-//! It plays as the kernels do: two threads meet at a counter before each round, then each plays its side of eight
-//! instances whose locations share a cache line. A rate of a device over the rate of this loop in the same minute says
-//! more than either alone, since both suffer alike from whatever else runs.
+//! It has the structure of the kernels: two threads meet at a counter before each round, then each runs its
+//! side of eight instances whose locations share a cache line. The ratio of a device's rate to this rate is
+//! more stable than either, since other load affects both alike.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -12,9 +12,9 @@ use crate::classic::StoreBuffering;
 
 /// Instances of a round.
 const LANES: usize = 8;
-/// Rounds between two looks at the clock.
+/// Rounds between two reads of the clock.
 const ROUNDS: usize = 4096;
-/// Looks after which a thread that waits gives its processor away: the partner may be on it.
+/// Polls after which a waiting thread yields its processor, on which the partner may have to run.
 const LOOKS: u32 = 1 << 12;
 
 /// The locations of one round: x and y of each instance.
@@ -22,12 +22,12 @@ const LOOKS: u32 = 1 << 12;
 #[derive(Default)]
 struct Line([AtomicU32; 2 * LANES]);
 
-/// A counter with a cache line of its own.
+/// A counter in its own cache line.
 #[repr(align(128))]
 #[derive(Default)]
 struct Counter(AtomicU32);
 
-/// Plays for about `time`.
+/// Runs for about `time`.
 pub fn run(time: Duration) -> StoreBuffering {
     let mut seen = StoreBuffering::default();
     let lines: Vec<Line> = std::iter::repeat_with(Line::default).take(ROUNDS).collect();
@@ -41,11 +41,11 @@ pub fn run(time: Duration) -> StoreBuffering {
                 side_of(side, &lines, &meeting.0)
             };
             let partner = scope.spawn(move || play(1));
-            // A thread of its own: the caller's stays where it is.
+            // Also a new thread, so that the caller's thread keeps its affinity.
             let first = scope.spawn(move || play(0));
             (first.join(), partner.join())
         });
-        // A thread only ends without its reads by a panic, of which its code has none.
+        // A thread returns no reads only if it panics, which this code cannot do.
         let (Ok(own), Ok(other)) = (own, other) else { return seen };
         for (r0, r1) in own.iter().zip(&other) {
             if let Some(count) = seen.counts.get_mut((2 * r0 + r1) as usize) {
@@ -57,7 +57,7 @@ pub fn run(time: Duration) -> StoreBuffering {
     seen
 }
 
-/// What one side reads in all rounds.
+/// Returns the reads of one side in all rounds.
 fn side_of(side: usize, lines: &[Line], meeting: &AtomicU32) -> Vec<u32> {
     let mut reads = Vec::with_capacity(lines.len() * LANES);
     for (round, line) in (1u32..).zip(lines) {

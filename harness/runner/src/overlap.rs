@@ -1,5 +1,7 @@
-//! Whether two invocations of a stage, or of two, ever run at once on a device. Drivers may shade all vertices on one thread: then nothing that a
-//! test of that stage asks about two threads can happen, and waiting for one another is in vain.
+//! Tests whether two invocations of one or two stages ever run concurrently on a device.
+//!
+//! A driver may shade all vertices in one thread. Then no interaction between two threads of such a test is
+//! possible, and waiting for a partner is useless.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -12,7 +14,7 @@ use crate::join::Join;
 use crate::run::{Budget, Settings, run_program};
 use crate::stress::Stress;
 
-/// Both threads say that they are there, and wait for the other: the loop of each ends only where both run at once.
+/// Each thread sets its flag and polls the other's. The loops end only if both run concurrently.
 const TEST: &str = "VULKAN overlap { x = 0; y = 0; }
 P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;
 st.atom.qf.sc0 x, 1 | st.atom.qf.sc0 y, 1 ;
@@ -20,8 +22,8 @@ LC00: | LC01: ;
 ld.atom.qf.sc0 r0, y | ld.atom.qf.sc0 r0, x ;
 beq r0, 0, LC00 | beq r0, 0, LC01 ;
 exists (P0:r0 == 1 /\\ P1:r0 == 1)";
-/// The same of two fragments of one pixel, behind their interlocked sections: where drivers shade one after the other, whatever stands
-/// outside of sections, nothing that a test asks about two of them can happen.
+/// The same for two fragments of one pixel, after their interlocked sections. If a driver shades them one
+/// after another, nothing between them can happen, even outside of the sections.
 const ON_ONE_PIXEL: &str = "VULKAN overlap { x = 0; y = 0; }
 P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;
 interlock.begin.unordered 0 | interlock.begin.unordered 0 ;
@@ -31,51 +33,51 @@ LC00: | LC01: ;
 ld.atom.qf.sc0 r0, y | ld.atom.qf.sc0 r0, x ;
 beq r0, 0, LC00 | beq r0, 0, LC01 ;
 exists (P0:r0 == 1 /\\ P1:r0 == 1)";
-/// Turns of such a loop: long enough for the other thread to begin, and within what drivers let a shader loop.
+/// Turns of a polling loop: long enough for the other thread to start, and within the loop limits of drivers.
 const TURNS: u32 = 16_000;
-/// Pairs that waited for one another in vain after which nobody is expected to meet. They are counted and not timed: on a busy machine a
-/// driver's threads seldom have the processors at once, and fewer pairs wait in any time.
+/// Pairs that failed to meet after which the stage counts as serial. A count and not a time: on a busy
+/// machine, a driver's threads rarely run concurrently, and fewer pairs finish in the same time.
 const PAIRS: u64 = 2_000;
-/// How long it is tried before one test. What is not known then, the next test of the stage asks again.
+/// Time limit for this before one test. The next test of the stage continues an undecided search.
 const TIME: Duration = Duration::from_secs(3);
 
-/// Of which invocations it is asked.
+/// The kind of invocations that are tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Neighbours {
     /// The stage, or the stages of the two.
     pub stage: Stage,
-    /// Whether they are of one pipeline.
+    /// Whether they are in one pipeline.
     pub pipelines: Pipelines,
-    /// How sections keep them apart, where they are fragments of one pixel.
+    /// Their interlock mode, if they are fragments of one pixel.
     pub interlock: Option<Interlock>,
 }
 
-/// Whether two invocations of a stage run at once on a device, as far as it is known.
+/// The evidence whether two invocations of a stage run concurrently on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Evidence {
-    /// They met, or cannot be asked to.
+    /// They met, or the test cannot run.
     Decided,
-    /// So many pairs of them waited for one another in vain, and none met.
+    /// This many pairs failed to meet, and none met.
     InVain(u64),
 }
 
 impl Evidence {
-    /// Nothing yet.
+    /// No evidence yet.
     pub const NONE: Evidence = Evidence::InVain(0);
 
-    /// Whether no two were seen to run at once, of as many as would have shown it.
+    /// Returns true if enough pairs failed to meet.
     pub fn is_serial(self) -> bool {
         matches!(self, Evidence::InVain(pairs) if pairs >= PAIRS)
     }
 
-    /// More of it, where it is not enough: of these invocations, spread on `device` as `stress` says.
+    /// Adds evidence from `device` with `stress`, unless there is enough.
     #[must_use]
     pub fn with_more(self, device: &dyn Device, asked: Neighbours, stress: &Stress) -> Evidence {
         self.and(|most| in_vain(device, asked, stress, most))
     }
 
-    /// With what `ask` finds, where it is not enough: it is told after how many pairs in vain there would be enough, and says how many
-    /// there were, or that it is decided.
+    /// Adds the result of `ask`, unless there is enough evidence. `ask` gets the number of missing pairs, and
+    /// returns the number that failed to meet, or `None` if the question is decided.
     fn and(self, ask: impl FnOnce(u64) -> Option<u64>) -> Evidence {
         match self {
             Evidence::InVain(before) if before < PAIRS => match ask(PAIRS - before) {
@@ -87,8 +89,8 @@ impl Evidence {
     }
 }
 
-/// Pairs that waited in vain, until they are `most` or more, or the time is up; `None` where two invocations met, or where the question
-/// cannot be asked.
+/// Counts pairs that failed to meet, up to `most` or the time limit. `None` if two invocations met, or the
+/// test cannot run.
 fn in_vain(
     device: &dyn Device,
     Neighbours { stage, pipelines, interlock }: Neighbours,
@@ -126,7 +128,7 @@ mod tests {
         assert!(Evidence::InVain(PAIRS).is_serial() && !Evidence::Decided.is_serial());
     }
 
-    /// What one test leaves open the next one goes on with, until all of them together have seen enough, and not before.
+    /// Evidence accumulates over tests until there is enough.
     #[test]
     fn evidence_adds_up_over_tests() {
         let mut asked = Vec::new();
@@ -140,12 +142,12 @@ mod tests {
         }
         assert_eq!(asked, [2_000, 1_300, 600, 600, 1]);
         assert_eq!(evidence, Evidence::InVain(2_001));
-        // One meeting outweighs all that was in vain before, and nobody asks again.
+        // One meeting outweighs all failures, and ends the search.
         let met = Evidence::InVain(PAIRS - 1).and(|_| None);
         assert_eq!(met.and(|_| Some(PAIRS)), Evidence::Decided);
     }
 
-    /// What is known is not asked again; where two invocations meet, that decides, whatever was in vain before.
+    /// Decided questions are not tested again, and a meeting decides whatever happened before.
     #[test]
     fn evidence_is_gathered_until_it_is_enough() {
         let device = sim::SimDevice::new(sim::Fault::None);

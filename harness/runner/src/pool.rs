@@ -1,11 +1,12 @@
-//! Worker processes under a deadline: whatever crashes or hangs in them, every job ends with a report.
+//! A pool of worker processes with deadlines: every job ends with a report, whatever crashes or hangs.
 //!
-//! The pool starts processes of a command that its caller names, hands each one job at a time, and reads what comes back
-//! ([`crate::wire`]). A worker that says nothing for too long, or goes on past its time, is killed and replaced. The
-//! thread that calls [`run`] starts all workers, so that they may tie their lives to it.
+//! The pool starts processes with a command from its caller, gives each one job at a time and reads its
+//! messages ([`crate::wire`]). A worker that is silent too long or exceeds its time is killed and replaced.
+//! The thread that calls [`run`] starts all workers, so that they can tie their lifetime to it.
 //!
-//! Workers start one after another, each when the one before has first said something: opening a GPU can take a driver a
-//! second in which it keeps every other process out, and a dozen that come at once wait longer than silence is suffered.
+//! Workers start one after another, each after the first message of the one before. Opening a GPU can take a
+//! driver a second, during which it blocks every other process. A dozen that start together would exceed the
+//! limit on silence.
 
 mod worker;
 
@@ -22,30 +23,30 @@ use crate::wire::{Message, Request, VERSION};
 pub use worker::end_group;
 use worker::{Note, Worker};
 
-/// What bounds a pool.
+/// The limits of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Worker processes at once.
+    /// Concurrent worker processes.
     pub workers: u32,
-    /// Time for all jobs together; each gets its share of what is left when it starts, less what jobs take besides theirs, so
-    /// that every job begins where that can be. Once it is over, and a tenth more or [`LATE`] for those that are late, no job
+    /// Time for all jobs together. Each job gets its share of the remaining time minus the expected overhead,
+    /// so that every job can start. After this time and a margin of a tenth (at most [`LATE`]), no job
     /// starts.
     pub time: Option<Duration>,
-    /// How long after `time` everything has ended, by force if it must be.
+    /// Time after `time` until all remaining workers are killed.
     pub overrun: Duration,
-    /// How long after its share a job may still go on.
+    /// Time that a job may exceed its share.
     pub slack: Duration,
-    /// How long a worker may say nothing while it has a job.
+    /// Time that a worker may be silent while it has a job.
     pub silence: Duration,
-    /// How often a job that failed is run again.
+    /// Repetitions of a failed job.
     pub retries: u32,
-    /// Failures in a row after which no job is started any more, while none ever went well. Later it takes four times
-    /// as many. One more is allowed for each worker beside the first: what loses the device fails them all at once.
+    /// Consecutive failures after which no job starts. Four times as many once a job succeeded; one more for
+    /// each additional worker, because a lost device fails all their jobs.
     pub give_up_after: u32,
 }
 
 impl Limits {
-    /// One worker, without a limit on the whole.
+    /// One worker, without a total time limit.
     pub const DEFAULT: Limits = Limits {
         workers: 1,
         time: None,
@@ -58,7 +59,7 @@ impl Limits {
 }
 
 impl Limits {
-    /// When a job with this share of the time is ended at the latest, if it begins at `since` in a pool that began at
+    /// Returns the deadline of a job with this share that starts at `since`, in a pool that started at
     /// `started`.
     fn end(&self, started: Instant, since: Instant, share: Option<Duration>) -> Option<Instant> {
         let own = since + share? + self.slack;
@@ -66,85 +67,85 @@ impl Limits {
     }
 }
 
-/// What the pool must know of an answer.
+/// The properties of an answer that the pool needs.
 pub trait Answer {
-    /// What the answer says about device and driver.
+    /// Returns what the answer shows about device and driver.
     fn health(&self) -> Health;
 
-    /// Whether the worker must not get another job.
+    /// Returns true if the worker must not get another job.
     fn ends_worker(&self) -> bool;
 
-    /// What failed, in words, where something did.
+    /// Describes the failure in the answer.
     fn failure(&self) -> Option<String>;
 
-    /// For how long the job's own work went on, where that may be less or more than its share of the time.
+    /// Returns the time that the job worked, if it can differ from its share.
     fn worked(&self) -> Option<Duration> {
         None
     }
 }
 
-/// What an answer says about device and driver.
+/// The evidence about device and driver in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
     /// They work.
     Good,
-    /// Nothing: the job never came to them.
+    /// No evidence: the job did not reach them.
     Unknown,
-    /// They failed; the job may be tried again.
+    /// They failed; the job may be repeated.
     Bad,
 }
 
-/// How an attempt at a job ended.
+/// One attempt to run a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attempt<P, R> {
-    /// How.
+    /// The result.
     pub end: End<R>,
-    /// The last thing that the worker said before the end.
+    /// The last progress message before the end.
     pub snapshot: Option<P>,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
 }
 
-/// How an attempt at a job ended.
+/// The result of an attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub enum End<R> {
-    /// With an answer of the worker.
+    /// The worker answered.
     Answered(R),
-    /// Without one.
+    /// The worker failed.
     Failed(Failure),
-    /// It never began.
+    /// The job never started.
     NotRun(NotRun),
 }
 
 /// Why a worker gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// It was ended since its time was over, or since it said nothing for too long.
+    /// It was killed because it exceeded its time, or was silent too long.
     #[error("no answer after {:.1} s", after.as_secs_f64())]
     TimedOut {
-        /// Time since the job began.
+        /// Time since the job started.
         after: Duration,
     },
-    /// It ended by itself.
+    /// It exited.
     #[error("the worker ended with {}{}", ended(*signal, *code), said(stderr))]
     Crashed {
         /// The signal that ended it.
         signal: Option<i32>,
         /// Its exit code.
         code: Option<i32>,
-        /// The end of what it printed to standard error.
+        /// The end of its standard error.
         stderr: String,
     },
-    /// Its answer cannot be read.
+    /// Its message is invalid.
     #[error("the worker's answer cannot be read: {what}")]
     Garbled {
-        /// Why.
+        /// The error.
         what: String,
     },
     /// It could not be started.
     #[error("the worker cannot be started: {why}")]
     CannotStart {
-        /// Why.
+        /// The error.
         why: String,
     },
 }
@@ -159,7 +160,7 @@ fn ended(signal: Option<i32>, code: Option<i32>) -> String {
 
 fn said(stderr: &str) -> String {
     let mut lines = stderr.trim_end().lines();
-    // A panic says where and, on the next line, why; behind that come a backtrace and notes.
+    // A panic prints its position and, on the next line, its message; a backtrace and notes follow.
     let panic = lines.clone().position(|line| line.contains(" panicked at "));
     let line = match panic {
         Some(place) => lines.nth(place + 1),
@@ -168,70 +169,70 @@ fn said(stderr: &str) -> String {
     line.map_or_else(String::new, |line| format!(": {line}"))
 }
 
-/// Why a job never began.
+/// Why a job never started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotRun {
-    /// The time for all jobs was over.
+    /// The time for all jobs was used up.
     #[error("the time was over before the test began")]
     TimeIsUp,
-    /// The device was not in order any more.
+    /// The device failed its health check.
     #[error("the device did not come back after a hang: {why}")]
     Gone {
-        /// What it said.
+        /// The error of the device.
         why: String,
     },
-    /// Too many jobs in a row had failed.
+    /// Too many consecutive jobs failed.
     #[error("not tried any more after {failures} failures in a row, the last one: {last}")]
     GivenUp {
-        /// How many.
+        /// Their number.
         failures: u32,
-        /// The last one.
+        /// The last failure.
         last: String,
     },
 }
 
-/// What became of a job.
+/// The result of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report<P, R> {
     /// Number of the job.
     pub job: usize,
     /// The last attempt.
     pub last: Attempt<P, R>,
-    /// Those before it, all failed: what they had seen counts too.
+    /// Earlier attempts, which all failed. Their observations count too.
     pub earlier: Vec<Attempt<P, R>>,
 }
 
 impl<P, R> Report<P, R> {
-    /// That of a job that never began.
+    /// Creates the report of a job that never started.
     pub fn not_run(job: usize, why: NotRun) -> Report<P, R> {
         let last = Attempt { end: End::NotRun(why), snapshot: None, took: Duration::ZERO };
         Report { job, last, earlier: Vec::new() }
     }
 }
 
-/// What the pool tells its caller.
+/// An event for the caller of the pool.
 #[derive(Debug)]
 pub enum Event<'a, P, R> {
-    /// A worker said something about its job.
+    /// A worker sent a progress message.
     Progress {
         /// Number of the job.
         job: usize,
-        /// What it said.
+        /// The message.
         snapshot: &'a P,
     },
-    /// An attempt at a job failed, and the job is tried again.
+    /// An attempt failed, and the job is repeated.
     Again(&'a Attempt<P, R>),
-    /// A job has ended. These come in the order of the jobs.
+    /// A job ended. These events come in the order of the jobs.
     Finished(Report<P, R>),
 }
 
-/// What makes a pool run.
+/// The callbacks of a pool.
 pub struct Calls<'a, J, P, R> {
-    /// The command of a worker. Its standard streams are set by the pool.
+    /// Returns the command of a worker. The pool sets its standard streams.
     pub command: &'a mut dyn FnMut() -> Command,
-    /// The job of a number. Where there is a time for all jobs, its share is given.
+    /// Returns a job by its number. The second argument is its share of the time, if that is limited.
     pub job: &'a mut dyn FnMut(usize, Option<Duration>) -> J,
-    /// Sees what happens; a break ends all workers and the run.
+    /// Handles an event; a break ends all workers and the run.
     pub event: &'a mut dyn FnMut(Event<'_, P, R>) -> ControlFlow<()>,
 }
 
@@ -252,7 +253,7 @@ where
         earlier: (0..jobs).map(|_| Vec::new()).collect(),
         done: (0..jobs).map(|_| None).collect(),
         delivered: 0,
-        // Nobody beyond the last job has anything to do.
+        // More workers than jobs would be idle.
         slots: (0..(limits.workers as usize).clamp(1, jobs.max(1))).map(|_| Slot::default()).collect(),
         notes,
         inbox,
@@ -266,14 +267,14 @@ where
     Worker::retire(pool.slots.iter_mut().filter_map(|slot| slot.worker.take()).collect());
 }
 
-/// How long after the time for all jobs one may still begin, without a share of it: a busy machine makes jobs late, and a test
-/// that was never begun says nothing.
+/// The maximum time after the limit at which a job may still start, without a share. On a busy machine jobs
+/// are late, and a test that never runs gives no information.
 const LATE: Duration = Duration::from_secs(2);
 
-/// How often it is looked whether a worker is gone whose output somebody else holds open.
+/// The interval for checking whether a worker exited while another process keeps its output open.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Notes that wait for the pool at most; workers that say more wait themselves.
+/// The capacity of the message queue; workers block when it is full.
 const INBOX: usize = 256;
 
 struct Pool<'a, J, P, R> {
@@ -283,21 +284,21 @@ struct Pool<'a, J, P, R> {
     waiting: VecDeque<usize>,
     earlier: Vec<Vec<Attempt<P, R>>>,
     done: Vec<Option<Report<P, R>>>,
-    /// Jobs whose report was given to the caller.
+    /// Jobs whose report the caller got.
     delivered: usize,
     slots: Vec<Slot<P>>,
     notes: SyncSender<(u64, Note)>,
     inbox: Receiver<(u64, Note)>,
     generation: u64,
-    /// Failures in a row.
+    /// Consecutive failures.
     failures: u32,
     last_failure: String,
     ever_good: bool,
     beside: Beside,
 }
 
-/// What jobs took besides their shares: kernels are compiled, and a submission goes on past its time. On a busy machine that
-/// can be more than the shares.
+/// The time of jobs beyond their shares, for compiling kernels and for submissions that end late. On a busy
+/// machine it can exceed the shares.
 #[derive(Clone, Copy, Debug, Default)]
 struct Beside {
     time: Duration,
@@ -310,8 +311,8 @@ impl Beside {
         self.jobs += 1;
     }
 
-    /// What to leave for a job besides its share: half as much again as the mean, since others may come to the machine. What
-    /// it does not take goes to those that follow.
+    /// Returns the time to reserve for a job beyond its share: 1.5 times the mean, since the load may grow.
+    /// Unused time goes to later jobs.
     fn each(&self) -> Duration {
         self.time * 3 / 2 / self.jobs.max(1)
     }
@@ -319,7 +320,7 @@ impl Beside {
 
 struct Slot<P> {
     worker: Option<Worker>,
-    /// Whether that worker has said anything yet.
+    /// True once the worker sent a message.
     heard: bool,
     running: Option<Running<P>>,
 }
@@ -331,7 +332,7 @@ impl<P> Default for Slot<P> {
 }
 
 impl<P> Slot<P> {
-    /// Whether its worker is on the way to its first word.
+    /// Returns true if its worker has not sent its first message.
     fn is_starting(&self) -> bool {
         self.worker.is_some() && self.running.is_some() && !self.heard
     }
@@ -343,9 +344,9 @@ struct Running<P> {
     last_sign: Instant,
     /// Its share of the time for all jobs.
     share: Option<Duration>,
-    /// Whether its worker was started for it.
+    /// Its worker was started for this job.
     first: bool,
-    /// When it is ended at the latest.
+    /// The deadline.
     end: Option<Instant>,
     snapshot: Option<P>,
 }
@@ -368,12 +369,12 @@ where
             let wait = deadline.saturating_duration_since(Instant::now()).min(LOOK);
             match self.inbox.recv_timeout(wait) {
                 Ok((generation, note)) => self.note(generation, note)?,
-                // The pool holds a sender itself.
+                // The pool holds a sender itself, so the channel is never disconnected.
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
             let workers = self.slots.iter_mut().filter_map(|slot| slot.worker.as_mut());
             workers.for_each(Worker::end_the_rest_where_gone);
-            // Where this process was stopped for a while, what its workers said meanwhile comes before any deadline.
+            // If this process was stopped for a while, messages of workers are handled before any deadline.
             let waiting: Vec<_> = self.inbox.try_iter().take(INBOX).collect();
             for (generation, note) in waiting {
                 self.note(generation, note)?;
@@ -382,7 +383,7 @@ where
         }
     }
 
-    /// Gives jobs to idle workers, or says why no job is started any more.
+    /// Gives jobs to idle workers, or reports all remaining jobs as not run.
     fn start_jobs(&mut self) -> ControlFlow<()> {
         while let Some(reason) = self.reason_to_stop() {
             let Some(job) = self.waiting.pop_front() else { break };
@@ -452,7 +453,7 @@ where
         }
     }
 
-    /// When something must be done even if no worker says anything; none while nothing runs.
+    /// Returns the earliest deadline of a running job.
     fn next_deadline(&self) -> Option<Instant> {
         self.slots.iter().filter_map(|slot| slot.running.as_ref()).map(|r| self.deadline(r)).min()
     }
@@ -476,7 +477,7 @@ where
         ControlFlow::Continue(())
     }
 
-    /// Ends worker and attempt of a slot.
+    /// Ends the worker and the attempt of a slot.
     fn fail(&mut self, number: usize, failure: impl FnOnce(Worker, Duration) -> Failure) -> ControlFlow<()> {
         let Some(slot) = self.slots.get_mut(number) else { return ControlFlow::Continue(()) };
         let running = slot.running.take();
@@ -489,7 +490,7 @@ where
 
     fn note(&mut self, generation: u64, note: Note) -> ControlFlow<()> {
         let of = |slot: &Slot<P>| slot.worker.as_ref().is_some_and(|w| w.generation() == generation);
-        // What a worker said before it was replaced is of no interest.
+        // Messages of a replaced worker are ignored.
         let Some(number) = self.slots.iter().position(of) else { return ControlFlow::Continue(()) };
         match note {
             Note::Ended => self.fail(number, |worker, _| {
@@ -521,7 +522,8 @@ where
             return self.garbled(number, format!("it speaks of job {job}"));
         };
         if !std::mem::replace(&mut slot.heard, true) {
-            // What it took to open the device is not the test's.
+            // The deadline restarts with the first message, so that opening the device costs the test no
+            // time.
             running.end = self.limits.end(self.started, Instant::now(), running.share);
         }
         match message {
@@ -533,7 +535,7 @@ where
             }
             Message::Answer { payload, .. } => {
                 let (job, took) = (running.job, running.since.elapsed());
-                // The first one pays for the device.
+                // The first job of a worker includes opening the device.
                 if let Some(share) = running.share.filter(|_| !running.first) {
                     self.beside.note(took, payload.worked().unwrap_or(share));
                 }
@@ -548,7 +550,7 @@ where
         }
     }
 
-    /// Books the end of an attempt: the job is tried again, or finished.
+    /// Records the end of an attempt: repeats the job or finishes it.
     fn ended(&mut self, job: usize, attempt: Attempt<P, R>) -> ControlFlow<()> {
         let bad = match &attempt.end {
             End::Answered(answer) => match answer.health() {
@@ -580,7 +582,7 @@ where
         self.finish(job, attempt)
     }
 
-    /// Gives the report to the caller as soon as all jobs before have been reported.
+    /// Reports a job to the caller once all earlier jobs are reported.
     fn finish(&mut self, job: usize, last: Attempt<P, R>) -> ControlFlow<()> {
         let earlier = self.earlier.get_mut(job).map(std::mem::take).unwrap_or_default();
         if let Some(place) = self.done.get_mut(job) {

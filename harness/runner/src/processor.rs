@@ -1,15 +1,15 @@
-//! What this process has used of the processors: on a busy machine far less than the time that goes by.
+//! The processor time of this process, which on a busy machine is far less than elapsed time.
 
 use std::time::Duration;
 
-/// Processor time of all threads of this process; nothing where the system does not tell.
+/// Returns the processor time of all threads of this process; `None` if the system does not provide it.
 #[cfg(unix)]
 pub(crate) fn used() -> Option<Duration> {
     let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Some(Duration::new(used.tv_sec.unsigned_abs(), u32::try_from(used.tv_nsec).ok()?))
 }
 
-/// Does not tell on this system.
+/// Returns `None`: this system does not provide it.
 #[cfg(not(unix))]
 pub(crate) fn used() -> Option<Duration> {
     None

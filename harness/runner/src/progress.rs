@@ -1,9 +1,9 @@
-//! Forward progress on a device: tests whose loops may go on for ever, each dispatch released by the host where it does
-//! not end by itself.
+//! Forward progress on a device: dispatches tests whose loops may never end.
 //!
-//! A run is one dispatch of some copies of a test. Where it goes on past its deadline, the host notes who moves and who
-//! does not, asks all loops to end, and reads what became of every thread. What does not even end then is a hang that the
-//! process cannot recover from: whoever started it must. No model is known here: a [`Witness`] says what was seen.
+//! A run is one dispatch of several copies of a test. If it exceeds its deadline, the host records which
+//! threads move, requests all loops to end, and reads the final state of every thread. If the dispatch still
+//! does not end, only the parent process can recover. No progress model is used here: a [`Witness`] contains
+//! the observation.
 
 mod serve;
 
@@ -22,17 +22,17 @@ pub use serve::{Answer, Job, serve};
 use crate::error::Cause;
 use crate::wire::Failure;
 
-/// How the copies of a test are spread over the units of a dispatch.
+/// The assignment of copies of a test to the units of a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
     /// One copy, its parts in the order of their ids.
     Plain,
-    /// Copy by copy: unit `N × m + i` plays part `i` of copy `m`.
+    /// Copy by copy: unit `N × m + i` runs part `i` of copy `m`.
     RoundRobin,
-    /// Part by part: unit `M × i + m` plays part `i` of copy `m`.
+    /// Part by part: unit `M × i + m` runs part `i` of copy `m`.
     Chunked,
-    /// All parts but the last one copy by copy, the last one behind them.
+    /// All parts except the last copy by copy, followed by the last parts.
     Mixed,
 }
 
@@ -45,12 +45,12 @@ pub const PLACEMENTS: [(&str, Placement); 4] = [
 ];
 
 impl Placement {
-    /// Its name in test ids.
+    /// Returns its name in test ids.
     pub fn name(self) -> &'static str {
         PLACEMENTS.iter().find(|(_, placement)| *placement == self).map_or("", |(name, _)| name)
     }
 
-    /// Whether it differs from the others for a test of so many parts.
+    /// Returns true if the placement differs from the others for a test with this many parts.
     pub fn suits(self, parts: u32) -> bool {
         match self {
             Placement::Plain => true,
@@ -60,22 +60,22 @@ impl Placement {
     }
 }
 
-/// How a test is run.
+/// The settings of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Where its copies go.
+    /// The assignment of copies.
     pub placement: Placement,
-    /// Dispatches.
+    /// The number of dispatches.
     pub runs: u32,
-    /// Dispatches that did not end by themselves after which no further one is made.
+    /// Hangs after which no further dispatch is made.
     pub enough: u32,
-    /// The longest that a dispatch is waited for before it is asked to end.
+    /// Time limit of a dispatch before its loops are requested to end.
     pub longest: Duration,
-    /// Decides what the device itself draws.
+    /// The seed of the simulated device.
     pub seed: u64,
 }
 
-/// What was seen of a test in one placement.
+/// The observations of a test in one placement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Seen {
@@ -83,15 +83,15 @@ pub struct Seen {
     pub copies: u32,
     /// Dispatches that count.
     pub runs: u32,
-    /// Those in which every thread of every copy came to its end.
+    /// Dispatches in which every thread of every copy ended.
     pub ended: u32,
-    /// Those in which some thread waited for another one.
+    /// Dispatches in which a thread waited for another one.
     pub waited: u32,
-    /// Those that did not end by themselves.
+    /// Dispatches that did not end by themselves.
     pub hangs: Vec<Hang>,
-    /// Dispatches that did not end in a short time and did when they were given more; they count nowhere else.
+    /// Dispatches that did not end within a short limit, but did with a longer one. They count nowhere else.
     pub slow: u32,
-    /// Dispatches that left records unwritten; they count nowhere else.
+    /// Dispatches that left records unwritten. They count nowhere else.
     pub not_executed: u32,
     /// Seconds of all dispatches.
     pub seconds: f64,
@@ -101,23 +101,23 @@ pub struct Seen {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hang {
-    /// Copies that did not end; those first that waited longest, few of many.
+    /// Copies that did not end, those with the longest waits first; at most a few.
     pub witnesses: Vec<Witness>,
-    /// Whether the lowest unfinished thread of the whole dispatch moved, and where it was.
+    /// The lowest unfinished thread of the whole dispatch, with its position and whether it moved.
     pub lowest: Option<Lowest>,
-    /// Seconds until it was released.
+    /// Seconds until the loops were requested to end.
     pub seconds: f64,
 }
 
-/// The thread in the lowest unit of a dispatch that had not come to its end.
+/// The thread in the lowest unit of a dispatch that had not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lowest {
     /// Its copy.
     pub copy: u32,
-    /// Which thread of the copy.
+    /// Its index in the copy.
     pub thread: u32,
-    /// Where it stood.
+    /// Its state.
     pub stood: Thread,
 }
 
@@ -125,47 +125,48 @@ pub struct Lowest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Witness {
-    /// Which copy.
+    /// Its index.
     pub copy: u32,
-    /// Its threads when the loops were asked to end.
+    /// Its threads at the time of the request.
     pub threads: Vec<Thread>,
 }
 
-/// A thread of a copy that did not end, when the loops were asked to end.
+/// The state of a thread when the loops were requested to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Thread {
-    /// It had begun.
+    /// It had started.
     pub began: bool,
-    /// It had come to its end.
+    /// It had ended.
     pub ended: bool,
-    /// It still moved, as far as is known.
+    /// It still moved, as far as known.
     pub moved: bool,
-    /// The number of its beginning among all beginnings and ends.
+    /// The position of its start in the sequence of all starts and ends.
     pub order: Option<u32>,
-    /// Turns that it made, one for each basic block.
+    /// Its number of turns: one for each executed basic block.
     pub turns: u32,
     /// Index of its last access or control barrier.
     pub place: Option<u32>,
 }
 
-/// Witnesses that are kept of a hang.
+/// The maximum number of witnesses of a hang.
 const WITNESSES: usize = 4;
-/// How long a dispatch is waited for at first.
+/// The first time limit of a dispatch.
 const FIRST_DEADLINE: Duration = Duration::from_millis(50);
-/// How long a dispatch may take to end once it was asked to.
+/// Time limit for a dispatch to end after the request.
 const RELEASE: Duration = Duration::from_secs(2);
-/// Workgroups of a dispatch where kernels run on the host's processor.
+/// Workgroups of a dispatch if kernels run on the host's processor.
 const CPU_WORKGROUPS: u32 = 256;
-/// The same on GPUs: several times what any has resident at once, and less than every device takes
+/// Workgroups on GPUs: several times the number of resident ones, and less than the limit of every device
 /// (`maxComputeWorkGroupCount`).
 const GPU_WORKGROUPS: u32 = 16_384;
-/// Turns left to a driver that ends loops without a word.
+/// Turns reserved for a driver that ends loops silently.
 const SPARE_TURNS: u32 = 4_000;
-/// Looks at the stop word in a turn where turns are few: they must last until other threads have been scheduled.
+/// Polls of the stop word in a turn if turns are limited: the turns must last until other threads are
+/// scheduled.
 const LOOKS_WHERE_TURNS_ARE_FEW: u32 = 256;
 
-/// What is said of a plan that is no longer there.
+/// The error for a plan that was abandoned.
 const GIVEN_UP: &str = "its plan was given up";
 
 const QUEUE: QueueId = QueueId(0);
@@ -173,18 +174,18 @@ const LOCATIONS: BufferId = BufferId(0);
 const INITIAL: BufferId = BufferId(1);
 const RECORDS: BufferId = BufferId(2);
 const CONTROL: BufferId = BufferId(3);
-/// The records for the host, which reads all of them: on GPUs what both share while a kernel runs is slow to read.
+/// A copy of the records for the host. On GPUs, memory that is shared while a kernel runs is slow to read.
 const RECORDS_BACK: BufferId = BufferId(4);
 
-/// The simulated GPU ends a poll when it knows what becomes of a submission.
+/// Returns true for the simulated GPU, which detects by itself that a submission cannot end.
 fn decides_itself(device: &dyn Device) -> bool {
     device.identity().kind == "simulated"
 }
 
-/// The kernel of a test for a device.
+/// Returns the kernel of a test for a device.
 ///
 /// # Errors
-/// The rule for which the test cannot be placed, or what the device lacks.
+/// The placement rule that the test breaks, or the missing feature.
 pub fn kernel(
     test: &Test,
     device: &plan::Capabilities,
@@ -203,7 +204,7 @@ pub fn kernel(
         copies,
         whole_subgroups: few_turns,
         bound: device.loop_budget.map(|budget| budget.saturating_sub(SPARE_TURNS)),
-        // The one driver with few turns makes a meeting of the workgroup of every memory barrier.
+        // The only driver with limited turns synchronizes the whole workgroup at every memory barrier.
         settles: !few_turns,
         looks: if few_turns { LOOKS_WHERE_TURNS_ARE_FEW } else { 1 },
     };
@@ -224,12 +225,10 @@ pub fn kernel(
     Ok(kernel)
 }
 
-/// Runs a test on a device.
+/// Runs a test on a device; calls `on_run` with all observations after each dispatch.
 ///
-/// `on_run` is called after each dispatch with what was seen up to then.
-///
-/// # Errors
-/// Why it ended early, with what was seen until then. After [`Cause::TimedOut`] the device must not be destroyed.
+/// Returns the observations, and the failure that ended the run early. After [`Cause::TimedOut`] the device
+/// must not be destroyed.
 pub fn run(
     device: &dyn Device,
     test: &Test,
@@ -266,7 +265,7 @@ fn run_kernel(
             Runs { prepared: Some(prepared), kernel, copies, near: parameters.near, device, settings };
         let result = runs.go(&mut seen, on_run);
         if result.is_err() {
-            // Its memory may be in use for good: to destroy it would wait for ever.
+            // Its memory may stay in use, and destroying it would block forever.
             std::mem::forget(runs.prepared.take());
         }
         result
@@ -274,7 +273,7 @@ fn run_kernel(
     (seen, ran.err().map(Failure::from))
 }
 
-/// The plan of a kernel: initial values, then one dispatch.
+/// Returns the plan of a kernel: initial values, then one dispatch.
 fn plan_of(kernel: &ProgressKernel, parameters: &Parameters) -> Plan {
     let words = u64::from(parameters.copies) * u64::from(kernel.storages.max(1)) * u64::from(SPACING);
     let records = u64::from(parameters.copies * kernel.threads * FIELDS);
@@ -322,7 +321,7 @@ fn plan_of(kernel: &ProgressKernel, parameters: &Parameters) -> Plan {
     }
 }
 
-/// How a dispatch went.
+/// The result of one dispatch.
 enum Once {
     Ended { waited: bool },
     Hung { hang: Hang, deadline: bool },
@@ -330,7 +329,7 @@ enum Once {
 }
 
 struct Runs<'a> {
-    /// Taken only when it must not be destroyed.
+    /// None once the plan must not be destroyed.
     prepared: Option<Box<dyn Prepared + 'a>>,
     kernel: &'a ProgressKernel,
     copies: u32,
@@ -346,7 +345,7 @@ impl Runs<'_> {
         let longest = if decides_itself { deadline } else { self.settings.longest };
         deadline = deadline.min(longest);
         let mut dispatches = 0_u64;
-        // A retry may be needed for each step up to the longest wait, and for dispatches that were not executed.
+        // Repetitions for each increase of the time limit, and for dispatches that did not run.
         let mut spare = 16;
         while seen.runs < self.settings.runs && seen.hangs.len() < self.settings.enough as usize {
             self.device.reseed(self.settings.seed.wrapping_add(dispatches));
@@ -360,7 +359,7 @@ impl Runs<'_> {
                     seen.ended += 1;
                     seen.waited += u32::from(waited);
                 }
-                // It may only have been slow: it gets more time, and this one does not count.
+                // It may only be slow, so it is repeated with more time and does not count.
                 Once::Hung { deadline: true, .. } if deadline < longest => {
                     seen.slow += 1;
                     deadline = (deadline * 2).min(longest);
@@ -381,7 +380,7 @@ impl Runs<'_> {
             on_run(seen);
         }
         if !seen.hangs.is_empty() {
-            // They led up to the hangs.
+            // These slow dispatches led to the hangs.
             seen.slow = 0;
         }
         Ok(())
@@ -394,7 +393,7 @@ impl Runs<'_> {
         }
     }
 
-    /// One dispatch, which is asked to end at the deadline.
+    /// Runs one dispatch; requests its loops to end at the deadline.
     fn once(&mut self, deadline: Duration) -> Result<Once, Cause> {
         let (initial, storages) = (self.kernel.initial.clone(), self.kernel.storages.max(1) as usize);
         let prepared = self.prepared()?;
@@ -424,7 +423,7 @@ impl Runs<'_> {
         self.what_became(asked, since.elapsed())
     }
 
-    /// Waits until the dispatch has ended; false where it has not at `until`.
+    /// Waits until the dispatch ends; returns false if it has not at `until`.
     fn wait(&mut self, since: Instant, until: Duration) -> Result<bool, Cause> {
         loop {
             let left = until.saturating_sub(since.elapsed());
@@ -437,7 +436,7 @@ impl Runs<'_> {
         }
     }
 
-    /// Turns of every thread, while the dispatch goes on.
+    /// Reads the turns of every thread while the dispatch runs.
     fn turns(&mut self) -> Result<Vec<u32>, Cause> {
         let threads = u64::from(self.copies * self.kernel.threads);
         let prepared = self.prepared()?;
@@ -445,10 +444,10 @@ impl Runs<'_> {
         (0..threads).map(|thread| Ok(prepared.load(RECORDS, word(thread))?)).collect()
     }
 
-    /// Reads the records of a dispatch that has ended.
+    /// Reads the records of a dispatch that ended.
     fn what_became(&mut self, asked: Option<(Vec<u32>, Vec<u32>)>, took: Duration) -> Result<Once, Cause> {
         let stop = self.prepared()?.read(CONTROL)?.get(STOP as usize).copied().unwrap_or(0);
-        // Whatever has an earlier clock was before the loops were asked to end.
+        // An earlier clock means an event before the request.
         let asked_at = stop.checked_sub(1).unwrap_or(u32::MAX);
         let (threads, blocks) = (self.kernel.threads as usize, &self.kernel.blocks);
         let (parts, copies, near) = (&self.kernel.parts, self.copies, self.near);
@@ -483,7 +482,8 @@ impl Runs<'_> {
                 let began = began.filter(|clock| *clock < asked_at);
                 let ended = state == ENDED && field(record, Field::Over) < asked_at;
                 let moved = match &asked {
-                    // Whoever was on a driver's own thread when another one gave up may have moved: nobody looked.
+                    // If another thread reached its bound, it is unknown whether this thread moved; it counts
+                    // as moving.
                     None => began.is_some() && !ended,
                     Some((before, after)) => {
                         let index = copy * threads + number;
@@ -509,13 +509,13 @@ impl Runs<'_> {
                 own.push(stood);
             }
             any_hung |= hung;
-            // A copy in which nobody waited may just not have been reached yet.
+            // A copy in which no thread waited may not have started yet.
             if hung && most > 0 {
                 witnesses.push((most, Witness { copy: copy as u32, threads: own }));
             }
         }
         if !any_hung {
-            // It may have come to its end by itself just when it was asked to.
+            // It may have ended by itself at the time of the request.
             let by_itself = stop == 0 || asked.is_some();
             return Ok(if by_itself { Once::Ended { waited } } else { Once::NotExecuted });
         }

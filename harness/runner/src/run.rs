@@ -1,4 +1,4 @@
-//! The loop: dispatches a kernel again and again until its budget is used, and counts what comes back.
+//! The main loop of a run: dispatches a kernel until the budget is used, and counts outcomes.
 
 mod place;
 
@@ -26,83 +26,84 @@ use crate::processor;
 use crate::stress::Stress;
 use crate::stretches::Stretches;
 
-/// How long a run goes on: until the first of both is used up. Without either, one dispatch is made.
+/// The budget of a run, which ends when either part is used up. Without both, there is one dispatch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Budget {
-    /// Until at least so many instances are accounted for.
+    /// Runs until at least this many instances are accounted for.
     pub instances: Option<u64>,
-    /// For so long, and however short that is, until a few thousand instances are accounted for or a moment is over: kernels
-    /// are made for them, which takes longer.
+    /// Runs for this time, but at least for a few thousand instances or a moment, because compiling the
+    /// kernels takes longer.
     pub time: Option<Duration>,
 }
 
 impl Budget {
-    /// At least so many instances.
+    /// Creates a budget of instances.
     pub fn instances(instances: u64) -> Budget {
         Budget { instances: Some(instances), time: None }
     }
 
-    /// So long.
+    /// Creates a budget of time.
     pub fn time(time: Duration) -> Budget {
         Budget { instances: None, time: Some(time) }
     }
 }
 
-/// Everything about a run besides test, kernel and device.
+/// The settings of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How the test is spread.
+    /// The stress.
     pub stress: Stress,
-    /// How long.
+    /// The budget.
     pub budget: Budget,
-    /// Decides every parameter that is drawn, apart from what calibration by time changes.
+    /// The seed of every drawn parameter; only calibration depends on time.
     pub seed: u64,
-    /// Words that some instance may show: what result memory is filled with is none of them.
+    /// Words that an instance may show, which the poison value must avoid.
     pub plausible: Vec<u32>,
-    /// How long a submission may take before it counts as hanging.
+    /// Time limit of a submission, after which it counts as hanging.
     pub patience: Duration,
-    /// When the test is exercised, where that is known.
+    /// When the test is exercised, if known.
     pub exercise: Option<Exercise>,
 }
 
 impl Settings {
-    /// How long a submission may take unless something else is said.
+    /// The default time limit of a submission.
     pub const PATIENCE: Duration = Duration::from_secs(5);
 
-    /// Settings without plausible words, with [`Settings::PATIENCE`].
+    /// Creates settings without plausible words, with [`Settings::PATIENCE`].
     pub fn new(stress: Stress, budget: Budget, seed: u64) -> Settings {
         Settings { stress, budget, seed, plausible: Vec::new(), patience: Settings::PATIENCE, exercise: None }
     }
 }
 
-/// A look at a run while it goes on.
+/// The state of a run in progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
     tally: &'a Tally,
 }
 
 impl Progress<'_> {
-    /// Instances accounted for.
+    /// Returns the number of instances so far.
     pub fn instances(&self) -> u64 {
         self.tally.counter.instances()
     }
 
-    /// Time since the first submission.
+    /// Returns the time since the first submission.
     pub fn elapsed(&self) -> Duration {
         self.tally.elapsed()
     }
 
-    /// What memory the locations lie in, where the device says so: first the most, then those that lie apart.
+    /// Returns the memory types of the locations, if the device reports them; those of separate locations
+    /// last.
     pub fn memory(&self) -> &[MemoryProperties] {
         &self.tally.memory
     }
 
-    /// Why the host counts all outcomes although the device was to.
+    /// Returns why the host counts all outcomes instead of the device.
     pub fn counted_by_host(&self) -> Option<&str> {
         self.tally.counted_by_host.as_deref()
     }
 
-    /// Everything seen up to now.
+    /// Returns the observation so far.
     pub fn observation(&self) -> Observation {
         self.tally.observation()
     }
@@ -110,12 +111,12 @@ impl Progress<'_> {
 
 /// Runs `kernel`, made from `test`, on `device`.
 ///
-/// `on_progress` is called after each dispatch and while one is waited for; a break ends the run early and without an
-/// error.
+/// `on_progress` is called after each dispatch and while waiting for one; a break ends the run early without
+/// an error.
 ///
 /// # Errors
-/// Why the run ended before its time, with what was seen until then. After [`Cause::TimedOut`] the device must not be
-/// destroyed.
+/// The failure that ended the run early, with the observation so far. After [`Cause::TimedOut`] the device
+/// must not be destroyed.
 pub fn run(
     device: &dyn Device,
     kernel: &Kernel,
@@ -126,8 +127,8 @@ pub fn run(
     run_program(device, &kernel.clone().into(), (Join::Barrier, Memory::Device), test, settings, on_progress)
 }
 
-/// Runs `program`, made from `test`, on `device`, with dependencies of one kind between its phases and with its locations in
-/// memory of one kind.
+/// Runs `program`, made from `test`, on `device`, with one mechanism between its phases and one kind of
+/// memory for its locations.
 ///
 /// # Errors
 /// As for [`run`].
@@ -154,7 +155,7 @@ pub fn run_program(
     }
 }
 
-/// What is counted so far.
+/// The counts of a run.
 #[derive(Debug)]
 struct Tally {
     counter: Counter,
@@ -163,15 +164,15 @@ struct Tally {
     dispatches: u64,
     discarded: u64,
     stretches: Stretches,
-    /// What memory the locations lie in.
+    /// The memory types of the locations.
     memory: Vec<MemoryProperties>,
-    /// Why the host counts all outcomes although the device was to.
+    /// Why the host counts all outcomes instead of the device.
     counted_by_host: Option<String>,
     started: Instant,
-    /// Time of the first dispatch where a driver may build the kernel during it: the budget is longer by it, by half of
-    /// itself at most.
+    /// Duration of the first dispatch, if a driver may compile the kernel during it. It extends the time
+    /// budget, by at most half of the budget.
     warm_up: Duration,
-    /// Set when the last submission has ended.
+    /// Set after the last submission.
     took: Option<Duration>,
 }
 
@@ -192,7 +193,7 @@ impl Tally {
         }
     }
 
-    /// Notes that a dispatch was counted, or discarded because so many instances of it were not executed.
+    /// Records a dispatch that was counted, or discarded because `not_executed` of its instances did not run.
     fn note(&mut self, not_executed: u64) {
         self.dispatches += 1;
         self.not_executed += not_executed;
@@ -221,17 +222,17 @@ impl Tally {
     }
 }
 
-/// Dispatches without a single one counted after which a run gives up.
+/// Discarded dispatches after which a run without any counted one gives up.
 const HOPELESS: u64 = 20;
-/// What a run by time does however short its time is: so many instances, or for so long.
+/// The minimum of a run with a time budget: this many instances, or this long.
 const LEAST_INSTANCES: u64 = 10_000;
 const LEAST_TIME: Duration = Duration::from_millis(20);
-/// What a dispatch aims at that is to be short.
+/// The target duration of a short dispatch.
 const SHORT: Duration = Duration::from_millis(1);
-/// How long a wait lasts before the progress callback is called again.
+/// The interval of progress callbacks while waiting.
 const WAIT: Duration = Duration::from_millis(50);
 
-/// The callback that sees a run going on.
+/// The progress callback.
 type OnProgress<'a> = &'a mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>;
 
 struct Run<'d> {
@@ -244,17 +245,17 @@ struct Run<'d> {
     draw: Draw,
     poison: u32,
     calibration: Calibration,
-    /// That of dispatches that are to be short.
+    /// The calibration of short dispatches.
     short: Calibration,
     company: Company,
-    /// How the device counts, where it does.
+    /// The counting kernels, if the device counts.
     classifier: Option<Classifier>,
-    /// Decides which dispatches the host counts as well.
+    /// Selects the dispatches that the host counts as well.
     comparing: Xoshiro256PlusPlus,
     places: Vec<Place<'d>>,
-    /// Whether a prepared plan can change its number of workgroups.
+    /// A prepared plan can change its number of workgroups.
     regroups: bool,
-    /// Groups at most: halved when one round of all takes too long.
+    /// The maximum number of groups, which is halved if one round takes too long.
     most_groups: u32,
 }
 
@@ -326,7 +327,8 @@ impl<'d> Run<'d> {
         Ok(())
     }
 
-    /// How many places are worth their memory: one where a dispatch can make all the instances that are wanted.
+    /// Returns the number of concurrent submissions; one if a single dispatch can run all requested
+    /// instances.
     fn places_needed(&self) -> u32 {
         let rounds = self.settings.stress.rounds.1;
         let largest = u64::from(self.bounds.groups.1) * u64::from(self.bounds.lanes) * u64::from(rounds);
@@ -344,7 +346,7 @@ impl<'d> Run<'d> {
         tally.dispatches > 0 && time.map_or(instances.is_none(), |time| over(time) && begun)
     }
 
-    /// Instances that the budget still asks for.
+    /// Returns the number of instances left in the budget.
     fn missing(&self, tally: &Tally) -> u64 {
         let wanted = self.settings.budget.instances.unwrap_or(u64::MAX);
         wanted.saturating_sub(tally.counter.instances())
@@ -369,7 +371,7 @@ impl<'d> Run<'d> {
             self.poison,
         );
         let stress = &self.settings.stress;
-        // A test of several queues has the others for itself.
+        // A test with several queues uses the other queues itself.
         let beside = self.program.queues.len() <= 1
             && self.hosts.is_none()
             && stress.memory_stress.as_ref().is_some_and(|memory| memory.queue_workgroups.1 > 0);
@@ -392,7 +394,7 @@ impl<'d> Run<'d> {
         })
     }
 
-    /// Draws, resets and submits.
+    /// Draws parameters, resets memory and submits.
     fn submit(&mut self, number: usize, wanted: u64, tally: &mut Tally) -> Result<(), Cause> {
         let begun = Instant::now();
         self.regroup(number, tally)?;
@@ -427,13 +429,13 @@ impl<'d> Run<'d> {
         Ok(())
     }
 
-    /// Draws how many workgroups a dispatch has.
+    /// Draws the number of workgroups of a dispatch.
     fn workgroups(&mut self) -> Workgroups {
         let groups = self.draw.groups().min(self.most_groups);
         Workgroups { groups, stress: self.draw.stress_workgroups(groups) }
     }
 
-    /// Draws the number of groups of the next dispatch, where the device can change it.
+    /// Draws the number of groups of the next dispatch, if the device can change it.
     fn regroup(&mut self, number: usize, tally: &mut Tally) -> Result<(), Cause> {
         if self.regroups {
             let workgroups = self.workgroups();
@@ -454,7 +456,7 @@ impl<'d> Run<'d> {
         Ok(())
     }
 
-    /// Waits for what is in flight at a place, and counts it.
+    /// Waits for the submission at a place, and counts it.
     fn collect(
         &mut self,
         number: usize,
@@ -465,12 +467,12 @@ impl<'d> Run<'d> {
         let Some(dispatch) = place.in_flight else { return Ok(ControlFlow::Continue(())) };
         let waited = place.wait(dispatch, self.settings.patience, tally, on_progress);
         if matches!(waited, Err(Cause::TimedOut { .. })) {
-            // A driver that hangs would wait for ever if it were told to destroy what it uses.
+            // Destroying resources of a hanging submission would block forever.
             self.places.drain(..).for_each(std::mem::forget);
         }
         let (took, ended) = waited?;
         let cost = dispatch.cost(took);
-        // How long it took that others at the same processors did not take.
+        // The duration without the time that other processes used the processors.
         let own = took.min(cost);
         let instances = self.instances(&dispatch.parameters) as usize;
         let Some(place) = self.places.get_mut(number) else { return Ok(ControlFlow::Continue(())) };
@@ -481,7 +483,7 @@ impl<'d> Run<'d> {
             drawn || tally.dispatches == 0 || classifier.always_compared
         });
         match place.account((classifier, compared), &dispatch.parameters, instances, tally) {
-            // Nothing of it was counted.
+            // No instance of it was counted.
             Err(Cause::Device(DeviceError::NotExecuted(_))) => tally.note(instances as u64),
             accounted => accounted?,
         }
@@ -501,14 +503,14 @@ impl<'d> Run<'d> {
     }
 }
 
-/// A device that executes nothing, or almost nothing, is not asked for ever.
+/// Returns true if a device executes nothing or almost nothing, so that the run gives up.
 fn hopeless(tally: &Tally) -> bool {
     let kept = tally.dispatches - tally.discarded;
     tally.discarded >= HOPELESS.max(9 * kept)
 }
 
-/// The kernels that a run of `program` on `device` prepares, for whoever has them compiled ahead; none where there is no
-/// such run.
+/// Returns the kernels of a run of `program` on `device`, to compile them ahead; empty if no such run is
+/// possible.
 pub(crate) fn kernels(
     device: &dyn Device,
     program: &Program,

@@ -1,4 +1,4 @@
-//! From a test to what runs on a device, or to what is lacking: the one recipe of whoever plans, compiles ahead or runs.
+//! Compiles a test for a device. Planning, compiling ahead and running share this code.
 
 use litmus::Test;
 use plan::{Capabilities, Memory};
@@ -15,16 +15,16 @@ use crate::wire::Failure;
 pub struct Runnable {
     /// The kernels.
     pub program: Program,
-    /// The ways to put its phases one after another.
+    /// The mechanisms to test between its phases.
     joins: Vec<Join>,
-    /// Where its locations lie.
+    /// The memory of its locations.
     memory: Memory,
 }
 
-/// What runs of a test on a device with these capabilities, told as `variant` says and spread as `stress` says.
+/// Compiles `test` in `variant` for a device with `capabilities`, laid out by `stress`.
 ///
 /// # Errors
-/// [`Failure::NotPlaceable`] with the rule, or [`Failure::Lacks`] with what the device lacks.
+/// [`Failure::NotPlaceable`] with the rule, or [`Failure::Lacks`] with the missing feature.
 pub fn told(
     test: &Test,
     variant: Variant,
@@ -44,18 +44,18 @@ pub fn told(
 }
 
 impl Runnable {
-    /// How it is run besides its kernels.
+    /// Returns mechanisms and memory of its runs.
     pub fn way(&self) -> Way<'_> {
         Way { joins: &self.joins, memory: self.memory }
     }
 
-    /// The hash of its kernels.
+    /// Returns the hash of its kernels.
     pub fn hash(&self) -> String {
         hash(self.program.kernels().flat_map(|kernel| &kernel.words))
     }
 }
 
-/// BLAKE3 hash of the words of kernels, in hexadecimal digits.
+/// Returns the BLAKE3 hash of the words of kernels, in hexadecimal digits.
 pub fn hash<'a>(words: impl IntoIterator<Item = &'a u32>) -> String {
     let mut hasher = blake3::Hasher::new();
     for word in words {
@@ -64,10 +64,10 @@ pub fn hash<'a>(words: impl IntoIterator<Item = &'a u32>) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
-/// Whether the kernel that a worker compiled is the one that its parent planned, and will publish.
+/// Checks that a worker compiled the kernel that its parent planned and will publish.
 ///
 /// # Errors
-/// [`Failure::Internal`] where it is another: what it shows would be told of a kernel that did not run.
+/// [`Failure::Internal`] if not: the results would be attributed to a kernel that did not run.
 pub(crate) fn check(planned: &str, compiled: &str) -> Result<(), Failure> {
     if planned.is_empty() || planned == compiled {
         return Ok(());

@@ -1,9 +1,10 @@
-//! Shaders of users on a device: one is dispatched with its inputs again and again, beside dispatches that keep memory busy, and
-//! the contents that its buffers have behind each dispatch are counted.
+//! User shaders on a device: dispatches a shader repeatedly next to dispatches of memory stress, and counts
+//! its final buffer contents.
 //!
-//! The module goes to the device as it is; only names and numbers of its interface stand beside it ([`plan::Interface`]). Every
-//! dispatch finds the buffers as the inputs say, and what it leaves in them is one outcome. Contents are kept apart as long as
-//! there is room; what they differ in is told element by element. No model is known here.
+//! The module goes to the device unchanged, with the names and numbers of its interface
+//! ([`plan::Interface`]). Every dispatch starts with the input contents, and its final contents are one
+//! outcome. Different contents are counted separately up to a limit, and reported by their differences. No
+//! memory model is used here.
 
 mod canaries;
 mod contents;
@@ -33,7 +34,7 @@ pub use serve::{Answer, Job, serve};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shader {
-    /// SPIR-V words, as they come from whoever compiled them.
+    /// SPIR-V words.
     pub words: Vec<u32>,
     /// The entry point.
     pub entry: String,
@@ -47,27 +48,27 @@ pub struct Shader {
     pub buffers: Vec<Input>,
 }
 
-/// A buffer and what it holds before each dispatch.
+/// A buffer with its contents before each dispatch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
-    /// Descriptor set, binding, and the element of an array of buffers.
+    /// Descriptor set, binding, and the index in an array of buffers.
     pub at: [u32; 3],
-    /// A uniform buffer: nobody writes it.
+    /// A uniform buffer, which the shader cannot write.
     pub uniform: bool,
-    /// The shape and the format of an image, whose words are its texels.
+    /// Shape and format of an image, whose texels are the words.
     pub image: Option<InputImage>,
-    /// Contents: how often a word stands in a row, and the word.
+    /// Run-length encoded contents: number of repetitions, and the word.
     pub runs: Vec<(u64, u32)>,
 }
 
-/// An image of texels of 32 bits.
+/// An image of 32-bit texels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputImage {
     /// Its shape.
     pub shape: InputShape,
-    /// The number of its format in SPIR-V's list.
+    /// The number of its format in SPIR-V.
     pub format: u32,
 }
 
@@ -77,21 +78,21 @@ pub struct InputImage {
 pub enum InputShape {
     /// Texels in a row.
     Row,
-    /// Rows of so many texels.
+    /// Rows with this many texels.
     Rows(u32),
-    /// A buffer of texels.
+    /// A texel buffer.
     Texels,
 }
 
 impl Input {
-    /// A buffer with these words.
+    /// Creates a buffer with these words.
     pub fn new(at: [u32; 3], uniform: bool, words: &[u32]) -> Input {
         let runs = words.chunk_by(|left, right| left == right);
         let runs = runs.filter_map(|run| Some((run.len() as u64, *run.first()?))).collect();
         Input { at, uniform, image: None, runs }
     }
 
-    /// Its words.
+    /// Returns the words.
     pub fn words(&self) -> Vec<u32> {
         let run = |(count, word): &(u64, u32)| std::iter::repeat_n(*word, *count as usize);
         self.runs.iter().flat_map(run).collect()
@@ -103,7 +104,7 @@ impl Input {
 }
 
 impl Shader {
-    /// The kernel of its plans.
+    /// Returns the kernel for plans.
     pub fn kernel(&self) -> Kernel {
         let bound = |input: &&Input| {
             let [set, binding, element] = input.at;
@@ -128,61 +129,62 @@ impl Shader {
         }
     }
 
-    /// The plan of a single dispatch with nothing beside it, which a device takes or says what it lacks for.
+    /// Returns a plan of a single dispatch without stress, for checking what the device supports.
     pub fn plan(&self) -> Plan {
         Layout::new(self, 1, None, 0).plan
     }
 }
 
-/// How a shader is run.
+/// The settings of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Dispatches at most.
+    /// The maximum number of dispatches.
     pub instances: Option<u64>,
-    /// Time for them.
+    /// Time limit of the run.
     pub time: Option<Duration>,
-    /// Decides what the dispatches beside it do, and what the device itself draws.
+    /// The seed of the stress dispatches and of the simulated device.
     pub seed: u64,
-    /// What keeps memory busy.
+    /// The stress.
     pub stress: Stress,
-    /// How long a submission may take.
+    /// Time limit of a submission.
     pub patience: Duration,
-    /// Words whose values are told of all contents: number of the buffer, and of the word in it.
+    /// Words whose values are reported for all contents, each as buffer and word index.
     pub watched: Vec<(u32, u64)>,
 }
 
 const QUEUE: QueueId = QueueId(0);
-/// What buffers for the host hold before contents are copied there.
+/// The content of read-back buffers before contents are copied there.
 const POISON: u32 = 0xa5a5_5a5a;
-/// Words of all buffers of a submission at most: a few dispatches of small ones share one.
+/// The maximum words of all buffers of a submission. Several dispatches of small buffers share one.
 const SUBMISSION_WORDS: u64 = 1 << 18;
-/// Dispatches of a submission at most.
+/// The maximum number of dispatches in a submission.
 const MOST_DISPATCHES: u64 = 16;
-/// What a submission aims at.
+/// The target duration of a submission.
 const SUBMISSION: Duration = Duration::from_millis(20);
-/// Submissions from one drawing of what the dispatches beside do to the next.
+/// Submissions between two draws of stress parameters.
 const REDRAWN: u64 = 8;
 
-/// Where everything lies in a plan.
+/// The positions of all parts in a plan.
 struct Layout {
     plan: Plan,
-    /// By dispatch the buffers that are read back, in the order of the shader's own that it may write.
+    /// For each dispatch its read-back buffers, in the order of the shader's writable ones.
     read: Vec<Vec<BufferId>>,
-    /// The buffers that hold what the shader's hold at first.
+    /// The buffers with the initial contents.
     initial: Vec<BufferId>,
-    /// The steps that keep memory busy.
+    /// The steps that generate memory stress.
     hammers: Vec<usize>,
-    /// What says that nothing of a submission was left out.
+    /// Detects partial or repeated execution of a submission.
     canaries: Canaries,
-    /// What says that a submission was executed to its end.
+    /// The marker for complete execution of a submission.
     mark: Mark,
 }
 
-/// The kernel that keeps memory busy, behind the shader's and that of the canaries.
+/// The kernel that generates memory stress, after those of the shader and the canaries.
 const HAMMER: KernelId = KernelId(2);
 
 impl Layout {
-    /// A plan of so many dispatches, each with buffers of its own; of a single one where there are images, which belong to kernels.
+    /// Builds a plan with this many dispatches, each with its own buffers. It must be one if there are
+    /// images, because they belong to kernels.
     fn new(shader: &Shader, dispatches: u64, hammer: Option<&Hammer>, turn: usize) -> Layout {
         let mut plan = Plan { queues: vec![Queue { family: 0 }], ..Plan::default() };
         plan.kernels.push(shader.kernel());
@@ -255,13 +257,13 @@ impl Layout {
     }
 }
 
-/// The steps that dispatch a kernel.
+/// Returns the steps that dispatch a kernel.
 fn dispatches_of(plan: &Plan, wanted: KernelId) -> Vec<usize> {
     let is_one = |step: &Step| matches!(step, Step::Dispatch { kernel, .. } if *kernel == wanted);
     (0..).zip(&plan.steps).filter(|(_, step)| is_one(step)).map(|(at, _)| at).collect()
 }
 
-/// Adds an image, or the texels of a buffer.
+/// Adds an image or a texel buffer.
 fn picture(plan: &mut Plan, image: InputImage, texels: u64, buffer: Option<BufferId>) -> ImageId {
     let width = texels.max(1) as u32;
     let shape = match (image.shape, buffer) {
@@ -272,18 +274,16 @@ fn picture(plan: &mut Plan, image: InputImage, texels: u64, buffer: Option<Buffe
         },
         (InputShape::Row | InputShape::Texels, None) => ImageShape::OneDimensional { width },
     };
-    // Formats that are not known here come from nobody: they are refused where shaders are read.
+    // Unknown formats are refused when a shader is read, so this default is never used.
     let format = ImageFormat::of_spirv(image.format).unwrap_or(ImageFormat::Unsigned);
     plan.images.push(Image { shape, format, memory: Memory::Device, name: "image of a shader" });
     ImageId(plan.images.len() as u32 - 1)
 }
 
-/// Runs a shader.
+/// Runs a shader; calls `on_run` after each submission, and ends at a break.
 ///
-/// `on_run` is called after each submission; a break ends the run.
-///
-/// # Errors
-/// Why it ended early, with what was seen until then. After [`Cause::TimedOut`] the device must not be destroyed.
+/// Returns the observation, and the cause that ended the run early. After [`Cause::TimedOut`] the device must
+/// not be destroyed.
 pub fn run(
     device: &dyn Device,
     shader: &Shader,
@@ -309,7 +309,8 @@ fn go(
     let most = if has_images { 1 } else { (SUBMISSION_WORDS / words.max(1)).clamp(1, MOST_DISPATCHES) };
     let mut hammer = Hammer::new(settings.seed, &settings.stress, device.capabilities());
     let since = Instant::now();
-    // The first one is alone: it is compiled then, and nobody knows yet how long it takes.
+    // The first submission has one dispatch: the driver compiles the shader during it, and its duration is
+    // unknown.
     let mut dispatches = 1;
     let mut layout = Layout::new(shader, dispatches, hammer.as_ref(), 0);
     let mut prepared = prepare(device, shader, &layout)?;
@@ -320,8 +321,8 @@ fn go(
         if left == Some(0) || late || settings.time.is_none() && left.is_none() {
             break;
         }
-        // The second tells how long one takes; all later ones are as large as that allows. They are recorded anew now and then: a
-        // device that leaves out one command in so many leaves out others each time.
+        // The duration of the second submission determines the size of later ones. The plan is rebuilt at
+        // powers of two: a device that omits every nth command then omits different ones.
         if submission >= 2 && submission.is_power_of_two() {
             if submission == 2 {
                 let fits = SUBMISSION.as_micros() / took.as_micros().max(1);
@@ -340,7 +341,8 @@ fn go(
                 hammer.set(prepared.as_mut(), *step)?;
             }
         }
-        // By the host: a device that skips a submission would skip that as well, and leave what an earlier one has left.
+        // The host writes the poison, because a device that skips a submission would skip a fill too and
+        // leave earlier contents.
         for buffer in layout.read.iter().flatten() {
             prepared.write(*buffer)?.fill(POISON);
         }
@@ -349,7 +351,7 @@ fn go(
         let began = Instant::now();
         if let Err(cause) = once(prepared.as_mut(), settings.patience) {
             if !matches!(cause, Cause::NullDevice) {
-                // Its memory may be in use for good: to destroy it would wait for ever.
+                // Its memory may stay in use, and destroying it would block forever.
                 std::mem::forget(prepared);
             }
             return Err(cause);
@@ -371,7 +373,7 @@ fn go(
     Ok(())
 }
 
-/// Prepares a plan, with the buffers' first contents in place.
+/// Prepares a plan and writes the initial contents.
 fn prepare<'d>(
     device: &'d dyn Device,
     shader: &Shader,
@@ -386,7 +388,7 @@ fn prepare<'d>(
     Ok(prepared)
 }
 
-/// One submission, waited for.
+/// Submits and waits.
 fn once(prepared: &mut dyn Prepared, patience: Duration) -> Result<(), Cause> {
     prepared.submit()?;
     let since = Instant::now();
@@ -403,7 +405,7 @@ fn once(prepared: &mut dyn Prepared, patience: Duration) -> Result<(), Cause> {
     }
 }
 
-/// Counts what a dispatch left; where nothing is read back, as not executed.
+/// Counts the contents after a dispatch; without read-back buffers, as not executed.
 fn count(prepared: &mut dyn Prepared, back: &[BufferId], counted: &mut Counted) -> Result<(), DeviceError> {
     let mut all = counted.room();
     for buffer in back {

@@ -1,4 +1,7 @@
-//! Stress: how a test is spread over a device, as data that a preset or a file holds.
+//! Stress: the parameters that control how a test is laid out on a device, from a preset or a file.
+//!
+//! The parameters follow litmus7 and the parallel testing environments (PTE) of MC Mutants: many instances
+//! per dispatch, permuted assignments, rendezvous of partners, and memory stress.
 
 mod memory;
 
@@ -10,75 +13,77 @@ use crate::classify::Classify;
 
 pub use memory::{MemoryStress, Pattern, Strategy};
 
-/// How a test is spread over a device. Every pair is a range, both ends included, from which each dispatch draws.
+/// The layout of a test on a device. Every pair is an inclusive range from which each dispatch draws.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stress {
-    /// The name under which records show it; not part of the file.
+    /// The name in records; not part of the file.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Slots of a workgroup where every thread has a workgroup of its own.
+    /// Instance slots of a workgroup, if every thread has its own workgroup.
     pub lanes: Lanes,
-    /// Groups: workgroups of each class of threads that share one.
+    /// Groups: the number of workgroups of each class of threads that share one.
     pub groups: (u32, u32),
-    /// The same for tests whose threads all share one workgroup.
+    /// The same for tests whose threads share one workgroup.
     pub groups_within: (u32, u32),
-    /// Rounds that a kernel makes.
+    /// Rounds of a kernel.
     pub rounds: (u32, u32),
-    /// Loads that an invocation spends at most on waiting in vain for its partners, over all rounds of a dispatch; 0 for
-    /// no rendezvous. It must cover the time from the start of one processor to that of the last.
+    /// The maximum failed polls of an invocation that waits for its partners, over all rounds of a dispatch;
+    /// 0 disables the rendezvous. It must cover the time between the start of the first and of the last
+    /// processor.
     pub spin: (u32, u32),
-    /// Rounds from one meeting of the partners to the next.
+    /// Rounds between two rendezvous of the partners.
     pub interval: (u32, u32),
-    /// Loads that whoever comes last to a meeting makes before it goes on, since the others learn later that all are
-    /// there.
+    /// Loads of the last invocation to arrive before it continues, because the others detect its arrival
+    /// later.
     pub hold: (u32, u32),
-    /// Which workgroups play together.
+    /// Which workgroups are partners.
     pub pairing: Pairing,
-    /// Words from one location of an instance to the next.
+    /// Words between two locations of an instance.
     pub spacing: (u32, u32),
-    /// Words left free between the locations of one instance and those of the next.
+    /// Unused words between the locations of two instances.
     pub padding: (u32, u32),
-    /// Whether the threads of an instance are drawn from groups that do not wait for one another.
+    /// If true, the threads of an instance come from groups that do not wait for each other.
     pub mix_groups: bool,
-    /// Whether the threads of an instance are drawn from different lanes.
+    /// If true, the threads of an instance come from different lanes.
     pub mix_lanes: bool,
-    /// Submissions in flight: with 2 or more, the outcomes of one are counted while others run.
+    /// Concurrent submissions. With 2 or more, one is counted while others run.
     pub in_flight: u32,
-    /// What a submission aims at, in milliseconds.
+    /// The target duration of a submission in milliseconds.
     pub submission_ms: u32,
-    /// Whether the size of a dispatch grows from small until it takes that long. Without it the drawn parameters
-    /// depend on the seed alone.
+    /// If true, dispatches grow until a submission has the target duration. If false, the parameters depend
+    /// only on the seed.
     pub calibrate: bool,
-    /// The part of the dispatches, in percent, in which partners meet.
+    /// The percentage of dispatches with a rendezvous.
     #[serde(default = "always", skip_serializing_if = "is_always")]
     pub meeting_percent: u32,
-    /// Whether each thread of a test has a loop of its own from one meeting to the next, where a test allows that; false where
-    /// absent. CPU drivers execute the code of all threads in every round of a common loop.
+    /// If true, each thread of a test has its own loop of rounds between two rendezvous, if the test allows
+    /// it; false if absent. CPU drivers execute the code of all threads in every round of a shared loop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub thread_loops: bool,
-    /// Whether each invocation plays every thread of a test, each of another instance, where a test allows that; false where
-    /// absent. Then all workgroups meet, and no two of them play together.
+    /// If true, each invocation runs every thread of a test, each for a different instance, if the test
+    /// allows it; false if absent. Then all workgroups take part in one rendezvous, and none are partners.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub parallel: bool,
-    /// What keeps memory busy meanwhile; kernels are made without any of it where this is absent.
+    /// The memory stress; without it, kernels contain no code for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_stress: Option<MemoryStress>,
-    /// How invocations of graphics stages are spread.
+    /// The layout of graphics stages.
     #[serde(default, skip_serializing_if = "Graphics::is_default")]
     pub graphics: Graphics,
-    /// Who counts the outcomes.
+    /// Where outcomes are counted.
     #[serde(default)]
     pub classify: Classify,
 }
 
-/// How invocations of graphics stages are spread: what CPU drivers hand to one thread plays no two threads of a test at once.
+/// The layout of graphics stages. Invocations that a CPU driver assigns to one thread never run concurrently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Graphics {
-    /// Pixels from the fragments of one workgroup to those of the next in x and y, and no fewer than they cover.
+    /// Distance in pixels between the fragments of two workgroups in x and y; at least the size of the
+    /// fragments' area.
     pub cell: (u32, u32),
-    /// Slots of a workgroup of vertices; those of other workgroups where absent.
+    /// Instance slots of a vertex workgroup; those of other workgroups if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vertex_lanes: Option<u32>,
 }
@@ -104,18 +109,18 @@ fn is_always(percent: &u32) -> bool {
     *percent == always()
 }
 
-/// A number of slots.
+/// A number of instance slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Lanes {
     /// This many.
     Count(u32),
-    /// As many as a subgroup of the device has. CPU drivers run a workgroup one subgroup after another, so that more
-    /// cannot meet; and lanes that a workgroup leaves idle may wait as the others do.
+    /// The subgroup size of the device. CPU drivers run the subgroups of a workgroup one after another, so
+    /// that more slots could not meet. Idle lanes of a workgroup may also execute the waiting loop.
     Of(Unit),
 }
 
-/// What a number of slots follows.
+/// The unit that determines a number of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
@@ -123,7 +128,7 @@ pub enum Unit {
     Subgroup,
 }
 
-/// Which workgroups play together.
+/// The assignment of workgroups to partners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pairing {
@@ -131,7 +136,7 @@ pub enum Pairing {
     Alternating,
     /// Each class has one contiguous range of workgroups.
     Contiguous,
-    /// Drawn anew for each dispatch among all that there are.
+    /// Drawn for each dispatch from all divisors of the number of groups.
     Any,
 }
 
@@ -143,7 +148,7 @@ pub enum StressError {
     Syntax {
         /// Name of the stress.
         name: String,
-        /// What the reader says, with the line.
+        /// The message of the parser, with the line.
         message: String,
     },
     /// A range ends before it starts.
@@ -153,12 +158,12 @@ pub enum StressError {
         name: String,
         /// The key.
         key: &'static str,
-        /// First end.
+        /// The start.
         low: u32,
-        /// Second end.
+        /// The end.
         high: u32,
     },
-    /// A value cannot be.
+    /// A value is out of range.
     #[error("stress `{name}`: `{key}` = {value} is outside {low} to {high}")]
     OutOfRange {
         /// Name of the stress.
@@ -167,24 +172,24 @@ pub enum StressError {
         key: &'static str,
         /// The value.
         value: u32,
-        /// The smallest value that can be.
+        /// The smallest valid value.
         low: u32,
-        /// The largest value that can be.
+        /// The largest valid value.
         high: u32,
     },
-    /// Not even one round fits what the driver lets a kernel loop.
+    /// Not even one round fits the driver's loop budget.
     #[error(
         "stress `{name}`: one round with `spin` = {spin} needs more than the {budget} loop iterations that the driver allows"
     )]
     LoopBudget {
         /// Name of the stress.
         name: String,
-        /// The smallest number of waiting loads asked for.
+        /// The minimum of the range of polls.
         spin: u32,
-        /// What the driver allows in all.
+        /// The loop budget.
         budget: u32,
     },
-    /// Not even one round with its memory stress fits what the driver lets a kernel loop.
+    /// Not even one round with memory stress fits the driver's loop budget.
     #[error(
         "stress `{name}`: one round with {turns} turns of memory stress and `spin` = {spin} needs more than the {budget} loop \
          iterations that the driver allows"
@@ -192,62 +197,62 @@ pub enum StressError {
     TurnsPastBudget {
         /// Name of the stress.
         name: String,
-        /// The smallest number of turns asked for.
+        /// The minimum of the range of turns.
         turns: u32,
-        /// The smallest number of waiting loads asked for.
+        /// The minimum of the range of polls.
         spin: u32,
-        /// What the driver allows in all.
+        /// The loop budget.
         budget: u32,
     },
-    /// Targets of memory stress that do not fit scratch memory.
+    /// The targets of memory stress do not fit scratch memory.
     #[error(
         "stress `{name}`: {lines} lines of {line_words} words are more than the {most} words of scratch memory"
     )]
     Scratch {
         /// Name of the stress.
         name: String,
-        /// Lines.
+        /// Number of lines.
         lines: u32,
         /// Words of a line.
         line_words: u32,
-        /// Words at most.
+        /// Words of scratch memory.
         most: u32,
     },
-    /// Memory stress without any pattern.
+    /// Memory stress has no access pattern.
     #[error("stress `{name}`: `memory_stress.patterns` is empty; there are {}", Pattern::NAMES.join(", "))]
     NoPattern {
         /// Name of the stress.
         name: String,
     },
-    /// More than the device has.
+    /// A value exceeds a limit of the device.
     #[error("stress `{name}`: `{key}` = {value} is more than the {limit} that the device allows")]
     TooLarge {
         /// Name of the stress.
         name: String,
         /// The key.
         key: &'static str,
-        /// The smallest value asked for.
+        /// The minimum of the range.
         value: u32,
-        /// What the device allows.
+        /// The limit of the device.
         limit: u32,
     },
-    /// There is no preset of that name.
+    /// No preset has this name.
     #[error("no stress preset `{name}`; there are {}", known.join(", "))]
     Unknown {
         /// The name.
         name: String,
-        /// The names that there are.
+        /// The names of all presets.
         known: Vec<&'static str>,
     },
 }
 
-/// Groups at most: products of a group number and a multiplier stay below 2³².
+/// The maximum number of groups: products of a group number and a multiplier stay below 2³².
 pub(crate) const MAX_GROUPS: u32 = 16_384;
 
-/// Invocations of a workgroup of a GPU that is taken for a small one: the least that Vulkan asks for.
+/// The workgroup size up to which a GPU counts as small: the minimum that Vulkan requires.
 const SMALL: u32 = 128;
 
-/// Submissions in flight at most: each has memory of its own.
+/// The maximum number of concurrent submissions: each has its own memory.
 const MAX_IN_FLIGHT: u32 = 8;
 
 /// The presets: name and text.
@@ -264,10 +269,10 @@ const PRESETS: [(&str, &str); 9] = [
 ];
 
 impl Stress {
-    /// Reads a stress from TOML.
+    /// Parses a stress from TOML.
     ///
     /// # Errors
-    /// What is wrong with the text, or the first value that cannot be.
+    /// If the text is invalid, or a value is out of range.
     pub fn from_toml(name: &str, text: &str) -> Result<Stress, StressError> {
         let stress: Stress = toml::from_str(text)
             .map_err(|error| StressError::Syntax { name: name.into(), message: error.to_string() })?;
@@ -276,7 +281,8 @@ impl Stress {
         Ok(stress)
     }
 
-    /// The same with submissions halved so often: fewer rounds and groups, and less time that they aim at.
+    /// Returns the stress with submissions halved `halvings` times: fewer rounds and groups, and a shorter
+    /// target duration.
     #[must_use]
     pub fn smaller(mut self, halvings: u32) -> Stress {
         let half = |most: u32| most.checked_shr(halvings).unwrap_or(0).max(1);
@@ -288,20 +294,20 @@ impl Stress {
         self
     }
 
-    /// The form that [`Stress::from_toml`] reads.
+    /// Returns the form that [`Stress::from_toml`] reads.
     ///
     /// # Errors
-    /// None for what was read or drawn.
+    /// None for a stress that was read or drawn.
     pub fn to_toml(&self) -> Result<String, StressError> {
         let file = Stress { name: String::new(), ..self.clone() };
         toml::to_string(&file)
             .map_err(|error| StressError::Syntax { name: self.name.clone(), message: error.to_string() })
     }
 
-    /// The preset of a name.
+    /// Returns the preset with this name.
     ///
     /// # Errors
-    /// [`StressError::Unknown`] when there is none.
+    /// [`StressError::Unknown`] if there is none.
     pub fn preset(name: &str) -> Result<Stress, StressError> {
         match PRESETS.iter().find(|(known, _)| *known == name) {
             Some((_, text)) => Stress::from_toml(name, text),
@@ -309,12 +315,12 @@ impl Stress {
         }
     }
 
-    /// The names of all presets.
+    /// Returns the names of all presets.
     pub fn preset_names() -> impl Iterator<Item = &'static str> {
         PRESETS.iter().map(|(name, _)| *name)
     }
 
-    /// The preset that suits a device: what helps on a CPU driver ruins a GPU, and the other way round.
+    /// Returns the preset for a device. Good values for CPU drivers are bad ones for GPUs, and vice versa.
     ///
     /// # Errors
     /// None for the presets that are shipped.
@@ -331,7 +337,7 @@ impl Stress {
         })
     }
 
-    /// The preset that makes the most instances a second of a device, whether or not threads overlap in them.
+    /// Returns the preset with the most instances per second, whether or not their threads overlap.
     ///
     /// # Errors
     /// None for the presets that are shipped.
@@ -339,7 +345,7 @@ impl Stress {
         Stress::preset(if capabilities.is_cpu { "throughput" } else { "gpu" })
     }
 
-    /// How tests are compiled for a device under this stress.
+    /// Returns the compile options for a device under this stress.
     pub fn kernel_config(&self, capabilities: &plan::Capabilities) -> shaders::KernelConfig {
         let lanes = match self.lanes {
             Lanes::Count(lanes) => lanes,
@@ -349,14 +355,15 @@ impl Stress {
             subgroup_size: capabilities.subgroup_size,
             subgroup_sizes: capabilities.subgroup_size_range,
             lanes: lanes.min(capabilities.max_workgroup_invocations).max(1),
-            // What bounds loops without a word does more to them: see the configuration.
+            // See the field: drivers that bound loops silently have this second limit.
             lanes_with_loops: capabilities.loop_budget.map_or(u32::MAX, |_| capabilities.subgroup_size),
             max_workgroup_invocations: capabilities.max_workgroup_invocations,
             max_workgroup_size: capabilities.max_workgroup_size,
             device_scope: capabilities.device_scope,
             loop_bound: shaders::KernelConfig::LOOP_BOUND,
             stressed: self.memory_stress.is_some(),
-            // Where the instances of a round share choices, rounds are counted as batches: those of a stretch would be one.
+            // On devices whose rounds share choices, rounds are counted as batches; a loop over several
+            // rounds would be a single batch.
             thread_loops: self.thread_loops && !capabilities.shares_choices,
             parallel: self.parallel,
             cell: self.graphics.cell,
@@ -365,10 +372,10 @@ impl Stress {
         }
     }
 
-    /// Checks what holds for every device.
+    /// Checks the conditions that hold for every device.
     ///
     /// # Errors
-    /// The first value that cannot be.
+    /// The first value that is out of range.
     pub fn validate(&self) -> Result<(), StressError> {
         if let Lanes::Count(lanes) = self.lanes {
             self.within("lanes", lanes, 1..=1024)?;
@@ -391,10 +398,10 @@ impl Stress {
         self.memory_stress.as_ref().map_or(Ok(()), |memory| self.validate_memory(memory))
     }
 
-    /// Checks what depends on the driver's loop budget.
+    /// Checks the stress against the driver's loop budget.
     ///
     /// # Errors
-    /// [`StressError::LoopBudget`] when not one round fits.
+    /// [`StressError::LoopBudget`] or [`StressError::TurnsPastBudget`] if not even one round fits.
     pub fn check_loop_budget(&self, budget: Option<u32>) -> Result<(), StressError> {
         let Some(budget) = budget else { return Ok(()) };
         let loops = if self.thread_loops { litmus::MAX_THREADS as u32 } else { 0 };
@@ -412,10 +419,10 @@ impl Stress {
         }
     }
 
-    /// Checks what depends on the limits of the device: the least that is asked for must be there.
+    /// Checks that the minimum of each range is within the limits of the device.
     ///
     /// # Errors
-    /// [`StressError::TooLarge`] for the first key of which there is not enough.
+    /// [`StressError::TooLarge`] for the first key that is not.
     pub fn check_limits(&self, capabilities: &plan::Capabilities) -> Result<(), StressError> {
         let lanes = match self.lanes {
             Lanes::Count(lanes) => lanes,
@@ -439,7 +446,7 @@ impl Stress {
         Ok(())
     }
 
-    /// The same within the limits of a device, and for each key that was reduced, to what.
+    /// Returns the stress reduced to the limits of a device, and a text for each reduced key.
     pub fn reduced(&self, capabilities: &plan::Capabilities) -> (Stress, Vec<String>) {
         let mut reduced = self.clone();
         let mut changes = Vec::new();
@@ -490,20 +497,23 @@ impl Stress {
     }
 }
 
-/// Loop iterations of a round with so many turns of memory stress: its own, the turns, and the end of their loop.
+/// Returns the loop iterations of a round with this many turns of memory stress: its own, the turns, and the
+/// end of their loop.
 pub(crate) fn each_round(turns: u32) -> u32 {
     turns.saturating_add(2)
 }
 
-/// Iterations that a meeting costs where so many threads have a loop of rounds of their own: that of the loop around them, and
-/// the end of each. None where all threads share one loop.
+/// Returns the additional iterations of a rendezvous if this many threads have their own loops: one of the
+/// outer loop and the end of each inner one. 0 if all threads share one loop.
 pub(crate) fn meeting_turns(thread_loops: u32) -> u32 {
     if thread_loops == 0 { 0 } else { thread_loops.saturating_add(1) }
 }
 
-/// Rounds that stay below a loop budget beside `spin` loads in vain. Each round takes `each` iterations, 1 for the kernel's
-/// loop alone; each meeting is one of its wait, and one more than `after` of what follows. Lanes that wait in lockstep count
-/// their loads in vain one by one, and those of a meeting differ by at most one among them: another iteration a meeting.
+/// Returns the number of rounds that fit a loop budget together with `spin` failed polls.
+///
+/// Each round takes `each` iterations, 1 for the kernel's loop alone. Each rendezvous takes one iteration of
+/// its waiting loop, and `after` + 1 that follow. Lanes that wait in lockstep count failed polls separately,
+/// and their counts for one rendezvous differ by at most one: another iteration.
 pub(crate) fn rounds_within(budget: u32, spin: u32, interval: u32, after: u32, each: u32) -> u32 {
     let left = u64::from(budget.saturating_sub(spin.saturating_add(LOOP_MARGIN)));
     let (interval, meeting, each) = (u64::from(interval), 3 + u64::from(after), u64::from(each.max(1)));
@@ -512,7 +522,7 @@ pub(crate) fn rounds_within(budget: u32, spin: u32, interval: u32, after: u32, e
     u32::try_from(rounds).unwrap_or(u32::MAX)
 }
 
-/// Iterations that are left unused, for the tests that end the loops.
+/// Unused iterations, for the final test of each loop.
 pub(crate) const LOOP_MARGIN: u32 = 16;
 
 #[cfg(test)]
@@ -629,7 +639,7 @@ mod tests {
         assert_eq!(reduced.reduced(&small), (reduced.clone(), Vec::new()));
     }
 
-    /// What `tune` writes is what is read.
+    /// A preset that `tune` writes can be read back.
     #[test]
     fn a_stress_survives_its_file() {
         for name in Stress::preset_names() {

@@ -1,28 +1,28 @@
-//! The course of a run: outcomes of consecutive stretches of dispatches, from which drift is told.
+//! The course of a run: histograms of consecutive stretches of dispatches, used to detect drift.
 
 use litmus::Histogram;
 
 use crate::count::Counter;
 
-/// Stretches that are kept at most; as many again are halved to them, so that a run of any length has 32 to 64.
+/// The maximum number of stretches. When it is reached, pairs are merged, so that a long run has 32 to 64.
 const MOST: usize = 64;
 
-/// What was seen by the end of every so many dispatches.
+/// The cumulative counts at regular intervals of dispatches.
 #[derive(Clone, Debug)]
 pub(crate) struct Stretches {
     /// Dispatches of a stretch.
     each: u64,
-    /// Counts since the run began, at the end of each stretch.
+    /// Counts since the start of the run, at the end of each stretch.
     marks: Vec<Histogram>,
 }
 
 impl Stretches {
-    /// None yet.
+    /// Creates an empty course.
     pub fn new() -> Stretches {
         Stretches { each: 1, marks: Vec::new() }
     }
 
-    /// Notes that `kept` dispatches were counted by now.
+    /// Records the counts after `kept` counted dispatches, if a stretch ends there.
     pub fn note(&mut self, kept: u64, counter: &Counter) {
         if kept == 0 || !kept.is_multiple_of(self.each) {
             return;
@@ -38,7 +38,7 @@ impl Stretches {
         }
     }
 
-    /// The counts of each stretch alone.
+    /// Returns the counts of each stretch.
     pub fn histograms(&self) -> Vec<Histogram> {
         let mut before = &Histogram::default();
         self.marks

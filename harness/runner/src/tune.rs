@@ -1,11 +1,11 @@
-//! Where to look for a better stress: candidates drawn at random, and neighbours of a good one.
+//! Candidates for a search of stress parameters: random ones, and neighbours of a good one.
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::stress::{Lanes, MemoryStress, Pairing, Pattern, Strategy, Stress, Unit};
 
-/// Draws candidates from a seed. All of them are valid, and within the loop budget of the device.
+/// Draws candidates from a seed. All are valid and within the loop budget of the device.
 #[derive(Clone, Debug)]
 pub struct Candidates {
     generator: Xoshiro256PlusPlus,
@@ -13,7 +13,7 @@ pub struct Candidates {
     base: Stress,
 }
 
-/// What a search changes.
+/// The parameters that a search changes.
 #[derive(Clone, Copy)]
 enum Part {
     Groups,
@@ -28,7 +28,7 @@ enum Part {
     Lanes,
     ThreadLoops,
     Parallel,
-    /// Whether there is memory stress at all; the parts behind it change nothing where there is none.
+    /// Enables memory stress; without it, the following parameters have no effect.
     MemoryStress,
     StressWorkgroups,
     StressIterations,
@@ -64,11 +64,11 @@ const PARTS: [Part; 21] = [
     Part::OtherQueue,
 ];
 
-/// Rounds that fit into every loop budget in use, and more where there is none.
+/// Rounds that fit every loop budget in use; larger values if there is no budget.
 const ROUNDS: [u32; 7] = [500, 1000, 2000, 4000, 8000, 16_000, 32_000];
 
 impl Candidates {
-    /// Candidates for a device; what is not searched stays as in `base`.
+    /// Creates a generator for a device; parameters that are not searched stay as in `base`.
     pub fn new(seed: u64, capabilities: &plan::Capabilities, base: &Stress) -> Candidates {
         Candidates {
             generator: Xoshiro256PlusPlus::seed_from_u64(seed),
@@ -77,7 +77,7 @@ impl Candidates {
         }
     }
 
-    /// A candidate with every parameter drawn.
+    /// Returns a candidate with every parameter drawn.
     pub fn random(&mut self) -> Stress {
         loop {
             let mut candidate = self.base.clone();
@@ -90,7 +90,7 @@ impl Candidates {
         }
     }
 
-    /// A candidate that differs from `stress` in one or two parameters.
+    /// Returns a candidate that differs from `stress` in one or two parameters.
     pub fn neighbour(&mut self, stress: &Stress) -> Stress {
         loop {
             let mut candidate = stress.clone();
@@ -125,7 +125,7 @@ impl Candidates {
                 stress.rounds = point(if cpu { self.one_of(&ROUNDS) } else { 1 << self.below(7) });
             }
             Part::Spin => {
-                // A CPU driver's threads begin one after the other, on a busy machine late.
+                // Threads of a CPU driver start one after another, on a busy machine late.
                 let spin = match (cpu, self.capabilities.loop_budget) {
                     (true, Some(budget)) => budget / self.one_of(&[2, 3, 4, 6, 8]),
                     (true, None) => self.one_of(&[20_000, 50_000, 100_000, 200_000, 400_000]),
@@ -149,7 +149,8 @@ impl Candidates {
             Part::MixLanes => stress.mix_lanes = self.one_of(&[false, true]),
             Part::Lanes => {
                 let subgroup = Lanes::Of(Unit::Subgroup);
-                // A CPU driver runs a workgroup one subgroup after another: what they play between two meetings is apart.
+                // A CPU driver runs the subgroups of a workgroup one after another, so wide workgroups do not
+                // overlap between rendezvous.
                 let narrow = [subgroup, subgroup, Lanes::Count(16), Lanes::Count(32)];
                 let wide = [subgroup, Lanes::Count(64), Lanes::Count(128), Lanes::Count(256)];
                 stress.lanes = if cpu { self.one_of(&narrow) } else { self.one_of(&wide) };
@@ -157,7 +158,7 @@ impl Candidates {
             Part::ThreadLoops => stress.thread_loops = self.one_of(&[false, true]),
             Part::Parallel => stress.parallel = self.below(4) == 0,
             Part::MemoryStress => {
-                // On CPU drivers whoever stresses takes a processor from those that play.
+                // On CPU drivers, a stress invocation takes a processor from the test.
                 let wanted = self.below(if cpu { 4 } else { 2 }) == 0;
                 stress.memory_stress = wanted.then(|| stress.memory_stress.take().unwrap_or_default());
             }

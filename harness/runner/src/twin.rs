@@ -1,5 +1,7 @@
-//! Twins: a test with its control barriers and split barriers taken away and its interlocked sections emptied, or with reads before and after its threads, which shows what the
-//! test could have seen.
+//! Twins of tests, which measure whether a device could have shown a violation.
+//!
+//! One twin removes control barriers, split barriers and interlocked sections; the other adds reads before
+//! and after its threads.
 
 use litmus::{
     Access, Dialect, Instruction, InstructionKind, Location, LocationId, LocationInit, MemoryPlace, Place,
@@ -7,13 +9,13 @@ use litmus::{
     SystemSync, Test, ThreadId,
 };
 
-/// The twin of a test whose threads meet in a control barrier: the same test without any, split ones included. `None` where
-/// there is no control barrier to take away. Interlocked sections stand empty before all else, so that fragments still overlap, and
-/// nothing orders what they do.
+/// Returns a test without its control barriers and split barriers; `None` if it has none. Interlocked
+/// sections become empty and move to the start, so that fragments still overlap without order between their
+/// accesses.
 ///
-/// The twin's verdict is of no interest, it may well race. What counts is whether a device shows outcomes of it that the
-/// barrier forbids: then the barrier had something to do. A system-synchronizes-with pair that hangs on a barrier falls
-/// away with it.
+/// The verdict of the twin does not matter, and it may race. If a device shows outcomes of the twin that the
+/// barrier forbids, the barrier had an effect. A system-synchronizes-with pair that refers to a barrier is
+/// removed too.
 pub fn without_control_barriers(test: &Test) -> Option<Test> {
     let is_barrier = |kind: &InstructionKind| {
         matches!(
@@ -24,7 +26,7 @@ pub fn without_control_barriers(test: &Test) -> Option<Test> {
         )
     };
     let mut twin = test.clone();
-    // For each thread the new index of each instruction that stays.
+    // For each thread, the new index of each remaining instruction.
     let mut moved: Vec<Vec<Option<u16>>> = Vec::with_capacity(test.threads.len());
     for thread in &mut twin.threads {
         let is_section = |kind: &InstructionKind| matches!(kind, InstructionKind::Interlock(_));
@@ -56,31 +58,32 @@ pub fn without_control_barriers(test: &Test) -> Option<Test> {
     Some(twin)
 }
 
-/// Threads of a twin that get reads.
+/// The maximum number of threads with early reads.
 const READERS: usize = 2;
 
-/// The twin of a test whose outcome may not show that its threads overlapped: the same test, in which up to two threads
-/// read a location that a thread writes which nothing orders with them, before and after everything else. A write between the
-/// two reads happened while the thread ran, so that outcomes of the twin that no serial order of whole threads produces show
-/// the overlap.
+/// Returns the twin of a test whose outcomes do not show whether its threads overlapped.
 ///
-/// The reads go through references of their own, so that no compiler may merge them with those of the test, and the test
-/// itself runs without them: its own locations see no more traffic than it says. Calls of the API stand around them as around
-/// the thread. `None` where no thread runs beside one that writes, something is ordered with a part of a thread, or the dialect
-/// has no such reads.
+/// In up to two threads, it reads a location that an unordered thread writes, before and after all other
+/// instructions. A write between the two reads happened while the thread ran. So an outcome that no serial
+/// order of whole threads produces shows that threads overlapped.
+///
+/// The reads use their own references, so that a compiler cannot merge them with those of the test. Only the
+/// twin has them, so that they do not affect the test. Calls of the API stay at the start and the end of a
+/// thread. `None` if no thread is unordered with a writer, an order applies to part of a thread, or the
+/// dialect lacks such reads.
 pub fn with_early_reads(test: &Test) -> Option<Test> {
     let of_part = |pair: &SystemSync| pair.from.instruction.or(pair.to.instruction).is_some();
     if test.dialect != Dialect::Vulkan || test.system_sync.iter().any(of_part) {
         return None;
     }
     let mut twin = test.clone();
-    // What the twin's outcomes list besides registers says nothing of overlap.
+    // Only registers show overlap.
     twin.question = None;
     twin.listed.clear();
     twin.filter = None;
     let mut readers = 0;
     let unordered = test.unordered();
-    // Threads that read are those whose reads may fall between the others' writes.
+    // Threads with reads come first: the reads of such a thread may fall between the writes of others.
     let reads = |thread: &usize| {
         let read = |kind: &InstructionKind| kind.access().is_some_and(litmus::MemoryAccess::reads);
         let instructions = test.threads.get(*thread).map(|thread| thread.instructions.as_slice());
@@ -96,7 +99,7 @@ pub fn with_early_reads(test: &Test) -> Option<Test> {
         let references =
             ["early", "late"].map(|when| add_alias(&mut twin, location, &format!("{when}{thread}")));
         let Some(twin_thread) = twin.threads.get_mut(thread) else { continue };
-        // Threads of the host are in no instance of a narrower scope.
+        // A host thread needs the cross-device scope.
         let scope = if twin_thread.place == Place::Host { Scope::CrossDevice } else { Scope::QueueFamily };
         let [early, late] = references.map(|reference| {
             let register = RegisterId(u16::try_from(twin_thread.registers.len()).unwrap_or(u16::MAX));
@@ -105,7 +108,7 @@ pub fn with_early_reads(test: &Test) -> Option<Test> {
             twin_thread.registers.push(Register { name, init: RegisterInit::Constant(0), declared: false });
             relaxed_load(register, reference, class, scope)
         });
-        // What stands between dispatches stays there.
+        // Calls between dispatches stay at their position.
         let is_call = |instruction: &&Instruction| match &instruction.kind {
             InstructionKind::System(operation) => !operation.is_of_host(),
             _ => false,
@@ -122,8 +125,8 @@ pub fn with_early_reads(test: &Test) -> Option<Test> {
     (readers > 0).then_some(twin)
 }
 
-/// A location that a thread writes which nothing orders with this one, preferably one that this thread does not write itself,
-/// with the class by which it is accessed.
+/// Returns a location that an unordered thread writes, with its storage class; preferably one that this
+/// thread does not write.
 fn written_beside(
     test: &Test,
     unordered: &[(ThreadId, ThreadId)],
@@ -147,11 +150,12 @@ fn written_beside(
     others.iter().find(|(location, _)| !is_own(*location)).or(others.first()).copied()
 }
 
-/// A new reference to a location.
+/// Adds a reference to a location.
 fn add_alias(test: &mut Test, location: LocationId, name: &str) -> LocationId {
     let number = LocationId(u16::try_from(test.locations.len()).unwrap_or(u16::MAX));
     let original = test.location(location);
-    // An early read is of one number: the first of a vector, or the first word where its numbers are too narrow for atomics.
+    // An early read loads one number: the first of a vector, or its first word if its components are too
+    // narrow for atomics.
     let narrow = original.is_vector() && original.scalar_type().bytes() < 4 && original.bytes() >= 4;
     let alias = Location {
         name: format!("{}_{name}", original.name),
@@ -241,7 +245,7 @@ mod tests {
         assert_eq!(twin.system_sync, [pair(point(Some(last - 1))), pair(point(None))]);
     }
 
-    /// Two fragments of one pixel, whose accesses their sections no longer hold.
+    /// Two fragments of one pixel, whose accesses are now outside of their sections.
     #[test]
     fn sections_stand_empty_before_all_else() {
         let test = parse(include_str!("../../../litmus/corpus/interlock/MP+interlock.qf.litmus"));
@@ -253,7 +257,8 @@ mod tests {
         assert_eq!(twin.overlap(), litmus::Overlap::Possible);
     }
 
-    /// SB: each thread reads the other's location before and after everything else, through references of its own.
+    /// SB: each thread reads the other's location before and after everything else, through its own
+    /// references.
     #[test]
     fn early_and_late_reads_stand_around_the_threads() {
         let test = parse(PLAIN);
@@ -269,15 +274,16 @@ mod tests {
             let (first, second) = (location(early), location(late));
             assert_ne!(first, second);
             assert_eq!(twin.storage_of(first), twin.storage_of(second));
-            // What the thread writes itself tells less.
+            // A location that the thread itself writes shows less.
             assert_ne!(twin.storage_of(first), location(&before.instructions[0]));
         }
         assert_eq!(twin.observables().len(), 6);
-        // The printed twin is a test again.
+        // The printed twin can be parsed.
         assert_eq!(parse(&litmus::print(&twin)).observables().len(), 6);
     }
 
-    /// The thread behind the wait is ordered with both others: those two read what the other one writes. Calls stay where they stand.
+    /// The thread after the wait is ordered with both others, which read each other's writes. Calls stay at
+    /// their position.
     #[test]
     fn reads_stand_where_nothing_orders_threads() {
         let test = parse(include_str!("../../../litmus/corpus/families/MP+signal.behind.litmus"));

@@ -1,4 +1,4 @@
-//! Variants: how a test is told to a device, by the words behind the `@` of its id.
+//! Variants: the forms in which a test runs, from the words after the `@` of its id.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,22 +11,23 @@ use shaders::{Kernel, Pipelines, Program, Requirements};
 
 use crate::join::Join;
 
-/// How a test is told. The default is one kernel for all threads that run at the same time, where threads run one after
-/// another every [`Join`] in turn, and memory as the test declares it.
+/// The form in which a test runs. The default is one kernel for all concurrent threads, every [`Join`] in
+/// turn between phases, and memory as the test declares it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Variant {
-    /// `split`: the threads of each workgroup in a pipeline of their own, dispatched with nothing in between.
+    /// `split`: the threads of each workgroup have their own pipeline, dispatched without synchronization in
+    /// between.
     pub pipelines: Pipelines,
-    /// A word of [`Join`]: the one way to put phases one after another.
+    /// A word of [`Join`]: the only mechanism between phases.
     pub join: Option<Join>,
-    /// How kernels are told to compilers: words of [`shaders::variant`].
+    /// The form of kernels: words of [`shaders::variant`].
     pub told: shaders::Variant,
-    /// A word of [`MemoryKind::NAMED`]: the memory type of the locations, or of those that lie apart where `told` puts some
-    /// there; the others are local to the device then.
+    /// A word of [`MemoryKind::NAMED`]: the memory type of the locations. If `told` separates locations, it
+    /// applies to these, and the others are in device memory.
     pub memory: Option<MemoryKind>,
 }
 
-/// A word that no variant has.
+/// A word that is not part of any variant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown variant `{0}`: there are {names}", names = Variant::words().collect::<Vec<_>>().join(", "))]
 pub struct UnknownVariant(pub String);
@@ -36,7 +37,7 @@ const NOT_LOCAL: &str = "nonlocal";
 const NOTHING_APART: &str = "no location to lie apart";
 
 impl Variant {
-    /// Every word.
+    /// Returns every word.
     pub fn words() -> impl Iterator<Item = &'static str> {
         std::iter::once(SPLIT)
             .chain(Join::ALL.map(Join::name))
@@ -44,7 +45,7 @@ impl Variant {
             .chain(shaders::variant::words().map(|(word, _)| word))
     }
 
-    /// How kernels are made for it.
+    /// Returns the compile options of the variant.
     pub fn kernel_config(&self, config: shaders::KernelConfig) -> shaders::KernelConfig {
         let subgroup_size = match self.told.subgroups {
             SubgroupSize::Smallest => config.subgroup_sizes.0,
@@ -54,7 +55,7 @@ impl Variant {
         shaders::KernelConfig { variant: self.told, subgroup_size, ..config }
     }
 
-    /// The ways to put the phases of a program one after another that are tried, out of what a device with these features has.
+    /// Returns the mechanisms to test between the phases of a program, on a device with these features.
     pub fn joins(&self, program: &Program, has: impl Fn(&str) -> bool) -> Vec<Join> {
         let fits = |join: &Join| join.feature(program).is_none_or(&has) && join.refused(program).is_none();
         match self.join {
@@ -63,7 +64,7 @@ impl Variant {
         }
     }
 
-    /// The memory that the locations of a program lie in: what the variant names, then what the test declares.
+    /// Returns the memory of a program's locations: that of the variant, else that of the test.
     pub fn memory(&self, program: &Program) -> Memory {
         if let Some(hosts) = &program.hosts {
             let kind = MemoryKind::named(if hosts.noncoherent { "noncoherent" } else { "coherent" });
@@ -79,7 +80,7 @@ impl Variant {
         self.memory.or_else(declared).map_or(Memory::Device, Memory::Of)
     }
 
-    /// Why no program is run on a device in this way, whatever the test; `None` where it may be.
+    /// Returns why the variant cannot run on a device, whatever the test; `None` if it can.
     pub fn refused(&self, capabilities: &Capabilities) -> Option<String> {
         let most = capabilities.max_workgroups;
         if let Some(wanted) = self.told.filling.workgroups().filter(|wanted| *wanted > most) {
@@ -89,8 +90,8 @@ impl Variant {
         self.memory.filter(|kind| !offered(kind)).map(|kind| kind.to_string())
     }
 
-    /// What a device lacks for a program, by name; `None` where it has everything. `needs` are features that the test
-    /// names itself.
+    /// Returns what a device lacks for a program; `None` if it lacks nothing. `needs` are features that the
+    /// test lists.
     pub fn lacking(
         &self,
         program: &Program,
@@ -147,7 +148,7 @@ impl Variant {
     }
 }
 
-/// What a device with so many queues in each family lacks for a program of queues of these families.
+/// Returns what a device lacks for queues of these families.
 fn lacking_queues(wanted: &[u32], families: &[u32]) -> Option<String> {
     let mut demands: Vec<u32> = Vec::new();
     for family in wanted {
@@ -155,7 +156,7 @@ fn lacking_queues(wanted: &[u32], families: &[u32]) -> Option<String> {
         demands.resize(demands.len().max(family + 1), 0);
         demands.iter_mut().skip(family).take(1).for_each(|demand| *demand += 1);
     }
-    // A device that does not say what it has has one queue.
+    // A device that lists no queues has one.
     let mut offered = if families.is_empty() { vec![1] } else { families.to_vec() };
     if demands.len() > offered.len() {
         return Some(format!("{} queue families with compute (it has {})", demands.len(), offered.len()));
@@ -166,7 +167,7 @@ fn lacking_queues(wanted: &[u32], families: &[u32]) -> Option<String> {
     Some(format!("{needed} compute queues in one queue family (it has {has})"))
 }
 
-/// What a device lacks to draw a kernel.
+/// Returns what a device lacks to draw a kernel.
 fn lacking_graphics(kernel: &Kernel, capabilities: &Capabilities) -> Option<String> {
     if kernel.carrier == Carrier::Compute {
         return None;
@@ -179,7 +180,7 @@ fn lacking_graphics(kernel: &Kernel, capabilities: &Capabilities) -> Option<Stri
     (cells.size > most).then(|| format!("points of {} pixels (it has {most})", cells.size))
 }
 
-/// What a device lacks of the subgroups that a kernel places threads by.
+/// Returns what a device lacks for the subgroups of a kernel.
 fn lacking_subgroups(kernel: &Kernel, capabilities: &Capabilities) -> Option<String> {
     if kernel.variant.subgroups != SubgroupSize::Usual && !has_feature(capabilities, "subgroupSizeControl") {
         return Some("subgroupSizeControl".to_owned());
@@ -200,7 +201,7 @@ fn lacking_subgroups(kernel: &Kernel, capabilities: &Capabilities) -> Option<Str
     }
 }
 
-/// What of workgroup memory a program needs and a device lacks.
+/// Returns the workgroup memory that a program needs and a device lacks.
 fn lacking_workgroup_memory(program: &Program, capabilities: &Capabilities) -> Option<String> {
     program.kernels().find_map(|kernel| {
         let needed = kernel.requirements.workgroup_bytes;
@@ -209,7 +210,7 @@ fn lacking_workgroup_memory(program: &Program, capabilities: &Capabilities) -> O
     })
 }
 
-/// Whether a device has a feature by Vulkan's name.
+/// Returns true if a device has the feature with this Vulkan name.
 pub(crate) fn has_feature(capabilities: &Capabilities, feature: &str) -> bool {
     capabilities.features.iter().any(|known| known == feature)
         || match feature {
@@ -243,12 +244,12 @@ impl FromStr for Variant {
     }
 }
 
-/// The words that parse as this variant.
+/// Formats the words that parse as this variant.
 impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let split = (self.pipelines == Pipelines::Split).then_some(SPLIT);
         let named = MemoryKind::NAMED.iter().find(|(_, kind)| Some(*kind) == self.memory);
-        // What lies apart says which memory it is.
+        // The word for separate locations already contains the memory type.
         let memory = named.map(|(word, _)| word).filter(|_| self.told.apart == Apart::Nothing);
         let told = self.told.to_string();
         let told = (!told.is_empty()).then_some(told.as_str());
@@ -330,12 +331,12 @@ mod tests {
     fn a_way_without_its_feature_is_left_out_unless_it_is_named() {
         let program = phases("avdevice", "visdevice");
         let ways = |text: &str| text.parse::<Variant>().unwrap().joins(&program, |_| false);
-        // Without calls there is nothing to run as it stands.
+        // Without calls, the test's own calls cannot be run.
         assert_eq!(ways("").len(), Join::ALL.len() - 2);
         assert_eq!(ways("timeline"), [Join::Timeline]);
     }
 
-    /// What publishes more than the test, or cannot say what the test says, is no way to run it.
+    /// A mechanism that publishes more than the test, or cannot express it, is left out or refused by name.
     #[test]
     fn a_way_that_says_something_else_is_left_out_or_refused_by_name() {
         let all = |program: &Program| Variant::default().joins(program, |_| true);
@@ -356,7 +357,8 @@ mod tests {
         assert_eq!(lacking("event", &narrow), None);
     }
 
-    /// A thread that writes, and one in another dispatch that reads, with these operations of the API.
+    /// Compiles a thread that writes and one in another dispatch that reads, with these operations of the
+    /// API.
     fn phases(available: &str, visible: &str) -> Program {
         let text = format!(
             "VULKAN T {{ x = 0; }} {{ ssw 0 1; }} P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;

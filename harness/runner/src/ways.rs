@@ -1,4 +1,4 @@
-//! A run over several ways to put the phases of a program one after another: each gets an equal part of the budget.
+//! Runs a program with several mechanisms between its phases; each gets an equal part of the budget.
 
 use std::ops::ControlFlow;
 
@@ -10,17 +10,17 @@ use crate::error::RunError;
 use crate::join::Join;
 use crate::run::{Budget, Settings, run_program};
 
-/// How a program is run besides its kernels.
+/// The mechanisms and the memory of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Way<'a> {
-    /// The ways to put its phases one after another.
+    /// The mechanisms between phases.
     pub joins: &'a [Join],
-    /// Where its locations lie.
+    /// The memory of its locations.
     pub memory: Memory,
 }
 
 impl<'a> Way<'a> {
-    /// The joins that matter to a program: one is enough where it has one phase.
+    /// Returns the mechanisms that matter for a program: one is enough for a single phase.
     fn joins_of(&self, program: &Program) -> &'a [Join] {
         match self.joins {
             [] => &[Join::Barrier],
@@ -31,7 +31,7 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// The kernels of a run, for [`Device::compile_ahead`].
+    /// Returns the kernels of a run, for [`Device::compile_ahead`].
     pub(crate) fn kernels(
         &self,
         device: &dyn Device,
@@ -44,22 +44,22 @@ impl<'a> Way<'a> {
     }
 }
 
-/// What a run finds out besides what it sees.
+/// Facts about a run other than its observations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// What memory the locations came to lie in, where the device says so.
+    /// The memory types of the locations, if the device reports them.
     pub memory: Vec<MemoryProperties>,
-    /// Why the host counted all outcomes although the device was to.
+    /// Why the host counted all outcomes instead of the device.
     pub counted_by_host: Option<String>,
 }
 
-/// Runs `program`, made from `test`, with each of the joins in turn; a program with one phase needs only one. What is found
-/// out on the way is told to `known`.
+/// Runs `program`, made from `test`, with each mechanism in turn, and stores facts about the run in `known`.
 ///
-/// `on_progress` may ask what was seen in all ways up to now; a break ends the run early and without an error.
+/// `on_progress` can request the observations of all mechanisms so far; a break ends the run early without an
+/// error.
 ///
 /// # Errors
-/// Why the run ended before its time, with what was seen in all ways until then.
+/// The failure that ended the run early, with the observations of all mechanisms so far.
 pub fn run_ways(
     device: &dyn Device,
     program: &Program,

@@ -1,7 +1,7 @@
-//! What parent and worker process say to each other: one JSON text a line, in both directions.
+//! Messages between the parent and a worker process: one JSON text per line, in both directions.
 //!
-//! A line of a worker begins with the record separator of RFC 7464, so that whatever a driver prints beside it is told
-//! apart. Inner types may change freely; these may not without a step of [`VERSION`].
+//! A worker's line starts with the record separator of RFC 7464, which separates it from output of a driver.
+//! Payload types may change freely; a change of these types needs a new [`VERSION`].
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use crate::error::Cause;
 use crate::exercise::Parts;
 use crate::stress::Stress;
 
-/// Version of everything here. Both sides are the same binary, unless it was replaced while it ran.
+/// The version of the messages. Both sides are the same binary, unless it was replaced while running.
 pub const VERSION: u32 = 1;
 
 /// The first byte of a worker's line (RFC 7464).
 pub const RECORD_SEPARATOR: u8 = 0x1e;
 
-/// Parent to worker.
+/// A message from parent to worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request<J> {
@@ -31,11 +31,11 @@ pub struct Request<J> {
     pub payload: J,
 }
 
-/// Worker to parent.
+/// A message from worker to parent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Message<P, R> {
-    /// What was done up to now; also the sign that the worker is alive.
+    /// The progress of the job, which also shows that the worker is alive.
     Progress {
         /// [`VERSION`].
         version: u32,
@@ -44,7 +44,7 @@ pub enum Message<P, R> {
         /// The state.
         payload: P,
     },
-    /// The job has ended.
+    /// The job ended.
     Answer {
         /// [`VERSION`].
         version: u32,
@@ -55,50 +55,50 @@ pub enum Message<P, R> {
     },
 }
 
-/// One test to run on one device.
+/// A job: one test to run on one device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// Test id: for messages.
+    /// The test id, for messages.
     pub id: String,
-    /// Text of the test.
+    /// The text of the test.
     pub text: String,
-    /// How it is told, by the words of its [`Variant`](crate::Variant); empty for the default.
+    /// The words of its [`Variant`](crate::Variant); empty for the default.
     pub variant: String,
-    /// [Hash](crate::Runnable::hash) of the kernels that are planned; a worker that compiles others runs nothing. Empty where
-    /// none are.
+    /// The planned kernels' [hash](crate::Runnable::hash). A worker that compiles other kernels runs nothing.
+    /// Empty if none are planned.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub kernel: String,
-    /// Selector of the device.
+    /// The device selector.
     pub device: String,
-    /// How the test is spread; the preset of the device where absent.
+    /// The stress; the preset of the device if absent.
     pub stress: Option<Stress>,
-    /// Instances wanted; together with `seconds`, whichever is used up first ends the run.
+    /// The number of instances. Together with `seconds`, whichever is reached first ends the run.
     pub instances: Option<u64>,
-    /// Time for dispatches.
+    /// Time for dispatches in seconds.
     pub seconds: Option<f64>,
-    /// Seed of the drawn parameters.
+    /// The seed of the drawn parameters.
     pub seed: u64,
-    /// Words that some instance may show.
+    /// Words that an instance may show.
     pub plausible: Vec<u32>,
-    /// Whether a part of the budget goes to the twin of a test whose threads meet in a control barrier, or whose outcomes
-    /// did not show that its threads overlapped.
+    /// Uses a part of the budget for a twin, if threads meet in a control barrier or the outcomes did not
+    /// show an overlap.
     pub twin: bool,
     /// Outcomes that a serial order of whole threads produces: values in the order of the test's observables.
     pub serial: Vec<Vec<u64>>,
-    /// Instances with another outcome that make the twin of a test needless whose threads may overlap.
+    /// The number of instances with other outcomes above which no twin is needed.
     pub enough: u64,
-    /// How much of `seconds` the run takes in company.
+    /// The share of `seconds` that the run takes under CPU contention.
     #[serde(default)]
     pub parts: Parts,
-    /// How long a submission may take, in seconds.
+    /// Time limit of a submission in seconds.
     pub patience: f64,
-    /// The job that is likely to follow: its kernels are compiled while this one runs.
+    /// The next job, if known: its kernels are compiled while this one runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<Box<Job>>,
 }
 
-/// What a worker has seen up to now.
+/// The observations of a worker so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Snapshot {
@@ -108,107 +108,109 @@ pub struct Snapshot {
     pub twin: Option<WireObservation>,
 }
 
-/// What became of a job. What was seen is there in any case.
+/// The result of a job, with all observations even if it failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
-    /// The device; absent where there was none.
+    /// The device, if it could be opened.
     pub device: Option<Identity>,
-    /// What it can do.
+    /// Its features and limits.
     pub capabilities: Option<Capabilities>,
     /// The stress that was used.
     pub stress: Option<Stress>,
-    /// The memory type that the locations lay in, by the names of its properties; behind `and` that of those that lay apart.
+    /// The memory type of the locations, by the names of its properties; that of separate locations follows
+    /// after `and`.
     pub memory: Option<String>,
-    /// Why the host counted all outcomes although the device was to.
+    /// Why the host counted all outcomes instead of the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_by_host: Option<String>,
-    /// The stage of the test's variant runs its invocations one after another: partners did not wait for one another.
+    /// The variant's stage runs its invocations one after another, so that partners did not wait for each
+    /// other.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub serial_stage: bool,
-    /// Host memory that the worker has used at most since it began, in bytes; absent where the platform does not say.
+    /// Peak host memory of the worker in bytes, if the platform reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_bytes: Option<u64>,
-    /// What was seen of the test.
+    /// The observations of the test.
     pub observation: WireObservation,
-    /// Why the run, or that of the twin behind it, ended before its time.
+    /// Why the run, or the one of its twin, ended early.
     pub failure: Option<Failure>,
-    /// What was seen of the twin.
+    /// The observations of the twin.
     pub twin: Option<WireObservation>,
     /// Messages of the validation layers.
     pub validation: Vec<String>,
 }
 
-/// Why a worker has no full answer.
+/// Why an answer is incomplete.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Failure {
-    /// The text is no test.
+    /// The text is not a valid test.
     #[error("{message}")]
     Test {
-        /// What the reader says.
+        /// The message of the parser.
         message: String,
     },
     /// The test cannot be placed on any device.
     #[error("{rule}")]
     NotPlaceable {
-        /// The rule by name.
+        /// The placement rule.
         rule: String,
     },
     /// The device lacks a feature, or is too small.
     #[error("{what}")]
     Lacks {
-        /// What it lacks, by name.
+        /// The feature or limit.
         what: String,
     },
     /// There is no such device, or no driver.
     #[error("{message}")]
     NoDevice {
-        /// What was looked for.
+        /// The selector and the reason.
         message: String,
     },
-    /// The stress cannot be had on the device.
+    /// The device does not support the stress.
     #[error("{message}")]
     Stress {
-        /// Which value, and why.
+        /// The value and the reason.
         message: String,
     },
     /// The device executes nothing.
     #[error("the device executes nothing")]
     NullDevice,
-    /// The driver gave up the device.
+    /// The driver lost the device.
     #[error("{message}")]
     DeviceLost {
-        /// During what.
+        /// The operation that failed.
         message: String,
     },
     /// A submission did not end.
     #[error("{message}")]
     TimedOut {
-        /// After how long.
+        /// The time limit.
         message: String,
     },
     /// Another error of the driver.
     #[error("{message}")]
     Driver {
-        /// What it said.
+        /// The message of the driver.
         message: String,
     },
-    /// Parts of this program contradict one another.
+    /// An inconsistency inside this program.
     #[error("{message}")]
     Internal {
-        /// How.
+        /// The contradiction.
         message: String,
     },
 }
 
 impl Failure {
-    /// Whether device and driver may be in a state that no further job should meet.
+    /// Returns true if device and driver must not run another job after this failure.
     pub fn spoils_worker(&self) -> bool {
         matches!(self, Failure::DeviceLost { .. } | Failure::TimedOut { .. } | Failure::Driver { .. })
     }
 
-    /// The same, said of a test's twin.
+    /// Marks the failure as one of a test's twin.
     pub(crate) fn of_the_twin(mut self) -> Failure {
         match &mut self {
             Failure::Test { message }
@@ -276,7 +278,7 @@ type Counts = Vec<(Vec<u64>, u64)>;
 pub struct WireObservation {
     /// Values of an outcome in the order of the test's observables, and its count.
     pub histogram: Counts,
-    /// Raw result words of an instance that was written in part, and their count.
+    /// Result words of a partly written instance, and their count.
     pub unexpected: Vec<(Vec<u32>, u64)>,
     /// As in [`Observation`].
     pub unresolved: u64,
@@ -293,10 +295,10 @@ pub struct WireObservation {
     pub discarded_dispatches: u64,
     /// As in [`Observation`].
     pub seconds: f64,
-    /// Of [`Observation::batches`] the total, and by outcome how many showed it.
+    /// The total of [`Observation::batches`], and the number for each outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batches: Option<(u64, Counts)>,
-    /// Of [`Observation::stretches`] the histograms.
+    /// The histograms of [`Observation::stretches`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stretches: Vec<Counts>,
 }

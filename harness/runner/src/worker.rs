@@ -1,7 +1,7 @@
-//! The worker's side: reads jobs, compiles and runs them, and answers.
+//! The worker process: reads jobs, compiles and runs them, and answers.
 //!
-//! [`serve`] is what a hidden subcommand of the binary calls. A worker dies with its parent: the end of its standard
-//! input ends it, and on Linux so does the death of the thread that started it.
+//! A hidden subcommand of the binary calls [`serve`]. A worker ends with its parent: when its standard input
+//! is closed, and on Linux also when the thread that started it dies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, Write};
@@ -30,18 +30,18 @@ use crate::wire::{
 };
 use crate::{affinity, canary, pool, twin};
 
-/// How often a worker says how far it is.
+/// The interval of progress messages.
 pub const PROGRESS: Duration = Duration::from_millis(200);
-/// The part of a budget that goes to the twin.
+/// The budget of the twin, as a fraction 1/n.
 const TWIN_PART: u32 = 3;
 
 /// Opens the device of a selector.
 pub type MakeDevice<'a> = &'a mut dyn FnMut(&str) -> Result<Box<dyn Device>, DeviceError>;
 
-/// Variables to set for a worker process, where the user has not set them himself.
+/// Returns the environment variables for a worker process that the user has not set.
 ///
-/// lavapipe starts as many threads as there are processors. Each runs one workgroup at a time, so that threads of a test
-/// beyond that number never run beside the others; more threads than processors cost nothing that can be measured.
+/// lavapipe starts one thread per processor, and each runs one workgroup at a time. Further threads of a test
+/// would never overlap with the others. More driver threads than processors have no measurable cost.
 pub fn environment() -> Vec<(&'static str, String)> {
     if std::env::var_os(LAVAPIPE_THREADS).is_some() {
         return Vec::new();
@@ -52,23 +52,24 @@ pub fn environment() -> Vec<(&'static str, String)> {
 
 /// lavapipe's variable for the number of its threads.
 const LAVAPIPE_THREADS: &str = "LP_NUM_THREADS";
-/// Threads that few tests have more of.
+/// The minimum number of driver threads; few tests have more threads.
 const LEAST_DRIVER_THREADS: usize = 8;
 
-/// Serves jobs from standard input until it ends. Devices are opened when first asked for and kept.
+/// Serves jobs from standard input until it ends. Devices are opened on first use and stay open.
 ///
-/// Standard output is kept for answers: whatever a driver prints there goes to standard error.
+/// Standard output carries only answers; output of drivers goes to standard error.
 ///
 /// # Errors
-/// When an answer cannot be written, or a line of the parent cannot be read.
+/// If an answer cannot be written, or a line of the parent cannot be read.
 pub fn serve(make_device: MakeDevice<'_>) -> io::Result<()> {
     serve_on(make_device, PROGRESS, answer)
 }
 
-/// A callback that may tell the parent how far a job is; a break ends the job.
+/// A callback that may send the progress of a job to the parent; a break ends the job.
 pub type Say<'a, P> = &'a mut dyn FnMut(&dyn Fn() -> P) -> ControlFlow<()>;
 
-/// Serves jobs on devices that are opened when first asked for and kept. How far a job is, is told no more often than `every` so long.
+/// Serves jobs on devices that are opened on first use and stay open. `every` is the minimum interval of
+/// progress messages.
 pub(crate) fn serve_on<J, P, R>(
     make_device: MakeDevice<'_>,
     every: Duration,
@@ -81,14 +82,14 @@ where
 {
     let mut devices = Devices::new(make_device);
     if serve_jobs(every, &mut |job: &J, say: Say<'_, P>| answer(job, &mut devices, say))?.is_break() {
-        // A device that hangs or was lost must not be destroyed: that may wait for ever.
+        // Destroying a device that hangs or was lost may block forever.
         devices.forget();
     }
     Ok(())
 }
 
-/// Serves jobs of any kind from standard input until it ends, or until an answer ends the worker: then it breaks. How far a job is,
-/// is told no more often than `every` so long.
+/// Serves jobs of any kind from standard input until it ends, or until an answer ends the worker, which
+/// returns a break. `every` is the minimum interval of progress messages.
 ///
 /// # Errors
 /// As for [`serve`].
@@ -108,7 +109,7 @@ where
             return Err(io::Error::other(format!("version {} of a request", request.version)));
         }
         let job = request.job;
-        // The first thing that is said comes at once: it tells that the device is open.
+        // The first message is sent at once, because it reports that the device is open.
         let mut sent: Option<Instant> = None;
         let mut broken = None;
         let answer = answer(&request.payload, &mut |snapshot| {
@@ -137,17 +138,17 @@ where
     Ok(ControlFlow::Continue(()))
 }
 
-/// Whether a run showed anything at all.
+/// A result that may be empty.
 pub trait HasSeen {
-    /// It did.
+    /// Returns true if the run observed anything.
     fn anything(&self) -> bool;
 }
 
-/// What became of a job of a kind that is not judged by outcomes.
+/// The result of a job whose outcomes are not counted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Served<S> {
-    /// What was seen.
+    /// The observations.
     pub seen: S,
     /// Why it ended early.
     pub failure: Option<Failure>,
@@ -156,7 +157,7 @@ pub struct Served<S> {
 }
 
 impl<S: Default> Served<S> {
-    /// The answer that `fill` fills, however far it comes.
+    /// Creates an answer and lets `fill` complete it, as far as it gets.
     pub(crate) fn of(fill: impl FnOnce(&mut Served<S>) -> Result<(), Failure>) -> Served<S> {
         let mut answer = Served::default();
         answer.failure = fill(&mut answer).err();
@@ -187,18 +188,18 @@ fn send<P: Serialize, R: Serialize>(output: &mut dyn Write, message: &Message<P,
     let mut line = vec![RECORD_SEPARATOR];
     serde_json::to_writer(&mut line, message)?;
     line.push(b'\n');
-    // A driver's noise may stand on the line already; the separator keeps them apart.
+    // A driver may have printed to this line already; the separator marks the start of the message.
     output.write_all(&line)?;
     output.flush()
 }
 
-/// Ties the process to its parent, and keeps standard output for answers.
+/// Ties the process to its parent, and reserves standard output for answers.
 #[cfg(unix)]
 fn prepare_process() -> io::Result<std::fs::File> {
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-    // Linux shares processors out by session first. In one of its own a worker does not wait for a turn of whatever else runs in the
-    // session of its parent.
+    // Linux divides processor time between sessions first. In its own session, a worker does not compete with
+    // other processes of its parent's session.
     let own = rustix::process::setsid();
     tracing::debug!(own = own.is_ok(), "a session");
     let output = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?;
@@ -211,7 +212,7 @@ fn prepare_process() -> io::Result<io::Stdout> {
     Ok(io::stdout())
 }
 
-/// The lines of standard input. Its end ends the process, whatever it is doing then.
+/// Returns the lines of standard input. When it ends, the process exits, whatever it is doing.
 fn requests() -> Receiver<io::Result<String>> {
     let (lines, requests) = channel();
     std::thread::spawn(move || {
@@ -221,43 +222,44 @@ fn requests() -> Receiver<io::Result<String>> {
                 return;
             }
         }
-        // The parent is gone, or has no more jobs; a driver that hangs would keep the process for ever.
+        // The parent is gone or has no more jobs, and a hanging driver would keep the process alive.
         std::process::exit(0);
     });
     requests
 }
 
-/// A device that was opened, and what became of its canary.
+/// An open device with the result of its canary.
 struct Open {
     device: Box<dyn Device>,
     canary: Result<(), Cause>,
-    /// The threads that there were before it was opened: the others are its driver's.
+    /// The threads that existed before it was opened; later ones belong to its driver.
     before: BTreeSet<i32>,
 }
 
 /// The devices of a worker.
 pub(crate) struct Devices<'a> {
     open: BTreeMap<String, Open>,
-    /// Whether stages of a device run their invocations one after another.
+    /// The evidence whether stages of a device run their invocations one after another.
     serial: BTreeMap<(String, Neighbours), Evidence>,
     make: MakeDevice<'a>,
 }
 
 impl<'a> Devices<'a> {
-    /// None yet.
+    /// Creates an empty set.
     pub fn new(make: MakeDevice<'a>) -> Devices<'a> {
         Devices { open: BTreeMap::new(), serial: BTreeMap::new(), make }
     }
 
-    /// Leaves all of them as they are: a device that hangs or was lost must not be destroyed, since that may wait for
-    /// ever.
+    /// Leaks all devices: destroying one that hangs or was lost may block forever.
     pub fn forget(&mut self) {
         std::mem::take(&mut self.open).into_values().for_each(|open| std::mem::forget(open.device));
     }
 
-    /// Whether a stage of a device is known never to run two invocations at once. Of compute that is not asked: where it is so, its tests show it.
-    /// Where threads are in different stages it is asked of those: of one draw, or of draws of their own.
-    /// Where fragments of a test overlap it is asked of such fragments.
+    /// Returns true if a stage of a device is known never to run two invocations concurrently.
+    ///
+    /// Compute is not checked, because its tests show that themselves. For threads in different stages, those
+    /// stages are checked, in one draw or in separate draws. For overlapping fragments, such fragments are
+    /// checked.
     fn runs_serially(
         &mut self,
         selector: &str,
@@ -279,7 +281,7 @@ impl<'a> Devices<'a> {
         Ok(known.is_serial())
     }
 
-    /// The device of a selector, which has shown that it executes, or says that it does not.
+    /// Returns the device of a selector, after its canary showed that it executes.
     pub fn get(&mut self, selector: &str) -> Result<&dyn Device, Cause> {
         if !self.open.contains_key(selector) {
             let before = affinity::threads();
@@ -290,7 +292,8 @@ impl<'a> Devices<'a> {
         }
         match self.open.get(selector) {
             Some(Open { device, canary: Ok(()), before }) => {
-                // Again for every job: a driver's thread that begins late, as on a busy machine, may undo it, as SwiftShader's do.
+                // Repeated for every job, because a driver thread that starts late may undo it, as
+                // SwiftShader's do.
                 if device.capabilities().is_cpu {
                     affinity::spread_new_threads(before);
                 }
@@ -302,10 +305,10 @@ impl<'a> Devices<'a> {
     }
 }
 
-/// A callback that may send what was seen up to now.
+/// A callback that may send the observations so far.
 type OnSnapshot<'a> = Say<'a, Snapshot>;
 
-/// Runs a job. What was seen is in the answer even where it failed.
+/// Runs a job. The answer contains the observations even if it failed.
 fn answer(job: &Job, devices: &mut Devices<'_>, on_snapshot: OnSnapshot<'_>) -> Answer {
     let mut answer = Answer {
         device: None,
@@ -327,14 +330,15 @@ fn answer(job: &Job, devices: &mut Devices<'_>, on_snapshot: OnSnapshot<'_>) -> 
     answer
 }
 
-/// Host memory that this process has used at most, in bytes (Linux).
+/// Returns the peak host memory of this process in bytes (Linux).
 fn peak_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kibibytes| 1024 * kibibytes)
 }
 
-/// The test of a job. Its text says in which syntax it is, whatever its id ends in: a name without an extension leaves that to it.
+/// Parses the test of a job. The text determines its syntax; dots in the id are replaced, because an
+/// extension would override it.
 pub(crate) fn test_of(text: &str, id: &str) -> Result<Test, Failure> {
     litmus::syntax::parse(text, &id.replace('.', "-"))
         .map_err(|errors| Failure::Test { message: errors.to_string() })
@@ -362,7 +366,7 @@ fn fill(
     answer.stress = Some(stress.clone());
     answer.serial_stage = devices.runs_serially(&job.device, &test, &variant, &stress)?;
     if answer.serial_stage {
-        // Nobody comes who could be met.
+        // No partner can arrive.
         stress.spin = (0, 0);
     }
     let device = devices.get(&job.device)?;
@@ -387,12 +391,13 @@ fn fill(
 
     let exercise = Exercise { serial: job.serial.clone(), enough: job.enough, parts: job.parts };
     let mut own = settings(1);
-    // Where a control barrier stands between the threads, its twin alone shows what exercises it.
+    // With a control barrier between threads, only the twin shows whether the test is exercised.
     own.exercise = (overlap == Overlap::Possible).then(|| exercise.clone());
     if twin.is_some() {
         own.budget.time = own.budget.time.map(|time| time - time / TWIN_PART);
     }
-    // A GPU's driver compiles what comes next while this runs; a CPU driver would take the time from what it runs.
+    // A GPU driver compiles the next kernels while this job runs; with a CPU driver, that would take time
+    // from the job.
     let mut ahead = !device.capabilities().is_cpu;
     let attempt = run_one(device, &test, variant, &job.kernel, &own, &mut |seen| {
         if std::mem::take(&mut ahead) {
@@ -416,7 +421,7 @@ fn fill(
         answer.twin = Some((&attempt.seen).into());
         answer.validation.extend(device.validation_messages());
         match attempt.failure {
-            // A twin for which there is no room shows nothing, as one whose threads did not overlap.
+            // A twin that does not fit the device shows nothing, like one whose threads did not overlap.
             None | Some(Failure::NotPlaceable { .. } | Failure::Lacks { .. }) => {}
             Some(failure) => return Err(failure.of_the_twin()),
         }
@@ -424,7 +429,7 @@ fn fill(
     Ok(())
 }
 
-/// What came of running one test.
+/// The result of running one test.
 #[derive(Default)]
 struct Ran {
     known: Known,
@@ -453,7 +458,7 @@ fn run_one(
     }
 }
 
-/// The kernels of the twin of a job's test, and those of the job that follows.
+/// Returns the kernels of the test's twin, and of the next job.
 fn what_follows(
     job: &Job,
     twin: Option<&Test>,
@@ -473,7 +478,7 @@ fn what_follows(
     kernels
 }
 
-/// The kernels that a run of a test needs; none where it cannot run. Why is said when it is run.
+/// Returns the kernels of a test's run; empty if it cannot run, which is reported when it runs.
 fn kernels_of(device: &dyn Device, test: &Test, variant: Variant, settings: &Settings) -> Vec<plan::Kernel> {
     match told(test, variant, &settings.stress, device.capabilities()) {
         Ok(runnable) => runnable.way().kernels(device, &runnable.program, test, settings),
@@ -481,7 +486,7 @@ fn kernels_of(device: &dyn Device, test: &Test, variant: Variant, settings: &Set
     }
 }
 
-/// Seconds of a job; what is no time at all counts as none.
+/// Converts seconds of a job to a duration; an invalid number counts as zero.
 fn seconds_to_duration(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! Worker processes on lavapipe and SwiftShader, from the text of a test to its histogram. The test binary is its own
-//! worker. A driver that is not installed is skipped, and said so.
+//! Worker processes on lavapipe and SwiftShader, from the text of a test to its histogram. The test binary is
+//! its own worker. A driver that is not installed is skipped with a message.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failure is the report")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use runner::{Classify, Join, Pairing, Parts, Stress};
 
 const SOFTWARE: [SoftwareDriver; 2] = [SoftwareDriver::Lavapipe, SoftwareDriver::Swiftshader];
 
-/// A driver whose memory the host cannot reach, as that of a discrete GPU.
+/// A driver whose memory the host cannot map, like that of a discrete GPU.
 struct Discrete {
     inner: VulkanDevice,
     capabilities: Capabilities,
@@ -41,7 +41,7 @@ impl Device for Discrete {
     }
 }
 
-/// Opens `lavapipe`, `discrete:lavapipe`, `validated:lavapipe` and the like.
+/// Opens `lavapipe`, `discrete:lavapipe`, `validated:lavapipe` and similar names.
 fn make_device(selector: &str) -> Result<Box<dyn Device>, DeviceError> {
     let (kind, name) = selector.split_once(':').unwrap_or(("", selector));
     let selector: Selector = name.parse().unwrap();
@@ -83,7 +83,7 @@ fn job(text: &str, device: &str, instances: u64) -> Job {
     }
 }
 
-/// Runs jobs until all are done or `stop` says that enough was seen.
+/// Runs jobs until all are done or `stop` returns true.
 fn run(jobs: &[Job], stop: &mut dyn FnMut(&Snapshot) -> bool) -> Vec<Report<Snapshot, Answer>> {
     let environment = DriverEnvironment::discover().unwrap();
     let mut reports = Vec::new();
@@ -117,7 +117,7 @@ fn answer(report: &Report<Snapshot, Answer>) -> &Answer {
     }
 }
 
-/// Every instance was executed, and none was written only in part.
+/// Every instance was executed and completely written.
 fn assert_sound(context: &str, answer: &Answer, instances: u64) {
     assert_eq!(answer.failure, None, "{context}");
     let seen = Observation::from(&answer.observation);
@@ -153,7 +153,8 @@ fn store_buffering_is_accounted_for(driver: &str) {
     }
 }
 
-/// Memory stress of every kind changes nothing that is counted, breaks no rule of the API, and keeps to the loop budget.
+/// Memory stress of every kind changes no counts, breaks no rule of the API, and stays within the loop
+/// budget.
 fn memory_stress_is_accounted_for(driver: &str) {
     let everything = Stress::from_toml("everything.toml", include_str!("everything.toml")).unwrap();
     // Both drivers have one queue.
@@ -192,7 +193,7 @@ fn memory_stress_is_accounted_for(driver: &str) {
     }
 }
 
-/// Two processors are enough to see both writes missed. It goes on until that is seen.
+/// Two processors suffice to observe that both reads miss the writes. The run continues until that happens.
 fn store_buffering_shows_its_weak_outcome(driver: &str) {
     if std::thread::available_parallelism().unwrap().get() < 2 {
         println!("skipped: one processor");
@@ -220,8 +221,8 @@ fn a_control_barrier_holds_and_its_twin_runs(driver: &str) {
     assert!(twin.instances() >= 12_500 && twin.unexpected.is_empty(), "{twin:?}");
 }
 
-/// Threads that system-synchronizes-with puts one after another run one after another, in every way of the API and with
-/// memory that is copied too: who comes later sees what came earlier, and never the other way round.
+/// Threads that system-synchronizes-with orders run in that order, with every mechanism of the API and with
+/// copied memory: the later thread sees the earlier one, and never vice versa.
 fn phases_follow_one_another_in_every_way(driver: &str) {
     let cases = [
         ("ssw/MP+ssw.litmus", &[1][..]),
@@ -257,7 +258,7 @@ fn phases_follow_one_another_in_every_way(driver: &str) {
     }
 }
 
-/// What the variant asks for and the device lacks is named.
+/// The missing requirement of a variant is named.
 fn what_a_variant_needs_is_named(driver: &str) {
     let cases = [
         ("nonlocal", "memory type without DEVICE_LOCAL"),
@@ -274,7 +275,7 @@ fn what_a_variant_needs_is_named(driver: &str) {
     }
 }
 
-/// Producers and consumers in pipelines of their own play all instances.
+/// Producers and consumers in separate pipelines execute all instances.
 fn split_roles_are_accounted_for(driver: &str) {
     let files = ["mp/MP+rel-acq.litmus", "iriw/IRIW+rlx.litmus", "barrier/ISA2+cbar-rel-acq.litmus"];
     let jobs: Vec<Job> = files
@@ -286,8 +287,8 @@ fn split_roles_are_accounted_for(driver: &str) {
     }
 }
 
-/// Device and host count every dispatch of tests whose outcomes lie in registers, in memory, in images and in words of
-/// several sizes, on memory that the host sees and on memory that it does not: where they differ, the run fails.
+/// Device and host count every dispatch, with outcomes in registers, memory, images and words of several
+/// sizes, in mapped and unmapped memory. A run fails if the counts differ.
 fn both_ways_of_counting_agree(driver: &str) {
     let files = [
         "sb/SB+rlx-rlx.litmus",
@@ -326,8 +327,8 @@ fn both_ways_of_counting_agree(driver: &str) {
     assert!(counted >= 10);
 }
 
-/// Vertices and fragments play all instances: of one draw and of several with each way to order them, split,
-/// counted by the host, by the device and by both; and the validation layers have nothing to say.
+/// Vertices and fragments execute all instances: in one draw and in several with each mechanism, split, and
+/// counted by host, device and both. The validation layers report nothing.
 fn stages_are_accounted_for(driver: &str) {
     let plain = [
         "mp/MP+rel-acq.litmus",
@@ -400,8 +401,8 @@ fn the_corpus_is_accounted_for(driver: &str) {
     assert!(ran > 60);
 }
 
-/// Calls run as they stand, with what the device has to record them: nothing that they forbid shows, and the layers have nothing to say of
-/// tests without a race. What needs more queues is named by number, and memory that the device has not by its properties.
+/// Calls of a test run unchanged: no forbidden outcome occurs, and the layers report nothing for tests
+/// without a race. Missing queues are named by number, and missing memory by its properties.
 fn calls_run_as_they_stand(driver: &str) {
     let mut jobs = Vec::new();
     let mut tests = Vec::new();
@@ -412,7 +413,7 @@ fn calls_run_as_they_stand(driver: &str) {
         let test = litmus::parse(entry.text, &entry.id).unwrap();
         let forbidden = entry.text.contains("expect: vulkan forbidden free");
         for kind in ["", "discrete:", "validated:"] {
-            // The layers complain of races, as they should.
+            // The layers report races, as expected.
             if forbidden || kind.is_empty() {
                 let device = format!("{kind}{driver}");
                 jobs.push(Job { variant: "calls".into(), ..job(entry.text, &device, 1_000) });
@@ -449,7 +450,7 @@ fn calls_run_as_they_stand(driver: &str) {
     assert!(ran >= 60 && lacks.keys().all(known), "{ran} ran, {lacks:?}");
 }
 
-/// Threads of the host run beside the device, or the memory that they need is named; the layers have nothing to say of it.
+/// Host threads run concurrently with the device, or the missing memory is named; the layers report nothing.
 fn hosts_are_accounted_for(driver: &str) {
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(corpus().join("host")).unwrap().map(|entry| entry.unwrap().path()).collect();

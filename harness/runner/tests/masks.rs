@@ -1,5 +1,5 @@
-//! Access masks from the text of a test to the steps of a plan: every dependency that a device is asked for has the words
-//! that stand in the text at its place, in each way to put phases one after another.
+//! Access masks from the text of a test to the steps of a plan: every dependency has the words of the text at
+//! its position, for each mechanism between phases.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a failure is the report")]
 
 use std::cell::RefCell;
@@ -15,7 +15,7 @@ use runner::{Budget, Join, Settings, Stress, run_program};
 use shaders::variant::Stage;
 use shaders::{KernelConfig, Phase, Pipelines, Program, Variant};
 
-/// A device that keeps what it is asked for, and refuses it.
+/// A device that stores the plan and refuses it.
 #[derive(Default)]
 struct Keeper {
     identity: Identity,
@@ -45,7 +45,7 @@ fn words(accesses: Accesses) -> Words {
     accesses.names().map(str::to_owned).collect()
 }
 
-/// The cells of each column, without the header of the columns.
+/// Returns the cells of each column, without the header.
 fn columns(text: &str) -> Vec<Vec<String>> {
     let table = text.lines().skip_while(|line| !line.trim_start().starts_with("P0@")).skip(1);
     let rows = table.take_while(|line| line.trim_end().ends_with(';'));
@@ -63,7 +63,8 @@ fn is_memory(cell: &str) -> bool {
     ["ld", "st", "rmw", "membar", "cbar"].iter().any(|word| cell.starts_with(&format!("{word}.")))
 }
 
-/// What the cells of a column that begin with a word name, those before its accesses (`leading`) or those behind.
+/// Returns the arguments of a column's cells that start with a word: those before its accesses (`leading`) or
+/// those after.
 fn named(column: &[String], word: &str, all: &str, leading: bool) -> Words {
     let mut found = Words::new();
     for (position, cell) in column.iter().enumerate() {
@@ -82,7 +83,8 @@ fn named(column: &[String], word: &str, all: &str, leading: bool) -> Words {
     found
 }
 
-/// What the text says before a phase: behind the accesses of the threads before, and before those of its own.
+/// Returns the masks of the text before a phase: after the accesses of earlier threads, and before those of
+/// its own.
 fn said(columns: &[Vec<String>], program: &Program, phase: usize, word: &str, all: &str) -> Words {
     let threads = |phase: usize| {
         let parts = program.phases[phase].parts.iter();
@@ -97,7 +99,7 @@ fn settings() -> Settings {
     Settings::new(Stress::preset("sim").unwrap(), Budget::instances(1), 1)
 }
 
-/// A device with these features that keeps the plan.
+/// Returns a device with these features that stores the plan.
 fn keeper(features: &[&str]) -> Keeper {
     Keeper {
         capabilities: Capabilities {
@@ -115,7 +117,7 @@ fn keeper(features: &[&str]) -> Keeper {
     }
 }
 
-/// Checks the steps of a program and gives how many dependencies there were.
+/// Checks the steps of a program; returns the number of dependencies.
 fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usize {
     let device = keeper(&[]);
     let memory = if program.hosts.is_some() { Memory::Mapped(MemoryKind::default()) } else { Memory::Device };
@@ -135,7 +137,7 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
             });
         kernels.fold(Stages::NONE, Stages::with)
     };
-    // Between which stages one phase and those before it stand.
+    // The stages of the earlier phases and of each phase.
     let between: Vec<(Stages, Stages)> = (1..program.phases.len())
         .map(|number| (of(&program.phases[..number]), of(&program.phases[number..=number])))
         .collect();
@@ -163,7 +165,7 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
         return 0;
     }
     let columns = columns(text);
-    // Every queue has the same.
+    // All queues have the same dependencies.
     let queues = program.queues.len();
     let each: Vec<&[(Words, Words)]> = dependencies.chunks(queues).collect();
     let mut published = false;
@@ -177,7 +179,7 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
         let parts = program.phases[phase].parts.iter().flat_map(|part| &part.threads);
         let mut cells = parts.flat_map(|thread| &columns[usize::from(thread.0)]);
         let writes = cells.any(|cell| cell.starts_with("st.") || cell.starts_with("rmw."));
-        // The API has no other way to put a write after another one.
+        // The API has no other way to order a write after another one.
         if published && writes && !asked.contains("memory_write") {
             asked.insert("shader_write".to_owned());
         }
@@ -187,8 +189,8 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
     each.len()
 }
 
-/// What the text says in a batch, which is a phase of a program with threads of the host: before its dispatch what its
-/// threads begin with, behind it what they end with.
+/// Checks each batch, which is a phase of a program with host threads: before its dispatch the masks at the
+/// start of its threads, after it those at their end.
 fn check_batches(text: &str, program: &Program, plan: &Plan) -> usize {
     let columns = columns(text);
     let batches: Vec<usize> =
@@ -255,7 +257,7 @@ fn steps_have_the_masks_of_the_text() {
     assert!(tests >= 60 && masked >= 45 && dependencies >= 180, "{tests} {masked} {dependencies}");
 }
 
-/// The stages and accesses of a side of a call: `compute.transfer:shader_write`.
+/// Parses one side of a call's dependency: `compute.transfer:shader_write`.
 fn side(text: &str) -> (Stages, Words) {
     let (stages, accesses) = text.split_once(':').unwrap_or((text, ""));
     let stages = stages.split('.').fold(Stages::NONE, |all, word| {
@@ -274,8 +276,8 @@ fn side(text: &str) -> (Stages, Words) {
     (stages, accesses.split('.').filter(|word| !word.is_empty()).map(str::to_owned).collect())
 }
 
-/// What a test gives a queue is what the queue is given: the calls of the text, in its order, with the stages and accesses that it
-/// names and no others, and with the values of its semaphores.
+/// Each queue gets exactly the calls of the text in order, with the same stages, accesses and semaphore
+/// values.
 #[test]
 fn calls_stand_as_they_are_written() {
     let config = KernelConfig { subgroup_size: 8, lanes: 8, ..KernelConfig::PLAIN };
@@ -295,7 +297,8 @@ fn calls_stand_as_they_are_written() {
         assert!(ran.is_err_and(|error| error.to_string().contains("running")), "{}", entry.id);
         let plan = device.plan.borrow();
         assert_eq!(plan.queues.len(), program.queues.len(), "{}", entry.id);
-        // What each queue is given between what makes memory ready and what reads it: from the first dispatch of a thread on.
+        // The calls of each queue between initialization and read-back, starting at the first dispatch of a
+        // thread.
         let mut columns = columns(entry.text);
         columns.resize(test.threads.len(), Vec::new());
         let mut told: Vec<Vec<String>> = vec![Vec::new(); plan.queues.len()];
@@ -349,7 +352,7 @@ fn calls_stand_as_they_are_written() {
                             (Step::Signal { value, .. }, "signal") | (Step::Wait { value, .. }, "wait") => {
                                 *value
                             }
-                            // Nobody waits for it.
+                            // No other call waits for it.
                             (Step::Submit { .. }, "signal") => expected,
                             other => panic!("{other:?} for {cell}"),
                         };
@@ -367,7 +370,7 @@ fn calls_stand_as_they_are_written() {
     assert!(tests >= 45 && calls >= 90 && queues >= 60 && hosts >= 15, "{tests} {calls} {queues} {hosts}");
 }
 
-/// What threads of the host do between their accesses is what their columns say; the answer is how many calls there were.
+/// Checks that host threads perform the calls of their columns between accesses; returns the number of calls.
 fn check_acts(test: &litmus::Test, columns: &[Vec<String>], plan: &Plan) -> usize {
     let Some(hosts) = &plan.hosts else { return 0 };
     let of_host = test.threads.iter().zip(columns).filter(|(thread, _)| thread.place == litmus::Place::Host);
@@ -408,7 +411,7 @@ fn scoped(step: &Step, text: &str, cell: &str) {
     assert_eq!(found, (side(source), side(target)), "{cell}");
 }
 
-/// Who owns memory is what the test says, and before the next submission it is where it was.
+/// Ownership transfers match the test, and the next submission starts with the original owner.
 #[test]
 fn owned_memory_is_released_and_acquired_as_the_test_says() {
     let transfers = |id: &str| -> Vec<String> {
@@ -440,7 +443,7 @@ fn owned_memory_is_released_and_acquired_as_the_test_says() {
     {
         assert_eq!(transfers(&format!("transfer/{id}")), apart(&[there, back].concat()), "{id}");
     }
-    // The test hands it back itself.
+    // The test returns the ownership itself.
     assert_eq!(transfers("transfer/Back+transfer"), apart(&[there, back].concat()));
     // Another queue of the family reads last.
     assert_eq!(transfers("transfer/MP+transfer.queues"), apart(&["0 > 1", "1 < 0", "2 > 0", "0 < 2"]));

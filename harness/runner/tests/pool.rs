@@ -1,4 +1,4 @@
-//! The pool over workers that are small scripts: each kind of misbehaviour has its own kind of report.
+//! The pool with workers that are small scripts: each kind of misbehaviour has its own kind of report.
 #![cfg(unix)]
 
 use std::ops::ControlFlow;
@@ -31,7 +31,7 @@ impl Answer for Word {
 
 const LIBRARY: &str = include_str!("workers/lib.sh");
 
-/// Patient enough for a loaded machine where no end by force is wanted.
+/// Returns limits that are long enough for a loaded machine.
 fn patient() -> Limits {
     Limits { silence: Duration::from_secs(60), ..Limits::DEFAULT }
 }
@@ -61,7 +61,7 @@ fn run(limits: &Limits, jobs: usize, script: &str) -> Vec<Report<Word, Word>> {
     reports
 }
 
-/// The end of each job, in words.
+/// Describes the end of each job.
 fn ends(reports: &[Report<Word, Word>]) -> Vec<String> {
     reports
         .iter()
@@ -108,7 +108,7 @@ fn an_exit_without_an_answer_is_a_crash() {
     }
 }
 
-/// What a driver forks has the worker's output open.
+/// A process that the driver forked holds the worker's output open.
 #[test]
 fn a_crash_is_told_though_what_it_forked_lives_on() {
     let reports = run(&patient(), 2, "sleep 900 & next; [ $job = 0 ] && kill -SEGV $$; answer fine");
@@ -120,7 +120,7 @@ fn a_crash_is_told_though_what_it_forked_lives_on() {
 fn nothing_that_a_worker_forked_is_left() {
     let reports = run(&patient(), 1, "next; sleep 900 <&- >&- 2>&- & answer $!; next");
     let status = format!("/proc/{}/stat", ends(&reports)[0]);
-    // Nobody may have collected it yet.
+    // The zombie may not be collected yet.
     while std::fs::read_to_string(&status).is_ok_and(|stat| !stat.contains(") Z ")) {
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -216,7 +216,8 @@ fn a_fault_that_hits_every_worker_stops_being_retried() {
     assert_eq!(ends(&reports), ["bad", "bad", "bad", given_up]);
 }
 
-/// Opening a device may keep every other process out: the next worker comes when the one before has spoken.
+/// Opening a device may block every other process, so the next worker starts after the first message of the
+/// one before.
 #[test]
 fn workers_start_one_after_another() {
     let folder = tempfile::tempdir().unwrap();
@@ -228,7 +229,8 @@ fn workers_start_one_after_another() {
     let reports = run(&Limits { workers: 3, ..patient() }, 3, &script);
     assert_eq!(ends(&reports), ["done"; 3]);
     let log = std::fs::read_to_string(&log).unwrap();
-    // Whoever is not needed any more may be missing, but nobody starts before the last one has opened.
+    // Workers that are not needed may be missing, but none starts before the previous one has opened its
+    // device.
     assert!(log.starts_with("start\nopen\nstart\nopen\n"), "{log}");
     assert!(!log.contains("start\nstart"), "{log}");
 }
@@ -236,7 +238,7 @@ fn workers_start_one_after_another() {
 #[test]
 fn failures_of_all_workers_at_once_end_nothing() {
     let limits = Limits { workers: 4, give_up_after: 1, ..patient() };
-    // The first one of each of four workers crashes; afterwards all is well.
+    // The first job of each of four workers crashes; later ones succeed.
     let reports =
         run(&limits, 8, "next; [ $job -lt 4 ] && exit 1; answer fine; while next; do answer fine; done");
     let mut expected = vec!["the worker ended with exit code 1"; 4];
@@ -342,12 +344,12 @@ fn shares_follow_what_is_left() {
         },
     );
     assert_eq!(shares.len(), 4);
-    // Jobs that end at once leave their time to the others.
+    // Jobs that end early leave their time to the others.
     assert!(shares.is_sorted() && shares[3] > Duration::from_secs(15), "{shares:?}");
     assert!(shares[0] <= Duration::from_secs(15) && shares[3] <= Duration::from_secs(60));
 }
 
-/// What a job takes besides its share is left to the others: every one begins, where the time is enough for that.
+/// The overhead of a job is reserved for the others: every one starts, if the time suffices.
 #[test]
 fn every_job_begins_though_each_takes_longer_than_its_share() {
     const JOBS: usize = 30;
@@ -381,7 +383,7 @@ fn every_job_begins_though_each_takes_longer_than_its_share() {
         },
     );
     assert_eq!(ends, [true; JOBS], "{shares:?}");
-    // The first is told all that is there for it, the others what is left.
+    // The first job gets the share of the whole time, later ones of the remaining time.
     assert!(shares[0] >= Duration::from_millis(199), "{shares:?}");
     assert!(shares[JOBS / 2] <= BESIDE, "{shares:?}");
 }

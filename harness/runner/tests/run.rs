@@ -1,4 +1,4 @@
-//! The loop over a device that plays scripts: every instance is accounted for, and nothing that was seen is lost.
+//! The main loop with scripted devices: every instance is accounted for, and no observation is lost.
 #![expect(clippy::unwrap_used, reason = "a failure is the report")]
 
 mod common;
@@ -27,7 +27,7 @@ fn outcome(values: [u64; 3]) -> Outcome {
     Outcome(values.map(Value).to_vec())
 }
 
-/// Instances of all submissions of a device.
+/// Returns the instances of all submissions of a device.
 fn dispatched(device: &Fake) -> u64 {
     device.drawn.borrow().iter().map(|p| u64::from(p.groups) * u64::from(p.rounds) * 4).sum()
 }
@@ -163,7 +163,8 @@ fn one_instance_without_a_trace_discards_its_dispatch() {
     }
 }
 
-/// A driver that stops kernels at a bound stops one class of threads earlier than the other: no corruption.
+/// If a driver stops kernels at a bound, one class of threads stops earlier than the other; that is not
+/// corruption.
 #[test]
 fn a_thread_without_a_trace_was_stopped_where_the_driver_may_stop_it() {
     for (loop_budget, stopped) in [(None, false), (Some(65_535), true)] {
@@ -217,7 +218,7 @@ fn a_submission_that_hangs_ends_the_run_and_is_never_destroyed() {
         let mut calls = 0;
         let settings = Settings {
             stress: Stress::preset(preset).unwrap(),
-            // Long enough for several calls on a busy machine.
+            // Long enough for several callbacks on a busy machine.
             patience: Duration::from_millis(400),
             ..settings(u64::MAX)
         };
@@ -272,7 +273,7 @@ fn groups_are_drawn_for_each_dispatch() {
     assert!(drawn.iter().any(|p| p.groups != drawn[0].groups));
 }
 
-/// A kernel of two workgroups a group, of which so many play at once.
+/// Returns a kernel with two workgroups per group, of which this many run the test.
 fn filling(workgroups: u16) -> Kernel {
     let filling = format!("workgroups-{workgroups}").parse().unwrap();
     let mut kernel = kernel();
@@ -299,7 +300,7 @@ fn a_variant_says_how_many_workgroups_play_whatever_is_drawn() {
             let groups = u32::from(workgroups) / 2;
             for drawn in device.drawn.borrow().iter() {
                 assert_eq!(drawn.groups, groups, "{preset} {workgroups}");
-                // There is no more to do than else, and always a round.
+                // There is no more work than usual, and at least one round.
                 let all = u64::from(drawn.groups) * u64::from(drawn.rounds);
                 assert!(all <= usual.max(groups.into()), "{preset} {workgroups}: {all}");
             }
@@ -332,7 +333,7 @@ fn workgroups_that_there_is_no_room_for_are_refused() {
     assert!(device.drawn.borrow().is_empty());
 }
 
-/// Memory stress of every kind.
+/// Returns settings with memory stress of every kind.
 fn stressing(seed: u64) -> (Fake, Settings) {
     let memory_stress = Some(MemoryStress {
         workgroups: (3, 9),
@@ -372,7 +373,7 @@ fn memory_stress_has_workgroups_and_memory_of_its_own() {
     assert_ne!(stress, drawn(8).0);
     assert!(stress.iter().any(|words| *words != stress[0]), "drawn for each dispatch");
 
-    // Nothing but memory stress names scratch memory, and each queue has its own.
+    // Only memory stress uses scratch memory, and each queue has its own.
     assert_eq!(plan.queues.iter().map(|queue| queue.family).collect::<Vec<_>>(), [0, 1]);
     let dispatches: Vec<Vec<&str>> = plan
         .steps
@@ -388,7 +389,7 @@ fn memory_stress_has_workgroups_and_memory_of_its_own() {
     assert_eq!(dispatches, [vec!["scratch of the other queue"], own]);
 }
 
-/// Kernels that can make no memory stress are not asked to.
+/// Kernels without code for memory stress get no stress.
 #[test]
 fn kernels_without_memory_stress_have_their_own_workgroups_alone() {
     let (_, settings) = stressing(7);
@@ -459,7 +460,7 @@ fn a_device_that_does_not_store_is_a_null_device() {
     }
 }
 
-/// A device that executes wrongly is no null device: what it does wrong is for tests to show.
+/// A device that executes incorrectly is not a null device: the tests show its errors.
 #[test]
 fn the_simulated_gpu_executes_whatever_its_fault() {
     for fault in sim::FAULTS.iter().map(|row| row.fault).chain([sim::Fault::None]) {

@@ -1,4 +1,4 @@
-//! A worker process from job to answer, over a device that plays scripts. The test binary is its own worker.
+//! A worker process from job to answer, with scripted devices. The test binary is its own worker.
 #![expect(clippy::unwrap_used, clippy::panic, clippy::expect_used, reason = "a failure is the report")]
 
 #[expect(dead_code, reason = "kernels come from the compiler here")]
@@ -19,7 +19,7 @@ use runner::wire::{Answer, Failure, Job, Snapshot};
 const STORE_BUFFERING: &str = include_str!("../../../litmus/corpus/sb/SB+rlx-rlx.litmus");
 const BARRIER: &str = include_str!("../../../litmus/corpus/barrier/MP+cbar.litmus");
 
-/// A device that is lost, or too small, as soon as a second program comes.
+/// A device that is lost, or too small, when a second program is prepared.
 struct OneProgram {
     inner: Fake,
     first: RefCell<Vec<u32>>,
@@ -50,9 +50,9 @@ impl Device for OneProgram {
     }
 }
 
-/// Devices by what they do.
+/// Opens a scripted device by name.
 fn make_device(selector: &str) -> Result<Box<dyn Device>, DeviceError> {
-    // What a driver prints must not get between the answers.
+    // Output of a driver must not corrupt the answers.
     println!("driver says hello");
     let executes = selector != "null";
     let name = selector.to_owned();
@@ -187,7 +187,7 @@ fn a_twin_that_fails_is_told_of() {
     }
     let Some(Failure::DeviceLost { message }) = &answer(&reports[0]).failure else { panic!("{reports:?}") };
     assert!(message.starts_with("with its twin: ") && message.contains("vkQueueSubmit"), "{message}");
-    // What shows nothing is no failure.
+    // A twin that shows nothing is not a failure.
     assert_eq!(answer(&reports[1]).failure, None);
 }
 
@@ -199,7 +199,7 @@ fn each_failure_has_its_kind() {
     assert!(matches!(failure(job("VULKAN", "fine")), Failure::Test { .. }));
     assert!(matches!(failure(job(STORE_BUFFERING, "missing")), Failure::NoDevice { .. }));
     assert_eq!(failure(job(STORE_BUFFERING, "null")), Failure::NullDevice);
-    // It says that it executes; its memory would show that no test was.
+    // It claims to execute; its memory would show that no test did.
     assert_eq!(failure(job(STORE_BUFFERING, "idle")), Failure::NullDevice);
     assert!(matches!(failure(job(STORE_BUFFERING, "lost")), Failure::DeviceLost { .. }));
     assert!(matches!(failure(job(STORE_BUFFERING, "hangs")), Failure::TimedOut { .. }));
@@ -237,7 +237,7 @@ fn a_worker_that_hangs_in_the_driver_is_ended() {
     assert!(matches!(reports[0].last.end, End::Failed(pool::Failure::TimedOut { .. })), "{reports:?}");
 }
 
-/// A worker whose input ends while its driver hangs goes away by itself.
+/// A worker whose input ends while its driver hangs exits by itself.
 #[cfg(unix)]
 fn a_worker_dies_with_its_parent() {
     use std::io::{Read, Write};
@@ -258,7 +258,7 @@ fn a_worker_dies_with_its_parent() {
     let mut stdin = child.stdin.take().unwrap();
     writeln!(stdin, "{}", serde_json::to_string(&request).unwrap()).unwrap();
     drop(stdin);
-    // It ends, else this waits until the test run is ended.
+    // It exits; otherwise this blocks until the test run is killed.
     let mut rest = Vec::new();
     child.stdout.take().unwrap().read_to_end(&mut rest).unwrap();
     assert!(child.wait().unwrap().success());

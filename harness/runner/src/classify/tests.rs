@@ -1,4 +1,4 @@
-//! The device's count of memory that the tests write, against the host's: expected rows, and everything that is none.
+//! Compares the device's counts with the host's on prepared memory: expected rows and unexpected words.
 
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ fn parameters() -> Parameters {
     }
 }
 
-/// Runs a helper over memory, in the order of [`BUFFERS`].
+/// Runs a helper kernel on memory in the order of [`BUFFERS`].
 fn run(helper: &Helper, workgroups: u32, memory: &mut [Vec<u32>; 4]) {
     let device = SimDevice::new(Fault::None);
     let number = |shown: &Shown| BUFFERS.iter().position(|known| known == shown).unwrap() as u32;
@@ -120,7 +120,7 @@ fn run(helper: &Helper, workgroups: u32, memory: &mut [Vec<u32>; 4]) {
     }
 }
 
-/// Memory of a dispatch in which most instances are as expected, and some are not.
+/// Returns the memory of a dispatch in which most instances are as expected, and some are not.
 fn dispatched(case: &Case, counter: &Counter, odd: u32, seed: u64) -> [Vec<u32>; 4] {
     let p = parameters();
     let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -141,7 +141,7 @@ fn dispatched(case: &Case, counter: &Counter, odd: u32, seed: u64) -> [Vec<u32>;
     let results = (0..slots).flat_map(|slot| vec![done.contains(&(slot as u32)); instances]);
     let mut results: Vec<u32> = results.map(&mut word).collect();
     if odd > 100 {
-        // An instance that was never played.
+        // An instance that did not run.
         (0..slots).for_each(|slot| results[slot * instances + 17] = POISON);
     }
     let units = instances * p.stride as usize * case.program.storage_words.max(1) as usize;
@@ -247,7 +247,7 @@ fn memory_is_made_ready_for_every_instance_and_no_further() {
         let garbage = 0xcccc_cccc;
         let mut memory =
             [slots * instances + 40, 16, 11 * words * (instances + 2), 16].map(|size| vec![garbage; size]);
-        // Behind the counters, of whoever makes memory ready and not yet of whoever counts.
+        // Only the reset kernel has left its receipts after the counters.
         let (counters, workgroups) = (classifier.counters as usize, classifier.workgroups as usize);
         memory[1] = vec![0; classifier.words() as usize];
         let mut expected = memory.clone();
@@ -297,7 +297,7 @@ fn what_a_device_cannot_count_is_said() {
     assert_eq!(reason(&[0, 1], &old), "the device lacks vulkanMemoryModel");
 }
 
-/// Components that are narrower than a word are cut out of it.
+/// Components narrower than a word are extracted from it.
 #[test]
 fn components_that_share_a_word_are_told_apart() {
     let text = "VULKAN n { u8x4 v = 0; u16x3 w = 0; } P0@sg 0, wg 0, qf 0 ; st.sc0 v, {1, 2, 3, 4} ; \

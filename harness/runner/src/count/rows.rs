@@ -1,4 +1,4 @@
-//! Rows that a device has counted: which there are for a test, and how they join what the host counts.
+//! Rows counted by a device: the table for a test, and merging them with the host's counts.
 
 use std::collections::BTreeMap;
 
@@ -6,25 +6,25 @@ use shaders::classify::{self, RowTable};
 
 use super::{Batching, Column, Counter, KEY_BITS, MAX_ROWS, Source};
 
-/// How often a device has seen each row of a table in one dispatch.
+/// The device's counts of each row of a table in one dispatch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counted {
-    /// Rows that were seen, as numbers of the test in the order of the columns: instances, and rounds among them.
+    /// The observed rows, as the test's numbers in column order: instances, and the rounds that contain them.
     pub rows: Vec<(Vec<u32>, u64, u64)>,
-    /// Instances that show no row of the table.
+    /// Instances whose row is not in the table.
     pub elsewhere: u64,
 }
 
 impl Counted {
-    /// Instances of the dispatch.
+    /// Returns the instances of the dispatch.
     pub fn instances(&self) -> u64 {
         self.rows.iter().map(|(_, count, _)| count).sum::<u64>() + self.elsewhere
     }
 }
 
 impl Counter {
-    /// The table of all rows made of `numbers`, which are those of the test; `None` where that is too large. Storages of
-    /// `in_image` are read from texels.
+    /// Returns the table of all rows made of `numbers`; `None` if it is too large. The storages in `in_image`
+    /// are read from texels.
     pub fn table(&self, numbers: &[u32], in_image: &[u32]) -> Option<RowTable> {
         let column = |column: &Column| {
             let source = match column.source {
@@ -42,22 +42,23 @@ impl Counter {
         RowTable::new(self.columns.iter().map(column).collect())
     }
 
-    /// The slots that say whether a thread has ended.
+    /// Returns the slots that contain whether a thread ended.
     pub fn done_slots(&self) -> Vec<u32> {
         self.done_slots.iter().map(|slot| *slot as u32).collect()
     }
 
-    /// Words of a unit of location memory.
+    /// Returns the words of a unit of location memory.
     pub fn storage_words(&self) -> u32 {
         self.storage_words as u32
     }
 
-    /// Whether instances are counted in batches: the rounds of a dispatch.
+    /// Returns true if instances are counted in batches, which are the rounds of a dispatch.
     pub fn is_batching(&self) -> bool {
         self.batching.is_some()
     }
 
-    /// What the counters of `table` say, one row of counters for each of `parts`.
+    /// Converts the counters of `table` to counts. There is one group of counters for each part of the
+    /// dispatch.
     pub fn counted(&self, table: &RowTable, counters: &[u32]) -> Counted {
         let (rows, width) = (table.rows() as usize, table.counters() as usize);
         let mut counted = Counted::default();
@@ -83,7 +84,7 @@ impl Counter {
         counted
     }
 
-    /// Adds a dispatch of `rounds` rounds of which every instance shows a row.
+    /// Adds a dispatch with `rounds` rounds in which the table contains every instance's row.
     pub fn add_counted(&mut self, counted: &Counted, rounds: u64) {
         for (row, count, batches) in &counted.rows {
             self.add_row(row, *count, *batches);
@@ -123,7 +124,7 @@ impl Counter {
         }
     }
 
-    /// The key that holds a row.
+    /// Returns the key of a row, if it has one.
     fn key_of(&self, row: &[u32]) -> Option<usize> {
         let (mut key, mut odd) = (0, 0);
         for (column, word) in self.columns.iter().zip(row) {
@@ -132,7 +133,7 @@ impl Counter {
         (odd == 0).then_some(key as usize)
     }
 
-    /// Instances with a row, and batches that show it.
+    /// Returns the instances with a row, and the batches that contain it.
     fn of_row(&self, row: &[u32]) -> (u64, u64) {
         let key = self.key_of(row);
         let count = match key {
@@ -146,7 +147,7 @@ impl Counter {
         (count.copied().unwrap_or(0), batches.map_or(0, |(_, batches)| *batches))
     }
 
-    /// A counter of the same kind that has counted nothing.
+    /// Returns a counter with the same columns and no counts.
     pub fn emptied(&self) -> Counter {
         Counter {
             columns: self.columns.clone(),
@@ -164,7 +165,7 @@ impl Counter {
         }
     }
 
-    /// Adds what a counter of the same kind has counted.
+    /// Adds the counts of a counter with the same columns.
     pub fn absorb(&mut self, other: &Counter) {
         for (cell, more) in self.direct.iter_mut().zip(&other.direct) {
             *cell += more;
@@ -191,7 +192,7 @@ impl Counter {
         self.instances += other.instances;
     }
 
-    /// Where a device's count of a dispatch differs from this one, which has counted that dispatch and no other.
+    /// Describes how a device's counts of a dispatch differ from these counts of the same dispatch.
     pub fn differs_from(&self, counted: &Counted) -> Option<String> {
         for (row, count, batches) in &counted.rows {
             let (own, own_batches) = self.of_row(row);
@@ -208,7 +209,7 @@ impl Counter {
 }
 
 impl Column {
-    /// How a number of the test lies in memory; the inverse of [`Column::number`].
+    /// Returns the memory representation of a test's number; the inverse of [`Column::number`].
     fn word(&self, number: u32) -> Option<u32> {
         if !self.float {
             return Some(number);

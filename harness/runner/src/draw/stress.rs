@@ -1,4 +1,4 @@
-//! Draws what memory stress does in a dispatch.
+//! Draws the memory stress of a dispatch.
 
 use rand::RngExt;
 use shaders::StressParameters;
@@ -6,18 +6,18 @@ use shaders::StressParameters;
 use super::{Draw, gcd};
 use crate::stress::{LOOP_MARGIN, MemoryStress, Strategy, each_round};
 
-/// Workgroups up to which they can be shuffled: products of two such numbers stay below 2³².
+/// The maximum number of workgroups to shuffle: products of two such numbers stay below 2³².
 const MOST_SHUFFLED: u32 = 65_535;
 /// Attempts to find a multiplier before workgroups stay in order.
 const ATTEMPTS: u32 = 64;
 
 impl Draw {
-    /// The memory stress of kernels that can make any.
+    /// Returns the memory stress, if the kernels can generate any.
     fn memory_stress(&self) -> Option<MemoryStress> {
         (self.bounds.scratch_words > 0).then(|| self.stress.memory_stress.clone().unwrap_or_default())
     }
 
-    /// Stress workgroups of a dispatch of `groups` groups.
+    /// Draws the stress workgroups of a dispatch of `groups` groups.
     pub fn stress_workgroups(&mut self, groups: u32) -> u32 {
         let Some(MemoryStress { workgroups, percent, .. }) = self.memory_stress() else { return 0 };
         let (on, wanted) = (self.happens(percent), self.within(workgroups));
@@ -25,7 +25,8 @@ impl Draw {
         if on { wanted.min(room) } else { 0 }
     }
 
-    /// What memory stress does in a dispatch of `groups` groups and so many stress workgroups; none where kernels make none.
+    /// Draws the memory stress of a dispatch with `groups` groups and `workgroups` stress workgroups; `None`
+    /// if the kernels have none.
     pub fn stress(&mut self, groups: u32, workgroups: u32) -> Option<StressParameters> {
         let memory = self.memory_stress()?;
         let most = self.most_turns();
@@ -44,8 +45,8 @@ impl Draw {
         })
     }
 
-    /// What a dispatch on another queue does beside one of `rounds` rounds, and with how many workgroups; none where none is
-    /// asked for.
+    /// Draws workgroups and parameters of a stress dispatch on another queue, next to a dispatch of `rounds`
+    /// rounds.
     pub fn beside(&mut self, rounds: u32) -> Option<(u32, StressParameters)> {
         let memory = self.memory_stress().filter(|memory| memory.queue_workgroups.1 > 0)?;
         let workgroups = self.within(memory.queue_workgroups).clamp(1, self.bounds.max_workgroups.max(1));
@@ -57,12 +58,12 @@ impl Draw {
         ))
     }
 
-    /// Loop iterations of a round.
+    /// Returns the loop iterations of a round.
     pub(super) fn each_round(stress: Option<&StressParameters>) -> u32 {
         stress.map_or(1, |stress| each_round(stress.iterations.max(stress.before)))
     }
 
-    /// Pattern and targets, for so many workgroups.
+    /// Draws access pattern and target addresses for this many workgroups.
     fn targets(&mut self, memory: &MemoryStress, workgroups: u32) -> StressParameters {
         let pattern = memory.patterns.get(self.generator.random_range(0..memory.patterns.len().max(1)));
         let doublings = (memory.line_words.1 / memory.line_words.0.max(1)).max(1).ilog2();
@@ -90,14 +91,16 @@ impl Draw {
         }
     }
 
-    /// Turns of a round such that one fits the driver's loop budget beside the shortest wait.
+    /// Returns the maximum turns of a round that fits the driver's loop budget together with the shortest
+    /// wait.
     fn most_turns(&self) -> u32 {
         let Some(budget) = self.bounds.loop_budget else { return u32::MAX };
         let wait = self.loads(self.stress.spin.0).saturating_add(2 * (3 + self.stress.hold.1));
         budget.saturating_sub(wait.saturating_add(LOOP_MARGIN + each_round(0))).max(1)
     }
 
-    /// Multiplier and offset that shuffle the workgroups of every kernel of the program.
+    /// Returns multiplier and offset of a permutation of workgroups that is valid for every kernel of the
+    /// program.
     fn shuffle(&mut self, groups: u32, workgroups: u32, mix: bool) -> (u32, u32) {
         let all = |classes: u32| classes.saturating_mul(groups).saturating_add(workgroups);
         let counts = self.bounds.class_counts;
@@ -105,6 +108,7 @@ impl Draw {
         if !mix || most > MOST_SHUFFLED || counts == 0 {
             return (1, 0);
         }
+        // A multiplier is a permutation of the workgroups of a kernel if it is coprime to their number.
         let fits = |multiplier| {
             (0..u64::BITS)
                 .filter(|classes| counts >> classes & 1 == 1)
@@ -114,7 +118,7 @@ impl Draw {
         found.map_or((1, 0), |multiplier| (multiplier, self.within((0, most - 1))))
     }
 
-    /// Whether something happens that does in `percent` of all cases.
+    /// Returns true with a probability of `percent`.
     pub(super) fn happens(&mut self, percent: u32) -> bool {
         self.within((1, 100)) <= percent
     }
@@ -178,13 +182,13 @@ mod tests {
                 let s = draw.stress(groups, workgroups).unwrap();
                 prop_assert!(s.before <= memory.pre_stress.1 && s.iterations <= memory.iterations.1);
                 prop_assert!(memory.percent > 0 || (workgroups, s.before) == (0, 0));
-                // Each workgroup has one number, in every kernel.
+                // Each workgroup has a unique number, in every kernel.
                 for classes in &classes {
                     let all = classes * groups + workgroups;
                     let number = |w: u32| (w * s.workgroup_multiplier + s.workgroup_offset) % all;
                     prop_assert_eq!((0..all).map(number).collect::<BTreeSet<_>>().len() as u32, all);
                 }
-                // Targets differ, and lie in scratch memory.
+                // Targets are distinct and within scratch memory.
                 prop_assert!(u64::from(s.words) <= scratch && s.chunk >= 1);
                 prop_assert!(u64::from(s.lines) * u64::from(s.step) + u64::from(s.base) < 1 << 32);
                 let target = |number: u32| (number * s.step + s.base) % s.words;
@@ -235,7 +239,7 @@ mod tests {
         assert!((60..140).contains(&met(50)), "{}", met(50));
     }
 
-    /// Rounds with more turns are fewer, and never more iterations.
+    /// Rounds with more turns are fewer, and their product never grows.
     #[test]
     fn rounds_shrink_with_their_turns() {
         for budget in [100, 1000, 65_535] {

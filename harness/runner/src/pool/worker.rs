@@ -1,4 +1,4 @@
-//! One worker process as its parent sees it: threads that carry its lines, and its end.
+//! One worker process: the threads that transfer its messages, and its termination.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -12,27 +12,28 @@ use crate::wire::RECORD_SEPARATOR;
 
 /// The longest line that a worker may send.
 const MAX_LINE_BYTES: u64 = 64 << 20;
-/// How much of the standard error is kept: a panic's message stands before its backtrace.
+/// The size of the stored standard error: a panic's message comes before its backtrace.
 const STDERR_BYTES: usize = 16_384;
-/// How long an end is waited for before it is brought about.
+/// Time limit for a process to exit before it is killed.
 const LAST_WAIT: Duration = Duration::from_millis(500);
 
-/// What a worker process tells.
+/// A notification from a worker process.
 #[derive(Debug)]
 pub(super) enum Note {
     /// A record: the JSON text of one message.
     Record(Vec<u8>),
-    /// Its output cannot be read on.
+    /// Its output is invalid.
     Unreadable(String),
     /// It closed its output.
     Ended,
 }
 
-/// A worker process, the first of a group of its own: what a driver starts beside it ends when it does.
+/// A worker process in its own process group, so that processes that its driver starts end with it.
 #[derive(Debug)]
 pub(super) struct Worker {
     child: Child,
-    /// How it ended, once that is known: its group is ended then, and not again, as its number may be another's.
+    /// The exit status. The process group is killed when it becomes known, and never again: its id may be
+    /// reused.
     status: Option<ExitStatus>,
     generation: u64,
     requests: Sender<String>,
@@ -41,7 +42,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Starts a process. Its notes come with `generation`.
+    /// Starts a process, whose notifications carry `generation`.
     pub fn start(
         mut command: Command,
         generation: u64,
@@ -55,17 +56,17 @@ impl Worker {
         let notes = notes.clone();
         std::thread::spawn(move || {
             let note = stdout.map_or(Note::Ended, |stdout| read_records(stdout, generation, &notes));
-            // The pool may be gone by now.
+            // The pool may have ended.
             let _ = notes.send((generation, note));
         });
-        // A worker that does not read must not stop the pool: its requests wait in a thread.
+        // A worker that does not read must not block the pool, so a thread holds its requests.
         let (requests, waiting) = channel::<String>();
         let stdin = child.stdin.take();
         std::thread::spawn(move || {
             let Some(mut stdin) = stdin else { return };
             for request in waiting {
                 if writeln!(stdin, "{request}").and_then(|()| stdin.flush()).is_err() {
-                    // Its end is noted where its output is read.
+                    // The thread that reads its output reports its end.
                     return;
                 }
             }
@@ -80,37 +81,37 @@ impl Worker {
         Ok(Worker { child, status: None, generation, requests, stderr, stderr_reader })
     }
 
-    /// The number that its notes carry.
+    /// Returns the number in its notifications.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
     /// Sends a line.
     pub fn send(&self, line: String) {
-        // A worker that is gone says so by the end of its output.
+        // The end of its output reports a worker that exited.
         let _ = self.requests.send(line);
     }
 
-    /// Ends what is left of its group, where it has ended itself. A process that a driver forked holds the output open, whose end
-    /// would not come.
+    /// Kills the process group if the worker exited. A process that a driver forked would keep the output
+    /// open.
     pub fn end_the_rest_where_gone(&mut self) {
         self.wait_until(Instant::now());
     }
 
-    /// Ends it at once.
+    /// Kills it.
     pub fn kill(mut self) {
         self.end();
     }
 
-    /// Lets workers end by themselves since there are no more jobs, but not for long.
+    /// Lets idle workers exit, and kills those that do not exit soon.
     pub fn retire(mut workers: Vec<Worker>) {
         for worker in &mut workers {
-            // The end of its input is its sign to go.
+            // Closing its input tells the worker to exit.
             worker.requests = channel().0;
         }
         let deadline = Instant::now() + LAST_WAIT;
         workers.retain_mut(|worker| worker.wait_until(deadline).is_none());
-        // All are told before one is waited for: many that hang take no longer than one.
+        // All are signalled before waiting for any, so that several hanging workers take no longer than one.
         workers.iter_mut().for_each(Worker::tell_to_end);
         let deadline = Instant::now() + LAST_WAIT;
         for worker in &mut workers {
@@ -118,7 +119,8 @@ impl Worker {
         }
     }
 
-    /// Its end, after it closed its output: signal, exit code and the end of its standard error.
+    /// Waits for the exit after the output was closed; returns signal, exit code and the end of standard
+    /// error.
     pub fn wait(mut self) -> (Option<i32>, Option<i32>, String) {
         let status = self.wait_until(Instant::now() + LAST_WAIT).or_else(|| self.end());
         let deadline = Instant::now() + LAST_WAIT / 2;
@@ -133,7 +135,7 @@ impl Worker {
         (status.and_then(signal), status.and_then(|status| status.code()), text)
     }
 
-    /// Kills it. One that the kernel does not let go (a driver waiting for hardware) is left behind.
+    /// Kills it. A process that the kernel cannot end, because a driver waits for hardware, is left running.
     fn end(&mut self) -> Option<ExitStatus> {
         self.tell_to_end();
         self.wait_until(Instant::now() + LAST_WAIT)
@@ -164,13 +166,13 @@ impl Worker {
     }
 }
 
-/// Ends what a process that has ended, and was the first of its group, has left there; nothing where there are no groups. Once
-/// only: the number may be another's later.
+/// Kills the remaining processes of an exited group leader, on systems with process groups. Call it only
+/// once: the id may be reused.
 pub fn end_group(child: &Child) {
     #[cfg(unix)]
     {
         use rustix::process::{Pid, Signal, kill_process_group};
-        // Most leave nobody behind.
+        // Most workers leave no process.
         if kill_process_group(Pid::from_child(child), Signal::KILL).is_ok() {
             tracing::debug!("processes that a worker left behind are ended");
         }
@@ -189,7 +191,7 @@ fn signal(_: ExitStatus) -> Option<i32> {
     None
 }
 
-/// Sends on every record; what stands before the separator of a line, and lines without one, is noise of a driver.
+/// Forwards every record. Text before the separator of a line, and lines without one, are output of a driver.
 fn read_records(stream: impl Read, generation: u64, notes: &SyncSender<(u64, Note)>) -> Note {
     let mut reader = BufReader::new(stream);
     let mut line = Vec::new();
@@ -201,7 +203,7 @@ fn read_records(stream: impl Read, generation: u64, notes: &SyncSender<(u64, Not
             Err(error) => return Note::Unreadable(error.to_string()),
         }
         if line.last() != Some(&b'\n') {
-            // Either it ended in the middle, or the line is longer than anything that is sent.
+            // The output ended inside a line, or the line is longer than any message.
             if line.len() as u64 >= MAX_LINE_BYTES {
                 return Note::Unreadable(format!("a line of more than {MAX_LINE_BYTES} bytes"));
             }

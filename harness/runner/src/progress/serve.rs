@@ -1,4 +1,4 @@
-//! The worker's side of forward progress: reads jobs, runs them, and answers.
+//! The worker for forward-progress jobs.
 
 use std::io;
 use std::time::Duration;
@@ -10,32 +10,33 @@ use crate::runnable::{check, hash};
 use crate::wire::Failure;
 use crate::worker::{Devices, HasSeen, MakeDevice, Say, Served, serve_on, test_of};
 
-/// A test to run on a device in one placement.
+/// A job: one test on a device in one placement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// Test id: for messages.
+    /// The test id, for messages.
     pub id: String,
-    /// Text of the test.
+    /// The text of the test.
     pub text: String,
-    /// [Hash](crate::hash()) of the kernel that is planned; a worker that compiles another runs nothing. Empty where none is.
+    /// The planned kernel's [hash](crate::hash()). A worker that compiles another kernel runs nothing. Empty
+    /// if none is planned.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub kernel: String,
-    /// Selector of the device.
+    /// The device selector.
     pub device: String,
-    /// Where copies go.
+    /// The assignment of copies.
     pub placement: Placement,
-    /// Dispatches.
+    /// The number of dispatches.
     pub runs: u32,
-    /// Dispatches that did not end after which no further one is made.
+    /// Hangs after which no further dispatch is made.
     pub enough: u32,
-    /// The longest that a dispatch is waited for, in seconds.
+    /// Time limit of a dispatch in seconds.
     pub longest: f64,
-    /// Decides what the device itself draws.
+    /// The seed of the simulated device.
     pub seed: u64,
 }
 
-/// What became of a job.
+/// The result of a job.
 pub type Answer = Served<Seen>;
 
 impl HasSeen for Seen {
@@ -44,12 +45,12 @@ impl HasSeen for Seen {
     }
 }
 
-/// Serves jobs of forward progress from standard input until it ends, as [`crate::worker::serve`] does.
+/// Serves forward-progress jobs from standard input until it ends, like [`crate::worker::serve`].
 ///
 /// # Errors
-/// When an answer cannot be written, or a line of the parent cannot be read.
+/// If an answer cannot be written, or a line of the parent cannot be read.
 pub fn serve(make_device: MakeDevice<'_>) -> io::Result<()> {
-    // Each dispatch may be the one after which nothing comes any more.
+    // Progress is reported after each dispatch, because the next one may hang.
     serve_on(make_device, Duration::ZERO, |job: &Job, devices, say| {
         Served::of(|answer| fill(answer, job, devices, say))
     })
@@ -63,7 +64,7 @@ fn fill(
 ) -> Result<(), Failure> {
     let test = test_of(&job.text, &job.id)?;
     let device = devices.get(&job.device)?;
-    // Tells that the device is open.
+    // Reports progress: the device is open.
     let _ = say(&Seen::default);
     let settings = Settings {
         placement: job.placement,

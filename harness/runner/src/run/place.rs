@@ -1,4 +1,5 @@
-//! A prepared plan, the submission of it that is in flight, and how what comes back is counted.
+//! One concurrent submission of a run: its prepared plan, its state in flight, and the counting of its
+//! results.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -21,35 +22,37 @@ pub(super) struct InFlight {
     pub(super) parameters: Parameters,
     pub(super) begun: Instant,
     pub(super) since: Instant,
-    /// Processor time of this process before, where the device computes in it.
+    /// Processor time of this process before the dispatch, if the device computes in this process.
     pub(super) used: Option<Duration>,
     pub(super) way: Way,
 }
 
 impl InFlight {
-    /// What it cost of all processors, where the device computes in them; what went by elsewhere.
+    /// Returns the processor time of the dispatch if the device computes in this process, else the elapsed
+    /// time.
     pub(super) fn cost(&self, took: Duration) -> Duration {
         let used = self.used.zip(processor::used()).map(|(before, after)| after.saturating_sub(before));
         used.unwrap_or(took)
     }
 }
 
-/// A prepared plan and what of it is in flight.
+/// A prepared plan with its dispatch in flight.
 pub(super) struct Place<'d> {
     pub(super) prepared: Box<dyn Prepared + 'd>,
     pub(super) layout: Layout,
     pub(super) workgroups: Workgroups,
     pub(super) in_flight: Option<InFlight>,
-    /// What the workgroups of each phase of what is in flight leave.
+    /// The expected receipts of each phase in flight.
     pub(super) receipts: Vec<u32>,
-    /// A copy of the results, for as long as the locations are read.
+    /// A copy of the results, needed while locations are read.
     pub(super) results: Vec<u32>,
-    /// A copy of the locations, with those in images.
+    /// A copy of the locations, including those in images.
     pub(super) locations: Vec<u32>,
 }
 
 impl Place<'_> {
-    /// Waits until a dispatch has ended. Gives its time, and whether the callback wants an end.
+    /// Waits until a dispatch ends. Returns its duration, and a break if the callback requested the end of
+    /// the run.
     pub(super) fn wait(
         &mut self,
         dispatch: InFlight,
@@ -75,7 +78,7 @@ impl Place<'_> {
         }
     }
 
-    /// Counts a dispatch that has ended, where all that was asked for was executed, once, as it was asked for.
+    /// Counts a finished dispatch, unless the marker or a receipt shows that it did not execute exactly once.
     pub(super) fn account(
         &mut self,
         (classifier, compared): (Option<&Classifier>, bool),
@@ -102,7 +105,8 @@ impl Place<'_> {
         Ok(())
     }
 
-    /// Counts a dispatch whose outcomes the device has counted, which is `compared` with what the host counts, or has to be.
+    /// Counts a dispatch whose outcomes the device counted. The host counts as well if `compared`, or if the
+    /// device found unexpected rows.
     fn count_counted(
         &mut self,
         classifier: &Classifier,
@@ -113,7 +117,7 @@ impl Place<'_> {
     ) -> Result<(), Cause> {
         let counters = self.prepared.read(self.layout.counters())?;
         let Some(counters) = classifier.received(counters, parameters.receipt()) else {
-            // What an earlier dispatch left may lie beside what this one did, and be counted with it.
+            // Counters of an earlier dispatch may be mixed with those of this one.
             tally.note(instances as u64);
             return Ok(());
         };
@@ -145,7 +149,7 @@ impl Place<'_> {
         }
     }
 
-    /// Counts a dispatch that has ended; the answer is the number of instances that were not executed.
+    /// Counts a finished dispatch; returns the number of instances that did not run.
     fn count(
         &mut self,
         parameters: &Parameters,
@@ -153,13 +157,13 @@ impl Place<'_> {
         counter: &mut Counter,
     ) -> Result<u64, Cause> {
         let (results, locations) = self.layout.readable();
-        // What a device keeps to itself is copied for this, as far as it was used.
+        // Memory that the host cannot map is copied, as far as it was used.
         let counted = self.layout.is_counted();
         let mut results = look(self.prepared.as_mut(), counted, results, counter.slots() * instances)?;
         let mut words: &[u32] = &[];
         let hosts = self.layout.plan.hosts.as_ref().map_or(0, host::slots);
         if counter.reads_locations() {
-            // A reading borrows the prepared plan: only one buffer can be looked at.
+            // Reading borrows the prepared plan, so the results are copied before locations are read.
             self.results.clear();
             self.results.extend_from_slice(results);
             if hosts > 0 {
@@ -171,7 +175,7 @@ impl Place<'_> {
                 self.locations.clear();
                 self.locations.extend_from_slice(look(self.prepared.as_mut(), counted, locations, used)?);
                 let unit_words = self.layout.storage_words;
-                // Units of storages in images, or apart, take the place of what the buffer has for them.
+                // Storages in images or in separate memory replace their units of the location buffer.
                 for (buffer, storages) in &self.layout.elsewhere {
                     let theirs = look(self.prepared.as_mut(), counted, *buffer, used)?;
                     for storage in storages {

@@ -1,8 +1,12 @@
-//! Whether a device executes all that it is given with a shader: beside each dispatch stands one of our own, with a copy to its
-//! buffer before it and one from there behind it, which answers to a word that is another in each submission. A shader's own
-//! contents cannot tell that: it may leave what was there, and none of it has to be written by the dispatch that is looked at. Each
-//! workgroup of such a dispatch answers for itself, and keeps a tally, so that a device is noticed that executes a part of them, or
-//! all twice.
+//! Canaries detect partial execution of a submission.
+//!
+//! Next to each dispatch of a shader, a submission has a dispatch of our own, with a copy to its buffer
+//! before it and one from there after it. The kernel computes an answer from a word that differs in each
+//! submission. A shader's own contents cannot show that it was executed, because it may leave its buffers
+//! unchanged.
+//!
+//! Each workgroup of a canary answers separately and counts its executions, so that partial and repeated
+//! execution are detected.
 
 use plan::{Buffer, BufferId, DeviceError, Kernel, KernelId, Memory, Plan, Prepared, Step};
 use shaders::canary::{BYTES, WORDS, answered, counting, repeats};
@@ -12,38 +16,39 @@ use super::QUEUE;
 /// The kernel of all canaries.
 pub(super) const KERNEL: KernelId = KernelId(1);
 
-/// Workgroups of a canary at least: a part of them is something else than all and none.
+/// The minimum workgroups of a canary, so that a part of them differs from all and from none.
 const LEAST_WORKGROUPS: u32 = 2;
-/// Workgroups of a canary at most.
+/// The maximum workgroups of a canary.
 const MOST_WORKGROUPS: u32 = 64;
 
 /// The canaries of a plan.
 pub(super) struct Canaries {
-    /// The word that they are asked, for the copies to their buffers; their dispatches have it as push constant.
+    /// The buffer with the input word, for the copies; the dispatches get it as push constant.
     asked: BufferId,
-    /// Their dispatches, among the steps of the plan.
+    /// The indices of their dispatch steps.
     pub steps: Vec<usize>,
-    /// By canary what it answered.
+    /// The answer buffer of each canary.
     answers: Vec<BufferId>,
-    /// Workgroups of each.
+    /// Workgroups of each canary.
     workgroups: u32,
-    /// Moves the first one: how many plans were made before this one.
+    /// The number of plans built before this one, which shifts the position of the first canary.
     turn: usize,
 }
 
-/// What is done for one dispatch of a shader.
+/// The steps for one dispatch of a shader.
 #[derive(Default)]
 pub(super) struct Steps {
-    /// Its buffers are made ready.
+    /// Initializes its buffers.
     pub prepare: Vec<Step>,
-    /// It is dispatched.
+    /// Dispatches it.
     pub run: Vec<Step>,
-    /// What it left is copied, each time for the host.
+    /// Copies its contents, each copy followed by its transfer to the host.
     pub keep: Vec<[Step; 2]>,
 }
 
 impl Canaries {
-    /// None yet, in a plan that has the shader's kernel, which is dispatched with so many workgroups, and was made after so many others.
+    /// Creates an empty set in a plan that contains the shader's kernel; `workgroups` and `turn` are those of
+    /// its dispatches and plan.
     pub fn new(plan: &mut Plan, workgroups: u32, turn: usize) -> Canaries {
         debug_assert_eq!(plan.kernels.len(), KERNEL.0 as usize);
         plan.kernels.push(Kernel {
@@ -52,14 +57,14 @@ impl Canaries {
             push_constant_bytes: BYTES,
             ..Kernel::default()
         });
-        // A device that executes a part of some dispatches may do so with those of many workgroups alone.
+        // A device may execute dispatches partially only if they have many workgroups.
         let workgroups = workgroups.clamp(LEAST_WORKGROUPS, MOST_WORKGROUPS);
         let asked = buffer(plan, workgroups, Memory::Shared, "what canaries are asked");
         Canaries { asked, steps: Vec::new(), answers: Vec::new(), workgroups, turn }
     }
 
-    /// Puts one more among the steps of a dispatch: each time at another place, so that a device that leaves out one in so many
-    /// comes to some of them.
+    /// Adds a canary to the steps of a dispatch, each time at another position, so that a device that omits
+    /// every nth command omits some canaries.
     pub fn add(&mut self, plan: &mut Plan, steps: &mut Steps) {
         let own = buffer(plan, self.workgroups, Memory::Device, "canary");
         let answer = buffer(plan, self.workgroups, Memory::Readback, "what a canary answered, for the host");
@@ -85,10 +90,10 @@ impl Canaries {
         self.answers.push(answer);
     }
 
-    /// Asks them a word that no earlier submission has asked.
+    /// Sets the input word, which no earlier submission used.
     ///
     /// # Errors
-    /// When the device does not let the host write.
+    /// If the device does not let the host write.
     pub fn ask(&self, prepared: &mut dyn Prepared, submission: u64) -> Result<(), DeviceError> {
         prepared.write(self.asked)?.fill(word(submission));
         for answer in &self.answers {
@@ -100,10 +105,10 @@ impl Canaries {
         Ok(())
     }
 
-    /// Whether all workgroups of all of them have answered, and none has been executed twice.
+    /// Returns true if all workgroups of all canaries answered, and none ran twice.
     ///
     /// # Errors
-    /// When the device does not let the host read.
+    /// If the device does not let the host read.
     pub fn answered(&self, prepared: &mut dyn Prepared, submission: u64) -> Result<bool, DeviceError> {
         let asked = word(submission);
         let [first, second] = answered(asked);
@@ -121,10 +126,11 @@ impl Canaries {
     }
 }
 
-/// Another for each of 2³² submissions; not zero, which fresh memory may hold, but for the last of them. No sum of a few of them is a
-/// small multiple of another, so that a tally that was not made ready is taken for none of [repetitions](repeats).
+/// Returns a different word for each of 2³² submissions. Only the last is zero, which fresh memory may
+/// contain. No sum of a few of these words is a small multiple of another, so that a counter that was not
+/// reset is not mistaken for [repetitions](repeats).
 fn word(submission: u64) -> u32 {
-    // Steps that can be undone mix the bits (the finalizer of MurmurHash3).
+    // The finalizer of MurmurHash3: invertible steps that mix the bits.
     let mut word = (submission as u32).wrapping_add(1);
     for (shift, factor) in [(16, 0x85eb_ca6b), (13, 0xc2b2_ae35), (16, 1)] {
         word = (word ^ (word >> shift)).wrapping_mul(factor);
@@ -132,7 +138,7 @@ fn word(submission: u64) -> u32 {
     word
 }
 
-/// A buffer with words for so many workgroups.
+/// Adds a buffer with words for this many workgroups.
 fn buffer(plan: &mut Plan, workgroups: u32, memory: Memory, name: &'static str) -> BufferId {
     plan.buffers.push(Buffer { words: WORDS * u64::from(workgroups), memory, name });
     BufferId(plan.buffers.len() as u32 - 1)

@@ -1,72 +1,72 @@
-//! Contents of buffers behind dispatches: counted, and told by what they differ in.
+//! Counts buffer contents after dispatches, and reports them by their differences.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Words of all contents that are kept at most.
+/// The maximum number of stored words of all contents.
 const KEPT_WORDS: usize = 1 << 24;
-/// Different contents that are counted apart at most.
+/// The maximum number of different contents that are counted separately.
 const MAX_COUNTED: usize = 1 << 17;
-/// Rows that are told at most, those first that were seen most.
+/// The maximum number of reported rows, the most frequent first.
 pub const MAX_ROWS: usize = 2_048;
-/// Words that are told of a row at most.
+/// The maximum number of reported words of a row.
 const MAX_CHANGES: usize = 64;
 
 /// A word that differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// Number of the buffer among those that may be written.
+    /// Index of the buffer among the writable ones.
     pub buffer: u32,
-    /// Number of the word in it.
+    /// Index of the word.
     pub word: u64,
-    /// What it holds.
+    /// Its value.
     pub value: u32,
 }
 
-/// Contents that were seen.
+/// One observed content.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Content {
-    /// How often.
+    /// The number of dispatches.
     pub count: u64,
     /// BLAKE3 hash of all words.
     pub hash: String,
-    /// What the watched words hold, in their order.
+    /// The values of the watched words, in their order.
     pub watched: Vec<u32>,
-    /// Of the row that was seen most what differs from what was there before the dispatch; of the others, what differs from that row.
-    /// The first few.
+    /// The first differences. For the most frequent content, from the initial content; for the others, from
+    /// the most frequent one.
     pub changes: Vec<Change>,
-    /// How many words differ so, as far as that is known.
+    /// The number of differing words, if known.
     pub changed: Option<u64>,
-    /// Whether a word differs from what was there before the dispatch that is not watched.
+    /// True if a word that is not watched differs from its initial value.
     pub elsewhere: bool,
 }
 
-/// What was seen of a shader.
+/// The observations of a shader.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Seen {
     /// Dispatches that count.
     pub dispatches: u64,
-    /// Different contents.
+    /// The number of different contents.
     pub different: u64,
-    /// Contents, those that were seen most first.
+    /// Contents, the most frequent first.
     pub contents: Vec<Content>,
-    /// Dispatches with contents that are not among these.
+    /// Dispatches with contents that are not in this list.
     pub others: u64,
-    /// Dispatches of which no contents came back; they count nowhere else.
+    /// Dispatches without returned contents; they count nowhere else.
     pub not_executed: u64,
-    /// Submissions that were executed to their end without all that they had, or with some of it twice. What the device does there it may
-    /// do elsewhere unseen, so that no content is certain to be what a dispatch has left.
+    /// Submissions that finished, but with omitted or repeated parts. The device may have omitted other parts
+    /// undetected, so that no content is certain to be that of a dispatch.
     pub left_out: u64,
     /// Seconds of all submissions.
     pub seconds: f64,
 }
 
-/// The words of all buffers of a dispatch, one after another.
+/// The words of all buffers of a dispatch, concatenated.
 pub(super) struct Words {
     words: Vec<u32>,
 }
@@ -77,7 +77,7 @@ impl Words {
     }
 }
 
-/// One of the contents that were seen.
+/// One of the observed contents.
 struct Row {
     count: u64,
     watched: Vec<u32>,
@@ -86,9 +86,9 @@ struct Row {
     words: Option<Vec<u32>>,
 }
 
-/// Contents that are counted.
+/// The counts of a run.
 pub(super) struct Counted {
-    /// Where each buffer begins.
+    /// The position of each buffer's first word.
     starts: Vec<usize>,
     initial: Vec<u32>,
     /// Positions of the watched words.
@@ -104,13 +104,13 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// Nothing yet, of buffers that hold these words at first.
+    /// Creates empty counts for buffers with this initial content.
     pub fn new(initial: Vec<Vec<u32>>, watched: &[(u32, u64)]) -> Counted {
         let mut starts = Vec::with_capacity(initial.len());
         let mut all = Vec::new();
         for words in initial {
             starts.push(all.len());
-            // A buffer has a word at least.
+            // A buffer has at least one word.
             all.extend(if words.is_empty() { vec![0] } else { words });
         }
         let place = |(buffer, word): &(u32, u64)| {
@@ -139,7 +139,7 @@ impl Counted {
         }
     }
 
-    /// Dispatches so far, those included of which nothing came back.
+    /// Returns the number of dispatches, including those without returned contents.
     pub fn dispatches(&self) -> u64 {
         self.dispatches + self.not_executed
     }
@@ -148,17 +148,18 @@ impl Counted {
         self.seconds += time.as_secs_f64();
     }
 
-    /// A submission was executed to its end, but not all of it.
+    /// Records a submission that finished with omitted or repeated parts.
     pub fn left_out(&mut self) {
         self.left_out += 1;
     }
 
-    /// Room for the words of a dispatch.
+    /// Returns an empty list with room for the words of a dispatch.
     pub fn room(&self) -> Words {
         Words { words: Vec::with_capacity(self.initial.len()) }
     }
 
-    /// Counts the contents behind a dispatch; where a word is poison that was none at first, not all of it was executed.
+    /// Counts the contents after a dispatch. A poison word that was not in the initial content means that not
+    /// all was executed.
     pub fn add(&mut self, Words { words }: Words, poison: u32) {
         let poisoned = |(now, before): (&u32, &u32)| *now == poison && *before != poison;
         if words.len() != self.initial.len() || words.iter().zip(&self.initial).any(poisoned) {
@@ -187,7 +188,7 @@ impl Counted {
         self.rows.insert(hash, Row { count: 1, watched, elsewhere, words: keeps.then_some(words) });
     }
 
-    /// What was seen so far.
+    /// Returns the observations so far.
     pub fn seen(&self) -> Seen {
         let mut rows: Vec<(&blake3::Hash, &Row)> = self.rows.iter().collect();
         rows.sort_by_key(|(hash, row)| (std::cmp::Reverse(row.count), *hash.as_bytes()));
@@ -291,7 +292,7 @@ mod tests {
             counted.add(room, POISON);
         }
         let seen = counted.seen();
-        // One of them is the poison itself, in the only word there is.
+        // One content is the poison itself, in the only word.
         assert_eq!((seen.dispatches, seen.not_executed), (2_999, 1));
         assert_eq!((seen.contents.len(), seen.others), (MAX_ROWS, 2_999 - MAX_ROWS as u64));
         assert_eq!(

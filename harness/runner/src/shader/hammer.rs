@@ -1,4 +1,5 @@
-//! What keeps memory busy beside a shader: dispatches of a second pipeline whose invocations hammer memory of their own.
+//! Memory stress next to a user shader: dispatches of a second pipeline whose invocations access their own
+//! memory in loops.
 
 use plan::{BufferId, Capabilities, DeviceError, Kernel, KernelId, Prepared, QueueId, Step};
 use rand::{RngExt, SeedableRng};
@@ -10,23 +11,24 @@ use crate::stress::{MemoryStress, Stress};
 
 /// Invocations of a workgroup.
 const INVOCATIONS: u32 = 32;
-/// Workgroups where the stress names none: on the host's processor, on the simulated GPU, and elsewhere.
+/// Workgroups if the stress does not set them: on the host's processor, on the simulated GPU, and on other
+/// devices.
 const ON_CPU: (u32, u32) = (1, 4);
 const SIMULATED: (u32, u32) = (1, 2);
 const ON_GPU: (u32, u32) = (1, 256);
-/// Turns of an invocation where the stress names none, as for the workgroups.
+/// Loop turns of an invocation if the stress does not set them, for the same devices.
 const TURNS_ON_CPU: (u32, u32) = (1, 256);
 const TURNS_SIMULATED: (u32, u32) = (1, 8);
 const TURNS_ON_GPU: (u32, u32) = (1, 1_024);
-/// Turns left to a driver that bounds them.
+/// Turns reserved for a driver that limits them.
 const SPARE_TURNS: u32 = 1_000;
-/// Invocations of a workgroup on the simulated GPU, which takes them one by one.
+/// Invocations of a workgroup on the simulated GPU, which executes them one by one.
 const SIMULATED_INVOCATIONS: u32 = 4;
-/// Words of a line at most, and regions of memory.
+/// The maximum words of a line, and the number of regions.
 const LINE: u32 = 64;
 const REGIONS: u32 = 64;
 
-/// The second pipeline, and what it does in the submissions up to the next drawing.
+/// The second pipeline, and its drawn parameters.
 pub(super) struct Hammer {
     generator: Xoshiro256PlusPlus,
     kernel: StressKernel,
@@ -38,7 +40,7 @@ pub(super) struct Hammer {
 }
 
 impl Hammer {
-    /// One for a device; none where it lacks the memory model that its kernel is made for.
+    /// Creates the stress for a device; `None` if it lacks the memory model, which the kernel needs.
     pub fn new(seed: u64, stress: &Stress, capabilities: &Capabilities) -> Option<Hammer> {
         if !capabilities.memory_model {
             return None;
@@ -83,7 +85,7 @@ impl Hammer {
         u64::from(LINE * REGIONS)
     }
 
-    /// Draws anew how many there are and what they do.
+    /// Draws new parameters.
     pub fn draw(&mut self) {
         let on = self.generator.random_range(1..=100) <= self.stress.percent;
         let within = |generator: &mut Xoshiro256PlusPlus, (least, most): (u32, u32)| {
@@ -109,7 +111,7 @@ impl Hammer {
         self.drawn = (workgroups, parameters);
     }
 
-    /// The step that does it.
+    /// Returns the stress dispatch.
     pub fn step(&self, queue: QueueId, kernel: KernelId, scratch: BufferId) -> Step {
         let (workgroups, parameters) = &self.drawn;
         Step::Dispatch {
@@ -121,7 +123,8 @@ impl Hammer {
         }
     }
 
-    /// Gives a step of a prepared plan what was drawn, the number of workgroups where the device can change that.
+    /// Sets the drawn parameters in a prepared plan; the number of workgroups only if the device supports
+    /// that.
     pub fn set(&self, prepared: &mut dyn Prepared, step: usize) -> Result<(), DeviceError> {
         let (workgroups, parameters) = &self.drawn;
         match prepared.set_workgroups(step, *workgroups) {

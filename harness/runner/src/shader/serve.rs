@@ -1,4 +1,4 @@
-//! The worker's side of shaders: reads jobs, runs them, and answers.
+//! The worker for jobs of user shaders.
 
 use std::io;
 use std::time::Duration;
@@ -10,31 +10,32 @@ use crate::stress::Stress;
 use crate::wire::Failure;
 use crate::worker::{Devices, HasSeen, MakeDevice, PROGRESS, Say, Served, serve_on};
 
-/// A shader to run on a device.
+/// A job: a shader to run on a device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// Its id: for messages.
+    /// The id, for messages.
     pub id: String,
-    /// Selector of the device.
+    /// The device selector.
     pub device: String,
     /// The shader with its inputs.
     pub shader: Shader,
-    /// Words whose values are told of all contents: number of the buffer among those that may be written, and of the word in it.
+    /// Words whose values are reported for all contents, each as index of the writable buffer and of the
+    /// word.
     pub watched: Vec<(u32, u64)>,
-    /// Dispatches at most.
+    /// The maximum number of dispatches.
     pub instances: Option<u64>,
-    /// Time for them, in seconds.
+    /// Time limit in seconds.
     pub seconds: Option<f64>,
-    /// Decides everything that is drawn.
+    /// The random seed.
     pub seed: u64,
-    /// What keeps memory busy; the preset of the device where absent.
+    /// The stress; the preset of the device if absent.
     pub stress: Option<Stress>,
-    /// How long a submission may take, in seconds.
+    /// Time limit of a submission in seconds.
     pub patience: f64,
 }
 
-/// What became of a job.
+/// The result of a job.
 pub type Answer = Served<Seen>;
 
 impl HasSeen for Seen {
@@ -43,10 +44,10 @@ impl HasSeen for Seen {
     }
 }
 
-/// Serves jobs of shaders from standard input until it ends, as [`crate::worker::serve`] does.
+/// Serves jobs of user shaders from standard input until it ends, like [`crate::worker::serve`].
 ///
 /// # Errors
-/// When an answer cannot be written, or a line of the parent cannot be read.
+/// If an answer cannot be written, or a line of the parent cannot be read.
 pub fn serve(make_device: MakeDevice<'_>) -> io::Result<()> {
     serve_on(make_device, PROGRESS, |job: &Job, devices, say| {
         Served::of(|answer| fill(answer, job, devices, say))
@@ -60,7 +61,7 @@ fn fill(
     say: Say<'_, Seen>,
 ) -> Result<(), Failure> {
     let device = devices.get(&job.device)?;
-    // Tells that the device is open.
+    // Reports progress: the device is open.
     let _ = say(&Seen::default);
     let stress = match &job.stress {
         Some(stress) => stress.clone(),

@@ -1,4 +1,4 @@
-//! Memory stress as data: who keeps which memory busy, how, and in which dispatches.
+//! Memory stress as data: the accesses of stress workgroups, their memory and their frequency.
 
 use std::fmt;
 
@@ -6,34 +6,37 @@ use serde::{Deserialize, Serialize};
 
 use super::{Stress, StressError};
 
-/// Words of scratch memory at most.
+/// The maximum words of scratch memory.
 const SCRATCH_WORDS: u32 = 1 << 20;
-/// Regions of scratch memory for each line that is a target.
+/// Regions of scratch memory for each target line.
 const REGIONS: u32 = 32;
 
-/// Accesses to scratch memory, which no test looks at, while a test runs. All keys may be left out; pairs are ranges.
+/// Accesses to scratch memory, which no test uses, while a test runs. Every key is optional; pairs are
+/// ranges.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MemoryStress {
-    /// Stress workgroups: workgroups beside those that play, in the same dispatch.
+    /// Stress workgroups: additional workgroups in the dispatch of the test.
     pub workgroups: (u32, u32),
-    /// Turns, of two accesses each, that their invocations make in each round.
+    /// Turns of their invocations in each round; a turn has two accesses.
     pub iterations: (u32, u32),
-    /// Pre-stress: turns that playing invocations make before each round, behind the meeting.
+    /// Pre-stress: turns of the test's invocations before each round, after the rendezvous.
     pub pre_stress: (u32, u32),
-    /// The part of the dispatches that have stress workgroups, and, drawn apart, of those that have pre-stress.
+    /// The percentage of dispatches with stress workgroups, and (drawn independently) of those with
+    /// pre-stress.
     pub percent: u32,
-    /// What a turn may be.
+    /// The access patterns of a turn.
     pub patterns: Vec<Pattern>,
-    /// Words of a line; drawn among the first number times powers of two.
+    /// Words of a line: the first number times a random power of two.
     pub line_words: (u32, u32),
-    /// Lines that are targets: one word of each.
+    /// The number of target lines, with one word each.
     pub lines: (u32, u32),
-    /// Which workgroup has which target.
+    /// The assignment of targets to workgroups.
     pub strategy: Strategy,
-    /// Whether the workgroups of a dispatch are shuffled: then those that stress lie among those that play.
+    /// If true, the workgroups of a dispatch are shuffled, so that stress workgroups run between those of the
+    /// test.
     pub mix_workgroups: bool,
-    /// Workgroups of a dispatch of its own, on another queue, at the same time.
+    /// Workgroups of a separate dispatch on another queue, at the same time.
     pub queue_workgroups: (u32, u32),
     /// Turns of its invocations for each round of the test's dispatch.
     pub queue_iterations: (u32, u32),
@@ -72,13 +75,13 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// All of them.
+    /// All patterns.
     pub const ALL: [Pattern; 4] =
         [Pattern::StoreStore, Pattern::StoreLoad, Pattern::LoadStore, Pattern::LoadLoad];
     /// Their names in files.
     pub const NAMES: [&'static str; 4] = ["store-store", "store-load", "load-store", "load-load"];
 
-    /// As kernels know it.
+    /// Returns the code of the pattern in kernels.
     pub(crate) fn word(self) -> u32 {
         match self {
             Pattern::StoreStore => shaders::stress::Pattern::StoreStore,
@@ -97,38 +100,38 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// Which workgroup has which target.
+/// The assignment of targets to workgroups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
-    /// Neighbours have different ones.
+    /// Neighbours have different targets.
     RoundRobin,
-    /// Neighbours have the same one, as far as there are more workgroups than targets.
+    /// Neighbours share a target, if there are more workgroups than targets.
     Chunks,
-    /// Drawn anew for each dispatch.
+    /// Drawn for each dispatch.
     Any,
 }
 
 impl MemoryStress {
-    /// The smallest number of turns of an invocation in a round.
+    /// Returns the minimum turns of an invocation in a round.
     pub(crate) fn least_turns(&self) -> u32 {
         let of_workgroups = if self.workgroups.1 > 0 { self.iterations.0 } else { 0 };
         of_workgroups.max(self.pre_stress.0)
     }
 
-    /// Words of scratch memory that any dispatch may use.
+    /// Returns the maximum words of scratch memory of any dispatch.
     pub(crate) fn scratch_words(&self) -> u64 {
         let targets = u64::from(self.lines.1) * u64::from(self.line_words.1);
         (targets * u64::from(REGIONS)).clamp(1, u64::from(SCRATCH_WORDS))
     }
 
-    /// Regions that so many lines of so many words are drawn among.
+    /// Returns the number of regions for this many lines of `line_words` words.
     pub(crate) fn regions(words: u64, line_words: u32, lines: u32) -> u32 {
         let room = u32::try_from(words / u64::from(line_words.max(1))).unwrap_or(u32::MAX);
         room.min(lines.saturating_mul(REGIONS)).max(1)
     }
 
-    /// Cuts down what the device lacks, and says to what.
+    /// Reduces values that exceed limits of the device, and describes each change.
     pub(super) fn reduce(&mut self, capabilities: &plan::Capabilities) -> Vec<String> {
         let mut changes = Vec::new();
         let limit = capabilities.max_workgroups.saturating_sub(1);
@@ -149,7 +152,7 @@ impl MemoryStress {
 }
 
 impl Stress {
-    /// Checks memory stress for every device.
+    /// Checks the conditions on memory stress that hold for every device.
     pub(super) fn validate_memory(&self, memory: &MemoryStress) -> Result<(), StressError> {
         self.range_within("memory_stress.workgroups", memory.workgroups, 0..=65_535)?;
         self.range_within("memory_stress.iterations", memory.iterations, 0..=1 << 16)?;
@@ -186,7 +189,7 @@ mod tests {
         read(table).unwrap_err().to_string()
     }
 
-    /// Every key can be left out, and what is left out stresses nothing.
+    /// Every key is optional, and an absent key disables its stress.
     #[test]
     fn an_empty_table_is_no_stress() {
         let memory = read("").unwrap().memory_stress.unwrap();
@@ -236,7 +239,7 @@ mod tests {
             "stress `mine`: one round with 65530 turns of memory stress and `spin` = 0 needs more than the 65535 loop \
              iterations that the driver allows"
         );
-        // Nobody makes those turns.
+        // No invocation executes these turns.
         assert_eq!(read("iterations = [65530, 65530]").unwrap().check_loop_budget(Some(65_535)), Ok(()));
     }
 
@@ -267,7 +270,7 @@ mod tests {
         );
     }
 
-    /// What `tune` writes is what is read.
+    /// A preset that `tune` writes can be read back.
     #[test]
     fn memory_stress_survives_its_file() {
         let stress =

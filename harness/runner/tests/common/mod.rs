@@ -1,4 +1,5 @@
-//! A device that runs no SPIR-V: it plays the contract between kernel and runner in plain Rust, or what a script says.
+//! A device that executes no SPIR-V: it implements the contract between kernel and runner in Rust, or follows
+//! a script.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "test support: a failure is the report")]
 
 use std::cell::{Cell, RefCell};
@@ -8,7 +9,7 @@ use litmus::*;
 use plan::{BufferId, Capabilities, Device, DeviceError, Identity, Memory, Plan, Prepared, Progress, Step};
 use shaders::{Binding, Kernel, Parameters, Requirements, ResultSlot, Roles, StressParameters};
 
-/// `P0: x = 1; r0 = y` and `P1: y = 1; r0 = x`, each in a workgroup of its own. The outcome is `P0:r0, P1:r0, y`.
+/// `P0: x = 1; r0 = y` and `P1: y = 1; r0 = x`, each in its own workgroup. The outcome is `P0:r0, P1:r0, y`.
 pub fn store_buffering() -> Test {
     let span = Span::default();
     let access = Access::Atomic { scope: Scope::Device, semantics: Semantics::RELAXED };
@@ -50,7 +51,7 @@ pub fn store_buffering() -> Test {
     }
 }
 
-/// What a compiler would make of [`store_buffering`], without words that mean anything.
+/// Returns a kernel for [`store_buffering`] with placeholder words.
 pub fn kernel() -> Kernel {
     let register = |thread| Observable::Register(ThreadId(thread), RegisterId(0));
     Kernel {
@@ -83,7 +84,7 @@ pub fn kernel() -> Kernel {
     }
 }
 
-/// The memory of a dispatch, as the bindings of [`kernel`] name it.
+/// The memory of a dispatch, by the bindings of [`kernel`].
 pub struct Memories<'a> {
     pub parameters: Parameters,
     pub workgroups: u32,
@@ -92,7 +93,7 @@ pub struct Memories<'a> {
     pub rendezvous: &'a mut [u32],
 }
 
-/// What each role of [`kernel`] does to the memory of one instance: role, index of the instance.
+/// Executes a role of [`kernel`] on the memory of one instance.
 pub fn play(memories: &mut Memories<'_>, role: u32, instance: u32) {
     let p = memories.parameters;
     let total = p.rounds * p.groups * 4;
@@ -107,7 +108,7 @@ pub fn play(memories: &mut Memories<'_>, role: u32, instance: u32) {
     }
 }
 
-/// Every role of every instance in the order of the contract, one workgroup after another.
+/// Visits every role of every instance in the order of the contract, one workgroup after another.
 pub fn each_role(parameters: &Parameters, workgroups: u32, mut visit: impl FnMut(u32, u32)) {
     let p = *parameters;
     let (classes, lanes) = (2, 4);
@@ -126,10 +127,10 @@ pub fn each_role(parameters: &Parameters, workgroups: u32, mut visit: impl FnMut
     }
 }
 
-/// What a dispatch does, by its number.
+/// Executes a dispatch with this number.
 pub type Script = Box<dyn Fn(u64, &mut Memories<'_>) -> Happening>;
 
-/// What a submission comes to.
+/// The end of a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening {
     /// It ends.
@@ -140,30 +141,30 @@ pub enum Happening {
     Lost,
 }
 
-/// The device.
+/// The fake device.
 pub struct Fake {
     pub identity: Identity,
     pub capabilities: Capabilities,
     pub regroups: bool,
-    /// Whether anything is executed, whatever the capabilities say.
+    /// Executes submissions, whatever the capabilities claim.
     pub executes: bool,
     pub script: Script,
-    /// How long whoever waits for a dispatch waits.
+    /// Duration of each poll.
     pub takes: Duration,
-    /// Submissions made.
+    /// The number of submissions.
     pub submissions: Cell<u64>,
-    /// The parameters of each.
+    /// The parameters of each submission.
     pub drawn: RefCell<Vec<Parameters>>,
-    /// The plan prepared last.
+    /// The plan that was prepared last.
     pub plan: RefCell<Plan>,
-    /// What follows the parameters among the push constants of each dispatch: those of memory stress.
+    /// The push constants after the parameters of each dispatch: those of memory stress.
     pub stress: RefCell<Vec<Vec<u8>>>,
-    /// Prepared plans destroyed while something of theirs was in flight.
+    /// The number of prepared plans that were destroyed while in flight.
     pub destroyed_in_flight: Cell<u64>,
 }
 
 impl Fake {
-    /// A device that runs `script` for each dispatch.
+    /// Creates a device that runs `script` for each dispatch.
     pub fn new(is_cpu: bool, script: impl Fn(u64, &mut Memories<'_>) -> Happening + 'static) -> Fake {
         Fake {
             identity: Identity { name: "fake".into(), kind: "other".into(), ..Identity::default() },
@@ -190,7 +191,7 @@ impl Fake {
         }
     }
 
-    /// A device that plays every role in turn.
+    /// Creates a device that executes every role.
     pub fn conforming(is_cpu: bool) -> Fake {
         Fake::new(is_cpu, |_, memories| {
             serve(memories);
@@ -199,7 +200,7 @@ impl Fake {
     }
 }
 
-/// Plays every role of every instance.
+/// Executes every role of every instance.
 pub fn serve(memories: &mut Memories<'_>) {
     let (parameters, workgroups) = (memories.parameters, memories.workgroups);
     let counters = &memories.rendezvous[..32 * parameters.groups as usize];
@@ -269,7 +270,7 @@ impl Prepared for FakePrepared<'_> {
                 }
                 Step::Dispatch { workgroups, push_constants, .. } => {
                     if push_constants.len() == StressParameters::BYTES as usize {
-                        // On another queue, beside the others.
+                        // The stress dispatch on another queue.
                         continue;
                     }
                     let (first, rest) = push_constants.split_at(Parameters::BYTES as usize);
