@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::test::{Flow, InstructionKind, LabelId, Scope, Test, Thread, ThreadId};
+use crate::test::{Flow, InstructionKind, LabelId, Operand, RegisterInit, Scope, Test, Thread, ThreadId};
 
 /// Identity of a shader instruction that the lanes of a tangle execute together.
 ///
@@ -129,6 +129,31 @@ impl Thread {
         })
     }
 
+    /// Returns true if constants and initial values alone decide that a branch is taken.
+    fn always_takes(&self, branch: usize) -> bool {
+        let constant = |operand: Operand| match operand {
+            Operand::Constant(value) => Some(value),
+            Operand::Register(register) => {
+                let assigned = |instruction: &crate::test::Instruction| {
+                    instruction.kind.destinations().any(|found| found == register)
+                };
+                let init = self.registers.get(usize::from(register.0)).map(|found| found.init);
+                match init {
+                    Some(RegisterInit::Constant(value)) if !self.instructions.iter().any(assigned) => {
+                        Some(value)
+                    }
+                    _ => None,
+                }
+            }
+        };
+        match self.instructions.get(branch).map(|instruction| &instruction.kind) {
+            Some(InstructionKind::Flow(Flow::Branch { relation, left, right, .. })) => {
+                constant(*left).zip(constant(*right)).is_some_and(|(left, right)| relation.holds(left, right))
+            }
+            _ => false,
+        }
+    }
+
     /// Returns the index of a label.
     pub(crate) fn place_of(&self, label: LabelId) -> Option<usize> {
         self.instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)))
@@ -141,6 +166,14 @@ impl Thread {
 }
 
 impl GuardedBlock {
+    /// Returns the blocks that are direct parts of this one.
+    pub fn inner_blocks(&self) -> impl Iterator<Item = &GuardedBlock> {
+        self.parts.iter().filter_map(|part| match part {
+            BlockPart::Block(inner) => Some(inner),
+            BlockPart::Own(_) | BlockPart::Together(_) => None,
+        })
+    }
+
     /// Returns true if the block contains an instruction.
     pub fn contains(&self, instruction: usize) -> bool {
         self.branch < instruction && instruction < self.end
@@ -168,6 +201,52 @@ impl Test {
     /// Returns true if the meaning of the test depends on which lanes form a tangle.
     pub fn has_tangles(&self) -> bool {
         self.has_subgroup_operations() || self.has_blocks()
+    }
+
+    /// Returns true if a tangle depends on uniform control flow in a block that a whole workgroup may enter.
+    ///
+    /// Such a block has a private instruction or an inner block before a shared one, and the threads of the
+    /// workgroup reconverge in between. No other rule makes them reconverge there.
+    pub fn reconverges_in_blocks(&self) -> bool {
+        if self.metadata.maximal_reconvergence {
+            return false;
+        }
+        (0..).map(ThreadId).zip(&self.threads).any(|(id, own)| {
+            let outermost: Vec<(ThreadId, Vec<GuardedBlock>)> = (0..)
+                .map(ThreadId)
+                .zip(&self.threads)
+                .filter(|(other, thread)| *other == id || thread.place.shares(own.place, Scope::Workgroup))
+                .map(|(other, thread)| (other, thread.blocks()))
+                .collect();
+            let copies: Vec<(ThreadId, &[GuardedBlock])> =
+                outermost.iter().map(|(thread, blocks)| (*thread, blocks.as_slice())).collect();
+            own.blocks().iter().any(|block| self.reconverges_in(own.label_name(block.label), &copies))
+        })
+    }
+
+    /// Does so for the block with a label, among the blocks of each thread of a workgroup.
+    fn reconverges_in(&self, label: &str, threads: &[(ThreadId, &[GuardedBlock])]) -> bool {
+        let copy = |(id, blocks): &(ThreadId, &[GuardedBlock])| {
+            let thread = self.thread(*id);
+            let block = blocks.iter().find(|block| thread.label_name(block.label) == label)?;
+            (!thread.always_takes(block.branch)).then(|| (*id, block.clone()))
+        };
+        let Some(copies) = threads.iter().map(copy).collect::<Option<Vec<_>>>() else { return false };
+        let is_shared = |part: &BlockPart| !matches!(part, BlockPart::Own(_));
+        let parts_again = |(_, block): &(ThreadId, GuardedBlock)| {
+            let mut behind = block.parts.iter().skip_while(|part| matches!(part, BlockPart::Together(_)));
+            behind.next().is_some() && behind.any(is_shared)
+        };
+        if copies.iter().any(parts_again) {
+            return true;
+        }
+        let inner: Vec<(ThreadId, Vec<GuardedBlock>)> =
+            copies.iter().map(|(id, block)| (*id, block.inner_blocks().cloned().collect())).collect();
+        let threads: Vec<(ThreadId, &[GuardedBlock])> =
+            inner.iter().map(|(id, blocks)| (*id, blocks.as_slice())).collect();
+        inner.iter().any(|(id, blocks)| {
+            blocks.iter().any(|block| self.reconverges_in(self.thread(*id).label_name(block.label), &threads))
+        })
     }
 
     /// Returns the index of a thread in its subgroup.

@@ -181,6 +181,10 @@ pub enum Rule {
     /// a progress test: only compute kernels with a whole subgroup determine which lanes execute it together.
     #[error("subgroup operation")]
     SubgroupOperation,
+    /// A tangle that depends on uniform control flow in a block of subgroup operations. Kernels have idle lanes
+    /// and play several instances, so that not every lane of a workgroup enters the block.
+    #[error("reconvergence within a block of subgroup operations")]
+    ReconvergenceInBlock,
     /// A shader call, or ShaderCall scope: there are no ray tracing pipelines here.
     #[error("shader call")]
     ShaderCall,
@@ -458,6 +462,9 @@ fn check_all_but_families(test: &Test) -> Result<(), Rule> {
         return Err(Rule::Hsa);
     }
     check_threads(test)?;
+    if test.reconverges_in_blocks() {
+        return Err(Rule::ReconvergenceInBlock);
+    }
     check_locations(test)?;
     for thread in &test.threads {
         for instruction in &thread.instructions {

@@ -201,6 +201,25 @@ fn a_skipped_barrier_is_its_own() {
     }
 }
 
+/// Kernels have idle lanes that skip every block, so control flow in a block is never uniform in them.
+#[test]
+fn reconvergence_in_a_block_that_a_workgroup_may_enter_has_no_kernel() {
+    let rule = |test: &litmus::Test| shaders::compile(test, &LAVAPIPE).err().map(|error| error.to_string());
+    let refused = Some("reconvergence within a block of subgroup operations".to_owned());
+    let inner = "beq r0, 1, LC01 ; sg.elect unused, 0 ; LC01: ; sg.ballot r1, 1, 1";
+    let behind = |guard: &str| format!("{guard} ; {inner} ; LC00:");
+    // Both lanes fall through, whether a constant or a value that is read decides.
+    assert_eq!(rule(&of_two_lanes("", &behind("beq r9, 1, LC00"))), refused);
+    assert_eq!(rule(&of_two_lanes("", &behind("ld.atom.dv.sc0 r9, x ; beq r9, 1, LC00"))), refused);
+    let own = "beq r9, 1, LC00 ; st.atom.dv.sc0 x, 1 ; sg.ballot r1, 1, 1 ; LC00:";
+    assert_eq!(rule(&of_two_lanes("", own)), refused);
+    // P1 skips the outer block; nothing is shared behind the inner one; the module reconverges maximally.
+    assert_eq!(rule(&of_two_lanes("", &behind("beq r0, 1, LC00"))), None);
+    let last = "beq r9, 1, LC00 ; beq r0, 1, LC01 ; sg.elect unused, 0 ; LC01: ; LC00:";
+    assert_eq!(rule(&of_two_lanes("", last)), None);
+    assert_eq!(rule(&of_two_lanes("reconvergence: maximal\n", &behind("beq r9, 1, LC00"))), None);
+}
+
 /// A lane may wait in a loop within a block.
 #[test]
 fn loops_stand_beside_skipped_operations() {

@@ -1,11 +1,12 @@
 //! Tangles: the sets of lanes that execute a subgroup operation or subgroup barrier together.
 //!
-//! Outside blocks, control flow is uniform and all lanes with the instruction execute it together. Lanes that
-//! enter a block converge at its start. Inside, they diverge when they skip different blocks or execute
-//! private instructions. Readings of the specification differ in whether they reconverge afterwards, so a
-//! choice of paths can have several tangle assignments.
+//! Outside blocks, control flow is uniform and all lanes with the instruction execute it together. It stays
+//! uniform in a block that every thread of the workgroup enters (SPIR-V, "Uniform Control Flow"). Lanes that
+//! enter any other block converge at its start. Inside, they diverge when they skip different blocks or
+//! execute private instructions. Readings of the specification differ in whether they reconverge afterwards,
+//! so a choice of paths can have several tangle assignments.
 
-use litmus::{BlockPart, GuardedBlock, TangleInstance, TangledLane, Test, Thread, ThreadId};
+use litmus::{BlockPart, GuardedBlock, Scope, TangleInstance, TangledLane, Test, Thread, ThreadId};
 
 use crate::PredictError;
 use crate::cat::options::Tangling;
@@ -69,9 +70,13 @@ impl Tangles {
                 walked.extend(columns.iter().map(|column| (column.thread, column.block.branch)));
                 let walker = Walker { test, paths, reading };
                 let columns = walker.entering(&columns);
+                let workgroup = walker.workgroup_of(thread);
+                let uniform = walker.if_all_enter(name, &workgroup, |thread| {
+                    blocks.get(usize::from(thread.0)).into_iter().flatten().collect()
+                });
                 let begin: Vec<ThreadId> = columns.iter().map(|column| column.thread).collect();
                 let states = choices.into_iter().map(|tangles| State { tangles, ways: vec![begin.clone()] });
-                let states = walker.walk(&columns, states.collect())?;
+                let states = walker.walk(&columns, uniform.as_deref(), states.collect())?;
                 choices = states.into_iter().map(|state| state.tangles).collect();
             }
         }
@@ -133,8 +138,45 @@ impl Walker<'_> {
         columns.iter().filter(enters).copied().collect()
     }
 
+    /// Returns the threads of the workgroup of a thread, itself included.
+    fn workgroup_of(&self, thread: ThreadId) -> Vec<ThreadId> {
+        let own = self.test.thread(thread).place;
+        let numbered = (0..).map(ThreadId).zip(&self.test.threads);
+        let members =
+            numbered.filter(|(number, other)| *number == thread || other.place.shares(own, Scope::Workgroup));
+        members.map(|(number, _)| number).collect()
+    }
+
+    /// Returns each thread's copy of the block with a label if all of these threads enter it.
+    ///
+    /// `blocks_of` lists the blocks of a thread that may be that copy.
+    fn if_all_enter<'b>(
+        &self,
+        label: &str,
+        threads: &[ThreadId],
+        blocks_of: impl Fn(ThreadId) -> Vec<&'b GuardedBlock>,
+    ) -> Option<Vec<Column<'b>>> {
+        let copy = |thread: &ThreadId| {
+            let has_label =
+                |block: &&GuardedBlock| self.test.thread(*thread).label_name(block.label) == label;
+            let block = blocks_of(*thread).into_iter().find(has_label)?;
+            Some(Column { thread: *thread, block })
+        };
+        let copies: Vec<Column<'b>> = threads.iter().map(copy).collect::<Option<_>>()?;
+        (self.entering(&copies).len() == copies.len()).then_some(copies)
+    }
+
     /// Goes through a block with the lanes that have entered it.
-    fn walk(&self, columns: &[Column<'_>], mut states: Vec<State>) -> Result<Vec<State>, PredictError> {
+    ///
+    /// `uniform` has the copies of all threads of the workgroup if control flow is uniform in the block. Then
+    /// every block and private instruction in it starts in uniform control flow, and all lanes reconverge
+    /// behind it.
+    fn walk(
+        &self,
+        columns: &[Column<'_>],
+        uniform: Option<&[Column<'_>]>,
+        mut states: Vec<State>,
+    ) -> Result<Vec<State>, PredictError> {
         let Some(first) = columns.first() else { return Ok(states) };
         let is_common = |part: &&BlockPart| !matches!(part, BlockPart::Own(_));
         let count = first.block.parts.iter().filter(is_common).count();
@@ -155,7 +197,11 @@ impl Walker<'_> {
                 .map(|column| column.thread)
                 .collect();
             for state in &mut states {
-                state.part(|thread| alone.contains(&thread).then_some(thread));
+                if uniform.is_some() {
+                    state.ways = vec![columns.iter().map(|column| column.thread).collect()];
+                } else {
+                    state.part(|thread| alone.contains(&thread).then_some(thread));
+                }
             }
             let here: Vec<(ThreadId, &BlockPart)> = columns
                 .iter()
@@ -171,7 +217,15 @@ impl Walker<'_> {
                     for state in &mut states {
                         state.part(enters);
                     }
-                    states = self.walk(&entering, states)?;
+                    let all_enter = uniform.zip(inner.first()).and_then(|(outer, first)| {
+                        let label = self.test.thread(first.thread).label_name(first.block.label);
+                        let threads: Vec<ThreadId> = outer.iter().map(|column| column.thread).collect();
+                        self.if_all_enter(label, &threads, |thread| {
+                            let own = outer.iter().filter(|column| column.thread == thread);
+                            own.flat_map(|column| column.block.inner_blocks()).collect()
+                        })
+                    });
+                    states = self.walk(&entering, all_enter.as_deref(), states)?;
                 }
                 None => {}
             }

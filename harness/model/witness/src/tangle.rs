@@ -153,7 +153,7 @@ pub fn is_divergent_barrier(test: &Test, thread: usize, at: usize) -> bool {
     let code = &test.threads[thread].instructions;
     matches!(code[at].kind, InstructionKind::ControlBarrier(_))
         && shared_name(&code[at].kind).is_some()
-        && divergence(test, thread, at).is_some()
+        && branches_around(test, thread, at).next().is_some()
 }
 
 /// The invocations of each dynamic instance, for operations and barriers that some of them may not reach.
@@ -190,9 +190,47 @@ enum Mark {
 /// An operation in divergent control flow: its name, and the executing invocations with their traces.
 type Divergent = (String, Vec<(usize, Vec<Mark>)>);
 
-/// Returns the outermost branch around an instruction and its target.
-fn divergence(test: &Test, thread: usize, at: usize) -> Option<(usize, usize)> {
-    (0..at).find_map(|branch| Some((branch, target(test, thread, branch).filter(|end| *end > at)?)))
+/// Returns the branches around an instruction with their targets, the outermost first.
+fn branches_around(test: &Test, thread: usize, at: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+    (0..at).filter_map(move |branch| Some((branch, target(test, thread, branch).filter(|end| *end > at)?)))
+}
+
+/// Returns the outermost branch around an instruction that ends uniform control flow, and its target.
+///
+/// "If control flow is uniform upon entry into a header block, and all invocations leave that dynamic instance
+/// of the header block's control-flow construct via the header block's declared merge block, then control flow
+/// reconverges to be uniform at that merge block." A branch that every invocation of the workgroup falls
+/// through leaves control flow uniform, so the branches behind it are headers in uniform control flow.
+fn divergence(test: &Test, paths: &[&Path], thread: usize, at: usize) -> Option<(usize, usize)> {
+    let label = |of: usize, (branch, _): (usize, usize)| match test.threads[of].instructions[branch].kind {
+        InstructionKind::Flow(Flow::Branch { target, .. }) => {
+            test.threads[of].labels.get(usize::from(target.0)).map(|label| label.name.as_str())
+        }
+        _ => None,
+    };
+    let place = test.threads[thread].place;
+    let mut enclosing: Vec<Option<&str>> = Vec::new();
+    for around in branches_around(test, thread, at) {
+        let outer = enclosing.clone();
+        let name = label(thread, around);
+        enclosing.push(name);
+        let falls_through = |of: usize| {
+            let own = (0..test.threads[of].instructions.len()).find(|branch| {
+                target(test, of, *branch).is_some_and(|end| end > *branch)
+                    && label(of, (*branch, 0)) == name
+                    && branches_around(test, of, *branch)
+                        .map(|inner| label(of, inner))
+                        .eq(outer.iter().copied())
+            });
+            own.is_some_and(|branch| !paths[of].history.contains(&(branch, true)))
+        };
+        let mut workgroup = (0..test.threads.len())
+            .filter(|of| *of == thread || test.threads[*of].place.shares(place, Scope::Workgroup));
+        if !workgroup.all(falls_through) {
+            return Some(around);
+        }
+    }
+    None
 }
 
 /// Returns the target of a conditional branch.
@@ -202,9 +240,11 @@ fn target(test: &Test, thread: usize, branch: usize) -> Option<usize> {
     code.iter().position(|other| other.kind == InstructionKind::Flow(Flow::Label(target)))
 }
 
-/// Returns the trace of an invocation from its divergence to an operation; `None` if it does not execute it.
+/// Returns the trace of an invocation from its divergence to an operation.
+///
+/// `None` if it does not execute the operation, or executes it in uniform control flow.
 fn marks(test: &Test, paths: &[&Path], thread: usize, at: usize) -> Option<Vec<Mark>> {
-    let (begin, end) = divergence(test, thread, at)?;
+    let (begin, end) = divergence(test, paths, thread, at)?;
     let code = &test.threads[thread].instructions;
     let history = &paths[thread].history;
     let here = history.iter().position(|(index, _)| *index == at)?;

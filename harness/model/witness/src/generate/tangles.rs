@@ -17,6 +17,10 @@ struct Tangles {
     /// Registers of each thread.
     registers: Vec<usize>,
     accesses: usize,
+    /// The workgroup and subgroup of the threads that are no lanes.
+    other_place: (usize, usize),
+    /// The lane that skips the outermost blocks.
+    skipping_lane: Option<usize>,
 }
 
 /// The program of a seed with subgroup operations.
@@ -25,8 +29,7 @@ pub fn subgroup_program(seed: u64) -> Program {
     let lanes = random.pick(&[1, 2, 2, 2, 2, 3]);
     let others = random.pick(&[0, 1, 1]);
     let threads = lanes + others;
-    let mut writer =
-        Tangles { random, lanes, lines: vec![Vec::new(); threads], registers: vec![0; threads], accesses: 0 };
+    let mut writer = Tangles::new(random, lanes, threads);
     let meetings = writer.random.pick(&[1, 1, 2, 2, 3]);
     for meeting in 0..meetings {
         for thread in 0..threads {
@@ -49,11 +52,13 @@ pub fn subgroup_program(seed: u64) -> Program {
 /// in them.
 pub fn guarded_program(seed: u64) -> Program {
     let mut random = Random(seed);
-    let lanes = random.pick(&[2, 2, 3]);
+    let lanes = random.pick(&[2, 3, 3]);
     let others = random.pick(&[0, 0, 1]);
     let threads = lanes + others;
-    let mut writer =
-        Tangles { random, lanes, lines: vec![Vec::new(); threads], registers: vec![0; threads], accesses: 0 };
+    let mut writer = Tangles::new(random, lanes, threads);
+    if writer.random.chance(60) {
+        writer.other_place = (0, 1);
+    }
     // Something that differs between lanes, and something that others decide.
     for lane in 0..lanes {
         let register = writer.fresh(lane);
@@ -71,7 +76,15 @@ pub fn guarded_program(seed: u64) -> Program {
         if lanes > 2 && writer.random.chance(25) {
             members.remove(writer.random.below(lanes));
         }
+        // Control flow is uniform in a block that every thread of the workgroup enters.
+        if writer.random.chance(60) {
+            writer.skipping_lane = Some(writer.random.below(lanes));
+        }
+        let label = names;
         writer.block(&members, 0, &mut names);
+        if others > 0 && writer.random.chance(60) {
+            writer.block_of_another_subgroup(lanes, label);
+        }
     }
     // The order of a barrier in a block is observable after it.
     for thread in 0..threads {
@@ -83,6 +96,31 @@ pub fn guarded_program(seed: u64) -> Program {
 }
 
 impl Tangles {
+    fn new(random: Random, lanes: usize, threads: usize) -> Tangles {
+        Tangles {
+            random,
+            lanes,
+            lines: vec![Vec::new(); threads],
+            registers: vec![0; threads],
+            accesses: 0,
+            other_place: (1, 0),
+            skipping_lane: None,
+        }
+    }
+
+    /// Emits a block with the label of another block, in a thread that is no lane.
+    fn block_of_another_subgroup(&mut self, thread: usize, label: usize) {
+        let register = match self.registers[thread] {
+            0 => "0".to_owned(),
+            count => format!("r{}", self.random.below(count)),
+        };
+        let relation = self.random.pick(&["beq", "bne"]);
+        let value = self.random.pick(&["0", "1"]);
+        self.line(thread, format!("{relation} {register}, {value}, LC{}", 100 + label));
+        self.line(thread, format!("sg.ballot unused, 1, other{label}"));
+        self.line(thread, format!("LC{}:", 100 + label));
+    }
+
     /// A block of some lanes.
     fn block(&mut self, members: &[usize], depth: usize, names: &mut usize) {
         let label = format!("LC{}", 100 + *names);
@@ -91,7 +129,11 @@ impl Tangles {
             let relation = self.random.pick(&["beq", "bne", "blt"]);
             let register = self.random.below(self.registers[*lane]);
             let value = self.random.pick(&["0", "1", "1", "2"]);
-            self.line(*lane, format!("{relation} r{register}, {value}, {label}"));
+            if depth == 0 && self.skipping_lane == Some(*lane) {
+                self.line(*lane, format!("bge r{register}, 0, {label}"));
+            } else {
+                self.line(*lane, format!("{relation} r{register}, {value}, {label}"));
+            }
         }
         let begin = *names;
         for _ in 0..self.random.pick(&[0, 1, 1, 2]) {
@@ -262,8 +304,8 @@ impl Tangles {
         let rows = self.lines.iter().map(Vec::len).max().unwrap_or(0).max(1);
         for (thread, _) in self.lines.iter().enumerate() {
             let separator = if thread == 0 { "" } else { " | " };
-            let workgroup = usize::from(thread >= self.lanes);
-            let _ = write!(text, "{separator}P{thread}@sg 0, wg {workgroup}, qf 0");
+            let (workgroup, subgroup) = if thread >= self.lanes { self.other_place } else { (0, 0) };
+            let _ = write!(text, "{separator}P{thread}@sg {subgroup}, wg {workgroup}, qf 0");
         }
         text.push_str(" ;\n");
         for row in 0..rows {
