@@ -2,7 +2,8 @@
 
 use crate::system::{Interlock, InterlockEnd, SystemOperation};
 use crate::test::{
-    ControlBarrier, InstructionKind, LocationId, Scope, SplitHalf, SyncPoint, Test, Thread, ThreadId,
+    AccessKind, ControlBarrier, Flow, InstructionKind, LocationId, Scope, SplitHalf, SyncPoint, Test, Thread,
+    ThreadId,
 };
 
 /// The possible overlap of the threads of a test.
@@ -30,6 +31,26 @@ impl Test {
         self.thread(left).place.shares(self.thread(right).place, scope)
             && arrivals(left)
                 .any(|own| own.execution_scope == scope && arrivals(right).any(|other| own.joins(other)))
+    }
+
+    /// Returns true if a run of the test may have no end: it has a loop, a control barrier or an `await`.
+    pub fn may_hang(&self) -> bool {
+        self.threads.iter().any(|thread| {
+            (0..).zip(&thread.instructions).any(|(at, instruction)| match &instruction.kind {
+                InstructionKind::ControlBarrier(_) | InstructionKind::SplitBarrier(_) => true,
+                InstructionKind::Access(access) => matches!(access.kind, AccessKind::Await { .. }),
+                InstructionKind::Flow(
+                    Flow::Goto(target) | Flow::Branch { target, .. } | Flow::BranchIf { target, .. },
+                ) => thread.place_of(*target).is_some_and(|place| place <= at),
+                InstructionKind::Flow(Flow::Label(_))
+                | InstructionKind::Fence { .. }
+                | InstructionKind::Subgroup(_)
+                | InstructionKind::System(_)
+                | InstructionKind::ShaderCall(_)
+                | InstructionKind::Interlock(_)
+                | InstructionKind::Compute(_) => false,
+            })
+        })
     }
 
     /// Returns the possible overlap of the threads. Only the text counts, not the behaviour of a device.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use litmus::{Observable, Outcome, Prediction, Race, Test, Value};
 
-use crate::judge::Reason;
+use crate::judge::{Reason, allows_nothing, no_execution};
 use crate::state;
 use crate::state::State;
 use crate::wire::{RaceWord, RunLine, RunOutcome, UnexpectedValues, VerdictWord};
@@ -36,6 +36,7 @@ pub fn again(line: &RunLine, test: &Test, prediction: &Prediction, model: &str) 
     let unexercised = line.reason.as_deref() == Some(Reason::NotExercised.word());
     let ended = line.verdict == VerdictWord::Inconclusive && !cut && !unexercised;
     line.race = Some(match prediction.race {
+        _ if allows_nothing(prediction) => RaceWord::Unknown,
         Race::Racy if prediction.is_undefined() => RaceWord::Racy,
         Race::Free | Race::Racy if prediction.complete => RaceWord::Free,
         Race::Free | Race::Racy | Race::Unknown => RaceWord::Unknown,
@@ -76,7 +77,13 @@ pub fn again(line: &RunLine, test: &Test, prediction: &Prediction, model: &str) 
         let raw = raw.map(|outcome| outcome.0.iter().map(|value| value.0).collect()).unwrap_or_default();
         line.unexpected.push(UnexpectedValues { raw, count: row.count });
     }
-    judge(&mut line, ended);
+    if allows_nothing(prediction) && !ended {
+        line.verdict = VerdictWord::Inconclusive;
+        line.reason = Some(Reason::NotJudged.word().to_owned());
+        line.detail = Some(no_execution(&line.model));
+    } else {
+        judge(&mut line, ended);
+    }
     line
 }
 
@@ -107,7 +114,7 @@ fn judge(line: &mut RunLine, ended: bool) {
             let detail = detail.filter(|_| was == VerdictWord::Inconclusive);
             inconclusive(Reason::NotExercised.word(), detail.or(Some("judged again".to_owned())))
         }
-        (Some(RaceWord::Unknown) | None, None) => inconclusive(
+        (Some(RaceWord::Unknown | RaceWord::NotDefined) | None, None) => inconclusive(
             Reason::TimedOut.word(),
             Some(format!("the prediction of {} was cut short", line.model)),
         ),

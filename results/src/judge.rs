@@ -208,9 +208,15 @@ impl Judgement {
 /// Derives the verdict on a test from its prediction and its observation.
 pub fn judge(evidence: &Evidence<'_>) -> Judgement {
     let &Evidence { prediction, observation, .. } = evidence;
+    // If the search ended early, an outcome without an execution so far may still be allowed: it is not listed.
+    let is_seen = |outcome: &Outcome| observation.histogram.counts.contains_key(outcome);
+    let is_listed = |outcome: &Outcome, says: &PredictedOutcome| {
+        prediction.complete || prediction.race == Race::Free || says.allowed || is_seen(outcome)
+    };
     let rows: Vec<Row> = prediction
         .outcomes
         .iter()
+        .filter(|(outcome, says)| is_listed(outcome, says))
         .map(|(outcome, says)| Row {
             outcome: outcome.clone(),
             count: observation.histogram.counts.get(outcome).copied().unwrap_or_default(),
@@ -237,6 +243,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
         verdict: Verdict::Conforms,
         detail: None,
         race: Some(match prediction.race {
+            _ if allows_nothing(prediction) => Race::Unknown,
             Race::Racy if prediction.is_undefined() => Race::Racy,
             Race::Free | Race::Racy if prediction.complete => Race::Free,
             Race::Free | Race::Racy | Race::Unknown => Race::Unknown,
@@ -295,6 +302,26 @@ fn exercised(evidence: &Evidence<'_>, interleaved: u64) -> bool {
     }
 }
 
+/// Returns why nothing is judged by a model without a consistent execution.
+pub(crate) fn no_execution(model: &str) -> String {
+    format!(
+        "no execution is consistent under {model}: run `vk-litmus check` on the test, or judge it by another `--model`"
+    )
+}
+
+/// Returns true if the search was complete and found no consistent execution.
+pub(crate) fn allows_nothing(prediction: &Prediction) -> bool {
+    prediction.complete && prediction.outcomes.values().all(|says| !says.allowed)
+}
+
+/// Returns true if no execution is consistent although every run of the program ends.
+///
+/// Such a program has at least one consistent execution, so the model or the input is at fault. False for
+/// Khronos' tests, which force what is read.
+pub(crate) fn lacks_execution(test: &Test, prediction: &Prediction) -> bool {
+    test.khronos.is_none() && allows_nothing(prediction) && !test.may_hang()
+}
+
 fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<String>) {
     let &Evidence { test, prediction, observation, ending, .. } = evidence;
     let race = prediction.race;
@@ -310,6 +337,11 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
         Ending::Crashed(how) => (Some(Reason::Crashed), Some(how)),
         Ending::DeviceLost(how) => (Some(Reason::DeviceLost), Some(how)),
     };
+
+    // Under a model without any execution, every outcome would be a violation.
+    if allows_nothing(prediction) {
+        return inconclusive(Reason::NotJudged, no_execution(&prediction.model));
+    }
 
     // Violations are checked first: a later crash or time-out does not invalidate the observed outcome.
     if judgement.race == Some(Race::Free) {

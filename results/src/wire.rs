@@ -35,7 +35,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::answer;
-use crate::judge::{Judgement, Verdict};
+use crate::judge::{Judgement, Verdict, lacks_execution};
 use crate::portability::Beside;
 use crate::state::{State, state};
 
@@ -93,6 +93,9 @@ pub struct CheckLine {
     pub outcomes: Vec<CheckOutcome>,
     /// Numbers of executions.
     pub executions: Executions,
+    /// Present if no execution is consistent although every run of the program ends: a fault of the model or of the input.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub no_execution: bool,
     /// Largest number of iterations of a loop.
     #[schemars(range(min = 1))]
     pub bound: u32,
@@ -171,6 +174,9 @@ pub enum RaceWord {
     /// Not decided within the time limit.
     #[default]
     Unknown,
+    /// The model has no race condition. In JSON this is null.
+    #[serde(untagged)]
+    NotDefined,
 }
 
 impl From<Race> for RaceWord {
@@ -491,13 +497,16 @@ pub struct CheckContext<'a> {
 impl CheckLine {
     /// Builds the line of a test and its prediction.
     pub fn new(test: &Test, prediction: &Prediction, context: CheckContext<'_>) -> CheckLine {
+        let no_execution = lacks_execution(test, prediction);
+        // If the search ended early, an outcome without an execution so far may still be allowed.
+        let ended_early = !prediction.complete && prediction.cut == 0 && prediction.race != Race::Free;
         CheckLine {
             schema: CHECK_SCHEMA.to_owned(),
             id: context.id.to_owned(),
             file: context.file.to_owned(),
             name: test.name.clone(),
             model: prediction.model.clone(),
-            race: prediction.race.into(),
+            race: if no_execution { RaceWord::Unknown } else { prediction.race.into() },
             race_thin_air: prediction.race_thin_air,
             race_outside_filter: false,
             uninitialised_read: prediction.uninitialised_read.filter(|_| test.has_undefined()),
@@ -507,7 +516,9 @@ impl CheckLine {
                 .map(|answer| Query {
                     text: context.question.to_owned(),
                     // No answer if the search ran out of time; an answer within a loop bound remains.
-                    holds: answer.holds.filter(|_| prediction.race != Race::Unknown || prediction.cut > 0),
+                    holds: answer.holds.filter(|_| {
+                        !no_execution && (prediction.race != Race::Unknown || prediction.cut > 0)
+                    }),
                     expected: answer.expected,
                 })
                 .into_iter()
@@ -515,6 +526,7 @@ impl CheckLine {
             outcomes: prediction
                 .outcomes
                 .iter()
+                .filter(|(_, says)| says.allowed || !ended_early)
                 .map(|(outcome, says)| CheckOutcome {
                     state: state(test, &prediction.observables, outcome),
                     allowed: says.allowed,
@@ -536,7 +548,9 @@ impl CheckLine {
             runs: prediction.runs,
             micros: context.micros,
             progress: None,
-            outcomes_listed: (!prediction.complete && prediction.outcomes.is_empty()).then_some(false),
+            no_execution,
+            outcomes_listed: (ended_early || !prediction.complete && prediction.outcomes.is_empty())
+                .then_some(false),
             findings: None,
             compiler: None,
             wider: None,

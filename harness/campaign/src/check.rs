@@ -252,9 +252,10 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
             }
             None => None,
         };
-        Ok((prediction, outside, answers, progress, since.elapsed()))
+        let has_race_condition = chosen.model.has_race_condition(test)?;
+        Ok((prediction, has_race_condition, outside, answers, progress, since.elapsed()))
     });
-    let (prediction, outside, answers, progress, took) = match asks {
+    let (prediction, has_race_condition, outside, answers, progress, took) = match asks {
         Ok(answered) => answered,
         Err(error @ PredictError::TwoStorageClasses { span, .. }) => {
             return misplaced(error.to_string(), "through another storage class than before", span);
@@ -304,8 +305,11 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
     // An answer after the deadline counts for nothing; one within a bound of loops does count.
     let known = prediction.race != Race::Unknown || prediction.cut > 0;
     let claim = answer(test, &prediction).filter(|answer| answer.expected.is_some());
+    let mut line = CheckLine::new(test, &prediction, context);
+    let known = known && !line.no_execution;
     let unanswered = claim.is_some_and(|answer| answer.holds.is_none() || !known)
-        || prediction.race == Race::Unknown && expected_race(test, &prediction.model).is_some();
+        || (prediction.race == Race::Unknown || line.no_execution)
+            && expected_race(test, &prediction.model).is_some();
     if unanswered {
         outcome.note(Conclusion::Environment);
         warnings.push(format!("{file}: what the test expects under {} stays unanswered", prediction.model));
@@ -315,8 +319,20 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
         warnings
             .push(format!("{file}: `{question}` is not what the test expects under {}", prediction.model));
     }
-    let mut line = CheckLine::new(test, &prediction, context);
-    line.unlike = surprises(test, &prediction);
+    if !has_race_condition && (prediction.race != Race::Unknown || prediction.cut > 0) {
+        line.race = RaceWord::NotDefined;
+    }
+    if line.no_execution {
+        outcome.note(Conclusion::Environment);
+        let model = &prediction.model;
+        warnings.push(format!(
+            "{file}: no execution is consistent under {model}, though every run of the program ends: the model or the \
+             test is at fault; compare with another `--model`, and report it if the model is one of `models`"
+        ));
+    }
+    if !line.no_execution {
+        line.unlike = surprises(test, &prediction);
+    }
     line.race_outside_filter = outside;
     for (query, holds) in test.khronos.iter().flat_map(|khronos| &khronos.queries).zip(answers) {
         if holds.is_none() {

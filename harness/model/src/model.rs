@@ -17,6 +17,7 @@ use crate::cat::{self, CatErrors, ClassFamilies, CompiledModel, Membership, Voca
 use crate::cells::Extent;
 use crate::prepared::Compiled;
 use crate::quick::QuickMap;
+use crate::search::Flags;
 use crate::skeleton::{BASE_RELATIONS, BASE_SETS, Semantic};
 use crate::system::Features;
 use crate::{PredictError, predict};
@@ -158,6 +159,17 @@ impl Model {
     /// Returns true if the model supports tests of a dialect; [`crate::predict`] refuses the others.
     pub fn judges(&self, dialect: Dialect) -> bool {
         self.ast.options.language == language_of(dialect)
+    }
+
+    /// Returns true if the model defines a race condition, a `flag` that makes a program undefined.
+    ///
+    /// # Errors
+    ///
+    /// As for [`crate::predict`].
+    pub fn has_race_condition(&self, test: &Test) -> Result<bool, PredictError> {
+        let is_race = |name: Option<&str>| name != Some(Flags::UNINITIALISED);
+        let axioms = &self.compiled_for(test)?.plan.axioms;
+        Ok(axioms.iter().any(|axiom| axiom.flag && is_race(axiom.name.as_deref())))
     }
 
     /// Compiles the plans that a test and its queries need in advance.

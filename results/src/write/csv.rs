@@ -103,6 +103,7 @@ impl<W: Write> CheckWriter for Check<W> {
             RaceWord::Free => "free",
             RaceWord::Racy => "racy",
             RaceWord::Unknown => "unknown",
+            RaceWord::NotDefined => "",
         };
         let level = match line.level {
             None => "",
@@ -144,6 +145,9 @@ impl<W: Write> CheckWriter for Check<W> {
                 boolean(outcome.weak),
                 boolean(outcome.filtered),
             )?;
+        }
+        if line.outcomes_listed == Some(false) && !line.outcomes.is_empty() {
+            row("", "not listed", "", "")?;
         }
         self.table.flush()
     }

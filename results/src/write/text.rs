@@ -68,10 +68,12 @@ const THIN_AIR_SEEN: &str = "  OUT OF THIN AIR: allowed, and no implementation w
 impl<W: Write> CheckWriter for Check<W> {
     fn answered(&mut self, line: &CheckLine) -> io::Result<()> {
         let race = match line.race {
+            _ if line.no_execution => "no execution",
             RaceWord::Free if line.race_outside_filter => "race-free inside its filter, racy outside it,",
             RaceWord::Free => "race-free",
             RaceWord::Racy if line.race_thin_air => "racy by values out of thin air alone",
             RaceWord::Racy => "racy",
+            RaceWord::NotDefined => "no race condition in this model,",
             // Behaviour after the first undefined operation is unknown.
             RaceWord::Unknown if line.findings.as_ref().is_some_and(|found| !found.is_empty()) => "undefined",
             RaceWord::Unknown if line.cut > 0 || line.findings.is_some() => "not known to be race-free",
@@ -81,7 +83,8 @@ impl<W: Write> CheckWriter for Check<W> {
             Some(true) => ", with an uninitialised read",
             Some(false) | None => "",
         };
-        writeln!(self.out, "{}: {race} under {}{read}", show::line(&line.id), show::line(&line.model))?;
+        let under = if line.race == RaceWord::NotDefined && !line.no_execution { "" } else { "under " };
+        writeln!(self.out, "{}: {race} {under}{}{read}", show::line(&line.id), show::line(&line.model))?;
         if line.cut > 0 {
             let (cut, runs, bound) = (line.cut, line.runs, line.bound);
             writeln!(
@@ -101,12 +104,16 @@ impl<W: Write> CheckWriter for Check<W> {
             writeln!(self.out, "  {allowed:<9}  {}{weak}{filtered}{thin_air}", state::text(&outcome.state))?;
         }
         if line.outcomes_listed == Some(false) && line.findings.is_none() {
-            writeln!(self.out, "  outcomes are not listed")?;
+            match line.outcomes.is_empty() {
+                true => writeln!(self.out, "  outcomes are not listed")?,
+                false => writeln!(self.out, "  not listed: outcomes that the search did not reach in time")?,
+            }
         }
         for query in &line.queries {
             let holds = match query.holds {
                 Some(true) => "holds",
                 Some(false) => "does not hold",
+                None if line.no_execution => "is not answered: no execution is consistent",
                 None if line.cut > 0 => "is not known: no run within the bound shows it",
                 None => "is not answered",
             };
