@@ -38,6 +38,32 @@ fn exercised_and_nothing_forbidden_conforms() {
     assert_eq!(judgement.instances, 1100);
 }
 
+/// A model without a consistent execution would turn every observation into a violation.
+#[test]
+fn a_prediction_without_an_execution_judges_nothing() {
+    let (test, mut prediction) = weak_forbidden(Race::Free);
+    prediction.outcomes.values_mut().for_each(|says| says.allowed = false);
+    let judgement = verdict_of(&test, &prediction, &observation([0, 500, 500, 97]), Ending::Finished);
+    assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotJudged));
+    let detail = judgement.detail.unwrap();
+    assert!(detail.starts_with("no execution is consistent under vulkan: run `vk-litmus check`"), "{detail}");
+    prediction.outcomes.clear();
+    let judgement = verdict_of(&test, &prediction, &observation([0, 500, 500, 97]), Ending::Finished);
+    assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotJudged));
+}
+
+/// An outcome that the search did not reach is listed only if it was seen.
+#[test]
+fn unreached_outcomes_are_not_listed() {
+    let (test, mut prediction) = weak_forbidden(Race::Unknown);
+    prediction.complete = false;
+    let seen = verdict_of(&test, &prediction, &observation([1, 500, 500, 97]), Ending::Finished);
+    assert_eq!((seen.rows.len(), seen.verdict), (4, Verdict::Inconclusive(Reason::TimedOut)));
+    let unseen = verdict_of(&test, &prediction, &observation([0, 500, 500, 97]), Ending::Finished);
+    assert_eq!(unseen.rows.len(), 3);
+    assert!(unseen.rows.iter().all(|row| row.outcome != outcome(0, 0)));
+}
+
 #[test]
 fn one_interleaved_instance_too_few_is_not_exercised() {
     let (test, prediction) = weak_allowed(Race::Free);

@@ -3,7 +3,7 @@
 use litmus::{Observation, Race};
 use results::wire::{
     CheckContext, CheckLine, DeviceRecord, DriverRecord, EnvironmentRecord, Hashes, ModelRecord, PLAN_SCHEMA,
-    PlanRecord, RejectedLine, RunContext, RunLine, TestRecord,
+    PlanRecord, RaceWord, RejectedLine, RunContext, RunLine, TestRecord,
 };
 use results::{Ending, Evidence, Judgement, judge};
 
@@ -75,9 +75,12 @@ pub fn run_lines() -> Vec<RunLine> {
     lines
 }
 
-/// Lines with an expected, an unexpected and no answer.
+/// Lines with an expected, an unexpected and no answer, without an execution, and of a model without races.
 pub fn check_lines() -> Vec<CheckLine> {
     let test = store_buffering(Between::Nothing);
+    let mut nothing = prediction(&test, false, Race::Free);
+    nothing.outcomes.values_mut().for_each(|says| says.allowed = false);
+    (nothing.meets, nothing.misses) = (Some(false), Some(false));
     let mut unfinished = prediction(&test, false, Race::Unknown);
     unfinished.complete = false;
     (unfinished.meets, unfinished.misses) = (None, None);
@@ -86,13 +89,19 @@ pub fn check_lines() -> Vec<CheckLine> {
         ("sb/SB+surprise", prediction(&test, false, Race::Free)),
         ("sb/SB+racy", prediction(&test, true, Race::Racy)),
         ("sb/SB+late", unfinished),
+        ("sb/SB+nothing", nothing),
+        ("sb/SB+sc", prediction(&test, false, Race::Free)),
     ]
     .iter()
     .map(|(id, prediction)| {
         let file = format!("{id}.litmus");
         let context =
             CheckContext { id, file: &file, question: "exists (P0:r0 == 0 /\\ P1:r0 == 0)", micros: 120 };
-        CheckLine::new(&test, prediction, context)
+        let line = CheckLine::new(&test, prediction, context);
+        if *id == "sb/SB+sc" {
+            return CheckLine { race: RaceWord::NotDefined, model: "sc".into(), ..line };
+        }
+        line
     })
     .collect()
 }
