@@ -1,5 +1,6 @@
-//! Kernels in the text of SPIR-V with the annotations of Dartagnan: locks, barriers and queues of several workgroups, and what `check` says
-//! of each: whether it races, whether its claim holds, and what else is wrong.
+//! SPIR-V kernels with Dartagnan's annotations: locks, barriers and queues of several workgroups.
+//!
+//! The tests compare `check`'s answers: races, assertions and other findings.
 
 use std::fmt::Write;
 

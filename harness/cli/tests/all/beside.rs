@@ -1,4 +1,4 @@
-//! Machine code beside an explanation, and beside a violation in results and reports.
+//! Machine code in explanations, results and reports.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ fn explain(arguments: &[&str]) -> Ran {
     Ran::of(vk_litmus(["explain"]).args(arguments))
 }
 
-/// Whether the release stands beside the store that it became.
+/// Returns true if the release is on the line of the store that it was compiled to.
 fn has_release(text: &str) -> bool {
     let beside = |line: &str| {
         line.contains("P0.1: st.atom.rel.dv.sc0.semsc0 f, 1") && line.contains("|   buffer_store")
@@ -30,7 +30,8 @@ fn an_explanation_shows_what_a_compiler_makes_of_the_test() {
     let both = explain(&["mp/MP+rel-acq", "--device", "radv:vega10,radv:navi21"]);
     assert_eq!(both.code, 0, "{}", both.stderr);
     let code = both.stdout.strip_prefix(&alone).expect("the explanation comes first");
-    // Each device has the kernel of both threads, each instruction beside the access that it became.
+    // Each device has the kernel of both threads, with each instruction next to the access that it
+    // implements.
     assert_eq!(code.matches("mp/MP+rel-acq on radv:").count(), 2, "{code}");
     for (instruction, access) in [
         ("P0.0: st.atom.dv.sc0 x, 1", "buffer_store_dword"),
@@ -41,7 +42,7 @@ fn an_explanation_shows_what_a_compiler_makes_of_the_test() {
         let beside = |line: &&str| line.starts_with(instruction) && line.contains(access);
         assert_eq!(code.lines().filter(beside).count(), 2, "{instruction}\n{code}");
     }
-    // A variant's kernels are those that `run` dispatches: here a pipeline a role.
+    // The kernels are those that `run` dispatches for the variant: here one pipeline per role.
     let split = explain(&["mp/MP+rel-acq@split.restrict", "--device", "radv:navi21"]);
     assert_eq!(split.code, 0, "{}", split.stderr);
     assert!(split.stdout.contains("split.restrict, P0 (producer)"), "{}", split.stdout);
@@ -70,7 +71,7 @@ fn a_driver_that_shows_none_is_told_by_what_it_lacks() {
     assert_eq!(simulated.code, 2, "{simulated:?}");
 }
 
-/// What a journal says, changed.
+/// Applies `change` to a line of a journal.
 fn rewrite(folder: &Path, change: impl Fn(&mut RunLine)) {
     let mut changed = Vec::new();
     for mut line in results::read::results(folder).unwrap().lines {
@@ -94,8 +95,8 @@ fn report(folder: &Path, format: &str) -> String {
     ran.stdout
 }
 
-/// A compile-only device executes nothing and is refused, so that it is taken by a hook and the verdict put into the journal;
-/// everything behind it is real.
+/// A compile-only device executes nothing and is rejected. A test hook accepts it and the verdict is edited
+/// in the journal; all later steps are real.
 #[test]
 fn a_violation_keeps_its_machine_code() {
     if !has_radv() {
@@ -128,12 +129,12 @@ fn a_violation_keeps_its_machine_code() {
         assert_eq!(record["without"], Value::Null, "{record:#}");
         assert_eq!(names(record, "kernels", "kernel"), kernels);
         assert_eq!(names(record, "ran", "name"), kernels);
-        // What ran has rounds and parameters around the threads.
+        // The kernels that ran have rounds and parameters around the threads.
         let lines = |text: &str| text.lines().count();
         let alone = record["kernels"][0]["code"].as_array().unwrap().len();
         assert!(lines(record["ran"][0]["text"].as_str().unwrap()) > alone, "{record:#}");
     }
-    // What is there is not asked for again.
+    // Existing machine code is not requested again.
     let before = std::fs::read(out.join("machine-code.jsonl")).unwrap();
     assert_eq!(run(&["--resume"]).code, 1);
     assert_eq!(std::fs::read(out.join("machine-code.jsonl")).unwrap(), before);
@@ -150,14 +151,14 @@ fn a_violation_keeps_its_machine_code() {
     assert!(newer.stderr.contains("machine-code.jsonl:1: a record of version `vk-litmus/machine-code/2`"));
 }
 
-/// SwiftShader compares 32-bit integers without their sign in atomic minimum and maximum.
+/// SwiftShader compares 32-bit integers as unsigned in atomic minimum and maximum.
 #[test]
 fn a_violation_on_a_driver_without_text_names_the_extension() {
     if !software_drivers().contains(&"swiftshader") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    // It shows where the threads overlap, which a busy machine may keep them from for a while.
+    // The fault appears only if the threads overlap, which may take several attempts on a busy machine.
     let attempt = |seed: u32| {
         let out = folder.path().join(format!("out-{seed}"));
         let mut command = vk_litmus(["run", "types/RMW+min-max.i32", "--device", "swiftshader", "-q"]);
@@ -172,7 +173,7 @@ fn a_violation_on_a_driver_without_text_names_the_extension() {
     assert!(report(&out, "md").replace('\\', "").contains(&told));
 }
 
-/// The explorer is tried on the driver's own code: what it notices when an instruction is taken away, and why not otherwise.
+/// Mutation-tests the explorer on the driver's own code: each removed instruction is detected or explained.
 #[test]
 fn edits_are_noticed_or_explained() {
     if !has_radv() {
@@ -203,9 +204,9 @@ fn edits_are_noticed_or_explained() {
         assert!(of(device, "load bit").contains(&"survives: nothing acquired before it"));
     }
     assert!(of("radv:navi21", "store wait").contains(&"reachable"), "{found:#?}");
-    // Nothing is left without a reason, nor is anything forbidden for a reason that the code does not show.
+    // No survivor is unexplained, and no forbidden outcome has a reason that the code does not show.
     let told = |line: &Value| !line["fate"].as_str().unwrap().contains("unexplained");
     assert!(found.iter().all(told), "{found:#?}");
-    // Where the outcome is allowed anyway, no edit tells anything.
+    // If the outcome is allowed, no mutation is informative.
     assert!(edits(&["mp/MP+rlx-rlx"]).is_empty());
 }

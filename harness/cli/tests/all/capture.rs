@@ -1,5 +1,7 @@
-//! The layer that writes what dispatches are given as cases: a case that was given comes back, and a program with what the runner
-//! does not do (dynamic offsets, an indirect dispatch, an address in push constants) is kept too.
+//! The layer that captures the inputs of dispatches as cases.
+//!
+//! A captured case equals the given one. A program with features that the runner lacks (dynamic offsets, an
+//! indirect dispatch, an address in push constants) is captured too.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +12,7 @@ fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/shaders/capture").join(name)
 }
 
-/// The folders of dispatches, in their order, and their cases.
+/// Returns the folders of dispatches in order, with their cases.
 fn dispatches(captured: &Path) -> Vec<(PathBuf, String)> {
     let mut found: Vec<PathBuf> =
         std::fs::read_dir(captured).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -19,7 +21,7 @@ fn dispatches(captured: &Path) -> Vec<(PathBuf, String)> {
     found.into_iter().map(case).collect()
 }
 
-/// What `race` says of a kernel: its verdict and its findings, without the places.
+/// Returns the verdict and the findings of `race` for a kernel, without positions.
 fn raced(kernel: &Path, case: &Path, more: &[&str]) -> serde_json::Value {
     let mut command = vk_litmus(["race", "--format", "json"]);
     let ran = Ran::of(command.args(more).arg(kernel).arg("--case").arg(case));
@@ -34,7 +36,7 @@ fn words(folder: &Path, name: &str) -> Vec<u32> {
     bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
 }
 
-/// Specialization and push constants, buffers, an image: `run` dispatches them, and what is kept of that is the case again.
+/// Specialization and push constants, buffers and an image: the captured case of a `run` equals its input.
 #[test]
 fn a_case_that_is_dispatched_comes_back() {
     if !installed("glslangValidator") {
@@ -64,7 +66,7 @@ fn a_case_that_is_dispatched_comes_back() {
             "{driver}: {text}"
         );
         assert!(text.contains("grid = [2, 1, 1]\n") && !text.contains('#'), "{driver}: {text}");
-        // Half, 1, 2 and 3, as they were given; and texels as their format of 8 bits keeps them.
+        // Half, 1, 2 and 3 as given, and texels as their 8-bit format stores them.
         assert_eq!(words(folder, "0.2.bin"), [0.5_f32, 1.0, 2.0, 3.0].map(f32::to_bits), "{driver}");
         let numbers = frontend::inputs::fill_bytes("random", 256).unwrap();
         assert_eq!(std::fs::read(folder.join("0.0.bin")).unwrap(), numbers, "{driver}");
@@ -99,7 +101,7 @@ fn what_a_program_binds_by_offset_and_by_address_is_kept() {
     let mut command = Command::new(&host);
     command.arg(&kernel).env("VK_LITMUS_CAPTURE", &captured).env("NODEVICE_SELECT", "1");
     let ran = Ran::of(layer.validated(&mut command));
-    // The validation layers print by themselves where no program listens.
+    // The validation layers print to standard output if the program has no callback.
     assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{ran:?}");
     let all = dispatches(&captured);
     assert_eq!(all.len(), 2, "{all:?}");

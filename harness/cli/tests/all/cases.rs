@@ -1,7 +1,7 @@
-//! Every file of `cases/` is a command line; exit code and output stand in its snapshot.
+//! Each file of `cases/` is a command line; a snapshot holds its exit code and output.
 //!
-//! A case has an argument a line; `env NAME=VALUE` sets a variable and `#` begins a comment. It runs in the folder of
-//! the cases.
+//! A case has one argument per line; `env NAME=VALUE` sets a variable and `#` begins a comment. It runs in
+//! the folder of the cases.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ fn command_lines() {
     assert!(!folder.join("vk-litmus-out").exists(), "no case may leave a results folder");
 }
 
-/// Lines of models move whenever their comments grow.
+/// Removes line numbers of cat files, which change with their comments.
 fn without_model_lines(text: &str) -> String {
     let mut parts = text.split(".cat:");
     let mut shown = parts.next().unwrap_or_default().to_owned();
@@ -46,7 +46,7 @@ fn without_model_lines(text: &str) -> String {
     shown
 }
 
-/// Times differ from run to run.
+/// Removes times, which differ between runs.
 fn without_times(text: &str) -> String {
     let mut shown = String::new();
     let mut rest = text;

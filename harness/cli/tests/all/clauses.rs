@@ -1,4 +1,4 @@
-//! The matrix of clauses: valid, complete, and made of tests and statements that exist.
+//! The matrix of clauses: valid, complete, and with existing tests and statements.
 
 use std::collections::BTreeSet;
 

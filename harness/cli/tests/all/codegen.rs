@@ -1,14 +1,14 @@
-//! Machine code of compile-only devices: Mesa's RADV, where it is installed. Nothing depends on time.
+//! Machine code of compile-only devices: Mesa's RADV, if installed. No test depends on time.
 
 use std::path::Path;
 
 use crate::common::{Ran, assert_valid, vk_litmus};
 use serde_json::Value;
 
-/// A family of each generation that every Mesa disassembles.
+/// One family of each generation that every Mesa version disassembles.
 const FAMILIES: [&str; 5] = ["polaris10", "vega10", "navi10", "navi21", "navi31"];
 
-/// Whether RADV is there; where it is not, that is printed and counted.
+/// Returns true if RADV is installed; otherwise prints a counted skip.
 pub fn has_radv() -> bool {
     let there = Path::new("/usr/share/vulkan/icd.d").read_dir().is_ok_and(|entries| {
         entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with("radeon_icd"))
@@ -19,14 +19,14 @@ pub fn has_radv() -> bool {
     there
 }
 
-/// The words of vendors.
+/// Names of the vendors.
 const VENDORS: [&str; 8] = ["radv", "nvk", "anv", "hasvk", "turnip", "honeykrisp", "panvk", "v3dv"];
 
 fn codegen(arguments: &[&str]) -> Ran {
     Ran::of(vk_litmus(["codegen"]).args(arguments))
 }
 
-/// The lines of a command that ends well.
+/// Runs a command that must succeed and returns its lines.
 #[track_caller]
 fn lines(arguments: &[&str]) -> Vec<Value> {
     let ran = codegen(&[arguments, &["--format", "json"]].concat());
@@ -42,7 +42,7 @@ fn devices(families: &[&str]) -> String {
     families.iter().map(|family| format!("radv:{family}")).collect::<Vec<_>>().join(",")
 }
 
-/// The code of a kernel, without labels.
+/// Returns the code of a kernel, without labels.
 fn code<'a>(line: &'a Value, form: &str, kernel: &str) -> Vec<&'a Value> {
     let kernels = line["kernels"].as_array().unwrap();
     let found = kernels.iter().find(|one| one["form"] == form && one["kernel"] == kernel).unwrap();
@@ -61,10 +61,10 @@ fn the_quick_suite_compiles_for_every_generation() {
         found.iter().partition(|line| line["verdict"] == "compiles");
     for line in &compiled {
         let kernels = line["kernels"].as_array().unwrap();
-        // Every kernel was disassembled: it at least writes its results.
+        // Every kernel was disassembled: at least it stores its results.
         assert!(kernels.iter().all(|kernel| kernel["instructions"].as_u64().unwrap() > 2), "{line:#}");
     }
-    // Hosts, several queue families and features that these drivers lack, by name.
+    // Skipped for host threads, several queue families and features that these drivers lack, by name.
     for line in &left {
         assert_eq!(line["verdict"], "skipped", "{line:#}");
         assert!(line["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{line:#}");
@@ -72,7 +72,7 @@ fn the_quick_suite_compiles_for_every_generation() {
     let tests = found.len() / FAMILIES.len();
     assert!(tests > 60 && compiled.len() > 9 * left.len(), "{tests} tests, {} skipped", left.len());
     assert_eq!(tests * FAMILIES.len(), found.len());
-    // Two threads in a workgroup each: one kernel for both, and one for each.
+    // Two threads, each in a workgroup: one kernel for both, and one for each.
     let mp = found.iter().find(|line| line["id"] == "mp/MP+rel-acq").unwrap();
     let kernels = mp["kernels"].as_array().unwrap();
     let told: Vec<(&str, &str, &str)> = kernels
@@ -128,7 +128,7 @@ fn machine_code_stands_beside_the_test() {
         assert!(of(&consumer, "P1.1: ld.atom.dv.sc0 r1, x").contains("_load"), "{consumer:?}");
         assert!(consumer.iter().any(|(source, _)| source == "P1: results"), "{consumer:?}");
     }
-    // The text form holds the same.
+    // The text form has the same content.
     let text = codegen(&["mp/MP+rel-acq", "--device", "radv:navi21", "--emit", "asm", "--form", "split"]);
     assert!(
         text.stdout.contains("P0.1: st.atom.rel.dv.sc0.semsc0 f, 1 |   buffer_store_dword"),
@@ -150,7 +150,8 @@ fn intermediate_forms_are_shown() {
     assert_eq!(*names.last().unwrap(), "Assembly");
 }
 
-/// A release and an acquire that the model needs change the code: with one exception, which is a finding (docs/findings).
+/// A release and an acquire that the model needs change the code, with one exception, which is a finding
+/// (docs/findings).
 #[test]
 fn relaxations_change_the_code() {
     if !has_radv() {
@@ -178,7 +179,7 @@ fn relaxations_change_the_code() {
         assert_eq!(verdict(device, "split.restrict", "P0.1: relaxed"), "differs", "{device}");
         assert_eq!(verdict(device, "split.restrict", "P1.0: relaxed"), "no-effect", "{device}");
     }
-    // A narrower scope than the model needs is told from one that it does not need.
+    // A scope narrower than the model needs is distinguished from one that it does not need.
     let needless = found.iter().find(|line| line["step"] == "P0.1: scope qf").unwrap();
     assert_eq!(needless["needed"], false);
 }
@@ -201,7 +202,7 @@ fn null_devices_execute_nothing() {
         assert_eq!((ran.code, ran.stdout.as_str()), (3, ""), "{arguments:?}: {}", ran.stderr);
         let text = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains("compiles and executes nothing"), "{text}");
-        // No row, no file.
+        // An unknown device writes no file.
         assert_eq!(folder.path().read_dir().unwrap().count(), 0);
     }
 }
@@ -224,7 +225,7 @@ fn compile_only_devices_are_listed_and_never_the_default() {
     let indices: Vec<u64> = devices.iter().map(|device| device["index"].as_u64().unwrap()).collect();
     assert_eq!(indices, (0..devices.len() as u64).collect::<Vec<_>>());
     assert_ne!(devices[0]["identity"]["kind"], "compile-only");
-    // An index means what the list says.
+    // An index refers to the printed list.
     let last = devices.last().unwrap();
     let index = last["index"].to_string();
     let found = lines(&["mp/MP+rel-acq", "--device", &index, "--form", "merged"]);
@@ -271,8 +272,8 @@ fn the_simulated_gpu_has_no_machine_code() {
     assert_eq!(ran.code, 2, "{ran:?}");
 }
 
-/// A compiler that crashes on modules with an instruction: told, attributed to the kernels that have it, and reduced to the
-/// instruction; the rest compiles.
+/// A compiler that crashes on modules with one instruction: the crash is reported, attributed to the kernels
+/// with that instruction, and reduced to it; the others compile.
 #[test]
 fn crashes_are_captured_attributed_and_reduced() {
     if !has_radv() {
@@ -296,7 +297,7 @@ fn crashes_are_captured_attributed_and_reduced() {
     assert!(!reduced.contains('|'), "one thread: {reduced}");
 }
 
-/// A compiler that hangs is ended, and what it hung on is told.
+/// A compiler that hangs is killed, and the kernel on which it hung is reported.
 #[test]
 fn hangs_are_ended_and_told() {
     if !has_radv() {
@@ -311,8 +312,8 @@ fn hangs_are_ended_and_told() {
     assert!(line["reason"].as_str().unwrap().starts_with("no answer after"), "{line:#}");
 }
 
-/// The machine finds what is known: a workgroup's release that is not cumulative on GFX8 and GFX9 and is on RDNA, and
-/// consumers that lose their acquire everywhere (docs/findings).
+/// The explorer finds known faults: a workgroup release that is not cumulative on GFX8 and GFX9 (but is on
+/// RDNA), and consumers that lose their acquire on all (docs/findings).
 #[test]
 fn forbidden_outcomes_are_reachable_where_they_are_known_to_be() {
     if !has_radv() {
@@ -370,19 +371,19 @@ fn a_baseline_is_written_compared_and_blessed() {
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains("== mp/MP+rel-acq split P0\ns_waitcnt lgkmcnt(0)\nbuffer_store_dword"), "{text}");
     assert!(asked(&["mp/MP+rel-acq"], &[]).contains("0 of 5 kernels differ"));
-    // As another compiler would have made it: a wait less.
+    // The output of a hypothetical compiler with one wait less.
     std::fs::write(&file, text.replacen("s_waitcnt_vscnt null, 0x0\n", "", 1)).unwrap();
     let told = asked(&["mp/MP+rel-acq"], &[]);
     assert!(told.contains("changed: mp/MP+rel-acq") && told.contains("+ s_waitcnt_vscnt"), "{told}");
     asked(&["mp/MP+rel-acq"], &["--bless"]);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
-    // A file that is none.
+    // Not a baseline file.
     std::fs::write(&file, "s_endpgm\n").unwrap();
     let ran = codegen(&["mp/MP+rel-acq", "--device", "radv:navi21", "--baseline", path]);
     assert_eq!(ran.code, 2, "{ran:?}");
 }
 
-/// What the compilers of the Mesa that the committed files name make of a few tests, by what has to do with memory.
+/// The memory operations of a few tests, as compiled by the Mesa version of the committed files.
 #[test]
 fn committed_machine_code_is_current() {
     if !has_radv() {
@@ -416,7 +417,7 @@ fn committed_machine_code_is_current() {
     );
 }
 
-/// A Mesa in a folder, whose libraries may be newer than this system's.
+/// A Mesa in a folder, whose libraries may be newer than those of this system.
 #[test]
 fn a_mesa_in_a_folder_is_found() {
     let Some(folder) = std::env::var_os("VK_LITMUS_MESA_FOLDER") else {

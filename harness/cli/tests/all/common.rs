@@ -1,9 +1,9 @@
-//! Driving the binary: `VK_LITMUS_BINARY` where set (the one that users run), else the one that cargo built.
+//! Runs the binary: `VK_LITMUS_BINARY` if set (an installed one), else the one that cargo built.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The binary.
+/// Path of the binary.
 pub fn binary() -> PathBuf {
     match std::env::var_os("VK_LITMUS_BINARY") {
         Some(path) => path.into(),
@@ -11,18 +11,18 @@ pub fn binary() -> PathBuf {
     }
 }
 
-/// A command of the binary with the settings of the environment that change its output taken away.
+/// Returns a command of the binary without the environment variables that change its output.
 pub fn vk_litmus<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = Command::new(binary());
     command.args(arguments).env_remove("RUST_LOG").env_remove("RUST_BACKTRACE").env("NO_COLOR", "1");
-    // The job that runs the tests may itself be a part of several.
+    // The CI job that runs the tests may itself be sharded.
     for variable in SHARD_VARIABLES {
         command.env_remove(variable);
     }
     command
 }
 
-/// Variables that decide which part of the tests is run.
+/// Variables that select a shard of the tests.
 pub const SHARD_VARIABLES: [&str; 11] = [
     "VK_LITMUS_SHARD",
     "GTEST_SHARD_INDEX",
@@ -37,7 +37,7 @@ pub const SHARD_VARIABLES: [&str; 11] = [
     "DEQP_RUNNER_THREAD",
 ];
 
-/// What a command printed, and its exit code.
+/// The output of a command and its exit code.
 #[derive(Clone, Debug)]
 pub struct Ran {
     /// Exit code; -1 for a signal.
@@ -49,13 +49,13 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Runs a command to its end.
+    /// Runs a command to completion.
     pub fn of(command: &mut Command) -> Ran {
         let output = command.output().unwrap();
         Ran::from(output)
     }
 
-    /// The lines of standard output as JSON.
+    /// Parses the lines of standard output as JSON.
     pub fn json_lines(&self) -> Vec<serde_json::Value> {
         self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
@@ -71,7 +71,7 @@ impl From<Output> for Ran {
     }
 }
 
-/// Whether a program of the environment is there; a missing one is a printed skip.
+/// Returns true if a program is installed; otherwise prints a counted skip.
 pub fn installed(program: &str) -> bool {
     let there = Command::new(program).arg("--version").output().is_ok();
     if !there {
@@ -80,7 +80,7 @@ pub fn installed(program: &str) -> bool {
     there
 }
 
-/// The software drivers of this machine, by the names that select them; a missing one is a printed skip.
+/// Returns the selectors of the installed software drivers; prints a counted skip for each missing one.
 pub fn software_drivers() -> Vec<&'static str> {
     let listed = Ran::of(&mut vk_litmus(["devices", "--format", "json"]));
     let names: Vec<String> = serde_json::from_str::<Vec<serde_json::Value>>(&listed.stdout)
@@ -100,7 +100,7 @@ pub fn software_drivers() -> Vec<&'static str> {
         .collect()
 }
 
-/// Validates a value under a schema file.
+/// Validates a value against a schema file.
 #[track_caller]
 pub fn assert_valid(schema: &std::path::Path, value: &serde_json::Value) {
     let text = std::fs::read_to_string(schema).unwrap();
@@ -110,7 +110,7 @@ pub fn assert_valid(schema: &std::path::Path, value: &serde_json::Value) {
     assert!(errors.is_empty(), "{value:#}\n{errors:#?}");
 }
 
-/// Our own schema of a name, and the contract's where it is at hand.
+/// Returns this repository's schema of a name, and that of the contract if available.
 pub fn schemas(own: &str, contract: &str) -> Vec<PathBuf> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = vec![root.join("../../results/schema").join(own)];
@@ -124,17 +124,17 @@ pub fn schemas(own: &str, contract: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Where Debian's package has the validation layers.
+/// Folder of the validation layers in Debian's package.
 const VALIDATION: &str = "/usr/share/vulkan/explicit_layer.d";
 
-/// A folder with a layer of `ci/layer`, below the validation layers where those are asked for.
+/// A folder with a layer of `ci/layer`, optionally below the validation layers.
 pub struct Layer {
     folder: tempfile::TempDir,
     name: &'static str,
 }
 
 impl Layer {
-    /// Builds it; says so and gives `None` where there is no compiler.
+    /// Builds the layer; without a compiler, prints a skip and returns `None`.
     pub fn build(name: &'static str) -> Option<Layer> {
         let folder = tempfile::tempdir().unwrap();
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ci/layer");
@@ -164,7 +164,8 @@ impl Layer {
         Some(Layer { folder, name })
     }
 
-    /// Builds it, to be used below the validation layers; says so and gives `None` where those are missing too.
+    /// Builds the layer for use below the validation layers; prints a skip and returns `None` if these or a
+    /// compiler are missing.
     pub fn below_validation(name: &'static str) -> Option<Layer> {
         if !Path::new(VALIDATION).is_dir() {
             println!("1 skipped: the validation layers are not in {VALIDATION}");
@@ -173,13 +174,15 @@ impl Layer {
         Layer::build(name)
     }
 
-    /// Where it is.
+    /// The folder of the layer.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Has a command run with it, the validation layers above it. Loaders of different ages take the order of layers from one variable
-    /// or the other; what is enabled by the program comes below those.
+    /// Runs a command with the layer and the validation layers above it.
+    ///
+    /// Old and new loaders take the order of layers from different variables; layers that the program enables
+    /// come below those.
     pub fn validated<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         let paths = format!("{VALIDATION}:{}", self.folder().display());
         let layers = format!("VK_LAYER_KHRONOS_validation:VK_LAYER_LITMUS_{}", self.name);
@@ -187,7 +190,7 @@ impl Layer {
     }
 }
 
-/// What the validation layers said of a run with `--validate`.
+/// Returns the messages of the validation layers in a run with `--validate`.
 pub fn validation(ran: &Ran) -> Vec<&str> {
     ran.stderr.lines().filter(|line| line.starts_with("validation, ")).collect()
 }

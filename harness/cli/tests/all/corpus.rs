@@ -1,4 +1,4 @@
-//! Every embedded test has the verdict that it expects, and every answer is valid under the schemas.
+//! Every embedded test has its expected verdict, and every answer is valid under the schemas.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ fn outcomes_name_registers_and_locations() {
 #[test]
 fn no_answer_in_time_is_no_broken_rule() {
     let ran = Ran::of(&mut vk_litmus(["check", "--format", "json", "--timeout", "1us", "iriw/IRIW+rlx"]));
-    // The test claims something, and the claim stays unanswered.
+    // The test has an expectation that stays undecided.
     assert_eq!(ran.code, 3, "{ran:?}");
     let line = &ran.json_lines()[0];
     assert_eq!(line["race"], "unknown");
@@ -49,7 +49,7 @@ fn no_answer_in_time_is_no_broken_rule() {
     assert!(ran.stderr.contains("stays unanswered"), "{}", ran.stderr);
 }
 
-/// A race behind a loop that may go on for longer than any bound.
+/// A race after a loop that may exceed any iteration limit.
 #[test]
 fn what_was_cut_off_at_the_bound_is_no_answer() {
     let body = "{ x = 0; y = 0; }
@@ -73,13 +73,13 @@ exists (y == 1)
     }
 }
 
-/// What a test claims is what its form in Khronos' format claims, and that is checked like any other claim.
+/// A test's expectation is the same in Khronos' format, and is checked there too.
 #[test]
 fn claims_survive_in_khronos_format() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("converted");
     let converted = Ran::of(vk_litmus(["convert", "*/*", "--to", "khronos", "--out"]).arg(&out));
-    // Some tests have no form there.
+    // Some tests cannot be expressed there.
     assert_eq!(converted.code, 2, "{}", converted.stderr);
     let checked = Ran::of(vk_litmus(["check", "--format", "json"]).arg(&out));
     assert_eq!(checked.code, 0, "{}", checked.stderr);

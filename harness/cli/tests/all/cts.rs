@@ -1,4 +1,4 @@
-//! Names of the Vulkan CTS on the command line, and the variants of tests.
+//! Names of the Vulkan CTS on the command line, and variants of tests.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ fn listed() -> Vec<(String, String)> {
     ran.stdout.lines().map(line).collect()
 }
 
-/// The lines of a run on one driver. Its exit code is 0, or 3 if every test was skipped.
+/// Returns the lines of a run on one driver. Its exit code is 0, or 3 if every test was skipped.
 #[track_caller]
 fn run(driver: &str, more: &[&str]) -> Vec<Value> {
     let folder = tempfile::tempdir().unwrap();
@@ -61,7 +61,7 @@ fn a_name_runs_with_and_without_its_prefix() {
                 assert_valid(&schema, &lines[0]);
             }
         }
-        // The id is an argument like any other, and so is a glob over ids.
+        // An id is an argument like any other, and so is a glob over ids.
         assert_eq!(run(driver, &[id])[0]["id"], id);
         assert_eq!(
             run(driver, &["cts/message_passing/u32.coherent.fence_fence.*.device.buffer.buffer"]).len(),
@@ -70,8 +70,8 @@ fn a_name_runs_with_and_without_its_prefix() {
     }
 }
 
-/// The same program in each stage: an instance is accounted for in all of them, and a stage whose invocations never run at once
-/// is told to be such.
+/// The same program in each stage: all account for their instances, and a stage whose invocations never
+/// overlap is reported as serial.
 #[test]
 fn names_of_every_stage_run() {
     let pattern =
@@ -115,7 +115,8 @@ fn what_a_stage_has_not_is_named_with_the_clause() {
     }
 }
 
-/// Without stores in a stage nothing can be seen of it: its tests are skipped by the name of the feature, those of the other stage run.
+/// Without stores in a stage, its tests are skipped by the name of the feature, and those of the other stage
+/// run.
 #[test]
 fn a_stage_without_stores_is_skipped_by_the_feature() {
     let ids = ["mp/MP+rel-acq@fragment", "mp/MP+rel-acq@vertex", "mp/MP+rel-acq@vertex-fragment"];
@@ -146,8 +147,8 @@ fn memory_that_a_device_lacks_is_named() {
     }
 }
 
-/// Payload and guard in memory of two kinds, through every storage that has a memory type. No software driver has two kinds,
-/// but the simulated GPU has.
+/// Payload and guard in memory of two types, through every storage class with a memory type. No software
+/// driver has two types; the simulated GPU has.
 #[test]
 fn payload_and_guard_lie_in_memory_of_two_kinds() {
     let (local, host) = ("DEVICE_LOCAL", "HOST_VISIBLE | HOST_COHERENT");
@@ -162,7 +163,7 @@ fn payload_and_guard_lie_in_memory_of_two_kinds() {
         for line in lines {
             assert_eq!(line["verdict"], "conforms", "{line}");
             assert_eq!(line["memory"], memory, "{line}");
-            // The message came through, and the final values are read from where they are.
+            // The message was received, and the final values are read from the right memory.
             let outcomes = line["outcomes"].as_array().unwrap();
             let seen = outcomes.iter().filter(|outcome| outcome["count"].as_u64() > Some(0)).count();
             assert!(seen >= 2, "{line}");
@@ -195,7 +196,8 @@ fn dispatches_are_put_one_after_another_as_a_variant_says() {
     }
 }
 
-/// Where the model finds a race, synchronization validation finds a hazard; elsewhere it is silent, of draws of two stages too.
+/// If the model finds a race, synchronization validation reports a hazard, otherwise none; also for draws
+/// with two stages.
 #[test]
 fn validation_agrees_with_the_model_on_races() {
     for driver in software_drivers() {

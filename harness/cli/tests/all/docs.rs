@@ -1,8 +1,9 @@
-//! Every command block of the documentation is run, and its references are complete.
+//! Runs every command block of the documentation, and checks that its references are complete.
 //!
-//! A block that is marked `sh` is run by bash in a folder of its document's own; `exit=N` says how it ends, `on=A,B`
-//! that it needs these drivers (those with `on=compilers` are held by `figures`), `with=NAME` this program, `elsewhere` that it needs more than a test has. A block with `file=NAME` is written there
-//! first, and one that is marked `text output` is what the block before it prints, `…` standing for anything.
+//! A block marked `sh` is run by bash in a folder per document. `exit=N` is its exit code, `on=A,B` the
+//! drivers it needs (those with `on=compilers` are checked by `figures`), `with=NAME` a program it needs, and
+//! `elsewhere` marks one that needs more than a test has. A block with `file=NAME` is written to that file
+//! first. A block marked `text output` is the output of the previous block, with `…` for any text.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,11 +14,11 @@ use crate::common::{Ran, SHARD_VARIABLES, binary, installed, software_drivers};
 
 /// A fenced block.
 pub struct Block {
-    /// Its first line, counted from one.
+    /// Number of its first line, from 1.
     pub line: usize,
     pub words: Vec<String>,
     pub text: String,
-    /// Another test holds it against what is printed.
+    /// Whether another test compares it with the output.
     checked: bool,
 }
 
@@ -71,12 +72,12 @@ fn documents() -> Vec<PathBuf> {
     documents
 }
 
-/// A folder with what a reader of the document has at hand: the program on the path, and the repository.
+/// Creates a folder with the reader's environment: the program on the path, and the repository.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let bin = folder.path().join(".bin");
     fs::create_dir(&bin).unwrap();
-    // A run that does not say how long is a short one.
+    // A run without a given length is shortened.
     let program = format!(
         r#"#!/bin/bash
 case "$1 $*" in
@@ -87,7 +88,7 @@ exec '{}' "$@"
 "#,
         binary().display()
     );
-    // `cargo run` means the program that is built already.
+    // `cargo run` uses the binary that is already built.
     let cargo = r#"#!/bin/bash
 [ "$1 $2 $3" = 'run --release --' ] || exit 2
 shift 3
@@ -100,7 +101,7 @@ exec vk-litmus "$@" --device sim
     folder
 }
 
-/// Whether the lines are as the wanted ones, where `…` stands for any text in a line, and alone for any lines.
+/// Compares lines with a pattern, in which `…` stands for any text in a line, and alone for any lines.
 fn is_as(lines: &[&str], wanted: &[&str]) -> bool {
     match wanted.split_first() {
         None => lines.is_empty(),
@@ -198,7 +199,7 @@ fn every_command_block_is_run() {
     }
 }
 
-/// A test is allowed to fail for the right reason only.
+/// A negative test must fail for the intended reason.
 #[test]
 fn a_block_is_held_against_what_is_printed() {
     let lines = ["one", "two 2 three", "", "four"];
@@ -235,7 +236,7 @@ fn links_lead_somewhere() {
     }
 }
 
-/// The part of a document between two marks, which is made from the code.
+/// Compares a part of a document between two marks with the text generated from code.
 pub fn generated(document: &str, what: &str, wanted: &str) {
     let path = root().join("docs").join(document);
     let text = fs::read_to_string(&path).unwrap();
@@ -259,7 +260,7 @@ fn the_references_have_every_word() {
     }
     generated("language.md", "words", &words);
     let grammar = include_str!("../../../../litmus/src/syntax/grammar.md");
-    // One heading more above it.
+    // Headings are one level deeper than in the included text.
     let grammar = grammar
         .lines()
         .skip(2)
@@ -281,8 +282,8 @@ fn the_references_have_every_word() {
     generated("cat.md", "language", &reference.collect::<String>());
 }
 
-/// What the references name can be used: each set and relation of cat stands in a model that parses and judges, and
-/// each example of a test is one.
+/// Items of the references are usable: each set and relation of cat occurs in a model that parses and judges,
+/// and each example of a test is valid.
 #[test]
 fn the_examples_of_the_references_parse() {
     let mut examples = BTreeSet::new();

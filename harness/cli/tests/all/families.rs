@@ -1,12 +1,14 @@
-//! Queues, queue families, transfers of ownership and threads of the host under the validation layers, synchronization validation
-//! included. The software drivers have one queue: a layer below those gives them two families of two queues each.
+//! Queues, queue families, ownership transfers and host threads under the validation layers with
+//! synchronization validation.
+//!
+//! The software drivers have one queue; a layer below them adds two families of two queues each.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::common::{Layer, Ran, software_drivers, validation, vk_litmus};
 
-/// Nothing is to be said of any of them.
+/// No test causes a validation message.
 #[test]
 fn the_layers_are_silent_over_queues_families_transfers_and_hosts() {
     let Some(layer) = Layer::below_validation("families") else { return };
@@ -49,8 +51,8 @@ fn the_layers_are_silent_over_queues_families_transfers_and_hosts() {
     }
 }
 
-/// Memory of `VK_AMD_device_coherent_memory`, which a layer gives the software drivers: only who names it is given it, with its feature,
-/// so that nothing is to be said of it either.
+/// Memory of `VK_AMD_device_coherent_memory`, which a layer adds to the software drivers. It is used only if
+/// requested, with its feature enabled, so that no validation message appears.
 #[test]
 fn memory_that_is_coherent_on_the_device() {
     let Some(layer) = Layer::below_validation("memory") else { return };
@@ -78,15 +80,15 @@ fn memory_that_is_coherent_on_the_device() {
             assert!(["conforms", "inconclusive"].contains(&verdict.0), "{driver}: {line}");
             assert!(["", "not exercised"].contains(&verdict.1), "{driver}: {line}");
         }
-        // Without the feature, and without the type.
+        // Without the feature and without the memory type.
         command.env("VK_LITMUS_MASK", "deviceCoherentMemory");
         assert_eq!(named(&Ran::of(&mut command), lacks), 2, "{driver}");
         assert_eq!(named(&Ran::of(&mut run(driver)), lacks), 2, "{driver}");
     }
 }
 
-/// A test of queues or hosts that a device is not given is skipped by the rule's name: the line behind the name of each file of `refused/`
-/// says which, and in which variant.
+/// A test of queues or hosts that a device lacks is skipped by the rule's name; the line after the name of
+/// each file in `refused/` states the rule and the variant.
 #[test]
 fn what_no_device_is_given_is_skipped_by_name() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/refused");
@@ -118,7 +120,8 @@ fn what_no_device_is_given_is_skipped_by_name() {
     assert!(expected.len() >= 29);
 }
 
-/// What the layer has seen recorded: by process, buffer and families, releases and acquires.
+/// Returns the barriers that the layer recorded: by process, buffer and families, the numbers of releases and
+/// acquires.
 fn halves(log: &Path) -> BTreeMap<String, (u32, u32)> {
     let mut found: BTreeMap<String, (u32, u32)> = BTreeMap::new();
     for line in std::fs::read_to_string(log).unwrap().lines() {

@@ -1,5 +1,7 @@
-//! Drivers that lie, hang, crash or give up: what becomes of a run stands in docs/faulty-drivers.md, row by row. The faults come
-//! from a Vulkan layer of our own, built here with `cc`.
+//! Drivers that lie, hang, crash or lose the device: each row of docs/faulty-drivers.md states the expected
+//! verdict.
+//!
+//! The faults are injected by a Vulkan layer that is built here with `cc`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,9 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::{Layer, Ran, software_drivers, vk_litmus};
 
-/// What runs while others hang.
+/// Number of runs in parallel with hanging ones.
 const AT_ONCE: usize = 4;
-/// The calls that are tried to hang where nobody asks for all.
+/// The calls that hang by default; others only on request.
 const HANGS: [&str; 3] = ["vkCreateInstance", "vkCreateComputePipelines", "vkWaitForFences"];
 
 fn root() -> PathBuf {
@@ -22,18 +24,18 @@ fn root() -> PathBuf {
 #[derive(Clone, Debug)]
 struct Row {
     fault: String,
-    /// Verdicts with their reasons; nothing stands for a run that comes to none.
+    /// Verdicts with their reasons; `None` for a run without a verdict.
     verdicts: Vec<Option<String>>,
     code: i32,
-    /// The test that runs, and how many instances of it.
+    /// The test that runs, with its instances.
     test: (&'static str, &'static str),
 }
 
-/// What runs under the faults of the first table, and under those of draws.
+/// The test for the faults of the first table, and the tests for those of draws.
 const DISPATCHED: [(&str, &str); 1] = [("sb/SB+rlx-rlx", "2000000")];
 const DRAWN: [(&str, &str); 2] = [("ssw/MP+ssw@fragment", "20000"), ("ssw/MP+ssw@vertex", "20000")];
 
-/// The rows of a table, once for each test.
+/// Returns the rows of a table, once for each test.
 fn rows(document: &str, tests: &[(&'static str, &'static str)]) -> Vec<Row> {
     let cells = document.lines().filter(|line| line.starts_with("| `")).map(|line| {
         let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
@@ -51,7 +53,7 @@ fn rows(document: &str, tests: &[(&'static str, &'static str)]) -> Vec<Row> {
     cells.flat_map(|row| tests.iter().map(move |test| Row { test: *test, ..row.clone() })).collect()
 }
 
-/// The words of a source that stand between two texts.
+/// Returns the words of a source between two texts.
 fn between<'a>(source: &'a str, before: &str, end: char) -> BTreeSet<&'a str> {
     source.split(before).skip(1).filter_map(|rest| rest.split(end).next()).collect()
 }
@@ -65,7 +67,7 @@ fn every_fault_is_told_as_the_table_says() {
     table.extend(rows(drawn, &DRAWN));
     let listed = document.split("<!-- calls -->\n```text\n").nth(1).unwrap().split("```").next().unwrap();
     let calls: BTreeSet<&str> = listed.split_whitespace().collect();
-    // The document has every fault and every call that the layer has.
+    // The document lists every fault and every call of the layer.
     let kinds: BTreeSet<&str> = table.iter().map(|row| row.fault.split(':').next().unwrap()).collect();
     let mut faults = between(&source, "is(\"", '"');
     faults.insert("none");
@@ -96,7 +98,7 @@ fn every_fault_is_told_as_the_table_says() {
             runs.push((row, Counts::Device));
         }
     }
-    // Those that wait for a long time begin first.
+    // Start the hanging ones first, as they take longest.
     runs.sort_by_key(|(row, _)| !row.fault.starts_with("hang"));
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
@@ -114,8 +116,9 @@ fn every_fault_is_told_as_the_table_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What an earlier dispatch of a user's shader has left is never taken for what a skipped one leaves, nor is what a dispatch leaves
-/// whose copies were skipped, nor what one leaves that is executed twice or in part; and neither is told as a violation.
+/// Contents left by an earlier dispatch of a user's shader are never attributed to a skipped one. The same
+/// holds for dispatches whose copies are skipped, and for those executed twice or partially; none is reported
+/// as a violation.
 #[test]
 fn a_shader_that_a_driver_skips_is_neither_conformance_nor_violation() {
     let Some(driver) = software_drivers().into_iter().next() else { return };
@@ -126,7 +129,7 @@ fn a_shader_that_a_driver_skips_is_neither_conformance_nor_violation() {
         ("message.spvasm", "none", ("conforms", None, 0)),
         ("message.spvasm", "empty-submission:7", inconclusive),
         ("message.spvasm", "early-fence:3", inconclusive),
-        // Left alone it changes nothing, which the model allows; skipped beside others too.
+        // An unchanged buffer is an allowed result; a skipped dispatch among others must be detected too.
         ("message.spvasm", "no-dispatch:2", inconclusive),
         ("message.spvasm", "no-dispatch:3", inconclusive),
         ("message.spvasm", "no-dispatch:4", inconclusive),
@@ -153,8 +156,8 @@ fn a_shader_that_a_driver_skips_is_neither_conformance_nor_violation() {
     }
 }
 
-/// One update in three left out: of every submission a draw has the push constants of another, be it the second of two draws, whose
-/// instances are all there and in other places. None of it counts.
+/// One update in three is dropped: each submission has a draw with the push constants of another, possibly
+/// the second of two draws whose instances all exist in other positions. None of it counts.
 #[test]
 fn draws_with_the_push_constants_of_others_count_nowhere() {
     let Some(driver) = software_drivers().into_iter().next() else { return };
@@ -168,7 +171,7 @@ fn draws_with_the_push_constants_of_others_count_nowhere() {
     }
 }
 
-/// Receipts have places for as many workgroups as an instance has.
+/// The receipt buffer has a slot for each workgroup of an instance.
 #[test]
 fn many_workgroups_that_are_executed_twice_are_noticed() {
     let Some(driver) = software_drivers().into_iter().next() else { return };
@@ -186,36 +189,36 @@ fn many_workgroups_that_are_executed_twice_are_noticed() {
     }
 }
 
-/// A command under the layer with a fault.
+/// Returns a command under the layer with a fault.
 fn under<'a>(command: &'a mut Command, fault: &str, folder: &Path) -> &'a mut Command {
     command
         .env("VK_LAYER_PATH", folder)
         .env("VK_INSTANCE_LAYERS", "VK_LAYER_LITMUS_fault")
         .env("VK_LITMUS_LAYER_FAULT", fault)
-        // A layer of Mesa's that looks at devices for itself, and crashes where there is none.
+        // A layer of Mesa's that enumerates devices itself, and crashes without one.
         .env("NODEVICE_SELECT", "1")
 }
 
-/// Who makes memory ready and counts.
+/// Where memory is initialized and outcomes are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Counts {
     Host,
     Device,
 }
 
-/// What a run under a fault is, unlike its row.
+/// Returns how a run differs from its row, if it does.
 fn told(row: &Row, counts: Counts, driver: &str, folder: &Path) -> Option<String> {
     let many = row.fault.contains("120");
     let name = format!("{}-{}", row.test.0, row.fault).replace(['/', ':'], "-");
     let mut command = vk_litmus(["run", row.test.0, "--device", driver, "--seed", "1", "--strict", "-q"]);
-    // Dispatches of which the device keeps everything but counters.
+    // The device holds all data of these dispatches except the counters.
     if counts == Counts::Device {
         let stress = std::fs::read_to_string(root().join("harness/runner/presets/throughput.toml")).unwrap();
         let file = folder.join(format!("{name}.toml"));
         std::fs::write(&file, stress.replace("\"host\"", "\"device\"")).unwrap();
         command.arg("--stress").arg(file);
     }
-    // Enough submissions for the faults that are rare.
+    // Enough submissions for rare faults.
     if many {
         command.args(["--time", "4s"]);
     } else if row.fault.starts_with("hang") {

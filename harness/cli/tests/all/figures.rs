@@ -1,8 +1,9 @@
-//! Figures of what compilers make of the suite stand in the documents as their commands print them.
+//! Figures of compilers in the documents equal the output of their commands.
 //!
-//! A block marked `sh on=compilers` needs the folder of `ci/compilers`, by the name that it has in the environment; `on=compilers/PATH`
-//! also what lies there, such as a driver that `ci/mesa-patch` builds. The block marked `text output` behind it is all that it
-//! prints. Where the suite has grown, `VK_LITMUS_BLESS=1` writes them anew.
+//! A block marked `sh on=compilers` needs the folder of `ci/compilers`, named by its environment variable;
+//! `on=compilers/PATH` also a file in it, such as a driver built by `ci/mesa-patch`. The following block
+//! marked `text output` is the complete output. If the suite has grown, `VK_LITMUS_BLESS=1` regenerates the
+//! blocks.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +11,7 @@ use std::process::Command;
 use crate::common::{Ran, binary};
 use crate::docs::{Block, blocks, root};
 
-/// Holds the blocks of a document against what is printed; says how many there are.
+/// Compares the blocks of a document with the output, and returns their number.
 fn hold(document: &str) -> usize {
     let folder = std::env::var_os("VK_LITMUS_COMPILERS").filter(|folder| !folder.is_empty());
     let path = root().join("docs").join(document);
@@ -44,7 +45,7 @@ fn hold(document: &str) -> usize {
         printed.push((told, ran.stdout));
     }
     let mut current: Vec<&str> = text.lines().collect();
-    // From the last to the first, so that none moves another.
+    // From last to first, so that no replacement moves another block.
     for (told, stdout) in printed.iter().rev() {
         let after = told.line + told.text.lines().count();
         current.splice(told.line..after, stdout.lines().map(str::trim_end));

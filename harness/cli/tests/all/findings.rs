@@ -1,4 +1,4 @@
-//! Each finding in `docs/findings` is shown again by the commands that it names.
+//! The commands in each page of `docs/findings` reproduce the finding.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,7 +7,8 @@ use crate::codegen::has_radv;
 use crate::common::{Ran, binary, software_drivers};
 use crate::docs::root;
 
-/// The commands of a finding: its indented lines. Whoever takes them says how many, so that none is left out.
+/// Returns the commands of a finding: its indented lines. The caller states their number, so that none is
+/// missed.
 fn commands<const N: usize>(name: &str) -> [String; N] {
     let found = commands_of(&std::fs::read_to_string(root().join("docs/findings").join(name)).unwrap());
     assert_eq!(found.len(), N, "commands of {name}: {found:#?}");
@@ -15,13 +16,13 @@ fn commands<const N: usize>(name: &str) -> [String; N] {
 }
 
 fn commands_of(page: &str) -> Vec<String> {
-    // What is fenced is text, or a block of `figures`.
+    // Fenced text is output, or a block checked by `figures`.
     let outside = page.split("```").step_by(2).flat_map(str::lines);
     let indented = outside.filter_map(|line| line.strip_prefix("    "));
     indented.filter(|line| !line.starts_with(' ')).map(str::to_owned).collect()
 }
 
-/// The folder of `ci/compilers`; that it is not there, or has nothing at a path, is printed with what is not shown then.
+/// Returns the folder of `ci/compilers`; prints a skip if it or the path in it is missing.
 fn compilers(path: &str, otherwise: &str) -> Option<PathBuf> {
     let folder =
         std::env::var_os("VK_LITMUS_COMPILERS").filter(|folder| !folder.is_empty()).map(PathBuf::from);
@@ -32,13 +33,13 @@ fn compilers(path: &str, otherwise: &str) -> Option<PathBuf> {
     folder
 }
 
-/// The lines about orders of an acquire that have a verdict.
+/// Counts the lines about orders of an acquire with a verdict.
 fn acquires(ran: &Ran, verdict: &str) -> usize {
     let of = |line: &&str| line.trim_start().starts_with(verdict) && line.contains(" acquire at dv");
     ran.stdout.lines().filter(of).count()
 }
 
-/// No page has a command that nobody runs.
+/// Every page with commands has a test that runs them.
 #[test]
 fn every_page_with_commands_is_run() {
     let here = include_str!("findings.rs");
@@ -94,7 +95,7 @@ struct F2 {
     explored: String,
     vendors: String,
     stages: String,
-    /// With what `ci/mesa-patch` builds.
+    /// Commands for the builds of `ci/mesa-patch`.
     patched: [String; 6],
 }
 
@@ -110,7 +111,7 @@ fn f2_a_consumer_loses_its_acquire() {
     }
     let code = run(&f2().code, &[]);
     assert_eq!(code.code, 0, "{code:?}");
-    // Of the two forms, one waits between the loads and the other does not.
+    // One of the two forms waits between the loads and the other does not.
     let consumer = |form: &str| {
         let heading = format!(", {form}, P1 (consumer)");
         let text = code.stdout.split_once(&heading).unwrap().1;
@@ -131,8 +132,9 @@ fn f2_other_vendors_lose_it_too() {
         return;
     }
     let F2 { vendors, stages, .. } = f2();
-    // RADV of both Mesas and ANV of the newer; NVK and Turnip; ANV of the older and Honeykrisp. Then shaders that write no
-    // memory, with references that may alias: the same drivers in two stages, Honeykrisp in one.
+    // RADV of both Mesas and ANV of the newer; NVK and Turnip; ANV of the older and Honeykrisp. Then shaders
+    // that write no memory, with references that may alias: the same drivers in two stages, Honeykrisp in
+    // one.
     for (command, found) in [(vendors, [8, 5, 3]), (stages, [6, 4, 1])] {
         let ran = run(&command, &[("VK_LITMUS_COMPILERS=DIR ", "")]);
         assert_eq!(ran.code, 1, "{ran:?}");
@@ -142,7 +144,7 @@ fn f2_other_vendors_lose_it_too() {
     }
 }
 
-/// F2's patch mends it on RADV, in every form, and changes no kernel whose roles are not apart.
+/// F2's patch fixes it on RADV in every form, and changes no kernel whose roles are in one shader.
 #[test]
 fn f2_the_patch_brings_the_wait_back() {
     let Some(folder) = compilers("patched/F2/MADE", "F2's patch, which ci/mesa-patch builds, is not tried")
@@ -170,7 +172,7 @@ fn f2_the_patch_brings_the_wait_back() {
     };
     assert!(changed.iter().all(is_apart), "{changed:?}");
     assert!(!compared.stdout.contains(": new: ") && !compared.stdout.contains(": gone: "));
-    // What is left races.
+    // The remaining ones race.
     let orders = run(orders, &replaced);
     let mut test = "";
     for line in orders.stdout.lines() {
@@ -190,7 +192,7 @@ fn f2_the_patch_brings_the_wait_back() {
 struct F8 {
     code: String,
     orders: [String; 2],
-    /// With what `ci/mesa-patch` builds: without the patch, and with it.
+    /// Commands for the builds of `ci/mesa-patch`, without and with the patch.
     explored: [String; 2],
     kernels: [String; 3],
 }
@@ -200,7 +202,7 @@ fn f8() -> F8 {
     F8 { code, orders, explored: [without, with], kernels: [written, mended, caused] }
 }
 
-/// F8: the cache bit of an image read is there in Mesa 25 and gone in Mesa 26.
+/// F8: the cache bit of an image read is set in Mesa 25 and missing in Mesa 26.
 #[test]
 fn f8_an_image_read_is_not_made_visible() {
     let Some(folder) = compilers("mesa-26.2.6", "F8 is not shown") else { return };
@@ -227,8 +229,8 @@ fn f8_an_image_read_is_not_made_visible() {
     }
 }
 
-/// F8's cause, put into the older Mesa, loses the bit of the accesses to images and nothing else; the patch brings it back and
-/// leaves every kernel as the older Mesa makes it.
+/// F8's cause, applied to the older Mesa, drops only the bit of image accesses; with the patch, every kernel
+/// is as the older Mesa compiles it.
 #[test]
 fn f8_the_cause_loses_it_and_the_patch_brings_it_back() {
     let Some(folder) =
@@ -266,13 +268,13 @@ fn f8_the_cause_loses_it_and_the_patch_brings_it_back() {
     );
 }
 
-/// The text of a function of assembly.
+/// Returns the assembly text of a function.
 fn function<'a>(assembly: &'a str, name: &str) -> &'a str {
     let start = assembly.find(&format!("\n{name}:")).unwrap();
     assembly.get(start..).unwrap().split("s_endpgm").next().unwrap()
 }
 
-/// Whether a wait for the first store stands before the hand-over.
+/// Returns true if a wait for the first store precedes the hand-over.
 fn waits(text: &str, hand_over: &str) -> bool {
     let (_, behind) = text.split_once("_store_").unwrap();
     let (between, _) = behind.split_once(hand_over).unwrap();
@@ -282,7 +284,7 @@ fn waits(text: &str, hand_over: &str) -> bool {
 #[test]
 fn f3_llvm_waits_behind_the_barrier() {
     let [command] = commands("F3-llvm-hsa.md");
-    // Of LLVM 19 and 22: before the barrier, and before the flag.
+    // For LLVM 19 and 22: before the barrier, and before the flag.
     let table = [
         ("gfx803", (true, false), (true, false)),
         ("gfx906", (true, false), (true, false)),
@@ -340,7 +342,7 @@ fn f5_a_qualifier_on_a_block_is_dropped() {
         .map(|line| line.contains("MakePointerAvailable"))
         .collect();
     assert_eq!(stores.len(), 2, "{}", ran.stdout);
-    // Later versions may mend the first; the second is right in all.
+    // Later versions may fix the first; the second is correct in all.
     let version = Command::new("glslangValidator").arg("--version").output().unwrap();
     let version = String::from_utf8_lossy(&version.stdout).into_owned();
     assert!(stores[1], "{}", ran.stdout);
@@ -362,7 +364,7 @@ fn f9_the_store_of_an_increment_is_private() {
     let published = |line: &str| line.contains("MakePointerAvailable|NonPrivatePointer");
     let stores: Vec<bool> =
         ran.stdout.lines().filter(|line| line.contains("OpStore")).map(published).collect();
-    // Later versions may mend the first.
+    // Later versions may fix the first.
     assert!(stores.len() == 2 && stores[1], "{}", ran.stdout);
     if !stores[0] {
         let ran = run(&raced, &[]);
@@ -370,12 +372,12 @@ fn f9_the_store_of_an_increment_is_private() {
     }
 }
 
-/// Whether the tests of a page violate, both of them.
+/// Checks that both tests of a page violate.
 fn is_observed(page: &str) {
     let [command] = commands(page);
     let folder = tempfile::tempdir().unwrap();
     let out = format!("--out {}/out --format json --seed 1", folder.path().display());
-    // On a busy machine threads may miss each other: it is asked again, for longer.
+    // On a busy machine threads may not overlap, so longer runs follow.
     let seen = ["4s", "8s", "16s"].iter().enumerate().any(|(turn, time)| {
         let replaced = [("--seed 1", out.replace("/out", &format!("/{turn}")))];
         let replaced: Vec<(&str, &str)> = replaced.iter().map(|(from, to)| (*from, to.as_str())).collect();
@@ -409,7 +411,7 @@ fn f6_minimum_and_maximum_are_atomic_among_themselves_only() {
     is_observed("F6-swiftshader-min-max.md");
 }
 
-/// T1: the letter tells apart the tests that the page names, and no others.
+/// T1: the option distinguishes exactly the tests that the page names.
 #[test]
 fn t1_by_the_letter_rounds_are_not_paired() {
     let [command] = commands("T1-split-barrier-rounds.md");
@@ -434,7 +436,7 @@ fn t1_by_the_letter_rounds_are_not_paired() {
     assert!(named.iter().all(|test| page.contains(&format!("`{test}`"))), "{page}");
 }
 
-/// T2: what is meant is refused, with the rule's number.
+/// T2: the construct is refused with the number of the rule.
 #[test]
 fn t2_a_second_wait_is_refused() {
     let [command] = commands("T2-split-barrier-vuid.md");

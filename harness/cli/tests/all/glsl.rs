@@ -1,4 +1,4 @@
-//! Tests as GLSL: what is printed compiles, and lifts back to what it was.
+//! Tests as GLSL: the output compiles, and lifts back to the same test.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,8 @@ use model::{Budget, Model};
 use crate::common::{Ran, installed, vk_litmus};
 use crate::docs::generated;
 
-/// Values out of thin air, which the model allows and marks, are not among the values that the front end looks for.
+/// Out-of-thin-air values, which the model allows and marks, are not among the values that the frontend
+/// tries.
 const THIN_AIR: [&str; 3] = ["lb/LB+ctrl-ctrl", "lb/LB+data-data", "lb/LB+masked-data-data"];
 
 /// The corpus in the Vulkan dialect.
@@ -25,7 +26,7 @@ fn corpus() -> Vec<(String, Test)> {
     parsed.filter(|(_, test)| test.dialect == Dialect::Vulkan).collect()
 }
 
-/// What a thread does to memory, in words without registers.
+/// Describes the memory accesses of a thread, without registers.
 fn events(code: &[litmus::Instruction], name: &dyn Fn(litmus::LocationId) -> String) -> Vec<String> {
     let event = |kind: &InstructionKind| {
         if let InstructionKind::ControlBarrier(barrier) = kind {
@@ -51,7 +52,7 @@ fn events(code: &[litmus::Instruction], name: &dyn Fn(litmus::LocationId) -> Str
     all.filter(|event| !event.contains(" result.")).collect()
 }
 
-/// Whether what is claimed holds.
+/// Evaluates the question of a test.
 fn holds(test: &Test, prediction: &Prediction) -> Option<bool> {
     match test.question.as_ref()?.kind {
         QuestionKind::Forall => prediction.misses.map(|misses| !misses),
@@ -61,7 +62,7 @@ fn holds(test: &Test, prediction: &Prediction) -> Option<bool> {
     }
 }
 
-/// What went wrong on the way there and back; `None` where an answer was not found.
+/// Converts to GLSL and back, and returns the difference; `None` if an answer was not found.
 fn round_trip(test: &Test, glsl: &Glsl, module: &[u8], model: &Model) -> Option<Result<(), String>> {
     let wrong = |what: String| Some(Err(what));
     let module = match frontend::read_module(module) {
@@ -89,7 +90,7 @@ fn round_trip(test: &Test, glsl: &Glsl, module: &[u8], model: &Model) -> Option<
     let lifted_straight = |thread: &litmus::Thread| {
         !thread.instructions.iter().any(|instruction| matches!(instruction.kind, InstructionKind::Flow(_)))
     };
-    // A compare-exchange has two ways on where what it finds is kept.
+    // A compare-exchange has two paths if its result is used.
     if straight && case.test.threads.iter().all(lifted_straight) {
         let before: Vec<Vec<String>> = test
             .threads

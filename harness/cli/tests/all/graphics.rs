@@ -1,4 +1,4 @@
-//! Vertex and fragment shaders of users: what `check` and `race` say of invocations that are no workgroups' members.
+//! Vertex and fragment shaders of users: answers of `check` and `race` for invocations outside workgroups.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ fn answers_and_refusals() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    // Of each invocation one value, from the start again where there are more invocations.
+    // One value per invocation, repeated cyclically if there are more invocations.
     fs::write(folder.path().join("apart.toml"), "[input.0]\nu32 = [0, 1, 2, 3]\n").unwrap();
     fs::write(folder.path().join("shared.toml"), "[input.0]\nu32 = [0, 1]\n").unwrap();
     let cases: [Case<'_>; 10] = [
@@ -49,7 +49,8 @@ fn answers_and_refusals() {
             &["invocation fragment 0 of pixel (0,0) writes it, invocation fragment 1 of pixel (0,0)"],
             1,
         ),
-        // Without a grid one fragment shares with nobody, and two of two pixels are tried.
+        // Without a grid, one fragment shares memory with no other, and two fragments of two pixels are
+        // tried.
         (
             "pixel.frag",
             "layout(set = 0, binding = 0) buffer X { uint x[]; };

@@ -1,4 +1,4 @@
-//! Google Test's protocol, as its runners read it, and the real runner where it is installed.
+//! The Google Test protocol as its runners parse it, and the real runner if installed.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::common::{Ran, binary, vk_litmus};
 
-/// A fault with tests that show it, and some that do not.
+/// A fault with tests that detect it, and some that do not.
 const RUN: [&str; 10] = [
     "run",
     "avvis/*",
@@ -27,7 +27,8 @@ fn protocol(folder: &Path, more: &[&str]) -> Command {
     command
 }
 
-/// The list as Mesa's gtest-runner reads it: a line with a dot is a group up to its last dot, any other a test.
+/// Parses the list as Mesa's gtest-runner does: a line with a dot is a group up to its last dot, any other a
+/// test.
 fn listed(text: &str) -> Vec<String> {
     let mut group = String::new();
     let mut names = Vec::new();
@@ -40,7 +41,7 @@ fn listed(text: &str) -> Vec<String> {
     names
 }
 
-/// The results as Mesa's gtest-runner reads them: the first word in brackets after a RUN line is the status.
+/// Parses the results as Mesa's gtest-runner does: the first word in brackets after a RUN line is the status.
 fn results(text: &str) -> Vec<(String, String)> {
     let mut current: Option<String> = None;
     let mut results = Vec::new();
@@ -57,7 +58,7 @@ fn results(text: &str) -> Vec<(String, String)> {
     results
 }
 
-/// The only word in brackets anywhere in a line, with white space behind the bracket.
+/// Returns the only bracketed word of a line that is followed by white space.
 fn bracketed(line: &str) -> Option<&str> {
     let (_, after) = line.split_once('[')?;
     let (inner, rest) = after.split_once(']')?;
@@ -146,12 +147,12 @@ fn filters_and_shards() {
     assert!(nothing.stdout.contains("0 tests"), "{}", nothing.stdout);
 }
 
-/// A runner runs a group again when one of its tests failed, and makes a flake of what passes then. Violations are rare by
-/// nature: the second run, with another seed, must show what the first has shown.
+/// A runner repeats a group after a failure, and calls a test that then passes a flake. Violations are rare,
+/// so the second run, with another seed, must repeat the violations of the first.
 #[test]
 fn a_violation_survives_the_second_run() {
     let folder = tempfile::tempdir().unwrap();
-    // One instance a test: what one seed shows, another does not.
+    // With one instance per test, different seeds show different outcomes.
     let run = |seed: &str, driven: bool| {
         let mut command =
             vk_litmus(["run", "--device", "sim", "--fault", "acquire-no-invalidate", "--seed", seed]);
@@ -169,7 +170,7 @@ fn a_violation_survives_the_second_run() {
     let first = (1..50).map(|seed| (seed.to_string(), run(&seed.to_string(), false)));
     let mut first = first.filter(|(_, failed)| !failed.is_empty());
     let (seed, failed) = first.next().unwrap();
-    // The same command line, as a runner gives it: without a seed, so that each run draws its own.
+    // The same command line as a runner gives it: without a seed, so that each run draws a new one.
     assert_eq!(run(&seed, true), failed);
     let other = (50..100).map(|seed: i32| seed.to_string()).find(|seed| run(seed, false).is_empty());
     let other = other.expect("a seed that shows nothing");
@@ -179,7 +180,7 @@ fn a_violation_survives_the_second_run() {
     assert_eq!(folders, 2, "one memory for each way of running");
 }
 
-/// Processes of one runner that are given no seed have one, so that what the first has seen is of the run of the second.
+/// Processes of one runner without a seed share one, so that the second recalls the outcomes of the first.
 #[test]
 fn what_is_remembered_is_read_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -228,7 +229,7 @@ fn hostile_ids_are_one_name_each() {
     }
 }
 
-/// Mesa's gtest-runner, found on the path or by VK_LITMUS_GTEST_RUNNER, drives the binary as it is.
+/// Mesa's gtest-runner, on the path or in VK_LITMUS_GTEST_RUNNER, drives the binary unmodified.
 #[test]
 fn the_real_runner() {
     let runner = std::env::var_os("VK_LITMUS_GTEST_RUNNER").unwrap_or_else(|| "gtest-runner".into());
@@ -262,7 +263,7 @@ fn the_real_runner() {
     assert_eq!(status(&rows, "litmus.sb/SB+plain-plain"), "Skip");
     assert!(rows.iter().all(|(_, status)| status != "Flake" && status != "Missing"), "{rows:?}");
 
-    // Its own lists work with the names.
+    // The runner's own lists accept the names.
     let baseline = folder.path().join("first/failures.csv");
     let (ran, rows) = drive("second", &["--baseline", baseline.to_str().unwrap()]);
     assert_eq!(ran.code, 0, "{ran:?}");

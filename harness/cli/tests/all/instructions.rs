@@ -1,6 +1,7 @@
-//! Every instruction that compilers emit for compute shaders, a row each in `shaders/instructions.tsv`: `check` and `race` take it, and
-//! the simulated GPU leaves, bit for bit, what lavapipe leaves. Where Vulkan leaves results open within bounds, a row compares within
-//! them and shows whether that holds.
+//! Every instruction that compilers emit for compute shaders, one row each in `shaders/instructions.tsv`.
+//!
+//! `check` and `race` accept it, and the simulated GPU leaves the same bits as lavapipe. If Vulkan allows a
+//! range of results, the row compares within that range and states it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,7 +13,7 @@ use serde_json::Value;
 
 use crate::common::{Ran, installed, software_drivers, vk_litmus};
 
-/// Contents of the buffers before.
+/// Initial contents of the buffers.
 const INPUTS: [&str; 5] =
     ["0.0=floats:1024", "0.1=random:1024", "0.2=zeros:16384", "0.3=random:64", "0.4=floats:1024"];
 
@@ -25,7 +26,7 @@ const NUMBERS: &str = "
     bvec4 k = lessThan(u, v), l = lessThan(u.yzwx, v);
 ";
 
-/// What comes before a shader, functions, and numbers of its own, for rows of a kind.
+/// Returns the preamble, the functions and the inputs for rows of a kind.
 fn kind(of: &str) -> (String, &'static str, &'static str) {
     let extensions = |names: &[&str]| {
         names.iter().map(|name| format!("#extension GL_{name} : enable\n")).collect::<String>()
@@ -65,8 +66,8 @@ bvec2 near64(dvec2 x, dvec2 y) { return lessThanEqual(abs(x - y), 1e-9 * max(dve
     }
 }
 
-/// Products of vectors of integers, for which the compiler has no functions of its own: of four numbers of 8 bits, the same packed into
-/// one, and of four numbers of 32 bits.
+/// Dot products of integer vectors, which the compiler lacks as functions: four 8-bit numbers, the same
+/// packed into one word, and four 32-bit numbers.
 const DOTS: &str = r#"
 #define DOT(NAME, ID, R, A, B, P, Q, V, W) \
     spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6019, 6017], id = ID) R NAME(A a, B b); \
@@ -90,9 +91,9 @@ struct Row {
     statements: String,
 }
 
-/// Results of a row.
+/// Number of results of a row.
 const PLACES: usize = 4;
-/// Rows of one shader: those of a kind are tried together, and alone where that shows anything.
+/// Number of rows in one shader: rows of a kind are tried together, and separately after a failure.
 const TOGETHER: usize = 8;
 
 fn rows() -> Vec<Row> {
@@ -108,7 +109,7 @@ fn shaders() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/shaders")
 }
 
-/// Writes a shader of some rows of a kind; it is called after the first.
+/// Writes a shader with some rows of a kind, named after the first.
 fn written(folder: &Path, all: &[Row], rows: &[usize]) -> PathBuf {
     let start = fs::read_to_string(shaders().join("instructions.comp")).unwrap();
     let start = start.strip_prefix("#version 450\n").unwrap();
@@ -122,7 +123,7 @@ fn written(folder: &Path, all: &[Row], rows: &[usize]) -> PathBuf {
     file
 }
 
-/// The lines that a command prints of all shaders, by file.
+/// Returns the lines that a command prints for all shaders, by file.
 fn said(words: &[&str], files: &[PathBuf], folder: &Path) -> BTreeMap<String, Value> {
     let mut command = vk_litmus(words.iter().copied());
     command.args(["--format", "json"]).current_dir(folder);
@@ -140,13 +141,13 @@ fn said(words: &[&str], files: &[PathBuf], folder: &Path) -> BTreeMap<String, Va
     ran.json_lines().into_iter().map(|line| (number(&line), line)).collect()
 }
 
-/// What a device left, by hash.
+/// Returns the final contents on a device, by hash.
 fn left(line: &Value) -> Vec<String> {
     let contents = line["shader"]["contents"].as_array().into_iter().flatten();
     contents.map(|content| content["hash"].as_str().unwrap().to_owned()).collect()
 }
 
-/// What is said of each of some groups of rows, by the number of the first.
+/// Returns the answers for groups of rows, by the number of the first row.
 fn answers(all: &[Row], groups: &[Vec<usize>]) -> BTreeMap<usize, String> {
     let folder = tempfile::tempdir().unwrap();
     let files: Vec<PathBuf> = groups.iter().map(|rows| written(folder.path(), all, rows)).collect();
@@ -183,7 +184,7 @@ fn answers(all: &[Row], groups: &[Vec<usize>]) -> BTreeMap<usize, String> {
     groups.iter().map(answer).collect()
 }
 
-/// What a shader of some rows compiles to, as text.
+/// Compiles a shader with some rows and returns its assembly.
 fn compiled(folder: &Path, all: &[Row], rows: &[usize]) -> String {
     let compiled = Command::new("glslangValidator")
         .args(["-V", "-g", "-H", "--target-env", "vulkan1.3", "-S", "comp", "-o"])
@@ -194,7 +195,7 @@ fn compiled(folder: &Path, all: &[Row], rows: &[usize]) -> String {
     let text = String::from_utf8_lossy(&compiled.stdout).into_owned();
     assert!(compiled.status.success(), "{}: {text}", all[rows[0]].name);
     match all[rows[0]].of.as_str() {
-        // It does not know by name what it emits by number.
+        // The compiler emits this instruction by number and has no name for it.
         "dot" => {
             let read = Command::new("spirv-dis").arg(folder.join("module.spv")).output().unwrap();
             String::from_utf8_lossy(&read.stdout).replace("Op", "")
@@ -203,13 +204,13 @@ fn compiled(folder: &Path, all: &[Row], rows: &[usize]) -> String {
     }
 }
 
-/// Whether the instruction of a row is named.
+/// Returns true if the text names the instruction of a row.
 fn names(text: &str, row: &Row) -> bool {
     let instruction = row.name.split('.').next().unwrap();
     text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == instruction)
 }
 
-/// The rows of a shader whose own lines do not name their instruction.
+/// Returns the rows of a shader whose own lines do not name their instruction.
 fn unnamed(folder: &Path, all: &[Row], rows: &[usize]) -> Vec<usize> {
     let source = fs::read_to_string(written(folder, all, rows)).unwrap();
     let mut by_line: BTreeMap<usize, String> = BTreeMap::new();
@@ -242,7 +243,7 @@ fn every_instruction_that_compilers_emit() {
     }
     let groups: Vec<Vec<usize>> =
         of_kind.values().flat_map(|rows| rows.chunks(TOGETHER)).map(<[usize]>::to_vec).collect();
-    // Types, constants and the like stand elsewhere than on their lines.
+    // Types, constants and similar instructions are on other lines.
     for row in groups.iter().flat_map(|rows| unnamed(folder.path(), &all, rows)) {
         let text = compiled(folder.path(), &all, &[row]);
         assert!(names(&text, &all[row]), "{} is not in what its row compiles to", all[row].name);

@@ -1,5 +1,5 @@
-//! Runs that are ended at any moment: what was booked stays, and after `--resume` the results are those of a run that nobody
-//! ended. A few times here, hundreds of times in `ci/soak`.
+//! Runs killed at any moment: recorded verdicts survive, and after `--resume` the results equal those of an
+//! uninterrupted run. A few iterations here, hundreds in `ci/soak`.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::common::{Ran, software_drivers, vk_litmus};
 
-/// How often a run is ended in each way: here, and in `ci/soak`.
+/// Number of kills of each kind: here, and in `ci/soak`.
 fn times(here: u32, soak: u32) -> u32 {
     if std::env::var_os("VK_LITMUS_SOAK").is_some() { soak } else { here }
 }
@@ -19,11 +19,12 @@ fn run(folder: &Path, device: &str, out: &str) -> Command {
     command
 }
 
-/// Ends a run by a signal after a while, and goes on with it. Gives the journal before and after, and how it ended.
+/// Kills a run by a signal after a while, and resumes it. Returns the journal before and after, and the exit
+/// status.
 fn ended(folder: &Path, device: &str, out: &str, signal: &str, after: Duration) -> (String, String, Ran) {
     let mut child = run(folder, device, out).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     std::thread::sleep(after);
-    // It may have come to its end by itself.
+    // The run may have ended before the signal.
     let _ = Command::new("kill").args([signal, &child.id().to_string()]).stderr(Stdio::null()).status();
     child.wait().unwrap();
     let journal = || std::fs::read_to_string(folder.join(out).join("run.jsonl")).unwrap_or_default();
@@ -32,7 +33,7 @@ fn ended(folder: &Path, device: &str, out: &str, signal: &str, after: Duration) 
     (before, journal(), ran)
 }
 
-/// Whether all complete lines of a journal are there again.
+/// Returns true if all complete lines of a journal are still present.
 fn keeps(before: &str, after: &str) -> bool {
     let complete = before.rfind('\n').map_or("", |end| &before[..=end]);
     after.starts_with(complete)

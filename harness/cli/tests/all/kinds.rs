@@ -1,5 +1,5 @@
-//! Shaders of many kinds, as people write them: what `race` says of each, with the flags of its first line, and what it says when
-//! what it proposes was done.
+//! Shaders of many kinds: the answers of `race` with the flags in their first line, and after applying the
+//! proposed fixes.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::common::{Ran, assert_valid, installed, schemas, vk_litmus};
 
-/// Verdict, and kind and lines of each finding.
+/// Formats the verdict, and the kind and lines of each finding.
 fn said(line: &Value) -> String {
     let mut text = line["verdict"].as_str().unwrap().to_owned();
     if line["verdict"] == "clean" && line["coverage"]["every_order"] == false {
@@ -30,14 +30,15 @@ fn said(line: &Value) -> String {
     text
 }
 
-/// What mends a finding: lines, and what is to be done there.
+/// Returns the fixes of a finding: lines with the change.
 fn changes(finding: &Value) -> Vec<(u64, String)> {
     let change =
         |change: &Value| (change["line"].as_u64().unwrap(), change["text"].as_str().unwrap().to_owned());
     finding["mend"].as_array().into_iter().flatten().map(change).collect()
 }
 
-/// The text of a shader with what is proposed, where all findings have something, and all of it is put beside a line.
+/// Applies the proposed fixes to a shader; `None` unless every finding has one that can be inserted at a
+/// line.
 fn mended(text: &str, line: &Value) -> Option<String> {
     let mut put = BTreeSet::new();
     for finding in line["findings"].as_array().unwrap() {
@@ -82,8 +83,8 @@ fn task_and_mesh_shaders() {
     insta::assert_snapshot!(table_of("mesh"));
 }
 
-/// Chains of availability and visibility operations: of nine workgroups, at which the model does not look, `race` says what the model
-/// says of two.
+/// Chains of availability and visibility operations: for nine workgroups, which the model does not handle,
+/// `race` gives the model's answer for two.
 #[test]
 fn chains_of_operations_are_as_in_the_model() {
     if !installed("glslangValidator") {
@@ -111,7 +112,7 @@ fn chains_of_operations_are_as_in_the_model() {
     }
 }
 
-/// What is said of each shader of a folder.
+/// Formats the answers for each shader of a folder.
 fn table_of(folder: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/shaders").join(folder);
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -1,10 +1,10 @@
-//! The ledger of real bugs: every row has a test that there is, or says that there is none.
+//! The ledger of real bugs: every row names an existing test, or states that there is none.
 
 use std::path::Path;
 
 use campaign::inputs::match_embedded;
 
-/// What stands between a pair of ticks.
+/// Returns the texts between pairs of backticks.
 fn spans(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }

@@ -1,4 +1,4 @@
-//! The example of a library in the user guide, which is a program of its own in the tree.
+//! The library example in the user guide equals the program in the tree.
 
 #[path = "../../../model/examples/stale_value.rs"]
 #[expect(dead_code, reason = "the program around the function is not called")]
@@ -6,7 +6,7 @@ mod stale_value;
 
 use stale_value::stale_value_is_forbidden;
 
-/// A block of the guide by the file that it is.
+/// Returns the block of the guide with the contents of a file.
 fn block(file: &str) -> String {
     let guide = include_str!("../../../../docs/guide.md");
     let start = guide.find(&format!(" file={file}\n")).unwrap();

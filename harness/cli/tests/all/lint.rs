@@ -1,4 +1,4 @@
-//! Rules about shaders: each finds what it is for, and nothing in shaders that are right.
+//! Lint rules: each finds its target, and none reports correct shaders.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ void main() {
     uint id = gl_LocalInvocationIndex;
 ";
 
-/// What the rules say of a body, as rule and line behind the head.
+/// Lints a shader body and returns rule and line, counted after the preamble.
 fn said(body: &str) -> Vec<(String, u32)> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("k.comp");
@@ -54,10 +54,10 @@ fn each_rule_finds_what_it_is_for() {
             "for (uint s = 1; s < 4; s *= 2) {\nif (id % (2 * s) == 0) {\nrow[id] = s;\nbarrier();\n}\n}\n",
             &[("lint:divergent-barrier", 4)],
         ),
-        // What is read may be equal for all, and so may be which side of a bound they are on.
+        // A loaded value may be uniform, and so may its comparison with a bound.
         ("if (data.flag == 0) {\nbarrier();\n}\nif (id < 64) {\nbarrier();\n}\n", &[]),
         ("for (uint i = id; i < 64; i += 32) {\nbarrier();\n}\n", &[]),
-        // A lock that every lane takes, and one that one lane takes.
+        // A lock taken by every lane, and one taken by one lane.
         (
             "while (atomicExchange(data.flag, 1u) != 0u) {}\natomicAdd(data.value[0], 1u);\natomicExchange(data.flag, 0u);\n",
             &[("lint:lock-in-every-lane", 1)],
@@ -108,7 +108,7 @@ fn rules_are_listed_with_clauses_that_there_are() {
     assert_eq!(ran.code, 2, "{ran:?}");
 }
 
-/// glslang refuses them; other generators of SPIR-V write them.
+/// glslang rejects these; other generators of SPIR-V emit them.
 #[test]
 fn semantics_that_order_nothing() {
     let text = "OpCapability Shader

@@ -1,4 +1,4 @@
-//! What the command line promises, by running it.
+//! Integration tests of the command line.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod annotated;

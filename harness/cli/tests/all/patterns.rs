@@ -1,4 +1,4 @@
-//! The patterns of shaders: what is claimed of each form is so, and the tests and pages that are made of them are current.
+//! The shader patterns: the claims of each form hold, and the generated tests and pages are current.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -27,7 +27,7 @@ fn blessing() -> bool {
     std::env::var_os("VK_LITMUS_BLESS").is_some()
 }
 
-/// Compares a file, or writes it anew.
+/// Compares a file with its generated text, or regenerates it.
 fn current(path: &Path, wanted: &str) {
     if blessing() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -37,23 +37,23 @@ fn current(path: &Path, wanted: &str) {
     assert_eq!(found, wanted, "{} is not current: VK_LITMUS_BLESS=1 writes it anew", path.display());
 }
 
-/// What a command says of a form.
+/// Runs a command on a form.
 fn ask(command: &[&str], file: &Path, pattern: &PatternRecord) -> Ran {
     let grid = pattern.grid.map(|n| n.to_string()).join(",");
     let mut asked = vk_litmus(command.iter().copied());
     asked.arg(file).args(["--grid", &grid, "--assert", &pattern.assertion]);
-    // `check` finds for itself how often bodies of loops have to be run.
+    // `check` determines the loop bound itself.
     if let Some(bound) = pattern.unroll.filter(|_| command[0] != "check") {
         asked.args(["--unroll", &bound.to_string()]);
     }
     Ran::of(&mut asked)
 }
 
-/// A form's litmus test: what the shader is lifted to, with its name and what is claimed of it.
+/// Generates a form's litmus test: the lifted shader with its name and expectation.
 fn litmus_of(pattern: &PatternRecord, form: &PatternForm, lifted: &str, line: &Value) -> String {
     let body = lifted.strip_prefix("VULKAN main\n").unwrap();
     let holds = line["queries"][0]["holds"].as_bool().unwrap();
-    // What may be reached is an outcome that breaks the assertion.
+    // The reachable outcome is one that violates the assertion.
     let expected = if holds { "forbidden" } else { "allowed" };
     let race = line["race"].as_str().unwrap();
     let why = form.why.trim().replace('\n', " ");
@@ -93,7 +93,7 @@ fn each_form_has_the_verdict_that_is_claimed() {
             if found != form.verdict || (ran.code == 0) != (found == "right") {
                 wrong.push(format!("{} {}: {found}, {ran:?}", pattern.name, form.name));
             }
-            // A thread that waits for ever is no test of values.
+            // A thread that waits forever has no final values to test.
             if found == "divergent" {
                 continue;
             }
@@ -109,7 +109,7 @@ fn each_form_has_the_verdict_that_is_claimed() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Without a compiler: the same claims, of the tests that the shaders were lifted to.
+/// Without a compiler: the same claims for the generated litmus tests.
 #[test]
 fn the_litmus_tests_say_the_same() {
     let patterns = Path::new(env!("CARGO_MANIFEST_DIR")).join("patterns");
@@ -140,7 +140,7 @@ fn descriptions_name_what_there_is() {
         for form in wrong {
             let name = format!("{name} {}", form.name);
             assert!(!form.mend.is_empty() && !form.why.is_empty(), "{name}: no mend");
-            // Undoing the changes gives the right form; other mends stand in one.
+            // Reverting the changes gives the correct form; other fixes are in a separate file.
             for change in &form.mend {
                 let of = |text: &str| right.iter().any(|form| form.glsl.contains(text));
                 assert!(change.to.split("\n…\n").all(of), "{name}: no right form has `{}`", change.to);

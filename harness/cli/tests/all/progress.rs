@@ -1,4 +1,4 @@
-//! Forward progress by the command line: the suite, the scheduler of the simulated GPU, claims, and what breaks on the way.
+//! Forward progress on the command line: the suite, the scheduler of the simulated GPU, claims, and failures.
 
 use serde_json::Value;
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::common::{Ran, vk_litmus};
 
-/// The first block of the README that is marked with `language`.
+/// Returns the first block of the README with this language.
 fn block<'a>(readme: &'a str, language: &str) -> &'a str {
     let start = format!("```{language}\n");
     readme.split_once(&start).unwrap().1.split_once("```").unwrap().0

@@ -1,4 +1,4 @@
-//! Runs on the software drivers that are installed; counts are small, and nothing depends on time.
+//! Runs on the installed software drivers; counts are small, and no test depends on time.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,10 +6,10 @@ use std::process::Command;
 use crate::common::{Ran, assert_valid, schemas, software_drivers, vk_litmus};
 use serde_json::Value;
 
-/// Instances of one attempt to see something.
+/// Instances of one attempt to observe an outcome.
 const INSTANCES: &str = "1000000";
-/// Attempts, each with a seed of its own. Whether threads meet is up to the machine, which may be busy; what must be seen
-/// is seen in one of them.
+/// Attempts, each with another seed. Overlap depends on the machine, which may be busy; a required outcome is
+/// observed in one of them.
 const ATTEMPTS: u32 = 50;
 
 fn run_in(folder: &Path, device: &str, more: &[&str]) -> Command {
@@ -31,8 +31,8 @@ fn assert_accounted(line: &Value) {
     );
 }
 
-/// Runs a test with one seed after the other until its line is as wanted; gives that line. No line may speak of a broken
-/// rule, or fail to account for an instance.
+/// Runs a test with one seed after another until its line satisfies a condition, and returns that line. No
+/// line may have a violation or fail to account for an instance.
 #[track_caller]
 fn until(driver: &str, id: &str, wanted: impl Fn(&Value) -> bool) -> Value {
     let folder = tempfile::tempdir().unwrap();
@@ -69,7 +69,7 @@ fn weak_outcomes_are_seen_and_promises_kept() {
     }
 }
 
-/// Verdicts are those of the lowered programs; what HSA says stands beside them, and judges nothing.
+/// The lowered programs are judged; HSA's answer is printed with the verdict and judges nothing.
 #[test]
 fn hsa_tests_run_as_their_lowered_programs() {
     let tests = [
@@ -109,7 +109,7 @@ fn hsa_tests_run_as_their_lowered_programs() {
         assert_eq!(line["hsa"]["passed"], passed, "{line}");
         assert!(passed > 0, "{line}");
     }
-    // What HSA forbids and Vulkan allows was seen, and is no violation.
+    // An outcome that HSA forbids and Vulkan allows was observed, and is not a violation.
     let seen = of(&lines, "hsa/SB+screl-scacq")["outcomes"].as_array().unwrap().clone();
     let only_vulkan = |outcome: &&Value| outcome["hsa"] == false && outcome["count"].as_u64() > Some(0);
     let witness = seen.iter().find(only_vulkan).expect("the simulated GPU shows store buffering");
@@ -117,7 +117,7 @@ fn hsa_tests_run_as_their_lowered_programs() {
     assert_eq!(witness["allowed"], true);
 }
 
-/// HSA judges no device, and a Vulkan model judges no HSA test as it is written.
+/// HSA judges no device, and a Vulkan model judges no HSA test directly.
 #[test]
 fn foreign_models_of_hsa_tests_are_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -203,7 +203,7 @@ fn a_broken_worker_costs_one_test() {
     }
 }
 
-/// A fault that hits every worker ends the run soon: the rest is not tried any more.
+/// A fault in every worker ends the run soon: the remaining tests do not run.
 #[test]
 fn a_fault_of_every_worker_is_given_up() {
     for driver in software_drivers() {
@@ -235,7 +235,7 @@ fn a_run_that_was_killed_goes_on() {
         let lines_in = |path: &Path| -> Vec<String> {
             std::fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
         };
-        // The second test hangs, so that the first one's line is there when the run is killed.
+        // The second test hangs, so that the first one's line is present when the run is killed.
         let first = "mp/MP+rel-acq";
         let mut child = run_in(folder.path(), driver, &arguments)
             .args(["--misbehave", "hang:mp/MP+rlx-rlx"])
@@ -288,7 +288,7 @@ fn interrupted_it_keeps_the_journal_and_says_how_to_go_on() {
     }
 }
 
-/// A worker hangs until the time is over: what stands behind its test is never begun.
+/// A worker hangs until the time is over: later tests never start.
 #[test]
 fn tests_without_time_say_so_and_may_be_allowed() {
     let folder = tempfile::tempdir().unwrap();
@@ -297,7 +297,7 @@ fn tests_without_time_say_so_and_may_be_allowed() {
         let mut command = vk_litmus(["run", "--device", "sim", "--time", "1ms", "--seed", "1", "-q"]);
         Ran::of(command.args(["--format", "json"]).args(tests).args(more).current_dir(folder.path()))
     };
-    // The first in the order of files waits longer than there is time.
+    // The first in file order waits longer than the available time.
     let hang = ["--misbehave", "hang:coherence/CoRR+rlx"];
     let ran = run(&hang);
     let reasons = |ran: &Ran| -> Vec<(String, String)> {
@@ -307,7 +307,7 @@ fn tests_without_time_say_so_and_may_be_allowed() {
     assert_eq!(ran.code, 3, "{ran:?}");
     let late = reasons(&ran).into_iter().filter(|(_, reason)| reason == "no time").count();
     assert_eq!(late, 3, "{ran:?}");
-    // A test that hangs is a failure all the same, unless a list excuses it.
+    // A hanging test is a failure nevertheless, unless a list excuses it.
     std::fs::write(folder.path().join("sim-flakes.txt"), "coherence/CoRR+rlx\n").unwrap();
     let allowed = run(&[&hang[..], &["--expect", ".", "--allow-unfinished"]].concat());
     assert_eq!((allowed.code, reasons(&allowed)), (0, reasons(&ran)), "{allowed:?}");
@@ -342,13 +342,14 @@ fn a_bisection_is_told_good_bad_or_neither() {
     let code = |name: &str, tests: &[&str], more: &[&str]| run(name, &[tests, more].concat()).code;
     assert_eq!(code("good", &[good, bad], &sim), 0);
     assert_eq!(code("bad", &[good, bad], &faulty), 1);
-    // Not exercised, not run, no such device, no such test.
+    // Not exercised, not run, unknown device, unknown test.
     assert_eq!(code("few", &["iriw/IRIW+rlx"], &["--device", "sim", "--instances", "1"]), 125);
     assert_eq!(code("skipped", &[good, "scopes/CoWW+mp.qf-families"], &sim), 125);
     assert_eq!(code("nowhere", &[good], &["--device", "none such"]), 125);
     assert_eq!(code("nothing", &["none/such"], &sim), 125);
     assert_eq!(code("some", &[good, "none/such"], &sim), 125);
-    // The first violation ends the run, and is no interruption. The tests behind it take long enough for a busy machine to stop them.
+    // The first violation ends the run, and is not an interruption. The later tests take long enough to be
+    // stopped on a busy machine.
     let long = ["--device", "sim", "--fault", "acquire-no-invalidate", "--instances", "100000"];
     let many = run("many", &[&[bad, "sb/*", "mp/*"], &long[..]].concat());
     assert_eq!(many.code, 1, "{}", many.stderr);

@@ -1,4 +1,5 @@
-//! The simulated GPU by the command line: it needs no driver and no loader, a seed decides its bytes, its faults are found.
+//! The simulated GPU on the command line: it needs no driver and no loader, its output depends only on the
+//! seed, and its faults are found.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +14,7 @@ fn run_in(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// A line without what depends on the time.
+/// Returns a line without the fields that depend on time.
 fn timeless(mut line: Value) -> Value {
     line.as_object_mut().unwrap().remove("seconds");
     line
@@ -24,7 +25,7 @@ fn without_a_vulkan_loader_the_first_command_works_and_says_what_ran() {
     let folder = tempfile::tempdir().unwrap();
     let libraries = folder.path().join("libraries");
     std::fs::create_dir(&libraries).unwrap();
-    // Found before the real one, and no library: as good as none.
+    // Found before the real loader, and not a library: as if there were none.
     std::fs::write(libraries.join("libvulkan.so.1"), "none").unwrap();
     std::fs::write(libraries.join("libvulkan.so"), "none").unwrap();
     let mut command = run_in(folder.path(), &["--instances", "500", "--seed", "3"]);
@@ -45,7 +46,7 @@ fn without_a_vulkan_loader_the_first_command_works_and_says_what_ran() {
     }
 }
 
-/// A driver that is there and gives no device must not end in tests that pass on another one.
+/// A driver without a device must not let tests pass on the simulated GPU.
 #[test]
 fn a_broken_driver_is_no_run_on_the_simulated_gpu() {
     let folder = tempfile::tempdir().unwrap();
@@ -58,7 +59,7 @@ fn a_broken_driver_is_no_run_on_the_simulated_gpu() {
         r#"{"file_format_version": "1.0.1", "ICD": {"library_path": "LIBRARY", "api_version": "1.3.0"}}"#;
     let broken = [
         file("missing_icd.json", &library.replace("LIBRARY", "/nowhere/libgpu.so")),
-        // A library that is no driver: it lists nothing.
+        // A library that is not a driver: it lists nothing.
         file("libc_icd.json", &library.replace("LIBRARY", "libc.so.6")),
         file("text_icd.json", "nonsense"),
     ];
@@ -140,7 +141,7 @@ fn a_fault_is_found_and_its_replay_names_it() {
     );
 }
 
-/// The preset of the simulated GPU with another answer to who counts, as a file in a folder.
+/// Writes the preset of the simulated GPU with another setting of where to count.
 fn counted_by(folder: &Path, who: &str) -> String {
     let preset = include_str!("../../../runner/presets/sim.toml");
     assert!(preset.contains("classify = \"host\""));
@@ -169,9 +170,10 @@ fn whoever_counts_accounts_for_every_instance_of_the_quick_suite() {
     };
     for (host, both) in host.iter().zip(&both) {
         assert_ne!(both["verdict"], "violates", "{both}");
-        // Where they differ in anything else the run has crashed.
+        // Any other difference would be reported as a crash.
         assert_ne!(both["reason"], "crashed", "{both}");
-        // What threads of the host saw no device can count, and owned memory has a buffer of its own.
+        // Observations of host threads cannot be counted on the device, and owned memory has a separate
+        // buffer.
         let by_host = both["counted_by_host"].as_str();
         let known = ["threads of the host report to the host", "its locations lie in two buffers"];
         assert!(by_host.is_none_or(|why| known.contains(&why)), "{both}");
@@ -199,7 +201,7 @@ fn a_fault_is_found_by_what_the_device_counts() {
     }
 }
 
-/// Counters in memory that is not shared are wrong, and that is no outcome of the test.
+/// Counters in memory that is not shared are wrong, and that is not an outcome of the test.
 #[test]
 fn a_device_that_miscounts_is_caught() {
     let folder = tempfile::tempdir().unwrap();
@@ -220,7 +222,7 @@ fn a_device_that_miscounts_is_caught() {
     let detail = line["detail"].as_str().unwrap_or_default();
     assert!(detail.contains("dispatch ") && detail.contains(": the device counts"), "{line}");
     assert!(line["instances"].as_u64().unwrap() < 20_000, "the run has ended early: {line}");
-    // What the host has counted is kept, and is a violation here.
+    // Outcomes counted on the host are used, and violate here.
     assert_eq!(line["verdict"], "violates");
 }
 
@@ -256,7 +258,7 @@ fn the_list_of_faults_is_as_agreed() {
     }
 }
 
-/// So many threads, each in a workgroup of its own, are executed as few are.
+/// Many threads, each in its own workgroup, are executed as few are.
 #[test]
 fn many_workgroups_of_an_instance_are_executed() {
     let folder = tempfile::tempdir().unwrap();
@@ -274,8 +276,9 @@ fn many_workgroups_of_an_instance_are_executed() {
     assert!(line["instances"].as_u64().unwrap() >= 500 && line["not_executed"] == 0, "{ran:?}");
 }
 
-/// Seven threads count: 5,040 outcomes, all allowed, and no key holds one. What is past those that are told apart is said to be so; it is no
-/// value that no execution produces. Where the model is not asked to the end in its time, that is said instead.
+/// Seven threads count: 5,040 outcomes, all allowed, too many for the histogram. Outcomes beyond it are
+/// reported as such, and not as values that no execution produces. If the model's time runs out, that is
+/// reported instead.
 #[test]
 fn more_outcomes_than_are_told_apart_are_no_violation() {
     let folder = tempfile::tempdir().unwrap();

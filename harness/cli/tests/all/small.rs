@@ -1,4 +1,4 @@
-//! Small devices: without the Vulkan memory model, of an older Vulkan, with low limits, or with a portable part of it.
+//! Small devices: without the Vulkan memory model, with an older Vulkan, low limits, or a portability subset.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::common::{Ran, software_drivers, vk_litmus};
 
-/// About what a mobile GPU of some years ago has.
+/// About the limits of a mobile GPU of some years ago.
 const SMALL: &str = "vulkanMemoryModel,shaderInt8,maxComputeWorkGroupInvocations=128,maxComputeWorkGroupCount=32,\
                      maxStorageBufferRange=65536,maxComputeSharedMemorySize=16384";
 
@@ -15,7 +15,7 @@ fn weak(line: &Value) -> &Value {
     outcomes.iter().find(|outcome| outcome["weak"] == true).unwrap()
 }
 
-/// A device without the memory model is asked what GLSL450 can say, and is owed no more than that.
+/// A device without the memory model runs the GLSL450 form, and is judged by its weaker guarantees.
 #[test]
 fn a_device_without_the_memory_model_takes_the_same_suite() {
     let folder = tempfile::tempdir().unwrap();
@@ -63,13 +63,13 @@ fn a_device_without_the_memory_model_takes_the_same_suite() {
     for line in &lines {
         assert!(line["instances"].as_u64() < Some(4000), "{line}");
     }
-    // Nobody takes the results for those of the whole device.
+    // The results cannot be mistaken for those of the whole device.
     let plan = std::fs::read_to_string(folder.path().join("masked/plan.json")).unwrap();
     let plan: Value = serde_json::from_str(&plan).unwrap();
     assert_eq!(plan["environment"]["variables"]["VK_LITMUS_MASK"], SMALL, "{plan}");
 }
 
-/// The layers see a module that asks for a feature that is not on, and a device of the version that it says.
+/// The validation layers accept the modules: each enables its features and states the right version.
 #[test]
 fn a_device_of_vulkan_1_1_runs_what_it_has() {
     let folder = tempfile::tempdir().unwrap();
@@ -95,7 +95,7 @@ fn a_device_of_vulkan_1_1_runs_what_it_has() {
     }
 }
 
-/// An old device beside a new one: both are asked in the form that both have, and the new one in its own as well.
+/// An old and a new device: both run the common form, and the new one its own as well.
 #[test]
 fn a_device_of_vulkan_1_1_runs_beside_one_of_1_3() {
     let folder = tempfile::tempdir().unwrap();
@@ -136,7 +136,7 @@ fn a_device_of_vulkan_1_1_runs_beside_one_of_1_3() {
     assert_eq!(told, expected, "{ran:?}");
 }
 
-/// Rates are measured in the form that the device has, the classic scheme's included.
+/// Rates are measured in the form that the device supports, including the classic scheme's.
 #[test]
 fn a_device_without_the_memory_model_is_measured() {
     let folder = tempfile::tempdir().unwrap();
@@ -161,7 +161,7 @@ fn a_mask_that_cannot_be_read_is_refused() {
     }
 }
 
-/// Loaders keep drivers back that say so of themselves, unless they are asked for.
+/// Loaders hide portability drivers unless the application requests them.
 #[test]
 fn a_driver_of_a_portable_part_of_vulkan_is_found() {
     let file = Path::new("/usr/share/vulkan/icd.d/lvp_icd.x86_64.json");

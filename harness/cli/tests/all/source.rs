@@ -1,4 +1,4 @@
-//! Shaders as sources, by the compilers that are installed.
+//! Shader sources, with the installed compilers.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::common::{Ran, assert_valid, installed, schemas, vk_litmus};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/shaders");
 
-/// What `check` prints in a folder, whose temporary files are looked after.
+/// Runs `check` in a folder, and checks that no temporary file remains.
 fn check(arguments: &[&str]) -> (Ran, Value) {
     let scratch = tempfile::tempdir().unwrap();
     let mut command = vk_litmus(["check", "--format", "json"]);
@@ -114,7 +114,7 @@ fn a_compiler_that_is_not_there_is_named() {
             let mut command = vk_litmus(command.iter().copied());
             let ran = Ran::of(command.current_dir(FOLDER).env("PATH", nowhere.path()));
             assert_eq!((ran.code, ran.stdout.as_str()), (3, ""), "{ran:?}");
-            // Lines are broken where the terminal ends.
+            // Lines are broken at the terminal's width.
             let said = ran.stderr.replace("\n  │ ", " ");
             assert!(said.contains(&format!("no compiler for it is installed: {wanted}")), "{ran:?}");
         }
@@ -130,7 +130,7 @@ fn a_compiler_that_is_not_there_is_named() {
     }
 }
 
-/// Which of two programs finds the source wrong, and which module the other makes of it.
+/// Which of two programs rejects the source, and which module the other produces.
 #[cfg(unix)]
 #[test]
 fn another_compiler_is_asked_where_one_refuses() {

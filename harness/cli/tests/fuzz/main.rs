@@ -1,9 +1,9 @@
-//! Every parser and reader, on inputs that are a little wrong: none may panic, none may take long.
+//! Fuzzing of every parser and reader with slightly damaged inputs: none may panic or take long.
 //!
-//! A target runs as many inputs as `VK_LITMUS_FUZZ_CASES` says, or for so many seconds as `VK_LITMUS_FUZZ_SECONDS` says
-//! (`ci/soak`: minutes), from the seed of `PROPTEST_RNG_SEED`. What is accepted joins the corpus. Before each input is tried, it is
-//! written to a file, so that it is there when the process dies of it. Inputs that once went wrong lie in `inputs/TARGET/`
-//! and are tried first.
+//! A target tries `VK_LITMUS_FUZZ_CASES` inputs, or runs for `VK_LITMUS_FUZZ_SECONDS` seconds (`ci/soak`:
+//! minutes), from the seed in `PROPTEST_RNG_SEED`. Accepted inputs join the corpus. Each input is first
+//! written to a file, so that it survives a crash of the process. Inputs that failed once are in
+//! `inputs/TARGET/` and are tried first.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
 mod mutate;
@@ -22,9 +22,9 @@ use results::expectation::Expectations;
 use results::wire::PlanRecord;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Inputs of a target where nothing says how many.
+/// Default number of inputs per target.
 const CASES: u64 = 2_000;
-/// The most of a processor that an input may take.
+/// Largest processor time of an input.
 const MOST: Duration = Duration::from_secs(2);
 
 type Mutate = fn(&mut Numbers, &[Vec<u8>]) -> Vec<u8>;
@@ -42,7 +42,7 @@ fn processor_time() -> Duration {
     Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
-/// Tries a target: `read` says whether it takes an input.
+/// Fuzzes a target: `read` returns true if it accepts an input.
 fn fuzz(name: &str, mut corpus: Vec<Vec<u8>>, mutate: Mutate, read: impl Fn(&[u8]) -> bool) {
     assert!(!corpus.is_empty(), "{name}: a corpus");
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fuzz-{name}"));
@@ -82,7 +82,7 @@ fn fuzz(name: &str, mut corpus: Vec<Vec<u8>>, mutate: Mutate, read: impl Fn(&[u8
         tried += 1;
         if attempt(&input) {
             taken += 1;
-            // Half of the corpus stays what it was: what is left of an input is taken often, and says little.
+            // Half of the corpus stays original: fragments are accepted often and find little.
             if corpus.len() < 2 * own {
                 corpus.push(input);
             }
@@ -95,7 +95,7 @@ fn embedded() -> Vec<EmbeddedFile> {
     corpus::tests().into_iter().chain(corpus::model_only()).chain(corpus::progress()).collect()
 }
 
-/// Every so many of a list, so that a corpus stays small.
+/// Returns an evenly spaced sample of a list, so that a corpus stays small.
 fn some<T>(all: Vec<T>, most: usize) -> Vec<T> {
     let step = all.len().div_ceil(most).max(1);
     all.into_iter().step_by(step).collect()
@@ -113,7 +113,7 @@ fn tests(most: usize) -> Vec<Test> {
     some(embedded().iter().filter_map(|entry| litmus::parse(entry.text, &entry.path).ok()).collect(), most)
 }
 
-/// Whether a text is a test; what is printed of it is one too.
+/// Returns true if a text is a test; its printed form must be one too.
 fn is_test(text: &str, name: &str) -> bool {
     let Ok(test) = litmus::parse(text, name) else { return false };
     let printed = litmus::print(&test);
@@ -183,7 +183,7 @@ fn expectation_files() {
     });
 }
 
-/// A baseline with its first lines: a plan and verdicts.
+/// Returns a baseline with its first lines: a plan and verdicts.
 fn baseline() -> (PlanRecord, Vec<u8>) {
     let text = std::fs::read_to_string(root().join("results/baselines/sim-0.1.0.jsonl")).unwrap();
     let mut lines: Vec<&str> = text.lines().take(4).collect();
@@ -206,7 +206,7 @@ fn plans() {
 #[test]
 fn journals() {
     let (plan, lines) = baseline();
-    // One of a version without checksums, so that more than these is tried; then one with them.
+    // First a version without checksums, so that the checks after them are reached; then one with them.
     fuzz("journal", vec![lines.clone()], mutate::text, |bytes| {
         let found = results::read::lines(Path::new("run.jsonl"), bytes, Some(plan.clone()));
         found.is_ok_and(|found| found.lines.len() == 3)
@@ -233,7 +233,7 @@ fn herd_logs() {
     fuzz_text("herd", vec![log.into_bytes()], |text| results::read::herd::log(text).is_ok());
 }
 
-/// Kernels, with how many bindings each has.
+/// Returns kernels with their numbers of bindings.
 fn kernels() -> Vec<shaders::Kernel> {
     let device = sim::SimDevice::new(sim::Fault::None);
     let stress = runner::Stress::for_device(device.identity(), device.capabilities()).unwrap();
@@ -302,7 +302,7 @@ fn machine_texts() {
     let read =
         |entry: std::io::Result<std::fs::DirEntry>| std::fs::read_to_string(entry.unwrap().path()).unwrap();
     let texts: Vec<String> = std::fs::read_dir(folder).unwrap().map(read).collect();
-    // A kernel stands behind a line with its name.
+    // A kernel follows a line with its name.
     let kernels = texts.iter().flat_map(|text| text.split("=== ").filter_map(|part| part.split_once('\n')));
     let corpus = kernels.map(|(_, code)| code.as_bytes().to_vec()).collect();
     fuzz_text("machine-text", some(corpus, 40), |text| isa::parse(text).is_ok());

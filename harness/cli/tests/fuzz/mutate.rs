@@ -1,6 +1,6 @@
-//! Inputs that are a little wrong: those of a corpus with pieces changed, doubled, left out, or put in from another one.
+//! Mutation of inputs: pieces of a corpus are changed, doubled, removed, or taken from another input.
 
-/// A generator of numbers (xorshift64*), so that a seed decides every input.
+/// A random number generator (xorshift64*), so that a seed determines every input.
 pub struct Numbers(u64);
 
 impl Numbers {
@@ -25,7 +25,7 @@ impl Numbers {
     }
 }
 
-/// Numbers that are the last of their kind, or the first of another.
+/// Boundary values of number ranges.
 const EDGES: [&str; 16] = [
     "0",
     "-1",
@@ -44,19 +44,19 @@ const EDGES: [&str; 16] = [
     "99999999999999999999999999",
     "",
 ];
-/// The same as words of SPIR-V.
+/// Boundary values as SPIR-V words.
 const WORDS: [u32; 8] = [0, 1, 2, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0x0001_0000, 0xffff];
-/// The most bytes of an input.
+/// Largest size of an input in bytes.
 const MOST: usize = 1 << 16;
 
-/// A piece of an input.
+/// Returns a random range of an input.
 fn piece(numbers: &mut Numbers, bytes: &[u8], most: usize) -> std::ops::Range<usize> {
     let start = numbers.below(bytes.len() + 1);
     let length = numbers.below(most.min(bytes.len() - start) + 1);
     start..start + length
 }
 
-/// The words and the signs of a text.
+/// Returns the words and punctuation marks of a text.
 fn tokens(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'$');
     let mut found = Vec::new();
@@ -76,7 +76,7 @@ fn tokens(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
     found
 }
 
-/// A text of the corpus with some changes.
+/// Mutates a text of the corpus.
 pub fn text(numbers: &mut Numbers, corpus: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = numbers.of(corpus).cloned().unwrap_or_default();
     for _ in 0..=numbers.below(4) {
@@ -91,7 +91,7 @@ pub fn text(numbers: &mut Numbers, corpus: &[Vec<u8>]) -> Vec<u8> {
                 (start..start + flipped.iter().len(), flipped.into_iter().collect())
             }
             1 => (at.start..at.start, vec![numbers.next() as u8]),
-            // Pieces left out, doubled, or from elsewhere.
+            // Pieces removed, doubled, or from another input.
             2 => (at, Vec::new()),
             3 => (at.end..at.end, bytes[at].to_vec()),
             4 => (at, other[from].to_vec()),
@@ -99,7 +99,7 @@ pub fn text(numbers: &mut Numbers, corpus: &[Vec<u8>]) -> Vec<u8> {
                 let again = bytes[at.clone()].repeat(1 + numbers.below(400));
                 (at, again)
             }
-            // Words in place of words.
+            // Words replaced by words.
             6 | 7 => match (numbers.of(&own), numbers.of(&foreign)) {
                 (Some(here), Some(there)) => (here.clone(), other[there.clone()].to_vec()),
                 _ => (at, Vec::new()),
@@ -116,7 +116,7 @@ pub fn text(numbers: &mut Numbers, corpus: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// A module of the corpus with some changes.
+/// Mutates a module of the corpus.
 pub fn module(numbers: &mut Numbers, corpus: &[Vec<u8>]) -> Vec<u8> {
     let words = |bytes: &[u8]| -> Vec<u32> {
         bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
@@ -131,9 +131,9 @@ pub fn module(numbers: &mut Numbers, corpus: &[Vec<u8>]) -> Vec<u8> {
             1 => module[at] = WORDS[numbers.below(WORDS.len())],
             2 => module[at] = word.wrapping_add(1),
             3 => module[at] = word.wrapping_sub(1),
-            // A word of the same module: mostly an id that means something else.
+            // A word of the same module: mostly an id with another meaning.
             4 | 5 => module[at] = module[numbers.below(module.len())],
-            // An instruction, or some of its words, left out or doubled.
+            // An instruction, or some of its words, removed or doubled.
             6 => {
                 let end = (at + 1 + numbers.below(8)).min(module.len());
                 module.drain(at..end);
