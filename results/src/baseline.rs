@@ -30,7 +30,7 @@ pub enum BaselineError {
     #[error("no baseline of a shard: merge the shards first")]
     Shard,
     /// The results are of no device, or of several.
-    #[error("a baseline is of one device, and these results are of {0}")]
+    #[error("a baseline needs results of one device, not of {0}")]
     Devices(usize),
     /// A record cannot be written as JSON.
     #[error(transparent)]

@@ -253,13 +253,13 @@ pub enum Mistake {
     #[error("unknown status `{0}`: expected Fail, Crash, Timeout, Missing, Warn or Skip")]
     UnknownStatus(String),
     /// The status is not a failure.
-    #[error("`{0}` is nothing that a test can be known to fail by")]
+    #[error("`{0}` is not a failure: expected Fail, Crash, Timeout, Missing, Warn or Skip")]
     NoFailure(String),
     /// The pattern before the comma is empty.
     #[error("expected a test before the comma")]
     NoPattern,
     /// A status in a file of flakes or skips, whose lines have none.
-    #[error("`,{0}` belongs into a file of fails: here a line is a pattern alone")]
+    #[error("`,{0}` is only for `-fails.txt` files; here a line is a pattern")]
     MisplacedStatus(&'static str),
     /// The pattern is listed twice.
     #[error("`{pattern}` is listed already in line {line}")]
@@ -335,9 +335,9 @@ impl Standing {
             Standing::Expected(place) => format!("expected {status} ({place})"),
             Standing::Flake(place) => format!("known flake, this time {status} ({place})"),
             Standing::Skipped(place) => format!("not run ({place})"),
-            Standing::NoFlake(place) => format!(
-                "a violation is no flake, however rare: list it in a file of fails to expect it ({place})"
-            ),
+            Standing::NoFlake(place) => {
+                format!("a violation is never a flake: list it in a `-fails.txt` file to expect it ({place})")
+            }
             Standing::UnexpectedPass(place) => format!("unexpected pass ({place})"),
             Standing::Other { place, expected } => {
                 let expected = expected.map_or("a failure", Status::word);

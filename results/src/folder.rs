@@ -35,7 +35,7 @@ pub struct Folder {
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// A new run needs an empty folder.
-    #[error("{path} is not empty: choose another folder, or resume the run in it")]
+    #[error("{path} is not empty: choose another --out, or resume the run in it with --resume")]
     NotEmpty {
         /// The folder.
         path: PathBuf,
@@ -48,7 +48,7 @@ pub enum FolderError {
     },
     /// The folder belongs to another plan.
     #[error(
-        "{path} holds another plan ({found}, not {wanted}): tests, devices, models, budget, stress or tool differ"
+        "{path} holds another run (plan {found}, not {wanted}): tests, devices, models, budget, stress or tool differ; use another --out, or the same options"
     )]
     OtherPlan {
         /// The folder.

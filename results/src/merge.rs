@@ -12,10 +12,10 @@ use crate::wire::{DeviceRecord, PlanRecord, RunLine, TestRecord};
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
     /// The results have no plan, as they are not from a folder.
-    #[error("{0}: no plan: only results folders can be merged")]
+    #[error("{0}: no plan; only results folders can be merged")]
     NoPlan(String),
     /// The plan is not a shard.
-    #[error("{0}: not a shard: its plan is a whole")]
+    #[error("{0}: a complete run, not a shard (`run --shard i/n` makes shards); `report` compares runs")]
     NotAShard(String),
     /// A field that all shards must share differs.
     #[error("conflicting plans: `{field}` of {left} is {left_value}, of {right} it is {right_value}")]
@@ -45,10 +45,10 @@ pub enum MergeError {
     #[error("shard {0} is missing")]
     Missing(String),
     /// The number of tests in a shard does not match the number in the others.
-    #[error("{0} has {1} tests, which is no part of the same whole as the others")]
+    #[error("{0} has {1} tests, which does not match the other shards")]
     Uneven(String, usize),
     /// A test is in two shards.
-    #[error("test `{0}` stands in two shards")]
+    #[error("test `{0}` is in two shards")]
     SharedTest(String),
     /// The last record is incomplete.
     #[error("{0}:{1}: the last line is incomplete: resume that run first")]

@@ -106,7 +106,9 @@ pub fn repro(asked: &Repro<'_>) -> Result<Bundle, Failure> {
     let file = &subject.loaded.source.file;
     let chosen = model(asked, seen.as_ref())?;
     if !chosen.model.judges(subject.judged.dialect) {
-        return Err(Failure::input_message(format!("{file}: the model does not speak of this dialect")));
+        return Err(Failure::input_message(format!(
+            "{file}: the model does not support this dialect; choose another with `--model`"
+        )));
     }
     let meant = meant(asked, seen.as_ref())?;
     let config = subject.variant.kernel_config(meant.config);

@@ -101,9 +101,9 @@ fn what_is_no_whole_is_refused() {
     variable(elsewhere[1].plan.as_mut().unwrap(), "VK_DRIVER_FILES");
     assert!(merge(&elsewhere).is_ok(), "drivers may lie elsewhere");
     assert!(change(&|plan| plan.shard = None).contains("not a shard"));
-    assert!(change(&|plan| drop(plan.tests.pop())).contains("no part of the same whole"));
+    assert!(change(&|plan| drop(plan.tests.pop())).contains("does not match the other shards"));
     let first = parts[0].plan.as_ref().unwrap().tests[0].clone();
-    assert!(change(&|plan| plan.tests[0] = first.clone()).contains("stands in two shards"));
+    assert!(change(&|plan| plan.tests[0] = first.clone()).contains("is in two shards"));
     let mut without = parts.clone();
     without[0].plan = None;
     assert!(refused(&without).contains("no plan"));

@@ -202,7 +202,9 @@ pub enum SourceError {
     #[error("{file}: {error}")]
     File { file: String, error: std::io::Error },
     /// The extension belongs to no shader language.
-    #[error("{file}: no shader by its extension")]
+    #[error(
+        "{file}: unknown shader extension; expected .comp or another GLSL stage, .hlsl, .slang, .wgsl, .spv or .spvasm"
+    )]
     NoShader { file: String },
     /// No compiler for the language is installed.
     #[error("{file}: no compiler for it is installed: {wanted}")]

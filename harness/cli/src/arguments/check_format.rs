@@ -1,19 +1,19 @@
-//! What `check` can write.
+//! The formats of `check`.
 
 use std::str::FromStr;
 
 use results::write::{Format, FormatError};
 
-/// How `check` writes what it found.
+/// The format of `check`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckFormat {
-    /// A form of its answers.
+    /// Answers, in one of the result formats.
     Answers(Format),
     /// Graphs of executions for Graphviz.
     Dot,
-    /// A picture of executions.
+    /// A diagram of executions.
     Svg,
-    /// A page of executions.
+    /// A page: of executions, or of answers for shaders.
     Html,
 }
 

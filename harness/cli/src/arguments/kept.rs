@@ -1,4 +1,4 @@
-//! Commands over results that are kept.
+//! Arguments of the commands that read stored results.
 
 use std::path::PathBuf;
 
@@ -10,21 +10,24 @@ use super::ListFormat;
 /// `report`.
 #[derive(Debug, Args)]
 pub struct Report {
-    /// Results folders, saved lines of `run --format json`, or baselines; several stand side by side.
+    /// Results folders, saved lines of `run --format json`, or baselines.
     #[arg(value_name = "RESULTS", required = true)]
     pub results: Vec<PathBuf>,
-    /// html, md, csv, json, junit or herd.
+    /// Output format: html, md, csv, json, junit or herd.
     #[arg(long, value_name = "FORMAT", default_value = "html")]
     pub format: ReportFormat,
-    /// The file to write; standard output when not given.
+    /// Output file [default: standard output].
     #[arg(long, value_name = "PATH")]
     pub out: Option<PathBuf>,
-    /// Writes a site of static pages instead, with a page a device, a page a test, and the data: a new folder, an empty one, or
-    /// a site made before.
+    /// Write a site of static pages instead, with pages per device and test, and the data.
+    ///
+    /// The folder must be new or empty, or hold an earlier site.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "out"])]
     pub site: Option<PathBuf>,
-    /// Writes plots of each device as SVG instead: rates of weak outcomes, instances a second, and how rates went from results to
-    /// results of one device.
+    /// Write SVG plots for each device instead.
+    ///
+    /// The plots show rates of weak outcomes, instances per second, and rates over several results of one
+    /// device.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "out", "site"])]
     pub plots: Option<PathBuf>,
 }
@@ -35,16 +38,16 @@ pub struct Diff {
     /// The earlier results: a folder, saved lines of `run --format json`, or a baseline.
     #[arg(value_name = "OLD")]
     pub old: PathBuf,
-    /// The later results. Without them the earlier ones, judged again by the models of today: their counts stay.
+    /// The later results [default: the earlier ones, judged by the current models].
     #[arg(value_name = "NEW")]
     pub new: Option<PathBuf>,
-    /// The model that judges again, a shipped one or a cat file, instead of the one that judged.
+    /// Model for judging the earlier results: a shipped one or a cat file [default: the recorded one].
     #[arg(long, value_name = "MODEL", conflicts_with = "new")]
     pub model: Option<String>,
-    /// The file for what was judged again, as a baseline; of one device.
+    /// Write the re-judged results of one device as a baseline to this file.
     #[arg(long, value_name = "FILE", conflicts_with = "new")]
     pub out: Option<PathBuf>,
-    /// text or json.
+    /// Output format.
     #[arg(long, value_enum, default_value = "text")]
     pub format: ListFormat,
 }
@@ -55,7 +58,7 @@ pub struct Merge {
     /// The results folders of all shards of one run.
     #[arg(value_name = "DIR", required = true)]
     pub results: Vec<PathBuf>,
-    /// The folder for the whole: a new one, or an empty one.
+    /// Output folder: new or empty.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
 }

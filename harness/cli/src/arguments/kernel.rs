@@ -1,4 +1,4 @@
-//! What a user's kernel is given.
+//! Arguments that describe the inputs of shaders.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -10,54 +10,62 @@ use frontend::{AnalysisOptions, inputs};
 
 use crate::exit::Failure;
 
-/// What a kernel is given, for commands that take shaders.
+/// Inputs of a shader, for commands that accept shaders.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Shaders")]
 pub struct KernelArguments {
-    /// The entry point of a shader; each one when not given.
+    /// Entry point of a shader [default: every one].
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
-    /// Workgroups of the dispatch; the local size comes from the module.
+    /// Number of workgroups; the local size comes from the module.
     #[arg(long, value_name = "X,Y,Z", value_parser = grid)]
     pub grid: Option<[u32; 3]>,
-    /// Invocations of a subgroup; all of a workgroup when not given.
+    /// Invocations per subgroup [default: the workgroup size].
     #[arg(long, value_name = "N", value_parser = subgroup_size)]
     pub subgroup_size: Option<u32>,
-    /// A specialization constant.
+    /// Value of a specialization constant.
     #[arg(long, value_name = "ID=V", value_parser = pair)]
     pub spec: Vec<(String, String)>,
-    /// Push constants: a file of bytes, or words of 32 bits from an offset on.
+    /// Push constants: a file of bytes, or 32-bit words from an offset.
     #[arg(long, value_name = "FILE|OFFSET=V,V…")]
     pub push: Vec<String>,
-    /// Contents of a buffer: a file, zeros, iota, random or floats, and the bytes of these; 64 KiB of zeros when not given.
-    /// NAME is one that `--bind` gives.
+    /// Initial contents of a buffer [default: 64 KiB of zeros].
+    ///
+    /// A file, or zeros, iota, random or floats with an optional size in bytes. NAME is a name given with
+    /// `--bind`.
     #[arg(long, value_name = "SET.BINDING|NAME=FILE|zeros|iota|random[:BYTES]", value_parser = pair)]
     pub buffer: Vec<(String, String)>,
-    /// The address in a member of the push constants or of a buffer (`block.member`, `push@OFFSET`, `SET.BINDING@OFFSET`) is
-    /// that of a buffer, which gets this name; members that are given the same one point to one buffer.
+    /// Point a buffer-address member at a new buffer called NAME.
+    ///
+    /// MEMBER is in the push constants or a buffer: `block.member`, `push@OFFSET` or `SET.BINDING@OFFSET`.
+    /// Members with the same NAME share one buffer.
     #[arg(long, value_name = "MEMBER=NAME", value_parser = pair)]
     pub bind: Vec<(String, String)>,
-    /// An image: its width, height, and depth or layers; its levels, and what its components hold, zeros when not given.
+    /// Size and contents of an image [default contents: zeros].
+    ///
+    /// Width, height and depth or layers, number of mip levels, and contents of the components.
     #[arg(long, value_name = "SET.BINDING=WxH[xD][,mips=N][,fill=zeros|iota|random|floats]", value_parser = pair)]
     pub image: Vec<(String, String)>,
-    /// A sampler, or that of an image that has one with it: its filter, and what is beyond the edge, the image again when not given.
-    /// Without it nothing is computed of what it gives.
+    /// Sampler filter and address mode [default: repeat]. Without this, sampled values are unknown.
+    ///
+    /// Also sets the sampler of a combined image sampler.
     #[arg(long, value_name = "SET.BINDING=nearest|linear[,repeat|mirror|clamp]", value_parser = pair)]
     pub sampler: Vec<(String, String)>,
-    /// A file that holds all of a shader's inputs.
+    /// A case file with all inputs of a shader.
     #[arg(long, value_name = "FILE.toml")]
     pub case: Option<PathBuf>,
-    /// What is to hold of every final state, such as `data[0] == 3 and flag == 1`.
+    /// Assertion on every final state, such as `data[0] == 3 and flag == 1`.
     #[arg(long, value_name = "EXPR")]
     pub assert: Option<String>,
-    /// A definition for the preprocessor of a shader's language.
+    /// Preprocessor definition for a shader source.
     #[arg(short = 'D', long, value_name = "NAME[=VALUE]")]
     pub define: Vec<String>,
-    /// A folder of included files; those beside the shader are found without it.
+    /// Folder of include files; the shader's own folder is always searched.
     #[arg(short = 'I', long, value_name = "DIR")]
     pub include: Vec<PathBuf>,
-    /// The compiler of a shader: glslangValidator or glslang for GLSL, these or dxc for HLSL, slangc for Slang, naga or tint for
-    /// WGSL; the first that is installed and takes the source when not given.
+    /// Compiler of a shader [default: the first installed one that accepts the source].
+    ///
+    /// glslangValidator or glslang for GLSL, these or dxc for HLSL, slangc for Slang, naga or tint for WGSL.
     #[arg(long, value_name = "PROGRAM")]
     pub compiler: Option<String>,
 }
@@ -65,7 +73,7 @@ pub struct KernelArguments {
 fn grid(text: &str) -> Result<[u32; 3], String> {
     let numbers: Vec<u32> = text.split(',').map_while(|part| part.trim().parse().ok()).collect();
     if numbers.contains(&0) {
-        return Err("a dispatch of no workgroup".to_owned());
+        return Err("every dimension needs at least one workgroup".to_owned());
     }
     match numbers[..] {
         [x] => Ok([x, 1, 1]),
@@ -75,7 +83,7 @@ fn grid(text: &str) -> Result<[u32; 3], String> {
     }
 }
 
-/// What devices have (Vulkan, `subgroupSize`).
+/// Parses a subgroup size that Vulkan allows (`subgroupSize`).
 fn subgroup_size(text: &str) -> Result<u32, String> {
     let size = text.parse().ok().filter(|size: &u32| size.is_power_of_two() && *size <= 128);
     size.ok_or_else(|| "expected a power of two up to 128".to_owned())
@@ -86,7 +94,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
     Ok((left.trim().to_owned(), right.trim().to_owned()))
 }
 
-/// Bytes of a buffer that nothing is said of.
+/// Size in bytes of a buffer without a given size.
 const DEFAULT_BYTES: u64 = 64 * 1024;
 
 fn wrong(flag: &str, text: &str, what: &str) -> Failure {
@@ -107,7 +115,7 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// What a buffer holds: a word for it, with a number of bytes or without, or a file.
+/// Returns the contents of a buffer: a fill word with an optional size, or a file.
 fn contents(value: &str) -> Result<Vec<u8>, Failure> {
     let (word, bytes) = match value.rsplit_once(':').map(|(word, bytes)| (word, bytes.parse().ok())) {
         Some((word, Some(bytes))) => (word, bytes),
@@ -127,7 +135,7 @@ fn integer(text: &str) -> Option<u64> {
 }
 
 impl KernelArguments {
-    /// Whether nothing is given.
+    /// Returns true if no input is given.
     pub fn is_empty(&self) -> bool {
         self.entry.is_none()
             && self.grid.is_none()
@@ -145,7 +153,7 @@ impl KernelArguments {
             && self.compiler.is_none()
     }
 
-    /// How a source is compiled.
+    /// Returns the settings for compiling a source.
     pub fn compilation(&self) -> Compilation<'_> {
         Compilation {
             entry: self.entry.as_deref(),
@@ -155,7 +163,7 @@ impl KernelArguments {
         }
     }
 
-    /// The words of a command line that say the same.
+    /// Returns the command-line words for these inputs.
     pub fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         let mut add = |flag: &str, value: String| words.extend([flag.to_owned(), value]);
@@ -189,10 +197,10 @@ impl KernelArguments {
         words
     }
 
-    /// The same for the front end; files are read.
+    /// Converts the inputs to options of the frontend, and reads the files.
     ///
     /// # Errors
-    /// What is no number, no file and so on.
+    /// Returns an error if a value or a file is invalid.
     pub fn options(&self, unroll: Option<u32>) -> Result<AnalysisOptions, Failure> {
         let mut options = AnalysisOptions {
             entry: self.entry.clone(),
@@ -202,14 +210,16 @@ impl KernelArguments {
             ..AnalysisOptions::default()
         };
         for (id, value) in &self.spec {
-            let number = id.parse().map_err(|_| wrong("--spec", id, "no number of a constant"))?;
+            let number = id
+                .parse()
+                .map_err(|_| wrong("--spec", id, "not the id of a specialization constant, such as 0"))?;
             let value = match value.as_str() {
                 "true" => 1,
                 "false" => 0,
                 value => match (integer(value), value.parse::<f32>()) {
                     (Some(integer), _) => integer,
                     (None, Ok(float)) => u64::from(float.to_bits()),
-                    (None, Err(_)) => return Err(wrong("--spec", value, "no number")),
+                    (None, Err(_)) => return Err(wrong("--spec", value, "not a number")),
                 },
             };
             options.specialization.insert(number, value);
@@ -217,14 +227,15 @@ impl KernelArguments {
         for text in &self.push {
             let (mut at, bytes) = match text.split_once('=') {
                 Some((offset, values)) => {
-                    let at = integer(offset).ok_or_else(|| wrong("--push", offset, "no offset"))?;
+                    let at =
+                        integer(offset).ok_or_else(|| wrong("--push", offset, "not an offset in bytes"))?;
                     if !at.is_multiple_of(4) {
-                        return Err(wrong("--push", offset, "no multiple of 4"));
+                        return Err(wrong("--push", offset, "not a multiple of 4"));
                     }
                     let mut bytes = Vec::new();
                     for value in values.split(',') {
                         let value =
-                            integer(value.trim()).ok_or_else(|| wrong("--push", value, "no number"))?;
+                            integer(value.trim()).ok_or_else(|| wrong("--push", value, "not a number"))?;
                         bytes.extend((value as u32).to_le_bytes());
                     }
                     (at, bytes)
@@ -239,7 +250,7 @@ impl KernelArguments {
         for (member, name) in &self.bind {
             let at = inputs::AddressTarget::parse(member);
             let at = at.ok_or_else(|| {
-                wrong("--bind", member, "neither push@OFFSET, SET.BINDING@OFFSET nor a member")
+                wrong("--bind", member, "expected push@OFFSET, SET.BINDING@OFFSET or BLOCK.MEMBER")
             })?;
             let bytes = inputs::fill_bytes("zeros", DEFAULT_BYTES).unwrap_or_default();
             options.addresses.push(inputs::AddressInput { name: name.clone(), at, bytes });
@@ -251,24 +262,24 @@ impl KernelArguments {
                 bound.for_each(|address| address.bytes.clone_from(&contents));
             } else {
                 let place = inputs::parse_binding(name)
-                    .ok_or_else(|| wrong("--buffer", name, "neither SET.BINDING nor a name of --bind"))?;
+                    .ok_or_else(|| wrong("--buffer", name, "expected SET.BINDING or a NAME of --bind"))?;
                 options.buffers.insert(place, contents);
             }
         }
         for (name, value) in &self.image {
-            let place =
-                inputs::parse_binding(name).ok_or_else(|| wrong("--image", name, "no SET.BINDING"))?;
+            let place = inputs::parse_binding(name)
+                .ok_or_else(|| wrong("--image", name, "expected SET.BINDING, such as 0.1"))?;
             let image = inputs::ImageInput::parse(value);
             let image =
-                image.ok_or_else(|| wrong("--image", value, "no image of texels such as 64x64,fill=iota"))?;
+                image.ok_or_else(|| wrong("--image", value, "expected an image such as 64x64,fill=iota"))?;
             options.images.insert(place, image);
         }
         for (name, value) in &self.sampler {
-            let place =
-                inputs::parse_binding(name).ok_or_else(|| wrong("--sampler", name, "no SET.BINDING"))?;
+            let place = inputs::parse_binding(name)
+                .ok_or_else(|| wrong("--sampler", name, "expected SET.BINDING, such as 0.1"))?;
             let sampler = frontend::grid::Sampler::parse(value);
-            let sampler =
-                sampler.ok_or_else(|| wrong("--sampler", value, "no sampler such as linear,clamp"))?;
+            let sampler = sampler
+                .ok_or_else(|| wrong("--sampler", value, "expected a sampler such as linear,clamp"))?;
             options.samplers.insert(place, sampler);
         }
         if let Some(text) = &self.assert {

@@ -35,7 +35,7 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
             return page::page(arguments, &options, &models.for_kernels()?.model, asked);
         }
         return Err(Failure::input_message(
-            "pictures are of executions: say how many with --executions N; pages of answers are of shaders",
+            "this format needs --executions N; without it, html is for shaders only",
         ));
     };
     let mut writer = check_writer(format, Data::new()).map_err(Failure::input_error)?;
@@ -45,7 +45,9 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
         Ok(if kernels.is_empty() { inputs::all_embedded() } else { Vec::new() })
     })?;
     if kernels.is_empty() && !arguments.kernel.is_empty() {
-        return Err(Failure::input_message("what shaders are given needs a shader".to_owned()));
+        return Err(Failure::input_message(
+            "inputs of shaders (`--grid`, `--buffer` and others) need a shader file".to_owned(),
+        ));
     }
     let models = Models::load(arguments.model.as_deref())?;
     // Embedded tests that were not named are skipped if the model does not apply to them.

@@ -25,13 +25,13 @@ use crate::output::{Data, cannot_print, make_folder, reject, say, write_file};
 pub fn codegen(arguments: &Codegen) -> Result<Outcome, Failure> {
     let orders_alone = arguments.emit == Some(CodegenEmit::Order) && !arguments.explore;
     if arguments.format == CodegenFormat::Html && !orders_alone {
-        return Err(Failure::input_message("--format html is of --emit order"));
+        return Err(Failure::input_message("`--format html` needs `--emit order`"));
     }
     let mut outcome = Outcome::Success;
     let (items, rejected) = load(&arguments.tests, arguments.suite.as_deref())?;
     rejected.iter().for_each(|failure| reject(&mut outcome, failure));
     if items.is_empty() && outcome == Outcome::Success {
-        return Err(Failure::input_message("no test to compile"));
+        return Err(Failure::input_message("no test to compile: name a test or `--suite NAME`"));
     }
     let targets = targets(&arguments.device, arguments.mesa.as_deref())?;
     let looks_close =

@@ -69,11 +69,11 @@ pub fn compare(arguments: &Compare, quiet: bool) -> Result<Outcome, Failure> {
                     out.print(&format!("\n{}", next.test))?;
                 }
                 if !quiet && found.next.len() < arguments.next as usize {
-                    say(&format!("no more were found: {} of {}", 1 + found.next.len(), 1 + arguments.next));
+                    say(&format!("found only {} of {} tests", 1 + found.next.len(), 1 + arguments.next));
                 }
             }
             None => say(&format!(
-                "no test of {}{} operations at most tells {first} from {second}: all programs up to {} operations of the \
+                "no test with {}{} operations distinguishes {first} from {second}: searched all programs of up to {} operations of the \
                  vocabulary, and shapes beyond",
                 within(arguments),
                 found.events,
@@ -88,7 +88,7 @@ pub fn compare(arguments: &Compare, quiet: bool) -> Result<Outcome, Failure> {
 /// Describes the bounds of the search other than size.
 fn within(arguments: &Compare) -> String {
     let threads = arguments.threads.map_or_else(String::new, |most| format!("{most} threads and "));
-    format!("{}{threads}", if arguments.atomic { "atomic accesses alone, " } else { "" })
+    format!("{}at most {threads}", if arguments.atomic { "only atomic accesses and " } else { "" })
 }
 
 /// Converts the flags to search bounds.

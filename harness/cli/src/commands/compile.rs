@@ -21,7 +21,7 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
         Emit::Spv | Emit::Spvasm => {}
         Emit::Amber => return Err(Failure::not_available("`--emit amber`")),
         Emit::Isa if arguments.device.is_none() => {
-            return Err(Failure::input_message("machine code is a device's: name one with --device"));
+            return Err(Failure::input_message("`--emit isa` needs a device: add `--device SEL`"));
         }
         Emit::Isa => {}
     }
@@ -56,12 +56,12 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
         }
         None if arguments.emit == Emit::Spv && std::io::stdout().is_terminal() => {
             return Err(Failure::input_message(
-                "SPIR-V words are nothing for a terminal: name a file with --out, or --emit spvasm",
+                "SPIR-V is binary: write it to a file with `--out FILE`, or print text with `--emit spvasm`",
             ));
         }
         None if arguments.emit == Emit::Spv && kernels.len() > 1 => {
             return Err(Failure::input_message(format!(
-                "the test has {} kernels: name a file with --out, or --emit spvasm",
+                "the test has {} kernels: write them to files with `--out FILE`, or print text with `--emit spvasm`",
                 kernels.len()
             )));
         }

@@ -25,10 +25,12 @@ pub fn convert(arguments: &Convert) -> Result<Outcome, Failure> {
         return kernel(arguments, only);
     }
     if !arguments.kernel.is_empty() || arguments.unroll.is_some() {
-        return Err(Failure::input_message("what shaders are given needs a shader"));
+        return Err(Failure::input_message(
+            "inputs of shaders (`--grid`, `--buffer` and others) need a shader file",
+        ));
     }
     if arguments.tests.iter().any(|test| is_shader(test)) {
-        return Err(Failure::input_message("a shader is converted alone"));
+        return Err(Failure::input_message("convert one shader at a time, without other files"));
     }
     let sources = inputs::collect(&arguments.tests, None, None, || Ok(Vec::new()))?;
     let several = sources.len() > 1;
@@ -69,7 +71,10 @@ fn converted(source: TestSource, to: Syntax) -> Result<String, Failure> {
 fn inside(folder: &Path, id: &str, file: &str, to: Syntax) -> Result<PathBuf, Failure> {
     let relative = Path::new(id);
     if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
-        return Err(Failure::input_message(format!("{file}: `{id}` is no place below {}", folder.display())));
+        return Err(Failure::input_message(format!(
+            "{file}: `{id}` cannot be a file below {}",
+            folder.display()
+        )));
     }
     let mut name = folder.join(relative).into_os_string();
     name.push(to.extension());

@@ -38,7 +38,9 @@ pub fn diff(arguments: &Diff, _quiet: bool) -> Result<Outcome, Failure> {
         if let Some(path) = &arguments.out {
             let plan = again.results.plan.as_ref();
             let plan = plan.ok_or_else(|| {
-                Failure::input_message("no plan: run lines alone make no baseline".to_owned())
+                Failure::input_message(
+                    "`--out` needs a results folder or a baseline: run lines have no plan".to_owned(),
+                )
             })?;
             baseline::write(path, plan, &again.results.lines).map_err(Failure::environment_error)?;
         }
@@ -98,12 +100,7 @@ fn faults(new: &Results) -> String {
         .filter_map(|device| {
             let (_, name) = device.driver_info.split_once(", fault ")?;
             let row = name.parse::<Fault>().ok()?.row()?;
-            Some(format!(
-                "{} was told to break a rule: {} ({})\n",
-                show::line(&device.name),
-                row.rule,
-                row.name
-            ))
+            Some(format!("{} has an injected fault: {} ({})\n", show::line(&device.name), row.rule, row.name))
         })
         .collect()
 }

@@ -31,7 +31,9 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
         return kernel(arguments);
     }
     if !arguments.kernel.is_empty() {
-        return Err(Failure::input_message("what shaders are given needs a shader"));
+        return Err(Failure::input_message(
+            "inputs of shaders (`--grid`, `--buffer` and others) need a shader file",
+        ));
     }
     let loaded = one(&arguments.test)?;
     let test = &loaded.test;
@@ -41,7 +43,9 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
         None => choice::load(Model::default_for(test.dialect))?,
     };
     if !chosen.model.judges(test.dialect) {
-        return Err(Failure::input_message(format!("{file}: the model does not speak of this dialect")));
+        return Err(Failure::input_message(format!(
+            "{file}: the model does not support this dialect; choose another with `--model`"
+        )));
     }
     let condition = match &arguments.outcome {
         Some(text) => Some(litmus::parse_condition(text, "--outcome", test).map_err(Failure::input)?),
@@ -81,12 +85,12 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
 /// Prints the test with a fix applied.
 fn fix(loaded: &Loaded, explanation: &Explanation) -> Result<Outcome, Failure> {
     let Some(fixed) = explanation::fixed(&loaded.text, explanation) else {
-        say(&format!("{}: no mend was found; `explain` without --fix says why", loaded.source.file));
+        say(&format!("{}: no fix was found; `explain` without `--fix` gives the reason", loaded.source.file));
         return Ok(Outcome::Environment);
     };
     // The fix is written in the native syntax.
     if litmus::parse(&fixed, &loaded.source.file).is_err() {
-        return Err(Failure::not_available("mends of tests in another language"));
+        return Err(Failure::not_available("`--fix` for tests in another syntax"));
     }
     print_text(&fixed)
 }
@@ -95,7 +99,9 @@ fn fix(loaded: &Loaded, explanation: &Explanation) -> Result<Outcome, Failure> {
 fn kernel(arguments: &Explain) -> Result<Outcome, Failure> {
     let more = arguments.outcome.is_some() || !arguments.device.is_empty() || arguments.fix;
     if arguments.format != ExplainFormat::Text || more {
-        return Err(Failure::not_available("explanations of shaders but as text, and of what --assert says"));
+        return Err(Failure::not_available(
+            "`explain SHADER` with `--format`, `--outcome`, `--device` or `--fix`",
+        ));
     }
     let options = arguments.kernel.options(arguments.unroll)?;
     let chosen = choice::load(arguments.model.as_deref().unwrap_or(Model::default_for(Dialect::Vulkan)))?;
@@ -120,7 +126,7 @@ fn on_vulkan(arguments: &Explain, loaded: &Loaded) -> Result<String, Failure> {
         Ok(lowered) => lowered,
         Err(error) => {
             let line = error.span().line;
-            return Ok(format!("\nNo Vulkan device can be asked: {error}, line {line}.\n"));
+            return Ok(format!("\nNo Vulkan device can run this test: {error}, line {line}.\n"));
         }
     };
     let vulkan = choice::load(Model::default_for(Dialect::Vulkan))?;
@@ -132,16 +138,16 @@ fn on_vulkan(arguments: &Explain, loaded: &Loaded) -> Result<String, Failure> {
     let mut said = predict(&without_filter(&lowered.test), &vulkan.model, &options).map_err(wrong)?;
     mark_filtered(&lowered.test, &mut said);
     let (class, means) = match portability::beside(test, &lowered, hsa, &said).class {
-        None => return Ok("\nVulkan gives no answer in time.\n".to_owned()),
+        None => return Ok("\nThe answer for Vulkan timed out (raise --timeout).\n".to_owned()),
         Some(class) => (
             class.word(),
             match class {
-                Class::Portable => "Vulkan says the same of the program that devices run for it",
-                Class::ModelOnly => "HSA alone forbids it: Vulkan allows it of the program that devices run",
-                Class::VulkanRace => {
-                    "the program that devices run for it races under Vulkan, and is not judged"
+                Class::Portable => "Vulkan gives the same answer for the program that devices run",
+                Class::ModelOnly => "HSA forbids it, and Vulkan allows it for the program that devices run",
+                Class::VulkanRace => "the program that devices run races under Vulkan and is not judged",
+                Class::BothRace => {
+                    "the program that devices run races under Vulkan as well and is not judged"
                 }
-                Class::BothRace => "it races under Vulkan too, and is not judged on a device",
             },
         ),
     };
@@ -159,7 +165,7 @@ fn machine_code(arguments: &Explain, loaded: &Loaded) -> Result<(Vec<(String, St
         return Ok((codes, outcome));
     }
     if !matches!(arguments.format, ExplainFormat::Text | ExplainFormat::Html) {
-        return Err(Failure::input_message("machine code (--device) goes with --format text or html"));
+        return Err(Failure::input_message("`--device` needs `--format text` or `html`"));
     }
     let source = &loaded.source;
     let variant: Variant = source.variant.parse().map_err(Failure::input_error)?;

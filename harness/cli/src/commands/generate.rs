@@ -124,12 +124,12 @@ fn minimal(
     )?;
     if !quiet {
         say(&format!(
-            "{minimal} minimal tests and {twins} twins of {} shapes; {asked} tests asked about",
+            "{minimal} minimal tests and {twins} twins of {} shapes; {asked} tests checked",
             cells.len()
         ));
     }
     if incomplete > 0 {
-        say(&format!("warning: {incomplete} of the shapes are not done: their suites may lack tests"));
+        say(&format!("warning: the search of {incomplete} shapes is incomplete: tests may be missing"));
     }
     Ok(())
 }
@@ -167,7 +167,7 @@ fn for_clause(
     if changed.is_empty() {
         let name = model.name();
         return Err(Failure::input_message(format!(
-            "no statement of {name} that can be changed cites `{clause}`"
+            "no statement of {name} that can be mutated cites `{clause}` (`clauses` lists them)"
         )));
     }
     let events = usize::try_from(events).unwrap_or(usize::MAX);
@@ -186,7 +186,7 @@ fn for_clause(
             }
             Some(_) => {}
             None if quiet => {}
-            None => say(&format!("no test of {events} operations at most notices {what}")),
+            None => say(&format!("no test with at most {events} operations detects {what}")),
         }
     }
     Ok(())

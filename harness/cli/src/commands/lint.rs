@@ -22,13 +22,15 @@ pub fn lint(arguments: &LintArguments, quiet: bool) -> Result<Outcome, Failure> 
     let mut text = String::new();
     for file in &arguments.shaders {
         if !is_shader(file) {
-            return Err(Failure::input_message(format!("{file}: no shader by its extension")));
+            return Err(Failure::input_message(format!(
+                "{file}: unknown shader extension; expected .comp or another GLSL stage, .hlsl, .slang, .wgsl, .spv or .spvasm"
+            )));
         }
         let wrong = |what: String| Failure::input_message(format!("{file}:{what}"));
         let shader = load(file, &arguments.kernel.compilation()).map_err(|error| error.failure())?;
         let module = frontend::read_module(&shader.bytes).map_err(|refusal| wrong(refusal.to_string()))?;
         if module.has_no_entry_point() {
-            return Err(Failure::input_message(format!("{file}: no entry point")));
+            return Err(Failure::input_message(format!("{file}: the module has no entry point")));
         }
         if let Some(compiler) = shader.compiler.as_ref().filter(|_| !quiet) {
             say(&format!("{file}: compiled by {compiler}"));

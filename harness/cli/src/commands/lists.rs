@@ -83,7 +83,7 @@ pub fn devices(format: ListFormat) -> Result<Outcome, Failure> {
         }
     }
     if !missing.is_empty() {
-        text += "compile-only devices that are not there:\n";
+        text += "missing compile-only devices:\n";
         for line in missing {
             text += &format!("   {line}\n");
         }
@@ -163,7 +163,9 @@ pub fn tests(arguments: &Tests) -> Result<Outcome, Failure> {
                     .any(|text| text.to_lowercase().contains(&pattern))
         });
         if tests.is_empty() {
-            return Err(Failure::input_message(format!("no test has `{pattern}` in its id or its reason")));
+            return Err(Failure::input_message(format!(
+                "no test has `{pattern}` in its id or reason (`tests` lists all)"
+            )));
         }
     }
     let entry = |test: EmbeddedFile| TestEntry { id: test.id, file: format!("litmus/{}", test.path) };
@@ -213,7 +215,7 @@ pub fn man(command: Option<&str>) -> Result<Outcome, Failure> {
                     let names: Vec<&str> =
                         program.get_subcommands().filter(known).map(clap::Command::get_name).collect();
                     return Err(Failure::input_message(format!(
-                        "no command `{name}`: there are {}",
+                        "unknown command `{name}`; expected one of: {}",
                         names.join(", ")
                     )));
                 }

@@ -34,8 +34,10 @@ pub fn merge(arguments: &Merge, quiet: bool) -> Result<Outcome, Failure> {
     let missing = plan.tests.len() * plan.devices.len() - lines.len();
     if missing > 0 {
         let how = match command {
-            Some(_) => format!("`vk-litmus run --resume {out}` goes on"),
-            None => format!("the command of the parts goes on, with `--resume --out {out}` and no `--shard`"),
+            Some(_) => format!("`vk-litmus run --resume {out}` runs them"),
+            None => {
+                format!("repeat the command of the shards with `--resume --out {out}` and without `--shard`")
+            }
         };
         say(&format!("error: {} missing: {how}", number::plural(missing as u64, "verdict")));
         outcome.note(Outcome::Environment);

@@ -42,7 +42,7 @@ pub fn patterns(arguments: &Patterns) -> Result<Outcome, Failure> {
 fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
     let known: Vec<&str> = known.collect();
     let meant = meant(name, known.iter().copied());
-    Failure::input_message(format!("no {what} `{name}`{meant}: {}", known.join(", ")))
+    Failure::input_message(format!("unknown {what} `{name}`{meant}; expected one of: {}", known.join(", ")))
 }
 
 /// Formats a pattern as a page.

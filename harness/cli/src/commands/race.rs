@@ -47,7 +47,10 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
                     match test {
                         Some(test) => emitted.push(litmus::print(test)),
                         None if quiet => {}
-                        None => say(&format!("no litmus test of two invocations: {}", finding.message)),
+                        None => say(&format!(
+                            "no litmus test with two invocations shows this finding: {}",
+                            finding.message
+                        )),
                     }
                 }
                 continue;
@@ -69,7 +72,7 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
         (None, [first, others @ ..]) => {
             out.print(first)?;
             if !others.is_empty() && !quiet {
-                say(&format!("{} more: --out writes each to a file of its own", others.len()));
+                say(&format!("{} more: write all to files with `--out FILE`", others.len()));
             }
         }
         (None, []) => {}

@@ -67,7 +67,7 @@ pub fn report(arguments: &arguments::Report) -> Result<Outcome, Failure> {
     match &arguments.out {
         None if arguments.format == ReportFormat::Html && std::io::stdout().is_terminal() => {
             return Err(Failure::input_message(
-                "a page is nothing for a terminal: name a file with --out, or --format md",
+                "an HTML page needs a file: add `--out FILE`, or print Markdown with `--format md`",
             ));
         }
         None => {
@@ -102,7 +102,7 @@ fn write_site(folder: &Path, files: &[site::File]) -> Result<(), Failure> {
         }
         Err(_) if std::fs::read_dir(folder).map_err(told)?.next().is_some() => {
             return Err(Failure::input_message(format!(
-                "{} is not empty and holds no site: name a new folder",
+                "{} is not empty and is not a site: name a new folder",
                 show::line(&folder.to_string_lossy())
             )));
         }
@@ -132,7 +132,7 @@ pub fn read_all(paths: &[PathBuf], outcome: &mut Outcome) -> Result<Vec<Results>
         if let Some(incomplete) = results.incomplete {
             let file = if path.is_dir() { path.join(JOURNAL) } else { path.clone() };
             say(&format!(
-                "error: {}:{}: the last line is incomplete ({} bytes), left out: its writer was ended in the middle of it",
+                "error: {}:{}: the last line is incomplete ({} bytes) and was ignored: its writer was killed",
                 show::line(&file.to_string_lossy()),
                 incomplete.line,
                 incomplete.bytes

@@ -89,7 +89,9 @@ fn resumed(arguments: &Run) -> Result<Option<Run>, Failure> {
         return Ok(None);
     }
     let [folder] = arguments.tests.as_slice() else {
-        return Err(Failure::input_message("`--resume` goes with `--out DIR`, or alone: `run --resume DIR`"));
+        return Err(Failure::input_message(
+            "`--resume` needs a folder: `run --resume DIR`, or `--resume --out DIR`",
+        ));
     };
     let path = Path::new(folder).join(COMMAND);
     let text = std::fs::read_to_string(&path)
@@ -185,7 +187,9 @@ fn kinds(arguments: &Run, quiet: bool, verdicts: &mut Vec<(VerdictWord, bool)>) 
         return shader::shaders(arguments, quiet, verdicts);
     }
     if !arguments.kernel.is_empty() {
-        return Err(Failure::input_message("what shaders are given needs a shader"));
+        return Err(Failure::input_message(
+            "inputs of shaders (`--grid`, `--buffer` and others) need a shader file",
+        ));
     }
     if arguments.suite.as_deref() == Some(PROGRESS_SUITE) || arguments.progress.is_some() {
         return forward_progress(arguments, quiet, verdicts);
@@ -197,7 +201,7 @@ fn kinds(arguments: &Run, quiet: bool, verdicts: &mut Vec<(VerdictWord, bool)>) 
     let mut writer = match arguments.format {
         Format::Gtest => None,
         _ if output.is_some() => {
-            return Err(Failure::input_message("`--gtest_output` goes with `--format gtest` alone"));
+            return Err(Failure::input_message("`--gtest_output` needs `--format gtest`"));
         }
         format => Some(
             run_writer(format, Data::coloured(), layout(arguments.table)).map_err(Failure::input_error)?,
@@ -472,7 +476,7 @@ impl Prepared<'_> {
 
 /// Reports that a shard has no test. This is not an error, and is printed even with `--quiet`.
 fn say_empty_part(part: Shard, count: u64, noun: &str) {
-    say(&format!("part {part} of {} has none of them", number::plural(count, noun)));
+    say(&format!("part {part} of {} is empty", number::plural(count, noun)));
 }
 
 /// Returns true if the command line uses the Google Test protocol.
@@ -510,7 +514,9 @@ fn devices(arguments: &Run, one: bool) -> Result<Vec<targets::Target>, Failure> 
         targets::refuse_compile_only(&targets)?;
     }
     if one && targets.len() > 1 {
-        return Err(Failure::input_message("names of Google Test hold no device: run on one at a time"));
+        return Err(Failure::input_message(
+            "the Google Test protocol supports one device: name one with `--device`",
+        ));
     }
     targets::break_rule(&mut targets, fault);
     Ok(targets)
@@ -527,12 +533,12 @@ fn conclude(ended: &Ended, arguments: &Run, expected: &Expected, quiet: bool, to
         outcome.note(save_baseline(ended, quiet));
     }
     if ended.validation_messages > 0 {
-        say(&format!("error: {} messages of the validation layers", ended.validation_messages));
+        say(&format!("error: the validation layers printed {} messages", ended.validation_messages));
         outcome.note(Outcome::Environment);
     }
     let stopped = arguments.bisect && ended.lines.iter().any(|line| line.verdict == VerdictWord::Violates);
     if ended.interrupted && !stopped {
-        say(&format!("interrupted: go on with `vk-litmus run --resume {path}`"));
+        say(&format!("interrupted: continue with `vk-litmus run --resume {path}`"));
         outcome.note(Outcome::Environment);
     }
     outcome.note(judgement_outcome(&ended.lines, arguments, expected, quiet));
@@ -567,7 +573,7 @@ fn save_baseline(ended: &Ended, quiet: bool) -> Outcome {
 fn fault(arguments: &Run) -> Result<Fault, Failure> {
     let Some(name) = &arguments.fault else { return Ok(Fault::None) };
     if arguments.device.iter().any(|device| device != SimDevice::NAME) {
-        return Err(Failure::input_message("`--fault` goes with `--device sim` alone"));
+        return Err(Failure::input_message("`--fault` needs `--device sim`"));
     }
     name.parse().map_err(Failure::input_error)
 }

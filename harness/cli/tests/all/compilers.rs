@@ -1,14 +1,15 @@
-//! Compilers of vendors whose hardware is not there, where `ci/compilers` has made a folder of them. Nothing depends on time.
+//! Compilers for hardware that is not present, if `ci/compilers` has built a folder of them. No test depends
+//! on time.
 
 use serde_json::Value;
 
 use crate::common::{Ran, vk_litmus};
 
-/// A chip of each vendor that Debian's packages for this machine bring along, in the newest Mesa of the folder.
+/// A chip of each vendor in Debian's packages for this machine, in the newest Mesa of the folder.
 const CHIPS: [&str; 6] =
     ["radv:navi31@26", "nvk:ga102@26", "anv:bmg@26", "anv:skl@26", "turnip:a750@26", "honeykrisp:m1@26"];
 
-/// Whether the folder is there.
+/// Returns true if the folder exists.
 fn has_compilers() -> bool {
     let there = std::env::var_os("VK_LITMUS_COMPILERS").is_some_and(|folder| !folder.is_empty());
     if !there {
@@ -23,7 +24,7 @@ fn codegen(arguments: &[&str]) -> Ran {
     Ran::of(vk_litmus(["codegen"]).args(arguments))
 }
 
-/// Accesses of every vendor's text stand beside the instruction that they come from.
+/// In each vendor's text, accesses are attributed to the test instruction that they implement.
 #[test]
 fn every_vendors_text_stands_beside_the_test() {
     if !has_compilers() {
@@ -61,8 +62,8 @@ fn every_vendors_text_stands_beside_the_test() {
     }
 }
 
-/// F2: the acquire of a consumer is lost in code that drivers share where references do not alias, and where they may it is
-/// not.
+/// F2: code shared by drivers loses the acquire of a consumer if references do not alias, and keeps it if
+/// they may.
 #[test]
 fn a_lost_acquire_is_found_on_every_driver_that_loses_it() {
     if !has_compilers() {
@@ -97,8 +98,8 @@ fn a_lost_acquire_is_found_on_every_driver_that_loses_it() {
     for device in CHIPS {
         assert_eq!(verdicts(device, "split"), ("kept".to_owned(), "kept".to_owned()), "{device}");
     }
-    // In NIR a load is `reorderable` although it is atomic, on each but the last; what becomes of that differs. ANV moves both
-    // loads behind the fence before its last NIR.
+    // In NIR the load is marked `reorderable` although it is atomic, on every driver but the last; the
+    // effects differ. ANV moves both loads after the fence before its last NIR.
     let restricted = [
         ("radv:navi31@26", "lost", "weakened"),
         ("nvk:ga102@26", "unknown", "weakened"),
@@ -112,12 +113,12 @@ fn a_lost_acquire_is_found_on_every_driver_that_loses_it() {
     }
 }
 
-/// The page of orderings says first what a newer driver changed (F8), and escapes nothing twice.
+/// The page of orderings starts with the change in a newer driver (F8), and escapes text exactly once.
 #[test]
 fn a_page_says_what_a_newer_driver_changed() {
     let ran = codegen(&["mp/MP+rel-acq", "--device", "radv:navi31", "--format", "html"]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
-    assert!(ran.stderr.contains("--format html is of --emit order"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`--format html` needs `--emit order`"), "{}", ran.stderr);
     if !has_compilers() {
         return;
     }
@@ -137,7 +138,7 @@ fn a_page_says_what_a_newer_driver_changed() {
     assert!(ran.stdout.contains("acquire at dv: ld.atom.sc0 → ld.vis.sc2"), "{}", ran.stdout);
 }
 
-/// A relaxation that changes nothing shows nothing, though the driver prints a hash of each shader.
+/// A relaxation without an effect shows no difference, though the driver prints a hash of each shader.
 #[test]
 fn what_differs_by_run_is_no_difference() {
     if !has_compilers() {
@@ -165,8 +166,8 @@ fn what_differs_by_run_is_no_difference() {
     assert_eq!(verdict("P1.0: relaxed"), "differs");
 }
 
-/// A compiler that takes split barriers in Intel's form is asked in that, though the driver has no feature for them, and the answer
-/// says so; one that does not take them is not asked.
+/// A compiler that accepts split barriers in Intel's form is tested in that form and the output states it,
+/// although the driver lacks the feature; others are not tested.
 #[test]
 fn split_barriers_are_asked_for_in_intels_form() {
     if !has_compilers() {
@@ -199,7 +200,7 @@ fn split_barriers_are_asked_for_in_intels_form() {
     }
 }
 
-/// What is missing is told with where it was looked for and what to install.
+/// A missing driver is reported with the searched paths and the package to install.
 #[test]
 fn what_is_missing_is_told() {
     let empty = tempfile::tempdir().unwrap();
@@ -214,10 +215,10 @@ fn what_is_missing_is_told() {
     // A folder without a driver.
     let text = told(&["--device", "nvk:ga102", "--mesa", path], 2);
     assert!(text.contains("no driver of Mesa in") && text.contains("nouveau_icd"), "{text}");
-    // A driver that no package has for this machine.
+    // A driver without a package for this machine.
     let text = told(&["--device", "v3dv:*"], 3);
     assert!(text.contains("broadcom_icd") && text.contains("arm64"), "{text}");
-    // A driver without its shim: of a Mesa that is too old for it, or too new for another way.
+    // A driver without its shim: the Mesa is too old for it, or too new for the fallback.
     let root = tempfile::tempdir().unwrap();
     let files = root.path().join("usr/share/vulkan/icd.d");
     std::fs::create_dir_all(&files).unwrap();
@@ -230,13 +231,12 @@ fn what_is_missing_is_told() {
     assert!(text.contains("libnouveau_noop_drm_shim.so") && text.contains("mesa-drm-shim"), "{text}");
     let text = told(&["--device", "radv:navi31", "--mesa", folder], 3);
     assert!(text.contains("no null back end") && text.contains("libamdgpu_noop_drm_shim.so"), "{text}");
-    // It is looked for in that folder, and nowhere in this system's.
-    // Lines are broken amid paths.
+    // The driver is searched only in that folder, not in this system. Lines are broken within paths.
     let text: String = text.chars().filter(|c| !c.is_whitespace() && *c != '│').collect();
     assert!(text.contains(&format!("wasfoundinnoneof{folder}/usr/lib,")), "{text}");
 }
 
-/// A chip that nobody knows is told with those that are known.
+/// For an unknown chip, the known ones are listed.
 #[test]
 fn a_chip_that_nobody_knows_is_told() {
     if !has_compilers() {
@@ -254,14 +254,14 @@ fn a_chip_that_nobody_knows_is_told() {
         );
         assert!(text.contains("another Mesa may know more: --mesa, VK_LITMUS_COMPILERS and"), "{text}");
     }
-    // A Mesa that is too new for a chip, and a version that nobody has.
+    // A Mesa too new for a chip, and a version that does not exist.
     for (device, told) in [
         ("radv:navi12@26", "/mesa-25.0.7/usr/share/vulkan/icd.d/radeon_icd.json is of Mesa 25.0.7"),
         ("radv:navi12@26", "/mesa-26.2.6/usr/share/vulkan/icd.d/radeon_icd.json knows pitcairn, "),
         ("turnip:a750@25", "/mesa-26.2.6/usr/share/vulkan/icd.d/freedreno_icd.json is of Mesa 26.2.6"),
     ] {
         let ran = codegen(&["mp/MP+rel-acq", "--device", device]);
-        // Lines are broken amid paths.
+        // Lines are broken within paths.
         let text: String = ran.stderr.chars().filter(|c| !c.is_whitespace() && *c != '│').collect();
         assert_eq!(ran.code, 3, "{text}");
         for told in [told, "another Mesa may have it: --mesa, VK_LITMUS_COMPILERS and"] {

@@ -1,4 +1,4 @@
-//! `run SHADER`: shaders of users on the simulated GPU and on the software drivers that are installed.
+//! `run SHADER`: user shaders on the simulated GPU and the installed software drivers.
 
 use std::path::Path;
 
@@ -32,7 +32,7 @@ fn run(device: &str, file: &str, more: &[&str]) -> (Ran, Value) {
     assert_eq!(lines.len(), 1, "{device}: {ran:?}");
     let line = lines.remove(0);
     for schema in schemas("run.schema.json", "run.schema.json") {
-        // The contract knows no run that is not judged.
+        // The contract's schema has no run without a judgement.
         if line["reason"] != "not judged" || schema.ends_with("schema/run.schema.json") {
             assert_valid(&schema, &line);
         }
@@ -70,8 +70,8 @@ fn the_smaller_and_the_larger_are_what_the_walk_says() {
     }
 }
 
-/// Compilers of GLSL put `coherent` on members of a buffer. Invocations leave a loop after different numbers of rounds and wait at a
-/// barrier behind it.
+/// GLSL compilers put `coherent` on members of a buffer. Invocations leave a loop after different numbers of
+/// iterations and wait at a barrier after it.
 #[test]
 fn locks_and_loops_of_glsl_end_on_the_simulated_gpu() {
     if !installed("glslangValidator") {
@@ -84,8 +84,8 @@ fn locks_and_loops_of_glsl_end_on_the_simulated_gpu() {
     assert_eq!((&line["instances"], &line["reason"]), (&5.into(), &"not judged".into()), "{ran:?}");
 }
 
-/// Sources of a shader that the compiler puts into debug information, where glslang 12 breaks what is not ASCII; and operations over
-/// clusters, which no driver here has.
+/// Sources embedded in debug information, where glslang 12 corrupts non-ASCII text; and clustered operations,
+/// which no driver here supports.
 #[test]
 fn accents_and_clusters_of_glsl_run_on_the_simulated_gpu() {
     if !installed("glslangValidator") {
@@ -116,7 +116,7 @@ void main() {
     let (ran, line) = run("sim", file, &["--assert", "Result.wrong == 0 /\\ Result.right == 8"]);
     assert_eq!((&line["instances"], &line["reason"]), (&400.into(), &"not judged".into()), "{ran:?}");
     assert_eq!(line["shader"]["claim"]["broken"], 0, "{line}");
-    // A member of a block without a name goes by its own as well.
+    // A member of a block without an instance name is also found by its own name.
     let (_, line) = run("sim", file, &["--assert", "right == 7"]);
     assert_eq!(line["shader"]["claim"]["broken"], 400, "{line}");
 }
@@ -140,7 +140,7 @@ fn messages_are_judged_by_what_the_model_allows() {
     }
 }
 
-/// What is stale is seen where the machine is weak, and a rule that is broken is found.
+/// Stale values appear if the simulated GPU is weak, and a broken rule is found.
 #[test]
 fn the_simulated_gpu_is_weak_and_its_faults_are_found() {
     let stale = |line: &Value| -> u64 {
@@ -174,7 +174,8 @@ fn a_grid_in_which_nothing_depends_on_the_order_is_judged() {
     }
 }
 
-/// Two workgroups along each axis, of 2, 3 and 2 invocations: each says where it is, by what a uniform buffer holds.
+/// Two workgroups along each axis, of 2, 3 and 2 invocations: each stores its position, using a uniform
+/// buffer.
 #[test]
 fn grids_have_three_dimensions_and_uniform_buffers_are_read() {
     let more = ["--grid", "2,2,2", "--buffer", "0.0=iota", "--buffer", "0.1=zeros:392", "--instances", "120"];
@@ -209,11 +210,11 @@ fn what_cannot_be_enumerated_is_shown_and_never_conforms() {
         let all: u64 = contents.iter().map(|row| row["count"].as_u64().unwrap()).sum();
         assert_eq!(all + line["shader"]["others"].as_u64().unwrap(), 400, "{line}");
         assert_eq!(contents[0]["differs"]["tickets.next"], 64, "{line}");
-        // What is claimed is looked at all the same, and what breaks a claim ends with 1.
+        // An assertion is checked even if the contents are not judged, and a failure gives exit code 1.
         let (ran, line) =
             run(device, &shader("tickets"), &["--grid", "64", "--assert", "tickets.next == 63"]);
         assert_eq!((ran.code, &line["shader"]["claim"]["broken"]), (1, &400.into()), "{device}: {ran:?}");
-        assert!(ran.stderr.contains("does not hold of 400 dispatches"), "{ran:?}");
+        assert!(ran.stderr.contains("failed in 400 dispatches"), "{ran:?}");
     }
 }
 
@@ -231,7 +232,7 @@ fn a_racy_shader_is_told() {
 #[test]
 fn a_shader_that_hangs_costs_itself_alone() {
     let folder = tempfile::tempdir().unwrap();
-    // lavapipe ends loops by itself.
+    // lavapipe limits the iterations of loops itself.
     for device in devices().into_iter().filter(|device| *device != "lavapipe") {
         let mut command =
             vk_litmus(["run", &shader("hang"), &shader("message"), "--grid", "2", "--device", device]);
@@ -279,7 +280,7 @@ fn images_of_users_are_counted_in_and_stored_to() {
         ] {
             assert_eq!(state[texel], value, "{device}: {texel} of {state}");
         }
-        // A fault of the machine that loses what one of two atomics did.
+        // A fault of the simulated GPU that loses the effect of one of two atomics.
         if device == "sim" {
             let faulty = [&["--grid", "2", "--fault", "rmw-not-atomic"], &images[..]].concat();
             let (ran, line) = run(device, &source("texel-counts"), &faulty);
@@ -288,8 +289,10 @@ fn images_of_users_are_counted_in_and_stored_to() {
     }
 }
 
-/// Every format of 32 bits is read and written as by the drivers: bit for bit, but for components of 8 bits, which these read with a
-/// product instead of a quotient, and for halves, which lavapipe rounds toward zero when it writes them.
+/// Every 32-bit format is read and written bit for bit as by the drivers.
+///
+/// Exceptions: the drivers convert 8-bit components with a product instead of a quotient, and lavapipe rounds
+/// halves toward zero in writes.
 #[test]
 fn texels_of_users_are_read_and_written_as_by_drivers() {
     if !installed("glslangValidator") {
@@ -392,7 +395,7 @@ fn what_a_device_lacks_is_named() {
 #[test]
 fn what_has_no_meaning_for_shaders_is_refused_by_name() {
     let cases: [(&[&str], &str); 6] = [
-        (&["sb/SB+rlx-rlx"], "litmus tests beside shaders in one run (`sb/SB+rlx-rlx`)"),
+        (&["sb/SB+rlx-rlx"], "litmus tests and shaders in one run (`sb/SB+rlx-rlx`)"),
         (&["--suite", "quick"], "`--suite` with shaders"),
         (&["--cts-name", "*"], "`--cts-name` with shaders"),
         (&["--progress", "fair"], "`--progress` with shaders"),
@@ -406,10 +409,10 @@ fn what_has_no_meaning_for_shaders_is_refused_by_name() {
     }
     let ran = Ran::of(&mut vk_litmus(["run", "sb/SB+rlx-rlx", "--device", "sim", "--grid", "2"]));
     assert_eq!(ran.code, 2, "{ran:?}");
-    assert!(ran.stderr.contains("needs a shader"), "{ran:?}");
+    assert!(ran.stderr.contains("need a shader file"), "{ran:?}");
 }
 
-/// A folder can be gone on with, and every format tells of a shader.
+/// A results folder of a shader can be resumed, and every format reports the shader.
 #[test]
 fn records_are_kept_as_of_any_run() {
     let folder = tempfile::tempdir().unwrap();

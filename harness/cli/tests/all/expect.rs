@@ -1,18 +1,17 @@
-//! Expectation files on the simulated GPU, sound and with a fault: what is expected, what is not, and what it makes of
-//! the exit code.
+//! Expectation files on the simulated GPU, sound and with a fault: their effect on messages and exit codes.
 
 use std::fs;
 use std::path::Path;
 
 use crate::common::{Ran, vk_litmus};
 
-/// A fault, and a test that shows it at once.
+/// A fault, and a test that detects it reliably.
 const FAULT: &str = "acquire-no-invalidate";
 const VIOLATING: &str = "avvis/MP+rel-acq.av-semvis";
-/// A test that it does not touch.
+/// A test that the fault does not affect.
 const SOUND: &str = "coherence/CoRR+rlx";
 
-/// Runs both tests on the simulated GPU with the fault, with these files in the folder of expectations.
+/// Runs both tests on the faulty simulated GPU with these expectation files.
 fn run(files: &[(&str, &str)]) -> Ran {
     let folder = tempfile::tempdir().unwrap();
     let expectations = folder.path().join("expectations");
@@ -34,7 +33,7 @@ fn what_is_listed_is_expected_and_nothing_else() {
     let (violating, sound) = (format!("{VIOLATING},Fail\n"), format!("{SOUND},Fail\n"));
     let reason = format!("# the invalidate is lost\n# https://example.org/1\n{VIOLATING} # since 1.2\n");
     let not_ours = format!("{VIOLATING}\n{SOUND}\n");
-    // Exit code and what is said.
+    // Expected exit code and message.
     type Files<'a> = &'a [(&'a str, &'a str)];
     let cases: &[(Files<'_>, i32, &str)] = &[
         (&[("sim-fails.txt", &violating)], 0, "expected Fail (sim-fails.txt:1)"),
@@ -44,7 +43,7 @@ fn what_is_listed_is_expected_and_nothing_else() {
             "(sim-fails.txt:3: the invalidate is lost https://example.org/1 since 1.2)",
         ),
         (&[("all-fails.txt", "avvis/MP.*av-semvis\n")], 0, "expected Fail (all-fails.txt:1)"),
-        // A name that nobody knows is a mistake, above all where it would excuse what a device does.
+        // An unknown name is an error, above all if it would excuse a failure.
         (
             &[("simm-fails.txt", &violating)],
             2,
@@ -53,22 +52,22 @@ fn what_is_listed_is_expected_and_nothing_else() {
         (&[("ci-fails.txt", &violating)], 2, "ci-fails.txt: `ci` is no device of this run"),
         (&[("sim-fails.txt", &violating), ("alll-flakes.txt", "")], 2, "(did you mean `all`?)"),
         (&[("sim-fails.txt", &violating), ("lavapip-progress.txt", "obe")], 2, "(did you mean `lavapipe`?)"),
-        // What stands in a file of another driver is not read.
+        // A file for another driver is not read.
         (
             &[("sim-fails.txt", &violating), ("radv-fails.txt", "no/Such+test\n(\n")],
             0,
             "1 failed as expected",
         ),
-        // Another driver's files say nothing of this one.
+        // A file for another driver has no effect.
         (&[("lvp-fails.txt", &not_ours)], 1, "1 violations are on no list"),
         (
             &[("radv-navi21-fails.txt", &not_ours), ("sim-slow-skips.txt", "")],
             1,
             "1 violations are on no list",
         ),
-        // A violation is no flake.
-        (&[("sim-flakes.txt", &not_ours)], 1, "a violation is no flake, however rare"),
-        // What may fail and may not stands in both.
+        // A violation is never a flake.
+        (&[("sim-flakes.txt", &not_ours)], 1, "a violation is never a flake"),
+        // A test that may fail is listed as failing and as flaky.
         (
             &[("sim-fails.txt", &not_ours), ("sim-flakes.txt", &not_ours)],
             0,
@@ -94,14 +93,14 @@ fn what_is_listed_is_expected_and_nothing_else() {
             1,
             "sim-skips.txt:1: no test is like",
         ),
-        // A line for a test that is not in this run is no mistake.
+        // A line for a test outside this run is not an error.
         (
             &[("sim-fails.txt", &format!("{violating}sb/SB+rlx-rlx\niriw/.*,Timeout"))],
             0,
             "1 failed as expected",
         ),
         (&[("sim-skips.txt", "avvis")], 0, "1 not run"),
-        // An id means itself, not what it is like as a regular expression.
+        // An id matches only itself, not as a regular expression.
         (&[("sim-skips.txt", "avvis/MP+rel-acq.av\n")], 1, "no test is like"),
     ];
     for (files, code, said) in cases {
@@ -164,7 +163,7 @@ fn a_folder_without_expectations_is_a_mistake() {
     }
 }
 
-/// The expectations that come with the project are well-formed, and every line has a reason.
+/// The expectations in the repository are well-formed, and every line has a reason.
 #[test]
 fn the_shipped_expectations() {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/expectations");

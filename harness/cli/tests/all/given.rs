@@ -1,4 +1,4 @@
-//! What shaders are given: what names nothing, or does not fit what it names, is told and nothing is answered.
+//! Inputs of shaders: an input that names nothing, or does not fit, is reported and gives no answer.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ fn shader(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/shaders/given").join(name)
 }
 
-/// All that is said, without the ends of lines that a terminal's width makes.
+/// Returns all messages, without the line ends of the terminal's width.
 fn said(ran: &Ran) -> String {
     format!("{}{}", ran.stdout, ran.stderr).replace("\n  │ ", " ")
 }
@@ -24,14 +24,14 @@ fn asked(command: &str, name: &str, flags: &[&str]) -> Ran {
     Ran::of(&mut asked)
 }
 
-/// Shader, flags, a case, and what is said.
+/// Shader, flags, a case, and the expected message.
 const REFUSED: &[(&str, &[&str], &str, &str)] = &[
     ("kernel", &["--buffer", "9.9=zeros"], "", "a buffer for 9.9, which it does not have (it has 0.0, 0.1)"),
     ("kernel", &["--image", "0.0=4x4"], "", "an image for 0.0, which is a buffer"),
     ("kernel", &["--sampler", "0.0=nearest"], "", "a sampler for 0.0, which is a buffer"),
     ("kernel", &["--buffer", "0.1=zeros"], "", "a buffer for 0.1, which is an image"),
     ("kernel", &["--sampler", "0.1=nearest"], "", "a sampler for 0.1, which is an image"),
-    ("kernel", &["--image", "0.1=0x0"], "", "no image of texels"),
+    ("kernel", &["--image", "0.1=0x0"], "", "expected an image"),
     ("kernel", &["--spec", "4=1"], "", "specialization constant 4, which it does not have (it has 3)"),
     ("kernel", &["--push", "0=1"], "", "push constants, of which it has none"),
     ("kernel", &["--bind", "a.b=c"], "", "an address at a.b, where it has nothing"),
@@ -79,10 +79,10 @@ fn what_names_nothing_or_does_not_fit_is_refused() {
         assert_eq!(ran.code, 2, "{ran:?}");
     }
     let ran = asked("lint", "none.spvasm", &[]);
-    assert!(ran.code == 2 && ran.stderr.contains("none.spvasm: no entry point"), "{ran:?}");
+    assert!(ran.code == 2 && ran.stderr.contains("none.spvasm: the module has no entry"), "{ran:?}");
 }
 
-/// A case has all that a program binds, and buffers of the usual length where nothing is said of it.
+/// A case has every input that a program binds, and buffers of default size.
 #[test]
 fn cases_may_say_more_and_less() {
     let folder = tempfile::tempdir().unwrap();
@@ -106,7 +106,7 @@ fn recursion_and_variables_that_no_memory_holds_are_refused() {
     }
 }
 
-/// Six words fit behind three others: the array has nine, by constants of vectors.
+/// Six words fit after three others: the array has nine, by vector constants.
 #[test]
 fn constants_of_vectors_are_computed() {
     for command in ["check", "race"] {
@@ -117,7 +117,7 @@ fn constants_of_vectors_are_computed() {
     }
 }
 
-/// What a device leaves is not judged where a final value is a float that was read, which is told with its file.
+/// Contents are not judged if a final value is a loaded float; the reason names the file.
 #[test]
 fn reasons_have_their_file() {
     let ran = asked("run", "float.spvasm", &[]);

@@ -1,4 +1,4 @@
-//! Inputs that no committed file can be: too large, missing links, pipes; and outputs that break.
+//! Inputs that cannot be committed: too large files, broken links, pipes; and outputs that fail.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 const SB: &str = include_str!("cases/files/mixed/SB.litmus");
 
-/// Checks a folder with one good test and `bad` made by `make`; gives the rejected line of `bad`.
+/// Checks a folder with one valid test and `bad` created by `make`; returns the rejected line of `bad`.
 fn rejected(make: impl FnOnce(&std::path::Path)) -> Value {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("good.litmus"), SB).unwrap();
@@ -47,7 +47,7 @@ fn pipe(path: &std::path::Path) {
     assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
-/// What a folder holds besides tests was not meant; what is named is read.
+/// Other files of a folder are ignored; a file named on the command line is read.
 #[cfg(unix)]
 #[test]
 fn a_pipe_in_a_folder_is_skipped_and_one_that_is_named_is_read() {
@@ -65,7 +65,7 @@ fn a_pipe_in_a_folder_is_skipped_and_one_that_is_named_is_read() {
     let named = Ran::of(&mut vk_litmus(["check", "--format", "json", path.to_str().unwrap()]));
     writer.join().unwrap();
     assert_eq!((named.code, &named.json_lines()[0]["id"]), (0, &Value::from("pipe")), "{named:?}");
-    // More than a test may have is not waited for.
+    // Reading stops at the size limit of a test.
     let writer = {
         let path = path.clone();
         std::thread::spawn(move || drop(std::fs::write(path, vec![b' '; 4 << 20])))
@@ -74,7 +74,7 @@ fn a_pipe_in_a_folder_is_skipped_and_one_that_is_named_is_read() {
     writer.join().unwrap();
     assert_eq!(large.code, 2, "{large:?}");
     assert!(large.stderr.contains("larger than 1024 KiB"), "{large:?}");
-    // Neither plan nor journal is a pipe.
+    // Neither plan nor journal may be a pipe.
     let results = folder.path().join("results");
     std::fs::create_dir(&results).unwrap();
     pipe(&results.join("plan.json"));
@@ -99,7 +99,7 @@ fn a_test_from_standard_input() {
     assert_eq!((ran.code, ids), (0, vec![Value::from("stdin"), Value::from("sb/SB+rlx-rlx")]), "{ran:?}");
 }
 
-/// Tests that share a name keep verdicts of their own, so that resuming loses none.
+/// Tests with equal names have separate verdicts, so that a resumed run loses none.
 #[test]
 fn tests_of_one_name_are_several() {
     let folder = tempfile::tempdir().unwrap();
@@ -111,7 +111,7 @@ fn tests_of_one_name_are_several() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
-    // A local file at the path that an embedded test is shown with.
+    // A local file with the displayed path of an embedded test.
     let embedded = folder.path().join("litmus/corpus/coherence/CoRR+rlx.litmus");
     std::fs::create_dir_all(embedded.parent().unwrap()).unwrap();
     std::fs::write(&embedded, &violating).unwrap();
@@ -138,7 +138,7 @@ fn tests_of_one_name_are_several() {
     assert_eq!((again.code, of(&again)), (1, of(&first)), "{again:?}");
 }
 
-/// Output files are made anew: what a link of their name points at stays as it is. Folders may be links.
+/// Output files are replaced, and the target of a symbolic link stays unchanged. Folders may be links.
 #[cfg(unix)]
 #[test]
 fn nothing_is_written_through_a_link() {
@@ -251,7 +251,7 @@ fn completions_for_every_shell() {
     assert_eq!(unknown.code, 2, "{unknown:?}");
 }
 
-/// A real bash asks the program what may stand there.
+/// A real bash requests the completions.
 #[test]
 fn bash_completes_commands_tests_suites_models_devices_faults_and_variants() {
     let path = format!("{}:{}", binary().parent().unwrap().display(), std::env::var("PATH").unwrap());
@@ -288,7 +288,7 @@ fn bash_completes_commands_tests_suites_models_devices_faults_and_variants() {
     }
 }
 
-/// What acts on a terminal does not come out of the header of a test, and stays in it.
+/// Control characters in a test's header are escaped on a terminal, and preserved in files.
 #[test]
 fn headers_are_written_out_and_kept() {
     let folder = tempfile::tempdir().unwrap();
@@ -332,7 +332,7 @@ fn a_run_of_nothing_is_no_success() {
     assert!(none.stderr.contains("no test was run"), "{none:?}");
 }
 
-/// There may be more parts than tests: the others have them all.
+/// There may be more shards than tests; some are empty.
 #[test]
 fn a_part_without_a_test_is_told_and_no_failure() {
     let folder = tempfile::tempdir().unwrap();
@@ -342,16 +342,16 @@ fn a_part_without_a_test_is_told_and_no_failure() {
         let ran = Ran::of(command.current_dir(folder.path()));
         assert_eq!(ran.code, 0, "{ran:?}");
         assert!(ran.stderr.contains("part 2/2 of the tests, by CI_NODE_"), "{ran:?}");
-        assert!(ran.stderr.contains("part 2/2 of 1 test has none of them"), "{ran:?}");
+        assert!(ran.stderr.contains("part 2/2 of 1 test is empty"), "{ran:?}");
     }
     let mut command = vk_litmus(["run", "sb/SB+rlx-rlx", "--device", "sim", "--shard", "2/2", "--strict"]);
     let ran = Ran::of(command.current_dir(folder.path()));
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.stderr.contains("part 2/2 of 1 test has none of them"), "{ran:?}");
+    assert!(ran.stderr.contains("part 2/2 of 1 test is empty"), "{ran:?}");
     assert!(ran.stdout.contains("0 verdicts: ") && ran.stdout.contains(" 0 instances in 0.0 s"), "{ran:?}");
 }
 
-/// What a worker is told is in the native syntax, whatever the file ends in that it was read from.
+/// A worker receives the test in native syntax, whatever the extension of its file.
 #[test]
 fn an_id_that_ends_like_a_file_of_another_syntax() {
     let folder = tempfile::tempdir().unwrap();
@@ -376,20 +376,21 @@ fn an_id_that_ends_like_a_file_of_another_syntax() {
     assert_eq!(page.stdout.matches("<figure>").count(), 3, "each is explained");
 }
 
-/// Two signals at once are one: the reports are written. Another one later ends the program.
+/// Two simultaneous signals count as one, and the reports are written. A later signal ends the program.
 #[cfg(unix)]
 #[test]
 fn a_second_signal_at_once_is_the_same() {
     ends_in_order("kill -TERM {0}; kill -INT {0}; kill -TERM {0}");
 }
 
-/// The end of the terminal ends a run as other signals do; where it is ignored, as under `nohup`, it goes on.
+/// A hang-up of the terminal ends a run as other signals do; if it is ignored, as under `nohup`, the run
+/// continues.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_end_of_the_terminal_is_a_signal_too() {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
-    // Whoever starts the tests may have it ignored: a child inherits that.
+    // The process that starts the tests may ignore the signal: children inherit that.
     if u64::from_str_radix(ignored.trim(), 16).unwrap() & 1 == 0 {
         ends_in_order("kill -HUP {0}");
     }
@@ -444,7 +445,7 @@ fn a_kernel_goes_to_a_file() {
     assert!(ran.stdout.contains("OpMemoryModel Logical Vulkan"), "{}", ran.stdout);
 }
 
-/// The library that matches globs ends a program that gives it this as it is.
+/// The glob library aborts on this input if it is passed unchecked.
 #[test]
 fn a_glob_too_large_to_match() {
     let glob = "?*".repeat(60_000);

@@ -1,4 +1,4 @@
-//! Shaders of users by the command line.
+//! User shaders on the command line.
 
 use crate::common::{Ran, assert_valid, installed, schemas, vk_litmus};
 use serde_json::Value;
@@ -50,7 +50,7 @@ fn inputs_come_from_flags_or_a_file() {
     let sum = ["--assert", "data.result[0] == 10", "--case", case.to_str().unwrap()];
     let (ran, line) = check("reduce-right", &sum);
     assert_eq!((ran.code, &line["queries"][0]["holds"]), (0, &true.into()), "{ran:?}");
-    // A flag goes before the file.
+    // A flag overrides the case file.
     let (ran, line) = check("reduce-right", &[&sum[..], &["--buffer", "0.0=zeros:24"]].concat());
     assert_eq!((ran.code, &line["queries"][0]["holds"]), (1, &false.into()), "{ran:?}");
     assert!(ran.stderr.contains("does not hold"), "{}", ran.stderr);
@@ -87,7 +87,7 @@ fn what_is_no_shader_is_told() {
     assert_eq!(ran.code, 2, "{ran:?}");
 }
 
-/// What stops the model, and the option that asks it on.
+/// The limit that stops the model, with the option that raises it.
 #[test]
 fn what_would_decide_is_told() {
     if !installed("glslangValidator") {
@@ -143,7 +143,7 @@ fn what_would_decide_is_told() {
             &["check", "race", "run"][..],
             (2, "no entry point of a compute, vertex, fragment, task or mesh shader; `main`"),
         ),
-        // Nothing is wrong with what is not followed to its end: the time or the steps are up, whichever comes first.
+        // No finding for an incomplete check: the limit of time or steps was reached, whichever comes first.
         (
             "endless.comp",
             "layout(binding = 0) buffer B { uint end; };
@@ -188,7 +188,7 @@ fn what_would_decide_is_told() {
         std::fs::write(&shader, format!("#version 460\n{text}\n")).unwrap();
         let ran =
             Ran::of(vk_litmus([*command, shader.to_str().unwrap(), "--grid", "2"]).current_dir(&folder));
-        // `race` says it beside its verdict.
+        // `race` prints it next to its verdict.
         let said = format!("{}{}", ran.stdout, ran.stderr);
         let said = said.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
         let (code, words) = words;
@@ -256,30 +256,30 @@ fn race(name: &str, arguments: &[&str]) -> (Ran, Value) {
 #[test]
 fn addresses_and_images_are_given_by_name() {
     let image = ["--image", "0.0=8x8"];
-    // Buffers of their own: nobody reads what others write.
+    // Separate buffers: no invocation reads what another writes.
     let (ran, line) = race("addresses", &[&["--bind", "pc.a=A", "--bind", "Push.b=B"], &image[..]].concat());
     assert_eq!((ran.code, &line["verdict"]), (0, &"clean".into()), "{ran:?}");
-    // One name is one buffer, wherever its address stands.
+    // One name is one buffer, wherever its address is stored.
     let (ran, line) = race("addresses", &[&["--bind", "pc.a=A", "--bind", "push@16=A"], &image[..]].concat());
     assert_eq!((ran.code, &line["findings"][0]["kind"]), (1, &"race".into()), "{ran:?}");
     assert!(line["findings"][0]["message"].as_str().unwrap().contains("`A+4`"), "{line}");
-    // An image that nothing is said of is taken as one of a size that is told.
+    // An image without a given size gets a default, which is reported.
     let (ran, line) = race("addresses", &["--bind", "pc.a=A", "--bind", "pc.b=B"]);
     assert_eq!((ran.code, &line["verdict"]), (0, &"clean".into()), "{ran:?}");
     let words = line["coverage"]["words"].as_str().unwrap();
     assert!(words.contains("nothing is said of image `") && words.contains("taken as 64x64x1"), "{words}");
-    // What it holds has a length, beyond which nothing is.
+    // The buffer has a length, and accesses beyond it are out of bounds.
     let bound = ["--bind", "pc.a=A", "--bind", "pc.b=B", "--buffer", "B=iota:16"];
     let (ran, line) = race("addresses", &[&bound, &image[..]].concat());
     assert_eq!((ran.code, &line["findings"][0]["kind"]), (1, &"out-of-bounds".into()), "{ran:?}");
     for (wrong, told) in [
         (["--bind", "pc.c=A"], "an address at pc.c, where it has nothing"),
-        (["--bind", "7@x=A"], "neither push@OFFSET, SET.BINDING@OFFSET nor a member"),
-        (["--buffer", "C=iota"], "neither SET.BINDING nor a name of --bind"),
-        (["--image", "0.0=8y"], "no image of texels such as"),
-        (["--sampler", "0.0=cubic"], "no sampler such as"),
-        (["--sampler", "0.0=linear,border"], "no sampler such as"),
-        (["--sampler", "picture=linear"], "no SET.BINDING"),
+        (["--bind", "7@x=A"], "expected push@OFFSET, SET.BINDING@OFFSET or BLOCK.MEMBER"),
+        (["--buffer", "C=iota"], "expected SET.BINDING or a NAME of --bind"),
+        (["--image", "0.0=8y"], "expected an image such as"),
+        (["--sampler", "0.0=cubic"], "expected a sampler such as"),
+        (["--sampler", "0.0=linear,border"], "expected a sampler such as"),
+        (["--sampler", "picture=linear"], "expected SET.BINDING, such as 0.1"),
     ] {
         let ran = Ran::of(vk_litmus(["race", &shader("addresses")]).args(wrong));
         assert_eq!(ran.code, 2, "{wrong:?}: {ran:?}");
@@ -307,21 +307,21 @@ fn grids_beyond_the_lifter_are_walked() {
     assert_eq!((ran.code, &line["race"], &line["id"]), (1, &"racy".into(), &"reduce:main".into()), "{ran:?}");
     assert_eq!(line["findings"][0]["at"][0]["file"], "reduce.comp");
     assert!(ran.stderr.contains("64 workgroups"), "{}", ran.stderr);
-    // Which orders were tried is no answer for all.
+    // A sample of schedules is not an answer for all.
     let (ran, line) = answer("lock-right", &["--grid", "64"]);
     assert_eq!((ran.code, &line["race"]), (0, &"unknown".into()), "{ran:?}");
-    // An assertion stays open, which is told.
+    // The assertion stays undecided, which is reported.
     let (ran, line) = answer("lock-right", &["--grid", "64", "--assert", "data.count == 64"]);
     assert_eq!((ran.code, &line["queries"][0]["holds"]), (3, &Value::Null), "{ran:?}");
     assert!(ran.stderr.contains("stays unanswered on so large a grid"), "{ran:?}");
-    // The walk knows no other model.
+    // The schedule walk supports no other model.
     let ran = Ran::of(&mut vk_litmus(["check", &shader("reduce"), "--grid", "64", "--model", "sc"]));
     assert_eq!(ran.code, 2, "{ran:?}");
     // Long paths break the line.
     assert!(ran.stderr.contains("cannot lift: more than"), "{}", ran.stderr);
 }
 
-/// What keeps the model from a claim is told, be it the grid or a value that is not followed.
+/// The reason why the model cannot decide an assertion is reported: the grid, or a value that is not tracked.
 #[test]
 fn claims_stay_open_for_a_reason() {
     if !installed("glslangValidator") {
@@ -420,7 +420,7 @@ fn races_over_whole_grids() {
     let kinds: Vec<&Value> =
         line["findings"].as_array().unwrap().iter().map(|found| &found["kind"]).collect();
     assert_eq!((ran.code, kinds), (1, vec![&"race".into(), &"divergent-barrier".into()]), "{ran:?}");
-    // The model is asked of a small grid where the order decides.
+    // For a small grid the model is used if the result depends on the schedule.
     let (ran, line) = race("lock-right", &["--grid", "2"]);
     assert_eq!((ran.code, &line["verdict"]), (0, &"clean".into()), "{ran:?}");
     assert!(
@@ -454,7 +454,7 @@ fn what_a_walk_finds_is_explained() {
     }
 }
 
-/// Of a pair that a walk found there is a litmus test of two threads, which the model calls racy too.
+/// A racing pair found by the walk has a litmus test of two threads, which is racy under the model too.
 #[test]
 fn races_as_litmus_tests() {
     let folder = tempfile::tempdir().unwrap();
@@ -465,10 +465,10 @@ fn races_as_litmus_tests() {
         let first = folder.path().join(format!("{name}.litmus"));
         let ran = Ran::of(vk_litmus(emit).arg("--out").arg(&first));
         assert_eq!(ran.code, 1, "{ran:?}");
-        // What is printed is a test: the first one.
+        // The output is a valid test: the first one.
         let ran = Ran::of(&mut vk_litmus(emit));
         assert_eq!((ran.code, &ran.stdout), (1, &std::fs::read_to_string(&first).unwrap()), "{ran:?}");
-        let several = ran.stderr.contains("--out writes each to a file of its own");
+        let several = ran.stderr.contains("more: write all to files with");
         assert_eq!(several, first.with_extension("1.litmus").exists(), "{ran:?}");
         for number in 0.. {
             let file = match number {

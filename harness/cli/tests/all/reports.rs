@@ -1,4 +1,4 @@
-//! Reports, diffs, merges and baselines, from runs on the simulated GPU, and the page in a real browser.
+//! Reports, diffs, merges and baselines of runs on the simulated GPU, and the page in a real browser.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -54,7 +54,7 @@ fn every_format_is_written_and_the_table_is_that_of_the_run() {
     assert!(page.contains("st.atom.rel") || page.contains("st.atom"), "the source is there");
 }
 
-/// What the device showed of a test's mutants stands beside its verdict, in every format for people and in the document.
+/// Observations of a test's mutants are shown with its verdict, in every text format and in JSON.
 #[test]
 fn mutants_stand_beside_what_conforms() {
     let folder = tempdir().unwrap();
@@ -78,7 +78,7 @@ fn mutants_stand_beside_what_conforms() {
     let ids: Vec<&str> = seen.iter().map(|mutant| mutant["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["mp/MP+rel-rlx", "mp/MP+rlx-acq"]);
     assert!(seen.iter().all(|mutant| mutant["seen"].as_u64() > Some(0)), "{seen:?}");
-    // Weaker than none, and of another workgroup than the others.
+    // Weaker than no synchronization, and in another workgroup than the others.
     assert!(["mp/MP+rel-rlx", "mp/MP+rel-acq.wg", "sb/SB+rlx-rlx"].iter().all(|id| told(id).is_empty()));
     assert_eq!(document["runs"][0]["verdict"], "conforms");
 }
@@ -116,7 +116,7 @@ fn shards_are_merged_to_the_whole() {
     assert_eq!(in_folder(folder.path(), &["merge", "second", "first", "--out", "merged"]).code, 2);
 }
 
-/// The words of a part are kept, and the folder knows that it is the whole.
+/// The command line of a shard is stored, and the merged folder decides on the shard.
 #[test]
 fn a_merged_folder_that_lacks_verdicts_goes_on_by_its_name() {
     let folder = tempdir().unwrap();
@@ -125,9 +125,9 @@ fn a_merged_folder_that_lacks_verdicts_goes_on_by_its_name() {
     std::fs::remove_file(folder.path().join("second/run.jsonl")).unwrap();
     let merged = in_folder(folder.path(), &["merge", "first", "second", "--out", "merged"]);
     assert_eq!(merged.code, 3, "{merged:?}");
-    let told = "2 verdicts missing: `vk-litmus run --resume merged` goes on";
+    let told = "2 verdicts missing: `vk-litmus run --resume merged` runs them";
     assert!(merged.stderr.contains(told), "{merged:?}");
-    // As in a job that is one of several.
+    // As in a CI job that is one of several.
     let mut command = vk_litmus(["run", "--resume", "merged"]);
     command.env("CI_NODE_INDEX", "1").env("CI_NODE_TOTAL", "2").current_dir(folder.path());
     let resumed = Ran::of(&mut command);
@@ -138,10 +138,10 @@ fn a_merged_folder_that_lacks_verdicts_goes_on_by_its_name() {
         std::fs::remove_file(folder.path().join(name).join("command.json")).unwrap();
     }
     let bare = in_folder(folder.path(), &["merge", "first", "second", "--out", "bare"]);
-    assert!(bare.stderr.contains("with `--resume --out bare` and no `--shard`"), "{bare:?}");
+    assert!(bare.stderr.contains("with `--resume --out bare` and without `--shard`"), "{bare:?}");
 }
 
-/// A journal that was copied from another folder is of another run, whoever reads it.
+/// A journal copied from another folder belongs to another run, for every reader.
 #[test]
 fn a_journal_of_another_run_is_refused_by_every_command() {
     let folder = tempdir().unwrap();
@@ -183,7 +183,7 @@ fn a_journal_of_another_run_is_refused_by_every_command() {
     }
 }
 
-/// What the project keeps is judged by the models as they are. `VK_LITMUS_BLESS=1` judges it again; the diff says what changes.
+/// Committed records agree with the current models. `VK_LITMUS_BLESS=1` re-judges them; review the diff.
 #[test]
 fn kept_baselines_are_judged_by_the_models_of_today() {
     let folder = tempdir().unwrap();
@@ -231,7 +231,7 @@ fn what_was_seen_is_judged_again_by_another_model() {
     }
 }
 
-/// A location that a filter alone names, and outcomes that are too many to list.
+/// A location that only the filter names, and outcomes that are too many to list.
 #[test]
 fn judged_again_by_the_same_model_nothing_changes() {
     let folder = tempdir().unwrap();
@@ -239,7 +239,7 @@ fn judged_again_by_the_same_model_nothing_changes() {
         st.atom.dv.sc0 x, 1 | ld.atom.dv.sc0 r0, y ;\nst.atom.dv.sc0 y, 1 | st.atom.dv.sc0 x, 2 ;\n\
         filter (x == 2)\nexists (P1:r0 == 1)\n";
     std::fs::write(folder.path().join("filtered.litmus"), filtered).unwrap();
-    // Three stores to each of two locations, and four threads that look at one three times.
+    // Three stores to each of two locations, and four threads that read one of them three times.
     let places: Vec<String> = (0..6).map(|thread| format!("P{thread}@sg 0, wg {thread}, qf 0")).collect();
     let row = |row: u32| {
         let loads = ["x", "y"].repeat(2).into_iter().map(|name| format!("ld.atom.dv.sc0 r{row}, {name}"));
@@ -317,7 +317,7 @@ fn a_saved_baseline_compares_with_a_later_run() {
     assert_eq!(page.matches("<figure>").count(), TESTS.len(), "embedded tests are found by their hash");
 }
 
-/// Every committed baseline is read, and none of them holds a broken rule or a path of the machine that it was made on.
+/// Every committed baseline can be read, and none has a violation or a path of one machine.
 #[test]
 fn committed_baselines_are_sound() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/baselines");
@@ -340,7 +340,7 @@ fn committed_baselines_are_sound() {
     assert!(number >= 2, "{number}");
 }
 
-/// The guide's worked example is what the tool prints.
+/// The guide's worked example equals the output.
 #[test]
 fn the_worked_example_is_current() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -390,7 +390,7 @@ fn an_unfinished_run_is_reported_as_such() {
     assert!(page.contains("1 of 4 tests have no verdict"), "the rest is reported");
 }
 
-/// However verdicts get lost, no command is green about it.
+/// However verdicts are lost, every command fails.
 #[test]
 fn lost_verdicts_are_failures() {
     let folder = tempdir().unwrap();
@@ -423,7 +423,7 @@ fn lost_verdicts_are_failures() {
     assert_eq!(in_folder(folder.path(), &["report", "merged", "--format", "csv"]).code, 0);
 }
 
-/// A headless Chromium; a missing one is a printed skip.
+/// Returns a headless Chromium; prints a skip if it is missing.
 pub(crate) fn chromium() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let found = ["chromium", "chromium-browser", "google-chrome"]
@@ -438,7 +438,7 @@ pub(crate) fn chromium() -> Option<PathBuf> {
     found
 }
 
-/// The page's document after its script ran.
+/// Returns the page's document after its script ran.
 pub(crate) fn document(browser: &Path, profile: &TempDir, page: &Path, fragment: &str) -> String {
     let output = Command::new(browser)
         .args([
@@ -456,7 +456,7 @@ pub(crate) fn document(browser: &Path, profile: &TempDir, page: &Path, fragment:
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What the page says of how many tests it shows, and how many of them are not hidden.
+/// Returns the displayed number of tests, and the number of tests that are not hidden.
 fn shown(document: &str) -> (String, usize) {
     let says = document.split("<output id=\"shown\">").nth(1).and_then(|rest| rest.split('<').next());
     let tests: Vec<&str> =
@@ -479,7 +479,7 @@ fn the_page_works_in_a_browser() {
     assert_eq!(asked("#verdict=violates&device=0"), ("0 of 4 tests".to_owned(), 0));
     let opened = document(&browser, &profile, &page, "#t2");
     assert_eq!(opened.matches("open=\"\"").count(), 2, "the families, and the test that was asked for");
-    // Names of others do nothing: the page has its own script alone, and that one ran.
+    // Untrusted names have no effect: only the page's own script ran.
     let hostile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/tests/all/records/hostile.jsonl");
     let hostile = hostile.to_str().unwrap();
     assert_eq!(in_folder(folder.path(), &["report", hostile, "--out", "page.html"]).code, 0);
@@ -488,14 +488,14 @@ fn the_page_works_in_a_browser() {
     assert_eq!((document.matches("<script").count(), document.matches("<img").count()), (1, 0));
 }
 
-/// 2,000 tests on three devices, made from the results of a few.
+/// 2,000 tests on three devices, generated from the results of a few.
 #[test]
 fn a_large_page_is_small_enough_and_works() {
     let folder = tempdir().unwrap();
     run(folder.path(), "few", &[]);
     let read = |name: &str| std::fs::read_to_string(folder.path().join("few").join(name)).unwrap();
     let mut plan: Value = serde_json::from_str(&read("plan.json")).unwrap();
-    // Those that older versions wrote have no checksums.
+    // Records of older versions have no checksums.
     plan["schema"] = json!("vk-litmus/plan/1");
     let lines: Vec<Value> =
         read("run.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -1,4 +1,4 @@
-//! What a terminal gets: nothing that it would act upon but colours, and those only where they are wanted.
+//! Output on a terminal: control characters are escaped, and colours appear only if wanted.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::common::{Ran, binary, vk_litmus};
 
 const SB: &str = include_str!("cases/files/mixed/SB.litmus");
-/// A name that would clear the screen, ring the bell and turn the text around.
+/// A name that would clear the screen, ring the bell and reverse the text direction.
 const NAME: &str = "x\u{1b}[2J\u{7}\u{9b}31m\u{202e}.litmus";
 
 fn is_active(c: char) -> bool {
@@ -36,7 +36,7 @@ fn names_of_files_are_written_out() {
     assert_eq!((unknown.code, unknown.stderr.find(is_active)), (2, None), "{unknown:?}");
 }
 
-/// Runs a command line behind a terminal of its own, made by `script`; nothing where there is no such program.
+/// Runs a command line on a pseudo-terminal created by `script`; `None` if it is not installed.
 fn on_a_terminal(folder: &std::path::Path, line: &str, no_colour: bool) -> Option<String> {
     let mut command = Command::new("script");
     command.args(["-qec", line, "/dev/null"]).current_dir(folder).env("TERM", "xterm-256color");
@@ -63,7 +63,7 @@ fn a_terminal_gets_colours_a_table_that_fits_and_no_escapes_of_others() {
         let binary = binary.to_str().unwrap();
         format!("stty cols {columns}; '{binary}' run t --device sim --instances 1000 --seed 1 --quiet")
     };
-    // The columns' longest words, with what stands around them, need 89 columns.
+    // The columns' longest words with their frame need 89 columns.
     let run = of_width(90);
     let Some(coloured) = on_a_terminal(folder.path(), &run, false) else { return };
     assert!(coloured.contains("\u{1b}["), "colours: {coloured:?}");
@@ -73,7 +73,7 @@ fn a_terminal_gets_colours_a_table_that_fits_and_no_escapes_of_others() {
     let table = plain.lines().filter(|line| line.starts_with(['│', '┌', '└', '╞']));
     let widths: Vec<usize> = table.map(|line| line.trim_end().chars().count()).collect();
     assert!(widths.len() > 3 && widths.iter().all(|width| *width <= 90), "{widths:?}\n{plain}");
-    // Where they do not fit, no word is broken.
+    // If they do not fit, no word is broken.
     let Some(narrow) = on_a_terminal(folder.path(), &of_width(60), true) else { return };
     let lines: Vec<&str> = narrow.lines().map(str::trim_end).collect();
     assert!(lines.contains(&"  verdict      conforms") && !narrow.contains('│'), "{narrow}");
@@ -115,5 +115,5 @@ fn a_terminal_gets_violations_at_once_few_rows_and_the_summary_last() {
     }
     let report = format!("'{}' report vk-litmus-out/*", binary().display());
     let asked = on_a_terminal(folder.path(), &report, true).unwrap();
-    assert!(asked.contains("name a file with --out"), "{asked}");
+    assert!(asked.contains("add `--out FILE`"), "{asked}");
 }

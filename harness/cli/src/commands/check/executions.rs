@@ -24,13 +24,13 @@ pub fn show(arguments: &Check, most: usize) -> Result<Outcome, Failure> {
         arguments.format,
         CheckFormat::Answers(Format::Text) | CheckFormat::Dot | CheckFormat::Svg | CheckFormat::Html
     ) {
-        return Err(Failure::input_message("executions are written as text, dot, svg or html"));
+        return Err(Failure::input_message("`--executions` needs `--format text`, `dot`, `svg` or `html`"));
     }
     let sources =
         inputs::collect(&arguments.tests, arguments.suite.as_deref(), None, || Ok(inputs::all_embedded()))?;
     if sources.len() != 1 && matches!(arguments.format, CheckFormat::Svg | CheckFormat::Html) {
         return Err(Failure::input_message(format!(
-            "a picture is of one test, and {} are named: --format text or dot takes many",
+            "`--format svg` and `html` take one test, not {}; use text or dot",
             sources.len()
         )));
     }
@@ -70,11 +70,13 @@ pub fn show(arguments: &Check, most: usize) -> Result<Outcome, Failure> {
             }
         };
         if let Some(bound) = found.loop_bound {
-            say(&format!("{file}: warning: runs were cut off at the bound of loops (--unroll {bound})"));
+            say(&format!("{file}: warning: loops were cut off after {bound} iterations (raise --unroll)"));
         }
         if !found.complete && found.found.len() < most {
             unfinished += 1;
-            say(&format!("{file}: warning: not all executions were looked at in time"));
+            say(&format!(
+                "{file}: warning: the time limit was reached before all executions were found (raise --timeout)"
+            ));
         }
         let shown = Shown { test: &loaded.test, executions: &found };
         let written = match arguments.format {

@@ -45,7 +45,7 @@ pub fn shaders(
         ],
     )?;
     if let Some(test) = arguments.tests.iter().find(|argument| !is_shader(argument)) {
-        return Err(Failure::not_available(format!("litmus tests beside shaders in one run (`{test}`)")));
+        return Err(Failure::not_available(format!("litmus tests and shaders in one run (`{test}`)")));
     }
     let arguments = &super::complete(arguments)?;
     let started = Instant::now();
@@ -116,10 +116,7 @@ pub fn shaders(
         let claim = line.shader.as_ref().and_then(|shader| shader.claim.as_ref());
         if let Some(claim) = claim.filter(|claim| claim.broken > 0) {
             let broken = number::count(claim.broken);
-            say(&format!(
-                "{} on {}: `{}` does not hold of {broken} dispatches",
-                line.id, line.device, claim.text
-            ));
+            say(&format!("{} on {}: `{}` failed in {broken} dispatches", line.id, line.device, claim.text));
             outcome.note(Outcome::RuleBroken);
         }
     }
