@@ -254,7 +254,7 @@ mod tests {
             let new = again(&old, &test, &prediction(&test, race, says), "hash");
             assert_eq!((new.verdict, new.reason.as_deref()), (verdict, reason), "case {number}");
             assert_eq!((total(&new), new.hashes.model.as_str()), (total(&old), "hash"), "case {number}");
-            assert_eq!(crate::judge::contradiction(&new), None, "case {number}");
+            assert_eq!(crate::judge::find_contradiction(&new), None, "case {number}");
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::wire::{DeviceRecord, RunLine, VerdictWord};
 
 /// The purpose of an expectation file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum ExpectationKind {
     /// Tests that fail.
     Fails,
     /// Tests that sometimes crash, hang, are not exercised, or do not fail as a fails file lists.
@@ -23,16 +23,17 @@ pub enum Kind {
     Skips,
 }
 
-impl Kind {
+impl ExpectationKind {
     /// Every purpose.
-    pub const ALL: [Kind; 3] = [Kind::Fails, Kind::Flakes, Kind::Skips];
+    pub const ALL: [ExpectationKind; 3] =
+        [ExpectationKind::Fails, ExpectationKind::Flakes, ExpectationKind::Skips];
 
     /// The suffix of its file names.
     pub fn suffix(self) -> &'static str {
         match self {
-            Kind::Fails => "-fails.txt",
-            Kind::Flakes => "-flakes.txt",
-            Kind::Skips => "-skips.txt",
+            ExpectationKind::Fails => "-fails.txt",
+            ExpectationKind::Flakes => "-flakes.txt",
+            ExpectationKind::Skips => "-skips.txt",
         }
     }
 }
@@ -137,11 +138,11 @@ impl Entry {
 
 /// An expectation file.
 #[derive(Clone, Debug)]
-pub struct File {
+pub struct ExpectationFile {
     /// File name without folders.
     pub name: String,
     /// Its purpose.
-    pub kind: Kind,
+    pub kind: ExpectationKind,
     /// Its lines.
     pub entries: Vec<Entry>,
 }
@@ -182,7 +183,7 @@ const QUALIFIERS: [&str; 2] = ["slow", "full"];
 /// Name of files that apply to every device.
 pub const EVERY: &str = "all";
 
-impl File {
+impl ExpectationFile {
     /// The part of the file name before the suffix.
     pub fn driver(&self) -> &str {
         self.name.strip_suffix(self.kind.suffix()).unwrap_or(&self.name)
@@ -276,7 +277,7 @@ pub enum Mistake {
 
 /// Reference to a line of an expectation file, as messages print it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct ExpectationLine {
     /// File name.
     pub file: String,
     /// Line number, from 1.
@@ -285,7 +286,7 @@ pub struct Place {
     pub reason: String,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ExpectationLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.line)?;
         if self.reason.is_empty() { Ok(()) } else { write!(f, ": {}", self.reason) }
@@ -294,52 +295,52 @@ impl fmt::Display for Place {
 
 /// A verdict compared with the expectations.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Triage {
     /// No line covers it.
     Unlisted,
     /// It failed as a fails file lists.
-    Expected(Place),
+    Expected(ExpectationLine),
     /// A flakes file covers it: it ended badly, or it did not fail as a fails file lists.
-    Flake(Place),
+    Flake(ExpectationLine),
     /// It was not run, as a skips file lists.
-    Skipped(Place),
+    Skipped(ExpectationLine),
     /// It violates, and only a flakes file covers it, which does not excuse a violation.
-    NoFlake(Place),
+    NoFlake(ExpectationLine),
     /// It passes, and a fails file lists it.
-    UnexpectedPass(Place),
+    UnexpectedPass(ExpectationLine),
     /// It fails with another status than a fails file lists.
     Other {
         /// The line of the fails file.
-        place: Place,
+        place: ExpectationLine,
         /// The listed status; `None` covers every failure.
         expected: Option<Status>,
     },
 }
 
-impl Standing {
+impl Triage {
     /// Returns true if an expectation excuses the verdict.
     pub fn is_excused(&self) -> bool {
-        matches!(self, Standing::Expected(_) | Standing::Flake(_) | Standing::Skipped(_))
+        matches!(self, Triage::Expected(_) | Triage::Flake(_) | Triage::Skipped(_))
     }
 
     /// Returns true if an expectation was not met.
     pub fn is_unmet(&self) -> bool {
-        matches!(self, Standing::NoFlake(_) | Standing::UnexpectedPass(_) | Standing::Other { .. })
+        matches!(self, Triage::NoFlake(_) | Triage::UnexpectedPass(_) | Triage::Other { .. })
     }
 
     /// Describes the triage in one line; `None` if no line covers the test.
     pub fn describe(&self, line: &RunLine) -> Option<String> {
         let status = Status::of(line);
         Some(match self {
-            Standing::Unlisted => return None,
-            Standing::Expected(place) => format!("expected {status} ({place})"),
-            Standing::Flake(place) => format!("known flake, this time {status} ({place})"),
-            Standing::Skipped(place) => format!("not run ({place})"),
-            Standing::NoFlake(place) => {
+            Triage::Unlisted => return None,
+            Triage::Expected(place) => format!("expected {status} ({place})"),
+            Triage::Flake(place) => format!("known flake, this time {status} ({place})"),
+            Triage::Skipped(place) => format!("not run ({place})"),
+            Triage::NoFlake(place) => {
                 format!("a violation is never a flake: list it in a `-fails.txt` file to expect it ({place})")
             }
-            Standing::UnexpectedPass(place) => format!("unexpected pass ({place})"),
-            Standing::Other { place, expected } => {
+            Triage::UnexpectedPass(place) => format!("unexpected pass ({place})"),
+            Triage::Other { place, expected } => {
                 let expected = expected.map_or("a failure", Status::word);
                 format!("expected {expected}, was {status} ({place})")
             }
@@ -350,12 +351,12 @@ impl Standing {
 /// The expectation files of a folder.
 #[derive(Clone, Debug, Default)]
 pub struct Expectations {
-    files: Vec<File>,
+    files: Vec<ExpectationFile>,
 }
 
 impl Expectations {
     /// Collects files; earlier files take precedence.
-    pub fn new(files: Vec<File>) -> Expectations {
+    pub fn new(files: Vec<ExpectationFile>) -> Expectations {
         Expectations { files }
     }
 
@@ -364,15 +365,19 @@ impl Expectations {
     ///
     /// # Errors
     /// Returns every mistake in the file, with its position.
-    pub fn parse(name: &str, shown: &str, bytes: &[u8]) -> Result<Option<File>, Vec<ExpectationError>> {
-        let Some(kind) = Kind::ALL.into_iter().find(|kind| name.ends_with(kind.suffix())) else {
+    pub fn parse(
+        name: &str,
+        shown: &str,
+        bytes: &[u8],
+    ) -> Result<Option<ExpectationFile>, Vec<ExpectationError>> {
+        let Some(kind) = ExpectationKind::ALL.into_iter().find(|kind| name.ends_with(kind.suffix())) else {
             return Ok(None);
         };
         parse::parse(name, shown, kind, bytes).map(Some)
     }
 
     /// The files in order of precedence.
-    pub fn files(&self) -> &[File] {
+    pub fn files(&self) -> &[ExpectationFile] {
         &self.files
     }
 
@@ -382,54 +387,60 @@ impl Expectations {
     }
 
     /// Returns the files that apply to a device: those named for it and those for all.
-    pub fn of_device<'a>(&'a self, device: &'a DeviceRecord) -> impl Iterator<Item = &'a File> {
+    pub fn of_device<'a>(&'a self, device: &'a DeviceRecord) -> impl Iterator<Item = &'a ExpectationFile> {
         self.files.iter().filter(move |file| is_for(file.driver(), device))
     }
 
     fn entry<'a>(
         &'a self,
-        kind: Kind,
+        kind: ExpectationKind,
         device: &'a DeviceRecord,
         id: &str,
         is_id: &dyn Fn(&str) -> bool,
-    ) -> Option<(&'a Entry, Place)> {
+    ) -> Option<(&'a Entry, ExpectationLine)> {
         self.of_device(device).filter(|file| file.kind == kind).find_map(|file| {
             let matching = |entry: &&Entry| entry.matches(id, is_id);
             // A line with exactly this id takes precedence over a regular expression.
             let exact = file.entries.iter().find(|entry| entry.pattern == id);
             let entry = exact.or_else(|| file.entries.iter().find(matching))?;
-            let place = Place { file: file.name.clone(), line: entry.line, reason: entry.reason.clone() };
+            let place =
+                ExpectationLine { file: file.name.clone(), line: entry.line, reason: entry.reason.clone() };
             Some((entry, place))
         })
     }
 
     /// Returns the line of a skips file that matches the test, if any.
-    pub fn skips(&self, device: &DeviceRecord, id: &str, is_id: &dyn Fn(&str) -> bool) -> Option<Place> {
-        self.entry(Kind::Skips, device, id, is_id).map(|(_, place)| place)
+    pub fn skips(
+        &self,
+        device: &DeviceRecord,
+        id: &str,
+        is_id: &dyn Fn(&str) -> bool,
+    ) -> Option<ExpectationLine> {
+        self.entry(ExpectationKind::Skips, device, id, is_id).map(|(_, place)| place)
     }
 
     /// Compares a verdict with the expectations for its test and device.
-    pub fn standing(&self, line: &RunLine, device: &DeviceRecord, is_id: &dyn Fn(&str) -> bool) -> Standing {
+    pub fn standing(&self, line: &RunLine, device: &DeviceRecord, is_id: &dyn Fn(&str) -> bool) -> Triage {
         let status = Status::of(line);
         if status == Status::Skip
             && let Some(place) = self.skips(device, &line.id, is_id)
         {
-            return Standing::Skipped(place);
+            return Triage::Skipped(place);
         }
-        let fails = self.entry(Kind::Fails, device, &line.id, is_id);
-        let flakes = self.entry(Kind::Flakes, device, &line.id, is_id);
+        let fails = self.entry(ExpectationKind::Fails, device, &line.id, is_id);
+        let flakes = self.entry(ExpectationKind::Flakes, device, &line.id, is_id);
         match (fails, flakes) {
-            (None, None) => Standing::Unlisted,
-            (Some((entry, place)), _) if entry.speaks_of(status) => Standing::Expected(place),
+            (None, None) => Triage::Unlisted,
+            (Some((entry, place)), _) if entry.speaks_of(status) => Triage::Expected(place),
             // The test is listed as failing and as flaky: every result but an unlisted violation is expected.
-            (Some(_), Some((_, place))) if status != Status::Fail => Standing::Flake(place),
+            (Some(_), Some((_, place))) if status != Status::Fail => Triage::Flake(place),
             (None, Some((_, place))) => match status {
-                Status::Fail => Standing::NoFlake(place),
-                Status::Pass | Status::Skip => Standing::Unlisted,
-                Status::Crash | Status::Timeout | Status::Missing | Status::Warn => Standing::Flake(place),
+                Status::Fail => Triage::NoFlake(place),
+                Status::Pass | Status::Skip => Triage::Unlisted,
+                Status::Crash | Status::Timeout | Status::Missing | Status::Warn => Triage::Flake(place),
             },
-            (Some((_, place)), _) if status == Status::Pass => Standing::UnexpectedPass(place),
-            (Some((entry, place)), _) => Standing::Other { place, expected: entry.status },
+            (Some((_, place)), _) if status == Status::Pass => Triage::UnexpectedPass(place),
+            (Some((entry, place)), _) => Triage::Other { place, expected: entry.status },
         }
     }
 
@@ -439,7 +450,7 @@ impl Expectations {
         &self,
         devices: &[DeviceRecord],
         mut known: impl FnMut(&Entry) -> bool,
-    ) -> Vec<(Place, String)> {
+    ) -> Vec<(ExpectationLine, String)> {
         let mut unmatched = Vec::new();
         for file in &self.files {
             let is_used =
@@ -448,7 +459,8 @@ impl Expectations {
                 continue;
             }
             for entry in file.entries.iter().filter(|entry| !known(entry)) {
-                let place = Place { file: file.name.clone(), line: entry.line, reason: String::new() };
+                let place =
+                    ExpectationLine { file: file.name.clone(), line: entry.line, reason: String::new() };
                 unmatched.push((place, entry.pattern.clone()));
             }
         }

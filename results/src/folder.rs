@@ -227,7 +227,7 @@ impl Folder {
         let outcomes = self.path.join(OUTCOMES);
         let mut bytes = Vec::new();
         {
-            let mut writer = csv::Run::new(&mut bytes);
+            let mut writer = csv::CsvRunWriter::new(&mut bytes);
             lines
                 .iter()
                 .try_for_each(|line| writer.judged(line))

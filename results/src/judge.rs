@@ -153,7 +153,7 @@ pub struct Judgement {
     /// Number of independent batches, on a device whose single instances are not independent.
     pub batches: Option<u64>,
     /// Every outcome of the prediction, observed or not, in the order of outcomes.
-    pub rows: Vec<Row>,
+    pub rows: Vec<OutcomeCount>,
     /// Observed values that match no row.
     pub unexpected: Vec<Unexpected>,
     /// How rates changed during the run; `None` if the run was too short to test for it.
@@ -162,7 +162,7 @@ pub struct Judgement {
 
 /// An outcome of the prediction with its count.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct OutcomeCount {
     /// The values of the observables.
     pub outcome: Outcome,
     /// Number of instances with this outcome.
@@ -213,11 +213,11 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
     let is_listed = |outcome: &Outcome, says: &PredictedOutcome| {
         prediction.complete || prediction.race == Race::Free || says.allowed || is_seen(outcome)
     };
-    let rows: Vec<Row> = prediction
+    let rows: Vec<OutcomeCount> = prediction
         .outcomes
         .iter()
         .filter(|(outcome, says)| is_listed(outcome, says))
-        .map(|(outcome, says)| Row {
+        .map(|(outcome, says)| OutcomeCount {
             outcome: outcome.clone(),
             count: observation.histogram.counts.get(outcome).copied().unwrap_or_default(),
             batches: observation
@@ -276,7 +276,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
 
 /// Returns true if the test's filter excludes every observed instance, so that none of them tests the
 /// condition.
-fn nothing_kept(rows: &[Row]) -> bool {
+fn nothing_kept(rows: &[OutcomeCount]) -> bool {
     let filters = rows.iter().any(|row| row.says.filtered);
     filters && rows.iter().all(|row| row.says.filtered || row.count == 0)
 }
@@ -434,14 +434,14 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
     if !judgement.exercised {
         return inconclusive(Reason::NotExercised, unexercised(evidence, judgement));
     }
-    (Verdict::Conforms, sensation(test, prediction, judgement))
+    (Verdict::Conforms, describe_thin_air(test, prediction, judgement))
 }
 
 /// Checks a record against its own counts: returns why its verdict does not follow from them.
 ///
 /// Counts alone cannot show that a test was not exercised or that its run failed; only the absence of a
 /// forbidden outcome is checked for such records.
-pub fn contradiction(line: &RunLine) -> Option<String> {
+pub fn find_contradiction(line: &RunLine) -> Option<String> {
     let shown = line.outcomes.iter().filter(|outcome| outcome.count > 0 && !outcome.allowed);
     let forbidden = shown.map(|outcome| outcome.count).sum::<u64>();
     let nowhere = line.unexpected.iter().map(|values| values.count).sum::<u64>();
@@ -482,7 +482,7 @@ pub fn contradiction(line: &RunLine) -> Option<String> {
 }
 
 /// Describes observed outcomes that the specification allows and no known implementation produces.
-fn sensation(test: &Test, prediction: &Prediction, judgement: &Judgement) -> Option<String> {
+fn describe_thin_air(test: &Test, prediction: &Prediction, judgement: &Judgement) -> Option<String> {
     let seen = judgement.rows.iter().filter(|row| row.count > 0 && row.says.thin_air).map(|row| {
         let outcome = state::line(test, &prediction.observables, &row.outcome);
         format!(

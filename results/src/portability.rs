@@ -52,7 +52,7 @@ pub enum LoweringFault {
 
 /// HSA's prediction of a test whose lowered program is judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Beside {
+pub struct HsaComparison {
     /// HSA's own prediction.
     pub hsa: Prediction,
     /// How the answers compare; `None` if one of them is incomplete.
@@ -67,7 +67,7 @@ pub struct Beside {
 /// Compares HSA's prediction of a test with Vulkan's prediction of its lowered program.
 ///
 /// In `vulkan`, the outcomes that the filter excludes must be marked.
-pub fn beside(test: &Test, lowered: &Lowered, hsa: Prediction, vulkan: &Prediction) -> Beside {
+pub fn beside(test: &Test, lowered: &Lowered, hsa: Prediction, vulkan: &Prediction) -> HsaComparison {
     let mut allows = BTreeMap::new();
     let mut vulkan_allows: BTreeMap<Outcome, bool> = BTreeMap::new();
     for (outcome, says) in vulkan.outcomes.iter().filter(|(_, says)| !says.filtered) {
@@ -118,7 +118,7 @@ pub fn beside(test: &Test, lowered: &Lowered, hsa: Prediction, vulkan: &Predicti
         (Race::Free, _) => Some(Class::VulkanRace),
         (Race::Racy | Race::Unknown, _) => Some(Class::BothRace),
     };
-    Beside { hsa, class, allows, fault }
+    HsaComparison { hsa, class, allows, fault }
 }
 
 /// Returns the published word for how HSA's and Vulkan's answers compare, on the line of an HSA test.

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 use crate::folder::{JOURNAL, MACHINE_CODE, PLAN};
 use crate::journal::is_whole;
-use crate::judge::contradiction;
+use crate::judge::find_contradiction;
 use crate::show;
 use crate::wire::{
     BASELINE_SCHEMA, BaselineRecord, DEFAULT_STRESS, DeviceRecord, MACHINE_CODE_SCHEMA, MachineCodeLine,
@@ -321,7 +321,7 @@ pub fn lines(
 ) -> Result<Results, ReadError> {
     let io = |source| ReadError::Io { path: path.to_owned(), source };
     let mut lines: Vec<RunLine> = Vec::new();
-    let mut places = Places::new(plan.as_ref());
+    let mut places = PlanIndex::new(plan.as_ref());
     let has_sums = |plan: &PlanRecord| plan.schema != PLAN_SCHEMA_WITHOUT_SUMS;
     let mut summed = plan.as_ref().is_some_and(has_sums);
     let mut incomplete = None;
@@ -366,7 +366,7 @@ pub fn lines(
         let schema = value.get("schema").and_then(Value::as_str).unwrap_or_default();
         if number == 1 && plan.is_none() && schema.starts_with("vk-litmus/baseline/") {
             let header = baseline_header(path, value)?;
-            places = Places::new(Some(&header));
+            places = PlanIndex::new(Some(&header));
             summed = has_sums(&header);
             plan = Some(header);
             continue;
@@ -401,18 +401,18 @@ fn baseline_header(path: &Path, value: Value) -> Result<PlanRecord, ReadError> {
 }
 
 /// Index of the plan: positions of devices and tests, and the verdicts read so far.
-struct Places {
+struct PlanIndex {
     plan: Option<PlanRecord>,
     devices: BTreeMap<String, usize>,
     tests: BTreeMap<String, usize>,
     taken: BTreeMap<(String, String), usize>,
 }
 
-impl Places {
-    fn new(plan: Option<&PlanRecord>) -> Places {
+impl PlanIndex {
+    fn new(plan: Option<&PlanRecord>) -> PlanIndex {
         let devices = plan.iter().flat_map(|plan| &plan.devices).map(|device| device.name.clone());
         let tests = plan.iter().flat_map(|plan| &plan.tests).map(|test| test.id.clone());
-        Places {
+        PlanIndex {
             devices: devices.zip(0..).collect(),
             tests: tests.zip(0..).collect(),
             plan: plan.cloned(),
@@ -575,5 +575,5 @@ fn check(line: &RunLine) -> Result<(), String> {
     if line.verdict == VerdictWord::Skipped && line.reason.is_none() && line.detail.is_none() {
         return Err("skipped without a reason".to_owned());
     }
-    contradiction(line).map_or(Ok(()), Err)
+    find_contradiction(line).map_or(Ok(()), Err)
 }

@@ -14,7 +14,7 @@ pub struct Report {
     /// The devices of all results, in the order of the results.
     pub devices: Vec<Column>,
     /// The tests, in order of first appearance in the plans.
-    pub tests: Vec<Row>,
+    pub tests: Vec<TestRow>,
 }
 
 /// A device in one set of results.
@@ -40,7 +40,7 @@ pub struct Column {
 
 /// A test with its verdict on each device.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct TestRow {
     /// Test id.
     pub id: String,
     /// Name in the header of the test.
@@ -57,7 +57,7 @@ pub struct Row {
     pub machine_code: Vec<(usize, MachineCodeLine)>,
 }
 
-impl Row {
+impl TestRow {
     /// Returns the family: the first folder of the id.
     pub fn family(&self) -> &str {
         self.id.rsplit_once('/').map_or("", |_| self.id.split('/').next().unwrap_or_default())
@@ -81,7 +81,7 @@ impl Row {
 
 /// Classification of an outcome by the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum OutcomeClass {
     /// Allowed, and reachable under sequential consistency.
     Ordinary,
     /// Allowed, or of a racy program, and unreachable under sequential consistency.
@@ -92,27 +92,28 @@ pub enum Kind {
     Unexpected,
 }
 
-impl Kind {
+impl OutcomeClass {
     /// Every class.
-    pub const ALL: [Kind; 4] = [Kind::Ordinary, Kind::Weak, Kind::Forbidden, Kind::Unexpected];
+    pub const ALL: [OutcomeClass; 4] =
+        [OutcomeClass::Ordinary, OutcomeClass::Weak, OutcomeClass::Forbidden, OutcomeClass::Unexpected];
 
     /// The word in reports.
     pub fn word(self) -> &'static str {
         match self {
-            Kind::Ordinary => "allowed",
-            Kind::Weak => "weak",
-            Kind::Forbidden => "forbidden",
-            Kind::Unexpected => "from nowhere",
+            OutcomeClass::Ordinary => "allowed",
+            OutcomeClass::Weak => "weak",
+            OutcomeClass::Forbidden => "forbidden",
+            OutcomeClass::Unexpected => "from nowhere",
         }
     }
 
     /// A symbol that distinguishes the class without colour.
     pub fn sign(self) -> &'static str {
         match self {
-            Kind::Ordinary => "○",
-            Kind::Weak => "◆",
-            Kind::Forbidden => "✖",
-            Kind::Unexpected => "‼",
+            OutcomeClass::Ordinary => "○",
+            OutcomeClass::Weak => "◆",
+            OutcomeClass::Forbidden => "✖",
+            OutcomeClass::Unexpected => "‼",
         }
     }
 }
@@ -121,7 +122,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
     /// Class of the outcome.
-    pub kind: Kind,
+    pub kind: OutcomeClass,
     /// The outcome on one line.
     pub outcome: String,
     /// Number of instances with it.
@@ -157,16 +158,16 @@ pub fn sightings(outcome: &RunOutcome) -> u64 {
 pub fn bars(line: &RunLine) -> Vec<Bar> {
     let resolved = line.instances.saturating_sub(line.unresolved);
     let trials = trials(line);
-    let bar = |kind: Kind, outcome: String, count: u64, sightings: Option<u64>, filtered: bool| Bar {
+    let bar = |kind: OutcomeClass, outcome: String, count: u64, sightings: Option<u64>, filtered: bool| Bar {
         kind,
         outcome,
         count,
         rate: Proportion::new(count, resolved).rate(),
         interval: sightings
-            .filter(|_| count > 0 && kind != Kind::Ordinary)
+            .filter(|_| count > 0 && kind != OutcomeClass::Ordinary)
             .map(|sightings| Proportion::new(sightings, trials).interval()),
         anytime: sightings
-            .filter(|_| count == 0 || kind != Kind::Ordinary)
+            .filter(|_| count == 0 || kind != OutcomeClass::Ordinary)
             .map(|sightings| Proportion::new(sightings, trials).anytime_interval()),
         bound: (count == 0).then(|| never_seen_bound(trials)),
         of_batches: line.batches.is_some(),
@@ -185,9 +186,9 @@ pub fn bars(line: &RunLine) -> Vec<Bar> {
             _ => outcome.count == 0,
         };
         let kind = match (outcome.allowed, outcome.weak) {
-            (false, _) if judged => Kind::Forbidden,
-            (_, true) => Kind::Weak,
-            (_, false) => Kind::Ordinary,
+            (false, _) if judged => OutcomeClass::Forbidden,
+            (_, true) => OutcomeClass::Weak,
+            (_, false) => OutcomeClass::Ordinary,
         };
         bar(kind, state::text(&outcome.state), outcome.count, sightings(outcome), outcome.filtered)
     });
@@ -195,7 +196,7 @@ pub fn bars(line: &RunLine) -> Vec<Bar> {
         let raw: Vec<String> = values.raw.iter().map(u64::to_string).collect();
         // Records have no batch counts for unexpected values.
         let sightings = line.batches.is_none().then_some(values.count);
-        bar(Kind::Unexpected, raw.join(" "), values.count, sightings, false)
+        bar(OutcomeClass::Unexpected, raw.join(" "), values.count, sightings, false)
     });
     predicted.chain(unexpected).collect()
 }
@@ -320,9 +321,9 @@ impl Report {
         id: &str,
         hash: &str,
         width: usize,
-    ) -> &mut Row {
+    ) -> &mut TestRow {
         let index = *known.entry((id.to_owned(), hash.to_owned())).or_insert_with(|| {
-            self.tests.push(Row {
+            self.tests.push(TestRow {
                 id: id.to_owned(),
                 name: String::new(),
                 text: String::new(),
@@ -372,7 +373,7 @@ impl Report {
 
     /// Returns the tallies of all tests.
     pub fn totals(&self) -> Vec<Tally> {
-        tally(&self.tests.iter().collect::<Vec<&Row>>(), self.devices.len())
+        tally(&self.tests.iter().collect::<Vec<&TestRow>>(), self.devices.len())
     }
 
     /// Returns the tallies by family, sorted by name.
@@ -385,8 +386,8 @@ impl Report {
         self.groups(|row| row.clauses.iter().map(String::as_str).collect())
     }
 
-    fn groups<'a>(&'a self, names: impl Fn(&'a Row) -> Vec<&'a str>) -> Groups {
-        let mut groups: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
+    fn groups<'a>(&'a self, names: impl Fn(&'a TestRow) -> Vec<&'a str>) -> Groups {
+        let mut groups: BTreeMap<&str, Vec<&TestRow>> = BTreeMap::new();
         for row in &self.tests {
             for name in names(row) {
                 groups.entry(name).or_default().push(row);
@@ -402,7 +403,7 @@ impl Report {
     }
 }
 
-fn tally(rows: &[&Row], width: usize) -> Vec<Tally> {
+fn tally(rows: &[&TestRow], width: usize) -> Vec<Tally> {
     let mut tallies = vec![Tally::default(); width];
     for row in rows {
         for (tally, cell) in tallies.iter_mut().zip(&row.cells) {

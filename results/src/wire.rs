@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::answer;
 use crate::judge::{Judgement, Verdict, lacks_execution};
-use crate::portability::Beside;
+use crate::portability::HsaComparison;
 use crate::state::{State, state};
 
 /// Version of [`CheckLine`].
@@ -584,14 +584,14 @@ pub struct RunContext {
     /// The driver, if known.
     pub driver: Option<DriverRecord>,
     /// HSA's prediction, if the test was lowered from an HSA test.
-    pub beside: Option<Beside>,
+    pub beside: Option<HsaComparison>,
     /// The ids of the test's mutants in the same run.
     pub mutants: Vec<String>,
 }
 
 impl HsaRun {
     /// Builds HSA's part of the line for the lowered program `test`.
-    fn new(test: &Test, beside: &Beside, judgement: &Judgement) -> HsaRun {
+    fn new(test: &Test, beside: &HsaComparison, judgement: &Judgement) -> HsaRun {
         let hsa = &beside.hsa;
         let asked = test.question.as_ref().map(|question| question.kind);
         HsaRun {

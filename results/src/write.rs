@@ -157,9 +157,9 @@ pub fn report(
         ReportFormat::Html => out.write_all(html::page(report, pictures).as_bytes()),
         ReportFormat::Markdown => out.write_all(markdown::document(report).as_bytes()),
         ReportFormat::Json => out.write_all(json::document(&ReportRecord::new(results, report))?.as_bytes()),
-        ReportFormat::Csv => every(report, &mut csv::Run::new(out)),
-        ReportFormat::Junit => every(report, &mut junit::Run::new(out)),
-        ReportFormat::Herd => every(report, &mut herd::Run::new(out)),
+        ReportFormat::Csv => every(report, &mut csv::CsvRunWriter::new(out)),
+        ReportFormat::Junit => every(report, &mut junit::JunitRunWriter::new(out)),
+        ReportFormat::Herd => every(report, &mut herd::HerdRunWriter::new(out)),
     }
 }
 
@@ -240,11 +240,11 @@ pub fn check_writer<'a>(
     out: impl Write + 'a,
 ) -> Result<Box<dyn CheckWriter + 'a>, FormatError> {
     match format {
-        Format::Text => Ok(Box::new(text::Check::new(out))),
+        Format::Text => Ok(Box::new(text::TextCheckWriter::new(out))),
         Format::Json => Ok(Box::new(json::Lines::new(out))),
-        Format::Csv => Ok(Box::new(csv::Check::new(out))),
-        Format::Herd => Ok(Box::new(herd::Check::new(out))),
-        Format::Sarif => Ok(Box::new(sarif::Check::new(out))),
+        Format::Csv => Ok(Box::new(csv::CsvCheckWriter::new(out))),
+        Format::Herd => Ok(Box::new(herd::HerdCheckWriter::new(out))),
+        Format::Sarif => Ok(Box::new(sarif::SarifCheckWriter::new(out))),
         other => Err(FormatError::NotAvailable(other.name())),
     }
 }
@@ -259,11 +259,11 @@ pub fn run_writer<'a>(
     layout: Layout,
 ) -> Result<Box<dyn RunWriter + 'a>, FormatError> {
     match format {
-        Format::Text => Ok(Box::new(text::Run::new(out, layout))),
+        Format::Text => Ok(Box::new(text::TextRunWriter::new(out, layout))),
         Format::Json => Ok(Box::new(json::Lines::new(out))),
-        Format::Csv => Ok(Box::new(csv::Run::new(out))),
-        Format::Junit => Ok(Box::new(junit::Run::new(out))),
-        Format::Herd => Ok(Box::new(herd::Run::new(out))),
+        Format::Csv => Ok(Box::new(csv::CsvRunWriter::new(out))),
+        Format::Junit => Ok(Box::new(junit::JunitRunWriter::new(out))),
+        Format::Herd => Ok(Box::new(herd::HerdRunWriter::new(out))),
         other => Err(FormatError::NotAvailable(other.name())),
     }
 }

@@ -6,8 +6,8 @@ use std::io::Read;
 use std::path::Path;
 
 use results::expectation::{
-    DRIVERS, EVERY, Expectations, Kind, Place, Standing, Status, device_words, is_for, names_a_driver,
-    words_of_device,
+    DRIVERS, EVERY, ExpectationKind, ExpectationLine, Expectations, Status, Triage, device_words, is_for,
+    names_a_driver, words_of_device,
 };
 use results::show::line as shown;
 use results::wire::{DeviceRecord, RunLine};
@@ -53,7 +53,7 @@ pub fn load(folder: &Path, devices: &[DeviceRecord]) -> Result<Expectations, Fai
     let mut any = false;
     for path in &paths {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
-        let suffixes = Kind::ALL.iter().map(|kind| kind.suffix()).chain([PROGRESS_SUFFIX]);
+        let suffixes = ExpectationKind::ALL.iter().map(|kind| kind.suffix()).chain([PROGRESS_SUFFIX]);
         let Some(driver) = suffixes.into_iter().find_map(|suffix| name.strip_suffix(suffix)) else {
             if name.ends_with(".txt") {
                 mistakes.push(format!(
@@ -150,20 +150,20 @@ impl Expected {
     }
 
     /// Returns the position of the line that skips a test on a device.
-    pub fn skips(&self, device: &str, id: &str) -> Option<Place> {
+    pub fn skips(&self, device: &str, id: &str) -> Option<ExpectationLine> {
         self.expectations.skips(self.device(device)?, id, &|pattern| self.is_id(pattern))
     }
 
     /// Compares a verdict with its expectation.
-    pub fn standing(&self, line: &RunLine) -> Standing {
+    pub fn standing(&self, line: &RunLine) -> Triage {
         match self.device(&line.device) {
             Some(device) => self.expectations.standing(line, device, &|pattern| self.is_id(pattern)),
-            None => Standing::Unlisted,
+            None => Triage::Unlisted,
         }
     }
 
     /// Returns the lines that match no known test, whatever shard is run.
-    fn unmatched(&self) -> Vec<(Place, String)> {
+    fn unmatched(&self) -> Vec<(ExpectationLine, String)> {
         self.expectations.unmatched(&self.devices, |entry| {
             let is_id = |pattern: &str| self.is_id(pattern);
             is_id(&entry.pattern) || self.ids.iter().any(|id| entry.matches(id, is_id))
@@ -189,15 +189,15 @@ impl Expected {
         for line in lines {
             let standing = self.standing(line);
             match &standing {
-                Standing::Unlisted => continue,
-                Standing::Expected(_) => expected += 1,
-                Standing::Flake(_) => flakes += 1,
-                Standing::Skipped(_) => skipped += 1,
-                Standing::NoFlake(_) | Standing::UnexpectedPass(_) | Standing::Other { .. } => unmet += 1,
+                Triage::Unlisted => continue,
+                Triage::Expected(_) => expected += 1,
+                Triage::Flake(_) => flakes += 1,
+                Triage::Skipped(_) => skipped += 1,
+                Triage::NoFlake(_) | Triage::UnexpectedPass(_) | Triage::Other { .. } => unmet += 1,
             }
             if let Some(text) = standing.describe(line)
                 && (standing.is_unmet() || !quiet)
-                && !matches!(standing, Standing::Skipped(_))
+                && !matches!(standing, Triage::Skipped(_))
             {
                 say(&format!("{} on {}: {}", shown(&line.id), shown(&line.device), shown(&text)));
             }
@@ -212,7 +212,7 @@ impl Expected {
         }
         let unexpected = lines
             .iter()
-            .filter(|line| self.standing(line) == Standing::Unlisted && Status::of(line) == Status::Fail)
+            .filter(|line| self.standing(line) == Triage::Unlisted && Status::of(line) == Status::Fail)
             .count();
         if !quiet || !met {
             say(&format!(
@@ -227,6 +227,6 @@ impl Expected {
 }
 
 /// Returns the skip reason that names an expectation line.
-pub fn reason(place: &Place) -> String {
+pub fn reason(place: &ExpectationLine) -> String {
     format!("skip list {place}")
 }

@@ -11,7 +11,7 @@ use litmus::{Lowered, LoweringError, Prediction, Test, lower};
 use model::{Budget, Model, Options, predict};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
-use results::portability::{Beside, Class, beside};
+use results::portability::{Class, HsaComparison, beside};
 
 fn shipped(name: &str) -> Model {
     Model::shipped(name).expect("a shipped model").unwrap()
@@ -47,7 +47,7 @@ fn on_device(lowered: &Test, model: &Model) -> Prediction {
     prediction
 }
 
-fn compared(test: &Test, lowered: &Lowered, hsa: &Model, vulkan: &Model) -> Beside {
+fn compared(test: &Test, lowered: &Lowered, hsa: &Model, vulkan: &Model) -> HsaComparison {
     beside(test, lowered, predicted(test, hsa), &on_device(&lowered.test, vulkan))
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use regex::Regex;
 
-use super::{Entry, ExpectationError, File, Kind, Mistake, Status};
+use super::{Entry, ExpectationError, ExpectationFile, ExpectationKind, Mistake, Status};
 
 /// Statuses of deqp-runner's result lists that cover every failure when the list is used as a fails file.
 const ANY_FAILURE: [&str; 1] = ["ExpectedFail"];
@@ -15,14 +15,19 @@ const REGEX_CHARACTERS: &str = "*+?()[]{}|^$\\";
 
 struct Reader<'a> {
     shown: &'a str,
-    kind: Kind,
+    kind: ExpectationKind,
     entries: Vec<Entry>,
     seen: BTreeMap<String, u32>,
     errors: Vec<ExpectationError>,
 }
 
 /// Parses a file.
-pub fn parse(name: &str, shown: &str, kind: Kind, bytes: &[u8]) -> Result<File, Vec<ExpectationError>> {
+pub fn parse(
+    name: &str,
+    shown: &str,
+    kind: ExpectationKind,
+    bytes: &[u8],
+) -> Result<ExpectationFile, Vec<ExpectationError>> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = String::from_utf8_lossy(bytes.get(..error.valid_up_to()).unwrap_or_default());
         let line = 1 + before.matches('\n').count();
@@ -52,7 +57,7 @@ pub fn parse(name: &str, shown: &str, kind: Kind, bytes: &[u8]) -> Result<File, 
         }
     }
     if reader.errors.is_empty() {
-        Ok(File { name: name.to_owned(), kind, entries: reader.entries })
+        Ok(ExpectationFile { name: name.to_owned(), kind, entries: reader.entries })
     } else {
         Err(reader.errors)
     }
@@ -76,11 +81,11 @@ impl Reader<'_> {
         let place = |offset: usize| start + number(text.get(..offset).unwrap_or(text).chars().count());
 
         let (pattern, status) = match self.kind {
-            Kind::Fails => match fails(text) {
+            ExpectationKind::Fails => match fails(text) {
                 Ok(split) => split,
                 Err((offset, mistake)) => return self.complain(line, place(offset), mistake),
             },
-            Kind::Flakes | Kind::Skips => {
+            ExpectationKind::Flakes | ExpectationKind::Skips => {
                 let misplaced = Status::LISTED.iter().find_map(|status| {
                     let before = text.strip_suffix(status.word())?.strip_suffix(',')?;
                     Some((before.len(), status.word()))
@@ -92,7 +97,7 @@ impl Reader<'_> {
             }
         };
         if let Some(first) = self.seen.insert(pattern.to_owned(), line)
-            && self.kind == Kind::Fails
+            && self.kind == ExpectationKind::Fails
         {
             let mistake = Mistake::Twice { pattern: pattern.to_owned(), line: first };
             return self.complain(line, start, mistake);

@@ -14,7 +14,7 @@ pub struct Block {
     /// `Allowed`, `Forbidden` or `Required`.
     pub expectation: String,
     /// The observed states. herd7 writes no counts.
-    pub states: Vec<Seen>,
+    pub states: Vec<LogState>,
     /// Whether the condition was validated.
     pub validated: bool,
     /// Number of instances or executions that satisfy the condition.
@@ -33,7 +33,7 @@ pub struct Block {
 
 /// A final state in a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct LogState {
     /// Number of occurrences, if logged.
     pub count: Option<u64>,
     /// Whether the log marks it as satisfying the condition.
@@ -126,7 +126,7 @@ impl<'a> Log<'a> {
         Ok(block)
     }
 
-    fn states(&mut self) -> Result<Vec<Seen>, LogError> {
+    fn states(&mut self) -> Result<Vec<LogState>, LogError> {
         let header = self.need("the states")?;
         let histogram = header.strip_prefix("Histogram (").and_then(|rest| rest.strip_suffix(" states)"));
         let number: usize = match (histogram, header.strip_prefix("States ")) {
@@ -141,7 +141,7 @@ impl<'a> Log<'a> {
         Ok(states)
     }
 
-    fn state(&self, line: &str, counted: bool) -> Result<Seen, LogError> {
+    fn state(&self, line: &str, counted: bool) -> Result<LogState, LogError> {
         let (count, witness, values) = if counted {
             let (count, values) =
                 line.split_once('>').ok_or_else(|| self.expected("`count:>state`", line))?;
@@ -161,7 +161,7 @@ impl<'a> Log<'a> {
                 return Err(self.wrong(format!("`{}` stands twice in a state", show::line(name))));
             }
         }
-        Ok(Seen { count, witness, values: named })
+        Ok(LogState { count, witness, values: named })
     }
 
     /// Parses the lines after the states, in the order of either tool, up to the next test.

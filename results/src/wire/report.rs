@@ -7,7 +7,7 @@ use super::{PlanRecord, REPORT_SCHEMA, RunLine};
 use crate::mutants::Mutants;
 use crate::power::{self, Power};
 use crate::read::Results;
-use crate::report::{Kind, Report, bars, weak_reproducibility};
+use crate::report::{OutcomeClass, Report, bars, weak_reproducibility};
 use crate::statistics::Proportion;
 
 /// `report --format json`: results of several runs with confidence figures.
@@ -104,7 +104,7 @@ impl ReportRecord {
 
 fn confidence(line: &RunLine, mutants: &Mutants<'_>) -> ConfidenceRecord {
     let trials = line.batches.unwrap_or(line.instances.saturating_sub(line.unresolved));
-    let rates = bars(line).into_iter().filter(|bar| bar.kind != Kind::Ordinary);
+    let rates = bars(line).into_iter().filter(|bar| bar.kind != OutcomeClass::Ordinary);
     ConfidenceRecord {
         id: line.id.clone(),
         device: line.device.clone(),

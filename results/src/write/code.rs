@@ -25,7 +25,7 @@ pub fn kernel(kernel: &CodegenKernel) -> String {
 }
 
 /// A section on one kernel.
-pub struct Part {
+pub struct CodeSection {
     /// The heading.
     pub heading: String,
     /// The code.
@@ -36,16 +36,16 @@ pub struct Part {
 
 /// Returns the sections of a record: first the kernels with only the threads of the test, then those that
 /// ran.
-pub fn parts(line: &MachineCodeLine) -> Vec<Part> {
+pub fn parts(line: &MachineCodeLine) -> Vec<CodeSection> {
     let aligned = line.kernels.iter().map(|one| {
         let how = one.reason.as_deref().map(|how| format!(", {how}")).unwrap_or_default();
-        Part {
+        CodeSection {
             heading: format!("{}, the threads alone ({}{how})", one.kernel, one.form),
             text: kernel(one),
             aligned: true,
         }
     });
-    let ran = line.ran.iter().map(|form| Part {
+    let ran = line.ran.iter().map(|form| CodeSection {
         heading: format!("{}, the kernel that ran", form.name),
         text: form.text.clone(),
         aligned: false,

@@ -10,7 +10,7 @@ use crate::wire::{
 
 /// The part of a kernel to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum CodegenView {
     /// Its machine code, next to the test's instructions.
     Code,
     /// The driver's intermediate representations.
@@ -77,11 +77,11 @@ impl Figures {
 }
 
 /// Formats tests. A test that compiles prints nothing unless `shown` requests its code.
-pub fn lines(lines: &[CodegenLine], shown: Option<Shown>) -> String {
+pub fn lines(lines: &[CodegenLine], shown: Option<CodegenView>) -> String {
     lines.iter().map(|line| of_test(line, shown)).collect()
 }
 
-fn of_test(line: &CodegenLine, shown: Option<Shown>) -> String {
+fn of_test(line: &CodegenLine, shown: Option<CodegenView>) -> String {
     let mut text = String::new();
     match line.verdict {
         CodegenVerdict::Crashes => {
@@ -108,7 +108,7 @@ fn of_test(line: &CodegenLine, shown: Option<Shown>) -> String {
     if shown.is_some() {
         // With `Shown::Orders`, a kernel without an order prints nothing.
         let says = |kernel: &&CodegenKernel| {
-            let is_silent = shown == Some(Shown::Orders) && kernel.orders.is_empty();
+            let is_silent = shown == Some(CodegenView::Orders) && kernel.orders.is_empty();
             kernel.verdict == CodegenVerdict::Compiles && !is_silent
         };
         for kernel in line.kernels.iter().filter(says) {
@@ -359,7 +359,7 @@ fn verdict_word(verdict: CodegenExploreVerdict) -> &'static str {
 type ByDevice<'a> = BTreeMap<&'a str, (usize, usize)>;
 
 /// Formats a kernel with its heading.
-fn kernel_text(line: &CodegenLine, kernel: &CodegenKernel, shown: Option<Shown>) -> String {
+fn kernel_text(line: &CodegenLine, kernel: &CodegenKernel, shown: Option<CodegenView>) -> String {
     let instructions =
         kernel.instructions.map_or_else(String::new, |count| format!(", {count} instructions"));
     let mut text = format!(
@@ -369,7 +369,7 @@ fn kernel_text(line: &CodegenLine, kernel: &CodegenKernel, shown: Option<Shown>)
     if let Some(told) = &kernel.told {
         text += &format!("  {told}\n");
     }
-    if shown == Some(Shown::Forms) {
+    if shown == Some(CodegenView::Forms) {
         if let Some(why) = &kernel.not_disassembled {
             text += &format!("  {why}\n");
         }
@@ -378,7 +378,7 @@ fn kernel_text(line: &CodegenLine, kernel: &CodegenKernel, shown: Option<Shown>)
         }
         return text;
     }
-    if shown == Some(Shown::Orders) {
+    if shown == Some(CodegenView::Orders) {
         return text + &orders_of(kernel);
     }
     text + &code::kernel(kernel)
@@ -432,7 +432,7 @@ pub fn threads(line: &CodegenLine) -> String {
     let why = line.reason.as_deref().unwrap_or_default();
     match line.verdict {
         CodegenVerdict::Compiles => {
-            line.kernels.iter().map(|kernel| kernel_text(line, kernel, Some(Shown::Code))).collect()
+            line.kernels.iter().map(|kernel| kernel_text(line, kernel, Some(CodegenView::Code))).collect()
         }
         CodegenVerdict::Skipped => format!("\nno machine code on {}: skipped: {why}\n", line.device),
         CodegenVerdict::Crashes => {

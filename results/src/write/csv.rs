@@ -44,12 +44,12 @@ pub const RUN_COLUMNS: [&str; 19] = [
 ];
 
 /// Writer of predictions.
-pub struct Check<W: Write> {
+pub struct CsvCheckWriter<W: Write> {
     table: Table<W>,
 }
 
 /// Writer of verdicts.
-pub struct Run<W: Write> {
+pub struct CsvRunWriter<W: Write> {
     table: Table<W>,
 }
 
@@ -90,14 +90,14 @@ fn guarded(field: Cow<'_, str>) -> Cow<'_, str> {
     if is_formula { format!("'{field}").into() } else { field }
 }
 
-impl<W: Write> Check<W> {
+impl<W: Write> CsvCheckWriter<W> {
     /// Creates a writer to `out`.
-    pub fn new(out: W) -> Check<W> {
-        Check { table: Table::new(out, &CHECK_COLUMNS) }
+    pub fn new(out: W) -> CsvCheckWriter<W> {
+        CsvCheckWriter { table: Table::new(out, &CHECK_COLUMNS) }
     }
 }
 
-impl<W: Write> CheckWriter for Check<W> {
+impl<W: Write> CheckWriter for CsvCheckWriter<W> {
     fn answered(&mut self, line: &CheckLine) -> io::Result<()> {
         let race = match line.race {
             RaceWord::Free => "free",
@@ -179,14 +179,14 @@ impl<W: Write> CheckWriter for Check<W> {
     }
 }
 
-impl<W: Write> Run<W> {
+impl<W: Write> CsvRunWriter<W> {
     /// Creates a writer to `out`.
-    pub fn new(out: W) -> Run<W> {
-        Run { table: Table::new(out, &RUN_COLUMNS) }
+    pub fn new(out: W) -> CsvRunWriter<W> {
+        CsvRunWriter { table: Table::new(out, &RUN_COLUMNS) }
     }
 }
 
-impl<W: Write> RunWriter for Run<W> {
+impl<W: Write> RunWriter for CsvRunWriter<W> {
     fn judged(&mut self, line: &RunLine) -> io::Result<()> {
         let reason = line.reason.as_deref().unwrap_or_default();
         let [instances, interleaved, not_executed, unresolved] =

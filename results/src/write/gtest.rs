@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use serde_json::json;
 
-use crate::expectation::{Standing, Status};
+use crate::expectation::{Status, Triage};
 use crate::wire::{RunLine, VerdictWord};
 use crate::write::RunWriter;
 
@@ -67,7 +67,7 @@ pub enum GtestEnd {
 
 /// Maps a verdict to the protocol, which has no word for an inconclusive test: one that races or was not
 /// exercised is skipped. Under `strict`, one that was not exercised fails.
-pub fn ended(line: &RunLine, standing: &Standing, strict: bool) -> GtestEnd {
+pub fn ended(line: &RunLine, standing: &Triage, strict: bool) -> GtestEnd {
     if standing.is_unmet() {
         return GtestEnd::Failed;
     }
@@ -95,12 +95,12 @@ pub struct GtestCase {
 }
 
 /// Classifies a verdict by the expectation files.
-pub type Standings<'a> = Box<dyn Fn(&RunLine) -> Standing + 'a>;
+pub type TriageFn<'a> = Box<dyn Fn(&RunLine) -> Triage + 'a>;
 
 /// Writer of the console protocol.
 pub struct Gtest<'a, W> {
     out: W,
-    standing: Standings<'a>,
+    standing: TriageFn<'a>,
     strict: bool,
     running: Option<String>,
     cases: Vec<GtestCase>,
@@ -108,7 +108,7 @@ pub struct Gtest<'a, W> {
 
 impl<'a, W: Write> Gtest<'a, W> {
     /// Creates a writer to `out`. Under `strict`, a test that was not exercised fails.
-    pub fn new(out: W, standing: Standings<'a>, strict: bool) -> Gtest<'a, W> {
+    pub fn new(out: W, standing: TriageFn<'a>, strict: bool) -> Gtest<'a, W> {
         Gtest { out, standing, strict, running: None, cases: Vec::new() }
     }
 
@@ -141,7 +141,7 @@ fn milliseconds(seconds: f64) -> u64 {
 }
 
 /// Returns explanations of a verdict for readers of the log.
-fn message(line: &RunLine, standing: &Standing) -> Vec<String> {
+fn message(line: &RunLine, standing: &Triage) -> Vec<String> {
     let mut message = Vec::new();
     if line.verdict != VerdictWord::Conforms {
         let why = line.detail.as_deref().or(line.reason.as_deref());

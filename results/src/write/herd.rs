@@ -18,18 +18,18 @@ use crate::wire::{
 use crate::write::{CheckWriter, RunWriter};
 
 /// Writer of verdicts.
-pub struct Run<W> {
+pub struct HerdRunWriter<W> {
     out: W,
 }
 
-impl<W: Write> Run<W> {
+impl<W: Write> HerdRunWriter<W> {
     /// Creates a writer to `out`.
-    pub fn new(out: W) -> Run<W> {
-        Run { out }
+    pub fn new(out: W) -> HerdRunWriter<W> {
+        HerdRunWriter { out }
     }
 }
 
-impl<W: Write> RunWriter for Run<W> {
+impl<W: Write> RunWriter for HerdRunWriter<W> {
     fn judged(&mut self, line: &RunLine) -> io::Result<()> {
         self.out.write_all(block(line).as_bytes())?;
         self.out.flush()
@@ -41,18 +41,18 @@ impl<W: Write> RunWriter for Run<W> {
 }
 
 /// The question of a test in the terms of a log.
-struct Asked<'a> {
+struct LogQuestion<'a> {
     /// `Allowed`, `Forbidden` or `Required`.
     expectation: &'static str,
     /// The question; `forall (true)` for a test without one.
     question: &'a str,
 }
 
-fn asked(line: &RunLine) -> Asked<'_> {
+fn asked(line: &RunLine) -> LogQuestion<'_> {
     asked_of(line.question.as_deref().unwrap_or("forall (true)"))
 }
 
-fn asked_of(question: &str) -> Asked<'_> {
+fn asked_of(question: &str) -> LogQuestion<'_> {
     let expectation = if question.starts_with('~') || question.starts_with("NOSOLUTION") {
         "Forbidden"
     } else if question.starts_with("forall") {
@@ -60,7 +60,7 @@ fn asked_of(question: &str) -> Asked<'_> {
     } else {
         "Allowed"
     };
-    Asked { expectation, question }
+    LogQuestion { expectation, question }
 }
 
 /// Formats the block of a verdict; empty if the test has no outcome.
@@ -85,7 +85,7 @@ pub fn block(line: &RunLine) -> String {
     if line.verdict == VerdictWord::Skipped || states.is_empty() {
         return String::new();
     }
-    let Asked { expectation, question } = asked(line);
+    let LogQuestion { expectation, question } = asked(line);
     let sum = |wanted: bool| {
         states
             .iter()
@@ -168,18 +168,18 @@ fn raw(values: &UnexpectedValues) -> String {
 }
 
 /// Writer of predictions, in the format of herd7.
-pub struct Check<W> {
+pub struct HerdCheckWriter<W> {
     out: W,
 }
 
-impl<W: Write> Check<W> {
+impl<W: Write> HerdCheckWriter<W> {
     /// Creates a writer to `out`.
-    pub fn new(out: W) -> Check<W> {
-        Check { out }
+    pub fn new(out: W) -> HerdCheckWriter<W> {
+        HerdCheckWriter { out }
     }
 }
 
-impl<W: Write> CheckWriter for Check<W> {
+impl<W: Write> CheckWriter for HerdCheckWriter<W> {
     fn answered(&mut self, line: &CheckLine) -> io::Result<()> {
         self.out.write_all(prediction(line).as_bytes())?;
         self.out.flush()
@@ -220,7 +220,7 @@ pub fn prediction(line: &CheckLine) -> String {
             );
             continue;
         }
-        let Asked { expectation, question } = asked_of(&query.text);
+        let LogQuestion { expectation, question } = asked_of(&query.text);
         let of = |wanted: bool| states.iter().filter(|outcome| outcome.witness == Some(wanted)).count();
         let (positive, negative) = match line.queries.as_slice() {
             [_] if line.outcomes.iter().all(|outcome| outcome.witness.is_some()) => (of(true), of(false)),

@@ -8,26 +8,26 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use crate::report::{Kind, bars};
+use crate::report::{OutcomeClass, bars};
 use crate::show;
 use crate::wire::{RunLine, VerdictWord};
 use crate::write::RunWriter;
 use crate::write::number::{count, probability};
 
 /// Writer of verdicts; the document is written at the end.
-pub struct Run<W> {
+pub struct JunitRunWriter<W> {
     out: W,
     suites: Vec<TestSuite>,
 }
 
-impl<W: Write> Run<W> {
+impl<W: Write> JunitRunWriter<W> {
     /// Creates a writer to `out`.
-    pub fn new(out: W) -> Run<W> {
-        Run { out, suites: Vec::new() }
+    pub fn new(out: W) -> JunitRunWriter<W> {
+        JunitRunWriter { out, suites: Vec::new() }
     }
 }
 
-impl<W: Write> RunWriter for Run<W> {
+impl<W: Write> RunWriter for JunitRunWriter<W> {
     fn judged(&mut self, line: &RunLine) -> io::Result<()> {
         let device = show::line(&line.device).into_owned();
         let case = case(line);
@@ -107,7 +107,7 @@ fn histogram(line: &RunLine) -> String {
         },
         if line.exercised { "" } else { "not " },
     );
-    for bar in bars(line).iter().filter(|bar| bar.count > 0 || bar.kind == Kind::Weak) {
+    for bar in bars(line).iter().filter(|bar| bar.count > 0 || bar.kind == OutcomeClass::Weak) {
         text += &format!(
             "{:>13}  {:>9}  {:<12}  {}\n",
             count(bar.count),

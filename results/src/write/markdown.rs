@@ -4,7 +4,7 @@ use crate::drift::significant;
 use crate::mutants::Mutants;
 use crate::portability::{class_beside_hsa, seen_beyond_hsa};
 use crate::power;
-use crate::report::{Kind, Report, Row, VERDICTS, bars, trials, weak_reproducibility, weak_seen};
+use crate::report::{OutcomeClass, Report, TestRow, VERDICTS, bars, trials, weak_reproducibility, weak_seen};
 use crate::show;
 use crate::state;
 use crate::statistics::never_seen_bound;
@@ -271,10 +271,10 @@ fn verdict(line: &RunLine, mutants: &Mutants<'_>) -> String {
 }
 
 fn histograms(report: &Report) -> String {
-    let shows = |row: &&Row| {
+    let shows = |row: &&TestRow| {
         row.cells.iter().flatten().any(|line| weak_seen(line) > 0 || line.verdict == VerdictWord::Violates)
     };
-    let rows: Vec<&Row> = report.tests.iter().filter(shows).collect();
+    let rows: Vec<&TestRow> = report.tests.iter().filter(shows).collect();
     if rows.is_empty() {
         return String::new();
     }
@@ -291,7 +291,7 @@ fn histograms(report: &Report) -> String {
 }
 
 fn histogram(line: &RunLine) -> String {
-    let told: Vec<_> = bars(line).into_iter().filter(|bar| bar.kind != Kind::Ordinary).collect();
+    let told: Vec<_> = bars(line).into_iter().filter(|bar| bar.kind != OutcomeClass::Ordinary).collect();
     if !told.iter().any(|bar| bar.count > 0) {
         return String::new();
     }

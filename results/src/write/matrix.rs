@@ -21,18 +21,18 @@ const VERDICTS: [CodegenOrderVerdict; 4] = [
 ];
 
 /// The accesses with one ordering on one compiler, by rank of their verdict.
-type Cell = BTreeMap<usize, Vec<Place>>;
+type VerdictCell = BTreeMap<usize, Vec<AccessPair>>;
 
 /// An ordered access pair in a test's kernel, and the reason of its verdict.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct AccessPair {
     id: String,
     kernel: String,
     why: String,
 }
 
 /// Cells by form, ordering and device.
-type Table = BTreeMap<String, BTreeMap<String, BTreeMap<String, Cell>>>;
+type Table = BTreeMap<String, BTreeMap<String, BTreeMap<String, VerdictCell>>>;
 
 /// Renders the page from lines of `codegen --emit order --format json`.
 pub fn page(lines: &[CodegenLine]) -> String {
@@ -90,8 +90,11 @@ fn table(lines: &[CodegenLine]) -> Table {
                 let rows = table.entry(kernel.form.clone()).or_default();
                 let cell = rows.entry(ordering(order)).or_default().entry(line.device.clone()).or_default();
                 let rank = VERDICTS.iter().position(|verdict| *verdict == order.code.verdict);
-                let place =
-                    Place { id: line.id.clone(), kernel: kernel.kernel.clone(), why: order.code.why.clone() };
+                let place = AccessPair {
+                    id: line.id.clone(),
+                    kernel: kernel.kernel.clone(),
+                    why: order.code.why.clone(),
+                };
                 cell.entry(rank.unwrap_or(VERDICTS.len())).or_default().push(place);
             }
         }
@@ -134,7 +137,7 @@ fn class(rank: usize) -> &'static str {
     }
 }
 
-fn rows_of(rows: &BTreeMap<String, BTreeMap<String, Cell>>, devices: &[(&str, &str)]) -> Markup {
+fn rows_of(rows: &BTreeMap<String, BTreeMap<String, VerdictCell>>, devices: &[(&str, &str)]) -> Markup {
     html! {
         div.wide { table {
             thead { tr {
@@ -153,7 +156,7 @@ fn rows_of(rows: &BTreeMap<String, BTreeMap<String, Cell>>, devices: &[(&str, &s
     }
 }
 
-fn shown(cell: &Cell) -> Markup {
+fn shown(cell: &VerdictCell) -> Markup {
     html! {
         @for (rank, places) in cell {
             @if word(*rank) == "kept" {

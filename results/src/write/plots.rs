@@ -10,7 +10,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::number::{count, probability};
-use super::site::File;
+use super::site::SiteFile;
 use crate::report::{Report, trials, weak_seen};
 use crate::show;
 use crate::statistics::{Proportion, never_seen_bound};
@@ -60,7 +60,7 @@ fn wrong(error: impl std::fmt::Display) -> PlotError {
 ///
 /// # Errors
 /// Returns an error if the library cannot draw a plot.
-pub fn files(report: &Report, names: &[String]) -> Result<Vec<File>, PlotError> {
+pub fn files(report: &Report, names: &[String]) -> Result<Vec<SiteFile>, PlotError> {
     let mut files = Vec::new();
     for (index, (device, name)) in report.devices.iter().zip(names).enumerate() {
         let label = show::line(&device.label);
@@ -89,8 +89,8 @@ pub fn files(report: &Report, names: &[String]) -> Result<Vec<File>, PlotError> 
     Ok(files)
 }
 
-fn file(name: &str, what: &str, text: String) -> File {
-    File { path: format!("{name}-{what}.svg"), bytes: text.into_bytes() }
+fn file(name: &str, what: &str, text: String) -> SiteFile {
+    SiteFile { path: format!("{name}-{what}.svg"), bytes: text.into_bytes() }
 }
 
 /// Draws a picture with this height in pixels.
@@ -212,7 +212,7 @@ fn speeds(device: &str, lines: &[&RunLine]) -> Result<String, PlotError> {
 }
 
 /// Draws the rates of weak outcomes by column of one device, for tests with a weak outcome in some column.
-fn over_runs(report: &Report, names: &[String]) -> Result<Vec<File>, PlotError> {
+fn over_runs(report: &Report, names: &[String]) -> Result<Vec<SiteFile>, PlotError> {
     let who = |index: &usize| report.devices.get(*index)?.record.as_ref().map(|record| &record.uuid);
     let mut files = Vec::new();
     let all: Vec<usize> = (0..report.devices.len()).filter(|index| who(index).is_some()).collect();

@@ -12,17 +12,17 @@ use super::CheckWriter;
 use crate::wire::{CheckLine, FindingPlace, FindingRecord, MendRecord, RejectedLine};
 
 /// Writer of one SARIF log, written at the end.
-pub struct Check<W> {
+pub struct SarifCheckWriter<W> {
     out: W,
     /// The results; each names its rule.
     results: Vec<Value>,
     rules: BTreeMap<String, &'static str>,
 }
 
-impl<W: Write> Check<W> {
+impl<W: Write> SarifCheckWriter<W> {
     /// Creates a writer to `out`.
-    pub fn new(out: W) -> Check<W> {
-        Check { out, results: Vec::new(), rules: BTreeMap::new() }
+    pub fn new(out: W) -> SarifCheckWriter<W> {
+        SarifCheckWriter { out, results: Vec::new(), rules: BTreeMap::new() }
     }
 
     /// Adds the findings in a shader.
@@ -60,7 +60,7 @@ impl<W: Write> Check<W> {
     }
 }
 
-impl<W: Write> CheckWriter for Check<W> {
+impl<W: Write> CheckWriter for SarifCheckWriter<W> {
     fn answered(&mut self, line: &CheckLine) -> io::Result<()> {
         self.findings(&line.file, line.findings.as_deref().unwrap_or_default());
         for unlike in &line.unlike {

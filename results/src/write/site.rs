@@ -18,7 +18,7 @@ use super::plots;
 use crate::baseline;
 use crate::mutants::Mutants;
 use crate::read::Results;
-use crate::report::{Column, Report, Row, VERDICTS, device_names, weak_seen};
+use crate::report::{Column, Report, TestRow, VERDICTS, device_names, weak_seen};
 use crate::wire::{RunLine, VerdictWord};
 
 /// The script of the index page.
@@ -38,7 +38,7 @@ const SCHEMAS: [(&str, &str); 3] = [
 
 /// A file of the site.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
+pub struct SiteFile {
     /// Path in the site's folder, with slashes.
     pub path: String,
     /// Content of the file.
@@ -46,24 +46,24 @@ pub struct File {
 }
 
 /// File names of the pages.
-struct Places {
+struct PagePaths {
     devices: Vec<String>,
     tests: Vec<String>,
 }
 
-impl Places {
-    fn new(report: &Report) -> Places {
+impl PagePaths {
+    fn new(report: &Report) -> PagePaths {
         let mut taken = BTreeSet::new();
         let devices = report.devices.iter().map(|device| unique(&device.label, &mut taken)).collect();
         taken.clear();
         let tests = report.tests.iter().map(|row| unique(&row.id, &mut taken)).collect();
-        Places { devices, tests }
+        PagePaths { devices, tests }
     }
 }
 
 /// Returns a distinct file name for each device of a report.
 pub fn device_files(report: &Report) -> Vec<String> {
-    Places::new(report).devices
+    PagePaths::new(report).devices
 }
 
 /// Makes a safe file name from untrusted text, distinct from those in `taken` when case is ignored.
@@ -94,35 +94,40 @@ fn unique(name: &str, taken: &mut BTreeSet<String>) -> String {
 ///
 /// # Errors
 /// Returns an error if a record cannot be written as JSON or a plot cannot be drawn.
-pub fn files(results: &[Results], report: &Report, pictures: &[Option<Picture>]) -> io::Result<Vec<File>> {
-    let places = Places::new(report);
+pub fn files(
+    results: &[Results],
+    report: &Report,
+    pictures: &[Option<Picture>],
+) -> io::Result<Vec<SiteFile>> {
+    let places = PagePaths::new(report);
     let mut files = vec![
-        File { path: "index.html".to_owned(), bytes: index(report, &places).into_bytes() },
-        File { path: "site.css".to_owned(), bytes: format!("{STYLE}{SITE_STYLE}").into_bytes() },
+        SiteFile { path: "index.html".to_owned(), bytes: index(report, &places).into_bytes() },
+        SiteFile { path: "site.css".to_owned(), bytes: format!("{STYLE}{SITE_STYLE}").into_bytes() },
     ];
     let drawn = plots::files(report, &places.devices).map_err(io::Error::other)?;
     for (device, place) in places.devices.iter().enumerate() {
         let own = |what: &str| drawn.iter().any(|plot| plot.path == format!("{place}-{what}.svg"));
         let shown: Vec<&str> = ["weak", "speed"].into_iter().filter(|what| own(what)).collect();
         let page = device_page(report, device, &places, &shown);
-        files.push(File { path: format!("device/{place}.html"), bytes: page.into_bytes() });
+        files.push(SiteFile { path: format!("device/{place}.html"), bytes: page.into_bytes() });
     }
     let mutants = Mutants::of(report.lines());
     for (test, (row, place)) in report.tests.iter().zip(&places.tests).enumerate() {
         let page = test_page((report, &mutants), row, pictures.get(test).and_then(Option::as_ref), &places);
-        files.push(File { path: format!("test/{place}.html"), bytes: page.into_bytes() });
+        files.push(SiteFile { path: format!("test/{place}.html"), bytes: page.into_bytes() });
     }
     let columns =
         results.iter().flat_map(|results| device_names(results).into_iter().map(move |name| (results, name)));
     for ((results, name), place) in columns.zip(&places.devices) {
         let bytes = baseline::of_device(results, &name)?;
-        files.push(File { path: format!("data/{place}.jsonl"), bytes });
+        files.push(SiteFile { path: format!("data/{place}.jsonl"), bytes });
     }
-    let schemas =
-        SCHEMAS.iter().map(|(path, text)| File { path: (*path).to_owned(), bytes: text.as_bytes().to_vec() });
+    let schemas = SCHEMAS
+        .iter()
+        .map(|(path, text)| SiteFile { path: (*path).to_owned(), bytes: text.as_bytes().to_vec() });
     files.extend(schemas);
     let list: String = files.iter().map(|file| format!("{}\n", file.path)).collect();
-    files.push(File { path: LIST.to_owned(), bytes: list.into_bytes() });
+    files.push(SiteFile { path: LIST.to_owned(), bytes: list.into_bytes() });
     Ok(files)
 }
 
@@ -149,7 +154,7 @@ fn page(heading: &str, up: &str, script: Option<&str>, columns: usize, main: &Ma
     shell.around(&header, main)
 }
 
-fn index(report: &Report, places: &Places) -> String {
+fn index(report: &Report, places: &PagePaths) -> String {
     let test = |index: usize| {
         places.tests.get(index).map_or_else(String::new, |place| format!("test/{}.html", encoded(place)))
     };
@@ -171,7 +176,7 @@ fn index(report: &Report, places: &Places) -> String {
     page(&title(report), "", Some(SCRIPT), report.devices.len(), &main)
 }
 
-fn every_device(report: &Report, places: &Places) -> Markup {
+fn every_device(report: &Report, places: &PagePaths) -> Markup {
     html! {
         section id="devices" {
             h2 { "Devices" }
@@ -201,7 +206,7 @@ fn every_device(report: &Report, places: &Places) -> Markup {
 /// Renders the table of tests by device, differing tests first.
 fn map(report: &Report, links: &Links<'_>) -> Markup {
     let mut order: Vec<usize> = (0..report.tests.len()).collect();
-    let verdicts_differ = |row: &Row| {
+    let verdicts_differ = |row: &TestRow| {
         let mut verdicts =
             row.cells.iter().flatten().map(|line| line.verdict).filter(|v| *v != VerdictWord::Skipped);
         verdicts.next().is_some_and(|first| verdicts.any(|other| other != first))
@@ -256,12 +261,12 @@ fn of_device(report: &Report, device: usize) -> (Report, Vec<usize>) {
     let tests = report.tests.iter().enumerate().filter_map(|(index, row)| {
         let line = row.cells.get(device)?.clone()?;
         places.push(index);
-        Some(Row { cells: vec![Some(line)], machine_code: Vec::new(), ..row.clone() })
+        Some(TestRow { cells: vec![Some(line)], machine_code: Vec::new(), ..row.clone() })
     });
     (Report { devices: column, tests: tests.collect() }, places)
 }
 
-fn device_page(report: &Report, device: usize, places: &Places, plots: &[&str]) -> String {
+fn device_page(report: &Report, device: usize, places: &PagePaths, plots: &[&str]) -> String {
     let (own, whole) = of_device(report, device);
     let place = |index: usize| whole.get(index).and_then(|index| places.tests.get(*index));
     let test = |index: usize| {
@@ -271,7 +276,7 @@ fn device_page(report: &Report, device: usize, places: &Places, plots: &[&str]) 
     let data = places.devices.get(device).map_or("", String::as_str);
     let alone: Vec<usize> = (0..own.tests.len())
         .filter(|index| {
-            whole.get(*index).and_then(|index| report.tests.get(*index)).is_some_and(Row::differs)
+            whole.get(*index).and_then(|index| report.tests.get(*index)).is_some_and(TestRow::differs)
         })
         .collect();
     let main = html! {
@@ -307,9 +312,9 @@ fn device_page(report: &Report, device: usize, places: &Places, plots: &[&str]) 
 
 fn test_page(
     (report, mutants): (&Report, &Mutants<'_>),
-    row: &Row,
+    row: &TestRow,
     picture: Option<&Picture>,
-    places: &Places,
+    places: &PagePaths,
 ) -> String {
     let main = html! {
         p { b { (Line(&row.name)) }

@@ -18,18 +18,18 @@ use crate::write::number::{count, plural, probability, seconds};
 use crate::write::{CheckWriter, Layout, RunWriter, columns, progress, shader};
 
 /// Writer of predictions.
-pub struct Check<W> {
+pub struct TextCheckWriter<W> {
     out: W,
 }
 
-impl<W: Write> Check<W> {
+impl<W: Write> TextCheckWriter<W> {
     /// Creates a writer to `out`.
-    pub fn new(out: W) -> Check<W> {
-        Check { out }
+    pub fn new(out: W) -> TextCheckWriter<W> {
+        TextCheckWriter { out }
     }
 }
 
-impl<W: Write> Check<W> {
+impl<W: Write> TextCheckWriter<W> {
     fn progress(&mut self, progress: &ProgressAnswer) -> io::Result<()> {
         let under = format!("under {}, {} fairness ({})", progress.model, progress.fairness, progress.memory);
         let expected = match (progress.terminates, progress.expected) {
@@ -65,7 +65,7 @@ const THIN_AIR: &str = "  thin air: no implementation is known to show it";
 /// Suffix of such an outcome if a device showed it.
 const THIN_AIR_SEEN: &str = "  OUT OF THIN AIR: allowed, and no implementation was known to show it";
 
-impl<W: Write> CheckWriter for Check<W> {
+impl<W: Write> CheckWriter for TextCheckWriter<W> {
     fn answered(&mut self, line: &CheckLine) -> io::Result<()> {
         let race = match line.race {
             _ if line.no_execution => "no execution",
@@ -151,20 +151,20 @@ impl<W: Write> CheckWriter for Check<W> {
 }
 
 /// Writer of verdicts; the report is written at the end.
-pub struct Run<W> {
+pub struct TextRunWriter<W> {
     out: W,
     layout: Layout,
     lines: Vec<RunLine>,
 }
 
-impl<W: Write> Run<W> {
+impl<W: Write> TextRunWriter<W> {
     /// Creates a writer to `out`.
-    pub fn new(out: W, layout: Layout) -> Run<W> {
-        Run { out, layout, lines: Vec::new() }
+    pub fn new(out: W, layout: Layout) -> TextRunWriter<W> {
+        TextRunWriter { out, layout, lines: Vec::new() }
     }
 }
 
-impl<W: Write> RunWriter for Run<W> {
+impl<W: Write> RunWriter for TextRunWriter<W> {
     fn judged(&mut self, line: &RunLine) -> io::Result<()> {
         self.lines.push(line.clone());
         Ok(())

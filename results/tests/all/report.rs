@@ -1,7 +1,7 @@
 //! Tests of every report format, on one set of records.
 
 use crate::lines::{check_lines, rejected, run_lines, whole_plan};
-use results::expectation::Standing;
+use results::expectation::Triage;
 use results::read::Results;
 use results::report::Report;
 use results::wire::{DriftRecord, VerdictWord};
@@ -128,7 +128,7 @@ fn a_missing_verdict_is_told_in_every_format() {
     assert!(text.contains("8 verdicts: 1 conforms, 1 violates"), "{text}");
     assert!(text.contains("(1 not exercised, 1 MISSING)"), "{text}");
     let mut out = Vec::new();
-    let mut gtest = write::gtest::Gtest::new(&mut out, Box::new(|_| Standing::Unlisted), false);
+    let mut gtest = write::gtest::Gtest::new(&mut out, Box::new(|_| Triage::Unlisted), false);
     every.iter().for_each(|line| gtest.judged(line).unwrap());
     let text = String::from_utf8(out).unwrap();
     assert!(text.contains("[  FAILED  ] litmus.sb/SB+forbidden"), "{text}");
@@ -154,7 +154,7 @@ fn what_was_not_executed_is_told_in_every_format() {
     let text = write::text::report(&lines, Layout::default());
     assert_eq!(text.matches("77 instances were not executed").count(), lines.len(), "{text}");
     let mut out = Vec::new();
-    let mut gtest = write::gtest::Gtest::new(&mut out, Box::new(|_| Standing::Unlisted), false);
+    let mut gtest = write::gtest::Gtest::new(&mut out, Box::new(|_| Triage::Unlisted), false);
     lines.iter().for_each(|line| gtest.judged(line).unwrap());
     assert_eq!(String::from_utf8(out).unwrap().matches("77 instances").count(), lines.len());
 }

@@ -10,7 +10,7 @@ use results::wire::{
     CodegenForm, CodegenKernel, CodegenLine, MACHINE_CODE_SCHEMA, MachineCodeLine, RunLine, VerdictWord,
 };
 use results::write::code::EXTENSION;
-use results::write::codegen::Shown;
+use results::write::codegen::CodegenView;
 use runner::Variant;
 use shaders::Pipelines;
 use shaders::variant::References;
@@ -55,7 +55,7 @@ pub fn threads(
     let item =
         Item { id: id.to_owned(), argument: argument.to_owned(), test: Arc::new(test.clone()), variant };
     let asked = Asked::new(vec![item], vec![target.clone()], vec![form(&variant)], LANES, false);
-    let mut lines = lines::lines(&Engine::new(patience, None)?, target, &asked, Some(Shown::Code));
+    let mut lines = lines::lines(&Engine::new(patience, None)?, target, &asked, Some(CodegenView::Code));
     lines.pop().ok_or_else(|| Failure::environment_message("no answer for the test".to_owned()))
 }
 

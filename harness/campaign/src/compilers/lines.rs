@@ -8,7 +8,7 @@ use results::wire::{
     CodegenWithout,
 };
 
-use results::write::codegen::Shown;
+use results::write::codegen::CodegenView;
 
 use super::engine::{Engine, FormKernels, Made};
 use super::targets::Target;
@@ -24,10 +24,10 @@ use crate::compiling::Compiled;
 pub fn campaign(
     engine: &Engine,
     asked: &Asked,
-    shown: Option<Shown>,
+    shown: Option<CodegenView>,
     mut deliver: impl FnMut(&Target, Vec<CodegenLine>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let forms = matches!(shown, Some(Shown::Forms | Shown::Orders));
+    let forms = matches!(shown, Some(CodegenView::Forms | CodegenView::Orders));
     let engine = &Engine { forms, ..engine.clone() };
     by_device(
         asked,
@@ -37,7 +37,12 @@ pub fn campaign(
 }
 
 /// Returns the lines of a device, in the order of the tests.
-pub fn lines(engine: &Engine, target: &Target, asked: &Asked, shown: Option<Shown>) -> Vec<CodegenLine> {
+pub fn lines(
+    engine: &Engine,
+    target: &Target,
+    asked: &Asked,
+    shown: Option<CodegenView>,
+) -> Vec<CodegenLine> {
     let dialect = target.dialect();
     let keep = |question: &FormKernels, unit: &FormKernel, compiled: &Compiled| {
         kernel(&question.test, unit, compiled, (dialect, target.compiler_target()), shown)
@@ -149,15 +154,15 @@ fn kernel(
     unit: &FormKernel,
     compiled: &Compiled,
     (dialect, compiler_target): (&'static Dialect, &str),
-    shown: Option<Shown>,
+    shown: Option<CodegenView>,
 ) -> CodegenKernel {
     let machine = Machine::read(compiled.assembly(), dialect);
     let code = match &machine {
-        Ok(machine) if shown == Some(Shown::Code) => aligned(test, unit, machine),
+        Ok(machine) if shown == Some(CodegenView::Code) => aligned(test, unit, machine),
         _ => Vec::new(),
     };
     let orders = match &machine {
-        Ok(machine) if shown == Some(Shown::Orders) => {
+        Ok(machine) if shown == Some(CodegenView::Orders) => {
             orders::orders(test, unit, machine, compiled, compiler_target)
         }
         _ => Vec::new(),
@@ -173,7 +178,7 @@ fn kernel(
             .map(|(name, value)| CodegenStatistic { name: name.clone(), value: *value })
             .collect(),
         code,
-        forms: if shown == Some(Shown::Forms) {
+        forms: if shown == Some(CodegenView::Forms) {
             compiled
                 .forms
                 .iter()

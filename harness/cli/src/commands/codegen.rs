@@ -10,7 +10,7 @@ use campaign::compilers::targets::{Target, targets};
 use campaign::compilers::{Asked, lines, load};
 use codegen::{CodeBaseline, Form};
 use results::wire::{CodegenLine, CodegenOrderVerdict, CodegenVerdict};
-use results::write::codegen::{self as text, Figures, Shown};
+use results::write::codegen::{self as text, CodegenView, Figures};
 use results::write::json::Lines;
 use results::write::matrix;
 
@@ -56,11 +56,11 @@ pub fn codegen(arguments: &Codegen) -> Result<Outcome, Failure> {
 }
 
 /// Converts the flag to the part of kernels to print.
-fn shown(emit: CodegenEmit) -> Option<Shown> {
+fn shown(emit: CodegenEmit) -> Option<CodegenView> {
     match emit {
-        CodegenEmit::Asm => Some(Shown::Code),
-        CodegenEmit::Ir => Some(Shown::Forms),
-        CodegenEmit::Order => Some(Shown::Orders),
+        CodegenEmit::Asm => Some(CodegenView::Code),
+        CodegenEmit::Ir => Some(CodegenView::Forms),
+        CodegenEmit::Order => Some(CodegenView::Orders),
         CodegenEmit::Diff => None,
     }
 }
@@ -95,7 +95,7 @@ impl Printer {
 fn compiled(
     engine: &Engine,
     asked: &Asked,
-    shown: Option<Shown>,
+    shown: Option<CodegenView>,
     mut printer: Printer,
 ) -> Result<Outcome, Failure> {
     let (mut outcome, mut figures, mut page) = (Outcome::Success, Vec::new(), Vec::new());

@@ -25,7 +25,7 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
         Model::shipped("vulkan").ok_or_else(|| Failure::input_message("no model `vulkan`".to_owned()))?;
     let model = model.map_err(|error| Failure::input_message(error.to_string()))?;
     let (mut out, mut outcome) = (Data::new(), Outcome::Success);
-    let (mut log, mut page) = (sarif::Check::new(Vec::new()), Vec::new());
+    let (mut log, mut page) = (sarif::SarifCheckWriter::new(Vec::new()), Vec::new());
     let asked = Asked { walks: arguments.time, model: arguments.timeout, smallest: arguments.emit.is_some() };
     let mut emitted = Vec::new();
     for file in &arguments.shaders {

@@ -9,7 +9,7 @@ use campaign::reasons::{self, Models};
 use explanation::Explained;
 use results::folder::JOURNAL;
 use results::read::{self, ReadError, Results};
-use results::report::{Report, Row, weak_seen};
+use results::report::{Report, TestRow, weak_seen};
 use results::show;
 use results::wire::{RunLine, VerdictWord};
 use results::write::html::Picture;
@@ -86,7 +86,7 @@ pub fn report(arguments: &arguments::Report) -> Result<Outcome, Failure> {
 }
 
 /// Writes a site into a new or empty folder, or replaces the site in it.
-fn write_site(folder: &Path, files: &[site::File]) -> Result<(), Failure> {
+fn write_site(folder: &Path, files: &[site::SiteFile]) -> Result<(), Failure> {
     let told = |error: std::io::Error| Failure::of_file(folder, error);
     make_folder(folder)?;
     match std::fs::read_to_string(folder.join(site::LIST)) {
@@ -112,7 +112,7 @@ fn write_site(folder: &Path, files: &[site::File]) -> Result<(), Failure> {
 }
 
 /// Writes files below a folder, and creates folders as needed.
-fn write_files(folder: &Path, files: &[site::File]) -> Result<(), Failure> {
+fn write_files(folder: &Path, files: &[site::SiteFile]) -> Result<(), Failure> {
     for file in files {
         let path = folder.join(&file.path);
         if let Some(parent) = path.parent() {
@@ -158,7 +158,7 @@ pub fn read_failure(error: ReadError) -> Failure {
 fn pictures(report: &Report) -> Vec<Option<Picture>> {
     let deadline = Instant::now() + PICTURE_TIME;
     let models = Models::of(report.lines());
-    let weight = |row: &Row| {
+    let weight = |row: &TestRow| {
         row.cells.iter().flatten().fold((false, false), |(violates, weak), line| {
             (violates || line.verdict == VerdictWord::Violates, weak || weak_seen(line) > 0)
         })
@@ -185,7 +185,7 @@ fn pictures(report: &Report) -> Vec<Option<Picture>> {
     pictures
 }
 
-fn picture(row: &Row, models: &Models, deadline: Instant) -> Option<Picture> {
+fn picture(row: &TestRow, models: &Models, deadline: Instant) -> Option<Picture> {
     let (test, text) = reasons::test(&row.id, &row.hash, &row.text)?;
     let run = || row.cells.iter().flatten().filter(|line| line.verdict != VerdictWord::Skipped);
     let telling =

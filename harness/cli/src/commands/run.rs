@@ -26,7 +26,7 @@ use campaign::targets::SimulatedFallback;
 use campaign::{choice, inputs, shard, targets};
 use clap::Parser;
 use litmus::corpus::PROGRESS_SUITE;
-use results::expectation::{Expectations, Standing};
+use results::expectation::{Expectations, Triage};
 use results::folder::{self, Folder};
 use results::wire::{DeviceRecord, PlanRecord, RunLine, VerdictWord};
 use results::write::gtest::{Gtest, GtestCase, list};
@@ -208,7 +208,7 @@ fn kinds(arguments: &Run, quiet: bool, verdicts: &mut Vec<(VerdictWord, bool)>) 
         ),
     };
     let mut outcome = Outcome::Success;
-    let Asked { tests, ids, chosen } = load(arguments, &mut outcome)?;
+    let SelectedTests { tests, ids, chosen } = load(arguments, &mut outcome)?;
     if arguments.gtest_list_tests {
         let ids = tests.iter().map(|test| test.source.id.as_str());
         return Data::new().print(&list(ids)).map(|()| outcome);
@@ -454,7 +454,7 @@ impl Prepared<'_> {
         if self.arguments.shard.is_none() && self.arguments.gtest_filter.is_none() {
             return Err(Failure::input_message("no test to run"));
         }
-        let mut gtest = Gtest::new(Data::new(), Box::new(|_: &RunLine| Standing::Unlisted), false);
+        let mut gtest = Gtest::new(Data::new(), Box::new(|_: &RunLine| Triage::Unlisted), false);
         let writer = writer.unwrap_or(&mut gtest);
         writer.begins(&[]).and_then(|()| writer.finish()).map_err(cannot_print)?;
         if let Some(output) = &self.output {
@@ -579,7 +579,7 @@ fn fault(arguments: &Run) -> Result<Fault, Failure> {
 }
 
 /// The selected tests.
-struct Asked {
+struct SelectedTests {
     /// The tests of this shard.
     tests: Vec<Loaded>,
     /// Ids of the tests of all shards.
@@ -589,7 +589,7 @@ struct Asked {
 }
 
 /// Loads the selected tests. An invalid test is reported, and the others still run.
-fn load(arguments: &Run, outcome: &mut Outcome) -> Result<Asked, Failure> {
+fn load(arguments: &Run, outcome: &mut Outcome) -> Result<SelectedTests, Failure> {
     let (suite, cts_name) = (arguments.suite.as_deref(), arguments.cts_name.as_deref());
     let mut sources = inputs::collect(&arguments.tests, suite, cts_name, || inputs::of_suite(DEFAULT_SUITE))?;
     // Tests of a suite are skipped if the model does not apply to them.
@@ -611,7 +611,7 @@ fn load(arguments: &Run, outcome: &mut Outcome) -> Result<Asked, Failure> {
     let ids = tests.iter().map(|test| test.source.id.clone()).collect();
     let chosen = gtest::filtered(arguments.gtest_filter.as_deref(), tests);
     let number = chosen.len();
-    Ok(Asked { tests: shard::part(chosen, arguments.shard), ids, chosen: number })
+    Ok(SelectedTests { tests: shard::part(chosen, arguments.shard), ids, chosen: number })
 }
 
 /// A signal within this time of the first one is a duplicate: `timeout` of coreutils signals the program and

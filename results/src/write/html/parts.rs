@@ -10,7 +10,8 @@ use crate::mutants::Mutants;
 use crate::portability::class_beside_hsa;
 use crate::power;
 use crate::report::{
-    Bar, Column, Groups, Kind, Report, Row, Tally, VERDICTS, bars, weak_reproducibility, weak_seen,
+    Bar, Column, Groups, OutcomeClass, Report, Tally, TestRow, VERDICTS, bars, weak_reproducibility,
+    weak_seen,
 };
 use crate::show;
 use crate::state;
@@ -279,7 +280,7 @@ pub(in crate::write) fn tests(report: &Report, pictures: &[Option<Picture>]) -> 
 
 fn test(
     index: usize,
-    row: &Row,
+    row: &TestRow,
     picture: Option<&Picture>,
     with_code: bool,
     (report, mutants): (&Report, &Mutants<'_>),
@@ -349,7 +350,7 @@ pub(in crate::write) fn chip(cell: Option<&RunLine>) -> Markup {
 }
 
 /// Returns the highest rate of weak outcomes on any device, if there are any.
-fn most_weak(row: &Row) -> Option<f64> {
+fn most_weak(row: &TestRow) -> Option<f64> {
     row.cells
         .iter()
         .flatten()
@@ -407,7 +408,7 @@ pub(in crate::write) fn linear() -> Markup {
 }
 
 /// Renders the outcomes of a test with the counts and verdict of each device.
-pub(in crate::write) fn histogram(row: &Row, report: &Report, mutants: &Mutants<'_>) -> Markup {
+pub(in crate::write) fn histogram(row: &TestRow, report: &Report, mutants: &Mutants<'_>) -> Markup {
     let columns: Vec<Option<(&RunLine, Vec<Bar>)>> =
         row.cells.iter().map(|cell| cell.as_ref().map(|line| (line, bars(line)))).collect();
     let outcomes = outcomes(&columns);
@@ -439,13 +440,15 @@ pub(in crate::write) fn histogram(row: &Row, report: &Report, mutants: &Mutants<
 
 /// Collects the outcomes of all columns: the worst class, the text, and the index in each column. If there
 /// are too many to list, forbidden and frequent ones come first.
-fn outcomes<'a>(columns: &'a [Option<(&RunLine, Vec<Bar>)>]) -> Vec<(Kind, &'a str, Vec<Option<usize>>)> {
+fn outcomes<'a>(
+    columns: &'a [Option<(&RunLine, Vec<Bar>)>],
+) -> Vec<(OutcomeClass, &'a str, Vec<Option<usize>>)> {
     let mut places: BTreeMap<(bool, &str), usize> = BTreeMap::new();
-    let mut found: Vec<(Kind, &str, Vec<Option<usize>>)> = Vec::new();
+    let mut found: Vec<(OutcomeClass, &str, Vec<Option<usize>>)> = Vec::new();
     for (index, column) in columns.iter().enumerate() {
         let Some((_, bars)) = column else { continue };
         for (place, bar) in bars.iter().enumerate() {
-            let key = (bar.kind == Kind::Unexpected, bar.outcome.as_str());
+            let key = (bar.kind == OutcomeClass::Unexpected, bar.outcome.as_str());
             let at = *places.entry(key).or_insert_with(|| {
                 found.push((bar.kind, &bar.outcome, vec![None; columns.len()]));
                 found.len() - 1
@@ -461,7 +464,7 @@ fn outcomes<'a>(columns: &'a [Option<(&RunLine, Vec<Bar>)>]) -> Vec<(Kind, &'a s
                 let ((_, bars), place) = column.as_ref().zip(*place)?;
                 Some(bars.get(place)?.count)
             });
-            (*kind < Kind::Forbidden, std::cmp::Reverse(seen.max().unwrap_or_default()))
+            (*kind < OutcomeClass::Forbidden, std::cmp::Reverse(seen.max().unwrap_or_default()))
         });
     }
     found

@@ -8,7 +8,7 @@ use litmus::convert::guarded;
 use litmus::{Dialect, Lowered, LoweringError, Prediction, Term, Test};
 use model::{Model, Options, predict};
 use plan::Capabilities;
-use results::portability::{Beside, beside};
+use results::portability::{HsaComparison, beside};
 use results::wire::{ModelRecord, PLAN_SCHEMA, PlanRecord, TestRecord};
 use runner::Variant;
 use shaders::variant::{MemoryModel, Target as Version};
@@ -71,7 +71,7 @@ pub struct Cell {
     /// The prediction, or the skip reason.
     pub ready: Result<Arc<Prediction>, String>,
     /// The HSA answer, if the test was lowered from HSA.
-    pub beside: Option<Arc<Beside>>,
+    pub beside: Option<Arc<HsaComparison>>,
     /// BLAKE3 hash of the kernel; empty without one.
     pub kernel: String,
     /// The ids of the test's mutants on the same device.
@@ -335,7 +335,7 @@ fn besides(
     predictions: &BTreeMap<(usize, String), Predicted>,
     models: &mut Models,
     time: Option<Duration>,
-) -> Result<BTreeMap<(usize, String), Arc<Beside>>, Failure> {
+) -> Result<BTreeMap<(usize, String), Arc<HsaComparison>>, Failure> {
     let started = Instant::now();
     let mut found = BTreeMap::new();
     let mut answers: BTreeMap<usize, Option<Prediction>> = BTreeMap::new();
