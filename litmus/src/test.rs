@@ -360,6 +360,33 @@ impl Test {
         found.unwrap_or_default()
     }
 
+    /// Returns the accesses to workgroup memory from a second workgroup, with the location, one per location.
+    ///
+    /// A model has one location there, but each workgroup has its own memory.
+    pub fn foreign_workgroup_accesses(&self) -> Vec<(LocationId, Span)> {
+        let mut users: Vec<(LocationId, Place)> = Vec::new();
+        let mut found: Vec<(LocationId, Span)> = Vec::new();
+        for thread in &self.threads {
+            for instruction in &thread.instructions {
+                let Some(access) = instruction.kind.access() else { continue };
+                if access.place.class != StorageClass::Workgroup {
+                    continue;
+                }
+                let storage = self.storage_of(access.place.location);
+                match users.iter().find(|(known, _)| *known == storage) {
+                    None => users.push((storage, thread.place)),
+                    Some((_, place)) => {
+                        let is_same = *place == thread.place || place.shares(thread.place, Scope::Workgroup);
+                        if !is_same && !found.iter().any(|(known, _)| self.storage_of(*known) == storage) {
+                            found.push((access.place.location, instruction.span));
+                        }
+                    }
+                }
+            }
+        }
+        found
+    }
+
     /// Returns the parts of an outcome, in canonical order.
     ///
     /// First the registers that the code assigns, by thread and register; then the locations that the

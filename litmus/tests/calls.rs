@@ -278,6 +278,13 @@ fn what_cannot_be_is_refused_at_its_place() {
         (&[&[P0, ST, "signal t 1"], &[P1, "wait t 2", LD]], "endless_wait", "wait t 2"),
         (&[&[P0, "wait s", ST, "signal t"], &[P1_FAR, "wait t", LD, "signal s"]], "circular_wait", "wait s"),
         (
+            &[&["P0@host", "wait P1", "submit P1"], &[P1, ST, "signal t 1"], &[P2, "wait t 1", LD]],
+            "circular_wait",
+            "wait t 1",
+        ),
+        // The host submits the signal only after its wait for it.
+        (&[&["P0@host", "wait t 1", "submit P1"], &[P1, ST, "signal t 1"]], "circular_wait", "wait t 1"),
+        (
             &[&[P0, ST, "signal s"], &[P1, ST, "signal s"], &[P2_FAR, "wait s", LD]],
             "binary_twice",
             "signal s",
@@ -759,6 +766,29 @@ fn calls_beside_hosts_keep_their_places() {
         (
             &[&[HOST, WAIT, LD], &[P1, ST, SIGNAL, "barrier compute:shader_write -> host:host_read"]],
             "; wait P1 _; _",
+        ),
+        // A host that waits for another host's signal comes after that host's accesses before the signal only.
+        (
+            &[
+                &[HOST, "wait u 1", ST, SIGNAL, LD],
+                &["P1@host", "ld.sc0 r1, x", WAIT, LD],
+                &[P2, "ld.sc0 r0, y", "signal u 1"],
+            ],
+            "P0.1<P1.2; wait P2 _ _; _ wait P2 _; _",
+        ),
+        // So does one that waits for the fence of a dispatch that has waited for the other host.
+        (
+            &[&[HOST, ST, SIGNAL], &["P1@host", "wait P2", LD], &[P2, WAIT, "ld.sc0 r0, y"]],
+            "P0.0<P1.0 P0.0<P1.1 P0<P2; _; wait P2 _; visdevice _",
+        ),
+        // A barrier to the host ahead of a later dispatch belongs to the dispatch before it if a wait ends between them.
+        (
+            &[
+                &[HOST, WAIT, LD],
+                &[P1, ST],
+                &[P2, "barrier compute:shader_write -> host:host_read", SIGNAL, "ld.sc0 r0, y"],
+            ],
+            "; wait P1 _; _ avdevice.shader_write visdevice.host_read; _",
         ),
     ];
     for (columns, expected) in cases {

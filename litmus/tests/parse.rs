@@ -263,3 +263,19 @@ fn ignored_storage_classes_are_found_where_they_stand() {
     let named = "VULKAN t\n{ semsubgroup = 0; }\nP0@sg 0, wg 0, qf 0 ;\nld.atom.dv.sc0 r0, semsubgroup ;";
     assert_eq!(litmus::ignored_words(&litmus::parse(named, "t").unwrap(), named), []);
 }
+
+/// Each workgroup has its own workgroup memory, but a model has one location.
+#[test]
+fn workgroup_memory_of_two_workgroups_is_found() {
+    let found = |second: &str, class: &str| {
+        let text = format!(
+            "VULKAN T\n{{ x = 0; }}\nP0@sg 0, wg 0, qf 0 | P1@sg 0, {second}, qf 0 ;\nst.{class} x, 1 | ld.{class} r0, x ;\nexists (P1:r0 == 1)\n"
+        );
+        let test = litmus::parse(&text, "T").unwrap();
+        let found = test.foreign_workgroup_accesses();
+        found.iter().map(|(_, span)| (span.line, span.column)).collect::<Vec<_>>()
+    };
+    assert_eq!(found("wg 1", "sc1"), [(4, 15)]);
+    assert_eq!(found("wg 0", "sc1"), []);
+    assert_eq!(found("wg 1", "sc0"), []);
+}

@@ -285,6 +285,17 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
             location.name
         ));
     }
+    // HSA's group segment and Khronos' tests have their own rules.
+    let foreign =
+        if test.dialect == Dialect::Vulkan { test.foreign_workgroup_accesses() } else { Vec::new() };
+    for (location, span) in foreign {
+        let (line, column) = (span.line, span.column);
+        warnings.push(format!(
+            "{file}:{line}:{column}: warning: `{}` is workgroup memory and used from two workgroups: the model takes it \
+             for one location, but each workgroup has its own; declare it as `buffer`",
+            test.location(location).name
+        ));
+    }
     for ignored in litmus::ignored_words(test, &loaded.text) {
         let (line, column) = (ignored.span.line, ignored.span.column);
         let alone = if ignored.orders_nothing { "; nothing is ordered here" } else { "" };

@@ -32,6 +32,7 @@ mod domain;
 mod execution;
 pub mod generate;
 mod happens;
+pub mod hosts;
 mod operation;
 mod path;
 mod profile;

@@ -155,6 +155,7 @@ impl Parser<'_> {
 fn words(test: &Test, calls: &[Call], exclusive: &[LocationId]) -> Derived<(Words, Schedule)> {
     let derivation = Calls::new(test, calls, exclusive)?;
     derivation.check_semaphores()?;
+    derivation.check_deadlock()?;
     derivation.check_events()?;
     derivation.check_transfers()?;
     derivation.check_owners()?;
@@ -396,18 +397,31 @@ impl<'a> Calls<'a> {
         // The remaining calls of each queue and each host thread.
         let mut left: Vec<Vec<&'a Call>> = self.queues.iter().map(of_queue).chain(hosts).collect();
         let mut signalled: Vec<(&'a Call, &'a Semaphore)> = Vec::new();
+        let first_host = self.queues.len();
         loop {
             let before = left.iter().map(Vec::len).sum::<usize>();
-            for calls in &mut left {
-                let passes = |call: &&&'a Call, signalled: &[(&'a Call, &'a Semaphore)]| match &call.kind {
+            for stream in 0..left.len() {
+                // A queue does not have what its host has yet to submit.
+                let submits = |call: &Call, left: &[Vec<&'a Call>]| {
+                    self.submissions(call.thread).all(|(host, at)| {
+                        let remaining = left.get(first_host + usize::from(host.0)).into_iter().flatten();
+                        !remaining.into_iter().any(|own| own.at <= at)
+                    })
+                };
+                let passes = |call: &Call, signalled: &[(&'a Call, &'a Semaphore)]| match &call.kind {
                     CallKind::Wait(own) => {
                         call.span.offset != wait.span.offset
                             && signalled.iter().any(|(_, signal)| ends(signal, own))
                     }
                     _ => true,
                 };
-                while let Some(call) = calls.first().filter(|call| passes(call, &signalled)).copied() {
-                    calls.remove(0);
+                while let Some(call) = left.get(stream).and_then(|calls| calls.first()).copied()
+                    && passes(call, &signalled)
+                    && submits(call, &left)
+                {
+                    if let Some(calls) = left.get_mut(stream) {
+                        calls.remove(0);
+                    }
                     if let CallKind::Signal(semaphore) = &call.kind {
                         signalled.push((call, semaphore));
                     }
@@ -418,6 +432,19 @@ impl<'a> Calls<'a> {
                 return signalled.into_iter().map(|(call, _)| call).collect();
             }
         }
+    }
+
+    /// Returns the host threads that submit a thread, each with the index of its instruction.
+    fn submissions(&self, thread: ThreadId) -> impl Iterator<Item = (ThreadId, usize)> + use<'a> {
+        let test = self.test;
+        (0_u16..).zip(&test.threads).flat_map(move |(host, own)| {
+            own.instructions.iter().enumerate().filter_map(move |(at, instruction)| match &instruction.kind {
+                InstructionKind::System(SystemOperation::Submit(threads)) if threads.contains(&thread) => {
+                    Some((ThreadId(host), at))
+                }
+                _ => None,
+            })
+        })
     }
 
     /// Returns the predecessors of a wait's end: the intersection over the signals that may end it.
@@ -536,19 +563,43 @@ impl<'a> Calls<'a> {
                 let same_queue = |name: &ThreadId| self.queue_of(*name) == self.queue_of(*other);
                 named.contains(other) || named.iter().any(same_queue) || !words.sync.iter().any(on_the_way)
             });
+            let hosts = self.fenced(named, &mut Vec::new())?.host;
+            words.sync.extend(self.between_hosts(&hosts, thread, at));
             words.fences.push((thread, at, threads));
         }
         for call in self.calls {
             if let (CallKind::Wait(semaphore), None) = (&call.kind, self.place(call)) {
-                let threads = self.awaited(call, semaphore, &mut Vec::new())?.dispatches;
+                let Before { dispatches: threads, host } = self.awaited(call, semaphore, &mut Vec::new())?;
                 if threads.is_empty() {
                     return Err(CallError::IdleWait { semaphore: semaphore.name.clone(), span: call.span });
                 }
+                words.sync.extend(self.between_hosts(&host, call.thread, call.at));
                 let kind = InstructionKind::System(SystemOperation::Wait(threads));
                 words.waits.push((call.thread, call.at, Instruction { kind, span: call.span }));
             }
         }
         Ok(words)
+    }
+
+    /// Orders accesses of other host threads before the accesses of a host thread that follow its wait.
+    fn between_hosts(&self, before: &[SyncPoint], waiting: ThreadId, at: usize) -> Vec<SystemSync> {
+        let span = self.test.thread(waiting).instructions.get(at).map_or(Span::default(), |own| own.span);
+        let instructions = (0_u16..).zip(&self.test.thread(waiting).instructions);
+        let later: Vec<u16> = instructions
+            .skip(at)
+            .filter(|(_, instruction)| instruction.kind.is_event())
+            .map(|(index, _)| index)
+            .collect();
+        let others = before.iter().filter(|point| point.thread != waiting);
+        others
+            .flat_map(|from| {
+                later.iter().map(|index| SystemSync {
+                    from: *from,
+                    to: SyncPoint { thread: waiting, instruction: Some(*index) },
+                    span,
+                })
+            })
+            .collect()
     }
 
     /// Derives the predecessors of a dispatch and the operations at its start.
@@ -649,41 +700,30 @@ impl<'a> Calls<'a> {
         short
     }
 
-    /// Returns true if a barrier to the host precedes the end of every wait of a host that covers its dispatch.
-    ///
-    /// False if it precedes none of them, `None` if it precedes some.
-    fn is_awaited(&self, (queue, at): At, own: ThreadId) -> Derived<Option<bool>> {
-        let mut answers: Vec<bool> = Vec::new();
-        let covers = |before: &Before| {
-            let dispatches = self.dispatches(queue).take_while(|(index, _)| *index < at);
-            before.dispatches.contains(&own)
-                && dispatches.into_iter().any(|(_, earlier)| before.dispatches.contains(&earlier))
-        };
+    /// Returns for each wait of a host thread its predecessors, and whether a place of a queue precedes its end.
+    fn host_waits(&self, at: At) -> Derived<Vec<(Before, bool)>> {
+        let mut waits = Vec::new();
         for call in self.calls {
             let CallKind::Wait(semaphore) = &call.kind else { continue };
-            if self.place(call).is_some() {
-                continue;
-            }
-            if covers(&self.awaited(call, semaphore, &mut Vec::new())?) {
-                answers.push(self.leads((queue, at), call));
+            if self.place(call).is_none() {
+                let before = self.awaited(call, semaphore, &mut Vec::new())?;
+                waits.push((before, self.leads(at, call)));
             }
         }
         for (_, _, named) in self.fence_waits() {
-            if covers(&self.fenced(named, &mut Vec::new())?) {
-                let mut ends = named.iter().filter_map(|thread| {
-                    (0..self.queues.len()).find_map(|own| {
-                        let last = self.items(own).iter().rposition(|item| match item {
-                            Item::Dispatch(other) => other == thread,
-                            Item::Call(call) => call.thread == *thread,
-                        })?;
-                        Some((own, last + 1))
-                    })
-                });
-                answers.push(ends.any(|end| self.comes_before((queue, at), end)));
-            }
+            let mut ends = named.iter().filter_map(|thread| {
+                (0..self.queues.len()).find_map(|own| {
+                    let last = self.items(own).iter().rposition(|item| match item {
+                        Item::Dispatch(other) => other == thread,
+                        Item::Call(call) => call.thread == *thread,
+                    })?;
+                    Some((own, last + 1))
+                })
+            });
+            let leads = ends.any(|end| self.comes_before(at, end));
+            waits.push((self.fenced(named, &mut Vec::new())?, leads));
         }
-        let all = answers.iter().all(|answer| *answer);
-        Ok((all || !answers.contains(&true)).then_some(all))
+        Ok(waits)
     }
 
     /// Inserts the operations of barriers to the host.
@@ -698,26 +738,42 @@ impl<'a> Calls<'a> {
             {
                 continue;
             }
-            let mut own = false;
-            for (_, earlier) in self.dispatches(queue).take_while(|(index, _)| *index < at) {
-                let comes_before =
-                    |pair: &SystemSync| pair.from.thread == earlier && pair.to.thread == call.thread;
-                own |= earlier == call.thread;
-                let nothing = acts(self.test.thread(earlier), usize::MAX) == 0;
-                if earlier != call.thread && !nothing && !sync.iter().any(comes_before) {
+            let earlier: Vec<ThreadId> = self
+                .dispatches(queue)
+                .take_while(|(index, _)| *index < at)
+                .map(|(_, thread)| thread)
+                .filter(|thread| *thread == call.thread || acts(self.test.thread(*thread), usize::MAX) > 0)
+                .collect();
+            let own = earlier.contains(&call.thread);
+            let mut waits = self.host_waits((queue, at))?;
+            waits.retain(|(before, _)| earlier.iter().any(|thread| before.dispatches.contains(thread)));
+            // The operations belong to the barrier's own dispatch unless a wait needs them before it.
+            let ends_before =
+                |(before, leads): &(Before, bool)| *leads && !before.dispatches.contains(&call.thread);
+            let thread = match earlier.last() {
+                Some(last) if !own && waits.iter().any(ends_before) => *last,
+                _ => call.thread,
+            };
+            let comes_before = |earlier: ThreadId| {
+                sync.iter().any(|pair| pair.from.thread == earlier && pair.to.thread == thread)
+            };
+            if earlier.iter().any(|other| *other != thread && !comes_before(*other)) {
+                return Err(CallError::UnorderedReadback { span: call.span });
+            }
+            waits.retain(|(before, _)| before.dispatches.contains(&thread));
+            // It has no effect if it precedes none of the waits. The derivation cannot express that it precedes some.
+            let precedes: Vec<bool> = waits.iter().map(|(_, leads)| *leads).collect();
+            if precedes.contains(&false) {
+                if precedes.contains(&true) {
                     return Err(CallError::UnorderedReadback { span: call.span });
                 }
-            }
-            match self.is_awaited((queue, at), call.thread)? {
-                Some(true) => {}
-                Some(false) => continue,
-                None => return Err(CallError::UnorderedReadback { span: call.span }),
+                continue;
             }
             let written = published(source.accesses.without(AccessMask::HOST));
             let operations = written.into_iter().chain([SystemOperation::Visible(seen)]);
             let operations = operations.map(|operation| instruction(operation, call.span));
-            if let Some((head, tail)) = words.ends.get_mut(usize::from(call.thread.0)) {
-                if own { tail.extend(operations) } else { head.extend(operations) }
+            if let Some((head, tail)) = words.ends.get_mut(usize::from(thread.0)) {
+                if own || thread != call.thread { tail.extend(operations) } else { head.extend(operations) }
             }
         }
         Ok(())

@@ -2,10 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{CallKind, HOST, Transfer};
+use super::super::{CallKind, HOST, Semaphore, Transfer};
 use super::{At, Call, Calls, Dependency, Derived, Half, Item};
 use crate::error::CallError;
+use crate::span::Span;
+use crate::system::SystemOperation;
 use crate::test::{InstructionKind, LocationId, Place, ThreadId};
+
+/// A step of a host thread that waits for others or that others wait for.
+enum HostStep<'c> {
+    Signal(&'c Semaphore),
+    Wait(&'c Semaphore, Span),
+    Fence(&'c [ThreadId], Span),
+    Submit(&'c [ThreadId]),
+}
 
 impl Calls<'_> {
     /// Checks that each event is set once, after device stages, and awaited later on the same queue.
@@ -40,6 +50,104 @@ impl Calls<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Runs all queues and hosts as far as they can, and refuses a test in which a wait never ends.
+    pub(super) fn check_deadlock(&self) -> Derived<()> {
+        let threads = || (0..self.test.threads.len()).map(|number| ThreadId(number as u16));
+        let mut hosts: Vec<Vec<HostStep<'_>>> = threads().map(|thread| self.host_steps(thread)).collect();
+        let mut submitted: Vec<ThreadId> =
+            threads().filter(|thread| self.submissions(*thread).next().is_none()).collect();
+        let mut reached = vec![0; self.queues.len()];
+        let mut signalled: Vec<&Semaphore> = Vec::new();
+        let passes = |own: &Semaphore, signalled: &[&Semaphore]| {
+            signalled.iter().any(|signal| signal.name == own.name && signal.value >= own.value)
+        };
+        let mut moves = true;
+        while moves {
+            moves = false;
+            for (queue, reached) in reached.iter_mut().enumerate() {
+                while let Some(item) = self.items(queue).get(*reached) {
+                    let stays = match item {
+                        Item::Dispatch(thread) => !submitted.contains(thread),
+                        Item::Call(call) => {
+                            let waits = matches!(&call.kind, CallKind::Wait(own) if !passes(own, &signalled));
+                            waits || !submitted.contains(&call.thread)
+                        }
+                    };
+                    if stays {
+                        break;
+                    }
+                    if let Item::Call(Call { kind: CallKind::Signal(own), .. }) = item {
+                        signalled.push(own);
+                    }
+                    *reached += 1;
+                    moves = true;
+                }
+            }
+            for steps in &mut hosts {
+                while let Some(step) = steps.first() {
+                    match step {
+                        HostStep::Signal(own) => signalled.push(own),
+                        HostStep::Wait(own, _) if !passes(own, &signalled) => break,
+                        HostStep::Fence(named, _) if !self.are_done(named, &reached) => break,
+                        HostStep::Submit(named) => submitted.extend(named.iter()),
+                        HostStep::Wait(..) | HostStep::Fence(..) => {}
+                    }
+                    steps.remove(0);
+                    moves = true;
+                }
+            }
+        }
+        let stuck_host = hosts.iter().find_map(|steps| match steps.first()? {
+            HostStep::Wait(_, span) | HostStep::Fence(_, span) => Some(*span),
+            HostStep::Signal(_) | HostStep::Submit(_) => None,
+        });
+        let stuck_queue = (0..).zip(&reached).find_map(|(queue, at)| match self.items(queue).get(*at)? {
+            Item::Call(call) => Some(call.span),
+            Item::Dispatch(_) => None,
+        });
+        stuck_host.or(stuck_queue).map_or(Ok(()), |span| Err(CallError::CircularWait { span }))
+    }
+
+    /// Returns true if the queues have passed all items of these threads.
+    fn are_done(&self, threads: &[ThreadId], reached: &[usize]) -> bool {
+        reached.iter().enumerate().all(|(queue, reached)| {
+            self.items(queue).iter().skip(*reached).all(|item| match item {
+                Item::Dispatch(thread) => !threads.contains(thread),
+                Item::Call(call) => !threads.contains(&call.thread),
+            })
+        })
+    }
+
+    /// Returns the calls, submissions and fence waits of a host thread, in order.
+    fn host_steps(&self, thread: ThreadId) -> Vec<HostStep<'_>> {
+        let own = self.test.thread(thread);
+        if own.place != Place::Host {
+            return Vec::new();
+        }
+        let mut steps = Vec::new();
+        for at in 0..=own.instructions.len() {
+            for call in self.calls.iter().filter(|call| call.thread == thread && call.at == at) {
+                match &call.kind {
+                    CallKind::Signal(semaphore) => steps.push(HostStep::Signal(semaphore)),
+                    CallKind::Wait(semaphore) => steps.push(HostStep::Wait(semaphore, call.span)),
+                    CallKind::Barrier(_) | CallKind::Set(..) | CallKind::Await(_) | CallKind::Transfer(_) => {
+                    }
+                }
+            }
+            let Some(instruction) = own.instructions.get(at) else { continue };
+            match &instruction.kind {
+                InstructionKind::System(SystemOperation::Submit(named)) => {
+                    steps.push(HostStep::Submit(named))
+                }
+                InstructionKind::System(SystemOperation::Wait(named)) => {
+                    steps.push(HostStep::Fence(named, instruction.span));
+                }
+                _ => {}
+            }
+        }
+        steps
     }
 
     pub(super) fn check_semaphores(&self) -> Derived<()> {
