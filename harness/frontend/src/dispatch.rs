@@ -7,6 +7,7 @@ use rspirv::spirv::{Capability, GlslStd450Op, Op, StorageClass};
 
 use crate::annotations::Annotations;
 use crate::assemble::name_in;
+use crate::atomic_features::{AtomicFeature, atomic_feature, clock_feature};
 use crate::error::{Problem, Refusal, SourcePosition, malformed, unsupported};
 use crate::grid::{default_image, initial_texels, pack_texels};
 use crate::layout::Specialized;
@@ -142,7 +143,7 @@ fn dispatch_of(module: &SpirvModule, options: &AnalysisOptions) -> Result<Kernel
     if local_size.contains(&0) {
         return Err(Problem::Input("a workgroup without invocations".to_owned()));
     }
-    let used = used_variables(module, function, &mut all);
+    let used = used_variables(module, function, &mut all)?;
     add_constants(module, by_id, &mut all)?;
     add_capability_features(module, &mut all);
     if module.declared_local_size(function).is_some_and(|(_, by_ids)| by_ids) {
@@ -190,7 +191,11 @@ fn dispatch_of(module: &SpirvModule, options: &AnalysisOptions) -> Result<Kernel
 }
 
 /// Returns the global variables of an entry point, and records properties of its code.
-fn used_variables(module: &SpirvModule, function: u32, all: &mut KernelDispatch) -> BTreeSet<u32> {
+fn used_variables(
+    module: &SpirvModule,
+    function: u32,
+    all: &mut KernelDispatch,
+) -> Result<BTreeSet<u32>, Problem> {
     let (mut known, mut left) = (BTreeSet::from([function]), vec![function]);
     let mut used = BTreeSet::new();
     while let Some(function) = left.pop() {
@@ -202,14 +207,29 @@ fn used_variables(module: &SpirvModule, function: u32, all: &mut KernelDispatch)
             {
                 left.push(*called);
             }
-            let jumps = matches!(instruction.op, Op::Branch | Op::BranchConditional | Op::Switch);
-            let back = |label: &u32| function.labels.get(label).is_some_and(|position| *position <= at);
-            all.loops |= jumps && operands.iter().any(back);
+            let is_back = |label| function.labels.get(&label).is_some_and(|position| *position <= at);
+            all.loops |= module.successors(&function.types, instruction).any(is_back);
             all.floats |= is_float(module, instruction.ty)
                 && !matches!(instruction.op, Op::Load | Op::CopyObject | Op::Image | Op::ImageRead)
                 || changes_floats(instruction.op, operands);
             if is_subgroup_operation(instruction.op) && is_extended(module, instruction.ty) {
                 all.require_feature(&["shaderSubgroupExtendedTypes"]);
+            }
+            match atomic_feature(module, function, instruction) {
+                AtomicFeature::Core => {}
+                AtomicFeature::Feature(name) => all.require_feature(&[name]),
+                AtomicFeature::Missing => {
+                    let what = format!(
+                        "Op{:?} of this type on an image, for which Vulkan has no feature",
+                        instruction.op
+                    );
+                    return Err(unsupported(what));
+                }
+            }
+            if instruction.op == Op::ReadClockKHR
+                && let Some(name) = clock_feature(module, instruction)
+            {
+                all.require_feature(&[name]);
             }
             if instruction.op == Op::GroupNonUniformRotateKHR && operands.len() > UNCLUSTERED {
                 all.require_feature(&["shaderSubgroupRotateClustered"]);
@@ -223,7 +243,7 @@ fn used_variables(module: &SpirvModule, function: u32, all: &mut KernelDispatch)
             used.extend(operands.iter().filter(|id| module.variables.contains_key(id)));
         }
     }
-    used
+    Ok(used)
 }
 
 /// Returns true if an instruction's result depends on how floats were rounded.
@@ -508,6 +528,7 @@ fn features_of(capability: Capability) -> Option<&'static [&'static str]> {
         Capability::Int8 => &["shaderInt8"],
         Capability::Float16 => &["shaderFloat16"],
         Capability::Float64 => &["shaderFloat64"],
+        // Any of them allows the declaration; the instructions need one each.
         Capability::Int64Atomics => &["shaderBufferInt64Atomics", "shaderSharedInt64Atomics"],
         Capability::StorageBuffer16BitAccess => &["storageBuffer16BitAccess"],
         Capability::UniformAndStorageBuffer16BitAccess => &["uniformAndStorageBuffer16BitAccess"],
@@ -530,15 +551,20 @@ fn features_of(capability: Capability) -> Option<&'static [&'static str]> {
         Capability::GroupNonUniformClustered => &["VK_SUBGROUP_FEATURE_CLUSTERED_BIT"],
         Capability::GroupNonUniformQuad => &["VK_SUBGROUP_FEATURE_QUAD_BIT"],
         Capability::GroupNonUniformRotateKHR => &["shaderSubgroupRotate"],
+        Capability::Int64ImageEXT => &["shaderImageInt64Atomics"],
         Capability::AtomicFloat16AddEXT => &["shaderBufferFloat16AtomicAdd", "shaderSharedFloat16AtomicAdd"],
-        Capability::AtomicFloat32AddEXT => &["shaderBufferFloat32AtomicAdd", "shaderSharedFloat32AtomicAdd"],
+        Capability::AtomicFloat32AddEXT => {
+            &["shaderBufferFloat32AtomicAdd", "shaderSharedFloat32AtomicAdd", "shaderImageFloat32AtomicAdd"]
+        }
         Capability::AtomicFloat64AddEXT => &["shaderBufferFloat64AtomicAdd", "shaderSharedFloat64AtomicAdd"],
         Capability::AtomicFloat16MinMaxEXT => {
             &["shaderBufferFloat16AtomicMinMax", "shaderSharedFloat16AtomicMinMax"]
         }
-        Capability::AtomicFloat32MinMaxEXT => {
-            &["shaderBufferFloat32AtomicMinMax", "shaderSharedFloat32AtomicMinMax"]
-        }
+        Capability::AtomicFloat32MinMaxEXT => &[
+            "shaderBufferFloat32AtomicMinMax",
+            "shaderSharedFloat32AtomicMinMax",
+            "shaderImageFloat32AtomicMinMax",
+        ],
         Capability::AtomicFloat64MinMaxEXT => {
             &["shaderBufferFloat64AtomicMinMax", "shaderSharedFloat64AtomicMinMax"]
         }

@@ -46,6 +46,8 @@ mod answer;
 
 mod assemble;
 mod atomic;
+mod atomic_features;
+mod control_flow;
 mod dispatch;
 mod emit;
 mod error;

@@ -765,9 +765,9 @@ pub(crate) fn find_loops(module: &SpirvModule) -> HashMap<u32, HashMap<u32, (u32
                     entry.0 = operands.first().copied().unwrap_or(0);
                 }
                 Op::Branch | Op::BranchConditional | Op::Switch => {
-                    for target in operands {
-                        if function.labels.get(target).is_some_and(|position| *position <= at) {
-                            let entry = found.entry(*target).or_default();
+                    for target in module.successors(&function.types, instruction) {
+                        if function.labels.get(&target).is_some_and(|position| *position <= at) {
+                            let entry = found.entry(target).or_default();
                             entry.1 = entry.1.max(at);
                         }
                     }

@@ -13,7 +13,8 @@ impl SpirvModule {
     /// the same statement continues there.
     pub(crate) fn inherit_lines(&self, function: &mut SpirvFunction) {
         let (mut of_blocks, mut inherited) = (HashMap::new(), 0);
-        for instruction in &mut function.code {
+        let SpirvFunction { code, types, .. } = function;
+        for instruction in code {
             if instruction.op == Op::Label {
                 inherited = of_blocks.get(&instruction.result).copied().unwrap_or(0);
                 continue;
@@ -21,14 +22,14 @@ impl SpirvModule {
             if instruction.line == 0 {
                 instruction.line = inherited;
             }
-            let (line, operands) = (instruction.line, self.operands_of(instruction));
+            let line = instruction.line;
             match instruction.op {
                 Op::SelectionMerge | Op::LoopMerge => {
-                    of_blocks.extend(operands.first().map(|merge| (*merge, line)));
+                    of_blocks.extend(self.operands_of(instruction).first().map(|merge| (*merge, line)));
                 }
                 Op::Branch | Op::BranchConditional | Op::Switch => {
-                    for target in operands {
-                        of_blocks.entry(*target).or_insert(line);
+                    for target in self.successors(types, instruction) {
+                        of_blocks.entry(target).or_insert(line);
                     }
                 }
                 _ => {}

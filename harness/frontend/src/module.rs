@@ -262,6 +262,7 @@ impl SpirvModule {
         if function.is_some() {
             return Err(malformed("a function does not end").located_at(SourcePosition::Word(at as u32)));
         }
+        module.check_labels()?;
         Ok(module)
     }
 

@@ -43,8 +43,8 @@ pub(crate) fn overwritten(module: &SpirvModule, function: &SpirvFunction, header
                 block.written.insert(*to);
                 plain.remove(value);
             }
-            (Op::Branch | Op::BranchConditional | Op::Switch, operands) => {
-                block.next.extend(operands.iter().filter(|id| function.labels.contains_key(id)));
+            (Op::Branch | Op::BranchConditional | Op::Switch, _) => {
+                block.next.extend(module.successors(&function.types, instruction));
             }
             (_, operands) => operands.iter().for_each(|id| {
                 plain.remove(id);

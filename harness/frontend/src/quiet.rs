@@ -67,9 +67,8 @@ pub(crate) fn quiet(module: &SpirvModule, function: &SpirvFunction, stores: bool
         function.code.iter().filter(|one| one.op == Op::Variable).map(|one| one.result).collect();
     let is_declared = |id: &u32| declared.contains(id);
     let jumps_back = |(at, one): (usize, &SpirvInstruction)| {
-        let targets = module.operands_of(one).iter().filter_map(|id| function.labels.get(id));
-        let jumps = matches!(one.op, Op::Branch | Op::BranchConditional | Op::Switch);
-        targets.filter(|to| jumps && **to <= at).min().map(|to| *to..=at)
+        let targets = module.successors(&function.types, one).filter_map(|label| function.labels.get(&label));
+        targets.filter(|to| **to <= at).min().map(|to| *to..=at)
     };
     // The number of loops that begin and end at each instruction.
     let mut turns = vec![(0_u32, 0_u32); function.code.len()];

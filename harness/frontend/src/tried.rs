@@ -25,16 +25,19 @@ pub(crate) type Assignment = BTreeMap<UndefOrigin, u64>;
 pub(crate) fn values(setting: &LiftContext<'_>, asked: &BTreeSet<u64>) -> Vec<u64> {
     let module = setting.module();
     let (mut constants, mut signed) = (BTreeSet::new(), false);
-    for instruction in module.functions.values().flat_map(|function| &function.code) {
+    let instructions = module
+        .functions
+        .values()
+        .flat_map(|function| function.code.iter().map(move |instruction| (function, instruction)));
+    for (function, instruction) in instructions {
         let computes = match instruction.op {
             Op::SLessThan | Op::SLessThanEqual | Op::SGreaterThan | Op::SGreaterThanEqual => {
                 signed = true;
                 true
             }
             Op::Switch => {
-                // Selector and default, then pairs of literal and label.
-                let literals = module.operands_of(instruction).iter().skip(2).step_by(2);
-                constants.extend(literals.map(|literal| u64::from(*literal)));
+                let bits = module.selector_bits(&function.types, instruction);
+                constants.extend(module.switch_cases(instruction, bits).map(|case| case.literal));
                 false
             }
             Op::IEqual

@@ -13,7 +13,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use arithmetic::mask;
 use litmus::{ArithmeticOperation, InstructionKind, LocationId};
 use rspirv::spirv::Op;
 
@@ -465,17 +464,9 @@ impl<'a> Walk<'a> {
                 let selector = self.operand_value(state, instruction, 0)?;
                 let selected = self.fork_to_known(state, &selector, "a selector")?;
                 let ty = self.type_of_operand(state, instruction, 0)?;
-                let wide = self.specialized().scalar_bits(ty)? > 32;
-                let operands = module.operands_of(instruction);
-                let mut target = *operands.get(1).ok_or_else(|| malformed("OpSwitch without a default"))?;
-                for case in operands[2..].chunks_exact(if wide { 3 } else { 2 }) {
-                    let literal = u64::from(case[0]) | if wide { u64::from(case[1]) << 32 } else { 0 };
-                    if literal & mask(self.specialized().scalar_bits(ty)?) == selected {
-                        target = case[case.len() - 1];
-                        break;
-                    }
-                }
-                self.jump_to(state, target)
+                let bits = self.specialized().scalar_bits(ty)?;
+                let target = module.switch_target(instruction, bits, selected);
+                self.jump_to(state, target.ok_or_else(|| malformed("OpSwitch without a default"))?)
             }
             Op::Return | Op::ReturnValue => {
                 let value = match instruction.op {

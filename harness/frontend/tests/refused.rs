@@ -124,6 +124,8 @@ OpReturn
 OpFunctionEnd",
             "%begin = OpFunctionCall %void %again",
         ),
+        ("branch to no block", "", "OpBranch %data"),
+        ("merge that is no block", "", "OpSelectionMerge %data None\nOpBranch %next\n%next = OpLabel"),
         ("section of a compute shader", "", "OpBeginInvocationInterlockEXT"),
         (
             "barrier of a subgroup under a read",

@@ -619,18 +619,26 @@ impl Lowering<'_> {
     fn switch(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
         let selector_id = placed.id_operand(0)?;
         let selector = self.value(placed, selector_id)?;
-        let mut ways = Vec::new();
-        for pair in placed.instruction.operands.get(2..).unwrap_or_default().chunks(2) {
-            let [Operand::LiteralBit32(literal), Operand::IdRef(label)] = pair else {
-                return Err(malformed_module(placed.word, "an odd switch"));
+        let is_wide = self.width_of(selector_id) == 2;
+        let mut cases = Vec::new();
+        for case in placed.instruction.operands.get(2..).unwrap_or_default().chunks(2) {
+            let (literal, label) = match case {
+                [Operand::LiteralBit32(literal), Operand::IdRef(label)] => (u64::from(*literal), label),
+                [Operand::LiteralBit64(literal), Operand::IdRef(label)] => (*literal, label),
+                _ => {
+                    return Err(malformed_module(
+                        placed.word,
+                        "a case of OpSwitch without a literal and a label",
+                    ));
+                }
             };
-            ways.push((*literal, self.edge(placed, *label)?));
+            cases.push((literal, self.edge(placed, *label)?));
         }
         let otherwise = self.edge(placed, placed.id_operand(1)?)?;
         let first = self.program.cases.len() as u32;
-        self.program.cases.extend(ways);
+        self.program.cases.extend(cases);
         let cases = (first, self.program.cases.len() as u32);
-        self.program.ops.push(Op::Switch { selector, cases, otherwise });
+        self.program.ops.push(Op::Switch(crate::program::Switch { selector, is_wide, cases, otherwise }));
         // A selector that is computed without memory decides the role of an invocation. This holds in the
         // first block, and in later ones for stages whose idle invocations leave earlier.
         let body = || self.module.body.iter();
@@ -645,7 +653,7 @@ impl Lowering<'_> {
             (Some(defined), Some(end)) => defined.word < end.word,
             _ => false,
         };
-        if early && !self.loaded.contains(&selector) && !self.program.keys.contains(&selector) {
+        if early && !is_wide && !self.loaded.contains(&selector) && !self.program.keys.contains(&selector) {
             self.program.keys.push(selector);
         }
         Ok(())

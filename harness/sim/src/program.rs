@@ -71,8 +71,8 @@ pub(crate) struct Program {
     pub copies: Vec<(Register, Register)>,
     /// Instructions that execute once per number.
     pub applications: Vec<Application>,
-    /// Targets of all switches.
-    pub cases: Vec<(u32, u32)>,
+    /// Literal and edge of the cases of all switches.
+    pub cases: Vec<(u64, u32)>,
     /// The number of registers.
     pub registers: usize,
     /// Registers with a constant value.
@@ -206,10 +206,22 @@ pub(crate) enum Op {
     Jump { edge: u32 },
     /// Ends a block.
     Branch { condition: Register, yes: u32, no: u32 },
-    /// Ends a block: range of [`Program::cases`], and the default edge.
-    Switch { selector: Register, cases: (u32, u32), otherwise: u32 },
+    /// Ends a block.
+    Switch(Switch),
     /// Ends the invocation.
     Return,
+}
+
+/// A branch to one of many edges.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Switch {
+    pub selector: Register,
+    /// True for a selector of 64 bits, whose high word is in the next register.
+    pub is_wide: bool,
+    /// A range of [`Program::cases`].
+    pub cases: (u32, u32),
+    /// The default edge.
+    pub otherwise: u32,
 }
 
 /// A memory operation with its registers.

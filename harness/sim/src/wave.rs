@@ -13,7 +13,7 @@ mod place;
 
 use crate::memory::Path;
 use crate::program::{
-    Access, Edge, LANES, Lanes, MemoryOp, MemoryOpKind, NONE, Op, Program, Register, Stage, Wait,
+    Access, Edge, LANES, Lanes, MemoryOp, MemoryOpKind, NONE, Op, Program, Register, Stage, Switch, Wait,
 };
 use crate::random::lanes;
 pub(crate) use context::WaveContext;
@@ -223,8 +223,8 @@ impl Wave {
                     moved = true;
                     continue;
                 }
-                Op::Switch { selector, cases, otherwise } => {
-                    self.issue_switch(selector, cases, otherwise, surroundings);
+                Op::Switch(switch) => {
+                    self.issue_switch(switch, surroundings);
                     moved = true;
                     continue;
                 }
@@ -242,15 +242,11 @@ impl Wave {
         moved
     }
 
-    fn issue_switch(
-        &mut self,
-        selector: Register,
-        cases: (u32, u32),
-        otherwise: u32,
-        surroundings: &mut WaveContext<'_>,
-    ) {
+    fn issue_switch(&mut self, switch: Switch, surroundings: &mut WaveContext<'_>) {
+        let Switch { selector, is_wide, cases, otherwise } = switch;
         let program = surroundings.program;
-        let Some(values) = self.registers.get(selector as usize) else { return };
+        let Some(low) = self.registers.get(selector as usize) else { return };
+        let high = self.registers.get(selector as usize + 1).filter(|_| is_wide);
         let all = program.cases.get(cases.0 as usize..cases.1 as usize).unwrap_or_default();
         let mut left = self.execution_mask;
         let mut ways: Vec<(u32, u64)> = Vec::with_capacity(2);
@@ -259,8 +255,9 @@ impl Wave {
                 break;
             }
             let mut found = 0;
-            for (lane, value) in values.iter().enumerate() {
-                found |= u64::from(value == literal) << lane;
+            for (lane, low) in low.iter().enumerate() {
+                let high = high.and_then(|high| high.get(lane)).map_or(0, |high| u64::from(*high) << 32);
+                found |= u64::from(high | u64::from(*low) == *literal) << lane;
             }
             found &= left;
             if found != 0 {

@@ -447,3 +447,36 @@ fn records_are_kept_as_of_any_run() {
     assert_eq!(report.code, 0, "{report:?}");
     assert!(std::fs::read_to_string(&page).unwrap().contains("message:main"));
 }
+
+#[test]
+fn literals_of_a_switch_are_as_wide_as_its_selector() {
+    for device in devices() {
+        let expected = "data.at[0] == 10 /\\ data.at[1] == 20 /\\ data.at[2] == 30 /\\ data.at[3] == 30";
+        let (ran, line) = run(device, &shader("switch-64"), &["--assert", expected]);
+        assert_eq!((ran.code, &line["verdict"]), (0, &"conforms".into()), "{device}: {ran:?}");
+        assert_eq!(line["shader"]["claim"]["broken"], 0, "{device}: {line}");
+    }
+}
+
+/// A capability allows an atomic operation in any memory, and each feature in one kind.
+#[test]
+fn an_atomic_operation_needs_the_feature_of_its_memory() {
+    if !installed("glslangValidator") || !software_drivers().contains(&"lavapipe") {
+        return;
+    }
+    let file = format!("{}/tests/all/shaders/dispatch/atomics-64-shared.comp", env!("CARGO_MANIFEST_DIR"));
+    for (mask, verdict) in [("shaderBufferInt64Atomics", "conforms"), ("shaderSharedInt64Atomics", "skipped")]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command =
+            vk_litmus(["run", &file, "--device", "lavapipe", "--seed", "1", "--format", "json"]);
+        let ran = Ran::of(
+            command.args(["--instances", "50"]).env("VK_LITMUS_MASK", mask).current_dir(folder.path()),
+        );
+        let line = &ran.json_lines()[0];
+        assert_eq!(line["verdict"], verdict, "{mask}: {ran:?}");
+        if verdict == "skipped" {
+            assert_eq!(line["reason"], format!("device lacks {mask}"), "{line}");
+        }
+    }
+}

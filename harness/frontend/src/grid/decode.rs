@@ -85,25 +85,17 @@ pub(super) struct DynamicIndex {
 }
 
 impl DecodedFunction {
-    /// Builds the edges of the control-flow graph.
-    pub fn find_edges(&mut self, program: &DecodedProgram<'_>) {
+    /// Builds the edges of the control-flow graph, given the types of the function's results.
+    pub fn find_edges(&mut self, program: &DecodedProgram<'_>, types: &FxHashMap<u32, u32>) {
         let (mut block, mut found) = (0, FxHashMap::default());
         let mut edges = Vec::new();
         for inst in &self.code {
-            let operands = program.module.operands_of(&inst.raw);
-            let targets = match inst.raw.op {
-                Op::Label => {
-                    block = inst.raw.result;
-                    continue;
-                }
-                Op::Branch => operands,
-                Op::BranchConditional => operands.get(1..).unwrap_or_default(),
-                Op::Switch => operands.get(1..).unwrap_or_default(),
-                _ => continue,
-            };
-            for target in targets.iter().filter(|target| self.labels.contains_key(target)) {
-                found.entry((block, *target)).or_insert_with(|| {
-                    edges.push(self.build_edge(program, block, *target));
+            if inst.raw.op == Op::Label {
+                block = inst.raw.result;
+            }
+            for target in program.module.successors(types, &inst.raw) {
+                found.entry((block, target)).or_insert_with(|| {
+                    edges.push(self.build_edge(program, block, target));
                     (edges.len() - 1) as u32
                 });
             }

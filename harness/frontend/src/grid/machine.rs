@@ -8,7 +8,6 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use arithmetic::mask;
 use rspirv::spirv::Op;
 use rustc_hash::FxHashMap;
 
@@ -643,15 +642,8 @@ impl Interpreter<'_> {
         let operands = program.module.operands_of(&inst.raw);
         let bits =
             operands.first().and_then(|id| program.number_layout(program.type_of(*id))).map_or(32, |of| of.1);
-        let mut target = *operands.get(1).ok_or_else(|| malformed("OpSwitch without a default"))?;
-        for case in operands[2..].chunks_exact(if bits > 32 { 3 } else { 2 }) {
-            let literal = u64::from(case[0]) | if bits > 32 { u64::from(case[1]) << 32 } else { 0 };
-            if literal & mask(bits) == selected {
-                target = case[case.len() - 1];
-                break;
-            }
-        }
-        self.jump_to(here, target)
+        let target = program.module.switch_target(&inst.raw, bits, selected);
+        self.jump_to(here, target.ok_or_else(|| malformed("OpSwitch without a default"))?)
     }
 
     fn return_from_function(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<()> {

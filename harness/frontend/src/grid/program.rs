@@ -268,8 +268,8 @@ impl<'m> DecodedProgram<'m> {
             program.functions.push(ready);
         }
         let mut functions = std::mem::take(&mut program.functions);
-        for function in &mut functions {
-            function.find_edges(&program);
+        for (function, source) in functions.iter_mut().zip(module.functions.values()) {
+            function.find_edges(&program, &source.types);
             function.decode_instructions(&program);
         }
         program.functions = functions;

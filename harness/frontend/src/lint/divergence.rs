@@ -93,7 +93,9 @@ impl<'m> Flow<'m> {
                     Op::ControlBarrier if operands.first().is_some_and(|scope| self.is_workgroup(*scope)) => {
                         found.push(instruction);
                     }
-                    Op::Branch | Op::BranchConditional | Op::Switch => left.extend(operands),
+                    Op::Branch | Op::BranchConditional | Op::Switch => {
+                        left.extend(self.module.successors(&self.function.types, instruction));
+                    }
                     _ => {}
                 }
                 if instruction.op == Op::Label {

@@ -62,7 +62,7 @@ impl<'m> Code<'m> {
                 match instruction.op {
                     Op::Label => break,
                     Op::Branch | Op::BranchConditional | Op::Switch => {
-                        left.extend(self.module.operands_of(instruction));
+                        left.extend(self.module.successors(&self.function.types, instruction));
                     }
                     _ => {}
                 }
@@ -177,9 +177,7 @@ impl<'m> Code<'m> {
             return None;
         }
         let leaves = |at: &&usize| {
-            let operands = self.module.operands_of(&code[**at]);
-            matches!(code[**at].op, Op::Branch | Op::BranchConditional | Op::Switch)
-                && operands.contains(&body.merge)
+            self.module.successors(&self.function.types, &code[**at]).any(|target| target == body.merge)
         };
         let exits: Vec<&usize> = body.code.iter().filter(leaves).collect();
         let [exit] = exits[..] else { return None };

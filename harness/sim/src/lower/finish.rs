@@ -5,7 +5,7 @@ use super::{LoweredValue, Lowering};
 use crate::fault::Fault;
 use crate::module::LoadError;
 use crate::order;
-use crate::program::{DEVICE, MemoryOp, Op, Program, ReferencePlace, Wait};
+use crate::program::{DEVICE, MemoryOp, Op, Program, ReferencePlace, Switch, Wait};
 
 impl Lowering<'_> {
     /// Finishes the program after all of the kernel is lowered.
@@ -67,7 +67,7 @@ impl Lowering<'_> {
             let edges: Vec<u32> = match op {
                 Op::Jump { edge } => vec![*edge],
                 Op::Branch { yes, no, .. } => vec![*yes, *no],
-                Op::Switch { cases, otherwise, .. } => {
+                Op::Switch(Switch { cases, otherwise, .. }) => {
                     let ways = program.cases.get(cases.0 as usize..cases.1 as usize).unwrap_or_default();
                     ways.iter().map(|(_, edge)| *edge).chain([*otherwise]).collect()
                 }

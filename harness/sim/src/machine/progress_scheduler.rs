@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::{Machine, PhaseStatus, SchedulerWeights};
-use crate::program::{Application, MemoryOp, MemoryOpKind, NONE, Op, Program, Register};
+use crate::program::{Application, MemoryOp, MemoryOpKind, NONE, Op, Program, Register, Switch};
 use crate::progress::{ProgressModel, Schedulability};
 use crate::random::lanes;
 use crate::wave::DispatchState;
@@ -191,11 +191,11 @@ impl Machine {
         let keys = look.collect_role_keys(&mut self.wave_context(program, dispatch));
         let keys = keys.first().cloned().unwrap_or_default();
         program.ops.iter().any(|op| match op {
-            Op::Switch { selector, cases, .. } => {
+            Op::Switch(Switch { selector, cases, .. }) => {
                 let cases = program.cases.get(cases.0 as usize..cases.1 as usize).unwrap_or_default();
                 let key = program.keys.iter().position(|key| key == selector);
                 let value = key.and_then(|key| keys.get(key));
-                value.is_some_and(|value| cases.iter().any(|(literal, _)| literal == value))
+                value.is_some_and(|value| cases.iter().any(|(literal, _)| *literal == u64::from(*value)))
             }
             _ => false,
         })
@@ -567,8 +567,11 @@ fn deciding_registers(
             Op::Branch { condition, .. } => {
                 mark(*condition);
             }
-            Op::Switch { selector, .. } => {
+            Op::Switch(Switch { selector, is_wide, .. }) => {
                 mark(*selector);
+                if *is_wide {
+                    mark(selector.saturating_add(1));
+                }
             }
             Op::Memory(access) => {
                 let hidden = program

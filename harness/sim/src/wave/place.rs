@@ -56,8 +56,8 @@ impl Wave {
                         );
                         break;
                     }
-                    Some(Op::Switch { selector, cases, otherwise }) => {
-                        self.issue_switch(selector, cases, otherwise, surroundings);
+                    Some(Op::Switch(switch)) => {
+                        self.issue_switch(switch, surroundings);
                         break;
                     }
                     Some(Op::Memory(_) | Op::Await { .. } | Op::Group(_) | Op::Return) | None => {

@@ -1,0 +1,161 @@
+//! The device features of atomic instructions: by operation, width and the memory of the pointer.
+//!
+//! Vulkan, "Validation Rules within a Module": `VUID-RuntimeSpirv-None-06278` to `06288` and `06334` to `06340`. A capability allows an
+//! operation in any memory, while each feature allows it in one kind, so the instruction decides, not the capability.
+
+use rspirv::spirv::{Op, StorageClass};
+
+use crate::module::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
+
+/// The memory that a feature of atomics is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AtomicMemory {
+    Buffer,
+    Workgroup,
+    Image,
+}
+
+/// The operations that features tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AtomicOperation {
+    /// Any operation on an integer of 64 bits.
+    Integer64,
+    /// Load, store or exchange of a float.
+    FloatAccess(FloatWidth),
+    FloatAdd(FloatWidth),
+    FloatMinMax(FloatWidth),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FloatWidth {
+    Half,
+    Single,
+    Double,
+}
+
+/// The requirement of an atomic instruction.
+pub(crate) enum AtomicFeature {
+    /// Every device has it.
+    Core,
+    Feature(&'static str),
+    /// No feature of Vulkan allows it.
+    Missing,
+}
+
+/// Returns what an instruction needs as an atomic operation; [`AtomicFeature::Core`] for other instructions.
+pub(crate) fn atomic_feature(
+    module: &SpirvModule,
+    function: &SpirvFunction,
+    instruction: &SpirvInstruction,
+) -> AtomicFeature {
+    let Some(pointer) = atomic_pointer(module, instruction) else { return AtomicFeature::Core };
+    let Some((class, value)) = pointee(module, function, pointer) else { return AtomicFeature::Core };
+    let (Some(memory), Some(operation)) = (memory_of(class), operation_of(module, instruction.op, value))
+    else {
+        return AtomicFeature::Core;
+    };
+    feature_name(operation, memory).map_or(AtomicFeature::Missing, AtomicFeature::Feature)
+}
+
+/// Returns the pointer operand of an atomic instruction.
+fn atomic_pointer(module: &SpirvModule, instruction: &SpirvInstruction) -> Option<u32> {
+    let is_atomic = format!("{:?}", instruction.op).starts_with("Atomic");
+    module.operands_of(instruction).first().copied().filter(|_| is_atomic)
+}
+
+/// Returns the storage class and the type of the value behind a pointer.
+fn pointee<'m>(
+    module: &'m SpirvModule,
+    function: &SpirvFunction,
+    pointer: u32,
+) -> Option<(StorageClass, &'m SpirvType)> {
+    let ty = function.types.get(&pointer).or_else(|| module.variable_types.get(&pointer))?;
+    match module.types.get(ty)? {
+        SpirvType::Pointer { class, to } => Some((*class, module.types.get(to)?)),
+        _ => None,
+    }
+}
+
+/// Returns the memory of a storage class; `None` for classes in which Vulkan has no atomics that need a feature.
+fn memory_of(class: StorageClass) -> Option<AtomicMemory> {
+    match class {
+        StorageClass::StorageBuffer | StorageClass::Uniform | StorageClass::PhysicalStorageBuffer => {
+            Some(AtomicMemory::Buffer)
+        }
+        StorageClass::Workgroup | StorageClass::TaskPayloadWorkgroupEXT => Some(AtomicMemory::Workgroup),
+        StorageClass::Image => Some(AtomicMemory::Image),
+        _ => None,
+    }
+}
+
+/// Returns the operation of an instruction on a value; `None` if no feature is needed.
+fn operation_of(module: &SpirvModule, op: Op, value: &SpirvType) -> Option<AtomicOperation> {
+    let value = match value {
+        // The format of packed halves.
+        SpirvType::Vector { element, .. } => module.types.get(element)?,
+        other => other,
+    };
+    let width = match value {
+        SpirvType::Integer { bits: 64, .. } => return Some(AtomicOperation::Integer64),
+        SpirvType::Float { bits: 16 } => FloatWidth::Half,
+        SpirvType::Float { bits: 32 } => FloatWidth::Single,
+        SpirvType::Float { bits: 64 } => FloatWidth::Double,
+        _ => return None,
+    };
+    match op {
+        Op::AtomicLoad | Op::AtomicStore | Op::AtomicExchange => Some(AtomicOperation::FloatAccess(width)),
+        Op::AtomicFAddEXT => Some(AtomicOperation::FloatAdd(width)),
+        Op::AtomicFMinEXT | Op::AtomicFMaxEXT => Some(AtomicOperation::FloatMinMax(width)),
+        _ => None,
+    }
+}
+
+/// Returns the feature of an operation in a memory; `None` if there is none.
+fn feature_name(operation: AtomicOperation, memory: AtomicMemory) -> Option<&'static str> {
+    use AtomicMemory::{Buffer, Image, Workgroup};
+    use AtomicOperation::{FloatAccess, FloatAdd, FloatMinMax, Integer64};
+    use FloatWidth::{Double, Half, Single};
+    Some(match (operation, memory) {
+        (Integer64, Buffer) => "shaderBufferInt64Atomics",
+        (Integer64, Workgroup) => "shaderSharedInt64Atomics",
+        (Integer64, Image) => "shaderImageInt64Atomics",
+        (FloatAccess(Half), Buffer) => "shaderBufferFloat16Atomics",
+        (FloatAccess(Half), Workgroup) => "shaderSharedFloat16Atomics",
+        (FloatAccess(Single), Buffer) => "shaderBufferFloat32Atomics",
+        (FloatAccess(Single), Workgroup) => "shaderSharedFloat32Atomics",
+        (FloatAccess(Single), Image) => "shaderImageFloat32Atomics",
+        (FloatAccess(Double), Buffer) => "shaderBufferFloat64Atomics",
+        (FloatAccess(Double), Workgroup) => "shaderSharedFloat64Atomics",
+        (FloatAdd(Half), Buffer) => "shaderBufferFloat16AtomicAdd",
+        (FloatAdd(Half), Workgroup) => "shaderSharedFloat16AtomicAdd",
+        (FloatAdd(Single), Buffer) => "shaderBufferFloat32AtomicAdd",
+        (FloatAdd(Single), Workgroup) => "shaderSharedFloat32AtomicAdd",
+        (FloatAdd(Single), Image) => "shaderImageFloat32AtomicAdd",
+        (FloatAdd(Double), Buffer) => "shaderBufferFloat64AtomicAdd",
+        (FloatAdd(Double), Workgroup) => "shaderSharedFloat64AtomicAdd",
+        (FloatMinMax(Half), Buffer) => "shaderBufferFloat16AtomicMinMax",
+        (FloatMinMax(Half), Workgroup) => "shaderSharedFloat16AtomicMinMax",
+        (FloatMinMax(Single), Buffer) => "shaderBufferFloat32AtomicMinMax",
+        (FloatMinMax(Single), Workgroup) => "shaderSharedFloat32AtomicMinMax",
+        (FloatMinMax(Single), Image) => "shaderImageFloat32AtomicMinMax",
+        (FloatMinMax(Double), Buffer) => "shaderBufferFloat64AtomicMinMax",
+        (FloatMinMax(Double), Workgroup) => "shaderSharedFloat64AtomicMinMax",
+        (FloatAccess(Half | Double) | FloatAdd(Half | Double) | FloatMinMax(Half | Double), Image) => {
+            return None;
+        }
+    })
+}
+
+/// Returns the feature of an `OpReadClockKHR` of a scope (`VUID-RuntimeSpirv-OpReadClockKHR-04652`).
+pub(crate) fn clock_feature(module: &SpirvModule, instruction: &SpirvInstruction) -> Option<&'static str> {
+    use crate::module::{SpirvConstant, scope_of};
+    let scope = module.operands_of(instruction).first()?;
+    match module.constants.get(scope) {
+        Some((_, SpirvConstant::Scalar(number))) => match scope_of(*number)? {
+            rspirv::spirv::Scope::Subgroup => Some("shaderSubgroupClock"),
+            rspirv::spirv::Scope::Device => Some("shaderDeviceClock"),
+            _ => None,
+        },
+        _ => None,
+    }
+}
