@@ -57,7 +57,7 @@ pub enum Comparison {
 
 impl Comparison {
     /// Returns true if the relation holds between two numbers of one type.
-    pub fn holds<N: Ord>(self, left: N, right: N) -> bool {
+    pub fn holds_between<N: Ord>(self, left: N, right: N) -> bool {
         match self {
             Comparison::Equal => left == right,
             Comparison::NotEqual => left != right,
@@ -114,30 +114,33 @@ impl Condition {
     ///
     /// `value` returns the signed value of a term, or `None` if it is unknown. Its second argument is the
     /// other side of the comparison, whose type determines how a constant is read.
-    pub fn decided(&self, value: &mut impl FnMut(&Term, &Term) -> Option<i64>) -> Option<bool> {
+    pub fn evaluate_partial(&self, value: &mut impl FnMut(&Term, &Term) -> Option<i64>) -> Option<bool> {
         match self {
             Condition::True => Some(true),
             Condition::Compare { left, comparison, right } => {
                 let (left, right) = (value(left, right)?, value(right, left)?);
-                Some(comparison.holds(left, right))
+                Some(comparison.holds_between(left, right))
             }
-            Condition::And(left, right) => match (left.decided(value), right.decided(value)) {
-                (Some(false), _) | (_, Some(false)) => Some(false),
-                (Some(true), Some(true)) => Some(true),
-                _ => None,
-            },
-            Condition::Or(left, right) => match (left.decided(value), right.decided(value)) {
+            Condition::And(left, right) => {
+                match (left.evaluate_partial(value), right.evaluate_partial(value)) {
+                    (Some(false), _) | (_, Some(false)) => Some(false),
+                    (Some(true), Some(true)) => Some(true),
+                    _ => None,
+                }
+            }
+            Condition::Or(left, right) => match (left.evaluate_partial(value), right.evaluate_partial(value))
+            {
                 (Some(true), _) | (_, Some(true)) => Some(true),
                 (Some(false), Some(false)) => Some(false),
                 _ => None,
             },
-            Condition::Not(inner) => inner.decided(value).map(|holds| !holds),
+            Condition::Not(inner) => inner.evaluate_partial(value).map(|holds| !holds),
         }
     }
 
     /// Returns true if the condition holds when `value` gives the signed value of every term; see
     /// [`Condition::decided`].
-    pub fn holds(&self, value: &mut impl FnMut(&Term, &Term) -> i64) -> bool {
-        self.decided(&mut |term, other| Some(value(term, other))) == Some(true)
+    pub fn is_satisfied(&self, value: &mut impl FnMut(&Term, &Term) -> i64) -> bool {
+        self.evaluate_partial(&mut |term, other| Some(value(term, other))) == Some(true)
     }
 }

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::condition::{Comparison, Condition, QuestionKind, Term};
-use crate::hsa::{LoweringError, lower};
+use crate::hsa::{LoweringError, lower_to_vulkan};
 use crate::khronos::{Khronos, NO_VALUE, Query, QueryKind, QueryTerm, SizeComparison};
 use crate::metadata::{Expectation, Metadata, Reachability};
 use crate::outcome::Race;
@@ -11,8 +11,8 @@ use crate::span::Span;
 use crate::syntax::khronos::{instruction_text, is_name};
 use crate::test::{
     AccessKind, BranchRelation, ControlBarrier, Dialect, Flow, Instruction, InstructionKind, Label, LabelId,
-    Location, LocationId, LocationInit, MemoryAccess, Operand, Place, Placement, RegisterId, RmwOperation,
-    Scope, SyncPoint, SystemSync, Test, Thread, ThreadId,
+    Location, LocationId, LocationInit, MemoryAccess, Operand, Placement, RegisterId, RmwOperation, Scope,
+    SyncPoint, SystemSync, Test, Thread, ThreadId, ThreadPlace,
 };
 
 /// The reason why a test has no form in another syntax.
@@ -43,19 +43,19 @@ pub enum ConvertError {
 }
 
 /// A read of a program without control flow.
-struct Read {
+struct RegisterRead {
     thread: usize,
     instruction: usize,
     register: RegisterId,
     location: LocationId,
 }
 
-fn destination(kind: &InstructionKind) -> Option<(RegisterId, LocationId)> {
+fn loaded_register(kind: &InstructionKind) -> Option<(RegisterId, LocationId)> {
     let access = kind.access()?;
     Some((access.destinations().next()?, access.place.location))
 }
 
-fn written(kind: &InstructionKind) -> Option<(LocationId, Option<i64>)> {
+fn stored_constant(kind: &InstructionKind) -> Option<(LocationId, Option<i64>)> {
     let constant = |operand: &Operand| match operand {
         Operand::Constant(constant) => Some(*constant),
         Operand::Register(_) => None,
@@ -70,21 +70,21 @@ fn written(kind: &InstructionKind) -> Option<(LocationId, Option<i64>)> {
     Some((access.place.location, value))
 }
 
-fn reads(test: &Test) -> impl Iterator<Item = Read> + '_ {
+fn all_reads(test: &Test) -> impl Iterator<Item = RegisterRead> + '_ {
     test.threads.iter().enumerate().flat_map(|(thread, code)| {
         code.instructions.iter().enumerate().filter_map(move |(instruction, i)| {
-            let (register, location) = destination(&i.kind)?;
-            Some(Read { thread, instruction, register, location })
+            let (register, location) = loaded_register(&i.kind)?;
+            Some(RegisterRead { thread, instruction, register, location })
         })
     })
 }
 
 /// Returns the number of sources of a read of `value` through `location`: through the same name, and through
 /// others.
-fn sources(test: &Test, location: LocationId, value: i64) -> (usize, usize) {
+fn count_sources(test: &Test, location: LocationId, value: i64) -> (usize, usize) {
     let (mut same, mut others) = (usize::from(value == 0), 0_usize);
     let kinds = test.threads.iter().flat_map(|thread| &thread.instructions).map(|i| &i.kind);
-    for (name, _) in kinds.filter_map(written).filter(|(_, stored)| *stored == Some(value)) {
+    for (name, _) in kinds.filter_map(stored_constant).filter(|(_, stored)| *stored == Some(value)) {
         if name == location {
             same += 1;
         } else if test.storage_of(name) == test.storage_of(location) {
@@ -98,7 +98,7 @@ fn sources(test: &Test, location: LocationId, value: i64) -> (usize, usize) {
 ///
 /// The code after a read with a forced value runs only if the read returned that value. A device can execute
 /// this form.
-pub fn guarded(test: &Test) -> Test {
+pub fn guard_forced_reads(test: &Test) -> Test {
     let Some(khronos) = &test.khronos else { return test.clone() };
     let metadata = Metadata::default();
     let mut program = Test { dialect: Dialect::Vulkan, khronos: None, metadata, ..test.clone() };
@@ -107,11 +107,11 @@ pub fn guarded(test: &Test) -> Test {
         let last = thread.instructions.len();
         let mut instructions = Vec::new();
         for (position, instruction) in std::mem::take(&mut thread.instructions).into_iter().enumerate() {
-            let read = destination(&instruction.kind);
+            let read = loaded_register(&instruction.kind);
             let span = instruction.span;
             instructions.push(instruction);
             let value = khronos.read_value(index, position);
-            let forced = read.filter(|(_, location)| sources(test, *location, value).0 > 0);
+            let forced = read.filter(|(_, location)| count_sources(test, *location, value).0 > 0);
             if let Some((register, _)) = forced.filter(|_| position + 1 < last) {
                 let kind = InstructionKind::Flow(Flow::Branch {
                     relation: BranchRelation::NotEqual,
@@ -146,8 +146,8 @@ pub fn guarded(test: &Test) -> Test {
 /// If an HSA test has no Vulkan program.
 pub fn for_device(test: &Test) -> Result<Test, LoweringError> {
     match test.dialect {
-        Dialect::Hsa => Ok(lower(test)?.test),
-        Dialect::Khronos | Dialect::Vulkan => Ok(guarded(test)),
+        Dialect::Hsa => Ok(lower_to_vulkan(test)?.test),
+        Dialect::Khronos | Dialect::Vulkan => Ok(guard_forced_reads(test)),
     }
 }
 
@@ -160,17 +160,19 @@ pub fn for_device(test: &Test) -> Result<Test, LoweringError> {
 /// If a filter over values would select other executions than the file, or an HSA test has no Vulkan program.
 pub fn to_vulkan(test: &Test) -> Result<Test, ConvertError> {
     if test.dialect == Dialect::Hsa {
-        return lower(test).map(|lowered| lowered.test).map_err(|error| ConvertError::Lowering { error });
+        return lower_to_vulkan(test)
+            .map(|lowered| lowered.test)
+            .map_err(|error| ConvertError::Lowering { error });
     }
     let Some(khronos) = &test.khronos else { return Ok(test.clone()) };
     let mut converted = Test { dialect: Dialect::Vulkan, khronos: None, ..test.clone() };
     for (index, thread) in converted.threads.iter_mut().enumerate() {
         thread.number = index as u32;
     }
-    for read in reads(test) {
+    for read in all_reads(test) {
         let value = khronos.read_value(read.thread, read.instruction);
         let location = test.location(read.location).name.clone();
-        match sources(test, read.location, value) {
+        match count_sources(test, read.location, value) {
             (0, _) => {}
             (1, 0) => {
                 let compare = Condition::Compare {
@@ -228,7 +230,7 @@ pub fn to_khronos(test: &Test) -> Result<Test, ConvertError> {
     let mut wanted: Vec<(ThreadId, RegisterId, i64)> = Vec::new();
     let conditions = test.filter.iter().chain(test.question.as_ref().map(|question| &question.condition));
     for condition in conditions {
-        conjuncts(condition, &mut wanted)
+        collect_conjuncts(condition, &mut wanted)
             .ok_or_else(|| no("a condition other than registers that equal numbers"))?;
     }
     if !test.listed.is_empty() {
@@ -238,13 +240,13 @@ pub fn to_khronos(test: &Test) -> Result<Test, ConvertError> {
     let mut values: Vec<Vec<Option<i64>>> =
         test.threads.iter().map(|thread| vec![None; thread.instructions.len()]).collect();
     for (thread, register, value) in wanted {
-        let read = reads(test)
+        let read = all_reads(test)
             .filter(|read| read.thread == usize::from(thread.0) && read.register == register)
             .last()
             .ok_or_else(|| no("a condition on a register that nothing is read into"))?;
         let slot = &mut values[read.thread][read.instruction];
         let ambiguous =
-            slot.is_some_and(|other| other != value) || sources(test, read.location, value) != (1, 0);
+            slot.is_some_and(|other| other != value) || count_sources(test, read.location, value) != (1, 0);
         if ambiguous || value == NO_VALUE {
             let location = test.location(read.location).name.clone();
             return Err(ConvertError::Ambiguous { value, location });
@@ -252,16 +254,16 @@ pub fn to_khronos(test: &Test) -> Result<Test, ConvertError> {
         *slot = Some(value);
     }
     let kinds = test.threads.iter().flat_map(|thread| &thread.instructions).map(|i| &i.kind);
-    if kinds.filter_map(written).any(|(_, stored)| stored == Some(NO_VALUE)) {
+    if kinds.filter_map(stored_constant).any(|(_, stored)| stored == Some(NO_VALUE)) {
         return Err(no("a store of -1, which stands for no value"));
     }
     let mut converted = Test { dialect: Dialect::Khronos, filter: None, question: None, ..test.clone() };
-    let order = arrange(&mut converted, test).map_err(no)?;
+    let order = group_threads(&mut converted, test).map_err(no)?;
     let mut khronos = Khronos::default();
     for index in &order {
         khronos.read_values.push(values.get(*index).cloned().unwrap_or_default());
     }
-    let claim = claim(&test.metadata);
+    let claim = claimed_expectation(&test.metadata);
     let kind = match (test.question.as_ref().map(|question| question.kind), claim) {
         (Some(QuestionKind::Forall), _) => return Err(no("`forall`")),
         (None, _) => None,
@@ -283,7 +285,10 @@ pub fn to_khronos(test: &Test) -> Result<Test, ConvertError> {
         for (position, instruction) in thread.instructions.iter().enumerate() {
             let read = khronos.read_value(index, position);
             if instruction_text(&converted, &instruction.kind, read).is_none() {
-                return Err(no(&format!("`{}`", instruction.kind.text(&converted, ThreadId(index as u16)))));
+                return Err(no(&format!(
+                    "`{}`",
+                    instruction.kind.to_text(&converted, ThreadId(index as u16))
+                )));
             }
         }
     }
@@ -299,18 +304,18 @@ pub fn to_khronos(test: &Test) -> Result<Test, ConvertError> {
 }
 
 /// Returns the claim for the model of the format's own tests, else for the specification's model.
-fn claim(metadata: &Metadata) -> Option<&Expectation> {
+fn claimed_expectation(metadata: &Metadata) -> Option<&Expectation> {
     let of = |model: &str| metadata.expectations.iter().find(|claim| claim.model == model);
     of("khronos-alloy").or_else(|| of("vulkan"))
 }
 
 /// Collects a conjunction of equalities of registers and numbers; `None` for another condition.
-fn conjuncts(condition: &Condition, wanted: &mut Vec<(ThreadId, RegisterId, i64)>) -> Option<()> {
+fn collect_conjuncts(condition: &Condition, wanted: &mut Vec<(ThreadId, RegisterId, i64)>) -> Option<()> {
     match condition {
         Condition::True => Some(()),
         Condition::And(left, right) => {
-            conjuncts(left, wanted)?;
-            conjuncts(right, wanted)
+            collect_conjuncts(left, wanted)?;
+            collect_conjuncts(right, wanted)
         }
         Condition::Compare {
             left: Term::Register(thread, register),
@@ -345,10 +350,10 @@ fn check_locations(locations: &[Location]) -> Result<(), &'static str> {
 
 /// Sorts the threads so that groups are contiguous, and renumbers them; returns the old indices in the new
 /// order.
-fn arrange(converted: &mut Test, test: &Test) -> Result<Vec<usize>, &'static str> {
+fn group_threads(converted: &mut Test, test: &Test) -> Result<Vec<usize>, &'static str> {
     let place = |thread: &Thread| match thread.place {
-        Place::Device(place) => Ok(place),
-        Place::Host => Err("a thread of the host"),
+        ThreadPlace::Device(place) => Ok(place),
+        ThreadPlace::Host => Err("a thread of the host"),
     };
     let mut order: Vec<(Placement, usize)> = Vec::new();
     for (index, thread) in test.threads.iter().enumerate() {
@@ -373,7 +378,7 @@ fn arrange(converted: &mut Test, test: &Test) -> Result<Vec<usize>, &'static str
         };
         before = Some((*old, new));
         if let Some(thread) = test.threads.get(*index) {
-            threads.push(Thread { number: number as u32, place: Place::Device(new), ..thread.clone() });
+            threads.push(Thread { number: number as u32, place: ThreadPlace::Device(new), ..thread.clone() });
         }
     }
     // In this dialect, barriers with one id synchronize anywhere; in the `.test` format only within one
@@ -385,8 +390,8 @@ fn arrange(converted: &mut Test, test: &Test) -> Result<Vec<usize>, &'static str
         })
     });
     for (barrier, place) in barriers.clone() {
-        let apart = |(other, elsewhere): (&ControlBarrier, Place)| {
-            other.id == barrier.id && !place.shares(elsewhere, Scope::Workgroup)
+        let apart = |(other, elsewhere): (&ControlBarrier, ThreadPlace)| {
+            other.id == barrier.id && !place.shares_scope(elsewhere, Scope::Workgroup)
         };
         if barriers.clone().any(apart) {
             return Err("barriers of one id that do not meet");

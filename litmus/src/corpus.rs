@@ -21,12 +21,12 @@ pub struct EmbeddedFile {
 
 /// Returns every test that suites choose from, in the order of ids.
 pub fn tests() -> Vec<EmbeddedFile> {
-    entries(&CORPUS, "corpus", &["litmus", "test"])
+    embedded_files(&CORPUS, "corpus", &["litmus", "test"])
 }
 
 /// Returns the tests that only models can judge, in the order of ids; their ids begin with `model-only/`.
 pub fn model_only() -> Vec<EmbeddedFile> {
-    let mut found = entries(&MODEL_ONLY, "model-only", &["litmus", "test"]);
+    let mut found = embedded_files(&MODEL_ONLY, "model-only", &["litmus", "test"]);
     for entry in &mut found {
         entry.id.insert_str(0, "model-only/");
     }
@@ -36,8 +36,8 @@ pub fn model_only() -> Vec<EmbeddedFile> {
 /// Returns the tests whose loops may run forever, in the order of ids; their ids begin with `progress/`.
 ///
 /// No suite of ordinary runs selects them.
-pub fn progress() -> Vec<EmbeddedFile> {
-    let mut found = entries(&PROGRESS, "progress", &["litmus"]);
+pub fn progress_tests() -> Vec<EmbeddedFile> {
+    let mut found = embedded_files(&PROGRESS, "progress", &["litmus"]);
     for entry in &mut found {
         entry.id.insert_str(0, "progress/");
     }
@@ -50,18 +50,18 @@ pub const PROGRESS_SUITE: &str = "progress";
 /// Returns the tests of the forward-progress suite, in its order.
 pub fn progress_suite() -> Vec<EmbeddedFile> {
     let list = PROGRESS.get_file("suite.txt").and_then(|file| file.contents_utf8()).unwrap_or_default();
-    let all = progress();
+    let all = progress_tests();
     let ids = list.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     ids.filter_map(|id| all.iter().find(|entry| entry.id == id).cloned()).collect()
 }
 
 /// Returns the suites, in the order of names; [`Suite::parse`](crate::suite::Suite::parse) reads them.
 pub fn suites() -> Vec<EmbeddedFile> {
-    entries(&SUITES, "suites", &["txt"])
+    embedded_files(&SUITES, "suites", &["txt"])
 }
 
 /// Returns the files below `dir` with one of `extensions`, in the order of ids.
-fn entries(dir: &'static Dir<'static>, folder: &str, extensions: &[&str]) -> Vec<EmbeddedFile> {
+fn embedded_files(dir: &'static Dir<'static>, folder: &str, extensions: &[&str]) -> Vec<EmbeddedFile> {
     let mut found = Vec::new();
     let mut folders = vec![dir];
     while let Some(next) = folders.pop() {

@@ -225,14 +225,14 @@ pub enum CtsCase {
 
 /// Returns all tests in CTS order: by group, then in the nesting order of the parameters.
 pub fn cases() -> impl Iterator<Item = CtsCase> {
-    let generated = |shape| generated(shape).into_iter().map(CtsCase::Generated);
+    let generated = |shape| generated_cases(shape).into_iter().map(CtsCase::Generated);
     generated(Shape::MessagePassing)
         .chain(Permuted::ALL.iter().copied().map(CtsCase::Permuted))
         .chain(generated(Shape::WriteAfterRead))
-        .chain(transitive().into_iter().map(CtsCase::Transitive))
+        .chain(transitive_cases().into_iter().map(CtsCase::Transitive))
 }
 
-fn variables() -> impl Iterator<Item = Variable> + Clone {
+fn all_variables() -> impl Iterator<Item = Variable> + Clone {
     let of = |locality: &Locality| {
         let locality = *locality;
         Storage::ALL.iter().map(move |storage| Variable { locality, storage: *storage })
@@ -243,7 +243,7 @@ fn variables() -> impl Iterator<Item = Variable> + Clone {
     })
 }
 
-fn generated(shape: Shape) -> Vec<Generated> {
+fn generated_cases(shape: Shape) -> Vec<Generated> {
     let mut all = Vec::new();
     for model in Model::ALL {
         for scalar in Type::ALL {
@@ -251,8 +251,8 @@ fn generated(shape: Shape) -> Vec<Generated> {
                 for sync in Sync::ALL {
                     for guard_access in GuardAccess::ALL {
                         for range in Range::ALL {
-                            for payload in variables() {
-                                for guard in variables() {
+                            for payload in all_variables() {
+                                for guard in all_variables() {
                                     all.extend(Stage::ALL.iter().map(|stage| Generated {
                                         shape,
                                         model: *model,
@@ -273,13 +273,13 @@ fn generated(shape: Shape) -> Vec<Generated> {
             }
         }
     }
-    all.retain(Generated::exists);
+    all.retain(Generated::exists_in_cts);
     all
 }
 
-fn transitive() -> Vec<Transitive> {
+fn transitive_cases() -> Vec<Transitive> {
     let syncs = Sync::ALL.iter().filter(|sync| !sync.is_control_barrier());
-    let buffers = || variables().filter(|variable| variable.storage != Storage::Workgroup);
+    let buffers = || all_variables().filter(|variable| variable.storage != Storage::Workgroup);
     let mut all = Vec::new();
     for coherence in Coherence::ALL {
         for sync in syncs.clone() {
@@ -308,7 +308,7 @@ impl Sync {
 
 impl Generated {
     /// Returns true if the CTS has this combination (`createTests` in `vktMemoryModelMessagePassing.cpp`).
-    fn exists(&self) -> bool {
+    fn exists_in_cts(&self) -> bool {
         let uses = |storage| self.payload.storage == storage || self.guard.storage == storage;
         let both = |storage| self.payload.storage == storage && self.guard.storage == storage;
         let atomic_sides = matches!(self.sync, Sync::FenceAtomic | Sync::AtomicFence | Sync::AtomicAtomic);
@@ -333,12 +333,12 @@ impl Generated {
 
 impl CtsCase {
     /// Returns the name after [`PREFIX`].
-    pub fn name(&self) -> String {
+    pub fn cts_name(&self) -> String {
         self.to_string()
     }
 
     /// Returns the id of the litmus test; CTS names with the same program share it.
-    pub fn id(&self) -> String {
+    pub fn test_id(&self) -> String {
         match self {
             CtsCase::Generated(case) => format!(
                 "cts/{}/{}.{}.{}.{}.{}.{}.{}",
@@ -400,8 +400,8 @@ impl CtsCase {
     }
 
     /// Returns the litmus test in the native syntax.
-    pub fn text(&self) -> String {
-        program::text(self)
+    pub fn litmus_text(&self) -> String {
+        program::program_text(self)
     }
 }
 

@@ -25,7 +25,7 @@ impl From<Span> for SourceSpan {
 
 /// Every mistake found in one text, in text order.
 #[derive(Clone, Debug, Error, Diagnostic)]
-#[error("parse {}: {}", .text.name(), Count(.errors.len()))]
+#[error("parse {}: {}", .text.name(), MistakeCount(.errors.len()))]
 pub struct ParseErrors {
     #[source_code]
     text: NamedSource<String>,
@@ -34,9 +34,9 @@ pub struct ParseErrors {
 }
 
 /// "1 mistake", "2 mistakes".
-struct Count(usize);
+struct MistakeCount(usize);
 
-impl fmt::Display for Count {
+impl fmt::Display for MistakeCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} mistake{}", self.0, if self.0 == 1 { "" } else { "s" })
     }

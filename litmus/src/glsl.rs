@@ -43,14 +43,15 @@ pub struct Glsl {
 ///
 /// Features that GLSL cannot express, or that this printer does not support.
 pub fn to_glsl(test: &Test) -> Result<Glsl, ConvertError> {
-    let layout = Layout::of(test)?;
-    let printer = Printer { test, names: names(test)? };
-    let threads =
-        (0..test.threads.len()).map(|thread| printer.segments(thread)).collect::<Result<Vec<_>, _>>()?;
+    let layout = ThreadLayout::for_test(test)?;
+    let printer = GlslPrinter { test, names: location_names(test)? };
+    let threads = (0..test.threads.len())
+        .map(|thread| printer.thread_segments(thread))
+        .collect::<Result<Vec<_>, _>>()?;
     let claim = match &test.question {
         None => None,
         Some(question) => {
-            let condition = printer.condition(&question.condition)?;
+            let condition = printer.condition_text(&question.condition)?;
             Some(match question.kind {
                 QuestionKind::Forall => condition,
                 QuestionKind::Exists | QuestionKind::NotExists | QuestionKind::Final => {
@@ -74,17 +75,17 @@ pub fn to_glsl(test: &Test) -> Result<Glsl, ConvertError> {
             let _ = writeln!(source, "layout(pixel_interlock_{order}) in;");
         }
         None => {
-            if threads.iter().flatten().any(|segment| segment.scope() == Some(Scope::Subgroup)) {
+            if threads.iter().flatten().any(|segment| segment.end_scope() == Some(Scope::Subgroup)) {
                 source += "#extension GL_KHR_shader_subgroup_basic : require\n";
             }
             let _ = writeln!(source, "layout(local_size_x = {}) in;", layout.local_size);
         }
     }
-    printer.declare(&mut source);
-    let observed = printer.observed();
+    printer.write_declarations(&mut source);
+    let observed = printer.observed_registers();
     if !observed.is_empty() {
         let members: Vec<String> =
-            observed.iter().map(|(thread, register)| printer.result(*thread, *register)).collect();
+            observed.iter().map(|(thread, register)| printer.result_name(*thread, *register)).collect();
         let binding = test.locations.len();
         let members = members.iter().map(|name| format!("uint {name};")).collect::<Vec<_>>().join(" ");
         let _ =
@@ -96,16 +97,16 @@ pub fn to_glsl(test: &Test) -> Result<Glsl, ConvertError> {
         let mut body = threads[thread].get(segment)?.text.clone();
         if segment + 1 == threads[thread].len() {
             for (_, register) in observed.iter().filter(|(of, _)| *of == id) {
-                let name = printer.register(id, *register);
-                let _ = writeln!(body, "result.{} = {name};", printer.result(id, *register));
+                let name = printer.register_name(id, *register);
+                let _ = writeln!(body, "result.{} = {name};", printer.result_name(id, *register));
             }
         }
         Some(body).filter(|body| !body.is_empty())
     };
     source += "\nvoid main() {\n";
     source += &match layout.sections {
-        Some(_) => layout.fragments(&body),
-        None => layout.workgroups(&threads, &body)?,
+        Some(_) => layout.fragment_code(&body),
+        None => layout.workgroup_code(&threads, &body)?,
     };
     source += "}\n";
     let groups = layout.workgroups.len() as u32;
@@ -118,17 +119,17 @@ pub fn to_glsl(test: &Test) -> Result<Glsl, ConvertError> {
 
 impl Glsl {
     /// Returns the file name extension of the shader.
-    pub fn extension(&self) -> &'static str {
+    pub fn file_extension(&self) -> &'static str {
         if self.subgroup_size.is_some() { "comp" } else { "frag" }
     }
 }
 
-fn cannot(what: impl Into<String>) -> ConvertError {
+fn unsupported_by_glsl(what: impl Into<String>) -> ConvertError {
     ConvertError::NotExpressible { syntax: "GLSL", what: what.into() }
 }
 
 /// The mapping of invocations to threads.
-struct Layout {
+struct ThreadLayout {
     /// For each workgroup, its threads with their local index; for each pixel, its threads with their
     /// primitive.
     workgroups: Vec<Vec<(u32, usize)>>,
@@ -138,29 +139,30 @@ struct Layout {
     sections: Option<InterlockOrder>,
 }
 
-impl Layout {
-    fn of(test: &Test) -> Result<Layout, ConvertError> {
+impl ThreadLayout {
+    fn for_test(test: &Test) -> Result<ThreadLayout, ConvertError> {
         if test.dialect == Dialect::Hsa {
-            return Err(cannot("the HSA dialect: convert it to litmus first"));
+            return Err(unsupported_by_glsl("the HSA dialect: convert it to litmus first"));
         }
         if !test.system_sync.is_empty() {
-            return Err(cannot("order between dispatches (ssw)"));
+            return Err(unsupported_by_glsl("order between dispatches (ssw)"));
         }
         if test.filter.is_some() {
-            return Err(cannot("filters"));
+            return Err(unsupported_by_glsl("filters"));
         }
         let mut queues = BTreeSet::new();
         let mut all: BTreeMap<u32, BTreeMap<u32, Vec<usize>>> = BTreeMap::new();
         for (index, thread) in test.threads.iter().enumerate() {
-            let place = thread.place.placement().ok_or_else(|| cannot("threads of the host"))?;
+            let place =
+                thread.place.device_placement().ok_or_else(|| unsupported_by_glsl("threads of the host"))?;
             queues.insert((place.queue_family, place.queue));
             all.entry(place.workgroup).or_default().entry(place.subgroup).or_default().push(index);
         }
         if queues.len() > 1 {
-            return Err(cannot("several queues"));
+            return Err(unsupported_by_glsl("several queues"));
         }
         if let Some(order) = test.interlock_order() {
-            return Layout::of_fragments(test, order);
+            return ThreadLayout::of_fragments(test, order);
         }
         let sizes = || all.values().flat_map(|subgroups| subgroups.values().map(Vec::len));
         let subgroup_size = sizes().max().unwrap_or(1) as u32;
@@ -191,13 +193,15 @@ impl Layout {
                 || any(Scope::Subgroup) && !all.values().all(full)
         };
         if workgroups.iter().any(idle) {
-            return Err(cannot("control barriers of workgroups or subgroups of different sizes"));
+            return Err(unsupported_by_glsl(
+                "control barriers of workgroups or subgroups of different sizes",
+            ));
         }
-        Ok(Layout { workgroups, local_size: last, subgroup_size, sections: None })
+        Ok(ThreadLayout { workgroups, local_size: last, subgroup_size, sections: None })
     }
 
     /// Maps fragments to threads: threads that name one section share a pixel, the others have one each.
-    fn of_fragments(test: &Test, order: InterlockOrder) -> Result<Layout, ConvertError> {
+    fn of_fragments(test: &Test, order: InterlockOrder) -> Result<ThreadLayout, ConvertError> {
         let mut pixels: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         let mut alone = Vec::new();
         for (index, thread) in test.threads.iter().enumerate() {
@@ -213,24 +217,32 @@ impl Layout {
                 [(InterlockEnd::Begin, section), (InterlockEnd::End, other)] if section == other => {
                     pixels.entry(section).or_default().push(index);
                 }
-                _ => return Err(cannot("interlocked sections that are not executed exactly once")),
+                _ => {
+                    return Err(unsupported_by_glsl(
+                        "interlocked sections that are not executed exactly once",
+                    ));
+                }
             }
         }
         let workgroups: Vec<Vec<(u32, usize)>> =
             pixels.into_values().chain(alone).map(|threads| (0..).zip(threads).collect()).collect();
         let local_size = workgroups.iter().map(Vec::len).max().unwrap_or(1) as u32;
-        Ok(Layout { workgroups, local_size, subgroup_size: 1, sections: Some(order) })
+        Ok(ThreadLayout { workgroups, local_size, subgroup_size: 1, sections: Some(order) })
     }
 
     /// Prints the code of fragments: before, within and after their sections, which all of them enter.
-    fn fragments(&self, body: &dyn Fn(usize, usize) -> Option<String>) -> String {
+    fn fragment_code(&self, body: &dyn Fn(usize, usize) -> Option<String>) -> String {
         let mut source = String::new();
         for segment in 0..3 {
             for (pixel, members) in self.workgroups.iter().enumerate() {
                 for (primitive, thread) in members {
                     if let Some(body) = body(*thread, segment) {
                         let who = format!("uint(gl_FragCoord.x) == {pixel} && gl_PrimitiveID == {primitive}");
-                        let _ = write!(source, "    if ({who}) {{\n{}    }}\n", indented(&indented(&body)));
+                        let _ = write!(
+                            source,
+                            "    if ({who}) {{\n{}    }}\n",
+                            indent_lines(&indent_lines(&body))
+                        );
                     }
                 }
             }
@@ -244,9 +256,9 @@ impl Layout {
     }
 
     /// Prints the code of the invocations of workgroups, split at the barriers where they meet.
-    fn workgroups(
+    fn workgroup_code(
         &self,
-        threads: &[Vec<Segment>],
+        threads: &[Vec<CodeSegment>],
         body: &dyn Fn(usize, usize) -> Option<String>,
     ) -> Result<String, ConvertError> {
         let mut source = String::new();
@@ -266,8 +278,11 @@ impl Layout {
                         for (lane, thread) in lanes {
                             if let Some(body) = body(*thread, *at) {
                                 let _ = writeln!(source, "        if (gl_LocalInvocationIndex == {lane}) {{");
-                                let _ =
-                                    writeln!(source, "{}        }}", indented(&indented(&indented(&body))));
+                                let _ = writeln!(
+                                    source,
+                                    "{}        }}",
+                                    indent_lines(&indent_lines(&indent_lines(&body)))
+                                );
                             }
                         }
                         let mut barriers = lanes
@@ -305,7 +320,7 @@ impl Layout {
 }
 
 /// The GLSL form of a location.
-struct Name {
+struct GlslName {
     /// The expression for it.
     text: String,
     shared: bool,
@@ -320,12 +335,12 @@ const RESERVED: [&str; 17] = [
     "shared", "smooth", "this", "lock", "main",
 ];
 
-fn names(test: &Test) -> Result<Vec<Name>, ConvertError> {
+fn location_names(test: &Test) -> Result<Vec<GlslName>, ConvertError> {
     let mut strengths: BTreeMap<LocationId, BTreeSet<&'static str>> = BTreeMap::new();
     let mut classes: BTreeMap<LocationId, BTreeSet<StorageClass>> = BTreeMap::new();
     let mut workgroups: BTreeMap<LocationId, BTreeSet<Option<u32>>> = BTreeMap::new();
     let instructions = test.threads.iter().flat_map(|thread| {
-        let workgroup = thread.place.placement().map(|place| place.workgroup);
+        let workgroup = thread.place.device_placement().map(|place| place.workgroup);
         thread.instructions.iter().map(move |instruction| (workgroup, instruction))
     });
     for (workgroup, access) in
@@ -343,7 +358,7 @@ fn names(test: &Test) -> Result<Vec<Name>, ConvertError> {
                 Scope::QueueFamily => "queuefamilycoherent ",
                 Scope::Device => "devicecoherent ",
                 Scope::Invocation | Scope::ShaderCall | Scope::FragmentInterlock | Scope::CrossDevice => {
-                    return Err(cannot(
+                    return Err(unsupported_by_glsl(
                         "coherent accesses of the scopes of invocations, shader calls and interlocks",
                     ));
                 }
@@ -358,7 +373,7 @@ fn names(test: &Test) -> Result<Vec<Name>, ConvertError> {
         let id = LocationId(index as u16);
         let name = &location.name;
         let class = match (location.reference, classes.get(&id).and_then(|classes| classes.first())) {
-            (Some(Reference::Address), _) => return Err(cannot("memory by its device address")),
+            (Some(Reference::Address), _) => return Err(unsupported_by_glsl("memory by its device address")),
             (Some(reference), _) => reference.storage_class(),
             (None, Some(class)) => *class,
             (None, None) => StorageClass::Buffer,
@@ -366,19 +381,21 @@ fn names(test: &Test) -> Result<Vec<Name>, ConvertError> {
         let shared = match class {
             StorageClass::Buffer => false,
             StorageClass::Workgroup => true,
-            StorageClass::Image => return Err(cannot("storage images, in the form that this prints")),
-            StorageClass::Output => return Err(cannot("outputs of a compute shader")),
+            StorageClass::Image => {
+                return Err(unsupported_by_glsl("storage images, in the form that this prints"));
+            }
+            StorageClass::Output => return Err(unsupported_by_glsl("outputs of a compute shader")),
         };
         match location.init {
             LocationInit::Constant(0) => {}
-            LocationInit::AliasOf(_) => return Err(cannot("several references to one storage")),
+            LocationInit::AliasOf(_) => return Err(unsupported_by_glsl("several references to one storage")),
             LocationInit::Constant(_)
             | LocationInit::Components(_)
             | LocationInit::CopyOf(_)
             | LocationInit::AddressOf(_) => {
-                return Err(cannot("initial values but 0"));
+                return Err(unsupported_by_glsl("initial values but 0"));
             }
-            LocationInit::Undefined => return Err(cannot("undefined initial values")),
+            LocationInit::Undefined => return Err(unsupported_by_glsl("undefined initial values")),
         }
         let ty = match location.scalar_type() {
             ScalarType::U32 => "uint",
@@ -389,26 +406,30 @@ fn names(test: &Test) -> Result<Vec<Name>, ConvertError> {
             | ScalarType::I8
             | ScalarType::I16
             | ScalarType::I64 => {
-                return Err(cannot("integers but of 32 bits, in the form that this prints"));
+                return Err(unsupported_by_glsl("integers but of 32 bits, in the form that this prints"));
             }
-            ScalarType::F32 | ScalarType::F64 => return Err(cannot("floats, in the form that this prints")),
+            ScalarType::F32 | ScalarType::F64 => {
+                return Err(unsupported_by_glsl("floats, in the form that this prints"));
+            }
         };
         if location.is_vector() {
-            return Err(cannot("vectors, in the form that this prints"));
+            return Err(unsupported_by_glsl("vectors, in the form that this prints"));
         }
         if location.host || location.noncoherent {
-            return Err(cannot("properties of memory"));
+            return Err(unsupported_by_glsl("properties of memory"));
         }
         let strengths = strengths.get(&id).cloned().unwrap_or_default();
         let qualifier = strengths.first().copied().unwrap_or("");
         if strengths.len() > 1 {
-            return Err(cannot("plain accesses of one variable that differ in how they are coherent"));
+            return Err(unsupported_by_glsl(
+                "plain accesses of one variable that differ in how they are coherent",
+            ));
         }
         if shared && workgroups.get(&id).is_some_and(|workgroups| workgroups.len() > 1) {
-            return Err(cannot("memory that workgroups share and that is not a buffer's"));
+            return Err(unsupported_by_glsl("memory that workgroups share and that is not a buffer's"));
         }
         if shared && !strengths.is_empty() && qualifier != "workgroupcoherent " {
-            return Err(cannot("shared memory that is not coherent within its workgroup"));
+            return Err(unsupported_by_glsl("shared memory that is not coherent within its workgroup"));
         }
         let mut text: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
         let bad =
@@ -422,36 +443,36 @@ fn names(test: &Test) -> Result<Vec<Name>, ConvertError> {
         }
         taken.insert(text.clone());
         let text = if shared { text } else { format!("{text}.value") };
-        names.push(Name { text, shared, qualifier: if shared { "" } else { qualifier }, ty });
+        names.push(GlslName { text, shared, qualifier: if shared { "" } else { qualifier }, ty });
     }
     Ok(names)
 }
 
 /// The code of a thread up to a control barrier or an end of an interlocked section.
-struct Segment {
+struct CodeSegment {
     text: String,
     barrier: Option<ControlBarrier>,
 }
 
-impl Segment {
+impl CodeSegment {
     /// Returns the execution scope of the barrier at its end.
-    fn scope(&self) -> Option<Scope> {
+    fn end_scope(&self) -> Option<Scope> {
         self.barrier.as_ref().map(|barrier| barrier.execution_scope)
     }
 }
 
-struct Printer<'a> {
+struct GlslPrinter<'a> {
     test: &'a Test,
-    names: Vec<Name>,
+    names: Vec<GlslName>,
 }
 
 /// The target of a jump out of a block, and the statement for it.
 type Exit = (LabelId, &'static str);
 
-impl Printer<'_> {
-    fn declare(&self, source: &mut String) {
+impl GlslPrinter<'_> {
+    fn write_declarations(&self, source: &mut String) {
         for (binding, name) in self.names.iter().enumerate() {
-            let Name { text, shared, qualifier, ty } = name;
+            let GlslName { text, shared, qualifier, ty } = name;
             let _ = if *shared {
                 writeln!(source, "shared {ty} {text} = {{}};")
             } else {
@@ -465,7 +486,10 @@ impl Printer<'_> {
         for (index, thread) in self.test.threads.iter().enumerate() {
             let names: Vec<String> = (0..thread.registers.len())
                 .map(|register| {
-                    format!("{} = 0u", self.register(ThreadId(index as u16), RegisterId(register as u16)))
+                    format!(
+                        "{} = 0u",
+                        self.register_name(ThreadId(index as u16), RegisterId(register as u16))
+                    )
                 })
                 .collect();
             if !names.is_empty() {
@@ -474,7 +498,7 @@ impl Printer<'_> {
         }
     }
 
-    fn register(&self, thread: ThreadId, register: RegisterId) -> String {
+    fn register_name(&self, thread: ThreadId, register: RegisterId) -> String {
         let of = self.test.threads.get(usize::from(thread.0));
         let name =
             of.and_then(|of| of.registers.get(usize::from(register.0))).map_or("", |register| &register.name);
@@ -483,12 +507,12 @@ impl Printer<'_> {
         format!("P{number}_{name}{}", if name.is_empty() { register.0.to_string() } else { String::new() })
     }
 
-    fn result(&self, thread: ThreadId, register: RegisterId) -> String {
-        self.register(thread, register)
+    fn result_name(&self, thread: ThreadId, register: RegisterId) -> String {
+        self.register_name(thread, register)
     }
 
     /// Returns the registers that the question mentions.
-    fn observed(&self) -> BTreeSet<(ThreadId, RegisterId)> {
+    fn observed_registers(&self) -> BTreeSet<(ThreadId, RegisterId)> {
         fn of(condition: &Condition, found: &mut BTreeSet<(ThreadId, RegisterId)>) {
             match condition {
                 Condition::True => {}
@@ -513,15 +537,15 @@ impl Printer<'_> {
         found
     }
 
-    fn condition(&self, condition: &Condition) -> Result<String, ConvertError> {
+    fn condition_text(&self, condition: &Condition) -> Result<String, ConvertError> {
         Ok(match condition {
             Condition::True => "0 == 0".to_owned(),
-            Condition::Not(inner) => format!("not ({})", self.condition(inner)?),
+            Condition::Not(inner) => format!("not ({})", self.condition_text(inner)?),
             Condition::And(left, right) => {
-                format!("({} and {})", self.condition(left)?, self.condition(right)?)
+                format!("({} and {})", self.condition_text(left)?, self.condition_text(right)?)
             }
             Condition::Or(left, right) => {
-                format!("({} or {})", self.condition(left)?, self.condition(right)?)
+                format!("({} or {})", self.condition_text(left)?, self.condition_text(right)?)
             }
             Condition::Compare { left, comparison, right } => {
                 let sign = match comparison {
@@ -534,14 +558,14 @@ impl Printer<'_> {
                 };
                 let side = |term: &Term| match term {
                     Term::Register(thread, register) => {
-                        Ok(format!("result.{}", self.result(*thread, *register)))
+                        Ok(format!("result.{}", self.result_name(*thread, *register)))
                     }
                     Term::Location(location, _) => {
                         let name = self.names.get(usize::from(location.0));
                         Ok(name.map(|name| name.text.clone()).unwrap_or_default())
                     }
                     Term::Constant(number) => Ok(number.to_string()),
-                    Term::Address(_) => Err(cannot("questions about addresses")),
+                    Term::Address(_) => Err(unsupported_by_glsl("questions about addresses")),
                 };
                 format!("{} {sign} {}", side(left)?, side(right)?)
             }
@@ -549,11 +573,11 @@ impl Printer<'_> {
     }
 
     /// Returns the code of a thread, split at its control barriers.
-    fn segments(&self, index: usize) -> Result<Vec<Segment>, ConvertError> {
+    fn thread_segments(&self, index: usize) -> Result<Vec<CodeSegment>, ConvertError> {
         let thread = &self.test.threads[index];
         let id = ThreadId(index as u16);
-        if !thread.blocks().is_empty() {
-            return Err(cannot(
+        if !thread.guarded_blocks().is_empty() {
+            return Err(unsupported_by_glsl(
                 "barriers and operations of a subgroup under a branch, in the form that this prints",
             ));
         }
@@ -561,23 +585,23 @@ impl Printer<'_> {
         let mut segments = Vec::new();
         let mut start = 0;
         for (at, instruction) in thread.instructions.iter().enumerate() {
-            let barrier = match meeting(&instruction.kind) {
+            let barrier = match meeting_point(&instruction.kind) {
                 Some(barrier) => barrier.cloned(),
                 None => continue,
             };
-            let text = self.block(id, thread, start..at, &[])?;
-            segments.push(Segment { text, barrier });
+            let text = self.block_statements(id, thread, start..at, &[])?;
+            segments.push(CodeSegment { text, barrier });
             start = at + 1;
         }
-        let text = self.block(id, thread, start..thread.instructions.len(), &[])?;
-        segments.push(Segment { text, barrier: None });
+        let text = self.block_statements(id, thread, start..thread.instructions.len(), &[])?;
+        segments.push(CodeSegment { text, barrier: None });
         Ok(segments)
     }
 
     /// Refuses barriers that are not the same instruction for all participants.
     fn same_for_all(&self, index: usize) -> Result<(), ConvertError> {
         let barriers = |thread: &Thread, scopes: &[Scope]| -> Vec<ControlBarrier> {
-            let all = thread.instructions.iter().filter_map(|instruction| meeting(&instruction.kind)?);
+            let all = thread.instructions.iter().filter_map(|instruction| meeting_point(&instruction.kind)?);
             all.filter(|barrier| scopes.contains(&barrier.execution_scope)).cloned().collect()
         };
         let me = &self.test.threads[index];
@@ -585,10 +609,12 @@ impl Printer<'_> {
             (Scope::Workgroup, &[Scope::Workgroup][..]),
             (Scope::Subgroup, &[Scope::Workgroup, Scope::Subgroup]),
         ] {
-            let others = self.test.threads.iter().filter(|other| me.place.shares(other.place, with));
+            let others = self.test.threads.iter().filter(|other| me.place.shares_scope(other.place, with));
             for other in others {
                 if barriers(me, scopes) != barriers(other, scopes) {
-                    return Err(cannot("control barriers that are not the same for all who meet"));
+                    return Err(unsupported_by_glsl(
+                        "control barriers that are not the same for all who meet",
+                    ));
                 }
             }
         }
@@ -596,14 +622,14 @@ impl Printer<'_> {
     }
 
     /// Prints statements for a range of instructions.
-    fn block(
+    fn block_statements(
         &self,
         id: ThreadId,
         thread: &Thread,
         range: Range<usize>,
         exits: &[Exit],
     ) -> Result<String, ConvertError> {
-        let jumps = || cannot("jumps that no loop or condition says");
+        let jumps = || unsupported_by_glsl("jumps that no loop or condition says");
         let label_at = |at: usize| match thread.instructions.get(at).map(|i| &i.kind) {
             Some(InstructionKind::Flow(Flow::Label(label))) => Some(*label),
             _ => None,
@@ -615,7 +641,7 @@ impl Printer<'_> {
         while at < range.end {
             let kind = &thread.instructions[at].kind;
             let InstructionKind::Flow(flow) = kind else {
-                text += &self.statement(id, kind)?;
+                text += &self.statement_text(id, kind)?;
                 at += 1;
                 continue;
             };
@@ -638,13 +664,13 @@ impl Printer<'_> {
                     let kind = &thread.instructions[back].kind;
                     let end = if let InstructionKind::Flow(Flow::Branch { relation, left, right, .. }) = kind
                     {
-                        format!("while ({});", self.comparison(id, *relation, *left, *right))
+                        format!("while ({});", self.comparison_text(id, *relation, *left, *right))
                     } else {
                         inner.push((*label, "continue;"));
                         "while (true);".to_owned()
                     };
-                    let body = self.block(id, thread, at + 1..back, &inner)?;
-                    let _ = write!(text, "do {{\n{}}} {end}\n", indented(&body));
+                    let body = self.block_statements(id, thread, at + 1..back, &inner)?;
+                    let _ = write!(text, "do {{\n{}}} {end}\n", indent_lines(&body));
                     at = back + 1;
                 }
                 Flow::Goto(target) => {
@@ -659,7 +685,7 @@ impl Printer<'_> {
                     at += 1;
                 }
                 Flow::Branch { relation, left, right, target } => {
-                    let condition = self.comparison(id, *relation, *left, *right);
+                    let condition = self.comparison_text(id, *relation, *left, *right);
                     if let Some((_, statement)) = exits.iter().find(|(label, _)| label == target) {
                         let _ = writeln!(text, "if ({condition}) {statement}");
                         at += 1;
@@ -675,48 +701,48 @@ impl Printer<'_> {
                         }
                         _ => None,
                     };
-                    let negated = self.comparison(id, relation.opposite(), *left, *right);
+                    let negated = self.comparison_text(id, relation.opposite(), *left, *right);
                     match over {
                         Some(over) => {
                             let (then, other) = (at + 1..join - 1, join..over);
-                            let then = self.block(id, thread, then, exits)?;
-                            let other = self.block(id, thread, other, exits)?;
+                            let then = self.block_statements(id, thread, then, exits)?;
+                            let other = self.block_statements(id, thread, other, exits)?;
                             let _ = write!(
                                 text,
                                 "if ({negated}) {{\n{}}} else {{\n{}}}\n",
-                                indented(&then),
-                                indented(&other)
+                                indent_lines(&then),
+                                indent_lines(&other)
                             );
                             at = over;
                         }
                         None => {
-                            let then = self.block(id, thread, at + 1..join, exits)?;
-                            let _ = write!(text, "if ({negated}) {{\n{}}}\n", indented(&then));
+                            let then = self.block_statements(id, thread, at + 1..join, exits)?;
+                            let _ = write!(text, "if ({negated}) {{\n{}}}\n", indent_lines(&then));
                             at = join;
                         }
                     }
                 }
-                Flow::BranchIf { .. } => return Err(cannot("branches of HSA")),
+                Flow::BranchIf { .. } => return Err(unsupported_by_glsl("branches of HSA")),
             }
         }
         Ok(text)
     }
 
-    fn operand(&self, thread: ThreadId, operand: Operand) -> String {
+    fn operand_text(&self, thread: ThreadId, operand: Operand) -> String {
         match operand {
             Operand::Constant(number) => format!("{}u", number as u32),
-            Operand::Register(register) => self.register(thread, register),
+            Operand::Register(register) => self.register_name(thread, register),
         }
     }
 
-    fn comparison(
+    fn comparison_text(
         &self,
         thread: ThreadId,
         relation: BranchRelation,
         left: Operand,
         right: Operand,
     ) -> String {
-        let (left, right) = (self.operand(thread, left), self.operand(thread, right));
+        let (left, right) = (self.operand_text(thread, left), self.operand_text(thread, right));
         let signed = |sign: &str| format!("int({left}) {sign} int({right})");
         match relation {
             BranchRelation::Equal => format!("{left} == {right}"),
@@ -729,15 +755,15 @@ impl Printer<'_> {
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused by name")]
-    fn statement(&self, thread: ThreadId, kind: &InstructionKind) -> Result<String, ConvertError> {
+    fn statement_text(&self, thread: ThreadId, kind: &InstructionKind) -> Result<String, ConvertError> {
         Ok(match kind {
-            InstructionKind::Access(access) => format!("{};\n", self.access(thread, access)?),
+            InstructionKind::Access(access) => format!("{};\n", self.access_text(thread, access)?),
             InstructionKind::Fence { scope, semantics } => {
-                format!("memoryBarrier({});\n", ordered(*scope, *semantics)?)
+                format!("memoryBarrier({});\n", scope_and_semantics(*scope, *semantics)?)
             }
             InstructionKind::Compute(compute) => match compute {
                 Compute::Arithmetic { destination, operation, left, right } => {
-                    let (left, right) = (self.operand(thread, *left), self.operand(thread, *right));
+                    let (left, right) = (self.operand_text(thread, *left), self.operand_text(thread, *right));
                     let infix = |sign: &str| format!("{left} {sign} {right}");
                     let value = match operation {
                         ArithmeticOperation::Add => infix("+"),
@@ -749,46 +775,52 @@ impl Printer<'_> {
                         ArithmeticOperation::Minimum => format!("min({left}, {right})"),
                         ArithmeticOperation::Maximum => format!("max({left}, {right})"),
                         ArithmeticOperation::Divide => {
-                            return Err(cannot("a quotient by zero, which is 0 for the model"));
+                            return Err(unsupported_by_glsl("a quotient by zero, which is 0 for the model"));
                         }
                     };
-                    format!("{} = {value};\n", self.register(thread, *destination))
+                    format!("{} = {value};\n", self.register_name(thread, *destination))
                 }
                 Compute::Move { destination, value } => {
-                    format!("{} = {};\n", self.register(thread, *destination), self.operand(thread, *value))
+                    format!(
+                        "{} = {};\n",
+                        self.register_name(thread, *destination),
+                        self.operand_text(thread, *value)
+                    )
                 }
-                Compute::Compare { .. } => return Err(cannot("comparisons of HSA")),
+                Compute::Compare { .. } => return Err(unsupported_by_glsl("comparisons of HSA")),
             },
-            InstructionKind::ControlBarrier(_) => return Err(cannot("control barriers under conditions")),
-            _ => return Err(cannot(kind.name())),
+            InstructionKind::ControlBarrier(_) => {
+                return Err(unsupported_by_glsl("control barriers under conditions"));
+            }
+            _ => return Err(unsupported_by_glsl(kind.name())),
         })
     }
 
-    fn access(&self, thread: ThreadId, access: &MemoryAccess) -> Result<String, ConvertError> {
+    fn access_text(&self, thread: ThreadId, access: &MemoryAccess) -> Result<String, ConvertError> {
         let place = &access.place;
         let Some(name) = self.names.get(place.location.index()) else { return Ok(String::new()) };
         let whole = place.offset == 0
             && place.scalar.is_none_or(|ty| ty == self.test.location(place.location).scalar_type());
         if !whole || access.is_vector() {
-            return Err(cannot("accesses to parts of a location, in the form that this prints"));
+            return Err(unsupported_by_glsl("accesses to parts of a location, in the form that this prints"));
         }
         if place.address.is_some() {
-            return Err(cannot("addresses that depend on a register"));
+            return Err(unsupported_by_glsl("addresses that depend on a register"));
         }
         if access.performer == Performer::Cooperative {
-            return Err(cannot("cooperative accesses, in the form that this prints"));
+            return Err(unsupported_by_glsl("cooperative accesses, in the form that this prints"));
         }
         let at = &name.text;
         let typed = |value: Operand| {
-            let value = self.operand(thread, value);
+            let value = self.operand_text(thread, value);
             if name.ty == "int" { format!("int({value})") } else { value }
         };
         let taken = |destination: RegisterId, value: String| {
             let value = if name.ty == "int" { format!("uint({value})") } else { value };
-            format!("{} = {value}", self.register(thread, destination))
+            format!("{} = {value}", self.register_name(thread, destination))
         };
         let atomic = match access.strength {
-            Access::Atomic { scope, semantics } => Some(ordered(scope, semantics)?),
+            Access::Atomic { scope, semantics } => Some(scope_and_semantics(scope, semantics)?),
             Access::Private | Access::NonPrivate | Access::Coherent { .. } => None,
         };
         Ok(match (access.kind, atomic) {
@@ -820,7 +852,9 @@ impl Printer<'_> {
                             ArithmeticOperation::Subtract
                             | ArithmeticOperation::Multiply
                             | ArithmeticOperation::Divide => {
-                                return Err(cannot("atomic differences, products and quotients"));
+                                return Err(unsupported_by_glsl(
+                                    "atomic differences, products and quotients",
+                                ));
                             }
                         };
                         format!("{function}({at}, {}, {order})", typed(value))
@@ -831,20 +865,20 @@ impl Printer<'_> {
                     None => call,
                 }
             }
-            (AccessKind::Await { .. }, _) => return Err(cannot("awaits of HSA")),
+            (AccessKind::Await { .. }, _) => return Err(unsupported_by_glsl("awaits of HSA")),
         })
     }
 }
 
 /// Returns the control barrier if the instruction is a meeting point; `Some(None)` for an end of a section.
-fn meeting(kind: &InstructionKind) -> Option<Option<&ControlBarrier>> {
+fn meeting_point(kind: &InstructionKind) -> Option<Option<&ControlBarrier>> {
     if let InstructionKind::ControlBarrier(barrier) = kind {
         return Some(Some(barrier));
     }
     matches!(kind, InstructionKind::Interlock(_)).then_some(None)
 }
 
-fn indented(text: &str) -> String {
+fn indent_lines(text: &str) -> String {
     text.lines().map(|line| format!("    {line}\n")).collect()
 }
 
@@ -855,16 +889,18 @@ fn scope_word(scope: Scope) -> Result<&'static str, ConvertError> {
         Scope::Workgroup => "gl_ScopeWorkgroup",
         Scope::QueueFamily => "gl_ScopeQueueFamily",
         Scope::Device => "gl_ScopeDevice",
-        Scope::ShaderCall => return Err(cannot("the scope of shader calls in a compute shader")),
-        Scope::FragmentInterlock => return Err(cannot("the scope of interlocks")),
-        Scope::CrossDevice => return Err(cannot("the scope of all devices")),
+        Scope::ShaderCall => {
+            return Err(unsupported_by_glsl("the scope of shader calls in a compute shader"));
+        }
+        Scope::FragmentInterlock => return Err(unsupported_by_glsl("the scope of interlocks")),
+        Scope::CrossDevice => return Err(unsupported_by_glsl("the scope of all devices")),
     })
 }
 
 /// Returns the words for storage classes and for the order.
 fn semantics_words(semantics: Semantics) -> Result<(String, String), ConvertError> {
     if semantics.ignored != IgnoredClasses::NONE {
-        return Err(cannot("storage classes of semantics that are ignored"));
+        return Err(unsupported_by_glsl("storage classes of semantics that are ignored"));
     }
     let mut classes = Vec::new();
     for class in semantics.classes.iter() {
@@ -891,18 +927,18 @@ fn semantics_words(semantics: Semantics) -> Result<(String, String), ConvertErro
     Ok((classes, words.join(" | ")))
 }
 
-fn ordered(scope: Scope, semantics: Semantics) -> Result<String, ConvertError> {
+fn scope_and_semantics(scope: Scope, semantics: Semantics) -> Result<String, ConvertError> {
     let (classes, words) = semantics_words(semantics)?;
     Ok(format!("{}, {classes}, {words}", scope_word(scope)?))
 }
 
 fn control_barrier(barrier: &ControlBarrier) -> Result<String, ConvertError> {
     if barrier.resource.is_some() || barrier.quorum.is_some() {
-        return Err(cannot("named barriers"));
+        return Err(unsupported_by_glsl("named barriers"));
     }
     if !matches!(barrier.execution_scope, Scope::Workgroup | Scope::Subgroup) {
-        return Err(cannot("control barriers but of workgroups and subgroups"));
+        return Err(unsupported_by_glsl("control barriers but of workgroups and subgroups"));
     }
-    let order = ordered(barrier.memory_scope, barrier.semantics.unwrap_or(Semantics::RELAXED))?;
+    let order = scope_and_semantics(barrier.memory_scope, barrier.semantics.unwrap_or(Semantics::RELAXED))?;
     Ok(format!("controlBarrier({}, {order});", scope_word(barrier.execution_scope)?))
 }

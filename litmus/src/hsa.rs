@@ -20,8 +20,8 @@ use crate::span::Span;
 use crate::syntax::hsa::instruction_text;
 use crate::syntax::is_native_location;
 use crate::test::{
-    Dialect, Instruction, InstructionKind, Location, Place, Placement, Register, RegisterId, Scope,
-    StorageClass, Test, Thread, ThreadId,
+    Dialect, Instruction, InstructionKind, Location, Placement, Register, RegisterId, Scope, StorageClass,
+    Test, Thread, ThreadId, ThreadPlace,
 };
 use thread::Lowering;
 
@@ -139,7 +139,7 @@ fn native_register(name: &str) -> Option<String> {
 /// # Errors
 ///
 /// If a Vulkan device cannot run the test, with the rule and its position.
-pub fn lower(hsa: &Test) -> Result<Lowered, LoweringError> {
+pub fn lower_to_vulkan(hsa: &Test) -> Result<Lowered, LoweringError> {
     check_words(hsa)?;
     check_agents(hsa)?;
     let names = location_names(hsa);
@@ -150,7 +150,7 @@ pub fn lower(hsa: &Test) -> Result<Lowered, LoweringError> {
     for (index, thread) in hsa.threads.iter().enumerate() {
         let id = ThreadId(index as u16);
         let mut lowering = Lowering::new(hsa, id);
-        lowering.lower();
+        lowering.lower_thread();
         let Lowering { registers, labels, out, conditions, .. } = lowering;
         for condition in conditions {
             filter = Some(match filter.take() {
@@ -160,7 +160,7 @@ pub fn lower(hsa: &Test) -> Result<Lowered, LoweringError> {
         }
         threads.push(Thread {
             number: index as u32,
-            place: Place::Device(placement(hsa, thread)),
+            place: ThreadPlace::Device(merged_placement(hsa, thread)),
             registers,
             labels,
             instructions: out,
@@ -183,19 +183,20 @@ pub fn lower(hsa: &Test) -> Result<Lowered, LoweringError> {
         khronos: None,
     };
     // The question refers to registers by their index in the HSA test.
-    let built = Test { question: question(hsa, &built), ..built };
+    let built = Test { question: lower_question(hsa, &built), ..built };
     let span = hsa.threads.first().map(|thread| thread.span).unwrap_or_default();
     // Reparsing numbers the registers canonically and sets the lines to those of the program's own text.
     let test = crate::parse(&crate::print(&built), "lowered.litmus").map_err(|errors| {
         let what = errors.messages().first().map_or_else(|| errors.to_string(), |first| first.text.clone());
         LoweringError::TooLarge { what, span }
     })?;
-    let meaning = test.observables().into_iter().map(|observable| meaning(hsa, &test, observable)).collect();
+    let meaning =
+        test.observables().into_iter().map(|observable| hsa_observable(hsa, &test, observable)).collect();
     Ok(Lowered { test, meaning })
 }
 
 /// Returns the HSA observable that an observable of the lowered test represents.
-fn meaning(hsa: &Test, lowered: &Test, observable: Observable) -> Option<Observable> {
+fn hsa_observable(hsa: &Test, lowered: &Test, observable: Observable) -> Option<Observable> {
     match observable {
         Observable::Location(..) => Some(observable),
         Observable::Register(thread, register) => {
@@ -210,13 +211,13 @@ fn meaning(hsa: &Test, lowered: &Test, observable: Observable) -> Option<Observa
 /// Returns the question in terms of the lowered test, before that is parsed again.
 ///
 /// Registers that no instruction uses are declared, so that the text may name them.
-fn question(hsa: &Test, built: &Test) -> Option<Question> {
+fn lower_question(hsa: &Test, built: &Test) -> Option<Question> {
     let mut question = hsa.question.clone()?;
-    translate(&mut question.condition, hsa, built);
+    translate_registers(&mut question.condition, hsa, built);
     Some(question)
 }
 
-fn translate(condition: &mut Condition, hsa: &Test, built: &Test) {
+fn translate_registers(condition: &mut Condition, hsa: &Test, built: &Test) {
     match condition {
         Condition::True => {}
         Condition::Compare { left, right, .. } => {
@@ -232,10 +233,10 @@ fn translate(condition: &mut Condition, hsa: &Test, built: &Test) {
             }
         }
         Condition::And(left, right) | Condition::Or(left, right) => {
-            translate(left, hsa, built);
-            translate(right, hsa, built);
+            translate_registers(left, hsa, built);
+            translate_registers(right, hsa, built);
         }
-        Condition::Not(inner) => translate(inner, hsa, built),
+        Condition::Not(inner) => translate_registers(inner, hsa, built),
     }
 }
 
@@ -256,10 +257,10 @@ fn location_names(hsa: &Test) -> Vec<String> {
 }
 
 /// Places agents side by side, as workgroups of one device.
-fn placement(hsa: &Test, thread: &Thread) -> Placement {
+fn merged_placement(hsa: &Test, thread: &Thread) -> Placement {
     let place = |thread: &Thread| match thread.place {
-        Place::Device(place) => place,
-        Place::Host => Placement { queue_family: 0, queue: 0, workgroup: 0, subgroup: 0 },
+        ThreadPlace::Device(place) => place,
+        ThreadPlace::Host => Placement { queue_family: 0, queue: 0, workgroup: 0, subgroup: 0 },
     };
     let own = place(thread);
     let same_agent = |other: &Thread| place(other).queue_family == own.queue_family;
@@ -290,8 +291,8 @@ fn check_agents(hsa: &Test) -> Result<(), LoweringError> {
     let reaching = |scope: Scope| {
         hsa.threads.iter().flat_map(move |thread| {
             let agent = match thread.place {
-                Place::Device(place) => place.queue_family,
-                Place::Host => u32::MAX,
+                ThreadPlace::Device(place) => place.queue_family,
+                ThreadPlace::Host => u32::MAX,
             };
             let far = thread.instructions.iter().filter(move |i| effective_scope(&i.kind) >= Some(scope));
             far.map(move |instruction| (agent, instruction))

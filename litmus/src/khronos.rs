@@ -84,7 +84,7 @@ pub enum SizeComparison {
 
 impl SizeComparison {
     /// Returns true if the relation holds between a size and a number.
-    pub fn holds(self, size: usize, number: u32) -> bool {
+    pub fn holds_for(self, size: usize, number: u32) -> bool {
         let number = number as usize;
         match self {
             SizeComparison::Equal => size == number,
@@ -111,7 +111,7 @@ impl Query {
     }
 
     /// Returns true if the claim is right, given the existence of an execution that meets the terms.
-    pub fn holds(&self, exists: bool) -> bool {
+    pub fn is_correct(&self, exists: bool) -> bool {
         match self.kind {
             QueryKind::Satisfiable => exists,
             QueryKind::NoSolution => !exists,

@@ -47,15 +47,17 @@ pub mod value;
 
 pub use condition::{Comparison, Condition, Question, QuestionKind, Term};
 pub use error::{CallError, KhronosError, ParseError, ParseErrors, SubgroupError, Tangled};
-pub use hsa::{Lowered, LoweringError, lower};
+pub use hsa::{Lowered, LoweringError, lower_to_vulkan};
 pub use khronos::{Khronos, Query, QueryKind, QueryTerm, SizeComparison};
 pub use metadata::{Expectation, Metadata, Reachability, TerminationExpectation};
 pub use outcome::{
-    Batches, Histogram, Observable, Observation, Outcome, PredictedOutcome, Prediction, Race,
-    ResolvedCondition, Side, Undefinedness, decided,
+    Batches, ConditionSide, Histogram, Observable, Observation, Outcome, PredictedOutcome, Prediction, Race,
+    ResolvedCondition, Undefinedness, evaluate_condition,
 };
 pub use overlap::Overlap;
-pub use schedule::{ApiCalls, FenceWait, HostCall, Schedule, Scheduled, ScheduledQueue, Scopes, StageMask};
+pub use schedule::{
+    ApiCalls, DependencyScopes, FenceWait, HostCall, Schedule, ScheduledItem, ScheduledQueue, StageMask,
+};
 pub use span::Span;
 pub use subgroup::{QuadDirection, SUBGROUP_ARITHMETIC, SubgroupKind, SubgroupOperation, SubgroupSpan};
 pub use suite::Suite;
@@ -67,9 +69,9 @@ pub use tangle::{BlockPart, GuardedBlock, TangleInstance, TangledLane};
 pub use test::{
     Access, AccessKind, ArithmeticOperation, BarrierSemantics, BranchRelation, Compute, ControlBarrier,
     Dialect, Flow, Id, IgnoredClass, IgnoredClasses, Instruction, InstructionKind, Label, LabelId, Lanes,
-    Location, LocationId, LocationInit, MemoryAccess, MemoryPlace, NoEntry, Operand, Order, Performer, Place,
+    Location, LocationId, LocationInit, MemoryAccess, MemoryPlace, NoEntry, Operand, Order, Performer,
     Placement, Reference, Register, RegisterId, RegisterInit, RmwOperation, ScalarType, Scope, Semantics,
     SplitBarrier, SplitHalf, StorageClass, StorageClassSet, SyncPoint, SystemSync, Table, Test, Thread,
-    ThreadId, UNDEFINED_BYTE,
+    ThreadId, ThreadPlace, UNDEFINED_BYTE,
 };
 pub use value::Value;

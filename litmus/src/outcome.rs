@@ -21,21 +21,23 @@ pub struct Outcome(pub Vec<Value>);
 
 impl Outcome {
     /// Returns true if the outcome of `test` meets `condition`.
-    pub fn meets(&self, test: &Test, observables: &[Observable], condition: &Condition) -> bool {
-        decided(test, observables, condition, &mut |index| self.0.get(index).copied()).unwrap_or(false)
+    pub fn meets_condition(&self, test: &Test, observables: &[Observable], condition: &Condition) -> bool {
+        evaluate_condition(test, observables, condition, &mut |index| self.0.get(index).copied())
+            .unwrap_or(false)
     }
 }
 
 /// Evaluates `condition` on a partially known outcome; `None` if it depends on an unknown value.
 ///
 /// `value` gives the known values by their index among `observables`.
-pub fn decided(
+pub fn evaluate_condition(
     test: &Test,
     observables: &[Observable],
     condition: &Condition,
     value: &mut impl FnMut(usize) -> Option<Value>,
 ) -> Option<bool> {
-    condition.decided(&mut |term, other| side(test, observables, term, other).value(value))
+    condition
+        .evaluate_partial(&mut |term, other| resolve_side(test, observables, term, other).signed_value(value))
 }
 
 /// A condition with resolved terms, for evaluation on many outcomes.
@@ -44,7 +46,7 @@ pub enum ResolvedCondition {
     /// Always true or always false.
     Known(bool),
     /// A comparison.
-    Compare(Side, Comparison, Side),
+    Compare(ConditionSide, Comparison, ConditionSide),
     /// Both hold.
     And(Box<(ResolvedCondition, ResolvedCondition)>),
     /// At least one holds.
@@ -55,18 +57,18 @@ pub enum ResolvedCondition {
 
 /// A side of a comparison with its resolved meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum ConditionSide {
     /// The observed value at this index, signed as a value of this type.
     Observed(usize, ScalarType),
     /// A number.
     Number(i64),
 }
 
-impl Side {
-    fn value(self, value: &mut impl FnMut(usize) -> Option<Value>) -> Option<i64> {
+impl ConditionSide {
+    fn signed_value(self, value: &mut impl FnMut(usize) -> Option<Value>) -> Option<i64> {
         match self {
-            Side::Observed(index, ty) => Some(value(index)?.signed(ty)),
-            Side::Number(number) => Some(number),
+            ConditionSide::Observed(index, ty) => Some(value(index)?.to_signed(ty)),
+            ConditionSide::Number(number) => Some(number),
         }
     }
 }
@@ -81,9 +83,9 @@ impl ResolvedCondition {
         match condition {
             Condition::True => ResolvedCondition::Known(true),
             Condition::Compare { left, comparison, right } => ResolvedCondition::Compare(
-                side(test, observables, left, right),
+                resolve_side(test, observables, left, right),
                 *comparison,
-                side(test, observables, right, left),
+                resolve_side(test, observables, right, left),
             ),
             Condition::And(left, right) => ResolvedCondition::And(both(left, right)),
             Condition::Or(left, right) => ResolvedCondition::Or(both(left, right)),
@@ -94,29 +96,33 @@ impl ResolvedCondition {
     }
 
     /// Evaluates the condition as far as values are known; see [`decided`].
-    pub fn decided(&self, value: &mut impl FnMut(usize) -> Option<Value>) -> Option<bool> {
+    pub fn evaluate_partial(&self, value: &mut impl FnMut(usize) -> Option<Value>) -> Option<bool> {
         match self {
             ResolvedCondition::Known(holds) => Some(*holds),
             ResolvedCondition::Compare(left, comparison, right) => {
-                Some(comparison.holds(left.value(value)?, right.value(value)?))
+                Some(comparison.holds_between(left.signed_value(value)?, right.signed_value(value)?))
             }
-            ResolvedCondition::And(both) => match (both.0.decided(value), both.1.decided(value)) {
-                (Some(false), _) | (_, Some(false)) => Some(false),
-                (Some(true), Some(true)) => Some(true),
-                _ => None,
-            },
-            ResolvedCondition::Or(both) => match (both.0.decided(value), both.1.decided(value)) {
-                (Some(true), _) | (_, Some(true)) => Some(true),
-                (Some(false), Some(false)) => Some(false),
-                _ => None,
-            },
-            ResolvedCondition::Not(inner) => inner.decided(value).map(|holds| !holds),
+            ResolvedCondition::And(both) => {
+                match (both.0.evaluate_partial(value), both.1.evaluate_partial(value)) {
+                    (Some(false), _) | (_, Some(false)) => Some(false),
+                    (Some(true), Some(true)) => Some(true),
+                    _ => None,
+                }
+            }
+            ResolvedCondition::Or(both) => {
+                match (both.0.evaluate_partial(value), both.1.evaluate_partial(value)) {
+                    (Some(true), _) | (_, Some(true)) => Some(true),
+                    (Some(false), Some(false)) => Some(false),
+                    _ => None,
+                }
+            }
+            ResolvedCondition::Not(inner) => inner.evaluate_partial(value).map(|holds| !holds),
         }
     }
 }
 
 /// Resolves a term; the other side of its comparison gives the type of a constant.
-fn side(test: &Test, observables: &[Observable], term: &Term, other: &Term) -> Side {
+fn resolve_side(test: &Test, observables: &[Observable], term: &Term, other: &Term) -> ConditionSide {
     let (observable, initial) = match term {
         Term::Register(thread, register) => {
             (Observable::Register(*thread, *register), test.initial_register(*thread, *register))
@@ -124,14 +130,16 @@ fn side(test: &Test, observables: &[Observable], term: &Term, other: &Term) -> S
         Term::Location(location, component) => {
             (Observable::Location(*location, *component), test.initial_value(*location, *component))
         }
-        Term::Address(location) => return Side::Number(test.address_of(*location)),
-        Term::Constant(constant) => return Side::Number(constant_beside(*constant, term_type(test, other))),
+        Term::Address(location) => return ConditionSide::Number(test.address_of(*location)),
+        Term::Constant(constant) => {
+            return ConditionSide::Number(constant_beside(*constant, term_type(test, other)));
+        }
     };
     let ty = term_type(test, term).unwrap_or_default();
     // The code never assigns what is not observed, so it keeps its initial value.
     match observables.iter().position(|o| *o == observable) {
-        Some(index) => Side::Observed(index, ty),
-        None => Side::Number(initial.signed(ty)),
+        Some(index) => ConditionSide::Observed(index, ty),
+        None => ConditionSide::Number(initial.to_signed(ty)),
     }
 }
 
@@ -151,7 +159,7 @@ fn term_type(test: &Test, term: &Term) -> Option<ScalarType> {
 fn constant_beside(constant: i64, ty: Option<ScalarType>) -> i64 {
     let Some(ty) = ty else { return constant };
     let cut = Value::from_constant(constant, ty);
-    if cut.0 as i64 == constant { cut.signed(ty) } else { constant }
+    if cut.0 as i64 == constant { cut.to_signed(ty) } else { constant }
 }
 
 /// Data races in the consistent executions of a program.
@@ -199,7 +207,7 @@ pub struct Prediction {
     /// The loop bound: the maximum number of iterations of a loop body.
     pub bound: u32,
     /// The number of `runs` that were cut off at the bound. If it is nonzero, absence proves nothing.
-    pub cut: u64,
+    pub truncated_runs: u64,
     /// Combinations of control-flow paths that some consistent execution takes, as far as they were counted.
     pub runs: u64,
     /// The level of undefinedness; HSA only.
@@ -258,12 +266,12 @@ pub struct Histogram {
 
 impl Histogram {
     /// Adds `count` occurrences of `outcome`.
-    pub fn add(&mut self, outcome: Outcome, count: u64) {
+    pub fn add_count(&mut self, outcome: Outcome, count: u64) {
         *self.counts.entry(outcome).or_default() += count;
     }
 
     /// Returns the total number of occurrences.
-    pub fn total(&self) -> u64 {
+    pub fn total_count(&self) -> u64 {
         self.counts.values().sum()
     }
 }
@@ -278,7 +286,7 @@ pub struct Observation {
     /// Instances that reached the bound of a spin loop.
     pub unresolved: u64,
     /// Complete outcomes beyond the limit of distinct ones that are recorded; their values are unknown.
-    pub not_told_apart: u64,
+    pub unrecorded_outcomes: u64,
     /// Instances that left no trace in their result memory. Their dispatches are discarded and not counted
     /// elsewhere.
     pub not_executed: u64,
@@ -310,7 +318,7 @@ pub struct Batches {
 }
 
 impl Batches {
-    fn add(&mut self, more: &Batches) {
+    fn merge_from(&mut self, more: &Batches) {
         self.total += more.total;
         for (outcome, count) in &more.by_outcome {
             *self.by_outcome.entry(outcome.clone()).or_default() += count;
@@ -320,16 +328,16 @@ impl Batches {
 
 impl Observation {
     /// Adds another observation of the same test.
-    pub fn add(&mut self, more: &Observation) {
+    pub fn merge_from(&mut self, more: &Observation) {
         match (&mut self.batches, &more.batches) {
-            (Some(own), Some(more)) => own.add(more),
+            (Some(own), Some(more)) => own.merge_from(more),
             (None, Some(more)) if self.dispatches == 0 => self.batches = Some(more.clone()),
             // Without batches for all counts, the number of batches would be too small.
             _ if more.dispatches > 0 => self.batches = None,
             _ => {}
         }
         for (outcome, count) in &more.histogram.counts {
-            self.histogram.add(outcome.clone(), *count);
+            self.histogram.add_count(outcome.clone(), *count);
         }
         for (raw, count) in &more.unexpected {
             *self.unexpected.entry(raw.clone()).or_default() += count;
@@ -339,7 +347,7 @@ impl Observation {
             self.stretches.clone_from(&more.stretches);
         }
         self.unresolved += more.unresolved;
-        self.not_told_apart += more.not_told_apart;
+        self.unrecorded_outcomes += more.unrecorded_outcomes;
         self.not_executed += more.not_executed;
         self.repeated += more.repeated;
         self.dispatches += more.dispatches;
@@ -348,9 +356,9 @@ impl Observation {
     }
 
     /// Returns the number of accounted instances: complete, unexpected and unresolved ones.
-    pub fn instances(&self) -> u64 {
-        let told = self.histogram.total() + self.unexpected.values().sum::<u64>();
-        told + self.unresolved + self.not_told_apart
+    pub fn accounted_instances(&self) -> u64 {
+        let told = self.histogram.total_count() + self.unexpected.values().sum::<u64>();
+        told + self.unresolved + self.unrecorded_outcomes
     }
 }
 
@@ -366,11 +374,11 @@ mod tests {
             ..Observation::default()
         };
         let mut seen = Observation::default();
-        seen.add(&one(5));
-        seen.add(&one(7));
+        seen.merge_from(&one(5));
+        seen.merge_from(&one(7));
         let both = BTreeMap::from([(Outcome(vec![Value(1)]), 4)]);
         assert_eq!(seen.batches, Some(Batches { total: 12, by_outcome: both }));
-        seen.add(&Observation { dispatches: 1, ..Observation::default() });
+        seen.merge_from(&Observation { dispatches: 1, ..Observation::default() });
         assert_eq!(seen.batches, None);
     }
 
@@ -382,7 +390,7 @@ mod tests {
         let values = |x: u64, b: u64| Outcome(vec![Value(x), Value(b), Value(4)]);
         let meets = |outcome: &Outcome, condition: &str| {
             let condition = crate::parse_condition(condition, "condition", &test).unwrap();
-            outcome.meets(&test, &observables, &condition)
+            outcome.meets_condition(&test, &observables, &condition)
         };
         let outcome = values(0xFFFF_FFFF, 0xFF);
         for condition in [

@@ -28,7 +28,7 @@ impl Test {
                 _ => None,
             })
         };
-        self.thread(left).place.shares(self.thread(right).place, scope)
+        self.thread(left).place.shares_scope(self.thread(right).place, scope)
             && arrivals(left)
                 .any(|own| own.execution_scope == scope && arrivals(right).any(|other| own.joins(other)))
     }
@@ -41,7 +41,7 @@ impl Test {
                 InstructionKind::Access(access) => matches!(access.kind, AccessKind::Await { .. }),
                 InstructionKind::Flow(
                     Flow::Goto(target) | Flow::Branch { target, .. } | Flow::BranchIf { target, .. },
-                ) => thread.place_of(*target).is_some_and(|place| place <= at),
+                ) => thread.label_index(*target).is_some_and(|place| place <= at),
                 InstructionKind::Flow(Flow::Label(_))
                 | InstructionKind::Fence { .. }
                 | InstructionKind::Subgroup(_)
@@ -54,9 +54,10 @@ impl Test {
     }
 
     /// Returns the possible overlap of the threads. Only the text counts, not the behaviour of a device.
-    pub fn overlap(&self) -> Overlap {
-        let meets = |(left, right): (ThreadId, ThreadId)| meet(self.thread(left), self.thread(right));
-        let unordered = self.unordered();
+    pub fn thread_overlap(&self) -> Overlap {
+        let meets =
+            |(left, right): (ThreadId, ThreadId)| cannot_interleave(self.thread(left), self.thread(right));
+        let unordered = self.unordered_pairs();
         if unordered.is_empty() {
             Overlap::Ordered
         } else if unordered.into_iter().all(meets) {
@@ -67,7 +68,7 @@ impl Test {
     }
 
     /// Returns the pairs of threads that are not ordered; meetings in control barriers do not order.
-    pub fn unordered(&self) -> Vec<(ThreadId, ThreadId)> {
+    pub fn unordered_pairs(&self) -> Vec<(ThreadId, ThreadId)> {
         let order = whole_thread_order(self);
         // Lanes without shared memory cannot interleave: they exchange data only in subgroup operations.
         let by_registers = |left: usize, right: usize| {
@@ -77,8 +78,8 @@ impl Test {
             by_registers(left, right)
                 || order[left][right]
                 || order[right][left]
-                || apart(self, &order, left, right)
-                || apart(self, &order, right, left)
+                || is_idle_during(self, &order, left, right)
+                || is_idle_during(self, &order, right, left)
         };
         let count = self.threads.len();
         let pairs = (0..count).flat_map(|left| (left + 1..count).map(move |right| (left, right)));
@@ -108,7 +109,7 @@ fn whole_thread_order(test: &Test) -> Vec<Vec<bool>> {
     let count = test.threads.len();
     let mut before = vec![vec![false; count]; count];
     for pair in &test.system_sync {
-        let (from, to) = (index(pair.from.thread), index(pair.to.thread));
+        let (from, to) = (thread_index(pair.from.thread), thread_index(pair.to.thread));
         if from < count && to < count && nothing_after(test, pair.from) && nothing_before(test, pair.to) {
             before[from][to] = true;
         }
@@ -136,7 +137,7 @@ fn whole_thread_order(test: &Test) -> Vec<Vec<bool>> {
 ///
 /// `thread` bounds the time of `other`, or of threads ordered with it, by its submissions, calls, waits and
 /// system-synchronizes-with pairs. Trivially true if it makes no access at all.
-fn apart(test: &Test, order: &[Vec<bool>], thread: usize, other: usize) -> bool {
+fn is_idle_during(test: &Test, order: &[Vec<bool>], thread: usize, other: usize) -> bool {
     let count = test.threads.len();
     let before = |earlier: usize, later: usize| earlier == later || order[earlier][later];
     let starts = (0..count).filter(|third| before(*third, other));
@@ -152,14 +153,16 @@ fn apart(test: &Test, order: &[Vec<bool>], thread: usize, other: usize) -> bool 
 /// Returns the last instruction of `thread` that system-synchronizes-with orders before all of `other`.
 fn let_go_at(test: &Test, thread: usize, other: usize) -> Option<usize> {
     let pairs = test.system_sync.iter().filter(|pair| {
-        index(pair.from.thread) == thread && index(pair.to.thread) == other && nothing_before(test, pair.to)
+        thread_index(pair.from.thread) == thread
+            && thread_index(pair.to.thread) == other
+            && nothing_before(test, pair.to)
     });
     pairs.filter_map(|pair| pair.from.instruction).map(usize::from).max()
 }
 
 /// Returns the instruction of `thread` that submits or calls `other`.
 fn started_at(test: &Test, thread: usize, other: usize) -> Option<usize> {
-    position(test, thread, other, |kind| match kind {
+    position_naming(test, thread, other, |kind| match kind {
         InstructionKind::System(SystemOperation::Submit(threads)) | InstructionKind::ShaderCall(threads) => {
             Some(threads)
         }
@@ -169,7 +172,7 @@ fn started_at(test: &Test, thread: usize, other: usize) -> Option<usize> {
 
 /// Returns the instruction of `thread` that waits for the end of `other`.
 fn waited_at(test: &Test, thread: usize, other: usize) -> Option<usize> {
-    position(test, thread, other, |kind| match kind {
+    position_naming(test, thread, other, |kind| match kind {
         InstructionKind::System(SystemOperation::Wait(threads)) | InstructionKind::ShaderCall(threads) => {
             Some(threads)
         }
@@ -177,14 +180,14 @@ fn waited_at(test: &Test, thread: usize, other: usize) -> Option<usize> {
     })
 }
 
-fn position(
+fn position_naming(
     test: &Test,
     thread: usize,
     other: usize,
     named: impl Fn(&InstructionKind) -> Option<&Vec<ThreadId>>,
 ) -> Option<usize> {
     test.threads[thread].instructions.iter().position(|instruction| {
-        named(&instruction.kind).is_some_and(|threads| threads.iter().any(|id| index(*id) == other))
+        named(&instruction.kind).is_some_and(|threads| threads.iter().any(|id| thread_index(*id) == other))
     })
 }
 
@@ -194,10 +197,10 @@ fn accesses_between(test: &Test, thread: usize, after: Option<usize>, before: Op
     let instructions = &test.threads[thread].instructions;
     let start = after.map_or(0, |at| at + 1);
     let end = before.unwrap_or(instructions.len());
-    instructions.iter().take(end).skip(start).any(|instruction| accesses(&instruction.kind))
+    instructions.iter().take(end).skip(start).any(|instruction| is_access(&instruction.kind))
 }
 
-fn index(thread: ThreadId) -> usize {
+fn thread_index(thread: ThreadId) -> usize {
     usize::from(thread.0)
 }
 
@@ -205,7 +208,7 @@ fn index(thread: ThreadId) -> usize {
 fn nothing_after(test: &Test, point: SyncPoint) -> bool {
     point.instruction.is_none_or(|last| {
         let instructions = &test.thread(point.thread).instructions;
-        !instructions.iter().skip(usize::from(last) + 1).any(|instruction| accesses(&instruction.kind))
+        !instructions.iter().skip(usize::from(last) + 1).any(|instruction| is_access(&instruction.kind))
     })
 }
 
@@ -213,17 +216,17 @@ fn nothing_after(test: &Test, point: SyncPoint) -> bool {
 fn nothing_before(test: &Test, point: SyncPoint) -> bool {
     point.instruction.is_none_or(|first| {
         let instructions = &test.thread(point.thread).instructions;
-        !instructions.iter().take(usize::from(first)).any(|instruction| accesses(&instruction.kind))
+        !instructions.iter().take(usize::from(first)).any(|instruction| is_access(&instruction.kind))
     })
 }
 
-fn accesses(kind: &InstructionKind) -> bool {
+fn is_access(kind: &InstructionKind) -> bool {
     kind.access().is_some()
 }
 
 /// Returns the control barriers of a thread, except subgroup barriers that a branch may skip.
-fn barriers(thread: &Thread) -> impl Iterator<Item = &ControlBarrier> {
-    let blocks = thread.blocks();
+fn unskipped_barriers(thread: &Thread) -> impl Iterator<Item = &ControlBarrier> {
+    let blocks = thread.guarded_blocks();
     thread.instructions.iter().enumerate().filter_map(move |(at, instruction)| match &instruction.kind {
         InstructionKind::ControlBarrier(barrier)
             if instruction.kind.tangle_instance().is_none() || !blocks.iter().any(|b| b.contains(at)) =>
@@ -245,7 +248,7 @@ fn waits_idly(thread: &Thread, scope: Scope) -> bool {
                 arrived = barrier.half == SplitHalf::Arrive;
                 waits |= !arrived;
             }
-            kind if arrived && accesses(kind) => return false,
+            kind if arrived && is_access(kind) => return false,
             _ => {}
         }
     }
@@ -265,7 +268,7 @@ fn only_section(thread: &Thread) -> Option<&str> {
                 }
                 only = Some(section.as_str());
             }
-            kind if !inside && accesses(kind) => return None,
+            kind if !inside && is_access(kind) => return None,
             _ => {}
         }
     }
@@ -277,15 +280,15 @@ fn only_section(thread: &Thread) -> Option<&str> {
 ///
 /// They reach the same control barrier whose execution scope contains both, or they wait for each other's
 /// arrivals without an access in between, or they access memory only in one interlocked section.
-fn meet(left: &Thread, right: &Thread) -> bool {
+fn cannot_interleave(left: &Thread, right: &Thread) -> bool {
     let in_halves = [Scope::Workgroup, Scope::Subgroup].into_iter().any(|scope| {
-        left.place.shares(right.place, scope) && waits_idly(left, scope) && waits_idly(right, scope)
+        left.place.shares_scope(right.place, scope) && waits_idly(left, scope) && waits_idly(right, scope)
     });
     in_halves
         || only_section(left).is_some_and(|section| only_section(right) == Some(section))
-        || barriers(left).any(|barrier| {
-            left.place.shares(right.place, barrier.execution_scope)
-                && barriers(right)
+        || unskipped_barriers(left).any(|barrier| {
+            left.place.shares_scope(right.place, barrier.execution_scope)
+                && unskipped_barriers(right)
                     .any(|other| other.id == barrier.id && other.execution_scope == barrier.execution_scope)
         })
 }
@@ -296,8 +299,8 @@ mod tests {
     use crate::metadata::Metadata;
     use crate::span::Span;
     use crate::test::{
-        Access, Dialect, Instruction, LocationId, MemoryPlace, Operand, Place, Placement, StorageClass,
-        SystemSync,
+        Access, Dialect, Instruction, LocationId, MemoryPlace, Operand, Placement, StorageClass, SystemSync,
+        ThreadPlace,
     };
 
     fn instruction(kind: InstructionKind) -> Instruction {
@@ -325,7 +328,12 @@ mod tests {
             .zip(threads)
             .map(|(number, (workgroup, instructions))| Thread {
                 number,
-                place: Place::Device(Placement { queue_family: 0, queue: 0, workgroup, subgroup: number }),
+                place: ThreadPlace::Device(Placement {
+                    queue_family: 0,
+                    queue: 0,
+                    workgroup,
+                    subgroup: number,
+                }),
                 registers: Vec::new(),
                 labels: Vec::new(),
                 instructions,
@@ -357,18 +365,18 @@ mod tests {
 
     #[test]
     fn one_thread_is_ordered() {
-        assert_eq!(test(vec![(0, vec![store()])]).overlap(), Overlap::Ordered);
+        assert_eq!(test(vec![(0, vec![store()])]).thread_overlap(), Overlap::Ordered);
     }
 
     #[test]
     fn threads_without_a_bond_may_overlap() {
-        assert_eq!(test(vec![(0, vec![store()]), (1, vec![store()])]).overlap(), Overlap::Possible);
+        assert_eq!(test(vec![(0, vec![store()]), (1, vec![store()])]).thread_overlap(), Overlap::Possible);
     }
 
     #[test]
     fn a_shared_barrier_is_a_meeting() {
         let with = |left, right| {
-            test(vec![(0, vec![store(), barrier(left)]), (0, vec![barrier(right), store()])]).overlap()
+            test(vec![(0, vec![store(), barrier(left)]), (0, vec![barrier(right), store()])]).thread_overlap()
         };
         assert_eq!(with("0", "0"), Overlap::ControlBarrier);
         assert_eq!(with("0", "00"), Overlap::Possible, "instances are compared as text");
@@ -381,7 +389,7 @@ mod tests {
             let head = "VULKAN T\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 0, qf 0 ;";
             let store = "st.nonpriv.sc0 x, 1 | st.nonpriv.sc0 x, 2 ;";
             let text = format!("{head}\n{store}\n{}\nexists (x == 1)", rows.join("\n"));
-            crate::parse(&text, "T").unwrap().overlap()
+            crate::parse(&text, "T").unwrap().thread_overlap()
         };
         assert_eq!(parsed("beq r0, 1, LC00", "LC00:"), Overlap::Possible);
         assert_eq!(parsed("", "LC00:"), Overlap::ControlBarrier);
@@ -390,14 +398,14 @@ mod tests {
     #[test]
     fn a_barrier_holds_within_its_workgroup_only() {
         let thread = || vec![store(), barrier("0")];
-        assert_eq!(test(vec![(0, thread()), (1, thread())]).overlap(), Overlap::Possible);
+        assert_eq!(test(vec![(0, thread()), (1, thread())]).thread_overlap(), Overlap::Possible);
         let third = test(vec![(0, thread()), (0, thread()), (1, vec![store()])]);
-        assert_eq!(third.overlap(), Overlap::Possible);
+        assert_eq!(third.thread_overlap(), Overlap::Possible);
     }
 
     #[test]
     fn a_thread_that_accesses_nothing_overlaps_with_nobody() {
-        let with = |others| test(vec![(0, vec![barrier("0")]), (1, others)]).overlap();
+        let with = |others| test(vec![(0, vec![barrier("0")]), (1, others)]).thread_overlap();
         assert_eq!(with(vec![store(), barrier("0")]), Overlap::Ordered);
     }
 
@@ -405,22 +413,23 @@ mod tests {
     fn a_chain_of_system_synchronization_orders_all() {
         let mut chain = test(vec![(0, vec![store()]), (1, vec![store()]), (2, vec![store()])]);
         chain.system_sync = vec![ssw((0, None), (1, None)), ssw((1, Some(0)), (2, Some(0)))];
-        assert_eq!(chain.overlap(), Overlap::Ordered);
+        assert_eq!(chain.thread_overlap(), Overlap::Ordered);
         chain.system_sync.pop();
-        assert_eq!(chain.overlap(), Overlap::Possible);
+        assert_eq!(chain.thread_overlap(), Overlap::Possible);
     }
 
     #[test]
     fn a_submission_that_is_waited_for_is_apart() {
         let submit = || instruction(InstructionKind::System(SystemOperation::Submit(vec![ThreadId(1)])));
         let wait = || instruction(InstructionKind::System(SystemOperation::Wait(vec![ThreadId(1)])));
-        let overlap = |host: Vec<Instruction>| test(vec![(0, host), (1, vec![store()])]).overlap();
+        let overlap = |host: Vec<Instruction>| test(vec![(0, host), (1, vec![store()])]).thread_overlap();
         assert_eq!(overlap(vec![store(), submit(), wait(), store()]), Overlap::Ordered);
         assert_eq!(overlap(vec![store(), submit()]), Overlap::Ordered);
         assert_eq!(overlap(vec![submit(), store(), wait()]), Overlap::Possible);
         assert_eq!(overlap(vec![submit(), store()]), Overlap::Possible);
-        let two =
-            |host: Vec<Instruction>| test(vec![(0, host), (1, vec![store()]), (2, vec![store()])]).overlap();
+        let two = |host: Vec<Instruction>| {
+            test(vec![(0, host), (1, vec![store()]), (2, vec![store()])]).thread_overlap()
+        };
         let other = || instruction(InstructionKind::System(SystemOperation::Submit(vec![ThreadId(2)])));
         assert_eq!(two(vec![submit(), wait(), other()]), Overlap::Ordered);
         assert_eq!(two(vec![submit(), other(), wait()]), Overlap::Possible);
@@ -430,8 +439,8 @@ mod tests {
     fn an_access_outside_the_synchronized_part_may_overlap() {
         let mut partly = test(vec![(0, vec![store(), store()]), (1, vec![store()])]);
         partly.system_sync = vec![ssw((0, Some(0)), (1, None))];
-        assert_eq!(partly.overlap(), Overlap::Possible);
+        assert_eq!(partly.thread_overlap(), Overlap::Possible);
         partly.system_sync = vec![ssw((0, Some(1)), (1, None))];
-        assert_eq!(partly.overlap(), Overlap::Ordered);
+        assert_eq!(partly.thread_overlap(), Overlap::Ordered);
     }
 }

@@ -56,22 +56,22 @@ pub struct ScheduledQueue {
     /// Its work, in submission order.
     pub number: u32,
     /// The thread in whose column each item is written.
-    pub items: Vec<Scheduled>,
+    pub items: Vec<ScheduledItem>,
     /// The thread in whose column each item is written.
     pub threads: Vec<ThreadId>,
 }
 
 /// An item of a queue. Semaphores and events are identified by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Scheduled {
+pub enum ScheduledItem {
     /// The dispatch of a thread.
     Dispatch(ThreadId),
     /// A pipeline barrier.
-    Barrier(Scopes),
+    Barrier(DependencyScopes),
     /// Sets an event.
-    Set(String, Scopes),
+    Set(String, DependencyScopes),
     /// Waits for an event, with the scopes of its [`Scheduled::Set`].
-    Await(String, Scopes),
+    Await(String, DependencyScopes),
     /// Signals a semaphore; with a value, a timeline semaphore.
     Signal(String, Option<u32>),
     /// Waits for a semaphore.
@@ -84,7 +84,7 @@ pub enum Scheduled {
 
 /// The synchronization scopes and access scopes of a dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Scopes {
+pub struct DependencyScopes {
     /// Stages and accesses of the first scope.
     pub source: (StageMask, AccessMask),
     /// Stages and accesses of the second scope.
@@ -103,7 +103,7 @@ impl StageMask {
     pub const NONE: StageMask = StageMask(0);
 
     /// Returns the stage that a word names.
-    pub fn of_word(word: &str) -> Option<StageMask> {
+    pub fn from_word(word: &str) -> Option<StageMask> {
         let bit = WORDS.iter().position(|known| *known == word).map(|bit| StageMask(1 << bit));
         bit.or((word == "none").then_some(StageMask::NONE))
     }
@@ -125,10 +125,10 @@ impl StageMask {
 /// All values compare equal: models see only the derived synchronization, so calls make no difference between
 /// tests.
 #[derive(Clone, Debug, Default)]
-pub struct ApiCalls(Option<Arc<Told>>);
+pub struct ApiCalls(Option<Arc<DerivedSync>>);
 
 #[derive(Debug)]
-struct Told {
+struct DerivedSync {
     schedule: Schedule,
     sync: Vec<SystemSync>,
     threads: Vec<Vec<InstructionKind>>,
@@ -142,15 +142,15 @@ impl PartialEq for ApiCalls {
 
 impl Eq for ApiCalls {}
 
-fn kinds(test: &Test) -> impl Iterator<Item = impl Iterator<Item = &InstructionKind>> {
+fn instruction_kinds(test: &Test) -> impl Iterator<Item = impl Iterator<Item = &InstructionKind>> {
     test.threads.iter().map(|thread| thread.instructions.iter().map(|instruction| &instruction.kind))
 }
 
 impl ApiCalls {
     /// Stores a schedule together with the synchronization derived from it.
     pub(crate) fn new(schedule: Schedule, test: &Test) -> ApiCalls {
-        let threads = kinds(test).map(|kinds| kinds.cloned().collect()).collect();
-        ApiCalls(Some(Arc::new(Told { schedule, sync: test.system_sync.clone(), threads })))
+        let threads = instruction_kinds(test).map(|kinds| kinds.cloned().collect()).collect();
+        ApiCalls(Some(Arc::new(DerivedSync { schedule, sync: test.system_sync.clone(), threads })))
     }
 }
 
@@ -163,13 +163,13 @@ impl Test {
         let told = self.calls.0.as_deref()?;
         let same = told.sync == self.system_sync
             && told.threads.len() == self.threads.len()
-            && kinds(self).zip(&told.threads).all(|(now, then)| now.eq(then));
+            && instruction_kinds(self).zip(&told.threads).all(|(now, then)| now.eq(then));
         same.then_some(&told.schedule)
     }
 
     /// Copies the calls of a test that differs from this one only in accesses; calls stay at the same
     /// instructions.
-    pub fn keep_calls_of(&mut self, other: &Test) {
+    pub fn copy_calls_from(&mut self, other: &Test) {
         let Some(mut schedule) = other.schedule().cloned() else { return };
         let hosts = schedule.hosts.iter_mut().map(|call| (call.thread, &mut call.at));
         let fences = schedule.fences.iter_mut().map(|fence| (fence.thread, &mut fence.at));

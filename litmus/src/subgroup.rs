@@ -89,7 +89,7 @@ pub const SUBGROUP_ARITHMETIC: [ArithmeticOperation; 6] = [
 
 impl SubgroupKind {
     /// Returns the word after `sg.`.
-    pub fn word(self) -> &'static str {
+    pub fn keyword(self) -> &'static str {
         match self {
             SubgroupKind::Elect => "elect",
             SubgroupKind::All => "all",
@@ -114,7 +114,7 @@ impl SubgroupKind {
     }
 
     /// Returns the constant arguments of the text, in order.
-    pub fn numbers(self) -> Vec<u32> {
+    pub fn constant_arguments(self) -> Vec<u32> {
         match self {
             SubgroupKind::Broadcast(number)
             | SubgroupKind::Shuffle(number)
@@ -143,7 +143,7 @@ impl SubgroupKind {
     /// Returns the lane whose operand `lane` receives, if the arguments determine a single one.
     ///
     /// `u32::MAX` if no such lane exists.
-    pub fn source(self, lane: u32) -> Option<u32> {
+    pub fn source_lane(self, lane: u32) -> Option<u32> {
         match self {
             SubgroupKind::Broadcast(source) | SubgroupKind::Shuffle(source) => Some(source),
             SubgroupKind::ShuffleXor(mask) => Some(lane ^ mask),
@@ -176,7 +176,7 @@ impl SubgroupKind {
     ///
     /// The result is an expression of 32-bit operations; `None` if it is undefined. An expression contains
     /// only the operands that the result depends on: an election has none, a broadcast one.
-    pub fn result<E: Clone>(
+    pub fn result_in_lane<E: Clone>(
         self,
         lane: u32,
         operands: &[(u32, E)],
@@ -184,7 +184,7 @@ impl SubgroupKind {
         compute: &impl Fn(ArithmeticOperation, E, E) -> E,
     ) -> Option<E> {
         let (first_lane, first) = operands.first()?;
-        if let Some(source) = self.source(lane) {
+        if let Some(source) = self.source_lane(lane) {
             return operands.iter().find(|(number, _)| *number == source).map(|(_, value)| value.clone());
         }
         let truth = |value: &E| compute(ArithmeticOperation::Minimum, value.clone(), constant(1));

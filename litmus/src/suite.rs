@@ -17,14 +17,14 @@ use crate::span::Span;
 pub struct Suite {
     name: String,
     text: String,
-    patterns: Vec<Pattern>,
+    patterns: Vec<SuiteLine>,
     /// The globs of the lines; a pattern refers to its index.
     globs: GlobSet,
 }
 
 /// A line of a suite.
 #[derive(Clone, Debug)]
-struct Pattern {
+struct SuiteLine {
     excludes: bool,
     /// Index of the glob in the suite's set, and its text.
     glob: usize,
@@ -126,11 +126,12 @@ impl Suite {
                 None => (false, glob),
             };
             let (glob, variant) = glob.rsplit_once('@').unwrap_or((glob, ""));
-            let Some(variants) = alternatives(variant) else {
+            let Some(variants) = expand_braces(variant) else {
                 errors.push(SuiteError::TooManyVariants { span });
                 continue;
             };
-            let of = |variant| Pattern { excludes, glob: globs.len(), text: glob.to_owned(), variant, span };
+            let of =
+                |variant| SuiteLine { excludes, glob: globs.len(), text: glob.to_owned(), variant, span };
             patterns.extend(variants.into_iter().map(of));
             globs.push((glob, span));
         }
@@ -221,7 +222,7 @@ pub const MAX_VARIANTS: usize = 1_000;
 /// Expands the braces of a variant: `size-{1,33}.phi` gives two. `None` for more than [`MAX_VARIANTS`].
 ///
 /// Without a matching pair of braces the text stays unchanged.
-pub fn alternatives(variant: &str) -> Option<Vec<String>> {
+pub fn expand_braces(variant: &str) -> Option<Vec<String>> {
     let mut all = vec![variant.to_owned()];
     // Each round replaces the first braces of each variant, until none are left.
     loop {
@@ -287,14 +288,14 @@ mod tests {
             told,
             ["sb/SB+rlx-rlx@size-1.phi", "sb/SB+rlx-rlx@size-33.phi", "sb/SB+rlx-rlx@size-33.copy"]
         );
-        assert_eq!(alternatives("a}b{c").unwrap(), ["a}b{c"]);
+        assert_eq!(expand_braces("a}b{c").unwrap(), ["a}b{c"]);
     }
 
     #[test]
     fn variants_beyond_the_limit_are_a_mistake() {
         let thousand = "{0,1,2,3,4,5,6,7,8,9}".repeat(3);
-        assert_eq!(alternatives(&thousand).unwrap().len(), MAX_VARIANTS);
-        assert_eq!(alternatives(&format!("{thousand}{{a,b}}")), None);
+        assert_eq!(expand_braces(&thousand).unwrap().len(), MAX_VARIANTS);
+        assert_eq!(expand_braces(&format!("{thousand}{{a,b}}")), None);
         let errors = Suite::parse(&format!("mp/*\n  mp/*@{}", "{a,b}".repeat(290)), "test").unwrap_err();
         assert!(
             matches!(errors.errors(), [SuiteError::TooManyVariants { span }] if (span.line, span.column) == (2, 3))

@@ -80,12 +80,12 @@ pub fn parse_with(text: &str, source_name: &str, options: ParseOptions) -> Resul
     let mut errors = ErrorList::default();
     if let Err(error) = check_size(text) {
         errors.push(error);
-        return Err(errors.finish(source_name, beginning(text)));
+        return Err(errors.finish(source_name, text_beginning(text)));
     }
     if khronos::is_khronos(text, source_name) {
-        let test = khronos::parse(text, header::stem(source_name), &mut errors);
+        let test = khronos::parse(text, header::file_stem(source_name), &mut errors);
         if errors.is_empty() {
-            constants::check(&test, &mut errors);
+            constants::check_constants(&test, &mut errors);
         }
         return if errors.is_empty() { Ok(test) } else { Err(errors.finish(source_name, text)) };
     }
@@ -94,10 +94,10 @@ pub fn parse_with(text: &str, source_name: &str, options: ParseOptions) -> Resul
     };
     let tokens = lexer::tokenize(text, header.body, header.dialect, &mut errors);
     let mut parser = parser::Parser::new(text, &tokens, &mut errors, header);
-    parser.body();
+    parser.parse_body();
     let test = parser.test;
     if errors.is_empty() {
-        constants::check(&test, &mut errors);
+        constants::check_constants(&test, &mut errors);
     }
     if errors.is_empty() { Ok(test) } else { Err(errors.finish(source_name, text)) }
 }
@@ -111,15 +111,15 @@ pub fn parse_condition(text: &str, source_name: &str, test: &Test) -> Result<Con
     let mut errors = ErrorList::default();
     if let Err(error) = check_size(text) {
         errors.push(error);
-        return Err(errors.finish(source_name, beginning(text)));
+        return Err(errors.finish(source_name, text_beginning(text)));
     }
-    let start = lexer::Start { offset: 0, line: 1, column: 1 };
+    let start = lexer::StartPosition { offset: 0, line: 1, column: 1 };
     let tokens = lexer::tokenize(text, start, test.dialect, &mut errors);
     if !errors.is_empty() {
         return Err(errors.finish(source_name, text));
     }
     let mut parser = parser::Parser::with_test(text, &tokens, &mut errors, test.clone());
-    let condition = parser.condition().and_then(|condition| {
+    let condition = parser.parse_condition().and_then(|condition| {
         let next = parser.peek();
         match next.kind {
             lexer::TokenKind::End => Ok(condition),
@@ -147,7 +147,7 @@ fn check_size(text: &str) -> Result<(), ParseError> {
 }
 
 /// Returns the beginning of a text that is too large, for messages.
-fn beginning(text: &str) -> &str {
+fn text_beginning(text: &str) -> &str {
     let end =
         text.char_indices().map(|(index, _)| index).take_while(|index| *index <= 256).last().unwrap_or(0);
     text.get(..end).unwrap_or("")

@@ -131,7 +131,7 @@ impl Test {
     }
 
     /// Returns the first interlocked section that a thread names.
-    pub fn section(&self, thread: ThreadId) -> Option<&str> {
+    pub fn first_section(&self, thread: ThreadId) -> Option<&str> {
         self.thread(thread).instructions.iter().find_map(|instruction| match &instruction.kind {
             InstructionKind::Interlock(interlock) => Some(interlock.section.as_str()),
             _ => None,
@@ -181,12 +181,12 @@ impl AccessMask {
     pub const MEMORY_WRITE: AccessMask = AccessMask(1 << 8);
 
     /// Returns every single access type, in printing order.
-    pub fn singles() -> impl Iterator<Item = AccessMask> {
+    pub fn single_accesses() -> impl Iterator<Item = AccessMask> {
         (0..WORDS.len()).map(|bit| AccessMask(1 << bit))
     }
 
     /// Returns the access type that a word of the language names.
-    pub fn of_word(word: &str) -> Option<AccessMask> {
+    pub fn from_word(word: &str) -> Option<AccessMask> {
         WORDS.iter().position(|known| *known == word).map(|bit| AccessMask(1 << bit))
     }
 
@@ -206,7 +206,7 @@ impl AccessMask {
     }
 
     /// Returns the intersection.
-    pub(crate) fn only(self, other: AccessMask) -> AccessMask {
+    pub(crate) fn intersection(self, other: AccessMask) -> AccessMask {
         AccessMask(self.0 & other.0)
     }
 
@@ -216,7 +216,7 @@ impl AccessMask {
     }
 
     /// Returns true if it covers the reads or the writes of a shader or of a host thread.
-    pub fn covers(self, host: bool, write: bool) -> bool {
+    pub fn covers_access(self, host: bool, write: bool) -> bool {
         self.intersects(match (host, write) {
             (false, false) => AccessMask::SHADER_READ.with(AccessMask::MEMORY_READ),
             (false, true) => AccessMask::SHADER_WRITE.with(AccessMask::MEMORY_WRITE),

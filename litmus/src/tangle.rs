@@ -56,15 +56,15 @@ pub enum BlockPart {
 
 impl Thread {
     /// Returns the outermost blocks, in order.
-    pub fn blocks(&self) -> Vec<GuardedBlock> {
-        let parts = self.parts(0..self.instructions.len());
+    pub fn guarded_blocks(&self) -> Vec<GuardedBlock> {
+        let parts = self.block_parts(0..self.instructions.len());
         parts
             .into_iter()
             .filter_map(|part| if let BlockPart::Block(block) = part { Some(block) } else { None })
             .collect()
     }
 
-    fn parts(&self, range: Range<usize>) -> Vec<BlockPart> {
+    fn block_parts(&self, range: Range<usize>) -> Vec<BlockPart> {
         let mut parts: Vec<BlockPart> = Vec::new();
         let mut next = range.start;
         while next < range.end {
@@ -73,19 +73,19 @@ impl Thread {
             let Some(kind) = self.instructions.get(here).map(|instruction| &instruction.kind) else { break };
             if kind.tangle_instance().is_some() {
                 parts.push(BlockPart::Together(here));
-            } else if let Some((label, end)) = self.block_behind(here).filter(|(_, end)| *end < range.end) {
+            } else if let Some((label, end)) = self.skipped_block(here).filter(|(_, end)| *end < range.end) {
                 parts.push(BlockPart::Block(GuardedBlock {
                     branch: here,
                     end,
                     label,
-                    parts: self.parts(next..end),
+                    parts: self.block_parts(next..end),
                 }));
                 next = end + 1;
             } else if let Some(BlockPart::Own(own)) = parts.last_mut()
                 && own.end == here
             {
                 own.end = next;
-            } else if !matches!(kind, InstructionKind::Flow(Flow::Label(label)) if !self.is_head(*label, here))
+            } else if !matches!(kind, InstructionKind::Flow(Flow::Label(label)) if !self.is_loop_head(*label, here))
             {
                 parts.push(BlockPart::Own(here..next));
             }
@@ -94,11 +94,11 @@ impl Thread {
     }
 
     /// Returns the label of the block that a branch skips, and the label's index.
-    fn block_behind(&self, branch: usize) -> Option<(LabelId, usize)> {
+    fn skipped_block(&self, branch: usize) -> Option<(LabelId, usize)> {
         let InstructionKind::Flow(Flow::Branch { target, .. }) = self.instructions.get(branch)?.kind else {
             return None;
         };
-        let end = self.place_of(target).filter(|end| *end > branch)?;
+        let end = self.label_index(target).filter(|end| *end > branch)?;
         let inside = self.instructions.get(branch..end)?;
         let is_shared = inside.iter().any(|found| found.kind.tangle_instance().is_some());
         (is_shared && !self.is_crossed(branch, end)).then_some((target, end))
@@ -115,13 +115,13 @@ impl Thread {
             else {
                 return false;
             };
-            let to = self.place_of(target);
+            let to = self.label_index(target);
             from != branch && to.is_some_and(|to| inside(from) != inside(to) || to == end)
         })
     }
 
     /// Returns true if a loop begins at a label.
-    fn is_head(&self, label: LabelId, at: usize) -> bool {
+    fn is_loop_head(&self, label: LabelId, at: usize) -> bool {
         self.instructions.iter().skip(at).any(|instruction| {
             matches!(instruction.kind, InstructionKind::Flow(
                 Flow::Branch { target, .. } | Flow::Goto(target) | Flow::BranchIf { target, .. },
@@ -155,7 +155,7 @@ impl Thread {
     }
 
     /// Returns the index of a label.
-    pub(crate) fn place_of(&self, label: LabelId) -> Option<usize> {
+    pub(crate) fn label_index(&self, label: LabelId) -> Option<usize> {
         self.instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)))
     }
 
@@ -194,7 +194,9 @@ impl Test {
             let has = |wanted: &dyn Fn(&InstructionKind) -> bool| {
                 thread.instructions.iter().any(|instruction| wanted(&instruction.kind))
             };
-            has(&is_branch) && has(&|kind| kind.tangle_instance().is_some()) && !thread.blocks().is_empty()
+            has(&is_branch)
+                && has(&|kind| kind.tangle_instance().is_some())
+                && !thread.guarded_blocks().is_empty()
         })
     }
 
@@ -215,12 +217,14 @@ impl Test {
             let outermost: Vec<(ThreadId, Vec<GuardedBlock>)> = (0..)
                 .map(ThreadId)
                 .zip(&self.threads)
-                .filter(|(other, thread)| *other == id || thread.place.shares(own.place, Scope::Workgroup))
-                .map(|(other, thread)| (other, thread.blocks()))
+                .filter(|(other, thread)| {
+                    *other == id || thread.place.shares_scope(own.place, Scope::Workgroup)
+                })
+                .map(|(other, thread)| (other, thread.guarded_blocks()))
                 .collect();
             let copies: Vec<(ThreadId, &[GuardedBlock])> =
                 outermost.iter().map(|(thread, blocks)| (*thread, blocks.as_slice())).collect();
-            own.blocks().iter().any(|block| self.reconverges_in(own.label_name(block.label), &copies))
+            own.guarded_blocks().iter().any(|block| self.reconverges_in(own.label_name(block.label), &copies))
         })
     }
 
@@ -252,28 +256,30 @@ impl Test {
     /// Returns the index of a thread in its subgroup.
     ///
     /// The threads of a subgroup are its first lanes, in the order of the columns.
-    pub fn lane(&self, thread: ThreadId) -> u32 {
+    pub fn lane_index(&self, thread: ThreadId) -> u32 {
         let own = self.thread(thread).place;
         let before = self.threads.iter().take(usize::from(thread.0));
-        before.filter(|other| other.place.shares(own, Scope::Subgroup)).count() as u32
+        before.filter(|other| other.place.shares_scope(own, Scope::Subgroup)).count() as u32
     }
 
     /// Returns the threads of the subgroup of a thread, including itself.
-    pub fn lanes_beside(&self, thread: ThreadId) -> impl Iterator<Item = ThreadId> + '_ {
+    pub fn subgroup_threads(&self, thread: ThreadId) -> impl Iterator<Item = ThreadId> + '_ {
         let own = self.thread(thread).place;
         let numbered = (0..).map(ThreadId).zip(&self.threads);
         numbered
-            .filter(move |(number, other)| *number == thread || other.place.shares(own, Scope::Subgroup))
+            .filter(move |(number, other)| {
+                *number == thread || other.place.shares_scope(own, Scope::Subgroup)
+            })
             .map(|(number, _)| number)
     }
 
     /// Returns the threads of the subgroup that have this instruction, by lane.
     ///
     /// If no branch may skip it, they are its tangle: each of them executes it once, whatever it reads.
-    pub fn tangle(&self, thread: ThreadId, instance: TangleInstance<'_>) -> Vec<TangledLane> {
-        let lanes = self.lanes_beside(thread).filter_map(|thread| {
-            let instruction = self.thread(thread).place_of_instance(instance)?;
-            Some(TangledLane { lane: self.lane(thread), thread, instruction })
+    pub fn tangle_lanes(&self, thread: ThreadId, instance: TangleInstance<'_>) -> Vec<TangledLane> {
+        let lanes = self.subgroup_threads(thread).filter_map(|thread| {
+            let instruction = self.thread(thread).instance_index(instance)?;
+            Some(TangledLane { lane: self.lane_index(thread), thread, instruction })
         });
         lanes.collect()
     }
@@ -281,7 +287,7 @@ impl Test {
 
 impl Thread {
     /// Returns the index of the instruction with this instance in the thread.
-    pub fn place_of_instance(&self, instance: TangleInstance<'_>) -> Option<usize> {
+    pub fn instance_index(&self, instance: TangleInstance<'_>) -> Option<usize> {
         self.instructions.iter().position(|found| found.kind.tangle_instance() == Some(instance))
     }
 }

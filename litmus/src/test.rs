@@ -90,7 +90,7 @@ pub struct Thread {
     /// The number after `P`.
     pub number: u32,
     /// Where it runs.
-    pub place: Place,
+    pub place: ThreadPlace,
     /// Its registers: declared ones first, then in the order of first use.
     pub registers: Vec<Register>,
     /// Its labels, in the order of first mention.
@@ -103,27 +103,27 @@ pub struct Thread {
 
 /// The placement of a thread: on a device or on the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum ThreadPlace {
     /// A shader invocation.
     Device(Placement),
     /// `@host`: a thread of the host.
     Host,
 }
 
-impl Place {
+impl ThreadPlace {
     /// Returns its coordinates, if it is on a device.
-    pub fn placement(self) -> Option<Placement> {
+    pub fn device_placement(self) -> Option<Placement> {
         match self {
-            Place::Device(placement) => Some(placement),
-            Place::Host => None,
+            ThreadPlace::Device(placement) => Some(placement),
+            ThreadPlace::Host => None,
         }
     }
 
     /// Returns true if both are on a device and share an instance of the scope ([`Placement::shares`]).
-    pub fn shares(self, other: Place, scope: Scope) -> bool {
+    pub fn shares_scope(self, other: ThreadPlace, scope: Scope) -> bool {
         match (self, other) {
-            (Place::Device(own), Place::Device(other)) => own.shares(other, scope),
-            (Place::Host, _) | (_, Place::Host) => false,
+            (ThreadPlace::Device(own), ThreadPlace::Device(other)) => own.shares_scope(other, scope),
+            (ThreadPlace::Host, _) | (_, ThreadPlace::Host) => false,
         }
     }
 }
@@ -150,7 +150,7 @@ impl Placement {
     ///
     /// `None` if placement does not determine the instance: an invocation shares its own scope with no other
     /// one, and shader calls and overlapping fragments are declared by other means.
-    pub fn instance(self, scope: Scope) -> Option<Placement> {
+    pub fn scope_instance(self, scope: Scope) -> Option<Placement> {
         let Placement { queue_family, workgroup, subgroup, .. } = self;
         let queue = 0;
         match scope {
@@ -165,14 +165,14 @@ impl Placement {
     }
 
     /// Returns true if both share an instance of the scope, as far as placement determines it.
-    pub fn shares(self, other: Placement, scope: Scope) -> bool {
-        self.instance(scope).is_some_and(|instance| other.instance(scope) == Some(instance))
+    pub fn shares_scope(self, other: Placement, scope: Scope) -> bool {
+        self.scope_instance(scope).is_some_and(|instance| other.scope_instance(scope) == Some(instance))
     }
 
     /// Returns the narrowest scope of which both share an instance.
     pub fn common_scope(self, other: Placement) -> Scope {
         let narrow = [Scope::Subgroup, Scope::Workgroup, Scope::QueueFamily];
-        narrow.into_iter().find(|scope| self.shares(other, *scope)).unwrap_or(Scope::Device)
+        narrow.into_iter().find(|scope| self.shares_scope(other, *scope)).unwrap_or(Scope::Device)
     }
 }
 
@@ -285,7 +285,7 @@ impl Test {
         for index in 0..test.locations.len() {
             if self.locations[index].init == LocationInit::Undefined {
                 let scalar = self.locations[index].scalar_type();
-                let value = self.initial_value(LocationId(index as u16), 0).signed(scalar);
+                let value = self.initial_value(LocationId(index as u16), 0).to_signed(scalar);
                 test.locations[index].init = LocationInit::Constant(value);
             }
         }
@@ -309,14 +309,14 @@ impl Test {
                     return Value::from_constant(self.address_of(location), scalar);
                 }
                 LocationInit::Undefined => {
-                    return Value(u64::from_ne_bytes([UNDEFINED_BYTE; 8])).truncate(scalar);
+                    return Value(u64::from_ne_bytes([UNDEFINED_BYTE; 8])).truncate_to(scalar);
                 }
                 LocationInit::AliasOf(next)
                     if self.location(current).is_vector() || self.location(next).is_vector() =>
                 {
                     // A vector and its aliases share bytes, not components.
                     let bits = self.initial_bits(next) >> (scalar.bits() * u32::from(component));
-                    return Value(bits as u64).truncate(scalar);
+                    return Value(bits as u64).truncate_to(scalar);
                 }
                 LocationInit::CopyOf(next) | LocationInit::AliasOf(next) => current = next,
             }
@@ -364,7 +364,7 @@ impl Test {
     ///
     /// A model has one location there, but each workgroup has its own memory.
     pub fn foreign_workgroup_accesses(&self) -> Vec<(LocationId, Span)> {
-        let mut users: Vec<(LocationId, Place)> = Vec::new();
+        let mut users: Vec<(LocationId, ThreadPlace)> = Vec::new();
         let mut found: Vec<(LocationId, Span)> = Vec::new();
         for thread in &self.threads {
             for instruction in &thread.instructions {
@@ -376,7 +376,8 @@ impl Test {
                 match users.iter().find(|(known, _)| *known == storage) {
                     None => users.push((storage, thread.place)),
                     Some((_, place)) => {
-                        let is_same = *place == thread.place || place.shares(thread.place, Scope::Workgroup);
+                        let is_same =
+                            *place == thread.place || place.shares_scope(thread.place, Scope::Workgroup);
                         if !is_same && !found.iter().any(|(known, _)| self.storage_of(*known) == storage) {
                             found.push((access.place.location, instruction.span));
                         }

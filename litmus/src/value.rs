@@ -9,17 +9,17 @@ pub struct Value(pub u64);
 impl Value {
     /// Returns the constant of a program text, truncated to the width of `ty`.
     pub fn from_constant(constant: i64, ty: ScalarType) -> Value {
-        Value(constant as u64).truncate(ty)
+        Value(constant as u64).truncate_to(ty)
     }
 
     /// Returns true if `ty` can represent the constant, as a signed or an unsigned number.
-    pub fn fits(constant: i64, ty: ScalarType) -> bool {
+    pub fn fits_type(constant: i64, ty: ScalarType) -> bool {
         let cut = Value::from_constant(constant, ty);
-        cut.signed(ty) == constant || cut.0 as i64 == constant
+        cut.to_signed(ty) == constant || cut.0 as i64 == constant
     }
 
     /// Returns the low bits that fit into `ty`.
-    pub fn truncate(self, ty: ScalarType) -> Value {
+    pub fn truncate_to(self, ty: ScalarType) -> Value {
         match ty.bits() {
             64 => self,
             bits => Value(self.0 & ((1 << bits) - 1)),
@@ -29,7 +29,7 @@ impl Value {
     /// Returns the value as a signed number of the width of `ty`.
     ///
     /// Comparisons in branches and conditions are signed, as in Dartagnan's `bge` and `<`.
-    pub fn signed(self, ty: ScalarType) -> i64 {
+    pub fn to_signed(self, ty: ScalarType) -> i64 {
         let shift = 64 - ty.bits();
         ((self.0 << shift) as i64) >> shift
     }

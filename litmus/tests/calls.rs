@@ -452,15 +452,15 @@ fn calls_are_kept_as_they_stand() {
     let queues: Vec<_> = schedule.queues.iter().map(|queue| (queue.family, queue.number)).collect();
     assert_eq!(queues, [(0, 0), (1, 0)]);
     let [own, far] = schedule.queues.as_slice() else { panic!("{schedule:?}") };
-    let litmus::Scheduled::Barrier(scopes) = &own.items[1] else { panic!("{own:?}") };
+    let litmus::ScheduledItem::Barrier(scopes) = &own.items[1] else { panic!("{own:?}") };
     let words = |(stages, accesses): (litmus::StageMask, litmus::AccessMask)| {
         (stages.words().collect::<Vec<_>>(), accesses.words().collect::<Vec<_>>())
     };
     assert_eq!(words(scopes.source), (vec!["compute", "transfer"], vec!["shader_write"]));
     assert_eq!(words(scopes.target), (vec!["all"], vec!["memory_read"]));
-    assert_eq!(own.items[0], litmus::Scheduled::Dispatch(ThreadId(0)));
-    assert_eq!(own.items[2], litmus::Scheduled::Signal("t".to_owned(), Some(3)));
-    assert_eq!(far.items[0], litmus::Scheduled::Wait("t".to_owned(), Some(2)));
+    assert_eq!(own.items[0], litmus::ScheduledItem::Dispatch(ThreadId(0)));
+    assert_eq!(own.items[2], litmus::ScheduledItem::Signal("t".to_owned(), Some(3)));
+    assert_eq!(far.items[0], litmus::ScheduledItem::Wait("t".to_owned(), Some(2)));
     assert_eq!(litmus::parse(&litmus::print(&test), "T").unwrap(), test);
     test.system_sync.clear();
     assert_eq!(test.schedule(), None);
@@ -486,7 +486,7 @@ fn calls_of_the_host_are_kept_with_their_places() {
     let read = twin.threads[0].instructions.last().unwrap().clone();
     let early = InstructionKind::System(SystemOperation::Flush(Vec::new()));
     twin.threads[0].instructions.insert(0, litmus::Instruction { kind: early, ..read.clone() });
-    twin.keep_calls_of(&test);
+    twin.copy_calls_from(&test);
     assert_eq!(told(&twin), expected.map(|(at, waits, value)| (at + 1, waits, value)));
 }
 

@@ -49,7 +49,7 @@ fn every_test_asks_one_question_expects_an_answer_of_its_model_and_cites_clauses
         };
         let of_model = test.metadata.expectations.iter().filter(|expectation| expectation.model == model);
         assert_eq!(of_model.filter(|expectation| expectation.race.is_some()).count(), 1, "{name}");
-        if test.dialect == litmus::Dialect::Hsa && litmus::lower(&test).is_ok() {
+        if test.dialect == litmus::Dialect::Hsa && litmus::lower_to_vulkan(&test).is_ok() {
             let lowered = |expectation: &&litmus::Expectation| expectation.model == "vulkan";
             assert_eq!(test.metadata.expectations.iter().filter(lowered).count(), 1, "{name}");
         }

@@ -30,7 +30,7 @@ const COUNTS: [&[(&str, usize)]; 11] = [
 
 #[test]
 fn names_are_as_many_as_the_cts_has_and_distinct() {
-    let names: Vec<String> = cts::cases().map(|case| case.name()).collect();
+    let names: Vec<String> = cts::cases().map(|case| case.cts_name()).collect();
     assert_eq!(names.len(), 2 * 8255 + 576 + 3);
     assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
     for shape in ["message_passing.", "write_after_read."] {
@@ -59,9 +59,9 @@ fn a_name_is_a_program_and_a_way_to_tell_it() {
     let mut told = BTreeSet::new();
     let mut texts: BTreeMap<String, String> = BTreeMap::new();
     for case in cts::cases() {
-        assert!(told.insert((case.id(), case.variant())), "{case}: another name has its id and variant");
-        let text = case.text();
-        assert_eq!(*texts.entry(case.id()).or_insert_with(|| text.clone()), text, "{case}");
+        assert!(told.insert((case.test_id(), case.variant())), "{case}: another name has its id and variant");
+        let text = case.litmus_text();
+        assert_eq!(*texts.entry(case.test_id()).or_insert_with(|| text.clone()), text, "{case}");
     }
     assert_eq!(texts.len(), 2771);
     for (id, text) in &texts {
@@ -89,7 +89,7 @@ fn programs_use_what_their_names_say() {
         if !case.variant().is_empty() {
             continue;
         }
-        let test = litmus::parse(&case.text(), &case.id()).unwrap();
+        let test = litmus::parse(&case.litmus_text(), &case.test_id()).unwrap();
         let mut classes = BTreeSet::new();
         let mut scopes = BTreeSet::new();
         let (mut exchanges, mut fences, mut barriers, mut coherent) = (0, 0, 0, 0);
@@ -127,7 +127,7 @@ fn programs_use_what_their_names_say() {
                 _ => {}
             }
         }
-        let name = case.name();
+        let name = case.cts_name();
         let has = |word: &str| name.split('.').any(|part| part == word);
         let scope = range(generated.range.word());
         assert_eq!(scopes, [scope].into(), "{case}");
@@ -155,7 +155,7 @@ fn programs_use_what_their_names_say() {
         assert_eq!(classes, expected, "{case}");
         // Threads are as distant as the scope permits, and in one workgroup if workgroup memory requires it.
         let places: Vec<_> = test.threads.iter().map(|thread| thread.place).collect();
-        let [litmus::Place::Device(left), litmus::Place::Device(right)] = places[..] else {
+        let [litmus::ThreadPlace::Device(left), litmus::ThreadPlace::Device(right)] = places[..] else {
             panic!("{case}")
         };
         let together = expected.contains(&StorageClass::Workgroup);

@@ -1,7 +1,7 @@
 //! Lowering of HSA tests: refusals, renamed items, and the mapping of outcomes.
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
-use litmus::{InstructionKind, LoweringError, Outcome, Scope, Test, Value, lower};
+use litmus::{InstructionKind, LoweringError, Outcome, Scope, Test, Value, lower_to_vulkan};
 
 fn parsed(text: &str) -> Test {
     litmus::parse(text, "test").unwrap_or_else(|errors| panic!("{:?}\n{text}", errors.messages()))
@@ -32,14 +32,14 @@ fn agent_scope_between_agents_has_no_program() {
         (NEAR, "agent", "system", false),
     ];
     for (place, first, second, refused) in rules {
-        let lowered = lower(&pair(place, &store(first), &load(second)));
+        let lowered = lower_to_vulkan(&pair(place, &store(first), &load(second)));
         let is_refused = matches!(lowered, Err(LoweringError::AgentScope { .. }));
         assert_eq!(is_refused, refused, "{place}: {first}, {second}");
         assert!(refused || lowered.is_ok(), "{place}: {first}, {second}");
     }
     // On the group segment, every scope is limited to the work-group.
-    assert!(lower(&pair(FAR, "atomic_st_group_screl_agent_u32 1, [g]", &load("system"))).is_ok());
-    let fence = lower(&pair(FAR, "memfence_scar_agent", &load("system"))).unwrap_err();
+    assert!(lower_to_vulkan(&pair(FAR, "atomic_st_group_screl_agent_u32 1, [g]", &load("system"))).is_ok());
+    let fence = lower_to_vulkan(&pair(FAR, "memfence_scar_agent", &load("system"))).unwrap_err();
     assert_eq!((fence.to_string().as_str(), fence.span().line), ("agent scope between agents", 4));
 }
 
@@ -52,7 +52,7 @@ fn what_grows_too_large_is_refused() {
             "cmp_eq_b1_u32 $c{index}, $s0, {index} ;\n@a{index}: ;\ncbr_b1 $c{index}, @b{index} ;\n@b{index}: ;\n"
         );
     }
-    let error = lower(&parsed(&(text + "exists (x = 0)"))).unwrap_err();
+    let error = lower_to_vulkan(&parsed(&(text + "exists (x = 0)"))).unwrap_err();
     assert!(matches!(error, LoweringError::TooLarge { .. }), "{error:?}");
     assert_eq!(error.to_string(), "HSA test too large for a Vulkan program");
 }
@@ -64,7 +64,7 @@ fn names_that_the_native_dialect_has_no_room_for_are_changed_and_found_again() {
          ld_global_u32 $s0, [dv] ;\nld_group_u32 $s1, [r0] ;\natomicnoret_add_global_rlx_wg_u32 [dv_], 5 ;\n\
          exists (dv_ = 6 /\\ P0:$s7 = 3 /\\ P0:$s1 = 2)",
     );
-    let lowered = lower(&hsa).unwrap();
+    let lowered = lower_to_vulkan(&hsa).unwrap();
     let names: Vec<&str> = lowered.test.locations.iter().map(|location| location.name.as_str()).collect();
     assert_eq!(names, ["dv__", "dv_", "r0_"]);
     let observed = |test: &Test| -> Vec<String> {
@@ -77,14 +77,15 @@ fn names_that_the_native_dialect_has_no_room_for_are_changed_and_found_again() {
     let original = lowered.outcome_of(&hsa, &hsa.observables(), &outcome);
     assert_eq!(original, Outcome([0, 2, 6].map(Value).to_vec()));
     let question = hsa.question.as_ref().unwrap();
-    assert!(original.meets(&hsa, &hsa.observables(), &question.condition));
+    assert!(original.meets_condition(&hsa, &hsa.observables(), &question.condition));
     let question = lowered.test.question.as_ref().unwrap();
-    assert!(outcome.meets(&lowered.test, &lowered.test.observables(), &question.condition));
+    assert!(outcome.meets_condition(&lowered.test, &lowered.test.observables(), &question.condition));
 }
 
 #[test]
 fn scopes_are_those_of_a_device() {
-    let lowered = |first: &str| lower(&pair("wave 0, wg 0, agent 0", first, "mov_u32 $s9, 1")).unwrap().test;
+    let lowered =
+        |first: &str| lower_to_vulkan(&pair("wave 0, wg 0, agent 0", first, "mov_u32 $s9, 1")).unwrap().test;
     let fences = |scope: &str| -> Vec<Scope> {
         let test = lowered(&format!("memfence_scar_{scope}"));
         let kinds = test.threads[0].instructions.iter().map(|instruction| &instruction.kind);
@@ -116,7 +117,7 @@ fn foreign_instructions_are_refused_by_name() {
     let mut test = litmus::parse(text, "t").unwrap();
     let calls = InstructionKind::ShaderCall(Vec::new());
     test.threads[0].instructions[0].kind = calls.clone();
-    let error = lower(&test).unwrap_err();
+    let error = lower_to_vulkan(&test).unwrap_err();
     assert_eq!(error.to_string(), "shader calls in an HSA test");
     assert!(matches!(error, LoweringError::Foreign { what, .. } if what == calls.name()));
 }

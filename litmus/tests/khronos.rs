@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use litmus::convert::{guarded, to_khronos, to_vulkan};
+use litmus::convert::{guard_forced_reads, to_khronos, to_vulkan};
 use litmus::{Dialect, Test, ThreadId, parse, print};
 use proptest::prelude::*;
 
@@ -59,7 +59,7 @@ fn valid_files() {
         for (index, thread) in test.threads.iter().enumerate() {
             writeln!(out, "thread {}: {:?}", thread.number, thread.place).unwrap();
             for (instruction, read) in thread.instructions.iter().zip(&khronos.read_values[index]) {
-                let text = instruction.kind.text(&test, ThreadId(index as u16));
+                let text = instruction.kind.to_text(&test, ThreadId(index as u16));
                 writeln!(out, "  {text}    reads {read:?}").unwrap();
             }
         }
@@ -128,7 +128,7 @@ fn the_suite_of_khronos() {
         let (file, text) = (path.to_str().unwrap(), fs::read_to_string(&path).unwrap());
         let test = parse(&text, file).unwrap_or_else(|e| panic!("{file}: {:?}", e.messages()));
         round_trip(&test, file);
-        let program = guarded(&test);
+        let program = guard_forced_reads(&test);
         assert_eq!(parse(&print(&program), "guarded.litmus").unwrap().threads, program.threads, "{file}");
         converted += usize::from(to_vulkan(&test).is_ok());
         files += 1;
@@ -161,7 +161,7 @@ filter (P1:r0 == 1)
                      | ld.sc0 r1, x        ;
                      | LC00:               ;
 ";
-    assert_eq!(print(&guarded(&test)), guards);
+    assert_eq!(print(&guard_forced_reads(&test)), guards);
     // Two writes of one value make the file contradictory, which a filter cannot express.
     let twice = text.replace("st.sc0 x = 1\n", "st.sc0 x = 1\nst.sc0 x = 1\n");
     assert!(to_vulkan(&parse(&twice, "t.test").unwrap()).is_err());
@@ -282,7 +282,7 @@ proptest! {
     fn random_files_print_back_to_themselves(text in random_file()) {
         let test = parse(&text, "t.test").map_err(|e| TestCaseError::fail(format!("{text}{:?}", e.messages())))?;
         round_trip(&test, "t.test");
-        let program = guarded(&test);
+        let program = guard_forced_reads(&test);
         prop_assert_eq!(&parse(&print(&program), "t.litmus").unwrap().threads, &program.threads);
     }
 }

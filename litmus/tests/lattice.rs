@@ -52,11 +52,11 @@ fn every_step_up_can_be_gone_back() {
     for instruction in &test.threads[0].instructions {
         let kind = &instruction.kind;
         let weaker = below(kind);
-        assert!(!weaker.contains(kind), "{} is below itself", kind.text(&test, litmus::ThreadId(0)));
+        assert!(!weaker.contains(kind), "{} is below itself", kind.to_text(&test, litmus::ThreadId(0)));
         down += weaker.len();
         for (change, stronger) in kind.stronger(&reach) {
             up += 1;
-            let text = stronger.text(&test, litmus::ThreadId(0));
+            let text = stronger.to_text(&test, litmus::ThreadId(0));
             assert!(below(&stronger).contains(kind), "no way back from `{text}` ({change:?})");
         }
     }

@@ -75,7 +75,7 @@ fn valid_texts() {
         for (index, thread) in test.threads.iter().enumerate() {
             writeln!(out, "P{}: {:?}", thread.number, thread.place).unwrap();
             for instruction in &thread.instructions {
-                let text = instruction.kind.text(&test, ThreadId(index as u16));
+                let text = instruction.kind.to_text(&test, ThreadId(index as u16));
                 writeln!(out, "  {text}\n    {:?}", instruction.kind).unwrap();
             }
         }
@@ -113,7 +113,7 @@ fn every_instruction_has_an_example() {
         InstructionKind::ControlBarrier(_) => "control barrier",
         InstructionKind::SplitBarrier(barrier) if barrier.half == SplitHalf::Arrive => "arrival",
         InstructionKind::SplitBarrier(_) => "wait for arrivals",
-        InstructionKind::Subgroup(operation) => operation.kind.word(),
+        InstructionKind::Subgroup(operation) => operation.kind.keyword(),
         InstructionKind::System(operation) => operation.keyword(),
         InstructionKind::ShaderCall(_) => "call",
         InstructionKind::Interlock(_) => "interlock",
@@ -209,7 +209,7 @@ fn unknown_keys_are_kept_where_they_are_no_error() {
 fn conditions_about_a_test() {
     let test = litmus::parse("VULKAN t\n{ x = 0; } P0@host ; ld.sc0 r0, x ;", "t").unwrap();
     let text =
-        |condition: &str| litmus::parse_condition(condition, "--outcome", &test).map(|c| c.text(&test));
+        |condition: &str| litmus::parse_condition(condition, "--outcome", &test).map(|c| c.to_text(&test));
     assert_eq!(text("P0:r0=1 /\\ x = 2").unwrap(), "P0:r0 == 1 /\\ x == 2");
     for wrong in ["", "P0:r1 == 0", "x == 1 exists", "x == 1 /\\ §"] {
         let errors = text(wrong).unwrap_err();

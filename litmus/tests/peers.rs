@@ -64,8 +64,8 @@ fn questions_have_the_text_that_dartagnans_table_gives() {
         let [path, _, query, ..] = cells[..] else { panic!("{row}") };
         let test = litmus::parse(&tests[path], path).unwrap();
         let text = match (query.strip_prefix("race-free"), &test.question, &test.filter) {
-            (None, Some(question), None) => question.text(&test),
-            (Some(_), _, Some(filter)) => format!("race-free [filter ({})]", filter.text(&test)),
+            (None, Some(question), None) => question.to_text(&test),
+            (Some(_), _, Some(filter)) => format!("race-free [filter ({})]", filter.to_text(&test)),
             (Some(_), _, None) => "race-free".to_owned(),
             unexpected => panic!("{row}: {unexpected:?}"),
         };

@@ -68,7 +68,7 @@ pub fn again(line: &RunLine, test: &Test, prediction: &Prediction, model: &str) 
             weak: says.weak,
             filtered: says.filtered,
             thin_air: says.thin_air,
-            witness: question.map(|question| outcome.meets(test, observables, &question.condition)),
+            witness: question.map(|question| outcome.meets_condition(test, observables, &question.condition)),
             hsa,
         });
     }
@@ -160,7 +160,7 @@ mod tests {
             race_thin_air: false,
             uninitialised_read: Some(false),
             bound: 1,
-            cut: 0,
+            truncated_runs: 0,
             runs: 1,
             candidate_executions: 1,
             consistent_executions: 1,

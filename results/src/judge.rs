@@ -249,10 +249,10 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
             Race::Free | Race::Racy | Race::Unknown => Race::Unknown,
         }),
         exercised: exercised(evidence, interleaved) && !nothing_kept(&rows),
-        instances: observation.instances(),
+        instances: observation.accounted_instances(),
         interleaved,
         not_executed: observation.not_executed,
-        unresolved: observation.unresolved + observation.not_told_apart,
+        unresolved: observation.unresolved + observation.unrecorded_outcomes,
         repeated: observation.repeated,
         seconds: observation.seconds,
         batches: observation.batches.as_ref().map(|batches| batches.total),
@@ -284,7 +284,7 @@ fn nothing_kept(rows: &[OutcomeCount]) -> bool {
 /// Returns true if enough instances overlapped for the forbidden outcome to be observable.
 fn exercised(evidence: &Evidence<'_>, interleaved: u64) -> bool {
     let &Evidence { test, prediction, observation, twin, .. } = evidence;
-    match test.overlap() {
+    match test.thread_overlap() {
         Overlap::Possible => {
             let early_reads = twin.map_or(0, |twin| twin.early_reads);
             interleaved.max(early_reads) >= EXERCISED_THRESHOLD
@@ -298,7 +298,7 @@ fn exercised(evidence: &Evidence<'_>, interleaved: u64) -> bool {
                         *count > 0 && prediction.outcomes.get(outcome).is_some_and(|says| !says.allowed)
                     })
         }),
-        Overlap::Ordered => observation.instances() > 0 && observation.not_executed == 0,
+        Overlap::Ordered => observation.accounted_instances() > 0 && observation.not_executed == 0,
     }
 }
 
@@ -386,7 +386,7 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
         ))
     };
     let nothing_is_left =
-        |seen: &Observation| seen.instances() == 0 || discarded_share(seen) > DISCARDED_SHARE_LIMIT;
+        |seen: &Observation| seen.accounted_instances() == 0 || discarded_share(seen) > DISCARDED_SHARE_LIMIT;
     if let Some(verdict) = discarded(&nothing_is_left) {
         return verdict;
     }
@@ -411,17 +411,17 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
         }
         Race::Free | Race::Racy => {}
     }
-    if observation.not_told_apart > 0 {
+    if observation.unrecorded_outcomes > 0 {
         return inconclusive(
             Reason::TimedOut,
             format!(
                 "{} instances showed other outcomes than the first {} different ones, which are all that are told apart",
-                observation.not_told_apart,
+                observation.unrecorded_outcomes,
                 observation.histogram.counts.len()
             ),
         );
     }
-    if observation.instances() == observation.unresolved {
+    if observation.accounted_instances() == observation.unresolved {
         return inconclusive(
             Reason::NoResolvedInstance,
             format!("all {} instances ran into the bound of a spin loop", observation.unresolved),
@@ -509,10 +509,14 @@ fn unexercised(evidence: &Evidence<'_>, judgement: &Judgement) -> String {
     if evidence.serial_stage {
         return format!("stage runs serially: {} instances", judgement.instances);
     }
-    match evidence.test.overlap() {
+    match evidence.test.thread_overlap() {
         Overlap::Possible => {
             let early = evidence.twin.map(|twin| {
-                format!("; with early reads {} of {}", twin.early_reads, twin.observation.instances())
+                format!(
+                    "; with early reads {} of {}",
+                    twin.early_reads,
+                    twin.observation.accounted_instances()
+                )
             });
             format!(
                 "{} interleaved of {} instances{}, {EXERCISED_THRESHOLD} are needed",
@@ -526,7 +530,7 @@ fn unexercised(evidence: &Evidence<'_>, judgement: &Judgement) -> String {
             Some(twin) => format!(
                 "{} showed nothing that the test forbids in {} instances",
                 unsynchronized_twin(evidence.test),
-                twin.observation.instances()
+                twin.observation.accounted_instances()
             ),
         },
         Overlap::Ordered => format!("{} instances were not executed", judgement.not_executed),

@@ -98,7 +98,7 @@ pub fn beside(test: &Test, lowered: &Lowered, hsa: Prediction, vulkan: &Predicti
             let wanted = |outcome: &Outcome| match &test.question {
                 None => true,
                 Some(question) => {
-                    let meets = outcome.meets(test, &hsa.observables, &question.condition);
+                    let meets = outcome.meets_condition(test, &hsa.observables, &question.condition);
                     meets != (question.kind == QuestionKind::Forall)
                 }
             };

@@ -43,7 +43,9 @@ pub fn text(state: &State) -> String {
 
 fn number(value: Value, scalar: ScalarType) -> Number {
     match scalar {
-        ScalarType::I8 | ScalarType::I16 | ScalarType::I32 | ScalarType::I64 => value.signed(scalar).into(),
+        ScalarType::I8 | ScalarType::I16 | ScalarType::I32 | ScalarType::I64 => {
+            value.to_signed(scalar).into()
+        }
         _ => value.0.into(),
     }
 }

@@ -291,7 +291,8 @@ const LEAST_STRETCHES: usize = 8;
 /// The first stretch is skipped: kernels are compiled and dispatch sizes grow in it. `None` if there are too
 /// few stretches.
 pub fn drift(stretches: &[Histogram]) -> Option<Drift> {
-    let used: Vec<&Histogram> = stretches.iter().skip(1).filter(|stretch| stretch.total() > 0).collect();
+    let used: Vec<&Histogram> =
+        stretches.iter().skip(1).filter(|stretch| stretch.total_count() > 0).collect();
     let (first, second) = used.split_at(used.len() / 2);
     if first.len() < LEAST_STRETCHES {
         return None;
@@ -299,10 +300,10 @@ pub fn drift(stretches: &[Histogram]) -> Option<Drift> {
     let outcomes: BTreeSet<&Outcome> = used.iter().flat_map(|stretch| stretch.counts.keys()).collect();
     let of = |stretch: &Histogram, outcome: &Outcome| stretch.counts.get(outcome).copied().unwrap_or(0);
     let rates = |half: &[&Histogram], outcome: &Outcome| -> Vec<f64> {
-        half.iter().map(|stretch| of(stretch, outcome) as f64 / stretch.total() as f64).collect()
+        half.iter().map(|stretch| of(stretch, outcome) as f64 / stretch.total_count() as f64).collect()
     };
     let rate = |half: &[&Histogram], outcome: &Outcome| {
-        let total: u64 = half.iter().map(|stretch| stretch.total()).sum();
+        let total: u64 = half.iter().map(|stretch| stretch.total_count()).sum();
         Proportion::new(half.iter().map(|stretch| of(stretch, outcome)).sum(), total).rate()
     };
     let count = outcomes.len() as f64;
@@ -626,8 +627,8 @@ mod tests {
         counts
             .map(|count| {
                 let mut histogram = Histogram::default();
-                histogram.add(Outcome(vec![litmus::Value(0)]), 100 - count);
-                histogram.add(Outcome(vec![litmus::Value(1)]), count);
+                histogram.add_count(Outcome(vec![litmus::Value(0)]), 100 - count);
+                histogram.add_count(Outcome(vec![litmus::Value(1)]), count);
                 histogram
             })
             .collect()

@@ -499,7 +499,8 @@ impl CheckLine {
     pub fn new(test: &Test, prediction: &Prediction, context: CheckContext<'_>) -> CheckLine {
         let no_execution = lacks_execution(test, prediction);
         // If the search ended early, an outcome without an execution so far may still be allowed.
-        let ended_early = !prediction.complete && prediction.cut == 0 && prediction.race != Race::Free;
+        let ended_early =
+            !prediction.complete && prediction.truncated_runs == 0 && prediction.race != Race::Free;
         CheckLine {
             schema: CHECK_SCHEMA.to_owned(),
             id: context.id.to_owned(),
@@ -517,7 +518,7 @@ impl CheckLine {
                     text: context.question.to_owned(),
                     // No answer if the search ran out of time; an answer within a loop bound remains.
                     holds: answer.holds.filter(|_| {
-                        !no_execution && (prediction.race != Race::Unknown || prediction.cut > 0)
+                        !no_execution && (prediction.race != Race::Unknown || prediction.truncated_runs > 0)
                     }),
                     expected: answer.expected,
                 })
@@ -533,10 +534,9 @@ impl CheckLine {
                     weak: says.weak,
                     filtered: says.filtered,
                     thin_air: says.thin_air,
-                    witness: test
-                        .question
-                        .as_ref()
-                        .map(|question| outcome.meets(test, &prediction.observables, &question.condition)),
+                    witness: test.question.as_ref().map(|question| {
+                        outcome.meets_condition(test, &prediction.observables, &question.condition)
+                    }),
                 })
                 .collect(),
             executions: Executions {
@@ -544,7 +544,7 @@ impl CheckLine {
                 consistent: prediction.consistent_executions,
             },
             bound: prediction.bound,
-            cut: prediction.cut,
+            cut: prediction.truncated_runs,
             runs: prediction.runs,
             micros: context.micros,
             progress: None,
@@ -660,7 +660,7 @@ impl RunLine {
                     witness: test
                         .question
                         .as_ref()
-                        .map(|question| row.outcome.meets(test, observables, &question.condition)),
+                        .map(|question| row.outcome.meets_condition(test, observables, &question.condition)),
                     hsa: context.beside.as_ref().and_then(|beside| beside.allows.get(&row.outcome).copied()),
                 })
                 .collect(),
@@ -683,7 +683,7 @@ impl RunLine {
             progress: None,
             shader: None,
             hashes: context.hashes,
-            question: test.question.as_ref().map(|question| question.text(test)),
+            question: test.question.as_ref().map(|question| question.to_text(test)),
             tool: context.tool,
             driver: context.driver,
             hsa: context.beside.as_ref().map(|beside| HsaRun::new(test, beside, judgement)),

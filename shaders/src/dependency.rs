@@ -146,12 +146,14 @@ impl Served {
     ) -> Served {
         let available: Vec<&Operation> = operations
             .iter()
-            .filter(|operation| operation.half == Half::Available && operation.mask.covers(false, true))
+            .filter(|operation| {
+                operation.half == Half::Available && operation.mask.covers_access(false, true)
+            })
             .filter(|operation| first(operation))
             .collect();
         let mut visible = operations
             .iter()
-            .filter(|operation| operation.half == Half::Visible && operation.mask.covers(false, false))
+            .filter(|operation| operation.half == Half::Visible && operation.mask.covers_access(false, false))
             .filter(|operation| last(operation));
         Served {
             write: available.iter().any(|operation| last(operation)),
@@ -250,14 +252,14 @@ fn dependency(test: &Test, operations: &[Operation], phase_of: &[usize], phase: 
         own.fold(AccessMask::NONE, |all, own| all.with(own.mask))
     };
     let dependency = Dependency { available: masks(Half::Available), visible: masks(Half::Visible) };
-    let available = operations
-        .iter()
-        .any(|own| own.half == Half::Available && own.boundary <= phase && own.mask.covers(false, true));
+    let available = operations.iter().any(|own| {
+        own.half == Half::Available && own.boundary <= phase && own.mask.covers_access(false, true)
+    });
     let writes = phase_of
         .iter()
         .enumerate()
         .any(|(thread, own)| *own == phase && !storages(test, thread, true).is_empty());
-    if available && writes && !dependency.visible.covers(false, true) {
+    if available && writes && !dependency.visible.covers_access(false, true) {
         return Dependency { visible: dependency.visible.with(AccessMask::SHADER_WRITE), ..dependency };
     }
     dependency

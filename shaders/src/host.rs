@@ -12,8 +12,8 @@
 use std::collections::BTreeMap;
 
 use litmus::{
-    AccessKind, FenceWait, Flow, Instruction, InstructionKind, Place, ScalarType, Schedule, Scheduled,
-    StorageClass, SystemOperation, Test, ThreadId,
+    AccessKind, FenceWait, Flow, Instruction, InstructionKind, ScalarType, Schedule, ScheduledItem,
+    StorageClass, SystemOperation, Test, ThreadId, ThreadPlace,
 };
 
 use crate::dependency::Dependency;
@@ -95,7 +95,7 @@ pub enum Start {
 /// Returns the batches of a test, by their threads, and the host threads. The dependencies after batches are
 /// empty.
 pub(crate) fn plan(test: &Test) -> Result<(Vec<Vec<ThreadId>>, Hosts), Rule> {
-    let is_host = |id: ThreadId| test.thread(id).place == Place::Host;
+    let is_host = |id: ThreadId| test.thread(id).place == ThreadPlace::Host;
     let ids = || (0..test.threads.len()).map(|number| ThreadId(number as u16));
     let mut batches: Vec<(Start, Vec<ThreadId>)> = Vec::new();
     let instructions = |id: ThreadId| &test.thread(id).instructions;
@@ -358,8 +358,9 @@ fn check_ends(threads: &[HostThread], starts: &[Start], queued: &[(usize, Semaph
 pub(crate) fn called(test: &Test, schedule: &Schedule) -> Result<Called, Rule> {
     let batches = submitted(test, schedule)?;
     let all = schedule.queues.iter().flat_map(|queue| &queue.items);
-    let awaited: Vec<&String> =
-        all.filter_map(|item| if let Scheduled::Wait(name, _) = item { Some(name) } else { None }).collect();
+    let awaited: Vec<&String> = all
+        .filter_map(|item| if let ScheduledItem::Wait(name, _) = item { Some(name) } else { None })
+        .collect();
     let mut semaphores: Vec<String> = Vec::new();
     let mut number = |name: &String| {
         let known = semaphores.iter().position(|known| known == name);
@@ -372,15 +373,15 @@ pub(crate) fn called(test: &Test, schedule: &Schedule) -> Result<Called, Rule> {
     for batch in &batches {
         let items = items(schedule, batch).filter_map(|item| match item {
             // No call waits for it.
-            Scheduled::Signal(name, None) if !awaited.contains(&name) => None,
-            Scheduled::Signal(name, value) => Some((false, number(name), value.unwrap_or(1))),
-            Scheduled::Wait(name, value) => Some((true, number(name), value.unwrap_or(1))),
-            Scheduled::Dispatch(_)
-            | Scheduled::Barrier(_)
-            | Scheduled::Set(..)
-            | Scheduled::Await(..)
-            | Scheduled::Release(..)
-            | Scheduled::Acquire(..) => None,
+            ScheduledItem::Signal(name, None) if !awaited.contains(&name) => None,
+            ScheduledItem::Signal(name, value) => Some((false, number(name), value.unwrap_or(1))),
+            ScheduledItem::Wait(name, value) => Some((true, number(name), value.unwrap_or(1))),
+            ScheduledItem::Dispatch(_)
+            | ScheduledItem::Barrier(_)
+            | ScheduledItem::Set(..)
+            | ScheduledItem::Await(..)
+            | ScheduledItem::Release(..)
+            | ScheduledItem::Acquire(..) => None,
         });
         queued.push((batch.queue, items.collect()));
     }
@@ -388,7 +389,7 @@ pub(crate) fn called(test: &Test, schedule: &Schedule) -> Result<Called, Rule> {
         batches.iter().map(|batch| (batch.start, batch.threads.clone())).collect();
     let mut threads = Vec::new();
     for thread in (0..test.threads.len()).map(|number| ThreadId(number as u16)) {
-        if test.thread(thread).place != Place::Host {
+        if test.thread(thread).place != ThreadPlace::Host {
             continue;
         }
         let own = schedule.hosts.iter().filter(|call| call.thread == thread);
@@ -410,7 +411,7 @@ pub(crate) fn called(test: &Test, schedule: &Schedule) -> Result<Called, Rule> {
 }
 
 /// Returns the items of a queue that belong to the threads of a batch.
-pub fn items<'a>(schedule: &'a Schedule, batch: &'a Batch) -> impl Iterator<Item = &'a Scheduled> {
+pub fn items<'a>(schedule: &'a Schedule, batch: &'a Batch) -> impl Iterator<Item = &'a ScheduledItem> {
     let queue = schedule.queues.get(batch.queue);
     let items = queue.into_iter().flat_map(|queue| queue.items.iter().zip(&queue.threads));
     items.filter(|(_, thread)| batch.threads.contains(thread)).map(|(item, _)| item)
@@ -423,7 +424,8 @@ type By = Option<(ThreadId, usize)>;
 /// signal, and after everything that the signal depends on (VUID-vkQueueSubmit-pWaitSemaphores-03238).
 fn submitted(test: &Test, schedule: &Schedule) -> Result<Vec<Batch>, Rule> {
     let mut calls: Vec<(By, Vec<ThreadId>)> = Vec::new();
-    for (number, thread) in test.threads.iter().enumerate().filter(|(_, thread)| thread.place == Place::Host)
+    for (number, thread) in
+        test.threads.iter().enumerate().filter(|(_, thread)| thread.place == ThreadPlace::Host)
     {
         for (at, instruction) in thread.instructions.iter().enumerate() {
             if let InstructionKind::System(SystemOperation::Submit(threads)) = &instruction.kind {
@@ -446,7 +448,7 @@ fn submitted(test: &Test, schedule: &Schedule) -> Result<Vec<Batch>, Rule> {
             let may = |(at, batch): &(usize, &Batch)| {
                 let before = Before { schedule, by, made: &made };
                 let mut binary = items(schedule, batch).filter_map(|item| {
-                    if let Scheduled::Wait(name, None) = item { Some(name) } else { None }
+                    if let ScheduledItem::Wait(name, None) = item { Some(name) } else { None }
                 });
                 binary.all(|name| before.signals(name, None, 0))
                     && !left.iter().take(*at).any(|other| other.queue == batch.queue)
@@ -501,18 +503,18 @@ impl Before<'_> {
         schedule.queues.iter().enumerate().any(|(number, queue)| {
             let signal = queue.items.iter().zip(&queue.threads).position(|(item, thread)| {
                 let signals = |own: &String, of: &Option<u32>| own == name && *of >= value;
-                matches!(item, Scheduled::Signal(own, of) if signals(own, of)) && is_there(thread, number)
+                matches!(item, ScheduledItem::Signal(own, of) if signals(own, of)) && is_there(thread, number)
             });
             signal.is_some_and(|signal| {
                 queue.items.iter().take(signal).all(|item| match item {
-                    Scheduled::Wait(name, value) => self.signals(name, *value, depth + 1),
-                    Scheduled::Signal(..)
-                    | Scheduled::Dispatch(_)
-                    | Scheduled::Barrier(_)
-                    | Scheduled::Set(..)
-                    | Scheduled::Await(..)
-                    | Scheduled::Release(..)
-                    | Scheduled::Acquire(..) => true,
+                    ScheduledItem::Wait(name, value) => self.signals(name, *value, depth + 1),
+                    ScheduledItem::Signal(..)
+                    | ScheduledItem::Dispatch(_)
+                    | ScheduledItem::Barrier(_)
+                    | ScheduledItem::Set(..)
+                    | ScheduledItem::Await(..)
+                    | ScheduledItem::Release(..)
+                    | ScheduledItem::Acquire(..) => true,
                 })
             })
         })

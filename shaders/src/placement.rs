@@ -1,6 +1,6 @@
 //! The placement of threads on invocations: workgroup classes, subgroup classes and lanes.
 
-use litmus::{Place, Placement, Scope, Test, ThreadId};
+use litmus::{Placement, Scope, Test, ThreadId, ThreadPlace};
 
 use crate::carrier::MOST_MESH_INVOCATIONS;
 use crate::flow;
@@ -52,8 +52,8 @@ impl Layout {
         let mut placements: Vec<Placement> = Vec::with_capacity(test.threads.len());
         for thread in &test.threads {
             match thread.place {
-                Place::Device(placement) => placements.push(placement),
-                Place::Host => return Err(Rule::HostThread.into()),
+                ThreadPlace::Device(placement) => placements.push(placement),
+                ThreadPlace::Host => return Err(Rule::HostThread.into()),
             }
         }
         if !config.variant.stage.has_workgroups() {

@@ -20,7 +20,8 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use litmus::{
-    LocationId, Observable, Place, Schedule, Scheduled, Scope, StorageClass, Term, Test, Thread, ThreadId,
+    LocationId, Observable, Schedule, ScheduledItem, Scope, StorageClass, Term, Test, Thread, ThreadId,
+    ThreadPlace,
 };
 
 use crate::carrier::Carrier;
@@ -276,7 +277,7 @@ fn with_parameters(
     let test = &crate::stage::told(test, config.variant.stage);
     let all: Vec<ThreadId> = (0..test.threads.len())
         .map(|thread| ThreadId(thread as u16))
-        .filter(|thread| test.thread(*thread).place != Place::Host)
+        .filter(|thread| test.thread(*thread).place != ThreadPlace::Host)
         .collect();
     let beside_hosts = all.len() < test.threads.len();
     if !(beside_hosts && all.is_empty()) {
@@ -336,7 +337,7 @@ fn with_parameters(
     }
     let queues = queues(test);
     let queue_of = |thread: &ThreadId| {
-        let place = test.thread(*thread).place.placement()?;
+        let place = test.thread(*thread).place.device_placement()?;
         queues.iter().position(|queue| *queue == (place.queue_family, place.queue))
     };
     if phases.len() == 1
@@ -465,7 +466,7 @@ pub fn part_of(test: &Test, threads: &[ThreadId]) -> Test {
 /// Returns the queues of a test, as family and number, in the order in which its threads name them.
 pub(crate) fn queues(test: &Test) -> Vec<(u32, u32)> {
     let mut queues = Vec::new();
-    for place in test.threads.iter().filter_map(|thread| thread.place.placement()) {
+    for place in test.threads.iter().filter_map(|thread| thread.place.device_placement()) {
         let queue = (place.queue_family, place.queue);
         if !queues.contains(&queue) {
             queues.push(queue);
@@ -514,7 +515,7 @@ fn beside(test: &Test) -> Result<host::Beside, Rule> {
         planned.after.push(after);
         // A batch is one submission.
         let queue = |thread: &ThreadId| {
-            test.thread(*thread).place.placement().map(|place| (place.queue_family, place.queue))
+            test.thread(*thread).place.device_placement().map(|place| (place.queue_family, place.queue))
         };
         if threads.iter().any(|thread| queue(thread) != threads.first().and_then(queue)) {
             return Err(Rule::SeveralQueues);
@@ -566,7 +567,7 @@ fn check_workgroups(test: &Test, phases: &[Vec<ThreadId>]) -> Result<(), Rule> {
     for (number, thread) in test.threads.iter().enumerate() {
         for (other, with) in test.threads.iter().enumerate().skip(number + 1) {
             if phase_of(number) != phase_of(other)
-                && thread.place.shares(with.place, Scope::Workgroup)
+                && thread.place.shares_scope(with.place, Scope::Workgroup)
                 && (is_local(thread) || is_local(with))
             {
                 return Err(Rule::WorkgroupInSeveralDispatches);
@@ -605,18 +606,18 @@ fn is_local(thread: &Thread) -> bool {
 
 /// Returns true if no call separates the threads of a workgroup on its queue, so that they are one dispatch.
 fn is_of_dispatches(test: &Test, schedule: &Schedule) -> bool {
-    let workgroup = |item: &Scheduled| match item {
-        Scheduled::Dispatch(thread) => {
-            let place = test.thread(*thread).place.placement()?;
-            place.instance(Scope::Workgroup)
+    let workgroup = |item: &ScheduledItem| match item {
+        ScheduledItem::Dispatch(thread) => {
+            let place = test.thread(*thread).place.device_placement()?;
+            place.scope_instance(Scope::Workgroup)
         }
-        Scheduled::Barrier(_)
-        | Scheduled::Set(..)
-        | Scheduled::Await(..)
-        | Scheduled::Signal(..)
-        | Scheduled::Wait(..)
-        | Scheduled::Release(..)
-        | Scheduled::Acquire(..) => None,
+        ScheduledItem::Barrier(_)
+        | ScheduledItem::Set(..)
+        | ScheduledItem::Await(..)
+        | ScheduledItem::Signal(..)
+        | ScheduledItem::Wait(..)
+        | ScheduledItem::Release(..)
+        | ScheduledItem::Acquire(..) => None,
     };
     schedule.queues.iter().all(|queue| {
         let mut seen = Vec::new();
@@ -655,7 +656,7 @@ fn by_workgroup(test: &Test, threads: &[ThreadId]) -> Vec<Vec<ThreadId>> {
         let home = groups.iter_mut().find(|group| {
             group
                 .first()
-                .is_some_and(|first| test.thread(*first).place.shares(thread.place, Scope::Workgroup))
+                .is_some_and(|first| test.thread(*first).place.shares_scope(thread.place, Scope::Workgroup))
         });
         match home {
             Some(group) => group.push(*id),

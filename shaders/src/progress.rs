@@ -23,7 +23,7 @@
 
 mod emit;
 
-use litmus::{Flow, InstructionKind, Place, Test, ThreadId};
+use litmus::{Flow, InstructionKind, Test, ThreadId, ThreadPlace};
 use rspirv::spirv::{self, AddressingModel, Capability, LoopControl};
 
 use crate::contract::push_constants;
@@ -241,7 +241,7 @@ impl Spread {
     fn of(test: &Test, config: &ProgressConfig) -> Result<Spread, CompileError> {
         let mut placed = Vec::with_capacity(test.threads.len());
         for (index, thread) in test.threads.iter().enumerate() {
-            let Place::Device(place) = thread.place else { return Err(Rule::HostThread.into()) };
+            let ThreadPlace::Device(place) = thread.place else { return Err(Rule::HostThread.into()) };
             placed.push((place.workgroup, place.subgroup, index));
         }
         placed.sort_unstable();
@@ -337,7 +337,7 @@ mod tests {
     }
 
     fn kernel(id: &str) -> Result<ProgressKernel, CompileError> {
-        let entry = litmus::corpus::progress().into_iter().find(|entry| entry.id == id).unwrap();
+        let entry = litmus::corpus::progress_tests().into_iter().find(|entry| entry.id == id).unwrap();
         compile(&litmus::parse(entry.text, &entry.id).unwrap(), &config())
     }
 
@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn modules_keep_the_rules_that_validators_miss() {
-        for entry in litmus::corpus::progress() {
+        for entry in litmus::corpus::progress_tests() {
             let test = litmus::parse(entry.text, &entry.id).unwrap();
             let Ok(kernel) = compile(&test, &config()) else { continue };
             assert_eq!(crate::check::check(&kernel.words).unwrap(), [], "{}", entry.id);

@@ -6,8 +6,8 @@
 
 use litmus::{
     Access, AccessKind, ArithmeticOperation, Compute, Dialect, Flow, Instruction, InstructionKind,
-    LocationId, MemoryAccess, MemoryPlace, Observable, Operand, Performer, Place, RegisterId, RmwOperation,
-    ScalarType, Scope, Semantics, Span, SplitHalf, StorageClass, Test, Thread,
+    LocationId, MemoryAccess, MemoryPlace, Observable, Operand, Performer, RegisterId, RmwOperation,
+    ScalarType, Scope, Semantics, Span, SplitHalf, StorageClass, Test, Thread, ThreadPlace,
 };
 
 use crate::kernel::CompileError;
@@ -475,7 +475,7 @@ fn check_all_but_families(test: &Test) -> Result<(), Rule> {
 }
 
 fn check_threads(test: &Test) -> Result<(), Rule> {
-    if test.threads.iter().any(|thread| thread.place == Place::Host) {
+    if test.threads.iter().any(|thread| thread.place == ThreadPlace::Host) {
         return Err(Rule::HostThread);
     }
     if test.threads.is_empty() {
@@ -502,7 +502,7 @@ fn check_locations(test: &Test) -> Result<(), Rule> {
     }
     let mut workgroup_of_storage: Vec<Option<u32>> = vec![None; test.locations.len()];
     for thread in &test.threads {
-        let Place::Device(placement) = thread.place else { continue };
+        let ThreadPlace::Device(placement) = thread.place else { continue };
         for access in thread.instructions.iter().filter_map(|instruction| instruction.kind.access()) {
             let MemoryPlace { location, class, .. } = access.place;
             classify(location, class)?;
@@ -546,7 +546,7 @@ fn check_floats(test: &Test) -> Result<(), Rule> {
     let locations = (0..test.locations.len()).map(|index| LocationId(index as u16));
     for location in locations {
         let scalar = test.location(location).scalar_type();
-        let number = |component| test.initial_value(location, component).signed(scalar);
+        let number = |component| test.initial_value(location, component).to_signed(scalar);
         if is_float(scalar) && !(0..test.location(location).components).map(number).all(fits) {
             return Err(Rule::FloatValue);
         }

@@ -392,7 +392,7 @@ fn stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
     let mut stretch = Vec::new();
     let mut start = 0;
     let loops = crate::flow::loops(thread);
-    let blocks = thread.blocks();
+    let blocks = thread.guarded_blocks();
     // The farthest target of a jump so far.
     let mut reach = 0;
     let mut seen: Vec<&str> = Vec::new();

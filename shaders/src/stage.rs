@@ -18,7 +18,7 @@ pub(crate) fn told(test: &Test, stage: Stage) -> Test {
         let place = |thread: &litmus::Thread| thread.place;
         let own = test.threads.get(number).map(place);
         own.is_some_and(|own| {
-            test.threads.iter().filter(|thread| own.shares(thread.place, Scope::Workgroup)).count() == 1
+            test.threads.iter().filter(|thread| own.shares_scope(thread.place, Scope::Workgroup)).count() == 1
         })
     };
     for (number, thread) in told.threads.iter_mut().enumerate() {

@@ -504,7 +504,7 @@ fn check(test: &Test, config: &KernelConfig, waiting: Waiting, pick: &mut dyn Fn
                 Some(_) => {
                     let mut subgroups: Vec<u32> = Vec::new();
                     for member in members {
-                        let Place::Device(place) = test.thread(*member).place else { continue };
+                        let ThreadPlace::Device(place) = test.thread(*member).place else { continue };
                         if !subgroups.contains(&place.subgroup) {
                             subgroups.push(place.subgroup);
                         }
@@ -513,7 +513,7 @@ fn check(test: &Test, config: &KernelConfig, waiting: Waiting, pick: &mut dyn Fn
                         .iter()
                         .copied()
                         .filter(|member| {
-                            matches!(test.thread(*member).place, Place::Device(place)
+                            matches!(test.thread(*member).place, ThreadPlace::Device(place)
                                 if subgroups.get(subgroup as usize) == Some(&place.subgroup))
                         })
                         .collect();

@@ -117,7 +117,7 @@ fn nine_in_ten_tests_compile() {
     for path in &files {
         let name = path.display().to_string();
         let test = litmus::parse(&std::fs::read_to_string(path).unwrap(), &name).unwrap();
-        let host = test.threads.iter().any(|thread| thread.place == litmus::Place::Host);
+        let host = test.threads.iter().any(|thread| thread.place == litmus::ThreadPlace::Host);
         if host {
             continue;
         }

@@ -125,7 +125,7 @@ fn progress() -> Hash {
     };
     let bare =
         ProgressConfig { device_scope: false, copies: 1, bound: None, looks: 1, settles: true, ..roomy };
-    for entry in litmus::corpus::progress() {
+    for entry in litmus::corpus::progress_tests() {
         let test = litmus::parse(entry.text, &entry.id).unwrap();
         for config in [roomy, bare] {
             match shaders::progress::compile(&test, &config) {

@@ -73,7 +73,7 @@ fn is_legal(instruction: &str, scope: Scope, semantics: Semantics) -> bool {
 }
 
 /// Threads in separate workgroups, subgroups or lanes.
-fn placements() -> [[Place; 2]; 3] {
+fn placements() -> [[ThreadPlace; 2]; 3] {
     [[at(0, 0), at(1, 0)], [at(0, 0), at(0, 1)], [at(0, 0), at(0, 0)]]
 }
 
@@ -281,7 +281,7 @@ fn what_cannot_be_placed_is_refused_by_name() {
             Rule::Hsa,
         ),
         (change(&|test| test.threads.clear()), Rule::NoThreads),
-        (change(&|test| test.threads[0].place = Place::Host), Rule::HostThread),
+        (change(&|test| test.threads[0].place = ThreadPlace::Host), Rule::HostThread),
         (
             change(&|test| {
                 let point = SyncPoint { thread: ThreadId(0), instruction: None };
@@ -295,7 +295,7 @@ fn what_cannot_be_placed_is_refused_by_name() {
             change(&|test| {
                 let mut other = test.threads[0].clone();
                 other.place =
-                    Place::Device(Placement { queue_family: 1, queue: 0, workgroup: 0, subgroup: 0 });
+                    ThreadPlace::Device(Placement { queue_family: 1, queue: 0, workgroup: 0, subgroup: 0 });
                 test.threads.push(other);
             }),
             Rule::SeveralQueues,

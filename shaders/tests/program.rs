@@ -234,7 +234,7 @@ fn access_masks_are_those_of_the_test() {
         dependency(&format!("st.sc0 x, 1 | visdevice{visible} ; avdevice{available} | {later} ;"))
     };
     let masks = [AccessMask::NONE, AccessMask::HOST_READ.with(AccessMask::TRANSFER_WRITE)];
-    for mask in AccessMask::singles().chain(masks) {
+    for mask in AccessMask::single_accesses().chain(masks) {
         let words: Vec<_> = mask.words().collect();
         let (text, words) = (
             if words.is_empty() { ".none".to_owned() } else { format!(".{}", words.join(".")) },

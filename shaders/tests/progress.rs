@@ -47,7 +47,7 @@ const CONFIGS: [ProgressConfig; 3] = [
 fn every_kernel_is_valid() {
     let validator = Validator::new();
     let (mut kernels, mut refused) = (0, Vec::new());
-    for entry in litmus::corpus::progress() {
+    for entry in litmus::corpus::progress_tests() {
         let test = litmus::parse(entry.text, &entry.id).unwrap();
         for config in CONFIGS {
             match compile(&test, &config) {

@@ -225,15 +225,15 @@ fn names_of_the_cts_in_stages() {
                 continue;
             }
             let glsl = case.variant().starts_with("glsl450");
-            let made = made.entry(format!("{} {glsl}", case.id())).or_insert_with(|| {
-                let test = litmus::parse(&case.text(), &case.id()).unwrap();
+            let made = made.entry(format!("{} {glsl}", case.test_id())).or_insert_with(|| {
+                let test = litmus::parse(&case.litmus_text(), &case.test_id()).unwrap();
                 let mut config = in_stage(LAVAPIPE, stage);
                 if glsl {
                     config.variant = config.variant.with("glsl450".parse().unwrap());
                 }
                 match program(&test, &config, Pipelines::Merged) {
                     Ok(program) => {
-                        says_the_test(&case.id(), &test, &program);
+                        says_the_test(&case.test_id(), &test, &program);
                         "told".to_owned()
                     }
                     Err(error) => error.to_string(),
@@ -325,8 +325,9 @@ fn fragments_of_one_section_lie_on_one_pixel() {
         let test = litmus::parse(entry.text, &entry.id).unwrap();
         let ordered = test.interlock_order() == Some(litmus::InterlockOrder::Ordered);
         let order = if ordered { "Ordered" } else { "Unordered" };
-        let sections: Vec<_> =
-            (0..test.threads.len()).map(|thread| test.section(litmus::ThreadId(thread as u16))).collect();
+        let sections: Vec<_> = (0..test.threads.len())
+            .map(|thread| test.first_section(litmus::ThreadId(thread as u16)))
+            .collect();
         for (words, mode) in words {
             let config = KernelConfig { variant: words.parse().unwrap(), ..LAVAPIPE };
             let kernel = shaders::compile(&test, &config).unwrap();

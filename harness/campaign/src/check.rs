@@ -262,7 +262,7 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
         }
         Err(error) => return refused(Failure::input_message(format!("{file}: {error}"))),
     };
-    let question = test.question.as_ref().map(|question| question.text(test)).unwrap_or_default();
+    let question = test.question.as_ref().map(|question| question.to_text(test)).unwrap_or_default();
     let context = CheckContext {
         id: &loaded.source.id,
         file: &file,
@@ -305,8 +305,8 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
             ignored.class.name()
         ));
     }
-    if prediction.cut > 0 {
-        let (cut, runs, bound) = (prediction.cut, prediction.runs, prediction.bound);
+    if prediction.truncated_runs > 0 {
+        let (cut, runs, bound) = (prediction.truncated_runs, prediction.runs, prediction.bound);
         warnings.push(format!(
             "{file}: warning: {cut} of {runs} runs were cut off at the bound (--unroll {bound})"
         ));
@@ -314,7 +314,7 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
         warnings.push(format!("{file}: warning: no answer under {} in time", prediction.model));
     }
     // An answer after the deadline counts for nothing; one within a bound of loops does count.
-    let known = prediction.race != Race::Unknown || prediction.cut > 0;
+    let known = prediction.race != Race::Unknown || prediction.truncated_runs > 0;
     let claim = answer(test, &prediction).filter(|answer| answer.expected.is_some());
     let mut line = CheckLine::new(test, &prediction, context);
     let known = known && !line.no_execution;
@@ -330,7 +330,7 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
         warnings
             .push(format!("{file}: `{question}` is not what the test expects under {}", prediction.model));
     }
-    if !has_race_condition && (prediction.race != Race::Unknown || prediction.cut > 0) {
+    if !has_race_condition && (prediction.race != Race::Unknown || prediction.truncated_runs > 0) {
         line.race = RaceWord::NotDefined;
     }
     if line.no_execution {

@@ -15,7 +15,7 @@ pub mod targets;
 
 use std::sync::{Arc, OnceLock};
 
-use codegen::{Form, Sizes, units};
+use codegen::{Form, KernelSizes, form_kernels};
 use litmus::Test;
 use litmus::convert::for_device;
 use runner::Variant;
@@ -64,7 +64,7 @@ pub struct Asked {
     /// True if the tests are a complete suite, so that a baseline entry without a test is stale.
     pub whole: bool,
     /// The kernels by device sizes, which most devices share.
-    kernels: OnceLock<Vec<(Sizes, Vec<Vec<Told>>)>>,
+    kernels: OnceLock<Vec<(KernelSizes, Vec<Vec<Told>>)>>,
 }
 
 impl Asked {
@@ -121,8 +121,8 @@ pub fn load(tests: &[String], suite: Option<&str>) -> Result<(Vec<Item>, Vec<Fai
 }
 
 /// Generates the kernels of every test in every form, for the sizes of all devices.
-fn kernels(asked: &Asked) -> Vec<(Sizes, Vec<Vec<Told>>)> {
-    let mut found: Vec<(Sizes, Vec<Vec<Told>>)> = Vec::new();
+fn kernels(asked: &Asked) -> Vec<(KernelSizes, Vec<Vec<Told>>)> {
+    let mut found: Vec<(KernelSizes, Vec<Vec<Told>>)> = Vec::new();
     for target in &asked.targets {
         let sizes = target.sizes(asked.lanes);
         if found.iter().any(|(known, _)| *known == sizes) {
@@ -134,10 +134,10 @@ fn kernels(asked: &Asked) -> Vec<(Sizes, Vec<Vec<Told>>)> {
     found
 }
 
-fn told_of(item: &Item, forms: &[Form], sizes: &Sizes) -> Vec<Told> {
+fn told_of(item: &Item, forms: &[Form], sizes: &KernelSizes) -> Vec<Told> {
     let told = |form: &Form| Told {
         form: *form,
-        made: units(&item.test, *form, item.variant.told, sizes)
+        made: form_kernels(&item.test, *form, item.variant.told, sizes)
             .map(|units| FormKernels { test: Arc::clone(&item.test), form: *form, units })
             .map_err(|error| error.to_string()),
     };

@@ -142,7 +142,7 @@ impl KernelToCompile {
                 Stage::Vertex => plan::Stage::Vertex,
                 Stage::Fragment(positions) => plan::Stage::Fragment { positions: positions.clone() },
                 Stage::Mesh => plan::Stage::Mesh,
-                Stage::Task(mesh) => plan::Stage::Task { mesh: mesh.clone() },
+                Stage::Task(mesh) => plan::Stage::Task { mesh_shader: mesh.clone() },
             },
             interface: None,
         }

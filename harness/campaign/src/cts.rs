@@ -21,7 +21,7 @@ pub fn named(pattern: &str) -> Result<Vec<TestSource>, Failure> {
     let (glob, full) = (matcher(bare)?, matcher(pattern)?);
     let found: Vec<TestSource> = cts::cases()
         .filter(|case| {
-            let name = case.name();
+            let name = case.cts_name();
             name == bare || glob.is_match(&name) || full.is_match(format!("{PREFIX}{name}"))
         })
         .map(|case| source(&case, true))
@@ -41,7 +41,7 @@ pub fn named(pattern: &str) -> Result<Vec<TestSource>, Failure> {
 /// Returns each chosen program once.
 pub fn chosen(is_chosen: impl Fn(&str) -> bool) -> Vec<TestSource> {
     let mut found: Vec<TestSource> =
-        cts::cases().filter(|case| is_chosen(&case.id())).map(|case| source(&case, false)).collect();
+        cts::cases().filter(|case| is_chosen(&case.test_id())).map(|case| source(&case, false)).collect();
     found.sort_by(|left, right| left.id.cmp(&right.id));
     found.dedup_by(|left, right| left.id == right.id);
     found
@@ -54,13 +54,20 @@ pub fn list() -> String {
 
 /// Returns our id of a CTS case, with its variant.
 pub fn id(case: &CtsCase) -> String {
-    let (id, variant) = (case.id(), case.variant());
+    let (id, variant) = (case.test_id(), case.variant());
     if variant.is_empty() { id } else { format!("{id}@{variant}") }
 }
 
 fn source(case: &CtsCase, with_variant: bool) -> TestSource {
-    let id = if with_variant { id(case) } else { case.id() };
+    let id = if with_variant { id(case) } else { case.test_id() };
     let variant = if with_variant { case.variant() } else { String::new() };
-    let origin = Origin::Embedded(case.id());
-    TestSource { file: case.id(), argument: id.clone(), id, variant, origin, text: Ok(case.text()) }
+    let origin = Origin::Embedded(case.test_id());
+    TestSource {
+        file: case.test_id(),
+        argument: id.clone(),
+        id,
+        variant,
+        origin,
+        text: Ok(case.litmus_text()),
+    }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use litmus::Suite;
 use litmus::corpus::{self, EmbeddedFile};
-use litmus::suite::{MAX_VARIANTS, alternatives};
+use litmus::suite::{MAX_VARIANTS, expand_braces};
 use litmus::syntax::MAX_TEXT_BYTES;
 use results::show;
 use walkdir::WalkDir;
@@ -87,7 +87,12 @@ pub fn of_suite(name: &str) -> Result<Vec<TestSource>, Failure> {
 
 /// Returns every embedded test, including those for models only.
 pub fn all_embedded() -> Vec<TestSource> {
-    corpus::tests().iter().chain(&corpus::model_only()).chain(&corpus::progress()).map(embedded).collect()
+    corpus::tests()
+        .iter()
+        .chain(&corpus::model_only())
+        .chain(&corpus::progress_tests())
+        .map(embedded)
+        .collect()
 }
 
 fn embedded(entry: &EmbeddedFile) -> TestSource {
@@ -117,7 +122,7 @@ pub fn of_argument(argument: &str) -> Vec<TestSource> {
                 return found;
             }
             if let Some((tests, variant)) = argument.rsplit_once('@').filter(|(tests, _)| !tests.is_empty()) {
-                let Some(variants) = alternatives(variant) else {
+                let Some(variants) = expand_braces(variant) else {
                     return vec![without_text(argument, format!("more than {MAX_VARIANTS} variants"))];
                 };
                 let told = |source: &TestSource| -> Vec<TestSource> {

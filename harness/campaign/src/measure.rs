@@ -77,12 +77,12 @@ impl Subject {
         };
         let says = |outcome: &Outcome| self.prediction.outcomes.get(outcome);
         Counts {
-            instances: seen.instances(),
+            instances: seen.accounted_instances(),
             interleaved: sum(&|outcome| says(outcome).is_none_or(|says| !says.serial)),
             weak: sum(&|outcome| says(outcome).is_none_or(|says| says.weak)),
             forbidden: sum(&|outcome| says(outcome).is_none_or(|says| !says.allowed))
                 + seen.unexpected.values().sum::<u64>(),
-            unresolved: seen.unresolved + seen.not_told_apart,
+            unresolved: seen.unresolved + seen.unrecorded_outcomes,
             not_executed: seen.not_executed,
             dispatches: seen.dispatches,
             seconds: seen.seconds,
@@ -92,8 +92,9 @@ impl Subject {
     /// Counts the instances with the outcome in the test's question. For a mutant, each one is a kill.
     pub fn deaths(&self, seen: &Observation) -> u64 {
         let Some(question) = &self.test.question else { return 0 };
-        let asked =
-            |outcome: &Outcome| outcome.meets(&self.test, &self.prediction.observables, &question.condition);
+        let asked = |outcome: &Outcome| {
+            outcome.meets_condition(&self.test, &self.prediction.observables, &question.condition)
+        };
         let counts = seen.histogram.counts.iter();
         counts.filter(|(outcome, _)| asked(outcome)).map(|(_, count)| count).sum()
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use device::{COMPILERS_VARIABLE, DriverEnvironment, Family, Listed, Mesa, Selector};
+use device::{COMPILERS_VARIABLE, ChipFamily, DriverEnvironment, Listed, Mesa, Selector};
 use plan::{Capabilities, Device, DeviceError, Identity};
 use serde::{Deserialize, Serialize};
 use sim::{Fault, SimDevice};
@@ -94,8 +94,8 @@ impl Meant {
                 Err(DeviceError::NoSuchDevice(format!("{}:{family}", vendor.word)))
             }
             Meant::Listed(Selector::Best) if vulkan == 0 => sim.ok_or_else(none),
-            Meant::Listed(selector @ Selector::Index(_)) => selector.choose(all),
-            Meant::Listed(selector) => selector.choose(all.get(..vulkan).unwrap_or_default()),
+            Meant::Listed(selector @ Selector::Index(_)) => selector.choose_from(all),
+            Meant::Listed(selector) => selector.choose_from(all.get(..vulkan).unwrap_or_default()),
         }
     }
 }
@@ -128,7 +128,7 @@ pub fn environment(meant: &[Meant]) -> Result<DriverEnvironment, Failure> {
         return Ok(DriverEnvironment::default());
     }
     let environment = DriverEnvironment::discover().map_err(Failure::environment_error)?;
-    Ok(if selectors.is_empty() { environment } else { environment.pinned(&selectors) })
+    Ok(if selectors.is_empty() { environment } else { environment.restricted_to(&selectors) })
 }
 
 /// Lists devices with the drivers of `environment`: the default device first, the simulated GPU last. Also
@@ -137,7 +137,7 @@ pub fn environment(meant: &[Meant]) -> Result<DriverEnvironment, Failure> {
 /// # Errors
 /// If a driver crashed or hung, or the environment variable that hides device features is invalid.
 pub fn list(environment: &DriverEnvironment, meant: &[Meant]) -> Result<(Vec<Listed>, Trouble), Failure> {
-    plan::Masked::from_environment(SimDevice::NAME).map_err(Failure::input_error)?;
+    plan::FeatureMask::from_environment(SimDevice::NAME).map_err(Failure::input_error)?;
     if !meant.is_empty() && !meant.iter().any(|meant| matches!(meant, Meant::Listed(_))) {
         return Ok((vec![simulated(0, Fault::None)], Trouble::default()));
     }
@@ -251,14 +251,14 @@ fn version_of(listed: &Listed) -> &str {
 pub fn mesas(folder: Option<&Path>) -> Result<Vec<Mesa>, Failure> {
     match folder {
         Some(folder) => Mesa::in_folder(folder, "--mesa").map_err(Failure::input_error),
-        None => Mesa::installed().map_err(Failure::environment_error),
+        None => Mesa::find_installed().map_err(Failure::environment_error),
     }
 }
 
 /// Returns every compile-only device of some installations, without those that do not start.
 pub fn all_compile_only(mesas: &[Mesa]) -> Vec<CompileOnly> {
-    let families = |mesa: &Mesa| mesa.families().unwrap_or_default();
-    let asked: Vec<(&Mesa, &Family)> =
+    let families = |mesa: &Mesa| mesa.known_families().unwrap_or_default();
+    let asked: Vec<(&Mesa, &ChipFamily)> =
         mesas.iter().flat_map(|mesa| families(mesa).into_iter().map(move |family| (mesa, family))).collect();
     let found = map(&asked, |(mesa, family)| probe_compile_only(mesa, family.name).ok());
     found.into_iter().flatten().collect()
@@ -271,7 +271,7 @@ pub fn missing_compile_only(mesas: &[Mesa], found: &[CompileOnly]) -> Vec<String
         let of_vendor = |mesa: &&Mesa| mesa.vendor().word == vendor.word;
         let mut has = found.iter().any(|device| of_vendor(&&device.mesa));
         for mesa in mesas.iter().filter(of_vendor) {
-            if let Err(error) = mesa.families() {
+            if let Err(error) = mesa.known_families() {
                 lines.push(format!("{}: {error}", vendor.word));
                 has = true;
             }
@@ -315,7 +315,7 @@ pub fn choose_compile_only(
     let mut known = Vec::new();
     let mut deaths: Vec<String> = Vec::new();
     for mesa in mesas {
-        let families = match mesa.families() {
+        let families = match mesa.known_families() {
             Ok(families) => families,
             Err(error) => {
                 deaths.push(error.to_string());
@@ -340,10 +340,10 @@ pub fn choose_compile_only(
         }
         let names: Vec<&str> = families.iter().map(|family| family.name).collect();
         known.push(format!("{place} knows {}", names.join(", ")));
-        let knows = families.iter().any(|known| vendor.family(family) == Some(known));
+        let knows = families.iter().any(|known| vendor.find_family(family) == Some(known));
         if family == "*" {
             found.extend(all_compile_only(std::slice::from_ref(mesa)));
-        } else if knows || (vendor.family(family).is_none() && mesa.refuses_unknown()) {
+        } else if knows || (vendor.find_family(family).is_none() && mesa.refuses_unknown()) {
             match probe_compile_only(mesa, family) {
                 Ok(device) => found.push(device),
                 Err(death) => deaths.push(death),
@@ -364,8 +364,11 @@ pub fn choose_compile_only(
     }
     if !known.is_empty() {
         // The family may need a newer or an older Mesa.
-        let may =
-            if family == "*" || vendor.family(family).is_some() { "may have it" } else { "may know more" };
+        let may = if family == "*" || vendor.find_family(family).is_some() {
+            "may have it"
+        } else {
+            "may know more"
+        };
         text += &format!(
             "\nanother Mesa {may}: --mesa, {COMPILERS_VARIABLE} and VK_LITMUS_EXTRA_ICDS name them; {}",
             vendor.install
@@ -416,7 +419,7 @@ pub fn exact_selector(chosen: &Listed, all: &[Listed]) -> String {
         .filter(|text| {
             text.parse::<Selector>().is_ok_and(|selector| {
                 !matches!(selector, Selector::Index(_))
-                    && selector.choose(all).is_ok_and(|found| found.index == chosen.index)
+                    && selector.choose_from(all).is_ok_and(|found| found.index == chosen.index)
             })
         })
         .map(String::clone)

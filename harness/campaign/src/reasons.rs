@@ -71,7 +71,7 @@ pub fn with_filter(id: &str, hash: &str, text: &str) -> Option<(Test, String)> {
     let mut text = text;
     if parsed.dialect == Dialect::Hsa {
         // The lowered program was judged.
-        parsed = litmus::lower(&parsed).ok()?.test;
+        parsed = litmus::lower_to_vulkan(&parsed).ok()?.test;
         text = litmus::print(&parsed);
     }
     let variant: Variant = variant.parse().ok()?;

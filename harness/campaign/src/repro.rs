@@ -128,7 +128,7 @@ pub fn repro(asked: &Repro<'_>) -> Result<Bundle, Failure> {
     }
     match to_vulkan(&subject.loaded.test).and_then(|test| to_glsl(&test)) {
         Ok(glsl) => {
-            let file = format!("test.{}", glsl.extension());
+            let file = format!("test.{}", glsl.file_extension());
             bundle.add(file.as_str(), "the test as GLSL, one instance of it", shader(&glsl).as_bytes());
         }
         Err(why) => bundle.lacks(format!("No GLSL: {why}.")),
@@ -151,7 +151,7 @@ pub fn repro(asked: &Repro<'_>) -> Result<Bundle, Failure> {
 /// Returns a GLSL shader with a comment that contains the command to check it.
 pub fn shader(glsl: &Glsl) -> String {
     let claim = glsl.claim.as_ref().map(|claim| format!(" --assert '{claim}'")).unwrap_or_default();
-    let (file, [x, y, z]) = (format!("FILE.{}", glsl.extension()), glsl.grid);
+    let (file, [x, y, z]) = (format!("FILE.{}", glsl.file_extension()), glsl.grid);
     let asked = match glsl.subgroup_size {
         Some(size) => format!("--grid {x} --subgroup-size {size}"),
         None => format!("--grid {x},{y},{z}"),

@@ -361,7 +361,7 @@ pub fn environment(jobs: u32) -> EnvironmentRecord {
             .filter_map(|(name, value)| {
                 Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
             })
-            .filter(|(name, _)| name == plan::Masked::VARIABLE || drivers(name))
+            .filter(|(name, _)| name == plan::FeatureMask::VARIABLE || drivers(name))
             .collect(),
     }
 }

@@ -86,10 +86,10 @@ impl Process {
         let mut command = match self {
             Process::Drivers(environment) => {
                 let mut command = Command::new(program);
-                command.envs(environment.variables());
+                command.envs(environment.loader_variables());
                 command
             }
-            Process::CompileOnly { mesa, family } => mesa.command(program, family),
+            Process::CompileOnly { mesa, family } => mesa.worker_command(program, family),
         };
         command.arg("worker").args(task.words());
         #[cfg(unix)]

@@ -160,7 +160,7 @@ fn run<'a>(
 fn answer(outcomes: &[(&[u64], u64)], failure: Option<Told>) -> Answer {
     let mut seen = Observation { dispatches: 1, ..Observation::default() };
     for (values, count) in outcomes {
-        seen.histogram.add(Outcome(values.iter().map(|value| Value(*value)).collect()), *count);
+        seen.histogram.add_count(Outcome(values.iter().map(|value| Value(*value)).collect()), *count);
     }
     Answer {
         device: None,

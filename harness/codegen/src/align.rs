@@ -12,7 +12,7 @@ use litmus::{AccessKind, LocationId, MemoryPlace, Reference, StorageClass, Test,
 use shaders::ResultSlot;
 
 use crate::form::FormKernel;
-use crate::machine::{CodeAccess, LineKind, Machine, Operation, Path};
+use crate::machine::{CodeAccess, Disassembly, LineKind, Operation, Path};
 
 /// The source of a line of machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,7 +51,7 @@ impl Alignment {
 }
 
 /// An access that some line should show.
-struct Expected {
+struct ExpectedAccess {
     source: LineSource,
     /// The storage that it accesses; results follow all others.
     storage: u32,
@@ -65,8 +65,8 @@ struct Expected {
 }
 
 /// Returns the source of each line.
-pub fn align(test: &Test, unit: &FormKernel, machine: &Machine) -> Alignment {
-    let mut expected = expected(test, unit);
+pub fn align(test: &Test, unit: &FormKernel, machine: &Disassembly) -> Alignment {
+    let mut expected = expected_accesses(test, unit);
     let texts: Vec<&str> = machine.lines.iter().map(|line| line.text.as_str()).collect();
     let places = (machine.dialect.places)(&texts);
     // Such text does not distinguish buffers by address and by descriptor.
@@ -80,11 +80,11 @@ pub fn align(test: &Test, unit: &FormKernel, machine: &Machine) -> Alignment {
             }
         }
         if !by_address {
-            place(&mut expected, machine, &places);
+            match_resources(&mut expected, machine, &places);
         }
     }
     let (certain, likely) =
-        if by_address { (Vec::new(), Vec::new()) } else { certain(&expected, machine, &places) };
+        if by_address { (Vec::new(), Vec::new()) } else { certain_sources(&expected, machine, &places) };
     let mut current: Option<ThreadId> = None;
     let sources = machine
         .lines
@@ -92,7 +92,7 @@ pub fn align(test: &Test, unit: &FormKernel, machine: &Machine) -> Alignment {
         .zip(&places)
         .map(|(line, place)| match line.kind {
             LineKind::Access(access) => {
-                let at = best(&expected, &access, *place, current)?;
+                let at = best_match(&expected, &access, *place, current)?;
                 let found = expected.get_mut(at)?;
                 found.found = true;
                 current = Some(thread_of(found.source));
@@ -105,21 +105,21 @@ pub fn align(test: &Test, unit: &FormKernel, machine: &Machine) -> Alignment {
 }
 
 /// Returns the certain sources, and those that are certain if results are written last.
-fn certain(
-    expected: &[Expected],
-    machine: &Machine,
+fn certain_sources(
+    expected: &[ExpectedAccess],
+    machine: &Disassembly,
     places: &[Option<u64>],
 ) -> (Vec<LineSource>, Vec<LineSource>) {
-    let key = |one: &Expected| (one.operation, one.path, one.offset, one.place);
+    let key = |one: &ExpectedAccess| (one.operation, one.path, one.offset, one.place);
     let (mut sure, mut likely) = (Vec::new(), Vec::new());
     for one in expected {
         let lines = machine.lines.iter().zip(places);
         let shown = lines
             .filter(
-                |(line, place)| matches!(line.kind, LineKind::Access(access) if fits(one, &access, **place)),
+                |(line, place)| matches!(line.kind, LineKind::Access(access) if may_match(one, &access, **place)),
             )
             .count();
-        let others: Vec<&Expected> =
+        let others: Vec<&ExpectedAccess> =
             expected.iter().filter(|other| key(other) == key(one) && other.source != one.source).collect();
         let twice = expected.iter().filter(|other| other.source == one.source).count() > 1;
         if shown != others.len() + 1 || twice {
@@ -135,7 +135,7 @@ fn certain(
 }
 
 /// Returns true if a line may be an access of the test.
-fn fits(one: &Expected, access: &CodeAccess, place: Option<u64>) -> bool {
+fn may_match(one: &ExpectedAccess, access: &CodeAccess, place: Option<u64>) -> bool {
     one.operation == access.operation
         && one.path == access.path
         && one.offset.is_none_or(|offset| offset == access.offset)
@@ -145,7 +145,7 @@ fn fits(one: &Expected, access: &CodeAccess, place: Option<u64>) -> bool {
 /// Maps resource numbers of the text to storages.
 ///
 /// Both are numbered in binding order, so they match if each has the expected accesses.
-fn place(expected: &mut [Expected], machine: &Machine, places: &[Option<u64>]) {
+fn match_resources(expected: &mut [ExpectedAccess], machine: &Disassembly, places: &[Option<u64>]) {
     let mut shown: BTreeMap<u64, Vec<Operation>> = BTreeMap::new();
     for (line, place) in machine.lines.iter().zip(places) {
         let LineKind::Access(access) = line.kind else { continue };
@@ -176,13 +176,13 @@ fn thread_of(source: LineSource) -> ThreadId {
 }
 
 /// Returns the most likely access: of the current thread, if it has one.
-fn best(
-    expected: &[Expected],
+fn best_match(
+    expected: &[ExpectedAccess],
     access: &CodeAccess,
     place: Option<u64>,
     current: Option<ThreadId>,
 ) -> Option<usize> {
-    let fits = |one: &Expected| !one.found && fits(one, access, place);
+    let fits = |one: &ExpectedAccess| !one.found && may_match(one, access, place);
     let mut candidates = expected.iter().enumerate().filter(|(_, one)| fits(one)).map(|(index, _)| index);
     let of_thread = |index: &usize| {
         expected.get(*index).is_some_and(|one| current.is_none_or(|current| thread_of(one.source) == current))
@@ -190,7 +190,7 @@ fn best(
     candidates.clone().find(of_thread).or_else(|| candidates.next())
 }
 
-fn expected(test: &Test, unit: &FormKernel) -> Vec<Expected> {
+fn expected_accesses(test: &Test, unit: &FormKernel) -> Vec<ExpectedAccess> {
     let mut all = Vec::new();
     for thread in &unit.threads {
         for (index, instruction) in test.thread(*thread).instructions.iter().enumerate() {
@@ -204,21 +204,22 @@ fn expected(test: &Test, unit: &FormKernel) -> Vec<Expected> {
                 // Kernels contain no awaits.
                 AccessKind::Await { .. } => continue,
             };
-            let path = path(test, location, class);
-            all.push(Expected {
+            let path = access_path(test, location, class);
+            all.push(ExpectedAccess {
                 source: LineSource::Instruction(*thread, index),
                 storage: storage_number(test, location),
                 place: None,
                 operation,
                 path,
-                offset: (path == Path::Buffer).then(|| address(test, unit, location) + u64::from(offset)),
+                offset: (path == Path::Buffer)
+                    .then(|| location_address(test, unit, location) + u64::from(offset)),
                 found: false,
             });
         }
         for (number, slot) in (0..).zip(&unit.kernel.results) {
             if slot_thread(slot, unit) == Some(*thread) {
                 let slot = unit.kernel.first_slot + number;
-                all.push(Expected {
+                all.push(ExpectedAccess {
                     source: LineSource::Result(*thread),
                     storage: u32::MAX,
                     place: None,
@@ -239,7 +240,7 @@ fn slot_thread(slot: &ResultSlot, unit: &FormKernel) -> Option<ThreadId> {
     unit.threads.get(usize::from(local.0)).copied()
 }
 
-fn path(test: &Test, location: LocationId, class: StorageClass) -> Path {
+fn access_path(test: &Test, location: LocationId, class: StorageClass) -> Path {
     match (class, test.location(location).reference) {
         (_, Some(Reference::Address)) => Path::Address,
         (StorageClass::Workgroup, _) => Path::Workgroup,
@@ -249,7 +250,7 @@ fn path(test: &Test, location: LocationId, class: StorageClass) -> Path {
 }
 
 /// Returns the byte offset of a location in the buffer, for the instance of slot 0.
-fn address(test: &Test, unit: &FormKernel, location: LocationId) -> u64 {
+fn location_address(test: &Test, unit: &FormKernel, location: LocationId) -> u64 {
     let number = storage_number(test, location);
     4 * u64::from(unit.parameters.unit(0, number)) * u64::from(unit.kernel.storage_words)
 }

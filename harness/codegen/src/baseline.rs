@@ -27,7 +27,7 @@ pub struct CodeBaselineError {
 
 impl CodeBaseline {
     /// Returns the text of a file; `about` becomes comment lines at the start.
-    pub fn print(&self, about: &[String]) -> String {
+    pub fn to_text(&self, about: &[String]) -> String {
         let mut text = String::new();
         for line in about {
             let written = writeln!(text, "{COMMENT}{line}");
@@ -66,7 +66,7 @@ impl CodeBaseline {
     }
 
     /// Returns the sections that differ from `self`, including new and missing ones.
-    pub fn changes(&self, now: &CodeBaseline) -> Vec<SectionChange> {
+    pub fn changed_sections(&self, now: &CodeBaseline) -> Vec<SectionChange> {
         let names = self.sections.keys().chain(now.sections.keys());
         let mut names: Vec<&String> = names.collect();
         names.sort();
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn a_file_is_read_as_it_was_written() {
         let written = baseline(&[("mp/MP merged P0,P1", &["a", "b"]), ("sb/SB merged P0,P1", &[])]);
-        let text = written.print(&["radv:navi31".to_owned()]);
+        let text = written.to_text(&["radv:navi31".to_owned()]);
         assert!(text.starts_with("# radv:navi31\n\n== mp/MP merged P0,P1\na\nb\n"), "{text}");
         assert_eq!(CodeBaseline::parse(&text), Ok(written));
         assert_eq!(CodeBaseline::parse("# x\n\ncode\n"), Err(CodeBaselineError { line: 3 }));
@@ -134,10 +134,10 @@ mod tests {
     fn changes_are_told_by_section() {
         let old = baseline(&[("a", &["1", "2"]), ("b", &["1"]), ("c", &["1"])]);
         let new = baseline(&[("a", &["1", "3"]), ("b", &["1"]), ("d", &["1"])]);
-        let changes = old.changes(&new);
+        let changes = old.changed_sections(&new);
         let told: Vec<(&str, ChangeKind)> = changes.iter().map(|c| (c.section.as_str(), c.kind)).collect();
         assert_eq!(told, [("a", ChangeKind::Changed), ("c", ChangeKind::Gone), ("d", ChangeKind::New)]);
         assert_eq!(changes[0].lines, ["  1", "- 2", "+ 3"]);
-        assert_eq!(old.changes(&old), []);
+        assert_eq!(old.changed_sections(&old), []);
     }
 }

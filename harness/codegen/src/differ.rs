@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::machine::Machine;
+use crate::machine::Disassembly;
 
 /// The difference between two machine codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,22 +21,22 @@ pub enum CodeDifference {
 
 impl CodeDifference {
     /// Compares the kernels of a form one by one.
-    pub fn of(left: &[Machine], right: &[Machine]) -> CodeDifference {
+    pub fn between_forms(left: &[Disassembly], right: &[Disassembly]) -> CodeDifference {
         if left.len() != right.len() {
             return CodeDifference::Memory;
         }
         left.iter()
             .zip(right)
-            .map(|(left, right)| CodeDifference::between(left, right))
+            .map(|(left, right)| CodeDifference::between_kernels(left, right))
             .max()
             .unwrap_or(CodeDifference::Same)
     }
 
     /// Compares two kernels.
-    pub fn between(left: &Machine, right: &Machine) -> CodeDifference {
-        if left.normal() == right.normal() {
+    pub fn between_kernels(left: &Disassembly, right: &Disassembly) -> CodeDifference {
+        if left.normalized_lines() == right.normalized_lines() {
             CodeDifference::Same
-        } else if left.skeleton() == right.skeleton() && knows_memory(left) {
+        } else if left.memory_skeleton() == right.memory_skeleton() && knows_memory(left) {
             CodeDifference::Schedule
         } else {
             CodeDifference::Memory
@@ -60,8 +60,8 @@ impl CodeDifference {
 
 /// Returns true if the dialect recognizes memory operations; without a skeleton, only equal text is
 /// conclusive.
-fn knows_memory(machine: &Machine) -> bool {
-    !machine.skeleton().is_empty()
+fn knows_memory(machine: &Disassembly) -> bool {
+    !machine.memory_skeleton().is_empty()
 }
 
 impl fmt::Display for CodeDifference {
@@ -120,8 +120,8 @@ pub fn line_diff(old: &[String], new: &[String]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn machine(text: &str) -> Machine {
-        Machine::read(text, &vendor::amd::DIALECT).unwrap()
+    fn machine(text: &str) -> Disassembly {
+        Disassembly::read(text, &vendor::amd::DIALECT).unwrap()
     }
 
     const STORES: &str = "buffer_store_dword v0, off, s[4:7], 0 glc\ns_waitcnt vmcnt(0)\nbuffer_store_dword v0, off, s[4:7], 0 offset:256 glc";
@@ -130,7 +130,11 @@ mod tests {
     fn a_lost_wait_or_bit_is_a_difference() {
         let full = machine(STORES);
         for weaker in [STORES.replace("s_waitcnt vmcnt(0)\n", ""), STORES.replacen(" glc", "", 1)] {
-            assert_eq!(CodeDifference::between(&full, &machine(&weaker)), CodeDifference::Memory, "{weaker}");
+            assert_eq!(
+                CodeDifference::between_kernels(&full, &machine(&weaker)),
+                CodeDifference::Memory,
+                "{weaker}"
+            );
         }
     }
 
@@ -138,11 +142,13 @@ mod tests {
     fn registers_and_schedule_are_none() {
         let full = machine(STORES);
         let renamed = machine(&STORES.replace("s[4:7]", "s[8:11]"));
-        assert_eq!(CodeDifference::between(&full, &renamed), CodeDifference::Same);
+        assert_eq!(CodeDifference::between_kernels(&full, &renamed), CodeDifference::Same);
         let moved = machine(&format!("v_mov_b32_e32 v9, 1\n{STORES}"));
-        assert_eq!(CodeDifference::between(&full, &moved), CodeDifference::Schedule);
-        assert!(CodeDifference::of(&[full.clone(), full.clone()], &[renamed, moved]).is_no_effect());
-        assert_eq!(CodeDifference::of(std::slice::from_ref(&full), &[]), CodeDifference::Memory);
+        assert_eq!(CodeDifference::between_kernels(&full, &moved), CodeDifference::Schedule);
+        assert!(
+            CodeDifference::between_forms(&[full.clone(), full.clone()], &[renamed, moved]).is_no_effect()
+        );
+        assert_eq!(CodeDifference::between_forms(std::slice::from_ref(&full), &[]), CodeDifference::Memory);
     }
 
     #[test]

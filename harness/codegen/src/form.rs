@@ -61,7 +61,7 @@ impl Form {
 
     /// Returns the forms that a campaign uses by default, without mesh and task shaders, which not every chip
     /// has.
-    pub fn usual() -> Vec<Form> {
+    pub fn default_forms() -> Vec<Form> {
         Form::ALL.into_iter().filter(|form| !matches!(form, Form::Mesh | Form::Task)).collect()
     }
 
@@ -93,7 +93,7 @@ impl Form {
     }
 
     /// Returns the compile variant of this form: `told` with the form's references and stage.
-    pub fn told(self, told: Variant) -> Variant {
+    pub fn compile_variant(self, told: Variant) -> Variant {
         let stage = match self {
             Form::Merged | Form::Split | Form::Restrict | Form::Expression => told.stage,
             Form::Vertex | Form::VertexRestrict => Stage::Vertex,
@@ -112,7 +112,7 @@ impl Form {
     }
 
     /// Returns the placement of the threads' results.
-    pub fn results(self) -> Leaving {
+    pub fn result_placement(self) -> Leaving {
         match self {
             Form::Merged | Form::Mesh | Form::Task | Form::Split | Form::Restrict => Leaving::Words,
             Form::Expression => Leaving::Expression,
@@ -142,7 +142,7 @@ impl FromStr for Form {
 
 /// The memory accesses of all threads of a kernel, from whose absence compilers infer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Role {
+pub enum MemoryRole {
     /// They read and write.
     Both,
     /// They write but never read.
@@ -153,29 +153,29 @@ pub enum Role {
     Neither,
 }
 
-impl Role {
+impl MemoryRole {
     /// Returns the role of threads.
-    pub fn of(test: &Test, threads: &[ThreadId]) -> Role {
+    pub fn from_threads(test: &Test, threads: &[ThreadId]) -> MemoryRole {
         let instructions = || threads.iter().flat_map(|thread| &test.thread(*thread).instructions);
         let any = |meant: fn(&MemoryAccess) -> bool| {
             instructions().any(|instruction| instruction.kind.access().is_some_and(meant))
         };
         let (reads, writes) = (any(MemoryAccess::reads), any(MemoryAccess::writes));
         match (reads, writes) {
-            (true, true) => Role::Both,
-            (false, true) => Role::Producer,
-            (true, false) => Role::Consumer,
-            (false, false) => Role::Neither,
+            (true, true) => MemoryRole::Both,
+            (false, true) => MemoryRole::Producer,
+            (true, false) => MemoryRole::Consumer,
+            (false, false) => MemoryRole::Neither,
         }
     }
 
     /// Returns its word in reports.
     pub fn word(self) -> &'static str {
         match self {
-            Role::Both => "both",
-            Role::Producer => "producer",
-            Role::Consumer => "consumer",
-            Role::Neither => "neither",
+            MemoryRole::Both => "both",
+            MemoryRole::Producer => "producer",
+            MemoryRole::Consumer => "consumer",
+            MemoryRole::Neither => "neither",
         }
     }
 }
@@ -190,7 +190,7 @@ pub struct FormKernel {
     /// Those threads.
     pub threads: Vec<ThreadId>,
     /// Their role.
-    pub role: Role,
+    pub role: MemoryRole,
     /// The phase, from 0; later phases are dispatched after it has ended.
     pub phase: usize,
     /// The kernel; its threads are numbered by their index in `threads`.
@@ -203,7 +203,7 @@ pub struct FormKernel {
 
 /// Device limits that determine the kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Sizes {
+pub struct KernelSizes {
     /// Subgroup size of the device.
     pub subgroup_size: u32,
     /// The maximum number of invocations of a workgroup.
@@ -225,7 +225,12 @@ pub struct Sizes {
 /// # Errors
 ///
 /// [`CompileError`]: the same rules as for running the test.
-pub fn program(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<Program, CompileError> {
+pub fn form_program(
+    test: &Test,
+    form: Form,
+    told: Variant,
+    sizes: &KernelSizes,
+) -> Result<Program, CompileError> {
     if told.stage != Stage::Compute {
         return Err(CompileError::NotPlaceable {
             rule: "machine code of a variant in a graphics stage not available: --form vertex, fragment, mesh or task"
@@ -240,10 +245,10 @@ pub fn program(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<
         max_workgroup_size: [sizes.max_workgroup_invocations; 3],
         device_scope: sizes.device_scope,
         loop_bound: LOOP_BOUND,
-        variant: form.told(told),
+        variant: form.compile_variant(told),
         ..KernelConfig::PLAIN
     };
-    let fixed = Fixed { results: form.results(), ..Fixed::SINGLE };
+    let fixed = Fixed { results: form.result_placement(), ..Fixed::SINGLE };
     fixed_program(test, &config, form.pipelines(), &fixed)
 }
 
@@ -252,8 +257,13 @@ pub fn program(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<
 /// # Errors
 ///
 /// [`CompileError`]: the same rules as for running the test.
-pub fn units(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<Vec<FormKernel>, CompileError> {
-    let mut units = units_of(test, form, program(test, form, told, sizes)?, Parameters::SINGLE);
+pub fn form_kernels(
+    test: &Test,
+    form: Form,
+    told: Variant,
+    sizes: &KernelSizes,
+) -> Result<Vec<FormKernel>, CompileError> {
+    let mut units = units_of(test, form, form_program(test, form, told, sizes)?, Parameters::SINGLE);
     if sizes.intel_split_barriers {
         for unit in &mut units {
             unit.intel_split_barriers = unit.kernel.name_split_barriers_as_intel();
@@ -271,7 +281,7 @@ fn units_of(test: &Test, form: Form, program: Program, parameters: Parameters) -
             units.push(FormKernel {
                 form,
                 name: names.join(","),
-                role: Role::of(test, &part.threads),
+                role: MemoryRole::from_threads(test, &part.threads),
                 phase,
                 threads: part.threads,
                 kernel: part.kernel,

@@ -8,16 +8,16 @@ use crate::normal;
 
 /// Machine code as lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Machine {
+pub struct Disassembly {
     /// The lines in order, without blank ones.
-    pub lines: Vec<Line>,
+    pub lines: Vec<CodeLine>,
     /// The dialect of the text.
     pub dialect: &'static Dialect,
 }
 
 /// A line of machine code.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct CodeLine {
     /// The text without indentation, encodings and comments.
     pub text: String,
     /// Its kind.
@@ -35,44 +35,44 @@ pub enum NotMachineCode {
     NoAccess(String),
 }
 
-impl Machine {
+impl Disassembly {
     /// Reads a text.
     ///
     /// # Errors
     ///
     /// [`NotMachineCode`] if it cannot be compiled code of a kernel.
-    pub fn read(text: &str, dialect: &'static Dialect) -> Result<Machine, NotMachineCode> {
+    pub fn read(text: &str, dialect: &'static Dialect) -> Result<Disassembly, NotMachineCode> {
         let text = (dialect.prepare)(text);
-        let lines: Vec<Line> = text.lines().filter_map(|line| read_line(line, dialect)).collect();
+        let lines: Vec<CodeLine> = text.lines().filter_map(|line| read_line(line, dialect)).collect();
         let Some(first) = lines.first() else { return Err(NotMachineCode::Empty) };
-        let accesses = |line: &Line| matches!(line.kind, LineKind::Access(_));
+        let accesses = |line: &CodeLine| matches!(line.kind, LineKind::Access(_));
         if dialect.tells_memory && !lines.iter().any(accesses) {
             return Err(NotMachineCode::NoAccess(first.text.clone()));
         }
-        Ok(Machine { lines, dialect })
+        Ok(Disassembly { lines, dialect })
     }
 
     /// Returns normalized lines for comparison: registers and labels are renamed in order of first use, and
     /// padding is removed.
-    pub fn normal(&self) -> Vec<String> {
-        normal::lines(self)
+    pub fn normalized_lines(&self) -> Vec<String> {
+        normal::normalized_lines(self)
     }
 
     /// Returns only the memory operations (accesses, waits, barriers and cache operations), without
     /// registers.
-    pub fn skeleton(&self) -> Vec<String> {
-        normal::skeleton(self)
+    pub fn memory_skeleton(&self) -> Vec<String> {
+        normal::memory_skeleton(self)
     }
 
     /// Returns the number of instructions.
-    pub fn instructions(&self) -> usize {
+    pub fn instruction_count(&self) -> usize {
         self.lines.iter().filter(|line| line.kind != LineKind::Label).count()
     }
 }
 
-fn read_line(line: &str, dialect: &Dialect) -> Option<Line> {
+fn read_line(line: &str, dialect: &Dialect) -> Option<CodeLine> {
     let (text, kind) = (dialect.read)(line)?;
-    Some(Line { text: text.split_whitespace().collect::<Vec<_>>().join(" "), kind })
+    Some(CodeLine { text: text.split_whitespace().collect::<Vec<_>>().join(" "), kind })
 }
 
 #[cfg(test)]
@@ -82,7 +82,8 @@ mod tests {
     use super::*;
 
     fn kind(text: &str) -> LineKind {
-        Machine::read(&format!("{text}\nbuffer_store_dword v0, off, s[0:3], 0"), &AMD).unwrap().lines[0].kind
+        Disassembly::read(&format!("{text}\nbuffer_store_dword v0, off, s[0:3], 0"), &AMD).unwrap().lines[0]
+            .kind
     }
 
     fn access(operation: Operation, path: Path, offset: u64) -> LineKind {
@@ -120,8 +121,8 @@ mod tests {
     #[test]
     fn an_apology_is_no_machine_code() {
         let apology = "Shader disassembly is not supported in the current configuration.";
-        let error = Machine::read(apology, &AMD).unwrap_err();
+        let error = Disassembly::read(apology, &AMD).unwrap_err();
         assert_eq!(error.to_string(), format!("not disassembled: `{apology}`"));
-        assert_eq!(Machine::read("\n  \n", &PLAIN).unwrap_err(), NotMachineCode::Empty);
+        assert_eq!(Disassembly::read("\n  \n", &PLAIN).unwrap_err(), NotMachineCode::Empty);
     }
 }

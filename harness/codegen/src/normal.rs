@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::machine::{Dialect, Line, LineKind, Machine};
+use crate::machine::{CodeLine, Dialect, Disassembly, LineKind};
 
 /// Renames registers and labels in order of first use, and removes padding.
-pub(crate) fn lines(machine: &Machine) -> Vec<String> {
-    let mut names = Names::default();
+pub(crate) fn normalized_lines(machine: &Disassembly) -> Vec<String> {
+    let mut names = NameMap::default();
     let dialect = machine.dialect;
     let kept = machine.lines.iter().filter(|line| !is_filler(line, dialect));
     kept.map(|line| names.rename(&line.text, dialect)).collect()
 }
 
 /// Returns the mnemonics and modifiers of all memory operations.
-pub(crate) fn skeleton(machine: &Machine) -> Vec<String> {
+pub(crate) fn memory_skeleton(machine: &Disassembly) -> Vec<String> {
     let mut found = Vec::new();
     for line in &machine.lines {
         match line.kind {
@@ -25,7 +25,7 @@ pub(crate) fn skeleton(machine: &Machine) -> Vec<String> {
     found
 }
 
-fn is_filler(line: &Line, dialect: &Dialect) -> bool {
+fn is_filler(line: &CodeLine, dialect: &Dialect) -> bool {
     dialect.fillers.iter().any(|filler| line.text.starts_with(filler))
 }
 
@@ -37,11 +37,11 @@ fn without_registers(text: &str, dialect: &Dialect) -> String {
 
 fn is_register(word: &str, dialect: &Dialect) -> bool {
     dialect.named_registers.contains(&word)
-        || register(word, dialect).is_some_and(|(_, rest)| rest.is_empty())
+        || leading_register(word, dialect).is_some_and(|(_, rest)| rest.is_empty())
 }
 
 /// Parses a register at the start of a text: its kind and numbers, and the rest.
-fn register<'t>(text: &'t str, dialect: &Dialect) -> Option<((char, u32, u32), &'t str)> {
+fn leading_register<'t>(text: &'t str, dialect: &Dialect) -> Option<((char, u32, u32), &'t str)> {
     let kind = text.chars().next().filter(|kind| dialect.registers.contains(kind))?;
     let rest = &text[kind.len_utf8()..];
     if let Some(range) = rest.strip_prefix('[') {
@@ -63,24 +63,24 @@ const MOST_REGISTERS: u32 = 64;
 
 /// New names for registers and labels.
 #[derive(Default)]
-struct Names {
+struct NameMap {
     registers: BTreeMap<(char, u32), u32>,
     used: BTreeMap<char, u32>,
     labels: BTreeMap<String, usize>,
 }
 
-impl Names {
+impl NameMap {
     fn rename(&mut self, text: &str, dialect: &Dialect) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
         let mut inside = false;
         while let Some(next) = rest.chars().next() {
-            if !inside && let Some((register, behind)) = register(rest, dialect) {
+            if !inside && let Some((register, behind)) = leading_register(rest, dialect) {
                 out += &self.register(register);
                 rest = behind;
                 continue;
             }
-            if !inside && let Some(label) = label(rest, dialect) {
+            if !inside && let Some(label) = leading_label(rest, dialect) {
                 let count = self.labels.len();
                 let number = *self.labels.entry(label.to_owned()).or_insert(count);
                 out += &format!("L{number}");
@@ -110,17 +110,17 @@ impl Names {
 }
 
 /// Returns a block label at the start of a text.
-fn label<'t>(text: &'t str, dialect: &Dialect) -> Option<&'t str> {
+fn leading_label<'t>(text: &'t str, dialect: &Dialect) -> Option<&'t str> {
     let digits = text.strip_prefix(dialect.block)?.bytes().take_while(u8::is_ascii_digit).count();
     (digits > 0).then(|| &text[..dialect.block.len() + digits])
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::machine::Machine;
+    use crate::machine::Disassembly;
 
-    fn machine(text: &str) -> Machine {
-        Machine::read(text, &vendor::amd::DIALECT).unwrap()
+    fn machine(text: &str) -> Disassembly {
+        Disassembly::read(text, &vendor::amd::DIALECT).unwrap()
     }
 
     #[test]
@@ -131,9 +131,9 @@ mod tests {
         let two = machine(
             "BB1:\ns_cbranch_execz BB9\nv_mov_b32_e32 v0, s12\nbuffer_store_dword v0, off, s[8:11], 0 glc\nBB9:",
         );
-        assert_eq!(one.normal(), two.normal());
+        assert_eq!(one.normalized_lines(), two.normalized_lines());
         assert_eq!(
-            one.normal(),
+            one.normalized_lines(),
             [
                 "L0:",
                 "s_cbranch_execz L1",
@@ -149,7 +149,7 @@ mod tests {
         let swapped = machine(
             "v_mov_b32_e32 v0, s12\nv_mov_b32_e32 v1, s13\nbuffer_store_dword v1, off, s[8:11], 0 glc",
         );
-        assert_ne!(other.normal(), swapped.normal());
+        assert_ne!(other.normalized_lines(), swapped.normalized_lines());
     }
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
             "s_load_dwordx4 s[4:7], s[2:3], 0x10\nv_mov_b32_e32 v0, 1\nbuffer_store_dword v0, v1, s[4:7], 0 offen offset:256 glc\ns_waitcnt vmcnt(0) lgkmcnt(0)\ns_barrier\ns_endpgm",
         );
         assert_eq!(
-            code.skeleton(),
+            code.memory_skeleton(),
             ["buffer_store_dword 0 offen offset:256 glc", "s_waitcnt vmcnt(0) lgkmcnt(0)", "s_barrier"]
         );
     }

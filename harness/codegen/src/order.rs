@@ -5,11 +5,11 @@
 //! without a row are [`OrderKept::Unknown`], and so are accesses that the text does not distinguish.
 
 use litmus::{InstructionKind, MemoryAccess, Scope, Semantics, Test};
-use vendor::order::{Need, NeedPart, NeedPlace, Order, Without};
+use vendor::order::{MissingOperation, NeedPart, NeedPlace, Order, OrderNeed};
 
 use crate::align::{Alignment, LineSource};
 use crate::form::FormKernel;
-use crate::machine::{LineKind, Machine, Operation, Path};
+use crate::machine::{Disassembly, LineKind, Operation, Path};
 
 /// The verdict on an order; the worst part decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,7 +26,7 @@ pub enum OrderKept {
 
 /// Two accesses of a thread that an instruction of the test orders.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AskedOrder {
+pub struct RequiredOrder {
     /// The order.
     pub order: Order,
     /// The widest requested scope.
@@ -42,7 +42,7 @@ pub struct AskedOrder {
 
 /// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FoundOrder {
+pub struct OrderFinding {
     /// The verdict.
     pub verdict: OrderKept,
     /// The present or missing instruction, in words.
@@ -51,17 +51,17 @@ pub struct FoundOrder {
     pub source: Option<&'static str>,
 }
 
-impl FoundOrder {
-    fn new(verdict: OrderKept, why: impl Into<String>) -> FoundOrder {
-        FoundOrder { verdict, why: why.into(), source: None }
+impl OrderFinding {
+    fn new(verdict: OrderKept, why: impl Into<String>) -> OrderFinding {
+        OrderFinding { verdict, why: why.into(), source: None }
     }
 }
 
 /// Returns the orders that a kernel's threads require.
 ///
-/// An acquire orders all later accesses, a release all earlier ones. A barrier orders accesses across it if
-/// one of the two is the atomic partner.
-pub fn asked(test: &Test, unit: &FormKernel) -> Vec<AskedOrder> {
+/// An acquire orders all later accesses, a release all earlier ones. A memory barrier orders accesses across it if
+/// the earlier one is an atomic read (acquire) or the later one an atomic write (release).
+pub fn required_orders(test: &Test, unit: &FormKernel) -> Vec<RequiredOrder> {
     let mut all = Vec::new();
     for thread in &unit.threads {
         let instructions = &test.thread(*thread).instructions;
@@ -81,9 +81,9 @@ pub fn asked(test: &Test, unit: &FormKernel) -> Vec<AskedOrder> {
                 (LineSource::Instruction(*thread, first), LineSource::Instruction(*thread, second));
             let known = all
                 .iter()
-                .any(|one: &AskedOrder| (one.order, one.first, one.second) == (order, first, second));
+                .any(|one: &RequiredOrder| (one.order, one.first, one.second) == (order, first, second));
             if ordered && !known {
-                all.push(AskedOrder { order, scope, first, second, visible });
+                all.push(RequiredOrder { order, scope, first, second, visible });
             }
         };
         for &(index, access) in &accesses {
@@ -122,54 +122,64 @@ const NOT_TOLD: &str = "the text does not tell the accesses apart";
 
 /// Checks that the lines between two accesses contain what their order needs, on chips of a compiler's
 /// `target`.
-pub fn check(asked: &AskedOrder, machine: &Machine, alignment: &Alignment, target: &str) -> FoundOrder {
+pub fn check_order(
+    asked: &RequiredOrder,
+    machine: &Disassembly,
+    alignment: &Alignment,
+    target: &str,
+) -> OrderFinding {
     let line_of = |source| alignment.sources.iter().position(|found| *found == Some(source));
     let (Some(first), Some(second)) = (line_of(asked.first), line_of(asked.second)) else {
-        return FoundOrder::new(OrderKept::Unknown, "an access has no line");
+        return OrderFinding::new(OrderKept::Unknown, "an access has no line");
     };
     let access = |at: usize| match machine.lines.get(at).map(|line| line.kind) {
         Some(LineKind::Access(access)) => Some(access),
         _ => None,
     };
     let (Some(of_first), Some(of_second)) = (access(first), access(second)) else {
-        return FoundOrder::new(OrderKept::Unknown, "an access has no line");
+        return OrderFinding::new(OrderKept::Unknown, "an access has no line");
     };
     let both =
         |is: fn(&Alignment, LineSource) -> bool| is(alignment, asked.first) && is(alignment, asked.second);
     if !both(Alignment::is_likely) || (second < first && !both(Alignment::is_certain)) {
-        return FoundOrder::new(OrderKept::Unknown, NOT_TOLD);
+        return OrderFinding::new(OrderKept::Unknown, NOT_TOLD);
     }
     if second < first {
-        return FoundOrder::new(OrderKept::Lost, "the second access stands before the first");
+        return OrderFinding::new(OrderKept::Lost, "the second access stands before the first");
     }
-    let holds = |need: &&Need| {
+    let holds = |need: &&OrderNeed| {
         need.order == asked.order
             && need.first.contains(&of_first.operation)
             && (need.targets.is_empty() || need.targets.iter().any(|start| target.starts_with(start)))
     };
     let Some(need) = machine.dialect.needs.iter().find(holds) else {
-        return FoundOrder::new(OrderKept::Unknown, "no table says what this order needs here");
+        return OrderFinding::new(OrderKept::Unknown, "no table says what this order needs here");
     };
     // The workgroup's memory has no cache.
     let cached = of_second.operation == Operation::Load && of_second.path != Path::Workgroup;
-    let found = steps(need, machine, (first, second), cached && asked.visible);
-    let found = FoundOrder { source: Some(need.source), ..found };
+    let found = check_steps(need, machine, (first, second), cached && asked.visible);
+    let found = OrderFinding { source: Some(need.source), ..found };
     // An uncertain match is not evidence against a compiler.
     if found.verdict != OrderKept::Kept && !both(Alignment::is_certain) {
-        return FoundOrder { verdict: OrderKept::Unknown, why: NOT_TOLD.to_owned(), ..found };
+        return OrderFinding { verdict: OrderKept::Unknown, why: NOT_TOLD.to_owned(), ..found };
     }
     let narrow = !matches!(asked.scope, Scope::QueueFamily | Scope::Device | Scope::CrossDevice);
     if narrow && found.verdict != OrderKept::Kept {
         let why = format!("{}; but the scope is narrower than the table's, and less may do", found.why);
-        return FoundOrder { verdict: OrderKept::Unknown, why, ..found };
+        return OrderFinding { verdict: OrderKept::Unknown, why, ..found };
     }
     found
 }
 
-fn steps(need: &Need, machine: &Machine, (first, second): (usize, usize), second_reads: bool) -> FoundOrder {
+fn check_steps(
+    need: &OrderNeed,
+    machine: &Disassembly,
+    (first, second): (usize, usize),
+    second_reads: bool,
+) -> OrderFinding {
     let text = |at: usize| machine.lines.get(at).map_or("", |line| line.text.as_str());
     let mut from = first + 1;
-    let mut worst = FoundOrder::new(OrderKept::Kept, "");
+    let mut worst = OrderFinding::new(OrderKept::Kept, "");
     for step in need.steps {
         let NeedPart { place, any, perhaps, without, words } = *step;
         let has = |line: usize, parts: &[&str]| parts.iter().any(|part| text(line).contains(part));
@@ -192,9 +202,9 @@ fn steps(need: &Need, machine: &Machine, (first, second): (usize, usize), second
         let uncertain = place == NeedPlace::Between && (from..second).any(|line| has(line, perhaps));
         let verdict = match without {
             _ if uncertain => OrderKept::Unknown,
-            Without::Lost => OrderKept::Lost,
-            Without::Weakened => OrderKept::Weakened,
-            Without::Unknown => OrderKept::Unknown,
+            MissingOperation::Lost => OrderKept::Lost,
+            MissingOperation::Weakened => OrderKept::Weakened,
+            MissingOperation::Unknown => OrderKept::Unknown,
         };
         let why = match verdict {
             _ if uncertain => format!("perhaps there: {words}"),
@@ -202,7 +212,7 @@ fn steps(need: &Need, machine: &Machine, (first, second): (usize, usize), second
             _ => format!("missing: {words}"),
         };
         if verdict > worst.verdict {
-            worst = FoundOrder::new(verdict, why);
+            worst = OrderFinding::new(verdict, why);
         }
         if verdict == OrderKept::Lost {
             break;
@@ -219,7 +229,7 @@ fn steps(need: &Need, machine: &Machine, (first, second): (usize, usize), second
 /// driver prints.
 ///
 /// The result is unknown unless the kernel has as many atomic loads as the test.
-pub fn check_nir(asked: &AskedOrder, nir: &str, loads: usize) -> Option<FoundOrder> {
+pub fn check_nir(asked: &RequiredOrder, nir: &str, loads: usize) -> Option<OrderFinding> {
     if asked.order != Order::Acquire {
         return None;
     }
@@ -231,19 +241,19 @@ pub fn check_nir(asked: &AskedOrder, nir: &str, loads: usize) -> Option<FoundOrd
     let lines: Vec<&str> = main.lines().filter(|line| of_accesses(line) || is_fence(line)).collect();
     let found = lines.iter().filter(|line| of_accesses(line)).count();
     if found != loads || loads < 2 {
-        return Some(FoundOrder::new(OrderKept::Unknown, "the loads of the test are not those of NIR"));
+        return Some(OrderFinding::new(OrderKept::Unknown, "the loads of the test are not those of NIR"));
     }
     let between = |window: &[&str]| window.iter().any(|line| is_fence(line));
     let first = lines.iter().position(of_accesses)?;
     let last = lines.iter().rposition(of_accesses)?;
     if !lines.get(first..last).is_some_and(between) {
-        return Some(FoundOrder::new(OrderKept::Lost, "no barrier stands between the loads"));
+        return Some(OrderFinding::new(OrderKept::Lost, "no barrier stands between the loads"));
     }
     if lines.iter().filter(|line| of_accesses(line)).any(|line| line.contains("reorderable")) {
-        return Some(FoundOrder::new(
+        return Some(OrderFinding::new(
             OrderKept::Weakened,
             "a load is `reorderable` although it is `atomic`: a later pass or compiler may move it",
         ));
     }
-    Some(FoundOrder::new(OrderKept::Kept, "a barrier between loads that are not `reorderable`"))
+    Some(OrderFinding::new(OrderKept::Kept, "a barrier between loads that are not `reorderable`"))
 }

@@ -6,10 +6,11 @@
 use std::collections::BTreeSet;
 
 use isa::question::{
-    DispatchBarrier, InitialMemory, MachineKernel, Observed, Resource, Shows, Space, Word, Workgroup,
+    DescriptorTarget, DispatchBarrier, InitialMemory, MachineKernel, MemorySpace, MemoryWord, Observed,
+    Resource, Workgroup,
 };
 use isa::{AmdFamily, MachineProgram as Text, MachineQuestion};
-use litmus::{Observable, Place, Prediction, ScalarType, Test, ThreadId, Value};
+use litmus::{Observable, Prediction, ScalarType, Test, ThreadId, ThreadPlace, Value};
 use shaders::carrier::Carrier;
 use shaders::contract::IMAGE_WIDTH;
 use shaders::variant::Images;
@@ -17,21 +18,21 @@ use shaders::{Binding, Parameters, Program, ResultSlot};
 use vendor::Descriptors;
 
 /// The location buffer and its aliases.
-const LOCATIONS: Space = Space(0);
+const LOCATIONS: MemorySpace = MemorySpace(0);
 /// The result buffer.
-const RESULTS: Space = Space(1);
+const RESULTS: MemorySpace = MemorySpace(1);
 /// The rendezvous buffer.
-const RENDEZVOUS: Space = Space(2);
+const RENDEZVOUS: MemorySpace = MemorySpace(2);
 /// Images.
-const IMAGES: Space = Space(3);
+const IMAGES: MemorySpace = MemorySpace(3);
 /// Scratch memory.
-const SCRATCH: Space = Space(4);
+const SCRATCH: MemorySpace = MemorySpace(4);
 /// The second location buffer and its images.
-const APART: Space = Space(5);
-const IMAGES_APART: Space = Space(6);
+const APART: MemorySpace = MemorySpace(5);
+const IMAGES_APART: MemorySpace = MemorySpace(6);
 
 /// The kernels of a test with their machine code.
-pub struct Kernels<'a> {
+pub struct CompiledKernels<'a> {
     /// The test.
     pub test: &'a Test,
     /// Its kernels, with the parameters of one round.
@@ -48,7 +49,7 @@ pub struct Kernels<'a> {
 
 /// A feature that the machine does not model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoQuestion {
+pub enum UnmodelledFeature {
     /// Some storages are in a different kind of memory, and both kinds are accessed by address.
     #[error("two memories by address")]
     TwoAddresses,
@@ -88,32 +89,35 @@ pub enum NoQuestion {
 /// # Errors
 ///
 /// A feature that the machine does not model.
-pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<MachineQuestion, NoQuestion> {
-    let Kernels { test, program, texts, family, .. } = *of;
+pub fn machine_question(
+    of: &CompiledKernels<'_>,
+    prediction: &Prediction,
+) -> Result<MachineQuestion, UnmodelledFeature> {
+    let CompiledKernels { test, program, texts, family, .. } = *of;
     if !program.apart().is_empty() && program.kernels().any(|kernel| kernel.addresses) {
-        return Err(NoQuestion::TwoAddresses);
+        return Err(UnmodelledFeature::TwoAddresses);
     }
     if program.calls_alone.is_some() {
-        return Err(NoQuestion::Calls);
+        return Err(UnmodelledFeature::Calls);
     }
     // Host accesses and their timing are not in the text.
-    if !test.threads.iter().all(|thread| matches!(thread.place, Place::Device(_))) {
-        return Err(NoQuestion::HostThread);
+    if !test.threads.iter().all(|thread| matches!(thread.place, ThreadPlace::Device(_))) {
+        return Err(UnmodelledFeature::HostThread);
     }
     if test.has_tangles() {
-        return Err(NoQuestion::SubgroupOperations);
+        return Err(UnmodelledFeature::SubgroupOperations);
     }
     if program.kernels().any(|kernel| kernel.carrier != Carrier::Compute) {
-        return Err(NoQuestion::GraphicsStages);
+        return Err(UnmodelledFeature::GraphicsStages);
     }
     if !prediction.complete {
-        return Err(NoQuestion::IncompletePrediction);
+        return Err(UnmodelledFeature::IncompletePrediction);
     }
     let parts = program.phases.iter().enumerate();
     let parts = parts.flat_map(|(dispatch, phase)| phase.parts.iter().map(move |part| (dispatch, part)));
     let count = parts.clone().count();
     if texts.len() != count {
-        return Err(NoQuestion::Texts { texts: texts.len(), kernels: count });
+        return Err(UnmodelledFeature::Texts { texts: texts.len(), kernels: count });
     }
     // Nothing precedes the first one.
     let barriers =
@@ -124,11 +128,11 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<MachineQues
     let mut workgroups = Vec::new();
     for (number, ((dispatch, part), text)) in parts.zip(texts).enumerate() {
         let kernel = &part.kernel;
-        let shows: Vec<Shows> = kernel
+        let shows: Vec<DescriptorTarget> = kernel
             .bindings
             .iter()
             .map(|binding| {
-                Shows::Buffer(match binding {
+                DescriptorTarget::Buffer(match binding {
                     Binding::Locations => LOCATIONS,
                     Binding::Apart => APART,
                     Binding::Results | Binding::Claims => RESULTS,
@@ -137,9 +141,11 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<MachineQues
                 })
             })
             .chain(kernel.images.iter().map(|image| match image.shape {
-                Images::TexelBuffer => Shows::Texels(if image.apart { APART } else { LOCATIONS }),
-                Images::TwoDimensional => Shows::Image { space: images(image.apart), row: IMAGE_WIDTH },
-                Images::OneDimensional => Shows::Image { space: images(image.apart), row: 0 },
+                Images::TexelBuffer => DescriptorTarget::Texels(if image.apart { APART } else { LOCATIONS }),
+                Images::TwoDimensional => {
+                    DescriptorTarget::Image { space: image_space(image.apart), row: IMAGE_WIDTH }
+                }
+                Images::OneDimensional => DescriptorTarget::Image { space: image_space(image.apart), row: 0 },
             }))
             .collect();
         kernels.push(MachineKernel {
@@ -152,7 +158,7 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<MachineQues
             let threads: Vec<ThreadId> = threads.iter().filter_map(of_test).collect();
             let waves = if kernel.requirements.subgroup_size.is_some() {
                 let count = kernel.workgroup_size.div_ceil(of.subgroup_size) as usize;
-                lanes(test, &threads, kernel.lanes, count)?
+                wave_lanes(test, &threads, kernel.lanes, count)?
             } else {
                 vec![vec![0]]
             };
@@ -172,11 +178,11 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<MachineQues
     let place = |storage: u32, from: u32, bytes: u8| {
         let space = match (in_image.contains(&storage), program.apart().contains(&storage)) {
             // An image has a texel for every word of the location buffer.
-            (true, apart) => images(apart),
+            (true, apart) => image_space(apart),
             (false, true) => APART,
             (false, false) => LOCATIONS,
         };
-        Word { space, offset: unit(storage) + from, bytes }
+        MemoryWord { space, offset: unit(storage) + from, bytes }
     };
     let mut initial = Vec::new();
     for (storage, value) in (0..).zip(&program.initial) {
@@ -189,7 +195,7 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<MachineQues
     }
     let slot = |number: usize, bytes| {
         let word = parameters.result_word(program.lanes, number as u32, 0);
-        Word { space: RESULTS, offset: 4 * word, bytes }
+        MemoryWord { space: RESULTS, offset: 4 * word, bytes }
     };
 
     let mut columns = Vec::new();
@@ -202,13 +208,13 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<MachineQues
             observed.push(Observed { place: slot(low, bytes.min(4)), required: None });
             columns.push((position, 0, bytes.min(4), false));
             if bytes == 8 {
-                let high = place_of(ResultSlot::High(*observable)).ok_or(NoQuestion::Unreported)?;
+                let high = place_of(ResultSlot::High(*observable)).ok_or(UnmodelledFeature::Unreported)?;
                 observed.push(Observed { place: slot(high, 4), required: None });
                 columns.push((position, 32, 4, false));
             }
         } else {
             let known = program.finals.iter().find(|(known, _)| known == observable);
-            let (_, storage) = known.ok_or(NoQuestion::Unreported)?;
+            let (_, storage) = known.ok_or(UnmodelledFeature::Unreported)?;
             let from = match observable {
                 Observable::Location(_, component) => u32::from(*component) * scalar.bytes(),
                 Observable::Register(..) => 0,
@@ -251,25 +257,30 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<MachineQues
 }
 
 /// Returns the memory of images.
-fn images(apart: bool) -> Space {
+fn image_space(apart: bool) -> MemorySpace {
     if apart { IMAGES_APART } else { IMAGES }
 }
 
 /// Returns the lanes of each wave that belong to threads of the instance.
 ///
 /// Subgroups are in the order in which threads first name them; within one, each thread has an equal share.
-fn lanes(test: &Test, threads: &[ThreadId], lanes: u32, waves: usize) -> Result<Vec<Vec<u8>>, NoQuestion> {
+fn wave_lanes(
+    test: &Test,
+    threads: &[ThreadId],
+    lanes: u32,
+    waves: usize,
+) -> Result<Vec<Vec<u8>>, UnmodelledFeature> {
     let mut subgroups: Vec<u32> = Vec::new();
     let mut of_wave: Vec<Vec<u8>> = vec![Vec::new(); waves];
     for thread in threads {
-        let Place::Device(place) = test.thread(*thread).place else {
-            return Err(NoQuestion::HostThread);
+        let ThreadPlace::Device(place) = test.thread(*thread).place else {
+            return Err(UnmodelledFeature::HostThread);
         };
         let number = subgroups.iter().position(|known| *known == place.subgroup).unwrap_or_else(|| {
             subgroups.push(place.subgroup);
             subgroups.len() - 1
         });
-        let wave = of_wave.get_mut(number).ok_or(NoQuestion::MoreSubgroups)?;
+        let wave = of_wave.get_mut(number).ok_or(UnmodelledFeature::MoreSubgroups)?;
         wave.push((wave.len() as u32 * lanes) as u8);
     }
     for wave in &mut of_wave {
@@ -299,26 +310,26 @@ mod tests {
         let calls = "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 0, wg 2, qf 0 ; ld.sc0 r0, w | st.sc0 v, 1 | await e ;
              set e compute:shader_write -> compute:shader_read | | ld.sc0 r0, v ;";
         for (told, declared, program, expected) in [
-            (plain, "v = 0; w = 0;", calls.to_owned(), NoQuestion::Calls),
+            (plain, "v = 0; w = 0;", calls.to_owned(), UnmodelledFeature::Calls),
             (
                 apart,
                 "address u32 v = 0; address u32 w = 0;",
                 format!("{one} ; st.nonpriv.sc0 v, 1 ; st.atom.dv.sc0 w, 1 ;"),
-                NoQuestion::TwoAddresses,
+                UnmodelledFeature::TwoAddresses,
             ),
             (
                 plain,
                 "buffer u32 v [host] = 0;",
                 "P0@host | P1@sg 0, wg 0, qf 0 ; submit P1 | st.sc0 v, 1 ; wait P1 | ; ld.sc0 r0, v | ;"
                     .to_owned(),
-                NoQuestion::HostThread,
+                UnmodelledFeature::HostThread,
             ),
-            (plain, "v = 0;", format!("{one} ; sg.any r0, 1, 0 ;"), NoQuestion::SubgroupOperations),
+            (plain, "v = 0;", format!("{one} ; sg.any r0, 1, 0 ;"), UnmodelledFeature::SubgroupOperations),
             (
                 plain,
                 "v = 0;",
                 format!("{one} ; beq r0, 1, LC00 ; cbar.execsg.sg 0 ; LC00: ;"),
-                NoQuestion::SubgroupOperations,
+                UnmodelledFeature::SubgroupOperations,
             ),
         ] {
             let config = KernelConfig { subgroup_size: 64, lanes: 64, variant: told, ..KernelConfig::PLAIN };
@@ -333,7 +344,7 @@ mod tests {
                 race_thin_air: false,
                 uninitialised_read: Some(false),
                 bound: 1,
-                cut: 0,
+                truncated_runs: 0,
                 runs: 1,
                 level: None,
                 candidate_executions: 1,
@@ -343,7 +354,7 @@ mod tests {
                 complete: true,
             };
             let family = "GFX1036".parse().unwrap();
-            let kernels = Kernels {
+            let kernels = CompiledKernels {
                 test: &test,
                 program: &program,
                 texts: &[],
@@ -351,7 +362,7 @@ mod tests {
                 descriptors: vendor::amd::DESCRIPTORS,
                 subgroup_size: 64,
             };
-            assert_eq!(question(&kernels, &prediction).unwrap_err(), expected, "{text}");
+            assert_eq!(machine_question(&kernels, &prediction).unwrap_err(), expected, "{text}");
         }
     }
 }

@@ -9,7 +9,7 @@ use litmus::{LocationId, LocationInit, SyncPoint, SystemSync, Test, ThreadId};
 
 /// The result of a reduction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shrunk {
+pub struct Reduction {
     /// The test.
     pub test: Test,
     /// The number of evaluations of the predicate.
@@ -26,18 +26,18 @@ pub fn shrink(
     most: u32,
     weaker: &dyn Fn(&Test) -> Vec<Test>,
     holds: &mut dyn FnMut(&Test) -> bool,
-) -> Shrunk {
+) -> Reduction {
     let mut best = test.clone();
     let mut tried = 0;
     loop {
         let mut smaller = None;
-        for candidate in candidates(&best).into_iter().chain(weaker(&best)) {
+        for candidate in smaller_tests(&best).into_iter().chain(weaker(&best)) {
             let Some(candidate) = as_text_says(&candidate) else { continue };
-            if candidate == best || weight(&candidate) > weight(&best) {
+            if candidate == best || size_measure(&candidate) > size_measure(&best) {
                 continue;
             }
             if tried == most {
-                return Shrunk { test: best, tried, minimal: false };
+                return Reduction { test: best, tried, minimal: false };
             }
             tried += 1;
             if holds(&candidate) {
@@ -47,7 +47,7 @@ pub fn shrink(
         }
         match smaller {
             Some(smaller) => best = smaller,
-            None => return Shrunk { test: best, tried, minimal: true },
+            None => return Reduction { test: best, tried, minimal: true },
         }
     }
 }
@@ -58,13 +58,13 @@ fn as_text_says(test: &Test) -> Option<Test> {
 }
 
 /// Returns the size to minimize: threads, then instructions, locations and length of the text.
-fn weight(test: &Test) -> (usize, usize, usize, usize) {
+fn size_measure(test: &Test) -> (usize, usize, usize, usize) {
     let instructions = test.threads.iter().map(|thread| thread.instructions.len()).sum();
     (test.threads.len(), instructions, test.locations.len(), litmus::print(test).len())
 }
 
 /// Returns every test with one piece removed.
-fn candidates(test: &Test) -> Vec<Test> {
+fn smaller_tests(test: &Test) -> Vec<Test> {
     let mut found = Vec::new();
     // The question is irrelevant to a compiler, and names registers that may become unused.
     if test.question.is_some()

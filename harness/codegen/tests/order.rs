@@ -10,8 +10,8 @@ use std::fs;
 use std::path::Path;
 
 use codegen::machine::LineKind;
-use codegen::order::{FoundOrder, OrderKept, asked, check, check_nir};
-use codegen::{Dialect, Form, FormKernel, Machine, Sizes, align, units};
+use codegen::order::{OrderFinding, OrderKept, check_nir, check_order, required_orders};
+use codegen::{Dialect, Disassembly, Form, FormKernel, KernelSizes, align, form_kernels};
 use litmus::Test;
 
 /// Separates NIR and machine code.
@@ -33,14 +33,14 @@ fn test() -> Test {
 }
 
 fn unit(test: &Test, form: Form, thread: &str) -> FormKernel {
-    let sizes = Sizes {
+    let sizes = KernelSizes {
         subgroup_size: 64,
         max_workgroup_invocations: 1024,
         device_scope: true,
         lanes: 64,
         intel_split_barriers: false,
     };
-    let all = units(test, form, shaders::Variant::default(), &sizes).unwrap();
+    let all = form_kernels(test, form, shaders::Variant::default(), &sizes).unwrap();
     all.into_iter().find(|unit| unit.name == thread).unwrap()
 }
 
@@ -63,7 +63,7 @@ fn given(test: &Test) -> Vec<Given> {
             all.push(Given {
                 name: format!("{device} {form} {thread}"),
                 dialect: vendor.dialect,
-                target: vendor.family(chip).unwrap().target,
+                target: vendor.find_family(chip).unwrap().target,
                 unit: unit(test, form.parse().unwrap(), thread),
                 nir: nir.to_owned(),
                 code: code.to_owned(),
@@ -74,9 +74,9 @@ fn given(test: &Test) -> Vec<Given> {
 }
 
 /// Returns the check of the only order of a kernel of the test.
-fn found(test: &Test, given: &Given, machine: &Machine) -> FoundOrder {
-    let [asked] = asked(test, &given.unit).try_into().unwrap();
-    check(&asked, machine, &align(test, &given.unit, machine), given.target)
+fn found(test: &Test, given: &Given, machine: &Disassembly) -> OrderFinding {
+    let [asked] = required_orders(test, &given.unit).try_into().unwrap();
+    check_order(&asked, machine, &align(test, &given.unit, machine), given.target)
 }
 
 #[test]
@@ -84,11 +84,11 @@ fn orders_of_every_vendor() {
     let test = test();
     let mut text = String::new();
     for given in given(&test) {
-        let machine = Machine::read(&given.code, given.dialect).unwrap();
-        let FoundOrder { verdict, why, .. } = found(&test, &given, &machine);
+        let machine = Disassembly::read(&given.code, given.dialect).unwrap();
+        let OrderFinding { verdict, why, .. } = found(&test, &given, &machine);
         writeln!(text, "{}: {verdict:?}: {why}", given.name).unwrap();
-        let [asked] = asked(&test, &given.unit).try_into().unwrap();
-        if let Some(FoundOrder { verdict, why, .. }) = check_nir(&asked, &given.nir, 2) {
+        let [asked] = required_orders(&test, &given.unit).try_into().unwrap();
+        if let Some(OrderFinding { verdict, why, .. }) = check_nir(&asked, &given.nir, 2) {
             writeln!(text, "    NIR: {verdict:?}: {why}").unwrap();
         }
     }
@@ -101,7 +101,7 @@ fn a_line_less_is_noticed_where_it_counts() {
     let test = test();
     let mut text = String::new();
     for given in given(&test) {
-        let whole = Machine::read(&given.code, given.dialect).unwrap();
+        let whole = Disassembly::read(&given.code, given.dialect).unwrap();
         if found(&test, &given, &whole).verdict != OrderKept::Kept {
             continue;
         }
@@ -111,7 +111,7 @@ fn a_line_less_is_noticed_where_it_counts() {
             }
             let mut less = whole.clone();
             less.lines.remove(at);
-            let FoundOrder { verdict, why, .. } = found(&test, &given, &less);
+            let OrderFinding { verdict, why, .. } = found(&test, &given, &less);
             if verdict != OrderKept::Kept {
                 writeln!(text, "{} without `{}`: {verdict:?}: {why}", given.name, line.text).unwrap();
             }
@@ -127,11 +127,11 @@ fn memory_instructions_of_every_vendor() {
     let mut text = String::new();
     for given in given(&test) {
         writeln!(text, "{}", given.name).unwrap();
-        let machine = Machine::read(&given.code, given.dialect).unwrap();
+        let machine = Disassembly::read(&given.code, given.dialect).unwrap();
         for (line, source) in machine.lines.iter().zip(align(&test, &given.unit, &machine).sources) {
             if matches!(line.kind, LineKind::Access(_) | LineKind::Order) {
                 let source = source.map_or_else(|| "-".to_owned(), |source| format!("{source:?}"));
-                let words = given.dialect.words(&line.text, line.kind).join("; ");
+                let words = given.dialect.describe_line(&line.text, line.kind).join("; ");
                 writeln!(text, "  {source}: {}\n      {words}", line.text).unwrap();
             }
         }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use vendor::{CompileWay, Family, VENDORS, Vendor};
+use vendor::{ChipFamily, CompileMethod, VENDORS, Vendor};
 
 use crate::environment::{DriverEnvironment, EnvironmentError};
 
@@ -52,17 +52,17 @@ pub struct Mesa {
     /// The root that contains it; `None` for the running system.
     root: Option<PathBuf>,
     /// The method of selecting a chip, determined on first use.
-    chosen: OnceLock<Result<Chosen, MesaError>>,
+    chosen: OnceLock<Result<ChosenMethod, MesaError>>,
 }
 
 /// The method that an installation supports.
 #[derive(Clone, Debug)]
-struct Chosen {
+struct ChosenMethod {
     /// The variable that selects a chip.
     variable: Option<&'static str>,
     shim: Option<PathBuf>,
     /// The families that it knows, with the values of the variable.
-    spellings: Vec<(&'static Family, &'static str)>,
+    spellings: Vec<(&'static ChipFamily, &'static str)>,
 }
 
 /// The reason why a folder or an installation provides no compile-only devices.
@@ -111,10 +111,10 @@ impl Mesa {
     /// # Errors
     ///
     /// If a variable names a driver file or a folder that does not exist.
-    pub fn installed() -> Result<Vec<Mesa>, MesaError> {
+    pub fn find_installed() -> Result<Vec<Mesa>, MesaError> {
         let environment = DriverEnvironment::discover()?;
         let mut found: Vec<Mesa> =
-            environment.files().iter().filter_map(|file| Mesa::of(file.clone())).collect();
+            environment.files().iter().filter_map(|file| Mesa::from_driver_file(file.clone())).collect();
         for folder in compiler_folders() {
             found.extend(Mesa::in_folder(&folder, COMPILERS_VARIABLE)?);
         }
@@ -135,12 +135,12 @@ impl Mesa {
         let root = folder.canonicalize().map_err(|_| none())?;
         let mut found = of_root(&root);
         if found.is_empty() {
-            found = sorted(&root).into_iter().rev().flat_map(|root| of_root(&root)).collect();
+            found = sorted_entries(&root).into_iter().rev().flat_map(|root| of_root(&root)).collect();
         }
         if found.is_empty() { Err(none()) } else { Ok(found) }
     }
 
-    fn of(driver_file: PathBuf) -> Option<Mesa> {
+    fn from_driver_file(driver_file: PathBuf) -> Option<Mesa> {
         let vendor = vendor::of_driver_file(driver_file.file_name()?.to_str()?)?;
         Some(Mesa { vendor, root: root_of(&driver_file), driver_file, chosen: OnceLock::new() })
     }
@@ -167,8 +167,8 @@ impl Mesa {
     /// # Errors
     ///
     /// [`MesaError::NoShim`].
-    pub fn families(&self) -> Result<Vec<&'static Family>, MesaError> {
-        let chosen = self.chosen()?;
+    pub fn known_families(&self) -> Result<Vec<&'static ChipFamily>, MesaError> {
+        let chosen = self.chosen_method()?;
         Ok(chosen.spellings.iter().map(|(family, _)| *family).collect())
     }
 
@@ -176,20 +176,20 @@ impl Mesa {
     ///
     /// Other shims map any text to some chip.
     pub fn refuses_unknown(&self) -> bool {
-        let names = |way: &CompileWay| {
-            matches!(way, CompileWay::NullBackEnd { .. } | CompileWay::Shim { names_chips: true, .. })
+        let names = |way: &CompileMethod| {
+            matches!(way, CompileMethod::NullBackEnd { .. } | CompileMethod::Shim { names_chips: true, .. })
         };
         self.vendor.ways.iter().all(names)
     }
 
     /// Returns the command of a worker process whose only Vulkan driver is this one for a family, by any of
     /// its names.
-    pub fn command(&self, program: &Path, family: &str) -> Command {
-        let meant = self.vendor.family(family);
+    pub fn worker_command(&self, program: &Path, family: &str) -> Command {
+        let meant = self.vendor.find_family(family);
         let name = meant.map_or(family, |family| family.name);
-        let chosen = self.chosen().ok();
+        let chosen = self.chosen_method().ok();
         let shim = chosen.and_then(|chosen| chosen.shim.as_deref());
-        let mut command = self.started(program, shim);
+        let mut command = self.base_command(program, shim);
         for name in ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"] {
             command.env(name, &self.driver_file);
         }
@@ -209,27 +209,29 @@ impl Mesa {
         command
     }
 
-    fn chosen(&self) -> Result<&Chosen, MesaError> {
-        self.chosen.get_or_init(|| self.choose()).as_ref().map_err(Clone::clone)
+    fn chosen_method(&self) -> Result<&ChosenMethod, MesaError> {
+        self.chosen.get_or_init(|| self.choose_method()).as_ref().map_err(Clone::clone)
     }
 
     /// Returns the first method that the installation supports.
-    fn choose(&self) -> Result<Chosen, MesaError> {
+    fn choose_method(&self) -> Result<ChosenMethod, MesaError> {
         let mut missing = None;
         for way in self.vendor.ways {
             match *way {
-                CompileWay::NullBackEnd { variable, sign } => {
-                    let library = self.library().and_then(|path| fs::read(path).ok()).unwrap_or_default();
-                    if !holds(&library, sign) {
+                CompileMethod::NullBackEnd { variable, sign } => {
+                    let library =
+                        self.library_path().and_then(|path| fs::read(path).ok()).unwrap_or_default();
+                    if !contains_text(&library, sign) {
                         continue;
                     }
                     let names = upper_case_strings(&library);
                     let known = |name: &&str| names.iter().any(|known| known.ends_with(&name.to_uppercase()));
-                    let spelled = |family: &'static Family| Some((family, family.names().find(known)?));
+                    let spelled =
+                        |family: &'static ChipFamily| Some((family, family.all_names().find(known)?));
                     let spellings = self.vendor.families.iter().filter_map(spelled).collect();
-                    return Ok(Chosen { variable: Some(variable), shim: None, spellings });
+                    return Ok(ChosenMethod { variable: Some(variable), shim: None, spellings });
                 }
-                CompileWay::Shim { library: shim, variable, names_chips } => {
+                CompileMethod::Shim { library: shim, variable, names_chips } => {
                     let looked = self.shim_folders();
                     let Some(path) =
                         looked.iter().map(|folder| folder.join(shim)).find(|path| path.is_file())
@@ -238,11 +240,12 @@ impl Mesa {
                         continue;
                     };
                     let text = if names_chips { fs::read(&path).unwrap_or_default() } else { Vec::new() };
-                    let known =
-                        |family: &&Family| !names_chips || holds(&text, &format!("\0{}\0", family.shim));
+                    let known = |family: &&ChipFamily| {
+                        !names_chips || contains_text(&text, &format!("\0{}\0", family.shim))
+                    };
                     let families = self.vendor.families.iter().filter(known);
                     let spellings = families.map(|family| (family, family.shim)).collect();
-                    return Ok(Chosen { variable, shim: Some(path), spellings });
+                    return Ok(ChosenMethod { variable, shim: Some(path), spellings });
                 }
             }
         }
@@ -267,7 +270,7 @@ impl Mesa {
         folders
     }
 
-    fn started(&self, program: &Path, shim: Option<&Path>) -> Command {
+    fn base_command(&self, program: &Path, shim: Option<&Path>) -> Command {
         let loader = self.root.as_ref().and_then(|root| {
             let loader = DYNAMIC_LOADERS.iter().map(|path| root.join(path)).find(|path| path.is_file())?;
             Some((root, loader))
@@ -297,7 +300,7 @@ impl Mesa {
     }
 
     /// Returns the path of the driver's library: from the driver file, or from the library folders.
-    fn library(&self) -> Option<PathBuf> {
+    fn library_path(&self) -> Option<PathBuf> {
         let text = fs::read_to_string(&self.driver_file).unwrap_or_default();
         let named = text.split("\"library_path\"").nth(1).and_then(|rest| rest.split('"').nth(1));
         let named = Path::new(named.unwrap_or(self.vendor.library));
@@ -334,15 +337,15 @@ fn what_is_there(folder: &Path) -> String {
 ///
 /// Without a dynamic loader in the root, the system's loader starts the workers.
 fn of_root(root: &Path) -> Vec<Mesa> {
-    let files = sorted(&root.join(DRIVER_FILES));
-    let mut found: Vec<Mesa> = files.into_iter().filter_map(Mesa::of).collect();
+    let files = sorted_entries(&root.join(DRIVER_FILES));
+    let mut found: Vec<Mesa> = files.into_iter().filter_map(Mesa::from_driver_file).collect();
     found.iter_mut().for_each(|mesa| mesa.root = Some(root.to_owned()));
     found.sort_by_key(|mesa| VENDORS.iter().position(|vendor| vendor.word == mesa.vendor.word));
     found
 }
 
 /// Returns the entries of a folder by name; numbers in names compare numerically.
-fn sorted(folder: &Path) -> Vec<PathBuf> {
+fn sorted_entries(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut found: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     let numbers = |path: &PathBuf| -> Vec<u64> {
@@ -354,7 +357,7 @@ fn sorted(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns true if the bytes contain a text.
-fn holds(bytes: &[u8], text: &str) -> bool {
+fn contains_text(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
@@ -396,7 +399,7 @@ mod tests {
     }
 
     fn names(mesa: &Mesa) -> Vec<&'static str> {
-        mesa.families().unwrap().iter().map(|family| family.name).collect()
+        mesa.known_families().unwrap().iter().map(|family| family.name).collect()
     }
 
     /// Creates a root as `debootstrap` does, with a RADV library.
@@ -416,7 +419,7 @@ mod tests {
         let root = root(b"Null hardware\0..\0GFX1100\0NAVI2\0NAVI21\0");
         let [mesa] = Mesa::in_folder(root.path(), COMPILERS_VARIABLE).unwrap().try_into().unwrap();
         assert_eq!(names(&mesa), ["navi21", "navi31"]);
-        let command = mesa.command(Path::new("/bin/tool"), "navi31");
+        let command = mesa.worker_command(Path::new("/bin/tool"), "navi31");
         assert!(command.get_program().to_string_lossy().ends_with("ld-linux-x86-64.so.2"));
         let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy()).collect();
         assert_eq!((arguments[0].as_ref(), arguments[2].as_ref()), ("--library-path", "/bin/tool"));
@@ -430,13 +433,13 @@ mod tests {
     fn without_a_null_back_end_a_shim_stands_in() {
         let root = root(b"RADV_FORCE_FAMILY / AMD_FORCE_FAMILY has been removed\0GFX1100\0");
         let [mesa] = Mesa::in_folder(root.path(), COMPILERS_VARIABLE).unwrap().try_into().unwrap();
-        let error = mesa.families().unwrap_err().to_string();
+        let error = mesa.known_families().unwrap_err().to_string();
         assert!(error.contains("no null back end") && error.contains("mesa-drm-shim"), "{error}");
         assert!(error.contains("libamdgpu_noop_drm_shim.so was found in none of /"), "{error}");
         file(&root, "usr/lib/x86_64-linux-gnu/libamdgpu_noop_drm_shim.so", b"x\0navi31\0vega10\0navi2\0");
         let [mesa] = Mesa::in_folder(root.path(), COMPILERS_VARIABLE).unwrap().try_into().unwrap();
         assert_eq!(names(&mesa), ["vega10", "navi31"]);
-        let command = mesa.command(Path::new("/bin/tool"), "gfx1100");
+        let command = mesa.worker_command(Path::new("/bin/tool"), "gfx1100");
         let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy()).collect();
         assert_eq!(arguments[2], "--preload");
         assert!(arguments[3].ends_with("libamdgpu_noop_drm_shim.so"));
@@ -455,7 +458,7 @@ mod tests {
                 file(&folder, &path, driver.as_bytes());
             }
             for way in vendor.ways {
-                if let CompileWay::Shim { library, .. } = way {
+                if let CompileMethod::Shim { library, .. } = way {
                     file(&folder, &format!("{SHIMS}/{library}"), b"\0navi31\0");
                 }
             }
@@ -469,16 +472,16 @@ mod tests {
         let chosen: Vec<String> = found[..VENDORS.len()]
             .iter()
             .map(|mesa| {
-                let family = mesa.families().unwrap()[0];
-                let command = mesa.command(Path::new("/bin/tool"), family.name);
+                let family = mesa.known_families().unwrap()[0];
+                let command = mesa.worker_command(Path::new("/bin/tool"), family.name);
                 let shim = command.get_args().nth(3).unwrap().to_string_lossy().into_owned();
                 let shim = shim.rsplit('/').next().unwrap().to_owned();
                 let chip = mesa.vendor.ways.iter().find_map(|way| match way {
-                    CompileWay::Shim { variable, .. } => Some(match variable {
+                    CompileMethod::Shim { variable, .. } => Some(match variable {
                         Some(name) => format!("{name}={}", variable_of(&command, name)),
                         None => "no variable".to_owned(),
                     }),
-                    CompileWay::NullBackEnd { .. } => None,
+                    CompileMethod::NullBackEnd { .. } => None,
                 });
                 format!("{}:{} {shim} {}", mesa.vendor.word, family.name, chip.unwrap())
             })
@@ -519,7 +522,7 @@ mod tests {
         fs::remove_file(root.path().join("lib64/ld-linux-x86-64.so.2")).unwrap();
         file(&root, "usr/lib/x86_64-linux-gnu/libamdgpu_noop_drm_shim.so", b"x\0navi31\0");
         let [mesa] = Mesa::in_folder(root.path(), COMPILERS_VARIABLE).unwrap().try_into().unwrap();
-        let command = mesa.command(Path::new("/bin/tool"), "navi31");
+        let command = mesa.worker_command(Path::new("/bin/tool"), "navi31");
         assert_eq!(command.get_program(), "/bin/tool");
         let shim = variable(&command, "LD_PRELOAD").unwrap();
         assert!(Path::new(&shim).starts_with(root.path().canonicalize().unwrap()), "{shim}");

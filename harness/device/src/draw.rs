@@ -4,7 +4,7 @@ use ash::{ext, vk};
 use plan::{DeviceError, Drawing, Kernel, Stage, Stages};
 
 use crate::error::failed;
-use crate::pipeline::{Maker, Pipeline};
+use crate::pipeline::{Pipeline, PipelineCompiler};
 
 /// Returns the stage flag of a kernel's bindings and push constants.
 pub(crate) fn stage_flag(stage: &Stage) -> vk::ShaderStageFlags {
@@ -36,7 +36,7 @@ pub(crate) fn pipeline_stages(stages: Stages) -> vk::PipelineStageFlags {
     named.fold(vk::PipelineStageFlags::empty(), |all, (_, flag)| all | flag)
 }
 
-impl Maker {
+impl PipelineCompiler {
     /// Compiles a graphics kernel into `pipeline`, whose layout exists. Objects created before an error are
     /// stored there, too.
     pub(crate) fn compile_graphics(
@@ -49,7 +49,7 @@ impl Maker {
         // A pipeline that is only inspected writes its results to an attachment, so that the compiler
         // discards none of them.
         let shown = is_shown(flags);
-        let attachments = [colour()];
+        let attachments = [colour_attachment()];
         let references =
             [vk::AttachmentReference::default().layout(vk::ImageLayout::COLOR_ATTACHMENT_OPTIMAL)];
         let mut subpass =
@@ -67,7 +67,7 @@ impl Maker {
         let stage = &kernel.stage;
         let beside = [(stage.vertex(), vk::ShaderStageFlags::VERTEX), (stage.mesh(), MESH)];
         let Some((words, beside)) = beside.into_iter().find_map(|(words, flag)| Some((words?, flag))) else {
-            return self.create_graphics(&[shader(stage_flag(stage), module)], !shown, flags, pipeline);
+            return self.create_graphics(&[shader_stage(stage_flag(stage), module)], !shown, flags, pipeline);
         };
         let info = vk::ShaderModuleCreateInfo::default().code(words);
         // SAFETY: as for the kernel's own module.
@@ -76,7 +76,7 @@ impl Maker {
         let discards = beside == MESH && !shown;
         let own =
             if beside == MESH { vk::ShaderStageFlags::TASK_EXT } else { vk::ShaderStageFlags::FRAGMENT };
-        let stages = [shader(beside, other), shader(own, module)];
+        let stages = [shader_stage(beside, other), shader_stage(own, module)];
         let made = self.create_graphics(&stages, discards, flags, pipeline);
         // SAFETY: a module is needed only while pipelines are made from it.
         unsafe { self.raw.destroy_shader_module(other, None) };
@@ -145,7 +145,7 @@ fn is_shown(flags: vk::PipelineCreateFlags) -> bool {
 }
 
 /// Returns an attachment for one word of each fragment.
-fn colour() -> vk::AttachmentDescription {
+fn colour_attachment() -> vk::AttachmentDescription {
     vk::AttachmentDescription::default()
         .format(vk::Format::R32_UINT)
         .samples(vk::SampleCountFlags::TYPE_1)
@@ -156,7 +156,7 @@ fn colour() -> vk::AttachmentDescription {
         .final_layout(vk::ImageLayout::COLOR_ATTACHMENT_OPTIMAL)
 }
 
-fn shader(
+fn shader_stage(
     stage: vk::ShaderStageFlags,
     module: vk::ShaderModule,
 ) -> vk::PipelineShaderStageCreateInfo<'static> {
@@ -164,7 +164,7 @@ fn shader(
 }
 
 /// The work of a draw.
-pub(crate) enum Drawn<'a> {
+pub(crate) enum DrawWork<'a> {
     /// This many points, one per vertex.
     Points(u32),
     /// This many workgroups of a mesh or task shader.
@@ -173,12 +173,12 @@ pub(crate) enum Drawn<'a> {
 
 /// The framebuffer of a step, without attachments.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Canvas {
+pub(crate) struct RenderTarget {
     raw: vk::Framebuffer,
     extent: (u32, u32),
 }
 
-impl Canvas {
+impl RenderTarget {
     /// Sets the size. No submission that uses it may be in flight.
     pub(crate) fn resize(
         &mut self,
@@ -207,7 +207,7 @@ impl Canvas {
         // SAFETY: this device created the handle or it is null, and by the contract of this function nothing
         // uses it.
         unsafe { device.destroy_framebuffer(self.raw, None) };
-        *self = Canvas::default();
+        *self = RenderTarget::default();
     }
 
     /// Records a draw in its own render pass. The pipeline, its bindings and push constants must be bound.
@@ -216,7 +216,7 @@ impl Canvas {
         device: &ash::Device,
         commands: vk::CommandBuffer,
         render_pass: vk::RenderPass,
-        drawn: &Drawn<'_>,
+        drawn: &DrawWork<'_>,
     ) {
         let (width, height) = self.extent;
         let area = vk::Rect2D::default().extent(vk::Extent2D { width, height });
@@ -231,8 +231,8 @@ impl Canvas {
             device.cmd_set_scissor(commands, 0, &[area]);
             device.cmd_begin_render_pass(commands, &info, vk::SubpassContents::INLINE);
             match drawn {
-                Drawn::Points(points) => device.cmd_draw(commands, *points, 1, 0, 0),
-                Drawn::Workgroups(calls, count) => calls.cmd_draw_mesh_tasks(commands, *count, 1, 1),
+                DrawWork::Points(points) => device.cmd_draw(commands, *points, 1, 0, 0),
+                DrawWork::Workgroups(calls, count) => calls.cmd_draw_mesh_tasks(commands, *count, 1, 1),
             }
             device.cmd_end_render_pass(commands);
         }

@@ -72,7 +72,7 @@ impl DriverEnvironment {
     }
 
     /// Returns true if a file of a software driver is among them, by its name.
-    pub fn provides(&self, driver: SoftwareDriver) -> bool {
+    pub fn has_driver(&self, driver: SoftwareDriver) -> bool {
         self.files.iter().any(|file| software_driver_of(file) == Some(driver))
     }
 
@@ -80,11 +80,11 @@ impl DriverEnvironment {
     ///
     /// Only if every selector names a software driver whose file is recognized by name; otherwise nothing
     /// changes.
-    pub fn pinned(&self, selectors: &[Selector]) -> DriverEnvironment {
+    pub fn restricted_to(&self, selectors: &[Selector]) -> DriverEnvironment {
         let mut wanted = Vec::new();
         for selector in selectors {
             let files = selector
-                .software()
+                .software_driver()
                 .map(|driver| self.files.iter().filter(move |file| software_driver_of(file) == Some(driver)));
             let Some(files) = files else { return self.clone() };
             let before = wanted.len();
@@ -100,14 +100,14 @@ impl DriverEnvironment {
     }
 
     /// Returns the variables for a process that uses these drivers; empty if the loader finds them itself.
-    pub fn variables(&self) -> Vec<(&'static str, OsString)> {
+    pub fn loader_variables(&self) -> Vec<(&'static str, OsString)> {
         if !self.told {
             return Vec::new();
         }
         let mut list = OsString::new();
         for file in &self.files {
             if !list.is_empty() {
-                list.push(separator());
+                list.push(list_separator());
             }
             list.push(file);
         }
@@ -116,7 +116,7 @@ impl DriverEnvironment {
 
     /// Returns true if this process's environment already has the values of [`Self::variables`].
     pub fn is_in_place(&self) -> bool {
-        self.variables().into_iter().all(|(name, value)| env::var_os(name) == Some(value))
+        self.loader_variables().into_iter().all(|(name, value)| env::var_os(name) == Some(value))
     }
 
     /// Returns the command that restarts this program with these drivers, to be executed at the start of
@@ -132,7 +132,7 @@ impl DriverEnvironment {
             return Ok(None);
         }
         let mut command = Command::new(env::current_exe()?);
-        command.args(env::args_os().skip(1)).envs(self.variables());
+        command.args(env::args_os().skip(1)).envs(self.loader_variables());
         Ok(Some(command))
     }
 }
@@ -142,31 +142,32 @@ fn discover_from(
     swiftshader: &[PathBuf],
 ) -> Result<DriverEnvironment, EnvironmentError> {
     if let Some(chosen) = LOADER_VARIABLES.iter().find_map(|name| variable(name)) {
-        let files = expand(&chosen);
+        let files = expand_list(&chosen);
         return Ok(DriverEnvironment { files, told: false });
     }
     let mut added = Vec::new();
     if let Some(named) = variable(SWIFTSHADER_VARIABLE) {
-        added.push(existing(SWIFTSHADER_VARIABLE, PathBuf::from(named))?);
+        added.push(require_file(SWIFTSHADER_VARIABLE, PathBuf::from(named))?);
     } else {
         added.extend(swiftshader.iter().find(|file| file.is_file()).cloned());
     }
     for path in variable(EXTRA_VARIABLE).iter().flat_map(env::split_paths) {
         if !path.as_os_str().is_empty() {
-            added.push(existing(EXTRA_VARIABLE, path)?);
+            added.push(require_file(EXTRA_VARIABLE, path)?);
         }
     }
-    let mut files: Vec<PathBuf> = variable(LOADER_ADDITION).iter().flat_map(|value| expand(value)).collect();
+    let mut files: Vec<PathBuf> =
+        variable(LOADER_ADDITION).iter().flat_map(|value| expand_list(value)).collect();
     for folder in search_folders(variable) {
         files.extend(driver_files(&folder.join("vulkan/icd.d")));
     }
     let mut environment = DriverEnvironment::default();
     for file in files {
-        environment.add(file);
+        environment.add_file(file);
     }
     let found_by_loader = environment.files.len();
     for file in added {
-        environment.add(file);
+        environment.add_file(file);
     }
     environment.told = environment.files.len() > found_by_loader;
     Ok(environment)
@@ -174,7 +175,7 @@ fn discover_from(
 
 impl DriverEnvironment {
     /// Adds a file unless it is already present (by canonical path) or its name contains a separator.
-    fn add(&mut self, file: PathBuf) {
+    fn add_file(&mut self, file: PathBuf) {
         let same = |a: &Path, b: &Path| {
             a == b || a.canonicalize().ok().is_some_and(|a| b.canonicalize().ok() == Some(a))
         };
@@ -186,12 +187,12 @@ impl DriverEnvironment {
     }
 }
 
-fn existing(variable: &'static str, path: PathBuf) -> Result<PathBuf, EnvironmentError> {
+fn require_file(variable: &'static str, path: PathBuf) -> Result<PathBuf, EnvironmentError> {
     if path.is_file() { Ok(path) } else { Err(EnvironmentError { variable, path }) }
 }
 
 /// Returns the files of a list in the loader's syntax, which may contain folders.
-fn expand(list: &OsStr) -> Vec<PathBuf> {
+fn expand_list(list: &OsStr) -> Vec<PathBuf> {
     env::split_paths(list)
         .filter(|path| !path.as_os_str().is_empty())
         .flat_map(|path| if path.is_dir() { driver_files(&path) } else { vec![path] })
@@ -237,7 +238,7 @@ fn software_driver_of(file: &Path) -> Option<SoftwareDriver> {
     }
 }
 
-const fn separator() -> &'static str {
+const fn list_separator() -> &'static str {
     if cfg!(windows) { ";" } else { ":" }
 }
 
@@ -309,7 +310,7 @@ mod tests {
         let world = World::new();
         let environment = world.discover().unwrap();
         assert_eq!(world.names(environment.files()), [LAVAPIPE, RADEON]);
-        assert_eq!(environment.variables(), []);
+        assert_eq!(environment.loader_variables(), []);
         assert!(environment.is_in_place());
         assert!(environment.restart_command().unwrap().is_none());
     }
@@ -321,12 +322,12 @@ mod tests {
         let environment = world.discover().unwrap();
         assert_eq!(world.names(environment.files()), [LAVAPIPE, RADEON, SWIFTSHADER]);
         assert!(
-            environment.provides(SoftwareDriver::Lavapipe)
-                && environment.provides(SoftwareDriver::Swiftshader)
+            environment.has_driver(SoftwareDriver::Lavapipe)
+                && environment.has_driver(SoftwareDriver::Swiftshader)
         );
         let expected = env::join_paths(environment.files()).unwrap();
         assert_eq!(
-            environment.variables(),
+            environment.loader_variables(),
             [("VK_DRIVER_FILES", expected.clone()), ("VK_ICD_FILENAMES", expected)]
         );
         assert!(environment.restart_command().unwrap().is_some());
@@ -346,7 +347,7 @@ mod tests {
         let expected =
             ["added/a.json", LAVAPIPE, RADEON, "other/swiftshader.json", "newer/lvp_icd.x86_64.json"];
         assert_eq!(world.names(environment.files()), expected);
-        let lavapipe = environment.pinned(&selectors(&["lavapipe"]));
+        let lavapipe = environment.restricted_to(&selectors(&["lavapipe"]));
         assert_eq!(world.names(lavapipe.files()), [LAVAPIPE, "newer/lvp_icd.x86_64.json"]);
     }
 
@@ -371,7 +372,7 @@ mod tests {
             world.set(EXTRA_VARIABLE, world.path("nowhere.json"));
             let environment = world.discover().unwrap();
             assert_eq!(world.names(environment.files()), [LAVAPIPE, RADEON]);
-            assert_eq!(environment.variables(), []);
+            assert_eq!(environment.loader_variables(), []);
         }
     }
 
@@ -389,14 +390,14 @@ mod tests {
             (&[], &[LAVAPIPE, RADEON, SWIFTSHADER]),
         ];
         for (texts, expected) in cases {
-            let pinned = environment.pinned(&selectors(texts));
+            let pinned = environment.restricted_to(&selectors(texts));
             assert_eq!(world.names(pinned.files()), expected, "{texts:?}");
-            assert!(!pinned.variables().is_empty());
+            assert!(!pinned.loader_variables().is_empty());
         }
         // An unrecognized file may contain one of the drivers.
         let without = World::new().discover().unwrap();
-        assert_eq!(without.pinned(&selectors(&["lavapipe", "swiftshader"])), without);
+        assert_eq!(without.restricted_to(&selectors(&["lavapipe", "swiftshader"])), without);
         // A restricted list must be set even if the loader would have found the file.
-        assert_eq!(without.pinned(&selectors(&["lavapipe"])).variables().len(), 2);
+        assert_eq!(without.restricted_to(&selectors(&["lavapipe"])).loader_variables().len(), 2);
     }
 }

@@ -8,7 +8,7 @@ use plan::{DeviceError, Image, Kernel};
 
 use crate::draw::stage_flag;
 use crate::error::failed;
-use crate::pipeline::Maker;
+use crate::pipeline::PipelineCompiler;
 
 /// The required extension.
 pub const EXECUTABLE_EXTENSION: &str = "VK_KHR_pipeline_executable_properties";
@@ -50,14 +50,14 @@ pub struct Representation {
 /// pipeline.
 pub(crate) fn executables(
     functions: Option<&khr::pipeline_executable_properties::Device>,
-    maker: &Maker,
+    maker: &PipelineCompiler,
     kernel: &Kernel,
     images: &[Image],
 ) -> Result<Vec<Executable>, DeviceError> {
     let functions = functions.ok_or_else(|| DeviceError::Unsupported(EXECUTABLE_EXTENSION.to_owned()))?;
     let capture = vk::PipelineCreateFlags::CAPTURE_STATISTICS_KHR
         | vk::PipelineCreateFlags::CAPTURE_INTERNAL_REPRESENTATIONS_KHR;
-    let pipeline = maker.make_with(kernel, images, capture)?;
+    let pipeline = maker.compile_with_flags(kernel, images, capture)?;
     let found = executables_of(functions, pipeline.raw, stage_flag(&kernel.stage));
     maker.destroy(&pipeline);
     found
@@ -97,17 +97,17 @@ fn executables_of(
         let statistics = unsafe { functions.get_pipeline_executable_statistics(&info) }
             .map_err(failed("vkGetPipelineExecutableStatisticsKHR"))?;
         found.push(Executable {
-            name: text(&properties.name),
-            description: text(&properties.description),
+            name: driver_string(&properties.name),
+            description: driver_string(&properties.description),
             subgroup_size: properties.subgroup_size,
-            statistics: statistics.iter().map(statistic).collect(),
+            statistics: statistics.iter().map(convert_statistic).collect(),
             representations: representations_of(functions, &info)?,
         });
     }
     Ok(found)
 }
 
-fn statistic(statistic: &vk::PipelineExecutableStatisticKHR<'_>) -> Statistic {
+fn convert_statistic(statistic: &vk::PipelineExecutableStatisticKHR<'_>) -> Statistic {
     let value = &statistic.value;
     // SAFETY: the format selects the member of the union that the driver has written, and all members have at
     // most 64 bits.
@@ -119,7 +119,7 @@ fn statistic(statistic: &vk::PipelineExecutableStatisticKHR<'_>) -> Statistic {
             _ => value.f64,
         }
     };
-    Statistic { name: text(&statistic.name), value }
+    Statistic { name: driver_string(&statistic.name), value }
 }
 
 fn representations_of(
@@ -159,7 +159,7 @@ fn representations_of(
             }
             let is_text = form.is_text == vk::TRUE;
             Representation {
-                name: text(&form.name),
+                name: driver_string(&form.name),
                 text: is_text.then(|| String::from_utf8_lossy(&bytes).into_owned()),
             }
         })
@@ -167,7 +167,7 @@ fn representations_of(
 }
 
 /// Returns a string in a driver's array, even if it is not terminated.
-fn text(characters: &[c_char]) -> String {
+fn driver_string(characters: &[c_char]) -> String {
     let bytes: Vec<u8> = characters.iter().map(|character| character.cast_unsigned()).collect();
     match CStr::from_bytes_until_nul(&bytes) {
         Ok(text) => text.to_string_lossy().into_owned(),

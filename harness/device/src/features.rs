@@ -47,11 +47,11 @@ impl Available {
     /// Returns the extensions for kernels, and the portability subset, which must be enabled if present.
     pub(crate) fn extensions_to_enable(&self) -> Vec<&'static CStr> {
         let mut extensions = Features::extensions(self);
-        extensions.extend(Some(khr::portability_subset::NAME).filter(|name| self.has(name)));
+        extensions.extend(Some(khr::portability_subset::NAME).filter(|name| self.has_extension(name)));
         extensions
     }
 
-    fn has(&self, extension: &CStr) -> bool {
+    fn has_extension(&self, extension: &CStr) -> bool {
         extension.to_str().is_ok_and(|name| self.extensions.contains(name))
     }
 }
@@ -75,19 +75,19 @@ macro_rules! features {
             /// Returns only the listed features.
             ///
             /// Others change how kernels are compiled (`robustBufferAccess`), or are irrelevant to kernels.
-            pub(crate) fn listed(&self) -> Features {
+            pub(crate) fn only_listed(&self) -> Features {
                 let mut listed = Features::default();
                 $($(listed.$member.$field = self.$member.$field;)*)*
                 listed
             }
 
             /// Returns the features without masked ones.
-            pub(crate) fn without(mut self, masked: &plan::Masked) -> Features {
-                $($(if masked.hides($name) { self.$member.$field = vk::FALSE; })*)*
+            pub(crate) fn without_masked(mut self, masked: &plan::FeatureMask) -> Features {
+                $($(if masked.hides_feature($name) { self.$member.$field = vk::FALSE; })*)*
                 self
             }
 
-            /// Returns the extensions to enable for the structures of [`Self::chain`].
+            /// Returns the extensions to enable for the structures of [`Self::link_chain`].
             pub(crate) fn extensions(available: &Available) -> Vec<&'static CStr> {
                 let mut extensions: Vec<&'static CStr> = Vec::new();
                 $($(
@@ -97,7 +97,7 @@ macro_rules! features {
             }
 
             /// Links the structures that the device knows, for a query or for device creation.
-            pub(crate) fn chain<'a>(&'a mut self, available: &Available) -> vk::PhysicalDeviceFeatures2<'a> {
+            pub(crate) fn link_chain<'a>(&'a mut self, available: &Available) -> vk::PhysicalDeviceFeatures2<'a> {
                 let mut chain = vk::PhysicalDeviceFeatures2::default().features(self.core);
                 self.v11.p_next = std::ptr::null_mut();
                 self.v12.p_next = std::ptr::null_mut();
@@ -115,11 +115,11 @@ macro_rules! features {
 }
 
 fn is_known(available: &Available, version: u32, extension: &CStr) -> bool {
-    (version != 0 && available.version >= version) || available.has(extension)
+    (version != 0 && available.version >= version) || available.has_extension(extension)
 }
 
 fn needs_extension(available: &Available, version: u32, extension: &CStr) -> bool {
-    (version == 0 || available.version < version) && available.has(extension)
+    (version == 0 || available.version < version) && available.has_extension(extension)
 }
 
 /// The bits of `VkSubgroupFeatureFlagBits` that kernels require by name.
@@ -153,7 +153,7 @@ impl Features {
     ) -> Features {
         let mut features = Features::default();
         let core = {
-            let mut chain = features.chain(available);
+            let mut chain = features.link_chain(available);
             // SAFETY: the handle comes from this instance, and the chain holds only structures that the device knows.
             unsafe { instance.get_physical_device_features2(physical, &mut chain) };
             chain.features

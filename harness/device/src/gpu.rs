@@ -6,23 +6,23 @@ use std::sync::{Arc, Mutex};
 
 use ash::ext::mesh_shader;
 
-use crate::memory::Heap;
+use crate::memory::MemoryHeap;
 use crate::physical::ComputeFamily;
-use crate::pipelines::Pipelines;
-use crate::scoped::Scoped;
+use crate::pipelines::PipelineStore;
+use crate::scoped::DependencyRecorder;
 
 /// A logical device and its resources. The owner destroys it.
 pub(crate) struct Gpu {
     pub(crate) raw: ash::Device,
     /// Dropped before the logical device.
-    pub(crate) heap: ManuallyDrop<Heap>,
-    pub(crate) pipelines: Pipelines,
+    pub(crate) heap: ManuallyDrop<MemoryHeap>,
+    pub(crate) pipelines: PipelineStore,
     pub(crate) families: Vec<ComputeFamily>,
     /// Nanoseconds per tick of the device's clock.
     pub(crate) timestamp_period: f32,
     pub(crate) max_workgroups: u32,
     /// The functions that record dependencies.
-    pub(crate) scoped: Scoped,
+    pub(crate) scoped: DependencyRecorder,
     /// The functions that launch mesh and task shaders, if supported.
     pub(crate) mesh: Option<mesh_shader::Device>,
     /// Locked during submissions, because host threads submit, too.
@@ -32,11 +32,11 @@ pub(crate) struct Gpu {
 
 impl Gpu {
     pub(crate) fn new(
-        heap: Heap,
-        pipelines: Pipelines,
+        heap: MemoryHeap,
+        pipelines: PipelineStore,
         families: Vec<ComputeFamily>,
         (timestamp_period, max_workgroups): (f32, u32),
-        (scoped, mesh): (Scoped, Option<mesh_shader::Device>),
+        (scoped, mesh): (DependencyRecorder, Option<mesh_shader::Device>),
     ) -> Gpu {
         Gpu {
             raw: heap.raw.clone(),
@@ -53,7 +53,7 @@ impl Gpu {
     }
 
     /// Returns the guard to hold during a submission.
-    pub(crate) fn submits(&self) -> std::sync::MutexGuard<'_, ()> {
+    pub(crate) fn lock_submission(&self) -> std::sync::MutexGuard<'_, ()> {
         self.submitting.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 

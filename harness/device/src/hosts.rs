@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 
 use ash::vk;
 use plan::{
-    BatchStart, DeviceError, HostAct, HostOperation, HostOrder, HostPlace, HostPlay, HostReport, HostThread,
-    HostValue, Hosts, SemaphoreId,
+    BatchStart, DeviceError, HostAct, HostLayout, HostOperation, HostOrder, HostPlace, HostReport,
+    HostThread, HostValue, Hosts, SemaphoreId,
 };
 
 use crate::error::failed;
 use crate::gpu::Gpu;
-use crate::memory::Mapped;
+use crate::memory::MappedMemory;
 use crate::queue::QueueUse;
 use crate::submission::Submission;
 use crate::sync::Semaphores;
@@ -32,26 +32,26 @@ const LOOKS: u32 = 400;
 const LATE: u32 = 64;
 
 /// The host threads of a prepared plan.
-pub(crate) struct Players {
+pub(crate) struct HostRun {
     hosts: Arc<Hosts>,
-    play: HostPlay,
-    /// The fences of the batches; null before [`Players::create`].
+    play: HostLayout,
+    /// The fences of the batches; null before [`HostRun::create`].
     fences: Vec<vk::Fence>,
-    game: Option<Arc<Game>>,
+    game: Option<Arc<SharedRun>>,
     reported: Vec<u32>,
 }
 
 /// A batch, ready to be submitted by a thread.
-struct Ready {
+struct ReadyBatch {
     queue: vk::Queue,
-    parts: Vec<Part>,
+    parts: Vec<SubmitPart>,
     fence: vk::Fence,
     /// Host signals that the batch waits for: semaphore indices and values.
     held: Vec<(u32, u32)>,
 }
 
 /// The part of a batch between semaphore operations.
-struct Part {
+struct SubmitPart {
     commands: Vec<vk::CommandBuffer>,
     waits: (Vec<vk::Semaphore>, Vec<u64>),
     signals: (Vec<vk::Semaphore>, Vec<u64>),
@@ -62,19 +62,19 @@ struct Part {
 /// The state that the threads of a submission share.
 ///
 /// It does not keep Vulkan objects alive: their owner destroys them after the threads have ended, or never.
-struct Game {
+struct SharedRun {
     raw: ash::Device,
     /// Locked during submissions.
     submitting: Arc<Mutex<()>>,
     hosts: Arc<Hosts>,
-    play: HostPlay,
-    memory: Mapped,
-    batches: Vec<Ready>,
+    play: HostLayout,
+    memory: MappedMemory,
+    batches: Vec<ReadyBatch>,
     /// The semaphores of host acts, by index and value.
     semaphores: BTreeMap<(u32, u32), (vk::Semaphore, u64)>,
     /// True if submissions assign values to semaphores.
     timelines: bool,
-    state: Mutex<State>,
+    state: Mutex<RunState>,
     changed: Condvar,
     failed: AtomicBool,
     /// The progress of each thread: the act, from 1, and the instance.
@@ -82,7 +82,7 @@ struct Game {
 }
 
 #[derive(Default)]
-struct State {
+struct RunState {
     /// For each batch, true if it was submitted.
     begun: Vec<bool>,
     /// The signals of the host so far.
@@ -94,18 +94,18 @@ struct State {
     error: Option<DeviceError>,
 }
 
-impl Players {
-    pub(crate) fn new(hosts: &Hosts) -> Players {
-        Players {
+impl HostRun {
+    pub(crate) fn new(hosts: &Hosts) -> HostRun {
+        HostRun {
             hosts: Arc::new(hosts.clone()),
-            play: HostPlay::default(),
+            play: HostLayout::default(),
             fences: vec![vk::Fence::null(); hosts.batches.len()],
             game: None,
             reported: Vec::new(),
         }
     }
 
-    /// Creates the fences; those created before an error are left for [`Players::destroy`].
+    /// Creates the fences; those created before an error are left for [`HostRun::destroy`].
     pub(crate) fn create(&mut self, raw: &ash::Device) -> Result<(), DeviceError> {
         for fence in &mut self.fences {
             // SAFETY: the device lives.
@@ -121,11 +121,11 @@ impl Players {
     }
 
     /// Sets the instance layout of the next submissions, which must fit into this many words of the buffer.
-    pub(crate) fn set(&mut self, play: HostPlay, words: u64) -> Result<(), DeviceError> {
-        let storages = self.hosts.places().map(|place| place.storage).max();
+    pub(crate) fn set(&mut self, play: HostLayout, words: u64) -> Result<(), DeviceError> {
+        let storages = self.hosts.accessed_places().map(|place| place.storage).max();
         let last = storages
             .zip(play.instances.checked_sub(1))
-            .map(|(storage, instance)| play.word(instance, storage));
+            .map(|(storage, instance)| play.word_index(instance, storage));
         if last.is_some_and(|last| last >= words) {
             return Err(DeviceError::InvalidPlan("threads of the host reach beyond their buffer".to_owned()));
         }
@@ -134,10 +134,10 @@ impl Players {
     }
 
     /// Submits the batches that no thread submits, and starts the threads.
-    pub(crate) fn begin(
+    pub(crate) fn begin_submission(
         &mut self,
         gpu: &Gpu,
-        memory: Mapped,
+        memory: MappedMemory,
         queues: &[QueueUse],
         (submissions, semaphores): (&[Submission], &Semaphores),
     ) -> Result<(), DeviceError> {
@@ -148,10 +148,10 @@ impl Players {
         let acts = || self.hosts.threads.iter().flat_map(|thread| &thread.acts);
         let part = |submission: &Submission| {
             let (waits, signals) =
-                (semaphores.chosen(&submission.waits), semaphores.chosen(&submission.signals));
+                (semaphores.with_values(&submission.waits), semaphores.with_values(&submission.signals));
             let stages = vec![vk::PipelineStageFlags::ALL_COMMANDS; waits.0.len()];
             let commands = submission.recordings.iter().map(|recording| recording.commands).collect();
-            Part { commands, waits, signals, stages }
+            SubmitPart { commands, waits, signals, stages }
         };
         let ready = |(number, fence): (u32, &vk::Fence)| {
             let own = || submissions.iter().filter(move |submission| submission.batch == Some(number));
@@ -164,33 +164,33 @@ impl Players {
             let held = waits.map(|(semaphore, value)| (*semaphore as u32, *value)).filter(|wanted| {
                 acts().any(|act| matches!(act, HostAct::Signal { semaphore, value } if (semaphore.0, *value) == *wanted))
             });
-            Some(Ready {
+            Some(ReadyBatch {
                 queue: queues.get(queue)?.raw,
                 parts: own().map(part).collect(),
                 fence: *fence,
                 held: held.collect(),
             })
         };
-        let batches: Vec<Ready> = (0..).zip(&self.fences).filter_map(ready).collect();
+        let batches: Vec<ReadyBatch> = (0..).zip(&self.fences).filter_map(ready).collect();
         if batches.len() != self.fences.len() {
             return Err(DeviceError::InvalidPlan("a batch without commands".to_owned()));
         }
         let of_acts = acts().filter_map(|act| match act {
             HostAct::Signal { semaphore, value } | HostAct::Await { semaphore, value } => {
-                let (raw, values) = semaphores.chosen(&[(semaphore.0 as usize, *value)]);
+                let (raw, values) = semaphores.with_values(&[(semaphore.0 as usize, *value)]);
                 Some(((semaphore.0, *value), (*raw.first()?, *values.first()?)))
             }
             HostAct::Each(_) | HostAct::Submit(_) | HostAct::Wait(_) => None,
         });
         let own_semaphores = of_acts.collect();
         let threads = self.hosts.threads.len();
-        let game = Arc::new(Game {
+        let game = Arc::new(SharedRun {
             raw: gpu.raw.clone(),
             submitting: gpu.submitting.clone(),
             hosts: self.hosts.clone(),
             play: self.play,
             memory,
-            state: Mutex::new(State {
+            state: Mutex::new(RunState {
                 begun: vec![false; batches.len()],
                 signalled: Vec::new(),
                 running: threads,
@@ -208,17 +208,19 @@ impl Players {
         game.memory.invalidate_all(&game.raw)?;
         for (number, start) in (0..).zip(&self.hosts.batches) {
             if *start == BatchStart::Early {
-                game.submit(number)?;
+                game.submit_batch(number)?;
             }
         }
         for number in 0..threads {
             let game = game.clone();
             let begun = std::thread::Builder::new().name(format!("host {number}")).spawn(move || {
-                let played = game.thread(number);
-                game.end(number, played);
+                let played = game.run_thread(number);
+                game.end_thread(number, played);
             });
             if begun.is_err() {
-                self.game.iter().for_each(|game| game.fail(DeviceError::OutOfMemory("a thread of the host")));
+                self.game
+                    .iter()
+                    .for_each(|game| game.record_failure(DeviceError::OutOfMemory("a thread of the host")));
                 return Err(DeviceError::OutOfMemory("a thread of the host"));
             }
         }
@@ -230,7 +232,7 @@ impl Players {
         let Some(game) = self.game.clone() else { return Ok(true) };
         let until = Instant::now().checked_add(timeout);
         let left = || until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
-        let mut state = game.state();
+        let mut state = game.lock_state();
         while state.running > 0 && state.error.is_none() {
             let left = left();
             if left.is_zero() {
@@ -274,29 +276,29 @@ impl Players {
     }
 }
 
-impl Part {
-    fn values(&self) -> vk::TimelineSemaphoreSubmitInfo<'_> {
+impl SubmitPart {
+    fn timeline_values(&self) -> vk::TimelineSemaphoreSubmitInfo<'_> {
         vk::TimelineSemaphoreSubmitInfo::default()
             .wait_semaphore_values(&self.waits.1)
             .signal_semaphore_values(&self.signals.1)
     }
 }
 
-impl Game {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl SharedRun {
+    fn lock_state(&self) -> MutexGuard<'_, RunState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn fail(&self, error: DeviceError) {
+    fn record_failure(&self, error: DeviceError) {
         self.failed.store(true, Ordering::Relaxed);
-        self.state().error.get_or_insert(error);
+        self.lock_state().error.get_or_insert(error);
         self.changed.notify_all();
     }
 
-    fn end(&self, number: usize, played: Result<Vec<u32>, DeviceError>) {
+    fn end_thread(&self, number: usize, played: Result<Vec<u32>, DeviceError>) {
         match played {
             Ok(reported) => {
-                let mut state = self.state();
+                let mut state = self.lock_state();
                 state.running -= 1;
                 if let Some(own) = state.reported.get_mut(number) {
                     *own = reported;
@@ -304,14 +306,14 @@ impl Game {
                 drop(state);
                 self.changed.notify_all();
             }
-            Err(error) => self.fail(error),
+            Err(error) => self.record_failure(error),
         }
     }
 
     /// Submits a batch.
-    fn submit(&self, number: u32) -> Result<(), DeviceError> {
-        let batch = self.batch(number)?;
-        let mut timelines: Vec<_> = batch.parts.iter().map(Part::values).collect();
+    fn submit_batch(&self, number: u32) -> Result<(), DeviceError> {
+        let batch = self.ready_batch(number)?;
+        let mut timelines: Vec<_> = batch.parts.iter().map(SubmitPart::timeline_values).collect();
         let infos: Vec<_> = batch
             .parts
             .iter()
@@ -333,7 +335,7 @@ impl Game {
             unsafe { self.raw.queue_submit(batch.queue, &infos, batch.fence) }
                 .map_err(failed("vkQueueSubmit"))?;
         }
-        self.note(|state| {
+        self.update_state(|state| {
             if let Some(begun) = state.begun.get_mut(number as usize) {
                 *begun = true;
             }
@@ -342,12 +344,12 @@ impl Game {
     }
 
     /// Changes the shared state and wakes waiting threads.
-    fn note(&self, change: impl FnOnce(&mut State)) {
-        change(&mut self.state());
+    fn update_state(&self, change: impl FnOnce(&mut RunState)) {
+        change(&mut self.lock_state());
         self.changed.notify_all();
     }
 
-    fn batch(&self, number: u32) -> Result<&Ready, DeviceError> {
+    fn ready_batch(&self, number: u32) -> Result<&ReadyBatch, DeviceError> {
         let missing = || DeviceError::InvalidPlan(format!("no batch {number}"));
         self.batches.get(number as usize).ok_or_else(missing)
     }
@@ -357,9 +359,9 @@ impl Game {
     /// It waits for the fence only after the host has signalled everything that the batch waits for:
     /// validation layer 1.3.239 reports a false error if a fence is waited for earlier.
     fn await_batch(&self, number: u32) -> Result<(), DeviceError> {
-        let batch = self.batch(number)?;
-        let mut state = self.state();
-        let goes_on = |state: &State| {
+        let batch = self.ready_batch(number)?;
+        let mut state = self.lock_state();
+        let goes_on = |state: &RunState| {
             state.begun.get(number as usize).copied().unwrap_or(false)
                 && batch.held.iter().all(|wanted| state.signalled.contains(wanted))
         };
@@ -383,23 +385,23 @@ impl Game {
         }
     }
 
-    fn semaphore(&self, number: SemaphoreId, value: u32) -> Result<(vk::Semaphore, u64), DeviceError> {
+    fn act_semaphore(&self, number: SemaphoreId, value: u32) -> Result<(vk::Semaphore, u64), DeviceError> {
         let missing = || DeviceError::InvalidPlan(format!("no semaphore {}", number.0));
         self.semaphores.get(&(number.0, value)).copied().ok_or_else(missing)
     }
 
-    fn signal(&self, number: SemaphoreId, value: u32) -> Result<(), DeviceError> {
-        let (semaphore, risen) = self.semaphore(number, value)?;
+    fn signal_semaphore(&self, number: SemaphoreId, value: u32) -> Result<(), DeviceError> {
+        let (semaphore, risen) = self.act_semaphore(number, value)?;
         let info = vk::SemaphoreSignalInfo::default().semaphore(semaphore).value(risen);
         // SAFETY: the semaphore is a timeline of this device. Its values rise from submission to submission,
         // and validation of the plan ensures it within one.
         unsafe { self.raw.signal_semaphore(&info) }.map_err(failed("vkSignalSemaphore"))?;
-        self.note(|state| state.signalled.push((number.0, value)));
+        self.update_state(|state| state.signalled.push((number.0, value)));
         Ok(())
     }
 
     fn await_semaphore(&self, number: SemaphoreId, value: u32) -> Result<(), DeviceError> {
-        let (semaphore, risen) = self.semaphore(number, value)?;
+        let (semaphore, risen) = self.act_semaphore(number, value)?;
         let (semaphores, values) = ([semaphore], [risen]);
         let info = vk::SemaphoreWaitInfo::default().semaphores(&semaphores).values(&values);
         loop {
@@ -416,37 +418,37 @@ impl Game {
     }
 
     /// Runs a thread to its end; returns its reports.
-    fn thread(&self, number: usize) -> Result<Vec<u32>, DeviceError> {
+    fn run_thread(&self, number: usize) -> Result<Vec<u32>, DeviceError> {
         let missing = || DeviceError::InvalidPlan(format!("no thread {number} of the host"));
         let code = self.hosts.threads.get(number).ok_or_else(missing)?;
         let mut registers = vec![0; code.registers as usize * self.play.instances as usize];
-        self.go_to(number, 1, 0);
+        self.set_progress(number, 1, 0);
         let since = Instant::now();
-        while !self.others(number).all(|(act, _)| act > 0) && since.elapsed() < START {
+        while !self.other_progress(number).all(|(act, _)| act > 0) && since.elapsed() < START {
             std::thread::yield_now();
         }
         for (at, act) in (1..).zip(&code.acts) {
-            self.go_to(number, at, 0);
+            self.set_progress(number, at, 0);
             match act {
                 HostAct::Each(operations) => {
-                    let rows = (0..self.play.instances).zip(rows(&mut registers, code.registers));
+                    let rows = (0..self.play.instances).zip(register_rows(&mut registers, code.registers));
                     for (instance, row) in rows {
-                        self.go_to(number, at, instance);
-                        self.meet(number, (at, instance));
-                        self.operate(instance, operations, row)?;
+                        self.set_progress(number, at, instance);
+                        self.rendezvous(number, (at, instance));
+                        self.run_operations(instance, operations, row)?;
                     }
                 }
-                HostAct::Submit(batch) => self.submit(*batch)?,
+                HostAct::Submit(batch) => self.submit_batch(*batch)?,
                 HostAct::Wait(batch) => self.await_batch(*batch)?,
-                HostAct::Signal { semaphore, value } => self.signal(*semaphore, *value)?,
+                HostAct::Signal { semaphore, value } => self.signal_semaphore(*semaphore, *value)?,
                 HostAct::Await { semaphore, value } => self.await_semaphore(*semaphore, *value)?,
             }
         }
-        self.go_to(number, u32::MAX, u32::MAX);
-        Ok(self.report(code, &registers))
+        self.set_progress(number, u32::MAX, u32::MAX);
+        Ok(self.thread_reports(code, &registers))
     }
 
-    fn go_to(&self, number: usize, act: u32, instance: u32) {
+    fn set_progress(&self, number: usize, act: u32, instance: u32) {
         if let Some((own_act, own_instance)) = self.places.get(number) {
             own_instance.store(instance, Ordering::Relaxed);
             own_act.store(act, Ordering::Relaxed);
@@ -454,16 +456,16 @@ impl Game {
     }
 
     /// Returns the progress of the other threads.
-    fn others(&self, number: usize) -> impl Iterator<Item = (u32, u32)> + '_ {
+    fn other_progress(&self, number: usize) -> impl Iterator<Item = (u32, u32)> + '_ {
         let others = self.places.iter().enumerate().filter(move |(other, _)| *other != number);
         others.map(|(_, (act, instance))| (act.load(Ordering::Relaxed), instance.load(Ordering::Relaxed)))
     }
 
     /// Waits briefly for the others to reach the same place; they may be waiting for this thread. Then it
     /// delays this thread.
-    fn meet(&self, number: usize, place: (u32, u32)) {
+    fn rendezvous(&self, number: usize, place: (u32, u32)) {
         for _ in 0..LOOKS {
-            if self.others(number).all(|other| other >= place) {
+            if self.other_progress(number).all(|other| other >= place) {
                 break;
             }
             std::hint::spin_loop();
@@ -474,7 +476,7 @@ impl Game {
         }
     }
 
-    fn operate(
+    fn run_operations(
         &self,
         instance: u32,
         operations: &[HostOperation],
@@ -484,33 +486,35 @@ impl Game {
         while let Some(operation) = operations.get(at) {
             at += 1;
             let value = |value: HostValue| {
-                value.of(|register| registers.get(register as usize).copied().unwrap_or(0))
+                value.evaluate_with(|register| registers.get(register as usize).copied().unwrap_or(0))
             };
             match operation {
                 HostOperation::Load { register, place, order } => {
-                    let loaded = self.word(instance, *place)?.load(load_order(*order));
+                    let loaded = self.host_word(instance, *place)?.load(load_order(*order));
                     if let Some(slot) = registers.get_mut(*register as usize) {
                         *slot = loaded;
                     }
                 }
                 HostOperation::Store { place, value: stored, order } => {
-                    self.word(instance, *place)?.store(value(*stored), store_order(*order));
+                    self.host_word(instance, *place)?.store(value(*stored), store_order(*order));
                 }
                 HostOperation::Fence(HostOrder::Relaxed) => {}
                 HostOperation::Fence(order) => fence(fence_order(*order)),
                 HostOperation::Flush(places) => {
                     for place in places {
-                        self.memory.flush(&self.raw, self.play.word(instance, place.storage))?;
+                        self.memory.flush_word(&self.raw, self.play.word_index(instance, place.storage))?;
                     }
                 }
                 HostOperation::Invalidate(places) => {
                     for place in places {
-                        self.memory.invalidate(&self.raw, self.play.word(instance, place.storage))?;
+                        self.memory
+                            .invalidate_word(&self.raw, self.play.word_index(instance, place.storage))?;
                     }
                 }
                 HostOperation::Skip { condition, over } => {
-                    let taken = condition
-                        .is_none_or(|(relation, left, right)| relation.holds(value(left), value(right)));
+                    let taken = condition.is_none_or(|(relation, left, right)| {
+                        relation.holds_between(value(left), value(right))
+                    });
                     at += if taken { *over as usize } else { 0 };
                 }
             }
@@ -518,13 +522,13 @@ impl Game {
         Ok(())
     }
 
-    fn word(&self, instance: u32, place: HostPlace) -> Result<&AtomicU32, DeviceError> {
-        let word = self.play.word(instance, place.storage);
+    fn host_word(&self, instance: u32, place: HostPlace) -> Result<&AtomicU32, DeviceError> {
+        let word = self.play.word_index(instance, place.storage);
         self.memory.word(word).ok_or_else(|| DeviceError::InvalidPlan(format!("no word {word} for the host")))
     }
 
     /// Returns the reports of a thread from its final registers.
-    fn report(&self, code: &HostThread, registers: &[u32]) -> Vec<u32> {
+    fn thread_reports(&self, code: &HostThread, registers: &[u32]) -> Vec<u32> {
         let instances = self.play.instances as usize;
         let mut reported = Vec::with_capacity(code.reports.len() * instances);
         for report in &code.reports {
@@ -541,7 +545,7 @@ impl Game {
 }
 
 /// Returns the registers of each instance; threads without registers have empty rows.
-fn rows(registers: &mut [u32], each: u32) -> impl Iterator<Item = &mut [u32]> {
+fn register_rows(registers: &mut [u32], each: u32) -> impl Iterator<Item = &mut [u32]> {
     let empty = std::iter::repeat_with(|| &mut [] as &mut [u32]).take(if each == 0 { usize::MAX } else { 0 });
     registers.chunks_exact_mut(each.max(1) as usize).chain(empty)
 }

@@ -6,11 +6,11 @@ use gpu_allocator::vulkan::{Allocation, AllocationCreateDesc, AllocationScheme};
 use plan::{DeviceError, Image, ImageFormat, ImageShape, Memory};
 
 use crate::error::{allocation_failed, failed};
-use crate::memory::{Heap, Words};
+use crate::memory::{DeviceBuffer, MemoryHeap};
 
 /// An image with its memory and view, or the view of a texel buffer.
 ///
-/// [`Heap::destroy_image`] destroys it. Handles are null if creation failed midway.
+/// [`MemoryHeap::destroy_image`] destroys it. Handles are null if creation failed midway.
 #[derive(Default)]
 pub(crate) struct Texels {
     raw: vk::Image,
@@ -32,12 +32,12 @@ const ALL: vk::ImageSubresourceRange = vk::ImageSubresourceRange {
     layer_count: 1,
 };
 
-impl Heap {
+impl MemoryHeap {
     /// Creates an image; `buffers` are those of the plan, for texel buffers.
     pub(crate) fn create_image(
         &self,
         image: &Image,
-        buffers: &[Words],
+        buffers: &[DeviceBuffer],
         families: &[u32],
     ) -> Result<Texels, DeviceError> {
         let mut texels = Texels::default();
@@ -53,7 +53,7 @@ impl Heap {
     fn fill_image(
         &self,
         image: &Image,
-        buffers: &[Words],
+        buffers: &[DeviceBuffer],
         families: &[u32],
         texels: &mut Texels,
     ) -> Result<(), DeviceError> {
@@ -178,7 +178,12 @@ impl Heap {
 }
 
 /// Records a copy from a buffer to an image. The previous contents are lost, so the old layout is undefined.
-pub(crate) fn record_to_image(raw: &ash::Device, commands: vk::CommandBuffer, from: &Words, to: &Texels) {
+pub(crate) fn record_to_image(
+    raw: &ash::Device,
+    commands: vk::CommandBuffer,
+    from: &DeviceBuffer,
+    to: &Texels,
+) {
     let work = vk::PipelineStageFlags::COMPUTE_SHADER | vk::PipelineStageFlags::TRANSFER;
     let general = vk::ImageMemoryBarrier::default()
         .src_access_mask(vk::AccessFlags::SHADER_WRITE | vk::AccessFlags::TRANSFER_WRITE)
@@ -201,21 +206,38 @@ pub(crate) fn record_to_image(raw: &ash::Device, commands: vk::CommandBuffer, fr
             &[],
             &[general],
         );
-        raw.cmd_copy_buffer_to_image(commands, from.raw, to.raw, vk::ImageLayout::GENERAL, &[to.region()]);
+        raw.cmd_copy_buffer_to_image(
+            commands,
+            from.raw,
+            to.raw,
+            vk::ImageLayout::GENERAL,
+            &[to.full_region()],
+        );
     }
 }
 
 /// Records a copy of an image's texels to a buffer.
-pub(crate) fn record_from_image(raw: &ash::Device, commands: vk::CommandBuffer, from: &Texels, to: &Words) {
+pub(crate) fn record_from_image(
+    raw: &ash::Device,
+    commands: vk::CommandBuffer,
+    from: &Texels,
+    to: &DeviceBuffer,
+) {
     // SAFETY: as above; the image was filled before, which left it in this layout.
     unsafe {
-        raw.cmd_copy_image_to_buffer(commands, from.raw, vk::ImageLayout::GENERAL, to.raw, &[from.region()]);
+        raw.cmd_copy_image_to_buffer(
+            commands,
+            from.raw,
+            vk::ImageLayout::GENERAL,
+            to.raw,
+            &[from.full_region()],
+        );
     }
 }
 
 impl Texels {
     /// Returns the region of all texels, row by row.
-    fn region(&self) -> vk::BufferImageCopy {
+    fn full_region(&self) -> vk::BufferImageCopy {
         vk::BufferImageCopy::default()
             .image_subresource(vk::ImageSubresourceLayers {
                 aspect_mask: vk::ImageAspectFlags::COLOR,

@@ -30,7 +30,7 @@ struct Validation {
 
 /// Returns the loader's library, which is loaded once and never unloaded: driver threads may still execute
 /// its code.
-fn loader() -> Result<Entry, DeviceError> {
+fn load_loader() -> Result<Entry, DeviceError> {
     static LOADER: OnceLock<Entry> = OnceLock::new();
     if let Some(entry) = LOADER.get() {
         return Ok(entry.clone());
@@ -51,7 +51,7 @@ fn has_extension(entry: &Entry, extension: &CStr) -> Result<bool, DeviceError> {
 
 impl Instance {
     pub(crate) fn new(validation: bool) -> Result<Instance, DeviceError> {
-        let entry = loader()?;
+        let entry = load_loader()?;
         // SAFETY: a global function without preconditions.
         let version = unsafe { entry.try_enumerate_instance_version() };
         let version = version.map_err(failed("vkEnumerateInstanceVersion"))?.unwrap_or(vk::API_VERSION_1_0);
@@ -173,11 +173,11 @@ fn messenger_info(messages: &Arc<Messages>) -> vk::DebugUtilsMessengerCreateInfo
             vk::DebugUtilsMessageSeverityFlagsEXT::ERROR | vk::DebugUtilsMessageSeverityFlagsEXT::WARNING,
         )
         .message_type(vk::DebugUtilsMessageTypeFlagsEXT::VALIDATION)
-        .pfn_user_callback(Some(collect))
+        .pfn_user_callback(Some(collect_message))
         .user_data(Arc::as_ptr(messages).cast_mut().cast())
 }
 
-unsafe extern "system" fn collect(
+unsafe extern "system" fn collect_message(
     _severity: vk::DebugUtilsMessageSeverityFlagsEXT,
     _types: vk::DebugUtilsMessageTypeFlagsEXT,
     data: *const vk::DebugUtilsMessengerCallbackDataEXT<'_>,

@@ -12,8 +12,8 @@ use plan::{DeviceError, Memory, MemoryKind, MemoryProperties};
 
 use crate::error::{allocation_failed, failed};
 
-/// A buffer with its memory. [`Heap::destroy_buffer`] destroys it.
-pub(crate) struct Words {
+/// A buffer with its memory. [`MemoryHeap::destroy_buffer`] destroys it.
+pub(crate) struct DeviceBuffer {
     pub(crate) raw: vk::Buffer,
     allocation: Option<Allocation>,
     /// A dedicated allocation, if a memory type was requested.
@@ -26,7 +26,7 @@ pub(crate) struct Words {
 }
 
 /// The allocator of buffers and images.
-pub(crate) struct Heap {
+pub(crate) struct MemoryHeap {
     pub(crate) raw: ash::Device,
     pub(crate) allocator: RefCell<Allocator>,
     /// The memory types, by their index.
@@ -41,7 +41,7 @@ pub(crate) struct Heap {
     pub(crate) names: Option<ext::debug_utils::Device>,
 }
 
-impl Heap {
+impl MemoryHeap {
     /// Names an object for validation messages; without validation it does nothing.
     pub(crate) fn set_name<T: vk::Handle>(&self, object: T, name: &str) -> Result<(), DeviceError> {
         let (Some(names), Ok(name)) = (&self.names, CString::new(name)) else { return Ok(()) };
@@ -60,7 +60,7 @@ impl Heap {
         families: &[u32],
         use_besides: vk::BufferUsageFlags,
         name: &str,
-    ) -> Result<Words, DeviceError> {
+    ) -> Result<DeviceBuffer, DeviceError> {
         let too_large = || DeviceError::Unsupported(format!("memory for {words} words ({name})"));
         let len = usize::try_from(words).map_err(|_| too_large())?;
         let size = words.checked_mul(4).ok_or_else(too_large)?;
@@ -75,7 +75,7 @@ impl Heap {
         // SAFETY: the device lives, and the families are distinct ones of it.
         let raw = unsafe { self.raw.create_buffer(&info, None) }.map_err(failed("vkCreateBuffer"))?;
         // From here on, the error paths destroy the buffer.
-        let mut buffer = Words {
+        let mut buffer = DeviceBuffer {
             raw,
             allocation: None,
             own: vk::DeviceMemory::null(),
@@ -94,14 +94,14 @@ impl Heap {
     }
 
     /// Returns the address of a buffer that was created with one.
-    pub(crate) fn address(&self, buffer: &Words) -> vk::DeviceAddress {
+    pub(crate) fn buffer_address(&self, buffer: &DeviceBuffer) -> vk::DeviceAddress {
         let info = vk::BufferDeviceAddressInfo::default().buffer(buffer.raw);
         // SAFETY: the buffer belongs to this device and was created with this usage, which requires the
         // feature.
         unsafe { self.raw.get_buffer_device_address(&info) }
     }
 
-    fn bind_memory(&self, buffer: &mut Words, memory: Memory, name: &str) -> Result<(), DeviceError> {
+    fn bind_memory(&self, buffer: &mut DeviceBuffer, memory: Memory, name: &str) -> Result<(), DeviceError> {
         // SAFETY: the buffer was made by this device.
         let requirements = unsafe { self.raw.get_buffer_memory_requirements(buffer.raw) };
         let location = match memory {
@@ -133,7 +133,7 @@ impl Heap {
     /// Binds a buffer to a dedicated allocation of the first matching memory type.
     fn bind_own_memory(
         &self,
-        buffer: &mut Words,
+        buffer: &mut DeviceBuffer,
         requirements: &vk::MemoryRequirements,
         kind: MemoryKind,
     ) -> Result<(), DeviceError> {
@@ -146,7 +146,7 @@ impl Heap {
     }
 
     /// Maps a dedicated allocation until it is freed.
-    fn map(&self, buffer: &mut Words, bytes: vk::DeviceSize) -> Result<(), DeviceError> {
+    fn map(&self, buffer: &mut DeviceBuffer, bytes: vk::DeviceSize) -> Result<(), DeviceError> {
         let flags = vk::MemoryMapFlags::empty();
         // SAFETY: the memory belongs to the buffer alone, was not mapped before, and its type is
         // host-visible.
@@ -158,9 +158,9 @@ impl Heap {
     }
 
     /// Returns the mapping of a buffer for host threads.
-    pub(crate) fn mapped(&self, buffer: &Words) -> Option<Mapped> {
+    pub(crate) fn mapped_memory(&self, buffer: &DeviceBuffer) -> Option<MappedMemory> {
         let (start, bytes) = buffer.mapped?;
-        Some(Mapped {
+        Some(MappedMemory {
             start,
             len: buffer.len,
             memory: buffer.own,
@@ -178,7 +178,7 @@ impl Heap {
     ) -> Result<(vk::DeviceMemory, vk::MemoryPropertyFlags), DeviceError> {
         let found = (0_u32..).zip(&self.types).find(|(index, flags)| {
             requirements.memory_type_bits & (1 << index) != 0
-                && properties_of(**flags).is_some_and(|properties| kind.holds(properties))
+                && properties_of(**flags).is_some_and(|properties| kind.matches_type(properties))
         });
         let (index, flags) = found.ok_or_else(|| DeviceError::Unsupported(kind.to_string()))?;
         // Permitted whenever the feature is enabled, even if this buffer has no address.
@@ -195,7 +195,7 @@ impl Heap {
     }
 
     /// Destroys a buffer. Nothing on the device may use it.
-    pub(crate) fn destroy_buffer(&self, buffer: &mut Words) {
+    pub(crate) fn destroy_buffer(&self, buffer: &mut DeviceBuffer) {
         // SAFETY: this device created the buffer, and by the contract of this function no submission uses it.
         unsafe {
             self.raw.destroy_buffer(buffer.raw, None);
@@ -210,7 +210,7 @@ impl Heap {
 }
 
 /// Mapped memory for host threads, valid until its buffer is destroyed.
-pub(crate) struct Mapped {
+pub(crate) struct MappedMemory {
     start: NonNull<u32>,
     /// Size in words.
     len: usize,
@@ -223,11 +223,11 @@ pub(crate) struct Mapped {
 
 // SAFETY: it accesses the memory behind the pointer only by atomic operations, and its Vulkan calls need no
 // external synchronization.
-unsafe impl Send for Mapped {}
+unsafe impl Send for MappedMemory {}
 // SAFETY: as above.
-unsafe impl Sync for Mapped {}
+unsafe impl Sync for MappedMemory {}
 
-impl Mapped {
+impl MappedMemory {
     /// Returns a word; `None` beyond the end of the buffer.
     pub(crate) fn word(&self, index: u64) -> Option<&AtomicU32> {
         let index = usize::try_from(index).ok().filter(|index| *index < self.len)?;
@@ -237,7 +237,7 @@ impl Mapped {
     }
 
     /// Returns the range of `nonCoherentAtomSize` around a word.
-    fn around(&self, word: u64) -> vk::MappedMemoryRange<'static> {
+    fn atom_range(&self, word: u64) -> vk::MappedMemoryRange<'static> {
         let first = word * 4 / self.atom * self.atom;
         let size = if first + self.atom > self.bytes { vk::WHOLE_SIZE } else { self.atom };
         vk::MappedMemoryRange::default().memory(self.memory).offset(first).size(size)
@@ -247,12 +247,12 @@ impl Mapped {
         vk::MappedMemoryRange::default().memory(self.memory).size(vk::WHOLE_SIZE)
     }
 
-    pub(crate) fn flush(&self, raw: &ash::Device, word: u64) -> Result<(), DeviceError> {
-        self.flush_range(raw, self.around(word))
+    pub(crate) fn flush_word(&self, raw: &ash::Device, word: u64) -> Result<(), DeviceError> {
+        self.flush_range(raw, self.atom_range(word))
     }
 
-    pub(crate) fn invalidate(&self, raw: &ash::Device, word: u64) -> Result<(), DeviceError> {
-        self.invalidate_range(raw, self.around(word))
+    pub(crate) fn invalidate_word(&self, raw: &ash::Device, word: u64) -> Result<(), DeviceError> {
+        self.invalidate_range(raw, self.atom_range(word))
     }
 
     pub(crate) fn flush_all(&self, raw: &ash::Device) -> Result<(), DeviceError> {
@@ -305,14 +305,14 @@ pub(crate) fn properties_of(flags: vk::MemoryPropertyFlags) -> Option<MemoryProp
     })
 }
 
-impl Words {
+impl DeviceBuffer {
     /// Returns the properties of its memory.
     pub(crate) fn properties(&self) -> Option<MemoryProperties> {
         properties_of(self.properties)
     }
 
     /// Size in bytes.
-    pub(crate) fn bytes(&self) -> vk::DeviceSize {
+    pub(crate) fn size_in_bytes(&self) -> vk::DeviceSize {
         self.len as vk::DeviceSize * 4
     }
 
@@ -320,7 +320,7 @@ impl Words {
     ///
     /// No submission that uses the buffer may be in flight.
     pub(crate) fn read(&self) -> Option<&[u32]> {
-        let start = self.start()?;
+        let start = self.mapping_start()?;
         // SAFETY: the mapping covers the buffer, lives as long as the allocation, and is aligned to a word;
         // by the contract of this function the device writes nothing while the slice lives. Any bits are a
         // valid `u32`.
@@ -329,14 +329,14 @@ impl Words {
 
     /// Returns the words for writing.
     pub(crate) fn write(&mut self) -> Option<&mut [u32]> {
-        let start = self.start()?;
+        let start = self.mapping_start()?;
         // SAFETY: as in `read`; `self` is borrowed mutably, and no two buffers share memory.
         Some(unsafe { std::slice::from_raw_parts_mut(start, self.len) })
     }
 
     /// Returns one word as an atomic, even while the device uses the buffer.
     fn word(&self, index: u64) -> Option<&AtomicU32> {
-        let start = self.start()?;
+        let start = self.mapping_start()?;
         let index = usize::try_from(index).ok().filter(|index| *index < self.len)?;
         // SAFETY: the word is within the mapping and aligned; while kernels run, the host accesses it only by
         // atomics.
@@ -352,7 +352,7 @@ impl Words {
     }
 
     /// Returns the start of the mapping.
-    fn start(&self) -> Option<*mut u32> {
+    fn mapping_start(&self) -> Option<*mut u32> {
         let pointer = self.allocation.as_ref()?.mapped_ptr()?.cast::<u32>();
         pointer.is_aligned().then_some(pointer.as_ptr())
     }

@@ -20,7 +20,7 @@ use crate::split_barrier::{self, SplitBarrierProperties};
 const LAVAPIPE_LOOP_BUDGET: u32 = 65_535;
 
 /// A physical device with its queried properties.
-pub(crate) struct Physical {
+pub(crate) struct QueriedDevice {
     pub(crate) handle: vk::PhysicalDevice,
     pub(crate) available: Available,
     pub(crate) features: Features,
@@ -52,21 +52,21 @@ pub(crate) struct ComputeFamily {
 
 /// Returns all devices of an instance, the default one first. A device that two driver files offer counts
 /// once.
-pub(crate) fn physical_devices(instance: &Instance) -> Result<Vec<Physical>, DeviceError> {
-    let mut devices: Vec<Physical> = Vec::new();
+pub(crate) fn physical_devices(instance: &Instance) -> Result<Vec<QueriedDevice>, DeviceError> {
+    let mut devices: Vec<QueriedDevice> = Vec::new();
     for handle in instance.physical_devices()? {
-        let device = Physical::query(instance, handle)?;
+        let device = QueriedDevice::query(instance, handle)?;
         if !devices.iter().any(|known| known.identity == device.identity) {
             devices.push(device);
         }
     }
     // A stable sort keeps hardware in the loader's order, which users can set.
-    devices.sort_by_key(Physical::rank);
+    devices.sort_by_key(QueriedDevice::sort_rank);
     Ok(devices)
 }
 
 /// Returns the list for users.
-pub(crate) fn listed(devices: &[Physical]) -> Vec<Listed> {
+pub(crate) fn to_listed(devices: &[QueriedDevice]) -> Vec<Listed> {
     let rows = devices.iter().enumerate();
     rows.map(|(index, device)| Listed {
         index,
@@ -76,8 +76,8 @@ pub(crate) fn listed(devices: &[Physical]) -> Vec<Listed> {
     .collect()
 }
 
-impl Physical {
-    fn query(instance: &Instance, handle: vk::PhysicalDevice) -> Result<Physical, DeviceError> {
+impl QueriedDevice {
+    fn query(instance: &Instance, handle: vk::PhysicalDevice) -> Result<QueriedDevice, DeviceError> {
         let raw = &instance.raw;
         // SAFETY: the handle comes from this instance.
         let (core, extensions, queue_families, memory) = unsafe {
@@ -90,8 +90,8 @@ impl Physical {
             )
         };
         is_sound(&memory)?;
-        let full = Available { version: core.api_version, extensions: names(&extensions) };
-        let properties = Properties::query(instance, handle, &full);
+        let full = Available { version: core.api_version, extensions: extension_names(&extensions) };
+        let properties = ExtendedProperties::query(instance, handle, &full);
         let software = match properties.driver_id {
             vk::DriverId::MESA_LLVMPIPE => Some(SoftwareDriver::Lavapipe),
             vk::DriverId::GOOGLE_SWIFTSHADER => Some(SoftwareDriver::Swiftshader),
@@ -99,28 +99,28 @@ impl Physical {
         };
         let shimmed = core.device_type != vk::PhysicalDeviceType::CPU && is_shimmed();
         let executes = !is_null(&core, &memory) && !shimmed;
-        let identity = identity(&core, &properties, software, executes);
+        let identity = make_identity(&core, &properties, software, executes);
         // Unreadable masks were already refused when devices were listed.
-        let masked = plan::Masked::from_environment(&identity.name).unwrap_or_default();
+        let masked = plan::FeatureMask::from_environment(&identity.name).unwrap_or_default();
         let minor = masked.minor_version(vk::api_version_minor(full.version));
         let older = minor < vk::api_version_minor(full.version);
         let version = if older { vk::make_api_version(0, 1, minor, 0) } else { full.version };
         let available = Available { version, ..full };
-        let features = Features::query(raw, handle, &available).listed().without(&masked);
+        let features = Features::query(raw, handle, &available).only_listed().without_masked(&masked);
         let families = compute_families(&queue_families);
         let is_cpu = core.device_type == vk::PhysicalDeviceType::CPU;
         let memory_types: Vec<_> =
             memory.memory_types_as_slice().iter().map(|kind| kind.property_flags).collect();
-        let capabilities = masked.apply(Capabilities {
+        let capabilities = masked.apply_to(Capabilities {
             executes,
             memory_types: memory_types
                 .iter()
                 .filter_map(|flags| properties_of(*flags))
                 .filter(|properties| features.device_coherent_memory() || !properties.device_coherent)
                 .collect(),
-            ..capabilities(&core.limits, &properties, &features, &families, software, is_cpu)
+            ..make_capabilities(&core.limits, &properties, &features, &families, software, is_cpu)
         });
-        Ok(Physical {
+        Ok(QueriedDevice {
             handle,
             available,
             features,
@@ -138,7 +138,7 @@ impl Physical {
     }
 
     /// Returns the sort key for the default order.
-    fn rank(&self) -> (u8, String) {
+    fn sort_rank(&self) -> (u8, String) {
         let order = match self.kind {
             vk::PhysicalDeviceType::DISCRETE_GPU => 0,
             vk::PhysicalDeviceType::INTEGRATED_GPU => 1,
@@ -151,8 +151,8 @@ impl Physical {
     }
 }
 
-/// Properties beyond the core structure; zero if the device does not know them.
-struct Properties {
+/// ExtendedProperties beyond the core structure; zero if the device does not know them.
+struct ExtendedProperties {
     driver_id: vk::DriverId,
     driver_name: String,
     driver_info: String,
@@ -167,8 +167,8 @@ struct Properties {
     split_barrier_bytes: u32,
 }
 
-impl Properties {
-    fn query(instance: &Instance, handle: vk::PhysicalDevice, available: &Available) -> Properties {
+impl ExtendedProperties {
+    fn query(instance: &Instance, handle: vk::PhysicalDevice, available: &Available) -> ExtendedProperties {
         let mut ids = vk::PhysicalDeviceIDProperties::default();
         let mut subgroup = vk::PhysicalDeviceSubgroupProperties::default();
         let mut driver = vk::PhysicalDeviceDriverProperties::default();
@@ -194,10 +194,10 @@ impl Properties {
         // SAFETY: the handle comes from this instance, and the chain holds only structures that the device knows.
         unsafe { instance.raw.get_physical_device_properties2(handle, &mut chain) };
         let range = (size_control.min_subgroup_size, size_control.max_subgroup_size);
-        Properties {
+        ExtendedProperties {
             driver_id: driver.driver_id,
-            driver_name: text(driver.driver_name_as_c_str().ok()),
-            driver_info: text(driver.driver_info_as_c_str().ok()),
+            driver_name: string_or_empty(driver.driver_name_as_c_str().ok()),
+            driver_info: string_or_empty(driver.driver_info_as_c_str().ok()),
             uuid: ids.device_uuid,
             subgroup_size: subgroup.subgroup_size,
             subgroup_size_range: if range.0 == 0 {
@@ -220,13 +220,13 @@ impl Properties {
     }
 }
 
-fn identity(
+fn make_identity(
     core: &vk::PhysicalDeviceProperties,
-    properties: &Properties,
+    properties: &ExtendedProperties,
     software: Option<SoftwareDriver>,
     executes: bool,
 ) -> Identity {
-    let device_name = text(core.device_name_as_c_str().ok());
+    let device_name = string_or_empty(core.device_name_as_c_str().ok());
     // Devices on a shim report real names; the variable set for this process names the simulated chip.
     let chosen = || std::env::var(vendor::CHOSEN_VARIABLE).ok().filter(|name| !name.is_empty());
     let name = if executes { None } else { vendor::name_of(&device_name).or_else(chosen) };
@@ -282,13 +282,13 @@ fn is_sound(memory: &vk::PhysicalDeviceMemoryProperties) -> Result<(), DeviceErr
 /// Returns true if a device is compile-only: Mesa's null back ends have a special name, and a device without
 /// memory cannot execute.
 fn is_null(core: &vk::PhysicalDeviceProperties, memory: &vk::PhysicalDeviceMemoryProperties) -> bool {
-    let name = text(core.device_name_as_c_str().ok());
+    let name = string_or_empty(core.device_name_as_c_str().ok());
     memory.memory_types_as_slice().is_empty() || name.starts_with(compile_only::NULL_HARDWARE)
 }
 
-fn capabilities(
+fn make_capabilities(
     limits: &vk::PhysicalDeviceLimits,
-    properties: &Properties,
+    properties: &ExtendedProperties,
     features: &Features,
     families: &[ComputeFamily],
     software: Option<SoftwareDriver>,
@@ -360,11 +360,11 @@ fn has_unified_memory(memory: &vk::PhysicalDeviceMemoryProperties) -> bool {
     memory.memory_types_as_slice().iter().any(|kind| kind.property_flags.contains(needed))
 }
 
-fn names(extensions: &[vk::ExtensionProperties]) -> BTreeSet<String> {
-    extensions.iter().map(|extension| text(extension.extension_name_as_c_str().ok())).collect()
+fn extension_names(extensions: &[vk::ExtensionProperties]) -> BTreeSet<String> {
+    extensions.iter().map(|extension| string_or_empty(extension.extension_name_as_c_str().ok())).collect()
 }
 
 /// Returns a driver's string, with invalid UTF-8 replaced.
-fn text(bytes: Option<&CStr>) -> String {
+fn string_or_empty(bytes: Option<&CStr>) -> String {
     bytes.map_or_else(String::new, |bytes| bytes.to_string_lossy().into_owned())
 }

@@ -31,7 +31,7 @@ pub(crate) fn descriptor_type(shape: ImageShape) -> vk::DescriptorType {
 
 /// A binding of a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Slot {
+pub(crate) struct BindingSlot {
     pub(crate) set: u32,
     pub(crate) binding: u32,
     pub(crate) ty: vk::DescriptorType,
@@ -40,22 +40,32 @@ pub(crate) struct Slot {
 }
 
 /// Returns the bindings of a kernel: buffers in dispatch order with arrays as one, then images.
-pub(crate) fn slots(kernel: &Kernel, images: impl Iterator<Item = vk::DescriptorType>) -> Vec<Slot> {
+pub(crate) fn binding_slots(
+    kernel: &Kernel,
+    images: impl Iterator<Item = vk::DescriptorType>,
+) -> Vec<BindingSlot> {
     if let Some(interface) = &kernel.interface {
         let first = interface.bindings.iter().filter(|bound| bound.element == 0);
-        let slot = |bound: &plan::Bound| Slot {
+        let slot = |bound: &plan::BufferBinding| BindingSlot {
             set: bound.set,
             binding: bound.binding,
             ty: buffer_type(bound.uniform),
-            count: interface.elements(bound.set, bound.binding),
+            count: interface.element_count(bound.set, bound.binding),
         };
         let places = interface.images.iter().zip(images);
-        let image =
-            |((set, binding), ty): (&(u32, u32), _)| Slot { set: *set, binding: *binding, ty, count: 1 };
+        let image = |((set, binding), ty): (&(u32, u32), _)| BindingSlot {
+            set: *set,
+            binding: *binding,
+            ty,
+            count: 1,
+        };
         return first.map(slot).chain(places.map(image)).collect();
     }
     let buffers = (0..kernel.bindings).map(|_| buffer_type(false));
-    (0..).zip(buffers.chain(images)).map(|(binding, ty)| Slot { set: 0, binding, ty, count: 1 }).collect()
+    (0..)
+        .zip(buffers.chain(images))
+        .map(|(binding, ty)| BindingSlot { set: 0, binding, ty, count: 1 })
+        .collect()
 }
 
 fn buffer_type(uniform: bool) -> vk::DescriptorType {
@@ -64,19 +74,19 @@ fn buffer_type(uniform: bool) -> vk::DescriptorType {
 
 /// Creates pipelines of a device on any thread.
 #[derive(Clone)]
-pub(crate) struct Maker {
+pub(crate) struct PipelineCompiler {
     pub(crate) raw: ash::Device,
     pub(crate) may_require_subgroup_size: bool,
 }
 
-impl Maker {
+impl PipelineCompiler {
     /// Compiles a kernel. Drivers may defer the work to the first dispatch.
-    pub(crate) fn make(&self, kernel: &Kernel, images: &[Image]) -> Result<Pipeline, DeviceError> {
-        self.make_with(kernel, images, vk::PipelineCreateFlags::empty())
+    pub(crate) fn compile_kernel(&self, kernel: &Kernel, images: &[Image]) -> Result<Pipeline, DeviceError> {
+        self.compile_with_flags(kernel, images, vk::PipelineCreateFlags::empty())
     }
 
     /// Compiles a kernel with flags, whose features must be enabled.
-    pub(crate) fn make_with(
+    pub(crate) fn compile_with_flags(
         &self,
         kernel: &Kernel,
         images: &[Image],
@@ -100,7 +110,7 @@ impl Maker {
         pipeline: &mut Pipeline,
     ) -> Result<(), DeviceError> {
         let images = kernel.images.iter().filter_map(|image| images.get(image.0 as usize));
-        let slots = slots(kernel, images.map(|image| descriptor_type(image.shape)));
+        let slots = binding_slots(kernel, images.map(|image| descriptor_type(image.shape)));
         let sets = slots.iter().map(|slot| slot.set + 1).max().unwrap_or(1);
         for set in 0..sets {
             let bindings: Vec<_> = slots
@@ -137,7 +147,7 @@ impl Maker {
         let module =
             unsafe { self.raw.create_shader_module(&info, None) }.map_err(failed("vkCreateShaderModule"))?;
         let compiled = if kernel.stage == Stage::Compute {
-            self.compile(kernel, module, pipeline.layout, flags).map(|made| pipeline.raw = made)
+            self.compile_compute(kernel, module, pipeline.layout, flags).map(|made| pipeline.raw = made)
         } else {
             self.compile_graphics(kernel, module, flags, pipeline)
         };
@@ -146,7 +156,7 @@ impl Maker {
         compiled
     }
 
-    fn compile(
+    fn compile_compute(
         &self,
         kernel: &Kernel,
         module: vk::ShaderModule,
@@ -157,7 +167,7 @@ impl Maker {
         let entry = kernel.interface.as_ref().map_or("main", |interface| interface.entry.as_str());
         let entry = CString::new(entry)
             .map_err(|_| DeviceError::InvalidPlan("an entry point with a zero in its name".to_owned()))?;
-        let (entries, data) = specialization(kernel);
+        let (entries, data) = specialization_entries(kernel);
         let constants = vk::SpecializationInfo::default().map_entries(&entries).data(&data);
         let mut stage = vk::PipelineShaderStageCreateInfo::default()
             .stage(vk::ShaderStageFlags::COMPUTE)
@@ -172,7 +182,7 @@ impl Maker {
             Subgroups::Any | Subgroups::Required(_) => vk::PipelineShaderStageCreateFlags::empty(),
         };
         stage = stage.flags(flags_of_stage);
-        if let Some(size) = kernel.subgroups.size().filter(|_| self.may_require_subgroup_size) {
+        if let Some(size) = kernel.subgroups.required_size().filter(|_| self.may_require_subgroup_size) {
             required = required.required_subgroup_size(size);
             stage = stage.push_next(&mut required);
         }
@@ -205,7 +215,7 @@ impl Maker {
 }
 
 /// Returns the specialization map entries of a kernel, and their data.
-fn specialization(kernel: &Kernel) -> (Vec<vk::SpecializationMapEntry>, Vec<u8>) {
+fn specialization_entries(kernel: &Kernel) -> (Vec<vk::SpecializationMapEntry>, Vec<u8>) {
     let mut data = Vec::new();
     let constants = kernel.interface.iter().flat_map(|interface| &interface.constants);
     let entries = constants.map(|(id, bytes)| {

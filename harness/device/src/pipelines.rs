@@ -11,14 +11,14 @@ use std::thread::JoinHandle;
 use ash::vk;
 use plan::{DeviceError, Image, Interface, Kernel, Stage, Subgroups};
 
-use crate::pipeline::{Maker, Pipeline, descriptor_type};
+use crate::pipeline::{Pipeline, PipelineCompiler, descriptor_type};
 
 /// The capacity for unused pipelines: those of a test, of its twin and of the next test.
 const KEPT: usize = 24;
 
 /// The cache key.
 #[derive(Clone, PartialEq, Eq)]
-struct Key {
+struct PipelineKey {
     words: Vec<u32>,
     bindings: u32,
     images: Vec<vk::DescriptorType>,
@@ -28,10 +28,10 @@ struct Key {
     interface: Option<Interface>,
 }
 
-impl Key {
-    fn of(kernel: &Kernel, images: &[Image]) -> Key {
+impl PipelineKey {
+    fn for_kernel(kernel: &Kernel, images: &[Image]) -> PipelineKey {
         let images = kernel.images.iter().filter_map(|image| images.get(image.0 as usize));
-        Key {
+        PipelineKey {
             words: kernel.words.clone(),
             bindings: kernel.bindings,
             images: images.map(|image| descriptor_type(image.shape)).collect(),
@@ -44,45 +44,51 @@ impl Key {
 }
 
 /// The cached pipelines of a device, the most recently used one last.
-type Made = Mutex<Vec<(Key, Arc<Pipeline>)>>;
+type Made = Mutex<Vec<(PipelineKey, Arc<Pipeline>)>>;
 
 /// Creates and caches the pipelines of a device.
-pub(crate) struct Pipelines {
-    maker: Maker,
+pub(crate) struct PipelineStore {
+    maker: PipelineCompiler,
     made: Arc<Made>,
     /// Threads that compile ahead.
     ahead: RefCell<Vec<JoinHandle<()>>>,
 }
 
-impl Pipelines {
-    pub(crate) fn new(maker: Maker) -> Pipelines {
-        Pipelines { maker, made: Arc::default(), ahead: RefCell::default() }
+impl PipelineStore {
+    pub(crate) fn new(maker: PipelineCompiler) -> PipelineStore {
+        PipelineStore { maker, made: Arc::default(), ahead: RefCell::default() }
     }
 
     /// Returns the pipeline compiler.
-    pub(crate) fn maker(&self) -> &Maker {
+    pub(crate) fn maker(&self) -> &PipelineCompiler {
         &self.maker
     }
 
     /// Returns a pipeline for each kernel; missing ones are compiled in parallel.
-    pub(crate) fn of(&self, kernels: &[Kernel], images: &[Image]) -> Result<Vec<Arc<Pipeline>>, DeviceError> {
-        self.join();
-        let missing: Vec<&Kernel> =
-            kernels.iter().filter(|kernel| find(&self.made, &Key::of(kernel, images)).is_none()).collect();
+    pub(crate) fn for_kernels(
+        &self,
+        kernels: &[Kernel],
+        images: &[Image],
+    ) -> Result<Vec<Arc<Pipeline>>, DeviceError> {
+        self.join_ahead();
+        let missing: Vec<&Kernel> = kernels
+            .iter()
+            .filter(|kernel| find_cached(&self.made, &PipelineKey::for_kernel(kernel, images)).is_none())
+            .collect();
         let made = make_all(&self.maker, &missing, images);
         let mut own = Vec::with_capacity(missing.len());
         for (kernel, pipeline) in missing.iter().zip(made) {
-            let (key, pipeline) = (Key::of(kernel, images), Arc::new(pipeline?));
-            keep(&self.maker, &self.made, key.clone(), Arc::clone(&pipeline));
+            let (key, pipeline) = (PipelineKey::for_kernel(kernel, images), Arc::new(pipeline?));
+            insert_cached(&self.maker, &self.made, key.clone(), Arc::clone(&pipeline));
             own.push((key, pipeline));
         }
         kernels
             .iter()
             .map(|kernel| {
-                let key = Key::of(kernel, images);
+                let key = PipelineKey::for_kernel(kernel, images);
                 let own =
                     own.iter().find(|(known, _)| *known == key).map(|(_, pipeline)| Arc::clone(pipeline));
-                own.or_else(|| find(&self.made, &key)).ok_or_else(|| DeviceError::Driver {
+                own.or_else(|| find_cached(&self.made, &key)).ok_or_else(|| DeviceError::Driver {
                     call: "vkCreateComputePipelines",
                     code: "no pipeline".to_owned(),
                 })
@@ -93,15 +99,15 @@ impl Pipelines {
     /// Compiles kernels on a background thread. Errors are dropped; they recur when the pipeline is
     /// requested.
     pub(crate) fn make_ahead(&self, kernels: Vec<Kernel>, images: Vec<Image>) {
-        self.join();
+        self.join_ahead();
         let (maker, made) = (self.maker.clone(), Arc::clone(&self.made));
         let thread = std::thread::spawn(move || {
             for kernel in &kernels {
-                let key = Key::of(kernel, &images);
-                if find(&made, &key).is_none()
-                    && let Ok(pipeline) = maker.make(kernel, &images)
+                let key = PipelineKey::for_kernel(kernel, &images);
+                if find_cached(&made, &key).is_none()
+                    && let Ok(pipeline) = maker.compile_kernel(kernel, &images)
                 {
-                    keep(&maker, &made, key, Arc::new(pipeline));
+                    insert_cached(&maker, &made, key, Arc::new(pipeline));
                 }
             }
         });
@@ -117,9 +123,9 @@ impl Pipelines {
         }
     }
 
-    /// Empties the cache. Pipelines in use are destroyed when their prepared plan returns them.
-    pub(crate) fn forget(&self) {
-        self.join();
+    /// Empties the cache. PipelineStore in use are destroyed when their prepared plan returns them.
+    pub(crate) fn clear_cache(&self) {
+        self.join_ahead();
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         for (_, pipeline) in made.drain(..) {
             if let Some(pipeline) = Arc::into_inner(pipeline) {
@@ -129,7 +135,7 @@ impl Pipelines {
     }
 
     /// Waits until no compilation ahead is running.
-    fn join(&self) {
+    fn join_ahead(&self) {
         for thread in self.ahead.borrow_mut().drain(..) {
             if thread.join().is_err() {
                 tracing::error!("making pipelines ahead was cut short");
@@ -138,7 +144,7 @@ impl Pipelines {
     }
 }
 
-fn find(made: &Made, key: &Key) -> Option<Arc<Pipeline>> {
+fn find_cached(made: &Made, key: &PipelineKey) -> Option<Arc<Pipeline>> {
     let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
     let place = made.iter().position(|(known, _)| known == key)?;
     let found = made.remove(place);
@@ -148,7 +154,7 @@ fn find(made: &Made, key: &Key) -> Option<Arc<Pipeline>> {
 }
 
 /// Caches a pipeline, and evicts the least recently used one beyond the capacity.
-fn keep(maker: &Maker, made: &Made, key: Key, pipeline: Arc<Pipeline>) {
+fn insert_cached(maker: &PipelineCompiler, made: &Made, key: PipelineKey, pipeline: Arc<Pipeline>) {
     let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
     made.push((key, pipeline));
     if made.len() > KEPT {
@@ -161,13 +167,18 @@ fn keep(maker: &Maker, made: &Made, key: Key, pipeline: Arc<Pipeline>) {
 }
 
 /// Compiles pipelines, one thread each.
-fn make_all(maker: &Maker, kernels: &[&Kernel], images: &[Image]) -> Vec<Result<Pipeline, DeviceError>> {
+fn make_all(
+    maker: &PipelineCompiler,
+    kernels: &[&Kernel],
+    images: &[Image],
+) -> Vec<Result<Pipeline, DeviceError>> {
     let [first, others @ ..] = kernels else { return Vec::new() };
     let cut_short =
         || DeviceError::Driver { call: "vkCreateComputePipelines", code: "its thread ended".to_owned() };
     std::thread::scope(|scope| {
-        let others: Vec<_> = others.iter().map(|kernel| scope.spawn(|| maker.make(kernel, images))).collect();
-        let mut made = vec![maker.make(first, images)];
+        let others: Vec<_> =
+            others.iter().map(|kernel| scope.spawn(|| maker.compile_kernel(kernel, images))).collect();
+        let mut made = vec![maker.compile_kernel(first, images)];
         made.extend(others.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(cut_short()))));
         made
     })

@@ -8,21 +8,21 @@ use std::time::{Duration, Instant};
 
 use ash::vk;
 use plan::{
-    BufferId, DependencyKind, DeviceError, Drawing, HostPlay, ImageShape, Kernel, Memory, MemoryProperties,
+    BufferId, DependencyKind, DeviceError, Drawing, HostLayout, ImageShape, Kernel, Memory, MemoryProperties,
     Plan, Prepared, Progress, QueueId, Stages, Step,
 };
 
 use crate::clock::by_the_clock;
-use crate::draw::Canvas;
+use crate::draw::RenderTarget;
 use crate::error::failed;
 use crate::gpu::Gpu;
-use crate::hosts::Players;
+use crate::hosts::HostRun;
 use crate::image::Texels;
-use crate::memory::Words;
-use crate::pipeline::{Pipeline, Slot, descriptor_type, slots};
+use crate::memory::DeviceBuffer;
+use crate::pipeline::{BindingSlot, Pipeline, binding_slots, descriptor_type};
 use crate::queue::{QueueUse, assign_queues};
 use crate::record::{COPIED, Recorder, record_copy_out};
-use crate::submission::{Submission, host_stage, submissions};
+use crate::submission::{Submission, host_stage, split_into_submissions};
 use crate::sync::{Semaphores, create_event};
 
 /// The timeout of a copy to the host in nanoseconds; other work of the queue comes first.
@@ -36,8 +36,8 @@ pub(crate) struct VulkanPrepared<'d> {
     gpu: &'d Gpu,
     steps: Vec<Step>,
     memory: Vec<Memory>,
-    buffers: Vec<Words>,
-    staging: Vec<Option<Words>>,
+    buffers: Vec<DeviceBuffer>,
+    staging: Vec<Option<DeviceBuffer>>,
     pipelines: Vec<Arc<Pipeline>>,
     kernels: Vec<Kernel>,
     images: Vec<Texels>,
@@ -48,21 +48,21 @@ pub(crate) struct VulkanPrepared<'d> {
     queues: Vec<QueueUse>,
     semaphores: Semaphores,
     /// Host threads, and the index of the host wait at which they begin.
-    players: Option<(usize, Players)>,
+    players: Option<(usize, HostRun)>,
     /// Events by step index; null for other steps.
     events: Vec<vk::Event>,
     /// Framebuffers by step index.
-    canvases: Vec<Canvas>,
+    canvases: Vec<RenderTarget>,
     /// The graphics stages on each queue of the plan.
     graphics: Vec<Stages>,
     submissions: Vec<Submission>,
     /// The buffer of the last [`Prepared::fetch`], and its copy commands.
-    fetched: Option<(Words, vk::CommandBuffer)>,
-    state: State,
+    fetched: Option<(DeviceBuffer, vk::CommandBuffer)>,
+    state: PlanState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum PlanState {
     NeverSubmitted,
     /// All submissions up to this host wait, counted from 0, were submitted.
     InFlight {
@@ -89,13 +89,13 @@ impl<'d> VulkanPrepared<'d> {
             sets: vec![Vec::new(); plan.steps.len()],
             queues: Vec::new(),
             semaphores: Semaphores::default(),
-            players: host_stage(plan).zip(plan.hosts.as_ref().map(Players::new)),
+            players: host_stage(plan).zip(plan.hosts.as_ref().map(HostRun::new)),
             events: vec![vk::Event::null(); plan.steps.len()],
-            canvases: vec![Canvas::default(); plan.steps.len()],
+            canvases: vec![RenderTarget::default(); plan.steps.len()],
             graphics: (0..).take(plan.queues.len()).map(|queue| plan.graphics_on(QueueId(queue))).collect(),
-            submissions: submissions(plan),
+            submissions: split_into_submissions(plan),
             fetched: None,
-            state: State::NeverSubmitted,
+            state: PlanState::NeverSubmitted,
         };
         let queues = plan.queues.iter().zip(&prepared.graphics);
         let draws = queues.filter_map(|(queue, own)| (*own != Stages::NONE).then_some(queue.family));
@@ -134,7 +134,7 @@ impl<'d> VulkanPrepared<'d> {
             };
             prepared.staging.push(staging);
         }
-        prepared.pipelines = gpu.pipelines.of(&plan.kernels, &plan.images)?;
+        prepared.pipelines = gpu.pipelines.for_kernels(&plan.kernels, &plan.images)?;
         prepared.create_descriptor_sets()?;
         for place in places {
             // Pushed before it is complete, for the same reason.
@@ -158,23 +158,23 @@ impl<'d> VulkanPrepared<'d> {
                 *event = create_event(&gpu.raw)?;
             }
         }
-        prepared.record()?;
+        prepared.record_stale()?;
         Ok(prepared)
     }
 
     /// Returns the bindings of a kernel.
-    fn slots(&self, kernel: usize) -> Vec<Slot> {
+    fn kernel_slots(&self, kernel: usize) -> Vec<BindingSlot> {
         let Some(kernel) = self.kernels.get(kernel) else { return Vec::new() };
         let shapes = kernel.images.iter().filter_map(|image| self.shapes.get(image.0 as usize));
-        slots(kernel, shapes.map(|shape| descriptor_type(*shape)))
+        binding_slots(kernel, shapes.map(|shape| descriptor_type(*shape)))
     }
 
     fn create_descriptor_sets(&mut self) -> Result<(), DeviceError> {
         let raw = &self.gpu.raw;
         let mut counts: BTreeMap<vk::DescriptorType, u32> = BTreeMap::new();
         let mut sets = 0;
-        for (_, kernel, _) in dispatches(&self.steps) {
-            let slots = self.slots(kernel);
+        for (_, kernel, _) in kernel_uses(&self.steps) {
+            let slots = self.kernel_slots(kernel);
             if slots.is_empty() {
                 continue;
             }
@@ -194,8 +194,8 @@ impl<'d> VulkanPrepared<'d> {
         // SAFETY: the device lives.
         self.descriptor_pool =
             unsafe { raw.create_descriptor_pool(&info, None) }.map_err(failed("vkCreateDescriptorPool"))?;
-        for (number, kernel, bindings) in dispatches(&self.steps) {
-            let slots = self.slots(kernel);
+        for (number, kernel, bindings) in kernel_uses(&self.steps) {
+            let slots = self.kernel_slots(kernel);
             let Some(pipeline) = self.pipelines.get(kernel).filter(|_| !slots.is_empty()) else { continue };
             let info = vk::DescriptorSetAllocateInfo::default()
                 .descriptor_pool(self.descriptor_pool)
@@ -217,7 +217,7 @@ impl<'d> VulkanPrepared<'d> {
             for slot in &slots {
                 infos.push(match slot.ty {
                     vk::DescriptorType::STORAGE_BUFFER | vk::DescriptorType::UNIFORM_BUFFER => {
-                        Info::Buffers(buffers.by_ref().take(slot.count as usize).collect())
+                        DescriptorInfo::Buffers(buffers.by_ref().take(slot.count as usize).collect())
                     }
                     ty => {
                         let Some(image) = images.next() else { continue };
@@ -225,9 +225,9 @@ impl<'d> VulkanPrepared<'d> {
                             let view = vk::DescriptorImageInfo::default()
                                 .image_view(image.view)
                                 .image_layout(vk::ImageLayout::GENERAL);
-                            Info::Image([view])
+                            DescriptorInfo::Image([view])
                         } else {
-                            Info::Texels([image.buffer_view])
+                            DescriptorInfo::Texels([image.buffer_view])
                         }
                     }
                 });
@@ -242,9 +242,9 @@ impl<'d> VulkanPrepared<'d> {
                         .dst_binding(slot.binding)
                         .descriptor_type(slot.ty);
                     match info {
-                        Info::Buffers(infos) => write.buffer_info(infos),
-                        Info::Image(info) => write.image_info(info),
-                        Info::Texels(view) => write.texel_buffer_view(view),
+                        DescriptorInfo::Buffers(infos) => write.buffer_info(infos),
+                        DescriptorInfo::Image(info) => write.image_info(info),
+                        DescriptorInfo::Texels(view) => write.texel_buffer_view(view),
                     }
                 })
                 .collect();
@@ -258,7 +258,7 @@ impl<'d> VulkanPrepared<'d> {
     }
 
     /// Records stale command buffers. Nothing may be in flight.
-    fn record(&mut self) -> Result<(), DeviceError> {
+    fn record_stale(&mut self) -> Result<(), DeviceError> {
         for (step, canvas) in self.steps.iter().zip(&mut self.canvases) {
             let (kernel, extent) = match step {
                 Step::Draw { kernel, drawing, .. } => (kernel, drawing.extent),
@@ -271,7 +271,7 @@ impl<'d> VulkanPrepared<'d> {
                 canvas.resize(&self.gpu.raw, pipeline.render_pass, extent)?;
             }
         }
-        let families: Vec<u32> = self.queues.iter().map(QueueUse::family).collect();
+        let families: Vec<u32> = self.queues.iter().map(QueueUse::family_index).collect();
         let recorder = Recorder {
             heap: &self.gpu.heap,
             steps: &self.steps,
@@ -299,35 +299,41 @@ impl<'d> VulkanPrepared<'d> {
     }
 
     /// Submits the work between two host waits. Nothing of it is in flight.
-    fn start(&mut self, stage: usize) -> Result<(), DeviceError> {
+    fn submit_stage(&mut self, stage: usize) -> Result<(), DeviceError> {
         let raw = &self.gpu.raw;
         if stage == 0 {
-            self.semaphores.begin();
+            self.semaphores.begin_submission();
             for event in self.events.iter().filter(|event| **event != vk::Event::null()) {
                 // SAFETY: the event is this device's, and no submission that uses it is in flight.
                 unsafe { raw.reset_event(*event) }.map_err(failed("vkResetEvent"))?;
             }
         }
-        let fences = self.fences(stage);
+        let fences = self.stage_fences(stage);
         if !fences.is_empty() {
             // SAFETY: no submission is in flight, so no fence is in use.
             unsafe { raw.reset_fences(&fences) }.map_err(failed("vkResetFences"))?;
         }
         if let Some((_, players)) = self.players.as_mut().filter(|(own, _)| *own == stage) {
-            let buffer = self.buffers.get(players.buffer()).and_then(|buffer| self.gpu.heap.mapped(buffer));
+            let buffer =
+                self.buffers.get(players.buffer()).and_then(|buffer| self.gpu.heap.mapped_memory(buffer));
             let memory = buffer.ok_or_else(|| {
                 DeviceError::InvalidPlan(
                     "threads of the host beside memory that they do not reach".to_owned(),
                 )
             })?;
-            return players.begin(self.gpu, memory, &self.queues, (&self.submissions, &self.semaphores));
+            return players.begin_submission(
+                self.gpu,
+                memory,
+                &self.queues,
+                (&self.submissions, &self.semaphores),
+            );
         }
         let mut submitted = stage > 0;
         for submission in self.submissions.iter().filter(|submission| submission.stage == stage) {
             let Some(queue) = self.queues.get(submission.queue) else { continue };
             let commands: Vec<_> = submission.recordings.iter().map(|recording| recording.commands).collect();
             let fence = if submission.fenced { queue.fence } else { vk::Fence::null() };
-            let alone = self.gpu.submits();
+            let alone = self.gpu.lock_submission();
             let result = self.semaphores.submit(&self.gpu.raw, queue.raw, submission, &commands, fence);
             drop(alone);
             if let Err(result) = result {
@@ -343,7 +349,7 @@ impl<'d> VulkanPrepared<'d> {
     }
 
     /// Returns the fences of the queues that have work before the host wait `stage`.
-    fn fences(&self, stage: usize) -> Vec<vk::Fence> {
+    fn stage_fences(&self, stage: usize) -> Vec<vk::Fence> {
         let fenced = self.submissions.iter().filter(|s| s.fenced && s.stage == stage);
         fenced.filter_map(|submission| self.queues.get(submission.queue)).map(|queue| queue.fence).collect()
     }
@@ -355,11 +361,11 @@ impl<'d> VulkanPrepared<'d> {
     }
 
     /// Waits for the work before the host wait `stage`; returns false on timeout.
-    fn wait(&mut self, stage: usize, timeout: Duration) -> Result<bool, DeviceError> {
+    fn wait_stage(&mut self, stage: usize, timeout: Duration) -> Result<bool, DeviceError> {
         if let Some((_, players)) = self.players.as_mut().filter(|(own, _)| *own == stage) {
             return players.wait(timeout).inspect_err(|_| self.gpu.abandon());
         }
-        let fences = self.fences(stage);
+        let fences = self.stage_fences(stage);
         if fences.is_empty() {
             return Ok(true);
         }
@@ -380,25 +386,26 @@ impl<'d> VulkanPrepared<'d> {
         let mut longest = None;
         for submission in self.submissions.iter().filter(|submission| submission.last) {
             if let Some(queue) = self.queues.get(submission.queue) {
-                longest = longest.max(queue.elapsed(&self.gpu.raw, self.gpu.timestamp_period)?);
+                longest = longest.max(queue.elapsed_time(&self.gpu.raw, self.gpu.timestamp_period)?);
             }
         }
         Ok(longest)
     }
 
     /// Returns an error while a submission is in flight.
-    fn idle(&mut self) -> Result<(), DeviceError> {
+    fn require_idle(&mut self) -> Result<(), DeviceError> {
         if self.gpu.is_abandoned() {
             return Err(DeviceError::DeviceLost("an earlier submission"));
         }
-        if matches!(self.state, State::InFlight { .. }) && self.poll(Duration::ZERO)? == Progress::Running {
+        if matches!(self.state, PlanState::InFlight { .. }) && self.poll(Duration::ZERO)? == Progress::Running
+        {
             return Err(DeviceError::Busy);
         }
         Ok(())
     }
 
     /// Changes a dispatch or a draw from the next submission on.
-    fn change(
+    fn change_step(
         &mut self,
         step: usize,
         change: impl FnOnce(&mut Step) -> Option<Result<(), DeviceError>>,
@@ -414,7 +421,7 @@ impl<'d> VulkanPrepared<'d> {
     }
 
     /// Returns the host-visible memory of a buffer.
-    fn host_words(&self, buffer: BufferId) -> Result<&Words, DeviceError> {
+    fn host_words(&self, buffer: BufferId) -> Result<&DeviceBuffer, DeviceError> {
         let index = buffer.0 as usize;
         match (self.staging.get(index), self.buffers.get(index)) {
             (Some(Some(staging)), _) => Ok(staging),
@@ -427,7 +434,7 @@ impl<'d> VulkanPrepared<'d> {
     /// flight.
     fn copy_out(&mut self, buffer: BufferId, words: u64) -> Result<(), DeviceError> {
         let queue = self.queues.first().ok_or_else(|| out_of_reach(buffer))?;
-        let room = self.fetched.as_ref().map_or(0, |(room, _)| room.bytes() / 4);
+        let room = self.fetched.as_ref().map_or(0, |(room, _)| room.size_in_bytes() / 4);
         if room < words + 1 {
             let commands = match self.fetched.take() {
                 Some((mut old, commands)) => {
@@ -437,7 +444,7 @@ impl<'d> VulkanPrepared<'d> {
                 None => queue.allocate_commands(&self.gpu.raw)?,
             };
             let none = vk::BufferUsageFlags::empty();
-            let families = [queue.family()];
+            let families = [queue.family_index()];
             let room = self.gpu.heap.create_buffer(
                 words + 1,
                 Memory::Readback,
@@ -460,7 +467,7 @@ impl<'d> VulkanPrepared<'d> {
         // recorded for the queue's family.
         let submitted = unsafe {
             raw.reset_fences(&fences).map_err(failed("vkResetFences"))?;
-            let _alone = self.gpu.submits();
+            let _alone = self.gpu.lock_submission();
             raw.queue_submit(queue.raw, &info, queue.fence)
         };
         submitted.map_err(failed("vkQueueSubmit"))?;
@@ -474,7 +481,7 @@ impl<'d> VulkanPrepared<'d> {
         }
     }
 
-    fn shared(&self, buffer: BufferId) -> Result<&Words, DeviceError> {
+    fn shared_buffer(&self, buffer: BufferId) -> Result<&DeviceBuffer, DeviceError> {
         if self.gpu.is_abandoned() {
             return Err(DeviceError::DeviceLost("an earlier submission"));
         }
@@ -489,10 +496,10 @@ impl<'d> VulkanPrepared<'d> {
 
 impl Prepared for VulkanPrepared<'_> {
     fn submit(&mut self) -> Result<(), DeviceError> {
-        self.idle()?;
-        self.record()?;
-        self.start(0)?;
-        self.state = State::InFlight { stage: 0 };
+        self.require_idle()?;
+        self.record_stale()?;
+        self.submit_stage(0)?;
+        self.state = PlanState::InFlight { stage: 0 };
         Ok(())
     }
 
@@ -500,32 +507,32 @@ impl Prepared for VulkanPrepared<'_> {
         let until = Instant::now().checked_add(timeout);
         loop {
             let stage = match self.state {
-                State::NeverSubmitted => {
+                PlanState::NeverSubmitted => {
                     return Err(DeviceError::InvalidPlan("nothing was submitted".to_owned()));
                 }
-                State::Finished(device_time) => return Ok(Progress::Finished { device_time }),
-                State::InFlight { stage } => stage,
+                PlanState::Finished(device_time) => return Ok(Progress::Finished { device_time }),
+                PlanState::InFlight { stage } => stage,
             };
-            if !by_the_clock(until, |left| self.wait(stage, left))? {
+            if !by_the_clock(until, |left| self.wait_stage(stage, left))? {
                 return Ok(Progress::Running);
             }
             if stage >= self.last_stage() {
                 break;
             }
             // Work after a host wait may only be submitted now.
-            if let Err(error) = self.start(stage + 1) {
+            if let Err(error) = self.submit_stage(stage + 1) {
                 self.gpu.abandon();
                 return Err(error);
             }
-            self.state = State::InFlight { stage: stage + 1 };
+            self.state = PlanState::InFlight { stage: stage + 1 };
         }
         let device_time = self.device_time()?;
-        self.state = State::Finished(device_time);
+        self.state = PlanState::Finished(device_time);
         Ok(Progress::Finished { device_time })
     }
 
-    fn memory(&self, buffer: BufferId) -> Option<MemoryProperties> {
-        self.buffers.get(buffer.0 as usize).and_then(Words::properties)
+    fn memory_properties(&self, buffer: BufferId) -> Option<MemoryProperties> {
+        self.buffers.get(buffer.0 as usize).and_then(DeviceBuffer::properties)
     }
 
     fn set_push_constants(&mut self, step: usize, bytes: &[u8]) -> Result<(), DeviceError> {
@@ -537,7 +544,7 @@ impl Prepared for VulkanPrepared<'_> {
             push_constants.copy_from_slice(bytes);
             Ok(())
         };
-        self.change(step, |step| match step {
+        self.change_step(step, |step| match step {
             Step::Dispatch { push_constants, .. } | Step::Draw { push_constants, .. } => {
                 Some(replace(push_constants))
             }
@@ -558,7 +565,7 @@ impl Prepared for VulkanPrepared<'_> {
             *workgroups = new;
             Ok(())
         };
-        self.change(step, |step| match step {
+        self.change_step(step, |step| match step {
             Step::Dispatch { workgroups, .. } => Some(replace(workgroups)),
             _ => None,
         })
@@ -566,7 +573,7 @@ impl Prepared for VulkanPrepared<'_> {
 
     fn set_drawing(&mut self, step: usize, new: Drawing) -> Result<(), DeviceError> {
         new.validate().map_err(DeviceError::InvalidPlan)?;
-        self.change(step, |step| match step {
+        self.change_step(step, |step| match step {
             Step::Draw { drawing, .. } => {
                 *drawing = new;
                 Some(Ok(()))
@@ -575,26 +582,26 @@ impl Prepared for VulkanPrepared<'_> {
         })
     }
 
-    fn set_hosts(&mut self, play: HostPlay) -> Result<(), DeviceError> {
+    fn set_host_layout(&mut self, play: HostLayout) -> Result<(), DeviceError> {
         let none = || DeviceError::InvalidPlan("no threads of the host".to_owned());
         let (_, players) = self.players.as_mut().ok_or_else(none)?;
-        let words = self.buffers.get(players.buffer()).map_or(0, |buffer| buffer.bytes() / 4);
+        let words = self.buffers.get(players.buffer()).map_or(0, |buffer| buffer.size_in_bytes() / 4);
         players.set(play, words)
     }
 
-    fn reported(&mut self) -> Result<&[u32], DeviceError> {
-        self.idle()?;
+    fn host_reports(&mut self) -> Result<&[u32], DeviceError> {
+        self.require_idle()?;
         Ok(self.players.as_ref().map_or(&[], |(_, players)| players.reported()))
     }
 
     fn read(&mut self, buffer: BufferId) -> Result<&[u32], DeviceError> {
-        self.idle()?;
+        self.require_idle()?;
         self.host_words(buffer)?.read().ok_or_else(|| out_of_reach(buffer))
     }
 
     fn fetch(&mut self, buffer: BufferId, words: u64) -> Result<&[u32], DeviceError> {
-        self.idle()?;
-        let there = self.buffers.get(buffer.0 as usize).is_some_and(|own| own.bytes() / 4 >= words);
+        self.require_idle()?;
+        let there = self.buffers.get(buffer.0 as usize).is_some_and(|own| own.size_in_bytes() / 4 >= words);
         let count =
             usize::try_from(words).ok().filter(|_| there).ok_or_else(|| no_such_word(buffer, words))?;
         if count == 0 {
@@ -610,26 +617,26 @@ impl Prepared for VulkanPrepared<'_> {
     }
 
     fn write(&mut self, buffer: BufferId) -> Result<&mut [u32], DeviceError> {
-        self.idle()?;
+        self.require_idle()?;
         self.host_words(buffer)?;
         // Never the staging copy, because the device must see the writes.
         let words = self.buffers.get_mut(buffer.0 as usize);
-        words.and_then(Words::write).ok_or_else(|| out_of_reach(buffer))
+        words.and_then(DeviceBuffer::write).ok_or_else(|| out_of_reach(buffer))
     }
 
     fn load(&mut self, buffer: BufferId, word: u64) -> Result<u32, DeviceError> {
-        self.shared(buffer)?.load(word).ok_or_else(|| no_such_word(buffer, word))
+        self.shared_buffer(buffer)?.load(word).ok_or_else(|| no_such_word(buffer, word))
     }
 
     fn store(&mut self, buffer: BufferId, word: u64, value: u32) -> Result<(), DeviceError> {
-        self.shared(buffer)?.store(word, value).ok_or_else(|| no_such_word(buffer, word))
+        self.shared_buffer(buffer)?.store(word, value).ok_or_else(|| no_such_word(buffer, word))
     }
 }
 
 impl Drop for VulkanPrepared<'_> {
     fn drop(&mut self) {
         // A poll without waiting: it detects a submission that has already ended.
-        if matches!(self.state, State::InFlight { .. })
+        if matches!(self.state, PlanState::InFlight { .. })
             && !matches!(self.poll(Duration::ZERO), Ok(Progress::Finished { .. }))
         {
             self.gpu.abandon();
@@ -665,7 +672,7 @@ impl Drop for VulkanPrepared<'_> {
 }
 
 /// The descriptors of a binding.
-enum Info {
+enum DescriptorInfo {
     Buffers(Vec<vk::DescriptorBufferInfo>),
     Image([vk::DescriptorImageInfo; 1]),
     Texels([vk::BufferView; 1]),
@@ -694,7 +701,7 @@ fn use_besides(plan: &Plan, buffer: BufferId) -> vk::BufferUsageFlags {
 }
 
 /// Returns dispatches and draws: step index, kernel index, buffers.
-fn dispatches(steps: &[Step]) -> impl Iterator<Item = (usize, usize, &[BufferId])> {
+fn kernel_uses(steps: &[Step]) -> impl Iterator<Item = (usize, usize, &[BufferId])> {
     steps.iter().enumerate().filter_map(|(number, step)| match step {
         Step::Dispatch { kernel, bindings, .. } | Step::Draw { kernel, bindings, .. } => {
             Some((number, kernel.0 as usize, bindings.as_slice()))

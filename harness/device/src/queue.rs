@@ -10,14 +10,14 @@ use crate::physical::ComputeFamily;
 
 /// A queue of the device: its family and index.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct QueuePlace {
     pub(crate) family: ComputeFamily,
     pub(crate) index: u32,
 }
 
 /// The objects of one queue of a prepared plan; handles are null before [`QueueUse::create`].
 pub(crate) struct QueueUse {
-    place: Place,
+    place: QueuePlace,
     pub(crate) raw: vk::Queue,
     pool: vk::CommandPool,
     /// Signalled when the last submission, and so all earlier ones, have ended.
@@ -33,7 +33,7 @@ pub(crate) fn assign_queues(
     wanted: &[Queue],
     draws: &[u32],
     families: &[ComputeFamily],
-) -> Result<Vec<Place>, DeviceError> {
+) -> Result<Vec<QueuePlace>, DeviceError> {
     let demand = |number: u32| wanted.iter().filter(|queue| queue.family == number).count();
     let mut numbers: Vec<u32> = Vec::new();
     for queue in wanted {
@@ -66,7 +66,7 @@ pub(crate) fn assign_queues(
     for queue in wanted {
         let row = chosen.iter().zip(&mut used).find(|((number, _), _)| *number == queue.family);
         if let Some(((_, family), used)) = row {
-            places.push(Place { family: *family, index: *used });
+            places.push(QueuePlace { family: *family, index: *used });
             *used += 1;
         }
     }
@@ -74,7 +74,7 @@ pub(crate) fn assign_queues(
 }
 
 impl QueueUse {
-    pub(crate) fn new(place: Place) -> QueueUse {
+    pub(crate) fn new(place: QueuePlace) -> QueueUse {
         QueueUse {
             place,
             raw: vk::Queue::null(),
@@ -85,7 +85,7 @@ impl QueueUse {
     }
 
     /// Returns the index of its family.
-    pub(crate) fn family(&self) -> u32 {
+    pub(crate) fn family_index(&self) -> u32 {
         self.place.family.index
     }
 
@@ -125,7 +125,11 @@ impl QueueUse {
     ///
     /// The submission has ended. Missing timestamps mean that the device did not execute it, which other
     /// checks report.
-    pub(crate) fn elapsed(&self, raw: &ash::Device, period: f32) -> Result<Option<Duration>, DeviceError> {
+    pub(crate) fn elapsed_time(
+        &self,
+        raw: &ash::Device,
+        period: f32,
+    ) -> Result<Option<Duration>, DeviceError> {
         let Some(clock) = self.clock else { return Ok(None) };
         let mut ticks = [0_u64; 2];
         let flags = vk::QueryResultFlags::TYPE_64;

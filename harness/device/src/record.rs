@@ -6,12 +6,12 @@ use ash::ext::mesh_shader;
 use ash::vk;
 use plan::{BufferId, DependencyKind, DeviceError, ImageId, Kernel, QueueId, Stage, Stages, Step};
 
-use crate::draw::{Canvas, Drawn, pipeline_stages, stage_flag};
+use crate::draw::{DrawWork, RenderTarget, pipeline_stages, stage_flag};
 use crate::error::failed;
 use crate::image::{Texels, record_from_image, record_to_image};
-use crate::memory::{Heap, Words};
+use crate::memory::{DeviceBuffer, MemoryHeap};
 use crate::pipeline::Pipeline;
-use crate::scoped::{Between, Scoped};
+use crate::scoped::{DependencyRecorder, ScopedDependency};
 use crate::submission::Recording;
 
 /// The stages of kernels and copies. Nothing else is recorded, except timestamps.
@@ -27,11 +27,11 @@ const ACCESSES: vk::AccessFlags = vk::AccessFlags::from_raw(
 
 /// The inputs of recording.
 pub(crate) struct Recorder<'a> {
-    pub(crate) heap: &'a Heap,
+    pub(crate) heap: &'a MemoryHeap,
     pub(crate) steps: &'a [Step],
-    pub(crate) buffers: &'a [Words],
+    pub(crate) buffers: &'a [DeviceBuffer],
     /// Staging copies by buffer index.
-    pub(crate) staging: &'a [Option<Words>],
+    pub(crate) staging: &'a [Option<DeviceBuffer>],
     pub(crate) pipelines: &'a [Arc<Pipeline>],
     pub(crate) kernels: &'a [Kernel],
     pub(crate) images: &'a [Texels],
@@ -40,13 +40,13 @@ pub(crate) struct Recorder<'a> {
     /// Events by step index; null for other steps.
     pub(crate) events: &'a [vk::Event],
     /// Framebuffers by step index.
-    pub(crate) canvases: &'a [Canvas],
+    pub(crate) canvases: &'a [RenderTarget],
     /// The graphics stages on each queue of the plan.
     pub(crate) graphics: &'a [Stages],
     /// The functions that launch mesh and task shaders, if supported.
     pub(crate) mesh: Option<&'a mesh_shader::Device>,
     /// The functions that record dependencies.
-    pub(crate) scoped: &'a Scoped,
+    pub(crate) scoped: &'a DependencyRecorder,
     /// The queue families of the queues of the plan.
     pub(crate) families: &'a [u32],
 }
@@ -71,8 +71,8 @@ impl Recorder<'_> {
             }
         }
         for number in &recording.steps {
-            let step = self.steps.get(*number).ok_or_else(|| nothing("step", *number))?;
-            self.step(commands, *number, step)?;
+            let step = self.steps.get(*number).ok_or_else(|| missing_item("step", *number))?;
+            self.record_step(commands, *number, step)?;
         }
         if let (Some(pool), true) = (clock, recording.last) {
             // SAFETY: as above.
@@ -82,7 +82,12 @@ impl Recorder<'_> {
         unsafe { raw.end_command_buffer(commands) }.map_err(failed("vkEndCommandBuffer"))
     }
 
-    fn step(&self, commands: vk::CommandBuffer, number: usize, step: &Step) -> Result<(), DeviceError> {
+    fn record_step(
+        &self,
+        commands: vk::CommandBuffer,
+        number: usize,
+        step: &Step,
+    ) -> Result<(), DeviceError> {
         let raw = &self.heap.raw;
         match step {
             Step::Fill { buffer, value, .. } => {
@@ -93,7 +98,7 @@ impl Recorder<'_> {
             }
             Step::Copy { from, to, .. } => {
                 let from = self.buffer(*from)?;
-                self.copy(commands, from, self.buffer(*to)?);
+                self.record_copy(commands, from, self.buffer(*to)?);
             }
             Step::ToImage { from, to, .. } => {
                 record_to_image(raw, commands, self.buffer(*from)?, self.image(*to)?);
@@ -102,7 +107,7 @@ impl Recorder<'_> {
                 record_from_image(raw, commands, self.image(*from)?, self.buffer(*to)?);
             }
             Step::Dispatch { kernel, workgroups, push_constants, .. } => {
-                let pipeline = self.bind(commands, number, kernel.0 as usize, push_constants)?;
+                let pipeline = self.bind_kernel(commands, number, kernel.0 as usize, push_constants)?;
                 let interface = self.kernels.get(kernel.0 as usize).and_then(|own| own.interface.as_ref());
                 let [y, z] = interface.map_or([1, 1], |interface| interface.layers);
                 if pipeline.render_pass == vk::RenderPass::null() {
@@ -110,69 +115,74 @@ impl Recorder<'_> {
                     // pipeline and bindings are bound.
                     unsafe { raw.cmd_dispatch(commands, *workgroups, y, z) };
                 } else {
-                    let calls = self.mesh.ok_or_else(|| nothing("mesh shader for step", number))?;
-                    let canvas = self.canvas(number)?;
+                    let calls = self.mesh.ok_or_else(|| missing_item("mesh shader for step", number))?;
+                    let canvas = self.render_target(number)?;
                     canvas.record(
                         raw,
                         commands,
                         pipeline.render_pass,
-                        &Drawn::Workgroups(calls, *workgroups),
+                        &DrawWork::Workgroups(calls, *workgroups),
                     );
                 }
             }
             Step::Draw { kernel, drawing, push_constants, .. } => {
-                let pipeline = self.bind(commands, number, kernel.0 as usize, push_constants)?;
-                let drawn = Drawn::Points(drawing.points);
-                self.canvas(number)?.record(raw, commands, pipeline.render_pass, &drawn);
+                let pipeline = self.bind_kernel(commands, number, kernel.0 as usize, push_constants)?;
+                let drawn = DrawWork::Points(drawing.points);
+                self.render_target(number)?.record(raw, commands, pipeline.render_pass, &drawn);
             }
             Step::Barrier { queue } => {
-                let work = self.work(*queue);
-                self.barrier(commands, (work, work), Some(ACCESSES));
+                let work = self.work_stages(*queue);
+                self.record_barrier(commands, (work, work), Some(ACCESSES));
             }
             Step::ExecutionBarrier { queue } => {
-                let work = self.work(*queue);
-                self.barrier(commands, (work, work), None);
+                let work = self.work_stages(*queue);
+                self.record_barrier(commands, (work, work), None);
             }
             Step::Dependency { kind, stages, available, visible, .. } => {
-                let between = Between::new(*stages, *available, *visible);
+                let between = ScopedDependency::new(*stages, *available, *visible);
                 match kind {
                     DependencyKind::Barrier => {
                         // SAFETY: the command buffer is being recorded, on a queue with compute; the stages support the
                         // accesses.
-                        unsafe { self.scoped.barrier(raw, commands, &between) };
+                        unsafe { self.scoped.record_barrier(raw, commands, &between) };
                     }
                     DependencyKind::Event => {
-                        let event = self.event(number)?;
+                        let event = self.step_event(number)?;
                         // SAFETY: as above; the event belongs to the device, the host resets it before each
                         // submission, and valid plans have no host stages in the first scope of an event.
                         unsafe {
-                            self.scoped.set(raw, commands, event, &between);
-                            self.scoped.wait(raw, commands, event, &between);
+                            self.scoped.record_set(raw, commands, event, &between);
+                            self.scoped.record_wait(raw, commands, event, &between);
                         }
                     }
                     // SAFETY: as above.
                     DependencyKind::Set(_) => unsafe {
-                        self.scoped.set(raw, commands, self.event(number)?, &between);
+                        self.scoped.record_set(raw, commands, self.step_event(number)?, &between);
                     },
                     DependencyKind::Await(event) => {
                         let set = |step: &Step| matches!(step, Step::Dependency { kind: DependencyKind::Set(own), .. } if own == event);
-                        let at = self.steps.iter().position(set).ok_or_else(|| nothing("event", number))?;
+                        let at =
+                            self.steps.iter().position(set).ok_or_else(|| missing_item("event", number))?;
                         // SAFETY: as above; a valid plan sets it earlier on the same queue with the same
                         // scopes.
-                        unsafe { self.scoped.wait(raw, commands, self.event(at)?, &between) };
+                        unsafe { self.scoped.record_wait(raw, commands, self.step_event(at)?, &between) };
                     }
                 }
             }
             Step::Hosts { queue } => {
                 let host = vk::PipelineStageFlags::HOST;
                 let accesses = vk::AccessFlags::HOST_READ | vk::AccessFlags::HOST_WRITE;
-                self.barrier(commands, (self.work(*queue), host), Some(accesses));
+                self.record_barrier(commands, (self.work_stages(*queue), host), Some(accesses));
             }
-            Step::Release { queue, buffer, to } => self.transfer(commands, *buffer, (*queue, *to), true)?,
+            Step::Release { queue, buffer, to } => {
+                self.record_transfer(commands, *buffer, (*queue, *to), true)?
+            }
             Step::Acquire { queue, buffer, from } => {
-                self.transfer(commands, *buffer, (*from, *queue), false)?
+                self.record_transfer(commands, *buffer, (*from, *queue), false)?
             }
-            Step::ToHost { buffer, queue } => self.to_host(commands, *buffer, self.work(*queue))?,
+            Step::ToHost { buffer, queue } => {
+                self.record_to_host(commands, *buffer, self.work_stages(*queue))?
+            }
             // These steps separate submissions and command buffers.
             Step::CommandBuffer { .. }
             | Step::Submit { .. }
@@ -188,7 +198,7 @@ impl Recorder<'_> {
     /// Records half of a queue family ownership transfer, ordered with everything else on its queue.
     ///
     /// The release makes writes available, the acquire makes them visible.
-    fn transfer(
+    fn record_transfer(
         &self,
         commands: vk::CommandBuffer,
         buffer: BufferId,
@@ -197,7 +207,7 @@ impl Recorder<'_> {
     ) -> Result<(), DeviceError> {
         let family = |queue: QueueId| {
             let index = queue.0 as usize;
-            self.families.get(index).copied().ok_or_else(|| nothing("queue", index))
+            self.families.get(index).copied().ok_or_else(|| missing_item("queue", index))
         };
         let none = vk::AccessFlags::empty();
         let all = vk::AccessFlags::MEMORY_READ | vk::AccessFlags::MEMORY_WRITE;
@@ -217,22 +227,22 @@ impl Recorder<'_> {
     }
 
     /// Returns the event of a step.
-    fn event(&self, step: usize) -> Result<vk::Event, DeviceError> {
+    fn step_event(&self, step: usize) -> Result<vk::Event, DeviceError> {
         let event = self.events.get(step).copied().filter(|event| *event != vk::Event::null());
-        event.ok_or_else(|| nothing("event for step", step))
+        event.ok_or_else(|| missing_item("event for step", step))
     }
 
     /// Returns the stages of kernels and copies on a queue.
-    fn work(&self, queue: QueueId) -> vk::PipelineStageFlags {
+    fn work_stages(&self, queue: QueueId) -> vk::PipelineStageFlags {
         WORK | pipeline_stages(self.graphics.get(queue.0 as usize).copied().unwrap_or_default())
     }
 
-    fn canvas(&self, step: usize) -> Result<&Canvas, DeviceError> {
-        self.canvases.get(step).ok_or_else(|| nothing("canvas for step", step))
+    fn render_target(&self, step: usize) -> Result<&RenderTarget, DeviceError> {
+        self.canvases.get(step).ok_or_else(|| missing_item("canvas for step", step))
     }
 
     /// Binds the pipeline of a kernel with the arguments of a step.
-    fn bind(
+    fn bind_kernel(
         &self,
         commands: vk::CommandBuffer,
         step: usize,
@@ -240,13 +250,13 @@ impl Recorder<'_> {
         push_constants: &[u8],
     ) -> Result<&Pipeline, DeviceError> {
         let raw = &self.heap.raw;
-        let kernel = self.kernels.get(index).ok_or_else(|| nothing("kernel", index))?;
+        let kernel = self.kernels.get(index).ok_or_else(|| missing_item("kernel", index))?;
         let mut push_constants = push_constants.to_vec();
         for buffer in &kernel.addresses {
-            let address = self.heap.address(self.buffer(*buffer)?);
+            let address = self.heap.buffer_address(self.buffer(*buffer)?);
             push_constants.extend_from_slice(&address.to_ne_bytes());
         }
-        let pipeline = self.pipelines.get(index).ok_or_else(|| nothing("pipeline", index))?;
+        let pipeline = self.pipelines.get(index).ok_or_else(|| missing_item("pipeline", index))?;
         let sets = self.sets.get(step).map(Vec::as_slice).unwrap_or_default();
         let stage = stage_flag(&kernel.stage);
         let point = if kernel.stage == Stage::Compute {
@@ -268,7 +278,7 @@ impl Recorder<'_> {
         Ok(pipeline)
     }
 
-    fn to_host(
+    fn record_to_host(
         &self,
         commands: vk::CommandBuffer,
         buffer: BufferId,
@@ -278,15 +288,15 @@ impl Recorder<'_> {
             let transfer = vk::PipelineStageFlags::TRANSFER;
             // A second copy to the same buffer must follow the first.
             let accesses = vk::AccessFlags::TRANSFER_READ | vk::AccessFlags::TRANSFER_WRITE;
-            self.barrier(commands, (work, transfer), Some(accesses));
-            self.copy(commands, self.buffer(buffer)?, staging);
+            self.record_barrier(commands, (work, transfer), Some(accesses));
+            self.record_copy(commands, self.buffer(buffer)?, staging);
         }
-        self.barrier(commands, (work, vk::PipelineStageFlags::HOST), Some(vk::AccessFlags::HOST_READ));
+        self.record_barrier(commands, (work, vk::PipelineStageFlags::HOST), Some(vk::AccessFlags::HOST_READ));
         Ok(())
     }
 
-    fn copy(&self, commands: vk::CommandBuffer, from: &Words, to: &Words) {
-        let region = vk::BufferCopy::default().size(from.bytes());
+    fn record_copy(&self, commands: vk::CommandBuffer, from: &DeviceBuffer, to: &DeviceBuffer) {
+        let region = vk::BufferCopy::default().size(from.size_in_bytes());
         // SAFETY: the command buffer is being recorded; both are copy buffers, and the destination is at
         // least as large.
         unsafe { self.heap.raw.cmd_copy_buffer(commands, from.raw, to.raw, &[region]) };
@@ -294,7 +304,7 @@ impl Recorder<'_> {
 
     /// Records a barrier from the stages `before` to `after`; with `accesses`, earlier writes become
     /// available and visible to them.
-    fn barrier(
+    fn record_barrier(
         &self,
         commands: vk::CommandBuffer,
         (before, after): (vk::PipelineStageFlags, vk::PipelineStageFlags),
@@ -312,12 +322,12 @@ impl Recorder<'_> {
 
     fn image(&self, id: ImageId) -> Result<&Texels, DeviceError> {
         let index = id.0 as usize;
-        self.images.get(index).ok_or_else(|| nothing("image", index))
+        self.images.get(index).ok_or_else(|| missing_item("image", index))
     }
 
-    fn buffer(&self, id: BufferId) -> Result<&Words, DeviceError> {
+    fn buffer(&self, id: BufferId) -> Result<&DeviceBuffer, DeviceError> {
         let index = id.0 as usize;
-        self.buffers.get(index).ok_or_else(|| nothing("buffer", index))
+        self.buffers.get(index).ok_or_else(|| missing_item("buffer", index))
     }
 }
 
@@ -329,8 +339,8 @@ pub(crate) const COPIED: u32 = 0x7b1d_c0e9;
 pub(crate) fn record_copy_out(
     raw: &ash::Device,
     commands: vk::CommandBuffer,
-    from: &Words,
-    to: &Words,
+    from: &DeviceBuffer,
+    to: &DeviceBuffer,
     (words, graphics): (u64, Stages),
 ) -> Result<(), DeviceError> {
     let drawn = pipeline_stages(graphics);
@@ -360,6 +370,6 @@ pub(crate) fn record_copy_out(
 }
 
 /// Returns the error for an invalid index; validated plans never cause it.
-fn nothing(what: &str, number: usize) -> DeviceError {
+fn missing_item(what: &str, number: usize) -> DeviceError {
     DeviceError::InvalidPlan(format!("no {what} {number}"))
 }

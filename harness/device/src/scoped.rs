@@ -9,16 +9,20 @@ use plan::{Accesses, Stages};
 use crate::draw::pipeline_stages;
 
 /// A memory dependency: both synchronization and access scopes.
-pub(crate) struct Between {
+pub(crate) struct ScopedDependency {
     source: (vk::PipelineStageFlags, vk::AccessFlags),
     target: (vk::PipelineStageFlags, vk::AccessFlags),
 }
 
-impl Between {
-    pub(crate) fn new((before, after): (Stages, Stages), available: Accesses, visible: Accesses) -> Between {
-        Between {
-            source: (pipeline_stages(before), flags(available)),
-            target: (pipeline_stages(after), flags(visible)),
+impl ScopedDependency {
+    pub(crate) fn new(
+        (before, after): (Stages, Stages),
+        available: Accesses,
+        visible: Accesses,
+    ) -> ScopedDependency {
+        ScopedDependency {
+            source: (pipeline_stages(before), access_flags(available)),
+            target: (pipeline_stages(after), access_flags(visible)),
         }
     }
 
@@ -26,7 +30,7 @@ impl Between {
     /// (VUID-vkCmdPipelineBarrier-srcStageMask-03937).
     ///
     /// TOP_OF_PIPE in the first scope and BOTTOM_OF_PIPE in the second scope order nothing.
-    fn stages(&self) -> (vk::PipelineStageFlags, vk::PipelineStageFlags) {
+    fn classic_stages(&self) -> (vk::PipelineStageFlags, vk::PipelineStageFlags) {
         let or = |stages: vk::PipelineStageFlags, none| if stages.is_empty() { none } else { stages };
         (
             or(self.source.0, vk::PipelineStageFlags::TOP_OF_PIPE),
@@ -35,7 +39,7 @@ impl Between {
     }
 
     /// Returns the memory barrier; `None` for a pure execution dependency.
-    fn memory(&self) -> Option<vk::MemoryBarrier<'static>> {
+    fn memory_barrier(&self) -> Option<vk::MemoryBarrier<'static>> {
         let asked = !(self.source.1.is_empty() && self.target.1.is_empty());
         let barrier =
             vk::MemoryBarrier::default().src_access_mask(self.source.1).dst_access_mask(self.target.1);
@@ -43,7 +47,7 @@ impl Between {
     }
 
     /// Returns the memory barrier of synchronization2, whose low flag bits equal those of Vulkan 1.0.
-    fn memory2(&self) -> vk::MemoryBarrier2<'static> {
+    fn memory_barrier2(&self) -> vk::MemoryBarrier2<'static> {
         let stages =
             |stages: vk::PipelineStageFlags| vk::PipelineStageFlags2::from_raw(stages.as_raw().into());
         let accesses = |accesses: vk::AccessFlags| vk::AccessFlags2::from_raw(accesses.as_raw().into());
@@ -56,7 +60,7 @@ impl Between {
 }
 
 /// The functions that record dependencies.
-pub(crate) enum Scoped {
+pub(crate) enum DependencyRecorder {
     /// The functions of Vulkan 1.0.
     Classic,
     /// The functions of Vulkan 1.3.
@@ -65,33 +69,38 @@ pub(crate) enum Scoped {
     Extension(khr::synchronization2::Device),
 }
 
-impl Scoped {
+impl DependencyRecorder {
     /// Records a barrier.
     ///
     /// # Safety
     ///
     /// `commands` is being recorded, for a queue that has the stages, and the stages support the accesses.
-    pub(crate) unsafe fn barrier(&self, raw: &ash::Device, commands: vk::CommandBuffer, between: &Between) {
-        let memory = [between.memory2()];
+    pub(crate) unsafe fn record_barrier(
+        &self,
+        raw: &ash::Device,
+        commands: vk::CommandBuffer,
+        between: &ScopedDependency,
+    ) {
+        let memory = [between.memory_barrier2()];
         let info = vk::DependencyInfo::default().memory_barriers(&memory);
         // SAFETY: the caller's contract.
         unsafe {
             match self {
-                Scoped::Classic => {
-                    let (source, target) = between.stages();
+                DependencyRecorder::Classic => {
+                    let (source, target) = between.classic_stages();
                     let none = vk::DependencyFlags::empty();
                     raw.cmd_pipeline_barrier(
                         commands,
                         source,
                         target,
                         none,
-                        between.memory().as_slice(),
+                        between.memory_barrier().as_slice(),
                         &[],
                         &[],
                     );
                 }
-                Scoped::Core => raw.cmd_pipeline_barrier2(commands, &info),
-                Scoped::Extension(device) => device.cmd_pipeline_barrier2(commands, &info),
+                DependencyRecorder::Core => raw.cmd_pipeline_barrier2(commands, &info),
+                DependencyRecorder::Extension(device) => device.cmd_pipeline_barrier2(commands, &info),
             }
         }
     }
@@ -102,21 +111,21 @@ impl Scoped {
     ///
     /// As for a barrier; the event belongs to the device and is not set, and the first scope has no host
     /// stage.
-    pub(crate) unsafe fn set(
+    pub(crate) unsafe fn record_set(
         &self,
         raw: &ash::Device,
         commands: vk::CommandBuffer,
         event: vk::Event,
-        between: &Between,
+        between: &ScopedDependency,
     ) {
-        let memory = [between.memory2()];
+        let memory = [between.memory_barrier2()];
         let info = vk::DependencyInfo::default().memory_barriers(&memory);
         // SAFETY: the caller's contract.
         unsafe {
             match self {
-                Scoped::Classic => raw.cmd_set_event(commands, event, between.stages().0),
-                Scoped::Core => raw.cmd_set_event2(commands, event, &info),
-                Scoped::Extension(device) => device.cmd_set_event2(commands, event, &info),
+                DependencyRecorder::Classic => raw.cmd_set_event(commands, event, between.classic_stages().0),
+                DependencyRecorder::Core => raw.cmd_set_event2(commands, event, &info),
+                DependencyRecorder::Extension(device) => device.cmd_set_event2(commands, event, &info),
             }
         }
     }
@@ -126,26 +135,26 @@ impl Scoped {
     /// # Safety
     ///
     /// As for a barrier; the event is set before it on the same queue, with the same scopes.
-    pub(crate) unsafe fn wait(
+    pub(crate) unsafe fn record_wait(
         &self,
         raw: &ash::Device,
         commands: vk::CommandBuffer,
         event: vk::Event,
-        between: &Between,
+        between: &ScopedDependency,
     ) {
-        let memory = [between.memory2()];
+        let memory = [between.memory_barrier2()];
         let info = [vk::DependencyInfo::default().memory_barriers(&memory)];
         let events = [event];
         // SAFETY: the caller's contract.
         unsafe {
             match self {
-                Scoped::Classic => {
-                    let (source, target) = between.stages();
-                    let memory = between.memory();
+                DependencyRecorder::Classic => {
+                    let (source, target) = between.classic_stages();
+                    let memory = between.memory_barrier();
                     raw.cmd_wait_events(commands, &events, source, target, memory.as_slice(), &[], &[]);
                 }
-                Scoped::Core => raw.cmd_wait_events2(commands, &events, &info),
-                Scoped::Extension(device) => device.cmd_wait_events2(commands, &events, &info),
+                DependencyRecorder::Core => raw.cmd_wait_events2(commands, &events, &info),
+                DependencyRecorder::Extension(device) => device.cmd_wait_events2(commands, &events, &info),
             }
         }
     }
@@ -164,7 +173,7 @@ const KINDS: [(Accesses, vk::AccessFlags); 9] = [
     (Accesses::MEMORY_WRITE, vk::AccessFlags::MEMORY_WRITE),
 ];
 
-fn flags(accesses: Accesses) -> vk::AccessFlags {
+fn access_flags(accesses: Accesses) -> vk::AccessFlags {
     let kinds = KINDS.iter().filter(|(kind, _)| accesses.intersects(*kind));
     kinds.fold(vk::AccessFlags::empty(), |all, (_, flag)| all | *flag)
 }

@@ -104,7 +104,7 @@ impl fmt::Display for Selector {
 
 impl Selector {
     /// Returns the selected software driver, if it is one.
-    pub fn software(&self) -> Option<SoftwareDriver> {
+    pub fn software_driver(&self) -> Option<SoftwareDriver> {
         match self {
             Selector::Software(driver) => Some(*driver),
             _ => None,
@@ -116,17 +116,17 @@ impl Selector {
     /// # Errors
     ///
     /// [`DeviceError::NoSuchDevice`].
-    pub fn choose<'a>(&self, devices: &'a [Listed]) -> Result<&'a Listed, DeviceError> {
+    pub fn choose_from<'a>(&self, devices: &'a [Listed]) -> Result<&'a Listed, DeviceError> {
         let found = match self {
             Selector::Best => {
                 devices.iter().find(|device| device.capabilities.memory_model).or_else(|| devices.first())
             }
-            _ => devices.iter().find(|device| self.matches(device)),
+            _ => devices.iter().find(|device| self.matches_device(device)),
         };
         found.ok_or_else(|| DeviceError::NoSuchDevice(self.to_string()))
     }
 
-    fn matches(&self, device: &Listed) -> bool {
+    fn matches_device(&self, device: &Listed) -> bool {
         let identity = &device.identity;
         match self {
             Selector::Best => true,

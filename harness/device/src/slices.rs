@@ -13,7 +13,7 @@ const SHORT: u64 = 100_000;
 ///
 /// Without support or permission, nothing changes.
 #[cfg(target_os = "linux")]
-pub fn ask_for_short() {
+pub fn request_short_slices() {
     let ordinary = linux::get().filter(|attributes| attributes.policy == linux::ORDINARY);
     let asked = ordinary.is_some_and(|before| linux::set(&linux::Attributes { runtime: SHORT, ..before }));
     tracing::debug!(asked, "short slices");
@@ -90,7 +90,7 @@ mod tests {
             return;
         };
         assert_eq!(of_a_new_thread(|| {}), (Some(before), Some(before)));
-        let (own, started) = of_a_new_thread(ask_for_short);
+        let (own, started) = of_a_new_thread(request_short_slices);
         assert_eq!(own, started);
         let own = own.unwrap();
         assert_eq!(linux::Attributes { runtime: before.runtime, ..own }, before);

@@ -40,7 +40,7 @@ pub(crate) struct Recording {
 
 /// The part of a queue that is not yet in a submission.
 #[derive(Default)]
-struct Open {
+struct OpenSubmission {
     recordings: Vec<Vec<usize>>,
     waits: Vec<(usize, u32)>,
     signals: Vec<(usize, u32)>,
@@ -57,43 +57,43 @@ pub(crate) fn host_stage(plan: &Plan) -> Option<usize> {
 /// Returns the submissions of a plan in submission order.
 ///
 /// Steps after a queue's last explicit submission are submitted at the end, in queue order.
-pub(crate) fn submissions(plan: &Plan) -> Vec<Submission> {
-    let mut open: Vec<Open> = plan.queues.iter().map(|_| Open::default()).collect();
+pub(crate) fn split_into_submissions(plan: &Plan) -> Vec<Submission> {
+    let mut open: Vec<OpenSubmission> = plan.queues.iter().map(|_| OpenSubmission::default()).collect();
     let mut submissions: Vec<Submission> = Vec::new();
     let mut stage = 0;
     for (number, step) in plan.steps.iter().enumerate() {
         let queue = step.queue().0 as usize;
         let Some(own) = open.get_mut(queue) else { continue };
         match step {
-            Step::Submit { .. } => submissions.extend(own.close(queue, stage)),
+            Step::Submit { .. } => submissions.extend(own.close_submission(queue, stage)),
             Step::Signal { semaphore, value, .. } => {
                 own.signals.push((semaphore.0 as usize, *value));
-                submissions.extend(own.close(queue, stage));
+                submissions.extend(own.close_submission(queue, stage));
             }
             Step::Wait { semaphore, value, .. } => {
-                submissions.extend(own.close(queue, stage));
+                submissions.extend(own.close_submission(queue, stage));
                 own.waits.push((semaphore.0 as usize, *value));
             }
             Step::HostWait { .. } | Step::Hosts { .. } | Step::HostsEnd { .. } => {
                 if matches!(step, Step::Hosts { .. }) {
-                    own.put(number);
+                    own.add_step(number);
                 }
                 for (queue, own) in open.iter_mut().enumerate() {
-                    submissions.extend(own.close(queue, stage));
+                    submissions.extend(own.close_submission(queue, stage));
                     own.batch = None;
                 }
                 stage += 1;
             }
             Step::CommandBuffer { .. } => own.recordings.push(Vec::new()),
             Step::Batch { number, .. } => {
-                submissions.extend(own.close(queue, stage));
+                submissions.extend(own.close_submission(queue, stage));
                 own.batch = Some(*number);
             }
-            _ => own.put(number),
+            _ => own.add_step(number),
         }
     }
     for (queue, own) in open.iter_mut().enumerate() {
-        submissions.extend(own.close(queue, stage));
+        submissions.extend(own.close_submission(queue, stage));
     }
     for submission in &mut submissions {
         let steps = submission.recordings.iter().flat_map(|recording| &recording.steps);
@@ -101,7 +101,7 @@ pub(crate) fn submissions(plan: &Plan) -> Vec<Submission> {
             Some(Step::Draw { kernel, .. }) => plan.kernels.get(kernel.0 as usize),
             _ => None,
         });
-        submission.stages = drawn.fold(Stages::COMPUTE, |all, kernel| all.with(kernel.stage.set()));
+        submission.stages = drawn.fold(Stages::COMPUTE, |all, kernel| all.with(kernel.stage.as_set()));
     }
     for queue in 0..plan.queues.len() {
         mark_ends(&mut submissions, queue);
@@ -109,9 +109,9 @@ pub(crate) fn submissions(plan: &Plan) -> Vec<Submission> {
     submissions
 }
 
-impl Open {
+impl OpenSubmission {
     /// Adds a step to the open command buffer.
-    fn put(&mut self, number: usize) {
+    fn add_step(&mut self, number: usize) {
         match self.recordings.last_mut() {
             Some(steps) => steps.push(number),
             None => self.recordings.push(vec![number]),
@@ -119,10 +119,10 @@ impl Open {
     }
 
     /// Closes the open part as a submission; `None` if it is empty.
-    fn close(&mut self, queue: usize, stage: usize) -> Option<Submission> {
+    fn close_submission(&mut self, queue: usize, stage: usize) -> Option<Submission> {
         let batch = self.batch;
-        let Open { recordings, waits, signals, .. } =
-            std::mem::replace(self, Open { batch, ..Open::default() });
+        let OpenSubmission { recordings, waits, signals, .. } =
+            std::mem::replace(self, OpenSubmission { batch, ..OpenSubmission::default() });
         let recordings: Vec<Recording> = recordings
             .into_iter()
             .filter(|steps| !steps.is_empty())
@@ -208,7 +208,7 @@ mod tests {
             work(2),
             work(0),
         ];
-        let found: Vec<_> = submissions(&plan(4, steps))
+        let found: Vec<_> = split_into_submissions(&plan(4, steps))
             .iter()
             .map(|submission| {
                 let first = submission.recordings.iter().any(|recording| recording.first);
@@ -239,7 +239,7 @@ mod tests {
             Step::HostWait { queue },
             work(0),
         ];
-        let found: Vec<_> = submissions(&plan(2, steps))
+        let found: Vec<_> = split_into_submissions(&plan(2, steps))
             .iter()
             .map(|s| {
                 let buffers: Vec<usize> = s.recordings.iter().map(|r| r.steps.len()).collect();
@@ -272,7 +272,7 @@ mod tests {
         ];
         let plan = plan(1, steps);
         assert_eq!(host_stage(&plan), Some(2));
-        let found: Vec<_> = submissions(&plan)
+        let found: Vec<_> = split_into_submissions(&plan)
             .iter()
             .map(|s| (all_steps(s), s.batch, s.stage, s.fenced, s.last, s.recordings[0].first))
             .collect();
@@ -295,7 +295,7 @@ mod tests {
             Step::CommandBuffer { queue: QueueId(0) },
             work(0),
         ];
-        let marks: Vec<_> = submissions(&plan(1, steps))
+        let marks: Vec<_> = split_into_submissions(&plan(1, steps))
             .iter()
             .flat_map(|s| s.recordings.iter().map(|r| (r.first, r.last)).collect::<Vec<_>>())
             .collect();

@@ -46,12 +46,12 @@ impl Semaphores {
     }
 
     /// Starts a submission of the plan.
-    pub(crate) fn begin(&mut self) {
+    pub(crate) fn begin_submission(&mut self) {
         self.turn += 1;
     }
 
     /// Returns semaphores with their values in the current submission; binary ones ignore the values.
-    pub(crate) fn chosen(&self, wanted: &[(usize, u32)]) -> (Vec<vk::Semaphore>, Vec<u64>) {
+    pub(crate) fn with_values(&self, wanted: &[(usize, u32)]) -> (Vec<vk::Semaphore>, Vec<u64>) {
         let known = wanted.iter().filter_map(|(number, value)| {
             let (raw, _) = self.raw.get(*number)?;
             Some((*raw, self.turn.saturating_sub(1) * self.rise + u64::from(*value)))
@@ -74,7 +74,7 @@ impl Semaphores {
         fence: vk::Fence,
     ) -> Result<(), vk::Result> {
         let ((waits, wait_values), (signals, signal_values)) =
-            (self.chosen(&submission.waits), self.chosen(&submission.signals));
+            (self.with_values(&submission.waits), self.with_values(&submission.signals));
         let stages = vec![pipeline_stages(submission.stages); waits.len()];
         let mut values = vk::TimelineSemaphoreSubmitInfo::default()
             .wait_semaphore_values(&wait_values)

@@ -17,15 +17,15 @@ pub struct UnusableDriver {
     pub reason: String,
 }
 
-/// The used part of a driver file (Vulkan loader, "Driver Manifest File Format").
+/// The used part of a driver file (Vulkan loader, "ManifestDriver Manifest File Format").
 #[derive(Deserialize)]
 struct Manifest {
     #[serde(rename = "ICD")]
-    driver: Driver,
+    driver: ManifestDriver,
 }
 
 #[derive(Deserialize)]
-struct Driver {
+struct ManifestDriver {
     library_path: String,
     /// `32` or `64`, if present.
     library_arch: Option<String>,
@@ -35,18 +35,18 @@ struct Driver {
 ///
 /// Libraries of another word size are for other programs and are skipped. This loads the drivers' libraries
 /// into the process, so a dedicated process should call it.
-pub fn unusable(files: &[PathBuf]) -> Vec<UnusableDriver> {
+pub fn find_unusable(files: &[PathBuf]) -> Vec<UnusableDriver> {
     let look = |file: &PathBuf| {
-        let reason = look(file).err()?;
+        let reason = check_driver_file(file).err()?;
         Some(UnusableDriver { file: file.clone(), reason })
     };
     files.iter().filter_map(look).collect()
 }
 
-fn look(file: &Path) -> Result<(), String> {
+fn check_driver_file(file: &Path) -> Result<(), String> {
     let text = std::fs::read(file).map_err(|error| error.to_string())?;
     let manifest: Manifest = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
-    let Driver { library_path, library_arch } = manifest.driver;
+    let ManifestDriver { library_path, library_arch } = manifest.driver;
     if library_arch.is_some_and(|bits| bits != usize::BITS.to_string()) {
         return Ok(());
     }
@@ -59,7 +59,7 @@ fn look(file: &Path) -> Result<(), String> {
     // preconditions.
     match unsafe { libloading::Library::new(&library) } {
         Ok(loaded) => {
-            // Driver threads may still execute its code.
+            // ManifestDriver threads may still execute its code.
             std::mem::forget(loaded);
             Ok(())
         }
@@ -77,7 +77,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("gpu_icd.json");
         std::fs::write(&file, text).unwrap();
-        let found = unusable(std::slice::from_ref(&file));
+        let found = find_unusable(std::slice::from_ref(&file));
         assert!(found.iter().all(|driver| driver.file == file));
         found.into_iter().next().map(|driver| driver.reason)
     }
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn a_broken_file_is_told_with_the_place() {
         assert!(reason("{\"ICD\":\n 7}").unwrap().contains("line 2"));
-        let missing = unusable(&[PathBuf::from("no/such/file.json")]);
+        let missing = find_unusable(&[PathBuf::from("no/such/file.json")]);
         assert!(
             missing[0].to_string().starts_with("driver file no/such/file.json: No such file"),
             "{missing:?}"

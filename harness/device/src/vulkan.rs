@@ -12,13 +12,13 @@ use crate::error::{allocation_failed, failed};
 use crate::executable::{self, Executable};
 use crate::gpu::Gpu;
 use crate::instance::Instance;
-use crate::memory::Heap;
+use crate::memory::MemoryHeap;
 use crate::null::NullPrepared;
-use crate::physical::{Physical, listed, physical_devices};
-use crate::pipeline::Maker;
-use crate::pipelines::Pipelines;
+use crate::physical::{QueriedDevice, physical_devices, to_listed};
+use crate::pipeline::PipelineCompiler;
+use crate::pipelines::PipelineStore;
 use crate::prepared::VulkanPrepared;
-use crate::scoped::Scoped;
+use crate::scoped::DependencyRecorder;
 use crate::select::{Listed, Selector};
 use crate::slices;
 
@@ -46,7 +46,7 @@ pub struct VulkanDevice {
     identity: Identity,
     capabilities: Capabilities,
     /// The functions that report a pipeline's executables, if supported.
-    executables: Option<khr::pipeline_executable_properties::Device>,
+    kernel_executables: Option<khr::pipeline_executable_properties::Device>,
     // Dropped in this order: memory and logical device, instance.
     gpu: Gpu,
     instance: Instance,
@@ -58,9 +58,9 @@ pub struct VulkanDevice {
 /// # Errors
 ///
 /// [`DeviceError::NoDriver`] without a loader, a driver or a device.
-pub fn list() -> Result<Vec<Listed>, DeviceError> {
+pub fn list_devices() -> Result<Vec<Listed>, DeviceError> {
     let instance = Instance::new(false)?;
-    Ok(listed(&physical_devices(&instance)?))
+    Ok(to_listed(&physical_devices(&instance)?))
 }
 
 impl VulkanDevice {
@@ -76,14 +76,18 @@ impl VulkanDevice {
     pub fn open(selector: &Selector, options: Options) -> Result<VulkanDevice, DeviceError> {
         let instance = Instance::new(options.validation)?;
         let mut devices = physical_devices(&instance)?;
-        let index = selector.choose(&listed(&devices))?.index;
+        let index = selector.choose_from(&to_listed(&devices))?.index;
         if index >= devices.len() {
             return Err(DeviceError::NoSuchDevice(selector.to_string()));
         }
         VulkanDevice::create(instance, devices.swap_remove(index), options)
     }
 
-    fn create(instance: Instance, physical: Physical, options: Options) -> Result<VulkanDevice, DeviceError> {
+    fn create(
+        instance: Instance,
+        physical: QueriedDevice,
+        options: Options,
+    ) -> Result<VulkanDevice, DeviceError> {
         if physical.available.version < vk::API_VERSION_1_1 {
             return Err(DeviceError::Unsupported("Vulkan 1.1".to_owned()));
         }
@@ -105,14 +109,14 @@ impl VulkanDevice {
         let extensions: Vec<_> =
             physical.available.extensions_to_enable().iter().map(|name| name.as_ptr()).collect();
         let mut features = physical.features.clone();
-        let mut chain = features.chain(&physical.available);
+        let mut chain = features.link_chain(&physical.available);
         let info = vk::DeviceCreateInfo::default()
             .queue_create_infos(&queues)
             .enabled_extension_names(&extensions)
             .push_next(&mut chain);
         // Driver threads should run as soon as they wake, even on a busy machine.
         if physical.capabilities.is_cpu {
-            slices::ask_for_short();
+            slices::request_short_slices();
         }
         // SAFETY: everything that `info` points to lives until after the call, and all of it is what the device offers.
         let raw = unsafe { instance.raw.create_device(physical.handle, &info, None) }
@@ -139,13 +143,18 @@ impl VulkanDevice {
             .executables()
             .then(|| khr::pipeline_executable_properties::Device::new(&instance.raw, &raw));
         let scoped = match (physical.features.synchronization2(), physical.available.version) {
-            (false, _) => Scoped::Classic,
-            (true, vk::API_VERSION_1_3..) => Scoped::Core,
-            (true, _) => Scoped::Extension(khr::synchronization2::Device::new(&instance.raw, &raw)),
+            (false, _) => DependencyRecorder::Classic,
+            (true, vk::API_VERSION_1_3..) => DependencyRecorder::Core,
+            (true, _) => {
+                DependencyRecorder::Extension(khr::synchronization2::Device::new(&instance.raw, &raw))
+            }
         };
         let mesh = physical.features.mesh().then(|| ext::mesh_shader::Device::new(&instance.raw, &raw));
-        let maker = Maker { raw: raw.clone(), may_require_subgroup_size: physical.may_require_subgroup_size };
-        let heap = Heap {
+        let maker = PipelineCompiler {
+            raw: raw.clone(),
+            may_require_subgroup_size: physical.may_require_subgroup_size,
+        };
+        let heap = MemoryHeap {
             raw,
             allocator: RefCell::new(memory),
             types: physical.memory_types,
@@ -156,10 +165,10 @@ impl VulkanDevice {
         };
         let figures = (physical.timestamp_period, physical.capabilities.max_workgroups);
         Ok(VulkanDevice {
-            executables,
+            kernel_executables: executables,
             identity: physical.identity,
             capabilities: physical.capabilities,
-            gpu: Gpu::new(heap, Pipelines::new(maker), physical.families, figures, (scoped, mesh)),
+            gpu: Gpu::new(heap, PipelineStore::new(maker), physical.families, figures, (scoped, mesh)),
             instance,
         })
     }
@@ -172,11 +181,17 @@ impl VulkanDevice {
     /// [`DeviceError::Unsupported`] with the name of the missing extension, or the driver's error.
     pub fn executables(&self, kernel: &Kernel, images: &[Image]) -> Result<Vec<Executable>, DeviceError> {
         let lacks = |feature: &&&str| !self.capabilities.features.iter().any(|own| own == **feature);
-        if let Some(feature) = kernel.stage.features().iter().find(lacks) {
+        if let Some(feature) = kernel.stage.required_features().iter().find(lacks) {
             return Err(DeviceError::Unsupported((*feature).to_owned()));
         }
-        let ask =
-            || executable::executables(self.executables.as_ref(), self.gpu.pipelines.maker(), kernel, images);
+        let ask = || {
+            executable::executables(
+                self.kernel_executables.as_ref(),
+                self.gpu.pipelines.maker(),
+                kernel,
+                images,
+            )
+        };
         let identity = &self.identity;
         let vendor = vendor::of_identity(&identity.name, &identity.device_name, identity.driver_id);
         if let Some((vendor, _)) = vendor
@@ -191,7 +206,7 @@ impl VulkanDevice {
             };
             let (found, output) = crate::capture::output_of(ask);
             let mut found = found?;
-            executable::add_forms(&mut found, &vendor.text_from.forms(&output, stage));
+            executable::add_forms(&mut found, &vendor.text_from.code_forms(&output, stage));
             return Ok(found);
         }
         ask()
@@ -209,7 +224,7 @@ impl Device for VulkanDevice {
 
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Prepared + '_>, DeviceError> {
         plan.validate()?;
-        self.capabilities.check(plan)?;
+        self.capabilities.check_plan(plan)?;
         if self.gpu.is_abandoned() {
             return Err(DeviceError::DeviceLost("an earlier submission"));
         }
@@ -224,7 +239,7 @@ impl Device for VulkanDevice {
         let wanted = |kernel: &Kernel| {
             let queues = vec![Queue { family: 0 }];
             let plan = Plan { kernels: vec![kernel.clone()], queues, ..Plan::default() };
-            kernel.images.is_empty() && plan.validate().is_ok() && self.capabilities.check(&plan).is_ok()
+            kernel.images.is_empty() && plan.validate().is_ok() && self.capabilities.check_plan(&plan).is_ok()
         };
         if self.capabilities.executes && !self.gpu.is_abandoned() {
             self.gpu.pipelines.make_ahead(kernels.into_iter().filter(wanted).collect(), Vec::new());
@@ -232,7 +247,7 @@ impl Device for VulkanDevice {
     }
 
     fn forget_compiled(&self) {
-        self.gpu.pipelines.forget();
+        self.gpu.pipelines.clear_cache();
     }
 
     fn validation_messages(&self) -> Vec<String> {
@@ -248,7 +263,7 @@ impl Drop for VulkanDevice {
         }
         // Prepared plans borrow the device, so all are gone; each has waited for its submission or abandoned
         // the device.
-        self.gpu.pipelines.forget();
+        self.gpu.pipelines.clear_cache();
         // SAFETY: the allocator is not used afterwards, and is dropped before the device that it allocates
         // from.
         unsafe {

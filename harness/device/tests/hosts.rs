@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use device::{Options, VulkanDevice};
 use plan::{
-    Accesses, BatchStart, BufferId, DependencyKind, Device, DeviceError, HostAct, HostOperation, HostOrder,
-    HostPlace, HostPlay, HostRelation, HostReport, HostThread, HostValue, Hosts, Memory, MemoryKind,
+    Accesses, BatchStart, BufferId, DependencyKind, Device, DeviceError, HostAct, HostLayout, HostOperation,
+    HostOrder, HostPlace, HostRelation, HostReport, HostThread, HostValue, Hosts, Memory, MemoryKind,
     Progress, Semaphore, SemaphoreId, Stages, Step,
 };
 
@@ -18,7 +18,7 @@ use support::{Builder, QUEUE, on_each_device, on_each_driver, refused, run, skip
 
 const INSTANCES: u32 = 32;
 const SEMAPHORE: SemaphoreId = SemaphoreId(0);
-const PLAY: HostPlay = HostPlay { instances: INSTANCES, stride: 2, spacing: 1, done: 77, poison: 66 };
+const PLAY: HostLayout = HostLayout { instances: INSTANCES, stride: 2, spacing: 1, done: 77, poison: 66 };
 
 fn place(storage: u32) -> HostPlace {
     HostPlace { storage, name: storage }
@@ -39,7 +39,10 @@ fn thread(acts: Vec<HostAct>) -> HostThread {
 }
 
 fn dependency(available: Accesses, visible: Accesses) -> Step {
-    let stages = (Stages::COMPUTE.with(Stages::of(available)), Stages::COMPUTE.with(Stages::of(visible)));
+    let stages = (
+        Stages::COMPUTE.with(Stages::for_accesses(available)),
+        Stages::COMPUTE.with(Stages::for_accesses(visible)),
+    );
     Step::Dependency { queue: QUEUE, kind: DependencyKind::Barrier, stages, available, visible }
 }
 
@@ -48,7 +51,8 @@ fn dependency(available: Accesses, visible: Accesses) -> Step {
 /// Held batches wait for a timeline semaphore that a thread signals.
 fn adding(threads: Vec<HostThread>, batches: &[(BatchStart, bool)]) -> Builder {
     let mut b = Builder::new();
-    let buffer = b.buffer(2 * u64::from(INSTANCES), Memory::Mapped(MemoryKind::named("coherent").unwrap()));
+    let buffer =
+        b.buffer(2 * u64::from(INSTANCES), Memory::Mapped(MemoryKind::from_word("coherent").unwrap()));
     let back = b.buffer(2 * u64::from(INSTANCES), Memory::Readback);
     let kernel = b.kernel(kernels::increment(2 * INSTANCES));
     b.fill(buffer, 0);
@@ -128,24 +132,24 @@ fn threads_of_the_host_take_part() {
             |pair: [u32; 2]| std::iter::repeat_n(pair, INSTANCES as usize).flatten().collect::<Vec<u32>>();
         let b = writes_submits_and_reads();
         let mut prepared = b.prepare(device);
-        prepared.set_hosts(PLAY).unwrap();
+        prepared.set_host_layout(PLAY).unwrap();
         for _ in 0..3 {
             run(&mut *prepared);
-            assert_eq!(prepared.reported().unwrap(), reports(&[(6, 8)]));
+            assert_eq!(prepared.host_reports().unwrap(), reports(&[(6, 8)]));
             assert_eq!(prepared.read(back).unwrap(), words([6, 6]));
         }
         let b = signals_and_waits();
         let mut prepared = b.prepare(device);
-        prepared.set_hosts(PLAY).unwrap();
+        prepared.set_host_layout(PLAY).unwrap();
         for _ in 0..3 {
             run(&mut *prepared);
-            assert_eq!(prepared.reported().unwrap(), reports(&[(1, 21), (11, 21)]));
+            assert_eq!(prepared.host_reports().unwrap(), reports(&[(1, 21), (11, 21)]));
             assert_eq!(prepared.read(back).unwrap(), words([11, 21]));
         }
-        let beyond = HostPlay { instances: INSTANCES + 1, ..PLAY };
-        assert!(matches!(prepared.set_hosts(beyond), Err(DeviceError::InvalidPlan(_))));
+        let beyond = HostLayout { instances: INSTANCES + 1, ..PLAY };
+        assert!(matches!(prepared.set_host_layout(beyond), Err(DeviceError::InvalidPlan(_))));
         let mut without = Builder::new().prepare(device);
-        assert!(matches!(without.set_hosts(PLAY), Err(DeviceError::InvalidPlan(_))));
+        assert!(matches!(without.set_host_layout(PLAY), Err(DeviceError::InvalidPlan(_))));
     });
 }
 
@@ -157,10 +161,10 @@ fn dropping_threads_that_wait_for_ever_does_not_block() {
         let acts = vec![HostAct::Wait(0), HostAct::Signal { semaphore: SEMAPHORE, value: 2 }];
         let b = adding(vec![thread(acts)], &[(BatchStart::Early, true)]);
         let mut prepared = b.prepare(&device);
-        prepared.set_hosts(PLAY).unwrap();
+        prepared.set_host_layout(PLAY).unwrap();
         prepared.submit().unwrap();
         assert_eq!(prepared.poll(Duration::from_millis(200)), Ok(Progress::Running));
-        assert_eq!(prepared.reported(), Err(DeviceError::Busy));
+        assert_eq!(prepared.host_reports(), Err(DeviceError::Busy));
         drop(prepared);
         assert_eq!(refused(&device, &b.0), DeviceError::DeviceLost("an earlier submission"));
     });
@@ -187,7 +191,7 @@ fn validation_layers_have_nothing_to_say_of_hosts() {
         };
         for b in [writes_submits_and_reads(), signals_and_waits()] {
             let mut prepared = b.prepare(&device);
-            prepared.set_hosts(PLAY).unwrap();
+            prepared.set_host_layout(PLAY).unwrap();
             run(&mut *prepared);
             run(&mut *prepared);
         }

@@ -30,7 +30,7 @@ fn is_child() -> bool {
 #[test]
 fn both_software_drivers_from_one_process() {
     if is_child() {
-        let devices = device::list().unwrap();
+        let devices = device::list_devices().unwrap();
         let names: Vec<&str> = devices.iter().map(|device| device.identity.name.as_str()).collect();
         assert_eq!(names, ["lavapipe", "swiftshader"]);
         assert!(devices.iter().enumerate().all(|(index, device)| device.index == index));
@@ -53,11 +53,11 @@ fn both_software_drivers_from_one_process() {
     let environment = DriverEnvironment::discover().unwrap();
     if [SoftwareDriver::Lavapipe, SoftwareDriver::Swiftshader]
         .iter()
-        .all(|driver| environment.provides(*driver))
+        .all(|driver| environment.has_driver(*driver))
     {
         let both = [SoftwareDriver::Swiftshader, SoftwareDriver::Lavapipe].map(Selector::Software);
         in_child("both_software_drivers_from_one_process", |command| {
-            command.envs(environment.pinned(&both).variables());
+            command.envs(environment.restricted_to(&both).loader_variables());
         });
     } else {
         let mut seen = std::io::stderr();
@@ -70,7 +70,7 @@ fn both_software_drivers_from_one_process() {
 fn without_a_driver_it_says_what_to_install() {
     if is_child() {
         let open = VulkanDevice::open(&Selector::Best, Options::default()).map(|_| ());
-        for result in [device::list().map(|_| ()), open] {
+        for result in [device::list_devices().map(|_| ()), open] {
             match result {
                 // With a loader but no driver, or without a loader.
                 Err(DeviceError::NoDriver(why) | DeviceError::NoLoader(why)) => {

@@ -44,7 +44,10 @@ fn masked(b: &mut Builder, kind: DependencyKind, available: Accesses, visible: A
     b.step(Step::Dependency {
         queue: QUEUE,
         kind,
-        stages: (Stages::COMPUTE.with(Stages::of(available)), Stages::COMPUTE.with(Stages::of(visible))),
+        stages: (
+            Stages::COMPUTE.with(Stages::for_accesses(available)),
+            Stages::COMPUTE.with(Stages::for_accesses(visible)),
+        ),
         available,
         visible,
     });
@@ -108,7 +111,7 @@ fn validation_finds_no_fault_in_any_way() {
         }
         // Every access type on either side, with its stages.
         let shader = (Accesses::SHADER_WRITE, ACCESSES);
-        for kind in Accesses::kinds().chain([Accesses::NONE]) {
+        for kind in Accesses::single_accesses().chain([Accesses::NONE]) {
             let masks = (shader.0.with(kind), shader.1.with(kind));
             let barrier = |b: &mut Builder, _| masked(b, DependencyKind::Barrier, masks.0, masks.1);
             run(&mut *chain(barrier).0.prepare(&device));
@@ -193,12 +196,15 @@ fn memory_is_of_the_type_that_is_asked_for() {
             b.barrier();
             b.step(Step::Copy { queue: QUEUE, from: own, to: seen });
             b.expose(seen);
-            if !types.iter().any(|properties| kind.holds(*properties)) {
+            if !types.iter().any(|properties| kind.matches_type(*properties)) {
                 assert_eq!(refused(device, &b.0), DeviceError::Unsupported(kind.to_string()), "{name}");
                 continue;
             }
             let mut prepared = b.prepare(device);
-            assert!(prepared.memory(own).is_some_and(|properties| kind.holds(properties)), "{name}");
+            assert!(
+                prepared.memory_properties(own).is_some_and(|properties| kind.matches_type(properties)),
+                "{name}"
+            );
             run(&mut *prepared);
             assert!(
                 prepared.read(seen).unwrap().iter().zip(0..).all(|(word, i)| *word == i * 3 + 5),

@@ -51,7 +51,7 @@ fn selectors_choose() {
     ];
     for (text, expected) in table {
         let selector: Selector = text.parse().unwrap();
-        let chosen = selector.choose(&devices).map(|device| device.index);
+        let chosen = selector.choose_from(&devices).map(|device| device.index);
         assert_eq!(chosen.clone().ok(), expected, "{text}");
         if expected.is_none() {
             assert!(matches!(chosen, Err(DeviceError::NoSuchDevice(_))), "{text}");
@@ -64,12 +64,12 @@ fn selectors_choose() {
 #[test]
 fn without_a_selector_the_best_device_with_the_memory_model_is_taken() {
     let devices = devices();
-    let best = |devices: &[Listed]| Selector::Best.choose(devices).map(|device| device.index).ok();
+    let best = |devices: &[Listed]| Selector::Best.choose_from(devices).map(|device| device.index).ok();
     assert_eq!(best(&devices), Some(1));
     assert_eq!(best(&devices[..1]), Some(0));
     assert_eq!(best(&[]), None);
     // Software drivers are not GPUs.
-    assert!(Selector::Gpu.choose(&devices[3..]).is_err());
+    assert!(Selector::Gpu.choose_from(&devices[3..]).is_err());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use litmus::{Place, Placement, Test};
+use litmus::{Placement, Test, ThreadPlace};
 use model::{
     BrokenAxiom, Event, EventId, EventOwner, ExplainedEdge, ExplainedExecution, ExplanationAnswer, FoundRace,
 };
@@ -54,14 +54,14 @@ impl Told<'_> {
     fn thread(&self, thread: usize) -> String {
         let Some(own) = self.test.threads.get(thread) else { return "?".to_owned() };
         let name = format!("P{}", own.number);
-        let Place::Device(place) = own.place else { return format!("{name} (host)") };
+        let ThreadPlace::Device(place) = own.place else { return format!("{name} (host)") };
         let places: Vec<&Placement> = self
             .test
             .threads
             .iter()
             .filter_map(|thread| match &thread.place {
-                Place::Device(place) => Some(place),
-                Place::Host => None,
+                ThreadPlace::Device(place) => Some(place),
+                ThreadPlace::Host => None,
             })
             .collect();
         let levels: [(&str, Vec<u32>, u32); 3] = [

@@ -104,7 +104,7 @@ pub fn table(out: &mut String, test: &Test, execution: &ExplainedExecution) {
                 .collect();
             let labels: Vec<&str> = events.iter().map(|event| event.label.as_str()).collect();
             let id = ThreadId(u16::try_from(index).unwrap_or(u16::MAX));
-            let text = instruction.kind.text(test, id);
+            let text = instruction.kind.to_text(test, id);
             let accesses: Vec<String> = events.iter().filter_map(|event| event.access.clone()).collect();
             let mark = match (labels.is_empty(), makes_events(&instruction.kind)) {
                 (false, _) => format!("({})", labels.join(",")),

@@ -1,6 +1,6 @@
 //! Phrases that all output formats share.
 
-use litmus::{Place, Race, Test};
+use litmus::{Race, Test, ThreadPlace};
 use model::{
     BrokenAxiom, Event, EventId, EventOwner, ExplainedEdge, ExplainedExecution, Explanation,
     ExplanationAnswer, FoundRace, InstructionChange, Mend, Minimality,
@@ -216,11 +216,11 @@ pub fn event_in_words(execution: &ExplainedExecution, id: EventId) -> String {
 pub fn thread(test: &Test, index: usize) -> String {
     let Some(thread) = test.threads.get(index) else { return "?".to_owned() };
     match thread.place {
-        Place::Device(place) => format!(
+        ThreadPlace::Device(place) => format!(
             "P{} (sg {}, wg {}, qf {})",
             thread.number, place.subgroup, place.workgroup, place.queue_family
         ),
-        Place::Host => format!("P{} (host)", thread.number),
+        ThreadPlace::Host => format!("P{} (host)", thread.number),
     }
 }
 

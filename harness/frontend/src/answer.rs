@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use litmus::{Instruction, Label, Place, Prediction, QuestionKind, Race, Test};
+use litmus::{Instruction, Label, Prediction, QuestionKind, Race, Test, ThreadPlace};
 use model::{
     Budget, EventOwner, ExplainOptions, FoundRace, Model, Options, PredictError, decide, explain_outcome,
     predict,
@@ -164,7 +164,7 @@ pub(crate) fn decide_with_model(
             (Race::Free, Race::Free) => Race::Free,
         };
         // Counts at which the engine gave up are saturated.
-        all.cut = all.cut.saturating_add(prediction.cut);
+        all.cut = all.cut.saturating_add(prediction.truncated_runs);
         all.runs = all.runs.saturating_add(prediction.runs);
         all.candidate_executions = all.candidate_executions.saturating_add(prediction.candidate_executions);
         all.consistent_executions =
@@ -173,7 +173,7 @@ pub(crate) fn decide_with_model(
         found |= sought == Some(true);
         excluded &= sought == Some(false);
         let open = asking.question && case.test.question.is_some() && sought.is_none();
-        all.out_of_time |= (open || asking.race && race == Race::Unknown) && prediction.cut == 0;
+        all.out_of_time |= (open || asking.race && race == Race::Unknown) && prediction.truncated_runs == 0;
     }
     let kind =
         lifted.cases.first().and_then(|case| case.test.question.as_ref()).map(|question| question.kind);
@@ -207,10 +207,11 @@ fn predict_case(
     }
     let options = |budget| Options { budget, unroll: 1 };
     let first = predict(&test, model, &options(asking.budget.at_most(FIRST_LOOK)))?;
-    let race_open =
-        |prediction: &Prediction| asking.race && prediction.race == Race::Unknown && prediction.cut == 0;
+    let race_open = |prediction: &Prediction| {
+        asking.race && prediction.race == Race::Unknown && prediction.truncated_runs == 0
+    };
     let question_open = |prediction: &Prediction| {
-        test.question.is_some() && find_sought(&test, prediction).is_none() && prediction.cut == 0
+        test.question.is_some() && find_sought(&test, prediction).is_none() && prediction.truncated_runs == 0
     };
     if !race_open(&first) && !question_open(&first) {
         return Ok((first.race, first));
@@ -258,8 +259,8 @@ fn find_racing_subset(
         few.extend((first + 1..count).map(|second| vec![first, second]));
     }
     let workgroup = |thread: &usize| match case.test.threads[*thread].place {
-        Place::Device(placement) => Some(placement.workgroup),
-        Place::Host => None,
+        ThreadPlace::Device(placement) => Some(placement.workgroup),
+        ThreadPlace::Host => None,
     };
     let all: BTreeSet<Option<u32>> = (0..count).map(|thread| workgroup(&thread)).collect();
     let of = |groups: &[Option<u32>]| -> Vec<usize> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use litmus::{
     Dialect, Instruction, InstructionKind, Label, LabelId, Location, LocationId, LocationInit, Metadata,
-    Place, Placement, Reference, Register, RegisterInit, Scope, Span, Term, Test, Thread,
+    Placement, Reference, Register, RegisterInit, Scope, Span, Term, Test, Thread, ThreadPlace,
 };
 
 use crate::emit;
@@ -88,7 +88,7 @@ pub(crate) fn case(
         let labels = code.labels.iter().map(|label| Label { name: format!("LC{label:02}") }).collect();
         threads.push(Thread {
             number: index as u32,
-            place: Place::Device(placement),
+            place: ThreadPlace::Device(placement),
             registers: registers.collect(),
             labels,
             instructions: code

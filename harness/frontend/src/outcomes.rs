@@ -226,7 +226,7 @@ fn contents_of_case(
         return FinalContents::Undefined("race: data race, by the model".to_owned());
     }
     if !prediction.complete || !race_free {
-        let why = if prediction.cut > 0 {
+        let why = if prediction.truncated_runs > 0 {
             "loops are longer than what is looked at"
         } else {
             "they are too many to be found within the time"

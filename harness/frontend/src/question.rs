@@ -326,7 +326,7 @@ impl Resolved {
                     Ok(number) => *number as u64 & mask(bytes.saturating_mul(8)),
                     Err(cell) => value(*cell).0,
                 };
-                comparison.holds(number(left), number(right))
+                comparison.holds_between(number(left), number(right))
             }
         }
     }

@@ -7,7 +7,7 @@
 use crate::opcode::{Action, MemoryInstruction, Opcode, Path, Scalar, Vector};
 use crate::text::{
     MachineInstruction, MachineOperand, MachineProgram, MachineTextError, Modifiers, Registers, is_mnemonic,
-    operand, special, waits,
+    parse_operand, parse_waits, special,
 };
 
 /// The heading of such a program.
@@ -35,10 +35,10 @@ pub(crate) fn parse(text: &str, skipped: u32) -> Result<MachineProgram, MachineT
             continue;
         }
         if code.strip_prefix("BB").is_some_and(|n| n.parse::<u32>().is_ok()) {
-            program.label(code, number)?;
+            program.add_label(code, number)?;
             continue;
         }
-        let made = instruction(code, number);
+        let made = parse_instruction(code, number);
         program
             .instructions
             .push(made.ok_or_else(|| MachineTextError::Line { line: number, text: code.to_owned() })?);
@@ -49,7 +49,7 @@ pub(crate) fn parse(text: &str, skipped: u32) -> Result<MachineProgram, MachineT
     Ok(program)
 }
 
-fn instruction(code: &str, line: u32) -> Option<MachineInstruction> {
+fn parse_instruction(code: &str, line: u32) -> Option<MachineInstruction> {
     let (results, rest) = match code.split_once(" = ") {
         Some((results, rest)) => (results, rest),
         None => ("", code),
@@ -59,13 +59,16 @@ fn instruction(code: &str, line: u32) -> Option<MachineInstruction> {
     if !is_mnemonic(mnemonic) {
         return None;
     }
-    let opcode = Opcode::of(mnemonic);
-    let mut operands: Vec<MachineOperand> =
-        results.split(',').filter(|word| !word.trim().is_empty()).map(result).collect::<Option<_>>()?;
+    let opcode = Opcode::from_mnemonic(mnemonic);
+    let mut operands: Vec<MachineOperand> = results
+        .split(',')
+        .filter(|word| !word.trim().is_empty())
+        .map(result_operand)
+        .collect::<Option<_>>()?;
     let written = operands.len();
     let mut modifiers = Modifiers::default();
     match &opcode {
-        Opcode::Waitcnt => modifiers = waits(rest),
+        Opcode::Waitcnt => modifiers = parse_waits(rest),
         Opcode::Nothing | Opcode::Unknown => {}
         Opcode::Branch(_) => {
             operands.push(MachineOperand::Name(rest.trim().strip_prefix("block:")?.to_owned()));
@@ -74,19 +77,19 @@ fn instruction(code: &str, line: u32) -> Option<MachineInstruction> {
             // Lists after `semantics:` contain commas.
             let words: Vec<&str> = rest.split_whitespace().filter(|word| !is_remark(word)).collect();
             for piece in words.join(" ").split(',') {
-                let mut words = piece.split_whitespace().map(bare).filter(|word| !word.is_empty());
+                let mut words = piece.split_whitespace().map(strip_remarks).filter(|word| !word.is_empty());
                 match words.next() {
                     // `s4: undef` has a type but no register.
                     Some(first) if first.ends_with(':') => {
                         operands.push(MachineOperand::Unknown(words.next()?.to_owned()));
                     }
-                    Some(first) => operands.push(source(first)),
+                    Some(first) => operands.push(source_operand(first)),
                     None => {}
                 }
                 for word in words {
                     match word {
-                        "unrm" => modifiers.take("unorm"),
-                        _ if !DIMENSIONS.contains(&word) => modifiers.take(word),
+                        "unrm" => modifiers.add_word("unorm"),
+                        _ if !DIMENSIONS.contains(&word) => modifiers.add_word(word),
                         _ => {}
                     }
                 }
@@ -108,7 +111,7 @@ fn instruction(code: &str, line: u32) -> Option<MachineInstruction> {
         }
         Opcode::Memory(memory) => {
             if memory.path == Path::Image {
-                let bits = mask(modifiers.value("dmask"), &operands, written)?;
+                let bits = component_mask(modifiers.value("dmask"), &operands, written)?;
                 modifiers.values.retain(|(key, _)| key != "dmask");
                 modifiers.values.push(("dmask".to_owned(), bits));
             }
@@ -134,13 +137,13 @@ fn instruction(code: &str, line: u32) -> Option<MachineInstruction> {
 }
 
 /// Parses `s4: %10:s[4-7]`: the register follows the temporary.
-fn result(word: &str) -> Option<MachineOperand> {
+fn result_operand(word: &str) -> Option<MachineOperand> {
     let (_, named) = word.trim().split_once(": ")?;
-    Some(source(bare(named.trim())))
+    Some(source_operand(strip_remarks(named.trim())))
 }
 
 /// Strips remarks in parentheses from a word.
-fn bare(word: &str) -> &str {
+fn strip_remarks(word: &str) -> &str {
     let mut word = word;
     while let Some(rest) = REMARKS.iter().find_map(|remark| word.strip_prefix(remark)) {
         word = rest;
@@ -156,15 +159,15 @@ fn is_remark(word: &str) -> bool {
 }
 
 /// Converts `%9:s[0-1]` to `s[0:1]`; numbers are unchanged.
-fn source(word: &str) -> MachineOperand {
+fn source_operand(word: &str) -> MachineOperand {
     let register =
         word.strip_prefix('%').and_then(|rest| rest.split_once(':')).map_or(word, |(_, register)| register);
-    operand(register)
+    parse_operand(register)
 }
 
 /// Returns the component mask of an image access: explicit (`dmask:xy`), or that of its result, or four
 /// components.
-fn mask(said: Option<&str>, operands: &[MachineOperand], written: usize) -> Option<String> {
+fn component_mask(said: Option<&str>, operands: &[MachineOperand], written: usize) -> Option<String> {
     let bits = match (said, operands.first()) {
         (Some(names), _) => {
             names.chars().try_fold(0, |bits: u8, name| Some(bits | 1 << "xyzw".find(name)?))?

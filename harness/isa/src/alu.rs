@@ -74,7 +74,7 @@ pub enum Alu {
 
 impl Alu {
     /// Returns the number of operands.
-    pub fn operands(self) -> usize {
+    pub fn operand_count(self) -> usize {
         match self {
             Alu::Mov
             | Alu::Not
@@ -170,7 +170,7 @@ impl Alu {
             Alu::SignByte => i32::from(a as u8 as i8) as u32,
             Alu::SignHalf => i32::from(a as u16 as i16) as u32,
             Alu::AlignBit => (((u64::from(a) << 32) | u64::from(b)) >> (c & 31)) as u32,
-            Alu::Permute => permute(a, b, c),
+            Alu::Permute => permute_bytes(a, b, c),
             Alu::Truncate => float(a).trunc().to_bits(),
             Alu::FloatFromSigned => (a as i32 as f32).to_bits(),
             Alu::FloatFromUnsigned => (a as f32).to_bits(),
@@ -192,7 +192,7 @@ impl Alu {
 }
 
 /// `v_perm_b32`: each byte of the selector picks a byte of `a:b`; 12 and above are constants.
-fn permute(a: u32, b: u32, selector: u32) -> u32 {
+fn permute_bytes(a: u32, b: u32, selector: u32) -> u32 {
     let bytes = (u64::from(a) << 32) | u64::from(b);
     let picked = selector.to_le_bytes().map(|choice| match choice {
         0..=7 => (bytes >> (8 * choice)) as u8,

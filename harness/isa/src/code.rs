@@ -1,8 +1,8 @@
 //! The residual code of a wave after symbolic execution: accesses, waits, barriers and decisions.
 
 use crate::alu::Alu;
-use crate::opcode::{Action, Cache};
-use crate::question::Word;
+use crate::opcode::{Action, CacheInstruction};
+use crate::question::MemoryWord;
 
 /// A constant, or a value that depends on loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,7 +30,7 @@ pub(crate) enum Expression {
 
 /// The code of one wave as a tree, which branches at decisions that depend on loaded values.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Code {
+pub(crate) struct WaveCode {
     /// The nodes; each continues with the next one unless stated otherwise.
     pub nodes: Vec<Node>,
     /// Every access of the tree.
@@ -55,7 +55,7 @@ pub(crate) enum Node {
     /// Waits until all waves of the workgroup have arrived equally often.
     Join { line: u32 },
     /// Invalidates cache lines.
-    Cache { line: u32, cache: Cache, scope: u8 },
+    Cache { line: u32, cache: CacheInstruction, scope: u8 },
     /// Continues at `other` if the value is 0.
     Decide { value: u16, other: u32 },
     /// The end.
@@ -64,7 +64,7 @@ pub(crate) enum Node {
 
 /// The unit that performs an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Way {
+pub(crate) enum MemoryUnit {
     /// Through the vector cache.
     Vector,
     /// Through the scalar cache.
@@ -79,20 +79,20 @@ pub(crate) struct Access {
     /// The line of the text.
     pub line: u32,
     /// The unit that performs it.
-    pub way: Way,
+    pub way: MemoryUnit,
     /// Load, store or atomic.
     pub action: Action,
     /// The caches that it bypasses.
-    pub skips: Skips,
+    pub skips: BypassedCaches,
     /// True if a wait for it waits for memory; otherwise it is complete on arrival.
     pub waited: bool,
     /// The parts of memory that it accesses, at most 64.
-    pub parts: Vec<Part>,
+    pub parts: Vec<AccessPart>,
 }
 
 /// The caches that an access bypasses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Skips {
+pub(crate) struct BypassedCaches {
     pub vector: bool,
     pub array: bool,
     pub scalar: bool,
@@ -100,9 +100,9 @@ pub(crate) struct Skips {
 
 /// The part of one lane within 8 aligned bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part {
+pub(crate) struct AccessPart {
     /// The place; the space is [`LDS`] for the local data share.
-    pub place: Word,
+    pub place: MemoryWord,
     /// The slot that receives the 8 bytes found by a load or atomic.
     pub slot: Option<u16>,
     /// The stored low and high words.
@@ -112,9 +112,9 @@ pub(crate) struct Part {
 }
 
 /// The space of the local data share.
-pub(crate) const LDS: crate::question::Space = crate::question::Space(u16::MAX);
+pub(crate) const LDS: crate::question::MemorySpace = crate::question::MemorySpace(u16::MAX);
 
-impl Code {
+impl WaveCode {
     /// Evaluates an expression, given the returned values of loads.
     pub fn evaluate(&self, value: Value, slots: &[u64]) -> u32 {
         match value {

@@ -72,7 +72,7 @@ pub struct Edit {
 }
 
 /// Returns every edit of a program.
-pub fn edits(program: &MachineProgram, generation: Generation) -> Vec<Edit> {
+pub fn all_edits(program: &MachineProgram, generation: Generation) -> Vec<Edit> {
     let mut all = Vec::new();
     for (index, instruction) in program.instructions.iter().enumerate() {
         let mut without = |kind: EditKind, change: &dyn Fn(&mut MachineProgram)| {

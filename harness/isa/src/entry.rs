@@ -5,7 +5,7 @@ use crate::text::{MachineInstruction, MachineOperand, MachineProgram, special};
 
 /// The initial content of an ordinary scalar register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum EntryValue {
     /// The low half of the address of descriptor set 0.
     Descriptors,
     /// Half of the device address in the push constants.
@@ -26,24 +26,24 @@ pub enum Entry {
 ///
 /// RADV fills `s[0:1]` with data for scratch memory, then descriptor sets, then the used push constants, then
 /// workgroup and wave indices if used.
-pub fn entry(program: &MachineProgram, address: bool) -> Result<Vec<(u16, Entry)>, String> {
+pub fn infer_entry(program: &MachineProgram, address: bool) -> Result<Vec<(u16, EntryValue)>, String> {
     let live = live_at_entry(program);
-    let mut found: Vec<(u16, Entry)> = Vec::new();
+    let mut found: Vec<(u16, EntryValue)> = Vec::new();
     let mut rest: Vec<u16> = Vec::new();
     for register in live.into_iter().filter(|register| *register >= 2) {
         match program.instructions.iter().find_map(|instruction| wave_number(instruction, register)) {
-            Some(shift) => found.push((register, Entry::WaveInWorkgroup { shift })),
-            None if register == 2 => found.push((register, Entry::Descriptors)),
+            Some(shift) => found.push((register, EntryValue::WaveInWorkgroup { shift })),
+            None if register == 2 => found.push((register, EntryValue::Descriptors)),
             None => rest.push(register),
         }
     }
-    let (low, high) = (Entry::Address { high: false }, Entry::Address { high: true });
+    let (low, high) = (EntryValue::Address { high: false }, EntryValue::Address { high: true });
     match (rest.as_slice(), address) {
         ([], _) => {}
-        ([id], _) => found.push((*id, Entry::WorkgroupId)),
+        ([id], _) => found.push((*id, EntryValue::WorkgroupId)),
         ([first, second], true) if *second == first + 1 => found.extend([(*first, low), (*second, high)]),
         ([first, second, id], true) => {
-            found.extend([(*first, low), (*second, high), (*id, Entry::WorkgroupId)])
+            found.extend([(*first, low), (*second, high), (*id, EntryValue::WorkgroupId)])
         }
         _ => {
             let names: Vec<String> = rest.iter().map(|register| format!("s{register}")).collect();
@@ -88,7 +88,7 @@ fn live_at_entry(program: &MachineProgram) -> Vec<u16> {
         };
         let mut after = before;
         for half in [Some(instruction), instruction.second.as_deref()].into_iter().flatten() {
-            let (reads, writes) = uses(half);
+            let (reads, writes) = register_uses(half);
             for register in reads {
                 if let (Some(known), Some(live)) =
                     (before.get(usize::from(register)), live.get_mut(usize::from(register)))
@@ -104,13 +104,13 @@ fn live_at_entry(program: &MachineProgram) -> Vec<u16> {
             }
         }
         let mut next = Vec::new();
-        if !matches!(instruction.opcode, Opcode::End | Opcode::Branch(crate::opcode::When::Always)) {
+        if !matches!(instruction.opcode, Opcode::End | Opcode::Branch(crate::opcode::JumpCondition::Always)) {
             next.push(at + 1);
         }
         if let (Opcode::Branch(_), Some(MachineOperand::Name(label))) =
             (&instruction.opcode, instruction.operands.first())
         {
-            next.extend(program.target(label));
+            next.extend(program.label_target(label));
         }
         for to in next {
             let Some(slot) = written.get_mut(to) else { continue };
@@ -131,7 +131,7 @@ fn live_at_entry(program: &MachineProgram) -> Vec<u16> {
 }
 
 /// Returns the scalar registers that an instruction reads and writes.
-fn uses(instruction: &MachineInstruction) -> (Vec<u16>, Vec<u16>) {
+fn register_uses(instruction: &MachineInstruction) -> (Vec<u16>, Vec<u16>) {
     let first_is_read = match &instruction.opcode {
         Opcode::Scalar(Scalar::Compare { .. } | Scalar::TestBit { .. }) => true,
         Opcode::Scalar(Scalar::Constant { accumulates, .. }) => *accumulates,

@@ -1,23 +1,26 @@
 //! Exhaustive state-space exploration: every interleaving of a question's waves under every placement.
 //!
 //! Depth-first search with a set of visited states. Steps that commute with all others are taken first
-//! (partial-order reduction, see `Machine::settle`).
+//! (partial-order reduction, see `Machine::take_commuting_steps`).
 
 use std::collections::{BTreeSet, HashSet};
 use std::hash::BuildHasherDefault;
 
 use rustc_hash::{FxHashMap, FxHasher};
 
-use crate::code::{Access, Code, Node, Part, Way};
+use crate::code::{Access, AccessPart, MemoryUnit, Node, WaveCode};
 use crate::facts::{Facts, Profile};
 use crate::family::Generation;
-use crate::machine::{Cell, Choice, Event, Machine, Record, Seats, State, Wave, in_lds};
-use crate::opcode::Action;
-use crate::placement::{Matter, placements};
-use crate::question::{
-    DispatchBarrier, Explored, MachineQuestion, MachineVerdict, Space, Trace, TraceStep, Unsupported, Word,
+use crate::machine::{
+    EventRecord, Machine, MachineEvent, MachineState, MachineStep, MemoryCell, Wave, WaveSeats, in_lds,
 };
-use crate::wave::{self, Launch, Stop};
+use crate::opcode::Action;
+use crate::placement::{RelevantCaches, all_placements};
+use crate::question::{
+    DispatchBarrier, Exploration, MachineQuestion, MachineVerdict, MemorySpace, MemoryWord, Trace, TraceStep,
+    Unsupported,
+};
+use crate::wave::{self, BuildError, WaveLaunch};
 
 /// The content of uninitialized memory, a value that no test uses.
 const GARBAGE: u64 = 0xbad0_bad1_bad2_bad3;
@@ -38,22 +41,22 @@ pub fn explore_up_to(
     facts: &Facts,
     states: u64,
 ) -> MachineVerdict {
-    let (machine, observed) = match prepare(question, profile, facts) {
+    let (machine, observed) = match prepare_machine(question, profile, facts) {
         Ok(prepared) => prepared,
-        Err(Stop::Hazard(hazard)) => return MachineVerdict::Hazard(hazard),
-        Err(Stop::Unsupported(unsupported)) => return MachineVerdict::Unsupported(unsupported),
+        Err(BuildError::Hazard(hazard)) => return MachineVerdict::Hazard(hazard),
+        Err(BuildError::Unsupported(unsupported)) => return MachineVerdict::Unsupported(unsupported),
     };
-    let mut explored = Explored {
+    let mut explored = Exploration {
         profile,
-        assumptions: assumptions(question, profile, facts, &machine),
-        ..Explored::default()
+        assumptions: relevant_facts(question, profile, facts, &machine),
+        ..Exploration::default()
     };
     let hit = |cache: usize| machine.cells.iter().any(|cell| cell.lines[cache]);
-    let matter = Matter { units: hit(0) || hit(2), arrays: hit(1) };
-    for placement in placements(question.family.generation(), &question.workgroups, matter) {
+    let matter = RelevantCaches { units: hit(0) || hit(2), arrays: hit(1) };
+    for placement in all_placements(question.family.generation(), &question.workgroups, matter) {
         explored.placements += 1;
-        let seats = machine.seats(&placement);
-        let mut search = Search {
+        let seats = machine.seats_of(&placement);
+        let mut search = StateSearch {
             machine: &machine,
             question,
             observed: &observed,
@@ -63,13 +66,15 @@ pub fn explore_up_to(
             explored: &mut explored,
             limit: states,
         };
-        let mut start = machine.start(&search.seats);
-        match search.visit(&mut start) {
+        let mut start = machine.initial_state(&search.seats);
+        match search.visit_state(&mut start) {
             Ok(()) => {}
-            Err(End::Stuck) => return unsupported("a wave waits for ever at a barrier".to_owned()),
-            Err(End::Limit) => return unsupported(format!("more than {states} states")),
-            Err(End::Found(outcome)) => {
-                let steps = search.records.iter().map(|record| step(&machine, record)).collect();
+            Err(SearchEnd::Stuck) => {
+                return unsupported_question("a wave waits for ever at a barrier".to_owned());
+            }
+            Err(SearchEnd::Limit) => return unsupported_question(format!("more than {states} states")),
+            Err(SearchEnd::Found(outcome)) => {
+                let steps = search.records.iter().map(|record| trace_step(&machine, record)).collect();
                 return MachineVerdict::Reachable(Box::new(Trace { outcome, placement, steps, explored }));
             }
         }
@@ -77,25 +82,25 @@ pub fn explore_up_to(
     MachineVerdict::Unreachable(explored)
 }
 
-fn unsupported(what: String) -> MachineVerdict {
+fn unsupported_question(what: String) -> MachineVerdict {
     MachineVerdict::Unsupported(Unsupported { kernel: 0, line: None, what })
 }
 
 /// An observed part of an outcome.
-pub(crate) struct Seen {
+pub(crate) struct ObservedCell {
     pub cell: usize,
-    pub place: Word,
+    pub place: MemoryWord,
     pub required: Option<u64>,
 }
 
 /// Builds the waves and numbers the memory cells that they access.
-pub(crate) fn prepare(
+pub(crate) fn prepare_machine(
     question: &MachineQuestion,
     profile: Profile,
     facts: &Facts,
-) -> Result<(Machine, Vec<Seen>), Stop> {
+) -> Result<(Machine, Vec<ObservedCell>), BuildError> {
     let generation = question.family.generation();
-    let missing = |what: String| Stop::Unsupported(Unsupported { kernel: 0, line: None, what });
+    let missing = |what: String| BuildError::Unsupported(Unsupported { kernel: 0, line: None, what });
     let mut waves: Vec<Wave> = Vec::new();
     let mut slots = 0;
     let of_each = (0..=question.barriers.len())
@@ -110,7 +115,7 @@ pub(crate) fn prepare(
             if lanes.is_empty() || lanes.iter().any(|lane| u32::from(*lane) >= workgroup.wave_size.min(64)) {
                 return Err(missing("a wave without lanes".to_owned()));
             }
-            let launch = Launch {
+            let launch = WaveLaunch {
                 kernel,
                 number: workgroup.kernel,
                 workgroup: workgroup.id,
@@ -118,7 +123,7 @@ pub(crate) fn prepare(
                 wave_size: workgroup.wave_size,
                 lanes,
             };
-            let code = wave::build(&launch, generation, facts, profile)?;
+            let code = wave::build_code(&launch, generation, facts, profile)?;
             let first_slot = slots;
             slots += usize::from(code.slots);
             waves.push(Wave {
@@ -135,7 +140,7 @@ pub(crate) fn prepare(
     if waves.len() > 64 {
         return Err(missing("more than 64 waves".to_owned()));
     }
-    let mut memory = Memory { cells: Vec::new(), numbers: FxHashMap::default(), question };
+    let mut memory = CellNumbering { cells: Vec::new(), numbers: FxHashMap::default(), question };
     for index in 0..waves.len() {
         let Some(wave) = waves.get(index) else { continue };
         let mut cells = Vec::with_capacity(wave.code.accesses.len());
@@ -144,7 +149,7 @@ pub(crate) fn prepare(
             for part in &access.parts {
                 of_access.push(
                     memory
-                        .cell(part.place, wave.workgroup)
+                        .cell_number(part.place, wave.workgroup)
                         .ok_or_else(|| missing("too much memory".to_owned()))?,
                 );
             }
@@ -156,11 +161,11 @@ pub(crate) fn prepare(
     }
     let mut observed = Vec::with_capacity(question.observed.len());
     for seen in &question.observed {
-        let cell = memory.cell(seen.place, 0).ok_or_else(|| missing("too much memory".to_owned()))?;
-        observed.push(Seen { cell: usize::from(cell), place: seen.place, required: seen.required });
+        let cell = memory.cell_number(seen.place, 0).ok_or_else(|| missing("too much memory".to_owned()))?;
+        observed.push(ObservedCell { cell: usize::from(cell), place: seen.place, required: seen.required });
     }
     let mut cells = memory.cells;
-    share(&waves, &mut cells, generation);
+    mark_shared(&waves, &mut cells, generation);
     let emptied = |barrier: &DispatchBarrier| {
         let mut caches = [false; 3];
         for cache in facts.barrier_rules(barrier).flat_map(|rule| &rule.drops) {
@@ -172,22 +177,22 @@ pub(crate) fn prepare(
         waves,
         cells,
         emptied: question.barriers.iter().map(emptied).collect(),
-        arrives_at_issue: facts.holds("issue-is-arrival", generation, profile),
+        arrives_at_issue: facts.is_accepted("issue-is-arrival", generation, profile),
         slots,
     };
     Ok((machine, observed))
 }
 
 /// Numbers memory cells of 8 bytes.
-struct Memory<'q> {
-    cells: Vec<Cell>,
-    /// Cell numbers by workgroup (for LDS), space and aligned offset.
-    numbers: FxHashMap<(usize, Space, u32), u16>,
+struct CellNumbering<'q> {
+    cells: Vec<MemoryCell>,
+    /// MemoryCell numbers by workgroup (for LDS), space and aligned offset.
+    numbers: FxHashMap<(usize, MemorySpace, u32), u16>,
     question: &'q MachineQuestion,
 }
 
-impl Memory<'_> {
-    fn cell(&mut self, place: Word, workgroup: usize) -> Option<u16> {
+impl CellNumbering<'_> {
+    fn cell_number(&mut self, place: MemoryWord, workgroup: usize) -> Option<u16> {
         let key = (if in_lds(place) { workgroup + 1 } else { 0 }, place.space, place.offset >> 3);
         if let Some(number) = self.numbers.get(&key) {
             return Some(*number);
@@ -197,18 +202,18 @@ impl Memory<'_> {
         let mut initial = if in_lds(place) { GARBAGE } else { 0 };
         for known in &self.question.initial {
             if (known.place.space, known.place.offset >> 3) == (place.space, place.offset >> 3) {
-                initial = crate::machine::insert(initial, known.place, known.value);
+                initial = crate::machine::insert_word(initial, known.place, known.value);
             }
         }
-        self.cells.push(Cell { initial, private: true, vector_waves: Vec::new(), lines: [false; 3] });
+        self.cells.push(MemoryCell { initial, private: true, vector_waves: Vec::new(), lines: [false; 3] });
         self.numbers.insert(key, number);
         Some(number)
     }
 }
 
 /// Determines which cells are shared, and which caches can hit.
-fn share(waves: &[Wave], cells: &mut [Cell], generation: Generation) {
-    let mut users: Vec<Vec<(usize, Way)>> = vec![Vec::new(); cells.len()];
+fn mark_shared(waves: &[Wave], cells: &mut [MemoryCell], generation: Generation) {
+    let mut users: Vec<Vec<(usize, MemoryUnit)>> = vec![Vec::new(); cells.len()];
     let mut written = vec![false; cells.len()];
     for (number, wave) in waves.iter().enumerate() {
         for (access, of_access) in wave.code.accesses.iter().zip(&wave.cells) {
@@ -223,21 +228,21 @@ fn share(waves: &[Wave], cells: &mut [Cell], generation: Generation) {
                     users.push((number, access.way));
                 }
                 *written |= !matches!(access.action, Action::Load { .. });
-                if access.way == Way::Vector && !cell.vector_waves.contains(&number) {
+                if access.way == MemoryUnit::Vector && !cell.vector_waves.contains(&number) {
                     cell.vector_waves.push(number);
                 }
                 if matches!(access.action, Action::Load { .. }) {
                     let array = generation >= Generation::Gfx10 && !access.skips.array;
                     match access.way {
-                        Way::Vector => {
+                        MemoryUnit::Vector => {
                             cell.lines[0] |= !access.skips.vector;
                             cell.lines[1] |= array;
                         }
-                        Way::Scalar => {
+                        MemoryUnit::Scalar => {
                             cell.lines[2] |= !access.skips.scalar;
                             cell.lines[1] |= array;
                         }
-                        Way::Lds => {}
+                        MemoryUnit::Lds => {}
                     }
                 }
             }
@@ -253,56 +258,56 @@ fn share(waves: &[Wave], cells: &mut [Cell], generation: Generation) {
 }
 
 /// The reason for ending a search early.
-enum End {
+enum SearchEnd {
     Found(Vec<u64>),
     Stuck,
     Limit,
 }
 
-struct Search<'m> {
+struct StateSearch<'m> {
     machine: &'m Machine,
     question: &'m MachineQuestion,
-    observed: &'m [Seen],
-    seats: Seats,
-    seen: HashSet<State, BuildHasherDefault<FxHasher>>,
+    observed: &'m [ObservedCell],
+    seats: WaveSeats,
+    seen: HashSet<MachineState, BuildHasherDefault<FxHasher>>,
     /// The events on the path to the current state.
-    records: Vec<Record>,
-    explored: &'m mut Explored,
+    records: Vec<EventRecord>,
+    explored: &'m mut Exploration,
     limit: u64,
 }
 
-impl Search<'_> {
-    fn visit(&mut self, state: &mut State) -> Result<(), End> {
-        self.machine.settle(state, &self.seats, &mut self.records);
+impl StateSearch<'_> {
+    fn visit_state(&mut self, state: &mut MachineState) -> Result<(), SearchEnd> {
+        self.machine.take_commuting_steps(state, &self.seats, &mut self.records);
         if self.seen.contains(state) {
             return Ok(());
         }
         self.explored.states += 1;
         if self.explored.states > self.limit {
-            return Err(End::Limit);
+            return Err(SearchEnd::Limit);
         }
-        let choices: Vec<Choice> = self.machine.choices(state, &self.seats);
+        let choices: Vec<MachineStep> = self.machine.possible_steps(state, &self.seats);
         if choices.is_empty() {
             if !self.machine.is_final(state) {
-                return Err(End::Stuck);
+                return Err(SearchEnd::Stuck);
             }
-            return self.end(state);
+            return self.end_state(state);
         }
         let records = self.records.len();
         for choice in choices {
             let mut next = state.clone();
-            self.machine.take(&mut next, &self.seats, choice, &mut self.records);
-            self.visit(&mut next)?;
+            self.machine.take_step(&mut next, &self.seats, choice, &mut self.records);
+            self.visit_state(&mut next)?;
             self.records.truncate(records);
         }
         self.seen.insert(state.clone());
         Ok(())
     }
 
-    fn end(&mut self, state: &State) -> Result<(), End> {
+    fn end_state(&mut self, state: &MachineState) -> Result<(), SearchEnd> {
         let mut outcome = Vec::with_capacity(self.observed.len());
         for seen in self.observed {
-            let value = Machine::value(state, seen.cell, seen.place);
+            let value = Machine::word_value(state, seen.cell, seen.place);
             if seen.required.is_some_and(|required| required != value) {
                 return Ok(());
             }
@@ -310,41 +315,41 @@ impl Search<'_> {
         }
         if !self.question.allowed.contains(&outcome) {
             self.explored.outcomes.insert(outcome.clone());
-            return Err(End::Found(outcome));
+            return Err(SearchEnd::Found(outcome));
         }
         self.explored.outcomes.insert(outcome);
         Ok(())
     }
 }
 
-fn step(machine: &Machine, record: &Record) -> TraceStep {
+fn trace_step(machine: &Machine, record: &EventRecord) -> TraceStep {
     let (workgroup, wave, kernel) =
         machine.waves.get(record.wave).map_or((0, 0, 0), |wave| (wave.workgroup, wave.number, wave.kernel));
     let place =
         record.place.map(|place| format!("{}+{:#x}", name_of(place.space), place.offset)).unwrap_or_default();
     let value = record.value;
     let what = match record.event {
-        Event::HitVector => format!("reads {place} = {value} from the compute unit's cache"),
-        Event::HitArray => format!("reads {place} = {value} from the shader array's cache"),
-        Event::HitScalar => format!("reads {place} = {value} from the scalar cache"),
-        Event::Read => format!("reads {place} = {value} at L2"),
-        Event::Written => format!("writes {place} = {value} at L2"),
-        Event::Modified => format!("modifies {place} to {value} at L2"),
-        Event::ReadLds => format!("reads {place} = {value}"),
-        Event::WrittenLds => format!("writes {place} = {value}"),
-        Event::Dropped => "drops cache lines".to_owned(),
-        Event::Barrier => "passes the barrier".to_owned(),
-        Event::Begun => "begins: the dispatch before has ended".to_owned(),
+        MachineEvent::HitVector => format!("reads {place} = {value} from the compute unit's cache"),
+        MachineEvent::HitArray => format!("reads {place} = {value} from the shader array's cache"),
+        MachineEvent::HitScalar => format!("reads {place} = {value} from the scalar cache"),
+        MachineEvent::Read => format!("reads {place} = {value} at L2"),
+        MachineEvent::Written => format!("writes {place} = {value} at L2"),
+        MachineEvent::Modified => format!("modifies {place} to {value} at L2"),
+        MachineEvent::ReadLds => format!("reads {place} = {value}"),
+        MachineEvent::WrittenLds => format!("writes {place} = {value}"),
+        MachineEvent::Dropped => "drops cache lines".to_owned(),
+        MachineEvent::Barrier => "passes the barrier".to_owned(),
+        MachineEvent::Begun => "begins: the dispatch before has ended".to_owned(),
     };
     TraceStep { workgroup, wave, kernel, line: record.line, what }
 }
 
-fn name_of(space: Space) -> String {
+fn name_of(space: MemorySpace) -> String {
     if space == crate::code::LDS { "LDS".to_owned() } else { format!("memory {}", space.0) }
 }
 
 /// Returns the facts that are relevant to the waves' instructions.
-fn assumptions(
+fn relevant_facts(
     question: &MachineQuestion,
     profile: Profile,
     facts: &Facts,
@@ -352,32 +357,33 @@ fn assumptions(
 ) -> Vec<String> {
     let codes = || machine.waves.iter().map(|wave| &wave.code);
     let accesses = || codes().flat_map(|code| &code.accesses);
-    let nodes = |wanted: fn(&Node) -> bool| codes().flat_map(|code: &Code| &code.nodes).any(wanted);
-    let way = |way: Way| accesses().any(|access| access.way == way);
+    let nodes = |wanted: fn(&Node) -> bool| codes().flat_map(|code: &WaveCode| &code.nodes).any(wanted);
+    let way = |way: MemoryUnit| accesses().any(|access| access.way == way);
     let hit = |cache: usize| machine.cells.iter().any(|cell| cell.lines[cache]);
-    let stores = accesses().any(|access| access.action == Action::Store && access.way == Way::Vector);
+    let stores = accesses().any(|access| access.action == Action::Store && access.way == MemoryUnit::Vector);
     let generation = question.family.generation();
-    let parts = |wanted: fn(&Part) -> bool| accesses().flat_map(|access| &access.parts).any(wanted);
+    let parts = |wanted: fn(&AccessPart) -> bool| accesses().flat_map(|access| &access.parts).any(wanted);
     let matters = |id: &str| match id {
         "independent-channels" | "device-is-one-l2" | "vmcnt-in-order" | "memory-is-ordered" => {
-            way(Way::Vector)
+            way(MemoryUnit::Vector)
         }
         "store-complete-at-l2" => stores,
         "vscnt" | "cu-scope-store-stays" => stores,
         "vector-cache-write-through" | "line-is-cell" => hit(0),
         "warm-caches" | "lines-come-back" => hit(0) || hit(1) || hit(2),
         "array-cache-read-only" | "array-cache-on-gfx12" => hit(1),
-        "atomics-at-l2" | "atomic-drops-line" => {
-            accesses().any(|access| matches!(access.action, Action::Atomic(_)) && access.way == Way::Vector)
+        "atomics-at-l2" | "atomic-drops-line" => accesses()
+            .any(|access| matches!(access.action, Action::Atomic(_)) && access.way == MemoryUnit::Vector),
+        "issue-is-arrival" | "arrival-lags-issue" | "arrival-lags-issue-everywhere" => {
+            way(MemoryUnit::Vector)
         }
-        "issue-is-arrival" | "arrival-lags-issue" | "arrival-lags-issue-everywhere" => way(Way::Vector),
-        "scalar-cache-apart" | "scalar-out-of-order" => way(Way::Scalar),
-        "lds-in-order" | "lds-at-once" => way(Way::Lds),
+        "scalar-cache-apart" | "scalar-out-of-order" => way(MemoryUnit::Scalar),
+        "lds-in-order" | "lds-at-once" => way(MemoryUnit::Lds),
         "eight-bytes-at-once" => parts(|part| part.place.bytes == 8),
-        "words-apart" => accesses().any(|access| access.way != Way::Lds && is_wide(access)),
+        "words-apart" => accesses().any(|access| access.way != MemoryUnit::Lds && is_wide(access)),
         "dispatch-ends-at-l2" | "barrier-alone" => !question.barriers.is_empty(),
         "barrier-empties-caches" => machine.emptied.iter().flatten().any(|emptied| *emptied),
-        "split-counters" => way(Way::Lds) || way(Way::Scalar),
+        "split-counters" => way(MemoryUnit::Lds) || way(MemoryUnit::Scalar),
         "flat-both-counters" => {
             generation <= Generation::Gfx8 && parts(|part| part.place.space.0 != u16::MAX)
         }
@@ -387,8 +393,10 @@ fn assumptions(
         "program-order-issue" | "registers-wait-for-loads" => true,
         rule => codes().any(|code| code.facts.iter().any(|known| known == rule)),
     };
-    let believed =
-        facts.facts.iter().filter(|fact| facts.holds(&fact.id, generation, profile) && matters(&fact.id));
+    let believed = facts
+        .facts
+        .iter()
+        .filter(|fact| facts.is_accepted(&fact.id, generation, profile) && matters(&fact.id));
     believed.map(|fact| fact.id.clone()).collect()
 }
 
@@ -401,7 +409,11 @@ fn is_wide(access: &Access) -> bool {
 }
 
 /// Returns all reachable outcomes over all placements; `None` if the question has no answer.
-pub fn outcomes(question: &MachineQuestion, profile: Profile, facts: &Facts) -> Option<BTreeSet<Vec<u64>>> {
+pub fn reachable_outcomes(
+    question: &MachineQuestion,
+    profile: Profile,
+    facts: &Facts,
+) -> Option<BTreeSet<Vec<u64>>> {
     let mut open = question.clone();
     let mut seen = BTreeSet::new();
     loop {

@@ -30,7 +30,7 @@ pub struct Fact {
     /// Its name in results.
     pub id: String,
     /// Its confidence.
-    pub grade: Grade,
+    pub grade: Confidence,
     /// The direction of an assumption.
     #[serde(default)]
     pub direction: Option<Direction>,
@@ -49,7 +49,7 @@ pub struct Fact {
 /// The confidence in a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Grade {
+pub enum Confidence {
     /// Documented by LLVM or Mesa.
     Documented,
     /// Observed in compiler output.
@@ -120,11 +120,11 @@ pub struct BitRule {
     /// The generations that it applies to.
     pub generations: Vec<String>,
     /// The kind of access.
-    pub access: Kind,
+    pub access: AccessClass,
     /// The flag, or `key:value`.
     pub when: String,
     /// The bypassed caches; a store invalidates the line instead of updating it.
-    pub skips: Vec<Cache>,
+    pub skips: Vec<CacheName>,
     /// The fact that states it.
     pub fact: String,
 }
@@ -136,7 +136,7 @@ pub struct BarrierRule {
     /// Access words; the rule applies if the barrier makes memory visible to one of them.
     pub visible: Vec<String>,
     /// The caches that are invalidated everywhere.
-    pub drops: Vec<Cache>,
+    pub drops: Vec<CacheName>,
     /// The fact that states it.
     pub fact: String,
 }
@@ -144,7 +144,7 @@ pub struct BarrierRule {
 /// The kind of access that a bit rule applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum AccessClass {
     /// A vector load.
     Load,
     /// A vector store.
@@ -156,7 +156,7 @@ pub enum Kind {
 /// A cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Cache {
+pub enum CacheName {
     /// The compute unit's vector cache: L1 up to GFX9, L0 afterwards.
     Vector,
     /// The shader array's cache from GFX10 on.
@@ -165,13 +165,13 @@ pub enum Cache {
     Scalar,
 }
 
-impl Cache {
+impl CacheName {
     /// Returns its index in the machine.
     pub(crate) fn index(self) -> usize {
         match self {
-            Cache::Vector => machine::VECTOR,
-            Cache::Array => machine::ARRAY,
-            Cache::Scalar => machine::SCALAR,
+            CacheName::Vector => machine::VECTOR,
+            CacheName::Array => machine::ARRAY,
+            CacheName::Scalar => machine::SCALAR,
         }
     }
 }
@@ -205,7 +205,7 @@ impl Facts {
     }
 
     /// Returns true if the fact is accepted for a generation in a profile; false for unknown facts.
-    pub fn holds(&self, id: &str, generation: Generation, profile: Profile) -> bool {
+    pub fn is_accepted(&self, id: &str, generation: Generation, profile: Profile) -> bool {
         self.get(id).is_some_and(|fact| {
             (fact.generations.is_empty() || fact.generations.iter().any(|name| name == generation.name()))
                 && (fact.profiles.is_empty() || fact.profiles.contains(&profile))
@@ -213,9 +213,9 @@ impl Facts {
     }
 
     /// Returns the profiles that differ for a generation, [`Profile::Documented`] first.
-    pub fn profiles(&self, generation: Generation) -> Vec<Profile> {
+    pub fn distinct_profiles(&self, generation: Generation) -> Vec<Profile> {
         let believed = |profile: Profile| -> Vec<&str> {
-            let facts = self.facts.iter().filter(|fact| self.holds(&fact.id, generation, profile));
+            let facts = self.facts.iter().filter(|fact| self.is_accepted(&fact.id, generation, profile));
             facts.map(|fact| fact.id.as_str()).collect()
         };
         let mut found: Vec<Profile> = Vec::new();
@@ -236,10 +236,10 @@ impl Facts {
     }
 
     /// Returns the rules that apply to an access.
-    pub(crate) fn rules<'f>(
+    pub(crate) fn bit_rules<'f>(
         &'f self,
         generation: Generation,
-        access: Kind,
+        access: AccessClass,
         modifiers: &'f Modifiers,
     ) -> impl Iterator<Item = &'f BitRule> {
         self.bits.iter().filter(move |rule| {
@@ -272,7 +272,7 @@ impl FromStr for Facts {
             }
         }
         for (number, fact) in facts.facts.iter().enumerate() {
-            if (fact.grade == Grade::Assumed) != fact.direction.is_some() {
+            if (fact.grade == Confidence::Assumed) != fact.direction.is_some() {
                 return Err(FactsError::Unknown(format!("the direction of an assumption, at `{}`", fact.id)));
             }
             if facts.facts.iter().take(number).any(|other| other.id == fact.id) {
@@ -294,15 +294,15 @@ mod tests {
             assert!(!fact.source.is_empty() && !fact.text.is_empty(), "{}", fact.id);
         }
         for (generation, documented) in [(Generation::Gfx9, true), (Generation::Gfx10, false)] {
-            assert_eq!(facts.holds("issue-is-arrival", generation, Profile::Documented), documented);
+            assert_eq!(facts.is_accepted("issue-is-arrival", generation, Profile::Documented), documented);
             for profile in [Profile::Lagging, Profile::Paranoid] {
-                assert!(!facts.holds("issue-is-arrival", generation, profile));
+                assert!(!facts.is_accepted("issue-is-arrival", generation, profile));
             }
         }
         use Profile::{Documented, Lagging, Paranoid};
-        assert_eq!(facts.profiles(Generation::Gfx9), [Documented, Lagging]);
-        assert_eq!(facts.profiles(Generation::Gfx11), [Documented]);
-        assert_eq!(facts.profiles(Generation::Gfx12), [Documented, Paranoid]);
+        assert_eq!(facts.distinct_profiles(Generation::Gfx9), [Documented, Lagging]);
+        assert_eq!(facts.distinct_profiles(Generation::Gfx11), [Documented]);
+        assert_eq!(facts.distinct_profiles(Generation::Gfx12), [Documented, Paranoid]);
     }
 
     #[test]

@@ -103,7 +103,7 @@ impl FromStr for AmdFamily {
 
     fn from_str(text: &str) -> Result<AmdFamily, UnknownFamily> {
         let name = text.trim().to_ascii_lowercase();
-        let target = RADV.family(&name).map_or(name.as_str(), |family| family.target);
+        let target = RADV.find_family(&name).map_or(name.as_str(), |family| family.target);
         match by_number(target) {
             Some(generation) => Ok(AmdFamily { name, generation }),
             None => Err(UnknownFamily { name: text.to_owned() }),
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn names_and_numbers() {
         for family in RADV.families {
-            assert!(family.names().all(|name| name.parse::<AmdFamily>().is_ok()), "{family:?}");
+            assert!(family.all_names().all(|name| name.parse::<AmdFamily>().is_ok()), "{family:?}");
         }
         for (name, generation) in [
             ("tahiti", Generation::Gfx6),

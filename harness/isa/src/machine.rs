@@ -1,4 +1,5 @@
 //! The abstract machine: waves, outstanding accesses, queues to the coherence point, caches, and their steps.
+//! Long because all steps change one state, whose fields nothing else sees.
 //!
 //! A wave issues in order. Its vector accesses arrive at the cache of its compute unit in order: at issue, or
 //! later if the generation gives no such guarantee. Then each part enters the queue of its compute unit and
@@ -11,15 +12,15 @@ mod refill;
 mod units;
 mod words;
 
-use crate::code::{Access, Code, Node, Skips, Way};
+use crate::code::{Access, BypassedCaches, MemoryUnit, Node, WaveCode};
 use crate::opcode::Action;
-use crate::question::{WavePlacement, Word};
-use words::apply;
-pub(crate) use words::{extract, in_lds, insert};
+use crate::question::{MemoryWord, WavePlacement};
+use words::apply_atomic;
+pub(crate) use words::{extract_word, in_lds, insert_word};
 
 /// A wave of the machine.
 pub(crate) struct Wave {
-    pub code: Code,
+    pub code: WaveCode,
     pub workgroup: usize,
     /// Its index in the workgroup.
     pub number: usize,
@@ -33,7 +34,7 @@ pub(crate) struct Wave {
 }
 
 /// 8 aligned bytes of memory.
-pub(crate) struct Cell {
+pub(crate) struct MemoryCell {
     pub initial: u64,
     /// True if no two waves can observe its access order: only one wave uses it, or it is never written.
     pub private: bool,
@@ -43,7 +44,7 @@ pub(crate) struct Cell {
     pub lines: [bool; 3],
 }
 
-/// Index of a cache in [`Cell::lines`].
+/// Index of a cache in [`MemoryCell::lines`].
 pub(crate) const VECTOR: usize = 0;
 pub(crate) const ARRAY: usize = 1;
 pub(crate) const SCALAR: usize = 2;
@@ -51,7 +52,7 @@ pub(crate) const SCALAR: usize = 2;
 /// The constant part of an exploration.
 pub(crate) struct Machine {
     pub waves: Vec<Wave>,
-    pub cells: Vec<Cell>,
+    pub cells: Vec<MemoryCell>,
     /// For each dispatch, the caches that are invalidated after it.
     pub emptied: Vec<[bool; 3]>,
     /// True if vector accesses arrive at issue.
@@ -60,7 +61,7 @@ pub(crate) struct Machine {
 }
 
 /// The placement of each wave.
-pub(crate) struct Seats {
+pub(crate) struct WaveSeats {
     pub unit: Vec<usize>,
     pub array: Vec<usize>,
     /// The shader array of each compute unit.
@@ -71,7 +72,7 @@ pub(crate) struct Seats {
 
 /// The state of the machine.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct State {
+pub(crate) struct MachineState {
     /// The running dispatch; later ones have not begun.
     dispatch: u8,
     /// The current node of each wave.
@@ -80,16 +81,16 @@ pub(crate) struct State {
     signals: Vec<u8>,
     /// The cells of memory, followed by the returned values of loads.
     values: Vec<u64>,
-    /// Pending accesses, sorted by wave, then by issue.
-    pending: Vec<Pending>,
+    /// PendingAccess accesses, sorted by wave, then by issue.
+    pending: Vec<PendingAccess>,
     /// Queue entries, sorted by queue, then by arrival.
-    queue: Vec<Entry>,
+    queue: Vec<QueueEntry>,
     /// Cache lines by cache, unit and cell.
     lines: Vec<Option<u64>>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Pending {
+struct PendingAccess {
     wave: u8,
     access: u16,
     arrived: bool,
@@ -98,7 +99,7 @@ struct Pending {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Entry {
+struct QueueEntry {
     unit: u16,
     cell: u16,
     wave: u8,
@@ -108,13 +109,13 @@ struct Entry {
 
 /// A possible step of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Choice {
+pub(crate) enum MachineStep {
     /// The wave's next vector access arrives; the parts in `hits` hit their line.
     Arrive { wave: usize, hits: u64 },
     /// The head of a queue is performed, at the array's cache line or at L2.
     Perform { entry: usize, hit: bool },
     /// A scalar load is performed.
-    Scalar { pending: usize, from: Source },
+    Scalar { pending: usize, from: LoadSource },
     /// The wave's next LDS operation is performed.
     Lds { pending: usize },
     /// A cache instruction acts.
@@ -122,12 +123,12 @@ pub(crate) enum Choice {
     /// The next dispatch begins.
     Dispatch,
     /// A load of another wave refills a cache line.
-    Refill { cache: usize, place: usize, cell: u16, from: Source },
+    Refill { cache: usize, place: usize, cell: u16, from: LoadSource },
 }
 
 /// The source of a load's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum LoadSource {
     /// The scalar cache.
     Scalar,
     /// The shader array's cache.
@@ -138,18 +139,18 @@ pub(crate) enum Source {
 
 /// An event of a witness.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Record {
+pub(crate) struct EventRecord {
     pub wave: usize,
     pub line: u32,
-    pub event: Event,
+    pub event: MachineEvent,
     /// The place, if any; `value` is the value read or written.
-    pub place: Option<Word>,
+    pub place: Option<MemoryWord>,
     pub value: u64,
 }
 
 /// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
+pub(crate) enum MachineEvent {
     HitVector,
     HitArray,
     HitScalar,
@@ -165,7 +166,7 @@ pub(crate) enum Event {
 
 impl Machine {
     /// Returns the seats of waves under a placement.
-    pub fn seats(&self, placement: &WavePlacement) -> Seats {
+    pub fn seats_of(&self, placement: &WavePlacement) -> WaveSeats {
         let unit_of = |wave: &Wave| {
             let units = placement.units.get(wave.workgroup).and_then(|units| units.get(wave.number));
             units.copied().map_or(0, usize::from)
@@ -180,11 +181,11 @@ impl Machine {
             next += if any { arrays.len() * self.cells.len() } else { 0 };
             any.then_some(first)
         });
-        Seats { array: unit.iter().map(array_of).collect(), unit, arrays, lines }
+        WaveSeats { array: unit.iter().map(array_of).collect(), unit, arrays, lines }
     }
 
     /// Returns the initial state.
-    pub fn start(&self, seats: &Seats) -> State {
+    pub fn initial_state(&self, seats: &WaveSeats) -> MachineState {
         let mut values: Vec<u64> = self.cells.iter().map(|cell| cell.initial).collect();
         values.resize(self.cells.len() + self.slots, 0);
         let warm = |cache: usize| {
@@ -195,7 +196,7 @@ impl Machine {
         };
         // Caches that no access can hit have no lines.
         let lines = (VECTOR..=SCALAR).flat_map(warm).collect();
-        State {
+        MachineState {
             dispatch: 0,
             nodes: vec![0; self.waves.len()],
             signals: vec![0; self.waves.len()],
@@ -206,17 +207,17 @@ impl Machine {
         }
     }
 
-    fn line_index(&self, seats: &Seats, cache: usize, place: usize, cell: u16) -> Option<usize> {
+    fn line_index(&self, seats: &WaveSeats, cache: usize, place: usize, cell: u16) -> Option<usize> {
         let cell = usize::from(cell);
         let first =
             seats.lines[cache].filter(|_| self.cells.get(cell).is_some_and(|cell| cell.lines[cache]))?;
         Some(first + place * self.cells.len() + cell)
     }
 
-    fn line<'s>(
+    fn line_mut<'s>(
         &self,
-        state: &'s mut State,
-        seats: &Seats,
+        state: &'s mut MachineState,
+        seats: &WaveSeats,
         cache: usize,
         place: usize,
         cell: u16,
@@ -224,47 +225,59 @@ impl Machine {
         state.lines.get_mut(self.line_index(seats, cache, place, cell)?)
     }
 
-    fn cached(&self, state: &State, seats: &Seats, cache: usize, place: usize, cell: u16) -> Option<u64> {
+    fn cached_value(
+        &self,
+        state: &MachineState,
+        seats: &WaveSeats,
+        cache: usize,
+        place: usize,
+        cell: u16,
+    ) -> Option<u64> {
         *state.lines.get(self.line_index(seats, cache, place, cell)?)?
     }
 
-    fn access(&self, wave: usize, access: u16) -> Option<(&Wave, &Access)> {
+    fn access_of(&self, wave: usize, access: u16) -> Option<(&Wave, &Access)> {
         let wave = self.waves.get(wave)?;
         Some((wave, wave.code.accesses.get(usize::from(access))?))
     }
 
     /// Returns true if every wave has ended and everything has been performed.
-    pub fn is_final(&self, state: &State) -> bool {
+    pub fn is_final(&self, state: &MachineState) -> bool {
         state.pending.is_empty() && (0..self.waves.len()).all(|wave| self.has_ended(state, wave))
     }
 
-    fn has_ended(&self, state: &State, wave: usize) -> bool {
-        self.has_begun(state, wave) && matches!(self.node(state, wave), Some(Node::End) | None)
+    fn has_ended(&self, state: &MachineState, wave: usize) -> bool {
+        self.has_begun(state, wave) && matches!(self.next_node(state, wave), Some(Node::End) | None)
     }
 
     /// Returns the next node of a wave; `None` before its dispatch has begun.
-    fn node(&self, state: &State, wave: usize) -> Option<&Node> {
+    fn next_node(&self, state: &MachineState, wave: usize) -> Option<&Node> {
         let owner = self.waves.get(wave).filter(|_| self.has_begun(state, wave))?;
         owner.code.nodes.get(*state.nodes.get(wave)? as usize)
     }
 
     /// Returns the value of a word of memory.
-    pub fn value(state: &State, cell: usize, place: Word) -> u64 {
-        extract(state.values.get(cell).copied().unwrap_or(0), place)
+    pub fn word_value(state: &MachineState, cell: usize, place: MemoryWord) -> u64 {
+        extract_word(state.values.get(cell).copied().unwrap_or(0), place)
     }
 
     /// Takes all steps that commute with every other step. This is the partial-order reduction of the search.
-    pub fn settle(&self, state: &mut State, seats: &Seats, records: &mut Vec<Record>) {
+    pub fn take_commuting_steps(
+        &self,
+        state: &mut MachineState,
+        seats: &WaveSeats,
+        records: &mut Vec<EventRecord>,
+    ) {
         loop {
             let mut moved = false;
             for wave in 0..self.waves.len() {
-                while self.advance(state, wave, records) {
+                while self.advance_wave(state, wave, records) {
                     moved = true;
                 }
             }
             // Steps that no other wave can observe need no choice, unless a line could be hit.
-            while let Some(choice) = self.quiet(state, seats) {
-                self.take(state, seats, choice, records);
+            while let Some(choice) = self.commuting_step(state, seats) {
+                self.take_step(state, seats, choice, records);
                 moved = true;
             }
             if !moved {
@@ -274,9 +287,11 @@ impl Machine {
     }
 
     /// Advances a wave by one node if that needs no choice.
-    fn advance(&self, state: &mut State, wave: usize, records: &mut Vec<Record>) -> bool {
-        let (Some(owner), Some(node)) = (self.waves.get(wave), self.node(state, wave)) else { return false };
-        let pending_of = |state: &State, access: &u16| {
+    fn advance_wave(&self, state: &mut MachineState, wave: usize, records: &mut Vec<EventRecord>) -> bool {
+        let (Some(owner), Some(node)) = (self.waves.get(wave), self.next_node(state, wave)) else {
+            return false;
+        };
+        let pending_of = |state: &MachineState, access: &u16| {
             state.pending.iter().any(|known| usize::from(known.wave) == wave && known.access == *access)
         };
         let mut next = None;
@@ -285,10 +300,10 @@ impl Machine {
                 let Some(details) = owner.code.accesses.get(usize::from(*access)) else { return false };
                 if details.parts.is_empty() {
                     // No lane is active.
-                } else if details.way == Way::Vector && self.arrives_at_issue {
+                } else if details.way == MemoryUnit::Vector && self.arrives_at_issue {
                     return false;
                 } else {
-                    self.issue(state, wave, *access, details);
+                    self.issue_access(state, wave, *access, details);
                 }
             }
             Node::Wait { accesses, .. } => {
@@ -314,7 +329,13 @@ impl Machine {
                 if !all_here {
                     return false;
                 }
-                records.push(Record { wave, line: *line, event: Event::Barrier, place: None, value: 0 });
+                records.push(EventRecord {
+                    wave,
+                    line: *line,
+                    event: MachineEvent::Barrier,
+                    place: None,
+                    value: 0,
+                });
             }
             Node::Cache { .. } | Node::End => return false,
             Node::Decide { value, other } => {
@@ -330,23 +351,24 @@ impl Machine {
         true
     }
 
-    fn issue(&self, state: &mut State, wave: usize, access: u16, details: &Access) {
+    fn issue_access(&self, state: &mut MachineState, wave: usize, access: u16, details: &Access) {
         let left = if details.parts.len() >= 64 { u64::MAX } else { (1_u64 << details.parts.len()) - 1 };
         let at = state.pending.partition_point(|known| usize::from(known.wave) <= wave);
-        state
-            .pending
-            .insert(at, Pending { wave: wave as u8, access, arrived: details.way != Way::Vector, left });
+        state.pending.insert(
+            at,
+            PendingAccess { wave: wave as u8, access, arrived: details.way != MemoryUnit::Vector, left },
+        );
     }
 
     /// Returns the next vector access of a wave to arrive.
-    fn next_arrival(&self, state: &State, wave: usize) -> Option<u16> {
+    fn next_arrival(&self, state: &MachineState, wave: usize) -> Option<u16> {
         if self.arrives_at_issue {
-            return match self.node(state, wave)? {
+            return match self.next_node(state, wave)? {
                 Node::Access(access) => {
                     let vector = |(_, details): &(&Wave, &Access)| {
-                        details.way == Way::Vector && !details.parts.is_empty()
+                        details.way == MemoryUnit::Vector && !details.parts.is_empty()
                     };
-                    self.access(wave, *access).filter(vector).map(|_| *access)
+                    self.access_of(wave, *access).filter(vector).map(|_| *access)
                 }
                 _ => None,
             };
@@ -359,7 +381,7 @@ impl Machine {
     }
 
     /// Returns true if no other wave of the compute unit accesses a cell, and its line there cannot change.
-    fn is_local(&self, seats: &Seats, wave: usize, cell: u16) -> bool {
+    fn is_local(&self, seats: &WaveSeats, wave: usize, cell: u16) -> bool {
         let unit = seats.unit.get(wave);
         self.cells.get(usize::from(cell)).is_some_and(|cell| {
             (cell.private || !cell.lines[VECTOR])
@@ -372,10 +394,10 @@ impl Machine {
     }
 
     /// Returns a step that has no alternative and commutes with all others.
-    fn quiet(&self, state: &State, seats: &Seats) -> Option<Choice> {
+    fn commuting_step(&self, state: &MachineState, seats: &WaveSeats) -> Option<MachineStep> {
         for wave in 0..self.waves.len() {
             if let Some(access) = self.next_arrival(state, wave) {
-                let (owner, details) = self.access(wave, access)?;
+                let (owner, details) = self.access_of(wave, access)?;
                 let cells = owner.cells.get(usize::from(access))?;
                 let unit = seats.unit.get(wave).copied()?;
                 let quiet = cells.iter().all(|cell| {
@@ -383,18 +405,18 @@ impl Machine {
                         && !self.can_hit(state, seats, VECTOR, unit, *cell, details)
                 });
                 if quiet {
-                    return Some(Choice::Arrive { wave, hits: 0 });
+                    return Some(MachineStep::Arrive { wave, hits: 0 });
                 }
             }
         }
-        for (index, entry) in self.heads(state) {
+        for (index, entry) in self.queue_heads(state) {
             if !self.is_private(entry.cell) {
                 continue;
             }
-            let (_, details) = self.access(usize::from(entry.wave), entry.access)?;
+            let (_, details) = self.access_of(usize::from(entry.wave), entry.access)?;
             let array = seats.array.get(usize::from(entry.wave)).copied()?;
             if !self.can_hit(state, seats, ARRAY, array, entry.cell, details) {
-                return Some(Choice::Perform { entry: index, hit: false });
+                return Some(MachineStep::Perform { entry: index, hit: false });
             }
         }
         None
@@ -403,8 +425,8 @@ impl Machine {
     /// Returns true if a load can hit a line in a cache.
     fn can_hit(
         &self,
-        state: &State,
-        seats: &Seats,
+        state: &MachineState,
+        seats: &WaveSeats,
         cache: usize,
         place: usize,
         cell: u16,
@@ -417,12 +439,12 @@ impl Machine {
         };
         matches!(access.action, Action::Load { .. })
             && !skips
-            && self.cached(state, seats, cache, place, cell).is_some()
+            && self.cached_value(state, seats, cache, place, cell).is_some()
     }
 
     /// Returns the heads of the queues.
-    fn heads(&self, state: &State) -> Vec<(usize, Entry)> {
-        let mut heads: Vec<(usize, Entry)> = Vec::new();
+    fn queue_heads(&self, state: &MachineState) -> Vec<(usize, QueueEntry)> {
+        let mut heads: Vec<(usize, QueueEntry)> = Vec::new();
         for (index, entry) in state.queue.iter().enumerate() {
             // Entries of one queue are adjacent.
             if heads.last().is_none_or(|(_, last)| (last.unit, last.cell) != (entry.unit, entry.cell)) {
@@ -433,11 +455,11 @@ impl Machine {
     }
 
     /// Returns the possible next steps. If some commute with all others, only those of one actor.
-    pub fn choices(&self, state: &State, seats: &Seats) -> Vec<Choice> {
+    pub fn possible_steps(&self, state: &MachineState, seats: &WaveSeats) -> Vec<MachineStep> {
         let mut all = Vec::new();
         for wave in 0..self.waves.len() {
             if let Some(access) = self.next_arrival(state, wave)
-                && let Some((owner, details)) = self.access(wave, access)
+                && let Some((owner, details)) = self.access_of(wave, access)
             {
                 let cells = owner.cells.get(usize::from(access)).map(Vec::as_slice).unwrap_or_default();
                 let unit = seats.unit.get(wave).copied().unwrap_or(0);
@@ -447,24 +469,25 @@ impl Machine {
                         can |= 1 << part;
                     }
                 }
-                let own: Vec<Choice> = subsets(can).map(|hits| Choice::Arrive { wave, hits }).collect();
+                let own: Vec<MachineStep> =
+                    mask_subsets(can).map(|hits| MachineStep::Arrive { wave, hits }).collect();
                 if cells.iter().all(|cell| self.is_local(seats, wave, *cell)) {
                     return own;
                 }
                 all.extend(own);
             }
-            if matches!(self.node(state, wave), Some(Node::Cache { .. }))
+            if matches!(self.next_node(state, wave), Some(Node::Cache { .. }))
                 && !state.pending.iter().any(|known| usize::from(known.wave) == wave && !known.arrived)
             {
-                all.push(Choice::Cache { wave });
+                all.push(MachineStep::Cache { wave });
             }
         }
-        for (index, entry) in self.heads(state) {
-            let Some((_, details)) = self.access(usize::from(entry.wave), entry.access) else { continue };
+        for (index, entry) in self.queue_heads(state) {
+            let Some((_, details)) = self.access_of(usize::from(entry.wave), entry.access) else { continue };
             let array = seats.array.get(usize::from(entry.wave)).copied().unwrap_or(0);
-            let mut own = vec![Choice::Perform { entry: index, hit: false }];
+            let mut own = vec![MachineStep::Perform { entry: index, hit: false }];
             if self.can_hit(state, seats, ARRAY, array, entry.cell, details) {
-                own.push(Choice::Perform { entry: index, hit: true });
+                own.push(MachineStep::Perform { entry: index, hit: true });
             }
             if self.is_private(entry.cell) {
                 return own;
@@ -475,28 +498,28 @@ impl Machine {
         for index in 0..state.pending.len() {
             let Some(pending) = state.pending.get(index).cloned() else { continue };
             let wave = usize::from(pending.wave);
-            let Some((owner, details)) = self.access(wave, pending.access) else { continue };
+            let Some((owner, details)) = self.access_of(wave, pending.access) else { continue };
             let cells = owner.cells.get(usize::from(pending.access)).map(Vec::as_slice).unwrap_or_default();
             let private = cells.iter().all(|cell| self.is_private(*cell));
             let own = match details.way {
-                Way::Vector => continue,
-                Way::Lds if in_lds.contains(&pending.wave) => continue,
-                Way::Lds => {
+                MemoryUnit::Vector => continue,
+                MemoryUnit::Lds if in_lds.contains(&pending.wave) => continue,
+                MemoryUnit::Lds => {
                     in_lds.push(pending.wave);
-                    vec![Choice::Lds { pending: index }]
+                    vec![MachineStep::Lds { pending: index }]
                 }
-                Way::Scalar => {
+                MemoryUnit::Scalar => {
                     let unit = seats.unit.get(wave).copied().unwrap_or(0);
                     let array = seats.array.get(wave).copied().unwrap_or(0);
-                    let mut own = vec![Choice::Scalar { pending: index, from: Source::Memory }];
+                    let mut own = vec![MachineStep::Scalar { pending: index, from: LoadSource::Memory }];
                     let hits = |cache, place| {
                         cells.iter().any(|cell| self.can_hit(state, seats, cache, place, *cell, details))
                     };
                     if hits(SCALAR, unit) {
-                        own.push(Choice::Scalar { pending: index, from: Source::Scalar });
+                        own.push(MachineStep::Scalar { pending: index, from: LoadSource::Scalar });
                     }
                     if hits(ARRAY, array) {
-                        own.push(Choice::Scalar { pending: index, from: Source::Array });
+                        own.push(MachineStep::Scalar { pending: index, from: LoadSource::Array });
                     }
                     own
                 }
@@ -506,33 +529,48 @@ impl Machine {
             }
             all.extend(own);
         }
-        if self.may_go_on(state) {
-            all.push(Choice::Dispatch);
+        if self.may_start_next(state) {
+            all.push(MachineStep::Dispatch);
         }
-        self.refills(state, seats, &mut all);
+        self.possible_refills(state, seats, &mut all);
         all
     }
 
     /// Takes a step.
-    pub fn take(&self, state: &mut State, seats: &Seats, choice: Choice, records: &mut Vec<Record>) {
+    pub fn take_step(
+        &self,
+        state: &mut MachineState,
+        seats: &WaveSeats,
+        choice: MachineStep,
+        records: &mut Vec<EventRecord>,
+    ) {
         match choice {
-            Choice::Arrive { wave, hits } => self.arrive(state, seats, wave, hits, records),
-            Choice::Perform { entry, hit } => self.perform(state, seats, entry, hit, records),
-            Choice::Scalar { pending, from } => self.scalar(state, seats, pending, from, records),
-            Choice::Lds { pending } => self.lds(state, pending, records),
-            Choice::Cache { wave } => self.drop_lines(state, seats, wave, records),
-            Choice::Dispatch => self.next_dispatch(state, seats, records),
-            Choice::Refill { cache, place, cell, from } => {
-                self.refill(state, seats, (cache, place), cell, from);
+            MachineStep::Arrive { wave, hits } => self.arrive_access(state, seats, wave, hits, records),
+            MachineStep::Perform { entry, hit } => self.perform_entry(state, seats, entry, hit, records),
+            MachineStep::Scalar { pending, from } => {
+                self.perform_scalar(state, seats, pending, from, records)
+            }
+            MachineStep::Lds { pending } => self.perform_lds(state, pending, records),
+            MachineStep::Cache { wave } => self.drop_lines(state, seats, wave, records),
+            MachineStep::Dispatch => self.next_dispatch(state, seats, records),
+            MachineStep::Refill { cache, place, cell, from } => {
+                self.refill_line(state, seats, (cache, place), cell, from);
             }
         }
     }
 
-    fn arrive(&self, state: &mut State, seats: &Seats, wave: usize, hits: u64, records: &mut Vec<Record>) {
+    fn arrive_access(
+        &self,
+        state: &mut MachineState,
+        seats: &WaveSeats,
+        wave: usize,
+        hits: u64,
+        records: &mut Vec<EventRecord>,
+    ) {
         let Some(number) = self.next_arrival(state, wave) else { return };
-        let Some((owner, details)) = self.access(wave, number) else { return };
+        let Some((owner, details)) = self.access_of(wave, number) else { return };
         if self.arrives_at_issue {
-            self.issue(state, wave, number, details);
+            self.issue_access(state, wave, number, details);
             if let Some(at) = state.nodes.get_mut(wave) {
                 *at += 1;
             }
@@ -548,46 +586,51 @@ impl Machine {
         let cells = owner.cells.get(usize::from(number)).map(Vec::as_slice).unwrap_or_default();
         for (part, (cell, what)) in cells.iter().zip(&details.parts).enumerate() {
             // The access may have removed the line in an earlier part.
-            let line = self.cached(state, seats, VECTOR, unit, *cell);
+            let line = self.cached_value(state, seats, VECTOR, unit, *cell);
             if let Some(value) = line.filter(|_| hits >> part & 1 == 1) {
-                self.returned(state, wave, what.slot, value);
-                records.push(Record {
+                self.store_returned(state, wave, what.slot, value);
+                records.push(EventRecord {
                     wave,
                     line: details.line,
-                    event: Event::HitVector,
+                    event: MachineEvent::HitVector,
                     place: Some(what.place),
-                    value: extract(value, what.place),
+                    value: extract_word(value, what.place),
                 });
-                self.performed(state, wave, number, part);
+                self.mark_performed(state, wave, number, part);
                 continue;
             }
-            let data = self.data(state, owner, what.data);
-            if let Some(line) = self.line(state, seats, VECTOR, unit, *cell) {
+            let data = self.store_data(state, owner, what.data);
+            if let Some(line) = self.line_mut(state, seats, VECTOR, unit, *cell) {
                 match details.action {
                     // A missing load implies an invalid line.
                     Action::Load { .. } if !details.skips.vector => *line = None,
                     Action::Store if details.skips.vector => *line = None,
-                    Action::Store => *line = line.map(|old| insert(old, what.place, data)),
+                    Action::Store => *line = line.map(|old| insert_word(old, what.place, data)),
                     Action::Atomic(_) => *line = None,
                     Action::Load { .. } => {}
                 }
             }
-            let entry =
-                Entry { unit: unit as u16, cell: *cell, wave: wave as u8, access: number, part: part as u8 };
+            let entry = QueueEntry {
+                unit: unit as u16,
+                cell: *cell,
+                wave: wave as u8,
+                access: number,
+                part: part as u8,
+            };
             let at =
                 state.queue.partition_point(|known| (known.unit, known.cell) <= (entry.unit, entry.cell));
             state.queue.insert(at, entry);
         }
     }
 
-    fn data(&self, state: &State, owner: &Wave, data: [crate::code::Value; 2]) -> u64 {
+    fn store_data(&self, state: &MachineState, owner: &Wave, data: [crate::code::Value; 2]) -> u64 {
         let slots = state.values.get(self.cells.len() + owner.first_slot..).unwrap_or_default();
         let [low, high] = data.map(|value| u64::from(owner.code.evaluate(value, slots)));
         low | high << 32
     }
 
     /// Stores the value that a load or atomic has found.
-    fn returned(&self, state: &mut State, wave: usize, slot: Option<u16>, value: u64) {
+    fn store_returned(&self, state: &mut MachineState, wave: usize, slot: Option<u16>, value: u64) {
         let first = self.waves.get(wave).map_or(0, |owner| owner.first_slot);
         if let Some(slot) = slot
             && let Some(kept) = state.values.get_mut(self.cells.len() + first + usize::from(slot))
@@ -597,7 +640,7 @@ impl Machine {
     }
 
     /// Records that a part of an access has been performed.
-    fn performed(&self, state: &mut State, wave: usize, access: u16, part: usize) {
+    fn mark_performed(&self, state: &mut MachineState, wave: usize, access: u16, part: usize) {
         let found = state.pending.iter().position(|known| {
             usize::from(known.wave) == wave
                 && known.access == access
@@ -614,75 +657,96 @@ impl Machine {
         }
     }
 
-    fn perform(&self, state: &mut State, seats: &Seats, index: usize, hit: bool, records: &mut Vec<Record>) {
+    fn perform_entry(
+        &self,
+        state: &mut MachineState,
+        seats: &WaveSeats,
+        index: usize,
+        hit: bool,
+        records: &mut Vec<EventRecord>,
+    ) {
         if index >= state.queue.len() {
             return;
         }
         let entry = state.queue.remove(index);
         let wave = usize::from(entry.wave);
-        let Some((owner, details)) = self.access(wave, entry.access) else { return };
+        let Some((owner, details)) = self.access_of(wave, entry.access) else { return };
         let Some(part) = details.parts.get(usize::from(entry.part)) else { return };
         let (unit, array) = (usize::from(entry.unit), seats.array.get(wave).copied().unwrap_or(0));
         let memory = state.values.get(usize::from(entry.cell)).copied().unwrap_or(0);
         let (event, value) = match details.action {
             Action::Load { .. } => {
                 let value = if hit {
-                    self.cached(state, seats, ARRAY, array, entry.cell).unwrap_or(memory)
+                    self.cached_value(state, seats, ARRAY, array, entry.cell).unwrap_or(memory)
                 } else {
                     memory
                 };
-                self.fill(state, seats, details.skips, array, entry.cell, value);
+                self.fill_array_line(state, seats, details.skips, array, entry.cell, value);
                 // A later store of the same unit in the queue has already updated the line.
                 let newer = state.queue.iter().any(|other| {
                     (other.unit, other.cell) == (entry.unit, entry.cell)
                         && self
-                            .access(usize::from(other.wave), other.access)
+                            .access_of(usize::from(other.wave), other.access)
                             .is_some_and(|(_, behind)| behind.action == Action::Store)
                 });
                 if !details.skips.vector
                     && !newer
-                    && let Some(line) = self.line(state, seats, VECTOR, unit, entry.cell)
+                    && let Some(line) = self.line_mut(state, seats, VECTOR, unit, entry.cell)
                 {
                     *line = Some(value);
                 }
-                self.returned(state, wave, part.slot, value);
-                (if hit { Event::HitArray } else { Event::Read }, value)
+                self.store_returned(state, wave, part.slot, value);
+                (if hit { MachineEvent::HitArray } else { MachineEvent::Read }, value)
             }
             Action::Store => {
-                let value = insert(memory, part.place, self.data(state, owner, part.data));
+                let value = insert_word(memory, part.place, self.store_data(state, owner, part.data));
                 if let Some(cell) = state.values.get_mut(usize::from(entry.cell)) {
                     *cell = value;
                 }
-                if let Some(line) = self.line(state, seats, ARRAY, array, entry.cell) {
+                if let Some(line) = self.line_mut(state, seats, ARRAY, array, entry.cell) {
                     *line = None;
                 }
-                (Event::Written, value)
+                (MachineEvent::Written, value)
             }
             Action::Atomic(operation) => {
-                let operand = self.data(state, owner, part.data);
-                let compare = self.data(state, owner, part.compare);
-                let new = apply(operation, extract(memory, part.place), operand, compare, part.place.bytes);
+                let operand = self.store_data(state, owner, part.data);
+                let compare = self.store_data(state, owner, part.compare);
+                let new = apply_atomic(
+                    operation,
+                    extract_word(memory, part.place),
+                    operand,
+                    compare,
+                    part.place.bytes,
+                );
                 if let Some(cell) = state.values.get_mut(usize::from(entry.cell)) {
-                    *cell = insert(memory, part.place, new);
+                    *cell = insert_word(memory, part.place, new);
                 }
-                if let Some(line) = self.line(state, seats, ARRAY, array, entry.cell) {
+                if let Some(line) = self.line_mut(state, seats, ARRAY, array, entry.cell) {
                     *line = None;
                 }
-                self.returned(state, wave, part.slot, memory);
-                (Event::Modified, insert(memory, part.place, new))
+                self.store_returned(state, wave, part.slot, memory);
+                (MachineEvent::Modified, insert_word(memory, part.place, new))
             }
         };
-        self.performed(state, wave, entry.access, usize::from(entry.part));
+        self.mark_performed(state, wave, entry.access, usize::from(entry.part));
         if !self.is_private(entry.cell) {
-            let value = extract(value, part.place);
-            records.push(Record { wave, line: details.line, event, place: Some(part.place), value });
+            let value = extract_word(value, part.place);
+            records.push(EventRecord { wave, line: details.line, event, place: Some(part.place), value });
         }
     }
 
     /// A load through the array's cache fills a line there.
-    fn fill(&self, state: &mut State, seats: &Seats, skips: Skips, array: usize, cell: u16, value: u64) {
+    fn fill_array_line(
+        &self,
+        state: &mut MachineState,
+        seats: &WaveSeats,
+        skips: BypassedCaches,
+        array: usize,
+        cell: u16,
+        value: u64,
+    ) {
         if !skips.array
-            && let Some(line) = self.line(state, seats, ARRAY, array, cell)
+            && let Some(line) = self.line_mut(state, seats, ARRAY, array, cell)
         {
             *line = Some(value);
         }
@@ -690,7 +754,7 @@ impl Machine {
 }
 
 /// Returns all subsets of a mask, beginning with the empty one.
-fn subsets(mask: u64) -> impl Iterator<Item = u64> {
+fn mask_subsets(mask: u64) -> impl Iterator<Item = u64> {
     let mut next = Some(0_u64);
     std::iter::from_fn(move || {
         let current = next?;

@@ -7,13 +7,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use crate::code::{Access, Node, Value, Way};
-use crate::explore::{Seen, prepare};
+use crate::code::{Access, MemoryUnit, Node, Value};
+use crate::explore::{ObservedCell, prepare_machine};
 use crate::facts::{self, Facts, Profile};
 use crate::family::Generation;
-use crate::machine::{Machine, Wave, extract, insert};
-use crate::opcode::{Action, AtomicOperation, Cache};
-use crate::question::{MachineQuestion, Word};
+use crate::machine::{Machine, Wave, extract_word, insert_word};
+use crate::opcode::{Action, AtomicOperation, CacheInstruction};
+use crate::question::{MachineQuestion, MemoryWord};
 
 /// The reason for a missing answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,17 +31,17 @@ pub enum NoAnswer {
 /// # Errors
 ///
 /// [`NoAnswer`].
-pub fn outcomes(
+pub fn naive_outcomes(
     question: &MachineQuestion,
     profile: Profile,
     facts: &Facts,
     limit: usize,
 ) -> Result<BTreeSet<Vec<u64>>, NoAnswer> {
-    let (machine, observed) = prepare(question, profile, facts).map_err(|_| NoAnswer::NotExecuted)?;
+    let (machine, observed) = prepare_machine(question, profile, facts).map_err(|_| NoAnswer::NotExecuted)?;
     let generation = question.family.generation();
     let mut found = BTreeSet::new();
     for seats in every_placement(question, generation) {
-        let mut walk = Walk {
+        let mut walk = NaiveSearch {
             machine: &machine,
             question,
             facts,
@@ -52,23 +52,23 @@ pub fn outcomes(
             found: &mut found,
             limit,
         };
-        walk.go(walk.start())?;
+        walk.search_from(walk.initial_state())?;
     }
     Ok(found)
 }
 
 /// The compute unit and shader array of each wave of each workgroup.
-type Seats = Vec<Vec<(usize, usize)>>;
+type WaveSeats = Vec<Vec<(usize, usize)>>;
 
 /// Returns every placement.
 ///
 /// Workgroups form blocks that share a compute unit (since GFX10, a pair of units), and blocks form shader
 /// arrays. Within a pair, each wave may be on either unit.
-fn every_placement(question: &MachineQuestion, generation: Generation) -> BTreeSet<Seats> {
+fn every_placement(question: &MachineQuestion, generation: Generation) -> BTreeSet<WaveSeats> {
     let count = question.workgroups.len();
     let mut all = BTreeSet::new();
-    for blocks in numberings(count) {
-        for arrays in numberings(count) {
+    for blocks in all_numberings(count) {
+        for arrays in all_numberings(count) {
             let halves = if generation.spreads_workgroups() { 2 } else { 1 };
             let waves: usize = question.workgroups.iter().map(|workgroup| workgroup.waves.len()).sum();
             for choice in 0..halves_to(halves, waves) {
@@ -97,7 +97,7 @@ fn halves_to(halves: usize, waves: usize) -> usize {
 }
 
 /// Returns every way to give each of `count` items its own index or that of an earlier item.
-fn numberings(count: usize) -> Vec<Vec<usize>> {
+fn all_numberings(count: usize) -> Vec<Vec<usize>> {
     (0..count).fold(vec![Vec::new()], |partial, next| {
         let longer = |head: &Vec<usize>| {
             let head = head.clone();
@@ -109,7 +109,7 @@ fn numberings(count: usize) -> Vec<Vec<usize>> {
 
 /// An issued access that is not complete.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Flight {
+struct AccessInFlight {
     access: u16,
     arrived: bool,
     /// Parts that are not performed yet.
@@ -118,7 +118,7 @@ struct Flight {
 
 /// One part of an access on its way to memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Traveller {
+struct PartInFlight {
     wave: usize,
     access: u16,
     part: usize,
@@ -126,7 +126,7 @@ struct Traveller {
 
 /// A state of the machine. Locations are cells of 8 bytes.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Now {
+struct NaiveState {
     /// The number of completed dispatches.
     ended: usize,
     at: Vec<usize>,
@@ -134,9 +134,9 @@ struct Now {
     memory: Vec<u64>,
     /// The values that the loads of each wave have found.
     registers: Vec<Vec<u64>>,
-    flights: Vec<Vec<Flight>>,
+    flights: Vec<Vec<AccessInFlight>>,
     /// Queues by compute unit and location, first in, first out.
-    queues: BTreeMap<(usize, u16), Vec<Traveller>>,
+    queues: BTreeMap<(usize, u16), Vec<PartInFlight>>,
     /// Valid lines of the compute units' vector caches.
     vector: BTreeMap<(usize, u16), u64>,
     /// Valid lines of the shader arrays' caches.
@@ -145,20 +145,20 @@ struct Now {
     scalar: BTreeMap<(usize, u16), u64>,
 }
 
-struct Walk<'m> {
+struct NaiveSearch<'m> {
     machine: &'m Machine,
     question: &'m MachineQuestion,
     facts: &'m Facts,
-    observed: &'m [Seen],
+    observed: &'m [ObservedCell],
     generation: Generation,
-    seats: &'m Seats,
-    visited: HashSet<Now>,
+    seats: &'m WaveSeats,
+    visited: HashSet<NaiveState>,
     found: &'m mut BTreeSet<Vec<u64>>,
     limit: usize,
 }
 
-impl Walk<'_> {
-    fn start(&self) -> Now {
+impl NaiveSearch<'_> {
+    fn initial_state(&self) -> NaiveState {
         let memory: Vec<u64> = self.machine.cells.iter().map(|cell| cell.initial).collect();
         let warm = |places: &dyn Fn((usize, usize)) -> usize| {
             let places: BTreeSet<usize> = self.seats.iter().flatten().map(|seat| places(*seat)).collect();
@@ -168,7 +168,7 @@ impl Walk<'_> {
             lines.collect::<BTreeMap<(usize, u16), u64>>()
         };
         let units = warm(&|(unit, _)| unit);
-        Now {
+        NaiveState {
             ended: 0,
             at: vec![0; self.machine.waves.len()],
             arrivals: vec![0; self.machine.waves.len()],
@@ -186,12 +186,12 @@ impl Walk<'_> {
         self.generation >= Generation::Gfx10
     }
 
-    fn seat(&self, wave: usize) -> (usize, usize) {
+    fn seat_of(&self, wave: usize) -> (usize, usize) {
         let of = |wave: &Wave| self.seats.get(wave.workgroup)?.get(wave.number).copied();
         self.machine.waves.get(wave).and_then(of).unwrap_or_default()
     }
 
-    fn go(&mut self, start: Now) -> Result<(), NoAnswer> {
+    fn search_from(&mut self, start: NaiveState) -> Result<(), NoAnswer> {
         let mut open = vec![start];
         while let Some(now) = open.pop() {
             if self.visited.contains(&now) {
@@ -208,23 +208,23 @@ impl Walk<'_> {
             self.queue_steps(&now, &mut next);
             self.next_dispatch(&now, &mut next);
             if next.is_empty() {
-                self.end(&now)?;
+                self.end_state(&now)?;
             }
-            self.refills(&now, &mut next);
+            self.refill_steps(&now, &mut next);
             open.append(&mut next);
             self.visited.insert(now);
         }
         Ok(())
     }
 
-    fn end(&mut self, now: &Now) -> Result<(), NoAnswer> {
+    fn end_state(&mut self, now: &NaiveState) -> Result<(), NoAnswer> {
         let ended = (0..self.machine.waves.len()).all(|wave| self.has_ended(now, wave));
         if !ended || now.flights.iter().any(|flights| !flights.is_empty()) {
             return Err(NoAnswer::NotExecuted);
         }
         let mut outcome = Vec::new();
         for seen in self.observed {
-            let value = extract(now.memory.get(seen.cell).copied().unwrap_or(0), seen.place);
+            let value = extract_word(now.memory.get(seen.cell).copied().unwrap_or(0), seen.place);
             if seen.required.is_some_and(|required| required != value) {
                 return Ok(());
             }
@@ -236,7 +236,7 @@ impl Walk<'_> {
 
     /// After a dispatch has completed, invalidates caches as the barrier requires, and starts the next
     /// dispatch.
-    fn next_dispatch(&self, now: &Now, next: &mut Vec<Now>) {
+    fn next_dispatch(&self, now: &NaiveState, next: &mut Vec<NaiveState>) {
         let mut runs = (0..self.machine.waves.len()).filter(|wave| self.has_begun(now, *wave));
         let idle = now.flights.iter().all(Vec::is_empty);
         if idle
@@ -248,9 +248,9 @@ impl Walk<'_> {
             for rule in self.facts.barrier_rules(barrier) {
                 for cache in &rule.drops {
                     match cache {
-                        facts::Cache::Vector => on.vector.clear(),
-                        facts::Cache::Array => on.array.clear(),
-                        facts::Cache::Scalar => on.scalar.clear(),
+                        facts::CacheName::Vector => on.vector.clear(),
+                        facts::CacheName::Array => on.array.clear(),
+                        facts::CacheName::Scalar => on.scalar.clear(),
                     }
                 }
             }
@@ -258,28 +258,30 @@ impl Walk<'_> {
         }
     }
 
-    fn has_begun(&self, now: &Now, wave: usize) -> bool {
+    fn has_begun(&self, now: &NaiveState, wave: usize) -> bool {
         let place =
             self.machine.waves.get(wave).and_then(|wave| self.question.workgroups.get(wave.workgroup));
         place.is_some_and(|workgroup| workgroup.dispatch <= now.ended)
     }
 
-    fn node(&self, now: &Now, wave: usize) -> Option<&Node> {
+    fn next_node(&self, now: &NaiveState, wave: usize) -> Option<&Node> {
         self.machine.waves.get(wave)?.code.nodes.get(*now.at.get(wave)?)
     }
 
-    fn has_ended(&self, now: &Now, wave: usize) -> bool {
-        self.has_begun(now, wave) && matches!(self.node(now, wave), Some(Node::End) | None)
+    fn has_ended(&self, now: &NaiveState, wave: usize) -> bool {
+        self.has_begun(now, wave) && matches!(self.next_node(now, wave), Some(Node::End) | None)
     }
 
-    fn details(&self, wave: usize, access: u16) -> Option<(&Wave, &Access)> {
+    fn access_of(&self, wave: usize, access: u16) -> Option<(&Wave, &Access)> {
         let wave = self.machine.waves.get(wave)?;
         Some((wave, wave.code.accesses.get(usize::from(access))?))
     }
 
     /// Advances a wave by one step of its program.
-    fn program_steps(&self, now: &Now, wave: usize, next: &mut Vec<Now>) {
-        let (Some(owner), Some(node)) = (self.machine.waves.get(wave), self.node(now, wave)) else { return };
+    fn program_steps(&self, now: &NaiveState, wave: usize, next: &mut Vec<NaiveState>) {
+        let (Some(owner), Some(node)) = (self.machine.waves.get(wave), self.next_node(now, wave)) else {
+            return;
+        };
         if !self.has_begun(now, wave) {
             return;
         }
@@ -290,29 +292,29 @@ impl Walk<'_> {
         match node {
             Node::End => {}
             Node::Access(access) => {
-                let Some((_, details)) = self.details(wave, *access) else { return };
+                let Some((_, details)) = self.access_of(wave, *access) else { return };
                 if details.parts.is_empty() {
                     next.push(on);
                     return;
                 }
-                let flight = Flight {
+                let flight = AccessInFlight {
                     access: *access,
-                    arrived: details.way != Way::Vector,
+                    arrived: details.way != MemoryUnit::Vector,
                     left: (0..details.parts.len()).collect(),
                 };
                 if let Some(flights) = on.flights.get_mut(wave) {
                     flights.push(flight);
                 }
-                if details.way == Way::Vector && self.machine.arrives_at_issue {
+                if details.way == MemoryUnit::Vector && self.machine.arrives_at_issue {
                     // Accesses arrive at issue.
-                    self.arrivals(&on, wave, next);
+                    self.arrival_steps(&on, wave, next);
                 } else {
                     next.push(on);
                 }
             }
             Node::Wait { accesses, .. } => {
                 let outstanding = |access: &u16| {
-                    let waited = self.details(wave, *access).is_some_and(|(_, details)| details.waited);
+                    let waited = self.access_of(wave, *access).is_some_and(|(_, details)| details.waited);
                     waited && flights.iter().any(|flight| flight.access == *access)
                 };
                 if !accesses.iter().any(outstanding) {
@@ -355,42 +357,45 @@ impl Walk<'_> {
         }
     }
 
-    fn drop_lines(&self, now: &mut Now, wave: usize, cache: Cache, scope: u8) {
-        let (unit, array) = self.seat(wave);
-        let vector = matches!(cache, Cache::DropVector) || (cache == Cache::DropByScope && scope >= 1);
-        let arrays = matches!(cache, Cache::DropArray) || (cache == Cache::DropByScope && scope >= 2);
+    fn drop_lines(&self, now: &mut NaiveState, wave: usize, cache: CacheInstruction, scope: u8) {
+        let (unit, array) = self.seat_of(wave);
+        let vector = matches!(cache, CacheInstruction::DropVector)
+            || (cache == CacheInstruction::DropByScope && scope >= 1);
+        let arrays = matches!(cache, CacheInstruction::DropArray)
+            || (cache == CacheInstruction::DropByScope && scope >= 2);
         if vector {
             now.vector.retain(|(place, _), _| *place != unit);
         }
         if arrays {
             now.array.retain(|(place, _), _| *place != array);
         }
-        if cache == Cache::DropScalar {
+        if cache == CacheInstruction::DropScalar {
             now.scalar.retain(|(place, _), _| *place != unit);
         }
     }
 
     /// Adds the steps of the memory system for a wave outside of queues: arrivals, scalar loads, LDS.
-    fn memory_steps(&self, now: &Now, wave: usize, next: &mut Vec<Now>) {
+    fn memory_steps(&self, now: &NaiveState, wave: usize, next: &mut Vec<NaiveState>) {
         if !self.machine.arrives_at_issue {
-            self.arrivals(now, wave, next);
+            self.arrival_steps(now, wave, next);
         }
         let flights = now.flights.get(wave).map(Vec::as_slice).unwrap_or_default();
-        let way = |flight: &Flight| self.details(wave, flight.access).map(|(_, details)| details.way);
-        for flight in flights.iter().filter(|flight| way(flight) == Some(Way::Scalar)) {
+        let way =
+            |flight: &AccessInFlight| self.access_of(wave, flight.access).map(|(_, details)| details.way);
+        for flight in flights.iter().filter(|flight| way(flight) == Some(MemoryUnit::Scalar)) {
             self.scalar_load(now, wave, flight.access, next);
         }
-        if let Some(first) = flights.iter().find(|flight| way(flight) == Some(Way::Lds)) {
+        if let Some(first) = flights.iter().find(|flight| way(flight) == Some(MemoryUnit::Lds)) {
             let mut on = now.clone();
             for part in first.left.clone() {
-                self.at_memory(&mut on, Traveller { wave, access: first.access, part });
+                self.at_memory(&mut on, PartInFlight { wave, access: first.access, part });
             }
             next.push(on);
         }
     }
 
     /// The oldest vector access of the wave arrives: each of its parts hits a line or enters its queue.
-    fn arrivals(&self, now: &Now, wave: usize, next: &mut Vec<Now>) {
+    fn arrival_steps(&self, now: &NaiveState, wave: usize, next: &mut Vec<NaiveState>) {
         let flights = now.flights.get(wave).map(Vec::as_slice).unwrap_or_default();
         let Some(index) = flights.iter().position(|flight| !flight.arrived) else { return };
         let Some(access) = flights.get(index).map(|flight| flight.access) else { return };
@@ -400,18 +405,18 @@ impl Walk<'_> {
                 flight.arrived = true;
             }
         }
-        let Some((owner, details)) = self.details(wave, access) else { return };
+        let Some((owner, details)) = self.access_of(wave, access) else { return };
         let cells = owner.cells.get(usize::from(access)).cloned().unwrap_or_default();
-        let (unit, _) = self.seat(wave);
+        let (unit, _) = self.seat_of(wave);
         for (part, (cell, what)) in cells.into_iter().zip(&details.parts).enumerate() {
-            let traveller = Traveller { wave, access, part };
+            let traveller = PartInFlight { wave, access, part };
             let mut after = Vec::new();
             for mut now in all {
                 let line = now.vector.get(&(unit, cell)).copied();
                 let load = matches!(details.action, Action::Load { .. });
                 if let Some(value) = line.filter(|_| load && !details.skips.vector) {
                     let mut hit = now.clone();
-                    self.finds(&mut hit, traveller, value);
+                    self.complete_part(&mut hit, traveller, value);
                     after.push(hit);
                 }
                 match (details.action, details.skips.vector) {
@@ -419,9 +424,9 @@ impl Walk<'_> {
                     (Action::Load { .. }, false) => drop(now.vector.remove(&(unit, cell))),
                     (Action::Load { .. }, true) => {}
                     (Action::Store, false) => {
-                        let data = self.data(&now, wave, what.data);
+                        let data = self.store_data(&now, wave, what.data);
                         if let Some(line) = now.vector.get_mut(&(unit, cell)) {
-                            *line = insert(*line, what.place, data);
+                            *line = insert_word(*line, what.place, data);
                         }
                     }
                     (Action::Store, true) | (Action::Atomic(_), _) => drop(now.vector.remove(&(unit, cell))),
@@ -435,11 +440,11 @@ impl Walk<'_> {
     }
 
     /// Performs the head of each queue.
-    fn queue_steps(&self, now: &Now, next: &mut Vec<Now>) {
+    fn queue_steps(&self, now: &NaiveState, next: &mut Vec<NaiveState>) {
         for (key, queue) in &now.queues {
             let Some(first) = queue.first().copied() else { continue };
-            let Some((_, details)) = self.details(first.wave, first.access) else { continue };
-            let (unit, array) = self.seat(first.wave);
+            let Some((_, details)) = self.access_of(first.wave, first.access) else { continue };
+            let (unit, array) = self.seat_of(first.wave);
             let cell = key.1;
             let mut waiting = now.clone();
             if let Some(queue) = waiting.queues.get_mut(key) {
@@ -462,15 +467,15 @@ impl Walk<'_> {
                     on.array.insert((array, cell), value);
                 }
                 // A later store of this compute unit in the queue has already updated the line.
-                let stores = |other: &Traveller| {
-                    self.details(other.wave, other.access)
+                let stores = |other: &PartInFlight| {
+                    self.access_of(other.wave, other.access)
                         .is_some_and(|(_, details)| details.action == Action::Store)
                 };
                 let newer = on.queues.get(key).is_some_and(|queue| queue.iter().any(stores));
                 if !details.skips.vector && !newer {
                     on.vector.insert((unit, cell), value);
                 }
-                self.finds(&mut on, first, value);
+                self.complete_part(&mut on, first, value);
                 next.push(on);
             }
         }
@@ -478,23 +483,24 @@ impl Walk<'_> {
 
     /// Another wave loads a location and refills lines that some load of these waves may hit, from the array
     /// or from memory.
-    fn refills(&self, now: &Now, next: &mut Vec<Now>) {
+    fn refill_steps(&self, now: &NaiveState, next: &mut Vec<NaiveState>) {
         for (cell, memory) in (0_u16..).zip(&now.memory) {
-            let found = |way: Way, skips: fn(&Access) -> bool| {
+            let found = |way: MemoryUnit, skips: fn(&Access) -> bool| {
                 let finds = |(access, cells): (&Access, &Vec<u16>)| {
                     let is_load = access.way == way && matches!(access.action, Action::Load { .. });
                     is_load && !skips(access) && cells.contains(&cell)
                 };
                 self.machine.waves.iter().any(|wave| wave.code.accesses.iter().zip(&wave.cells).any(finds))
             };
-            let in_vector = found(Way::Vector, |access| access.skips.vector);
-            let in_scalar = found(Way::Scalar, |access| access.skips.scalar);
-            let in_array = [Way::Vector, Way::Scalar].map(|way| found(way, |access| access.skips.array));
+            let in_vector = found(MemoryUnit::Vector, |access| access.skips.vector);
+            let in_scalar = found(MemoryUnit::Scalar, |access| access.skips.scalar);
+            let in_array =
+                [MemoryUnit::Vector, MemoryUnit::Scalar].map(|way| found(way, |access| access.skips.array));
             let in_array = self.has_arrays() && in_array.contains(&true);
             for (unit, array) in self.seats.iter().flatten().copied().collect::<BTreeSet<_>>() {
                 let own = now.queues.get(&(unit, cell)).map(Vec::as_slice).unwrap_or_default();
                 let stored = own.iter().any(|other| {
-                    self.details(other.wave, other.access)
+                    self.access_of(other.wave, other.access)
                         .is_some_and(|(_, details)| !matches!(details.action, Action::Load { .. }))
                 });
                 let hit = now.array.get(&(array, cell)).copied();
@@ -520,10 +526,10 @@ impl Walk<'_> {
     }
 
     /// Performs a scalar load: from its cache, from the array's cache, or from memory.
-    fn scalar_load(&self, now: &Now, wave: usize, access: u16, next: &mut Vec<Now>) {
-        let Some((owner, details)) = self.details(wave, access) else { return };
+    fn scalar_load(&self, now: &NaiveState, wave: usize, access: u16, next: &mut Vec<NaiveState>) {
+        let Some((owner, details)) = self.access_of(wave, access) else { return };
         let cells = owner.cells.get(usize::from(access)).cloned().unwrap_or_default();
-        let (unit, array) = self.seat(wave);
+        let (unit, array) = self.seat_of(wave);
         for source in 0..3 {
             let mut on = now.clone();
             let mut any = source == 0;
@@ -542,7 +548,7 @@ impl Walk<'_> {
                         on.scalar.insert((unit, *cell), value);
                     }
                 }
-                self.finds(&mut on, Traveller { wave, access, part }, value);
+                self.complete_part(&mut on, PartInFlight { wave, access, part }, value);
             }
             if any {
                 next.push(on);
@@ -551,34 +557,34 @@ impl Walk<'_> {
     }
 
     /// Reads, writes or modifies memory, or the local data share.
-    fn at_memory(&self, now: &mut Now, who: Traveller) {
-        let Some((owner, details)) = self.details(who.wave, who.access) else { return };
+    fn at_memory(&self, now: &mut NaiveState, who: PartInFlight) {
+        let Some((owner, details)) = self.access_of(who.wave, who.access) else { return };
         let cell = owner.cells.get(usize::from(who.access)).and_then(|cells| cells.get(who.part)).copied();
         let (Some(cell), Some(part)) = (cell, details.parts.get(who.part)) else { return };
         let old = now.memory.get(usize::from(cell)).copied().unwrap_or(0);
-        let data = self.data(now, who.wave, part.data);
+        let data = self.store_data(now, who.wave, part.data);
         let new = match details.action {
             Action::Load { .. } => old,
-            Action::Store => insert(old, part.place, data),
+            Action::Store => insert_word(old, part.place, data),
             Action::Atomic(operation) => {
-                let compare = self.data(now, who.wave, part.compare);
-                insert(
+                let compare = self.store_data(now, who.wave, part.compare);
+                insert_word(
                     old,
                     part.place,
-                    modified(operation, extract(old, part.place), data, compare, part.place),
+                    atomic_result(operation, extract_word(old, part.place), data, compare, part.place),
                 )
             }
         };
         if let Some(memory) = now.memory.get_mut(usize::from(cell)) {
             *memory = new;
         }
-        self.finds(now, who, old);
+        self.complete_part(now, who, old);
     }
 
     /// Completes a part of an access; a load or atomic has found `value`.
-    fn finds(&self, now: &mut Now, who: Traveller, value: u64) {
+    fn complete_part(&self, now: &mut NaiveState, who: PartInFlight, value: u64) {
         let slot =
-            self.details(who.wave, who.access).and_then(|(_, details)| details.parts.get(who.part)?.slot);
+            self.access_of(who.wave, who.access).and_then(|(_, details)| details.parts.get(who.part)?.slot);
         if let Some(slot) = slot
             && let Some(register) =
                 now.registers.get_mut(who.wave).and_then(|registers| registers.get_mut(usize::from(slot)))
@@ -593,7 +599,7 @@ impl Walk<'_> {
         }
     }
 
-    fn data(&self, now: &Now, wave: usize, data: [Value; 2]) -> u64 {
+    fn store_data(&self, now: &NaiveState, wave: usize, data: [Value; 2]) -> u64 {
         let registers = now.registers.get(wave).map(Vec::as_slice).unwrap_or_default();
         let word = |value| {
             self.machine.waves.get(wave).map_or(0, |wave| u64::from(wave.code.evaluate(value, registers)))
@@ -604,7 +610,7 @@ impl Walk<'_> {
 }
 
 /// Computes the value that an atomic of 4 or 8 bytes writes.
-fn modified(operation: AtomicOperation, old: u64, operand: u64, compare: u64, place: Word) -> u64 {
+fn atomic_result(operation: AtomicOperation, old: u64, operand: u64, compare: u64, place: MemoryWord) -> u64 {
     use AtomicOperation as A;
     let narrow = |value: u64| if place.bytes == 8 { value } else { value & 0xffff_ffff };
     let signed = |value: u64| if place.bytes == 8 { value as i64 } else { i64::from(value as u32 as i32) };

@@ -12,7 +12,7 @@ pub enum Opcode {
     /// Ends the wave.
     End,
     /// A jump.
-    Branch(When),
+    Branch(JumpCondition),
     /// `s_waitcnt` with counters by name.
     Waitcnt,
     /// A wait until counters fall to one value.
@@ -24,7 +24,7 @@ pub enum Opcode {
     /// `s_barrier_wait`.
     BarrierWait,
     /// Invalidates cache lines, or writes them back.
-    Cache(Cache),
+    Cache(CacheInstruction),
     /// Scalar arithmetic.
     Scalar(Scalar),
     /// Vector arithmetic.
@@ -38,7 +38,7 @@ pub enum Opcode {
 /// The condition of a jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "named after the registers")]
-pub enum When {
+pub enum JumpCondition {
     Always,
     SccZero,
     SccOne,
@@ -65,7 +65,7 @@ pub enum Counter {
 
 /// A cache instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Cache {
+pub enum CacheInstruction {
     /// `buffer_wbinvl1`, `buffer_wbinvl1_vol`, `buffer_gl0_inv`: invalidates the compute unit's vector cache.
     DropVector,
     /// `buffer_gl1_inv`: invalidates the shader array's cache.
@@ -104,7 +104,7 @@ pub enum Scalar {
     /// Other operations on words, with their effect on scc.
     Word {
         alu: Alu,
-        flag: Flag,
+        flag: SccEffect,
     },
     /// Shifts of two words.
     Shift64 {
@@ -116,8 +116,8 @@ pub enum Scalar {
         wide: bool,
     },
     Compare {
-        relation: Relation,
-        kind: Kind,
+        relation: CompareRelation,
+        kind: CompareType,
     },
     /// `s_bitcmp0_b32`, `s_bitcmp1_b32`.
     TestBit {
@@ -132,7 +132,7 @@ pub enum Scalar {
 
 /// The effect of an instruction on scc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flag {
+pub enum SccEffect {
     /// No effect.
     Untouched,
     /// Set if the result is nonzero.
@@ -163,8 +163,8 @@ pub enum Vector {
     },
     Select,
     Compare {
-        relation: Relation,
-        kind: Kind,
+        relation: CompareRelation,
+        kind: CompareType,
         execute: bool,
     },
     /// `v_mbcnt_lo_u32_b32`, `v_mbcnt_hi_u32_b32`.
@@ -177,7 +177,7 @@ pub enum Vector {
 /// A comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "named after the instructions")]
-pub enum Relation {
+pub enum CompareRelation {
     Equal,
     NotEqual,
     Less,
@@ -189,7 +189,7 @@ pub enum Relation {
 /// The type of compared values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "named after the instructions")]
-pub enum Kind {
+pub enum CompareType {
     Unsigned,
     Signed,
     Float,
@@ -215,7 +215,7 @@ pub struct MemoryInstruction {
 }
 
 impl MemoryInstruction {
-    fn of(path: Path, action: Action, bytes: u8) -> MemoryInstruction {
+    fn plain_access(path: Path, action: Action, bytes: u8) -> MemoryInstruction {
         MemoryInstruction { path, action, bytes, pair: None, half: false, high: false }
     }
 
@@ -282,19 +282,19 @@ pub enum AtomicOperation {
 
 impl Opcode {
     /// Returns the operation of a mnemonic.
-    pub fn of(mnemonic: &str) -> Opcode {
+    pub fn from_mnemonic(mnemonic: &str) -> Opcode {
         let name = ["_e32", "_e64", "_sdwa", "_gfx12"]
             .iter()
             .fold(mnemonic, |name, suffix| name.strip_suffix(suffix).unwrap_or(name));
-        control(name)
-            .or_else(|| scalar(name).map(Opcode::Scalar))
-            .or_else(|| vector(name).map(Opcode::Vector))
-            .or_else(|| memory(name).map(Opcode::Memory))
+        control_opcode(name)
+            .or_else(|| scalar_operation(name).map(Opcode::Scalar))
+            .or_else(|| vector_operation(name).map(Opcode::Vector))
+            .or_else(|| memory_instruction(name).map(Opcode::Memory))
             .unwrap_or(Opcode::Unknown)
     }
 }
 
-fn control(name: &str) -> Option<Opcode> {
+fn control_opcode(name: &str) -> Option<Opcode> {
     Some(match name {
         "s_nop"
         | "s_clause"
@@ -310,13 +310,13 @@ fn control(name: &str) -> Option<Opcode> {
         | "s_version"
         | "v_nop" => Opcode::Nothing,
         "s_endpgm" => Opcode::End,
-        "s_branch" => Opcode::Branch(When::Always),
-        "s_cbranch_scc0" => Opcode::Branch(When::SccZero),
-        "s_cbranch_scc1" => Opcode::Branch(When::SccOne),
-        "s_cbranch_vccz" => Opcode::Branch(When::VccZero),
-        "s_cbranch_vccnz" => Opcode::Branch(When::VccNotZero),
-        "s_cbranch_execz" => Opcode::Branch(When::ExecZero),
-        "s_cbranch_execnz" => Opcode::Branch(When::ExecNotZero),
+        "s_branch" => Opcode::Branch(JumpCondition::Always),
+        "s_cbranch_scc0" => Opcode::Branch(JumpCondition::SccZero),
+        "s_cbranch_scc1" => Opcode::Branch(JumpCondition::SccOne),
+        "s_cbranch_vccz" => Opcode::Branch(JumpCondition::VccZero),
+        "s_cbranch_vccnz" => Opcode::Branch(JumpCondition::VccNotZero),
+        "s_cbranch_execz" => Opcode::Branch(JumpCondition::ExecZero),
+        "s_cbranch_execnz" => Opcode::Branch(JumpCondition::ExecNotZero),
         "s_waitcnt" => Opcode::Waitcnt,
         "s_waitcnt_vmcnt" | "s_wait_loadcnt" => Opcode::Wait(&[Counter::Vector]),
         "s_waitcnt_vscnt" | "s_wait_storecnt" => Opcode::Wait(&[Counter::Store]),
@@ -330,39 +330,41 @@ fn control(name: &str) -> Option<Opcode> {
         "s_barrier" => Opcode::Barrier,
         "s_barrier_signal" => Opcode::BarrierSignal,
         "s_barrier_wait" => Opcode::BarrierWait,
-        "buffer_wbinvl1" | "buffer_wbinvl1_vol" | "buffer_gl0_inv" => Opcode::Cache(Cache::DropVector),
-        "buffer_gl1_inv" => Opcode::Cache(Cache::DropArray),
-        "global_inv" => Opcode::Cache(Cache::DropByScope),
-        "global_wb" => Opcode::Cache(Cache::WriteBack),
-        "s_dcache_inv" => Opcode::Cache(Cache::DropScalar),
-        "s_dcache_wb" => Opcode::Cache(Cache::WriteBackScalar),
+        "buffer_wbinvl1" | "buffer_wbinvl1_vol" | "buffer_gl0_inv" => {
+            Opcode::Cache(CacheInstruction::DropVector)
+        }
+        "buffer_gl1_inv" => Opcode::Cache(CacheInstruction::DropArray),
+        "global_inv" => Opcode::Cache(CacheInstruction::DropByScope),
+        "global_wb" => Opcode::Cache(CacheInstruction::WriteBack),
+        "s_dcache_inv" => Opcode::Cache(CacheInstruction::DropScalar),
+        "s_dcache_wb" => Opcode::Cache(CacheInstruction::WriteBackScalar),
         _ => return None,
     })
 }
 
-fn relation(name: &str) -> Option<Relation> {
+fn compare_relation(name: &str) -> Option<CompareRelation> {
     Some(match name {
-        "eq" => Relation::Equal,
-        "ne" | "lg" | "neq" => Relation::NotEqual,
-        "lt" => Relation::Less,
-        "le" => Relation::LessOrEqual,
-        "gt" => Relation::Greater,
-        "ge" => Relation::GreaterOrEqual,
+        "eq" => CompareRelation::Equal,
+        "ne" | "lg" | "neq" => CompareRelation::NotEqual,
+        "lt" => CompareRelation::Less,
+        "le" => CompareRelation::LessOrEqual,
+        "gt" => CompareRelation::Greater,
+        "ge" => CompareRelation::GreaterOrEqual,
         _ => return None,
     })
 }
 
-fn scalar(name: &str) -> Option<Scalar> {
+fn scalar_operation(name: &str) -> Option<Scalar> {
     let name = name.strip_prefix("s_")?;
     if let Some(rest) = name.strip_prefix("cmp_").or_else(|| name.strip_prefix("cmpk_")) {
         let (how, ty) = rest.split_once('_')?;
         let kind = match ty {
-            "i32" => Kind::Signed,
-            "u32" => Kind::Unsigned,
-            "u64" => Kind::Unsigned64,
+            "i32" => CompareType::Signed,
+            "u32" => CompareType::Unsigned,
+            "u64" => CompareType::Unsigned64,
             _ => return None,
         };
-        return Some(Scalar::Compare { relation: relation(how)?, kind });
+        return Some(Scalar::Compare { relation: compare_relation(how)?, kind });
     }
     if let Some((operation, bits)) = name.rsplit_once("_saveexec_b") {
         let alu = match operation {
@@ -376,7 +378,7 @@ fn scalar(name: &str) -> Option<Scalar> {
             "orn2" | "or_not1" => Alu::OrNot,
             _ => return None,
         };
-        return Some(Scalar::SaveExec { alu, wide: wide(bits)? });
+        return Some(Scalar::SaveExec { alu, wide: is_wide_suffix(bits)? });
     }
     if let Some((operation, bits)) = name.rsplit_once("_b") {
         let alu = match operation {
@@ -393,7 +395,7 @@ fn scalar(name: &str) -> Option<Scalar> {
             _ => None,
         };
         if let Some(alu) = alu {
-            return Some(Scalar::Bitwise { alu, wide: wide(bits)?, flag: alu != Alu::Mov });
+            return Some(Scalar::Bitwise { alu, wide: is_wide_suffix(bits)?, flag: alu != Alu::Mov });
         }
     }
     let word = |alu, flag| Some(Scalar::Word { alu, flag });
@@ -408,21 +410,21 @@ fn scalar(name: &str) -> Option<Scalar> {
         "sub_u32" | "sub_co_u32" => sum(true, false, false),
         "sub_i32" | "sub_co_i32" => sum(true, false, true),
         "subb_u32" | "sub_co_ci_u32" => sum(true, true, false),
-        "mul_i32" => word(Alu::Mul, Flag::Untouched),
-        "mul_hi_u32" => word(Alu::MulHigh, Flag::Untouched),
-        "min_u32" => word(Alu::MinUnsigned, Flag::TookFirst),
-        "max_u32" => word(Alu::MaxUnsigned, Flag::TookFirst),
-        "min_i32" => word(Alu::MinSigned, Flag::TookFirst),
-        "max_i32" => word(Alu::MaxSigned, Flag::TookFirst),
-        "lshl_b32" => word(Alu::ShiftLeft, Flag::NotZero),
-        "lshr_b32" => word(Alu::ShiftRight, Flag::NotZero),
-        "ashr_i32" => word(Alu::ShiftRightSigned, Flag::NotZero),
-        "bfe_u32" => word(Alu::ExtractUnsignedPacked, Flag::NotZero),
-        "bfe_i32" => word(Alu::ExtractSignedPacked, Flag::NotZero),
-        "bfm_b32" => word(Alu::Mask, Flag::Untouched),
-        "pack_ll_b32_b16" => word(Alu::PackLow, Flag::Untouched),
-        "sext_i32_i8" => word(Alu::SignByte, Flag::Untouched),
-        "sext_i32_i16" => word(Alu::SignHalf, Flag::Untouched),
+        "mul_i32" => word(Alu::Mul, SccEffect::Untouched),
+        "mul_hi_u32" => word(Alu::MulHigh, SccEffect::Untouched),
+        "min_u32" => word(Alu::MinUnsigned, SccEffect::TookFirst),
+        "max_u32" => word(Alu::MaxUnsigned, SccEffect::TookFirst),
+        "min_i32" => word(Alu::MinSigned, SccEffect::TookFirst),
+        "max_i32" => word(Alu::MaxSigned, SccEffect::TookFirst),
+        "lshl_b32" => word(Alu::ShiftLeft, SccEffect::NotZero),
+        "lshr_b32" => word(Alu::ShiftRight, SccEffect::NotZero),
+        "ashr_i32" => word(Alu::ShiftRightSigned, SccEffect::NotZero),
+        "bfe_u32" => word(Alu::ExtractUnsignedPacked, SccEffect::NotZero),
+        "bfe_i32" => word(Alu::ExtractSignedPacked, SccEffect::NotZero),
+        "bfm_b32" => word(Alu::Mask, SccEffect::Untouched),
+        "pack_ll_b32_b16" => word(Alu::PackLow, SccEffect::Untouched),
+        "sext_i32_i8" => word(Alu::SignByte, SccEffect::Untouched),
+        "sext_i32_i16" => word(Alu::SignHalf, SccEffect::Untouched),
         "bfm_b64" => Some(Scalar::Mask64),
         "lshl_b64" => Some(Scalar::Shift64 { left: true }),
         "lshr_b64" => Some(Scalar::Shift64 { left: false }),
@@ -434,7 +436,7 @@ fn scalar(name: &str) -> Option<Scalar> {
     }
 }
 
-fn wide(bits: &str) -> Option<bool> {
+fn is_wide_suffix(bits: &str) -> Option<bool> {
     match bits {
         "32" => Some(false),
         "64" => Some(true),
@@ -442,21 +444,21 @@ fn wide(bits: &str) -> Option<bool> {
     }
 }
 
-fn vector(name: &str) -> Option<Vector> {
+fn vector_operation(name: &str) -> Option<Vector> {
     let name = name.strip_prefix("v_")?;
     let name = name.strip_prefix("dual_").unwrap_or(name);
     for (prefix, execute) in [("cmpx_", true), ("cmp_", false)] {
         if let Some(rest) = name.strip_prefix(prefix) {
             let (how, ty) = rest.split_once('_')?;
             let kind = match ty {
-                "i32" => Kind::Signed,
-                "u32" => Kind::Unsigned,
-                "f32" => Kind::Float,
-                "u64" => Kind::Unsigned64,
-                "i64" => Kind::Signed64,
+                "i32" => CompareType::Signed,
+                "u32" => CompareType::Unsigned,
+                "f32" => CompareType::Float,
+                "u64" => CompareType::Unsigned64,
+                "i64" => CompareType::Signed64,
                 _ => return None,
             };
-            return Some(Vector::Compare { relation: relation(how)?, kind, execute });
+            return Some(Vector::Compare { relation: compare_relation(how)?, kind, execute });
         }
     }
     let word = |alu| Some(Vector::Word { alu, reverse: false });
@@ -530,15 +532,15 @@ fn vector(name: &str) -> Option<Vector> {
     }
 }
 
-fn memory(name: &str) -> Option<MemoryInstruction> {
-    let made = MemoryInstruction::of;
+fn memory_instruction(name: &str) -> Option<MemoryInstruction> {
+    let made = MemoryInstruction::plain_access;
     let plain = |path, action, bytes| Some(made(path, action, bytes));
     if let Some(rest) = name.strip_prefix("ds_") {
-        return lds(rest);
+        return lds_instruction(rest);
     }
     for (prefix, path) in [("s_buffer_load_", Path::ScalarBuffer), ("s_load_", Path::Scalar)] {
         if let Some(size) = name.strip_prefix(prefix) {
-            return plain(path, Action::Load { signed: false }, words(size)?);
+            return plain(path, Action::Load { signed: false }, size_in_bytes(size)?);
         }
     }
     let (path, rest) = [
@@ -550,7 +552,7 @@ fn memory(name: &str) -> Option<MemoryInstruction> {
     .into_iter()
     .find_map(|(prefix, path)| name.strip_prefix(prefix).map(|rest| (path, rest)))?;
     if let Some(operation) = rest.strip_prefix("atomic_") {
-        let (operation, bytes) = atomic(operation)?;
+        let (operation, bytes) = atomic_operation(operation)?;
         return plain(path, Action::Atomic(operation), bytes);
     }
     if path == Path::Image {
@@ -583,12 +585,12 @@ fn memory(name: &str) -> Option<MemoryInstruction> {
         "short_d16_hi" | "d16_hi_b16" if !load => {
             Some(MemoryInstruction { high: true, ..made(path, action, 2) })
         }
-        _ => plain(path, action, words(size)?),
+        _ => plain(path, action, size_in_bytes(size)?),
     }
 }
 
 /// Returns the size in bytes of `dwordx2`, `b64` and similar.
-fn words(size: &str) -> Option<u8> {
+fn size_in_bytes(size: &str) -> Option<u8> {
     Some(match size {
         "dword" | "b32" => 4,
         "dwordx2" | "b64" => 8,
@@ -600,7 +602,7 @@ fn words(size: &str) -> Option<u8> {
     })
 }
 
-fn atomic(name: &str) -> Option<(AtomicOperation, u8)> {
+fn atomic_operation(name: &str) -> Option<(AtomicOperation, u8)> {
     use AtomicOperation as A;
     let (name, wide) = match name.strip_suffix("_x2") {
         Some(name) => (name, true),
@@ -647,10 +649,10 @@ fn atomic(name: &str) -> Option<(AtomicOperation, u8)> {
     Some((operation, bytes))
 }
 
-fn lds(name: &str) -> Option<MemoryInstruction> {
+fn lds_instruction(name: &str) -> Option<MemoryInstruction> {
     use AtomicOperation as A;
     let made = |action, bytes, pair| {
-        Some(MemoryInstruction { pair, ..MemoryInstruction::of(Path::Lds, action, bytes) })
+        Some(MemoryInstruction { pair, ..MemoryInstruction::plain_access(Path::Lds, action, bytes) })
     };
     let load = Action::Load { signed: false };
     match name {

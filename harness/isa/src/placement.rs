@@ -8,7 +8,7 @@ const ALL_UP_TO: usize = 4;
 
 /// The caches in which an access can hit data that another wave can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Matter {
+pub(crate) struct RelevantCaches {
     /// Caches of compute units, vector or scalar.
     pub units: bool,
     /// Caches of shader arrays.
@@ -24,18 +24,18 @@ pub(crate) struct Matter {
 ///
 /// With more than four workgroups, only these: all separate, in one array or in several; all together; and
 /// each pair together.
-pub(crate) fn placements(
+pub(crate) fn all_placements(
     generation: Generation,
     workgroups: &[Workgroup],
-    matter: Matter,
+    matter: RelevantCaches,
 ) -> Vec<WavePlacement> {
     let count = workgroups.len();
     let apart: Vec<u8> = (0..count).map(|number| number.min(120) as u8).collect();
     let one = vec![0; count];
     let mut seats: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     if count <= ALL_UP_TO {
-        let all_units = if matter.units { partitions(count) } else { vec![apart] };
-        let all_arrays = if matter.arrays { partitions(count) } else { vec![one] };
+        let all_units = if matter.units { set_partitions(count) } else { vec![apart] };
+        let all_arrays = if matter.arrays { set_partitions(count) } else { vec![one] };
         for units in all_units {
             for array_of in &all_arrays {
                 let pairs = || units.iter().zip(array_of);
@@ -66,11 +66,11 @@ pub(crate) fn placements(
         }
     }
     let spreads =
-        if generation.spreads_workgroups() { spreads(workgroups, matter) } else { vec![Vec::new()] };
+        if generation.spreads_workgroups() { wave_spreads(workgroups, matter) } else { vec![Vec::new()] };
     let mut made: Vec<WavePlacement> = Vec::new();
     for (units, array_of) in &seats {
         for halves in &spreads {
-            let placement = seat(workgroups, units, array_of, halves);
+            let placement = assign_units(workgroups, units, array_of, halves);
             if !made.contains(&placement) {
                 made.push(placement);
             }
@@ -87,7 +87,7 @@ const SPREAD_UP_TO: usize = 6;
 ///
 /// With too many waves, only one unit and alternating units. If no cache of a compute unit matters, both
 /// units are always used.
-fn spreads(workgroups: &[Workgroup], matter: Matter) -> Vec<Vec<Vec<bool>>> {
+fn wave_spreads(workgroups: &[Workgroup], matter: RelevantCaches) -> Vec<Vec<Vec<bool>>> {
     let several = || workgroups.iter().map(|workgroup| workgroup.waves.len()).filter(|waves| *waves > 1);
     let every = several().sum::<usize>() <= SPREAD_UP_TO;
     let mut all: Vec<Vec<Vec<bool>>> = vec![Vec::new()];
@@ -116,7 +116,12 @@ fn spreads(workgroups: &[Workgroup], matter: Matter) -> Vec<Vec<Vec<bool>>> {
 }
 
 /// Assigns two compute units to each seat; the first wave determines which unit is the first.
-fn seat(workgroups: &[Workgroup], units: &[u8], array_of: &[u8], halves: &[Vec<bool>]) -> WavePlacement {
+fn assign_units(
+    workgroups: &[Workgroup],
+    units: &[u8],
+    array_of: &[u8],
+    halves: &[Vec<bool>],
+) -> WavePlacement {
     let seats = units.iter().copied().max().map_or(0, |most| usize::from(most) + 1);
     let mut placement = WavePlacement { units: Vec::new(), arrays: vec![0; 2 * seats] };
     let mut swapped: Vec<Option<bool>> = vec![None; seats];
@@ -136,7 +141,7 @@ fn seat(workgroups: &[Workgroup], units: &[u8], array_of: &[u8], halves: &[Vec<b
 }
 
 /// Returns the partitions of `count` items as block numbers; blocks are numbered by their first items.
-fn partitions(count: usize) -> Vec<Vec<u8>> {
+fn set_partitions(count: usize) -> Vec<Vec<u8>> {
     let mut all = vec![Vec::new()];
     for _ in 0..count {
         all = all
@@ -160,31 +165,31 @@ mod tests {
 
     #[test]
     fn as_many_as_there_are() {
-        assert_eq!(partitions(4).len(), 15);
+        assert_eq!(set_partitions(4).len(), 15);
         let (all, units, none) = (
-            Matter { units: true, arrays: true },
-            Matter { units: true, arrays: false },
-            Matter { units: false, arrays: false },
+            RelevantCaches { units: true, arrays: true },
+            RelevantCaches { units: true, arrays: false },
+            RelevantCaches { units: false, arrays: false },
         );
         let workgroup = Workgroup { kernel: 0, dispatch: 0, id: 0, wave_size: 64, waves: vec![vec![0]] };
         let several = |count| vec![workgroup.clone(); count];
-        assert_eq!(placements(Generation::Gfx9, &several(3), units).len(), 5);
-        assert_eq!(placements(Generation::Gfx10, &several(2), all).len(), 3);
-        assert_eq!(placements(Generation::Gfx10, &several(3), all).len(), 12);
-        assert_eq!(placements(Generation::Gfx10, &several(3), none).len(), 1);
-        assert_eq!(placements(Generation::Gfx10, &several(6), all).len(), 18);
+        assert_eq!(all_placements(Generation::Gfx9, &several(3), units).len(), 5);
+        assert_eq!(all_placements(Generation::Gfx10, &several(2), all).len(), 3);
+        assert_eq!(all_placements(Generation::Gfx10, &several(3), all).len(), 12);
+        assert_eq!(all_placements(Generation::Gfx10, &several(3), none).len(), 1);
+        assert_eq!(all_placements(Generation::Gfx10, &several(6), all).len(), 18);
         let wide = Workgroup { waves: vec![vec![0], vec![0]], ..workgroup };
-        assert_eq!(placements(Generation::Gfx11, std::slice::from_ref(&wide), all).len(), 2);
-        assert_eq!(placements(Generation::Gfx11, std::slice::from_ref(&wide), none).len(), 1);
+        assert_eq!(all_placements(Generation::Gfx11, std::slice::from_ref(&wide), all).len(), 2);
+        assert_eq!(all_placements(Generation::Gfx11, std::slice::from_ref(&wide), none).len(), 1);
         let three = Workgroup { waves: vec![vec![0]; 3], ..wide.clone() };
-        assert_eq!(placements(Generation::Gfx11, std::slice::from_ref(&three), all).len(), 4);
-        assert_eq!(placements(Generation::Gfx11, std::slice::from_ref(&three), none).len(), 3);
+        assert_eq!(all_placements(Generation::Gfx11, std::slice::from_ref(&three), all).len(), 4);
+        assert_eq!(all_placements(Generation::Gfx11, std::slice::from_ref(&three), none).len(), 3);
         // Separate in one array or two, with the wide workgroup on one unit or two; and together, with the
         // single wave sharing a unit with both waves, one, or none.
         let beside = [wide.clone(), Workgroup { waves: vec![vec![0]], ..wide.clone() }];
-        assert_eq!(placements(Generation::Gfx11, &beside, all).len(), 2 + 2 + 4);
+        assert_eq!(all_placements(Generation::Gfx11, &beside, all).len(), 2 + 2 + 4);
         let eight = Workgroup { waves: vec![vec![0]; 8], ..wide.clone() };
-        assert_eq!(placements(Generation::Gfx11, &[eight], all).len(), 2);
-        assert_eq!(placements(Generation::Gfx9, &[wide], units).len(), 1);
+        assert_eq!(all_placements(Generation::Gfx11, &[eight], all).len(), 2);
+        assert_eq!(all_placements(Generation::Gfx9, &[wide], units).len(), 1);
     }
 }

@@ -35,12 +35,12 @@ pub struct MachineKernel {
     /// The descriptors of set 0.
     pub resources: Vec<Resource>,
     /// The space whose start address is in the push constants, if the kernel has one.
-    pub address: Option<Space>,
+    pub address: Option<MemorySpace>,
 }
 
 /// Identity of a memory region. Buffers, images and addresses with the same memory have the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Space(pub u16);
+pub struct MemorySpace(pub u16);
 
 /// A descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,20 +48,20 @@ pub struct Resource {
     /// Its offset in the descriptor set, in bytes.
     pub offset: u32,
     /// Its memory.
-    pub shows: Shows,
+    pub shows: DescriptorTarget,
 }
 
 /// The memory behind a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shows {
+pub enum DescriptorTarget {
     /// A storage buffer from the start of a space.
-    Buffer(Space),
+    Buffer(MemorySpace),
     /// A texel buffer: texel `i` is the word at byte `4 × i`.
-    Texels(Space),
+    Texels(MemorySpace),
     /// An image of words: texel `(x, y)` is the word at byte `4 × (y × row + x)`.
     Image {
         /// The memory.
-        space: Space,
+        space: MemorySpace,
         /// Texels of a row; 0 for a one-dimensional image.
         row: u32,
     },
@@ -69,14 +69,14 @@ pub enum Shows {
 
 impl Resource {
     /// Returns descriptors in a driver's set layout, in binding order.
-    pub fn laid_out(shows: &[Shows], sizes: Descriptors) -> Vec<Resource> {
+    pub fn laid_out(shows: &[DescriptorTarget], sizes: Descriptors) -> Vec<Resource> {
         let mut next = 0_u32;
         shows
             .iter()
             .map(|shows| {
                 let size = match shows {
-                    Shows::Image { .. } => sizes.image_bytes,
-                    Shows::Buffer(_) | Shows::Texels(_) => sizes.buffer_bytes,
+                    DescriptorTarget::Image { .. } => sizes.image_bytes,
+                    DescriptorTarget::Buffer(_) | DescriptorTarget::Texels(_) => sizes.buffer_bytes,
                 };
                 let offset = next.next_multiple_of(size);
                 next = offset.saturating_add(size);
@@ -112,16 +112,16 @@ pub struct Workgroup {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InitialMemory {
     /// The place.
-    pub place: Word,
+    pub place: MemoryWord,
     /// The value.
     pub value: u64,
 }
 
 /// A range of memory within 8 aligned bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Word {
+pub struct MemoryWord {
     /// The memory.
-    pub space: Space,
+    pub space: MemorySpace,
     /// The byte offset in it.
     pub offset: u32,
     /// 1, 2, 4 or 8.
@@ -132,7 +132,7 @@ pub struct Word {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observed {
     /// The place.
-    pub place: Word,
+    pub place: MemoryWord,
     /// The value that it must have for the outcome to count; a thread that gave up a loop leaves another
     /// value.
     pub required: Option<u64>,
@@ -142,7 +142,7 @@ pub struct Observed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MachineVerdict {
     /// No placement and no interleaving reaches a forbidden outcome.
-    Unreachable(Explored),
+    Unreachable(Exploration),
     /// Some execution reaches a forbidden outcome.
     Reachable(Box<Trace>),
     /// A register is used before the load that writes it is known to be complete.
@@ -165,7 +165,7 @@ impl MachineVerdict {
 
 /// The extent and assumptions of an exploration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Explored {
+pub struct Exploration {
     /// The profile.
     pub profile: Profile,
     /// Names of the facts that are relevant to the text.
@@ -188,7 +188,7 @@ pub struct Trace {
     /// Its events, in order.
     pub steps: Vec<TraceStep>,
     /// The exploration up to this point.
-    pub explored: Explored,
+    pub explored: Exploration,
 }
 
 /// The placement of waves.

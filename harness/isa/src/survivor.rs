@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::code::{Code, Node, Way};
+use crate::code::{MemoryUnit, Node, WaveCode};
 use crate::edit::EditKind;
-use crate::explore::prepare;
+use crate::explore::prepare_machine;
 use crate::facts::{Facts, Profile};
 use crate::machine::{Machine, Wave};
 use crate::opcode::Action;
@@ -13,7 +13,7 @@ use crate::question::MachineQuestion;
 
 /// The accesses that an instruction orders, over all waves that execute it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Orders {
+struct OrderedAccesses {
     /// Shared loads that are complete after it because of it, or the load itself for an edited bit.
     loads: bool,
     /// Shared stores and atomics that are complete after it because of it.
@@ -75,17 +75,17 @@ impl fmt::Display for SurvivorClass {
 
 /// Returns the accesses that the instruction at a line of a kernel orders; `None` if the question cannot be
 /// prepared.
-fn orders(
+fn find_orders(
     question: &MachineQuestion,
     kernel: usize,
     line: u32,
     profile: Profile,
     facts: &Facts,
-) -> Option<Orders> {
-    let (machine, _) = prepare(question, profile, facts).ok()?;
-    let mut orders = Orders::default();
+) -> Option<OrderedAccesses> {
+    let (machine, _) = prepare_machine(question, profile, facts).ok()?;
+    let mut orders = OrderedAccesses::default();
     for wave in machine.waves.iter().filter(|wave| wave.kernel == kernel) {
-        let mut walk = Walk {
+        let mut walk = CodeWalk {
             machine: &machine,
             wave,
             line,
@@ -93,7 +93,7 @@ fn orders(
             cells: BTreeSet::new(),
             of_a_bit: false,
         };
-        walk.go(0, false, false);
+        walk.walk_from(0, false, false);
         let cells = walk.cells;
         orders.several_locations |= cells.len() > 1;
         orders.elsewhere |= cells.iter().any(|cell| used_elsewhere(&machine, wave.workgroup, *cell));
@@ -104,14 +104,14 @@ fn orders(
 /// Returns the class of an undetected edit of a kernel; `None` if a question cannot be prepared.
 ///
 /// `edited` is the question with the edit.
-pub fn class(
+pub fn classify_survivor(
     question: &MachineQuestion,
     edited: &MachineQuestion,
     (kernel, line, kind): (usize, u32, EditKind),
     profile: Profile,
     facts: &Facts,
 ) -> Option<SurvivorClass> {
-    let orders = orders(question, kernel, line, profile, facts)?;
+    let orders = find_orders(question, kernel, line, profile, facts)?;
     let generation = question.family.generation();
     Some(match kind {
         EditKind::StoreBit => SurvivorClass::OwnLine,
@@ -122,7 +122,7 @@ pub fn class(
         }
         _ => match class_of_wait(&orders, kind == EditKind::VectorWait && !generation.spreads_workgroups()) {
             SurvivorClass::Otherwise
-                if unordered(question, profile, facts)? == unordered(edited, profile, facts)? =>
+                if unordered_pairs(question, profile, facts)? == unordered_pairs(edited, profile, facts)? =>
             {
                 SurvivorClass::Redundant
             }
@@ -134,7 +134,7 @@ pub fn class(
 /// Returns the class of a wait or barrier by the accesses that it orders.
 ///
 /// `one_cache` is true if it waits for vector memory and a workgroup's waves share their vector cache.
-fn class_of_wait(orders: &Orders, one_cache: bool) -> SurvivorClass {
+fn class_of_wait(orders: &OrderedAccesses, one_cache: bool) -> SurvivorClass {
     if !orders.loads && !orders.stores {
         SurvivorClass::NothingBefore
     } else if !orders.later_loads && !orders.later_stores && !orders.later_barriers {
@@ -152,7 +152,7 @@ fn class_of_wait(orders: &Orders, one_cache: bool) -> SurvivorClass {
 
 /// Returns the class of a load bit; `one_cache` is true if it concerns a cache that the workgroup's waves
 /// share.
-fn class_of_load_bit(orders: &Orders, one_cache: bool) -> SurvivorClass {
+fn class_of_load_bit(orders: &OrderedAccesses, one_cache: bool) -> SurvivorClass {
     if !orders.loads {
         SurvivorClass::NothingBefore
     } else if !orders.acquired {
@@ -168,8 +168,8 @@ fn class_of_load_bit(orders: &Orders, one_cache: bool) -> SurvivorClass {
 /// wait in between.
 type Pairs = BTreeSet<(usize, u32, u32)>;
 
-fn unordered(question: &MachineQuestion, profile: Profile, facts: &Facts) -> Option<Pairs> {
-    let (machine, _) = prepare(question, profile, facts).ok()?;
+fn unordered_pairs(question: &MachineQuestion, profile: Profile, facts: &Facts) -> Option<Pairs> {
+    let (machine, _) = prepare_machine(question, profile, facts).ok()?;
     let mut pairs = Pairs::new();
     for wave in &machine.waves {
         let mut open: Vec<(usize, Vec<u16>)> = vec![(0, Vec::new())];
@@ -218,26 +218,26 @@ fn is_shared(machine: &Machine, wave: &Wave, access: u16) -> bool {
 }
 
 /// Traverses the tree of a wave.
-struct Walk<'m> {
+struct CodeWalk<'m> {
     machine: &'m Machine,
     wave: &'m Wave,
     line: u32,
-    orders: &'m mut Orders,
+    orders: &'m mut OrderedAccesses,
     /// Shared locations that are ordered.
     cells: BTreeSet<u16>,
     /// True if the edited bit belongs to an access, which does not order later accesses.
     of_a_bit: bool,
 }
 
-impl Walk<'_> {
-    fn code(&self) -> &Code {
+impl CodeWalk<'_> {
+    fn wave_code(&self) -> &WaveCode {
         &self.wave.code
     }
 
     /// Returns true for a shared write, false for a shared read, `None` for an access that no other wave can
     /// observe.
-    fn shared(&self, access: u16) -> Option<bool> {
-        let details = self.code().accesses.get(usize::from(access))?;
+    fn shared_write(&self, access: u16) -> Option<bool> {
+        let details = self.wave_code().accesses.get(usize::from(access))?;
         is_shared(self.machine, self.wave, access).then_some(!matches!(details.action, Action::Load { .. }))
     }
 
@@ -248,16 +248,16 @@ impl Walk<'_> {
         }
     }
 
-    fn go(&mut self, from: usize, mut behind: bool, mut acquired: bool) {
+    fn walk_from(&mut self, from: usize, mut behind: bool, mut acquired: bool) {
         let mut at = from;
         let mut before: Vec<u16> = Vec::new();
-        while let Some(node) = self.code().nodes.get(at).cloned() {
+        while let Some(node) = self.wave_code().nodes.get(at).cloned() {
             match node {
                 Node::End => return,
                 Node::Access(access) => {
-                    let Some(details) = self.code().accesses.get(usize::from(access)) else { return };
+                    let Some(details) = self.wave_code().accesses.get(usize::from(access)) else { return };
                     let (line, way) = (details.line, details.way);
-                    let shared = self.shared(access);
+                    let shared = self.shared_write(access);
                     if behind && !self.of_a_bit {
                         self.orders_cells(access);
                     }
@@ -265,7 +265,7 @@ impl Walk<'_> {
                         self.orders.later_loads |= shared == Some(false);
                         self.orders.later_stores |= shared == Some(true);
                     }
-                    if line == self.line && way != Way::Lds {
+                    if line == self.line && way != MemoryUnit::Lds {
                         self.orders.loads |= shared == Some(false);
                         self.orders.stores |= shared == Some(true);
                         self.orders.acquired |= acquired;
@@ -278,20 +278,20 @@ impl Walk<'_> {
                     if line == self.line {
                         for access in &accesses {
                             self.orders_cells(*access);
-                            self.orders.loads |= self.shared(*access) == Some(false);
-                            self.orders.stores |= self.shared(*access) == Some(true);
+                            self.orders.loads |= self.shared_write(*access) == Some(false);
+                            self.orders.stores |= self.shared_write(*access) == Some(true);
                         }
                         self.orders.acquired |= acquired;
                         behind = true;
                     }
-                    acquired |= accesses.iter().any(|access| self.shared(*access) == Some(false));
+                    acquired |= accesses.iter().any(|access| self.shared_write(*access) == Some(false));
                 }
                 Node::Signal { line } | Node::Join { line } => {
                     if line == self.line {
                         for access in &before {
                             self.orders_cells(*access);
-                            self.orders.loads |= self.shared(*access) == Some(false);
-                            self.orders.stores |= self.shared(*access) == Some(true);
+                            self.orders.loads |= self.shared_write(*access) == Some(false);
+                            self.orders.stores |= self.shared_write(*access) == Some(true);
                         }
                         behind = true;
                     } else if behind {
@@ -300,7 +300,7 @@ impl Walk<'_> {
                     acquired = true;
                 }
                 Node::Cache { .. } => {}
-                Node::Decide { other, .. } => self.go(other as usize, behind, acquired),
+                Node::Decide { other, .. } => self.walk_from(other as usize, behind, acquired),
             }
             at += 1;
         }

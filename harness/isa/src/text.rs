@@ -107,10 +107,10 @@ impl Modifiers {
     }
 
     /// Returns the value as a number; 0 if it is absent, `None` if it is not a number.
-    pub fn number(&self, key: &str) -> Option<i64> {
+    pub fn number_of(&self, key: &str) -> Option<i64> {
         match self.value(key) {
             None => Some(0),
-            Some(text) => number(text),
+            Some(text) => parse_number(text),
         }
     }
 }
@@ -178,10 +178,10 @@ pub fn parse(text: &str) -> Result<MachineProgram, MachineTextError> {
             if !is_name(label) {
                 return Err(MachineTextError::Line { line: number, text: code.to_owned() });
             }
-            program.label(label, number)?;
+            program.add_label(label, number)?;
             continue;
         }
-        if let Some(times) = repeated(code) {
+        if let Some(times) = parse_repetition(code) {
             // Only padding may be abbreviated; it has no effect.
             match program.instructions.last() {
                 Some(last) if times && last.opcode == Opcode::Nothing => continue,
@@ -190,9 +190,9 @@ pub fn parse(text: &str) -> Result<MachineProgram, MachineTextError> {
         }
         let mut halves = code.split("::");
         let first = halves.next().unwrap_or_default();
-        let mut made = instruction(first.trim(), number)?;
+        let mut made = parse_instruction(first.trim(), number)?;
         if let Some(second) = halves.next() {
-            made.second = Some(Box::new(instruction(second.trim(), number)?));
+            made.second = Some(Box::new(parse_instruction(second.trim(), number)?));
         }
         if halves.next().is_some() {
             return Err(MachineTextError::Line { line: number, text: code.to_owned() });
@@ -208,7 +208,7 @@ pub fn parse(text: &str) -> Result<MachineProgram, MachineTextError> {
 
 impl MachineProgram {
     /// Records a label before the next instruction.
-    pub(crate) fn label(&mut self, label: &str, line: u32) -> Result<(), MachineTextError> {
+    pub(crate) fn add_label(&mut self, label: &str, line: u32) -> Result<(), MachineTextError> {
         if self.labels.iter().any(|(known, _)| known == label) {
             return Err(MachineTextError::Label { line, label: label.to_owned() });
         }
@@ -217,7 +217,7 @@ impl MachineProgram {
     }
 
     /// Returns the index of the instruction after a label; one past the last at the end of the text.
-    pub fn target(&self, label: &str) -> Option<usize> {
+    pub fn label_target(&self, label: &str) -> Option<usize> {
         self.labels.iter().find(|(known, _)| known == label).map(|(_, index)| *index)
     }
 }
@@ -228,7 +228,7 @@ fn without_comment(line: &str) -> &str {
 }
 
 /// Parses `(then repeated 3 times)`: true if well-formed, `None` for another line.
-fn repeated(code: &str) -> Option<bool> {
+fn parse_repetition(code: &str) -> Option<bool> {
     let rest = code.strip_prefix("(then repeated ")?;
     let count = rest.strip_suffix(" times)").or_else(|| rest.strip_suffix(" time)"));
     Some(count.is_some_and(|count| count.parse::<u32>().is_ok()))
@@ -245,19 +245,19 @@ pub(crate) fn is_mnemonic(text: &str) -> bool {
         && letters.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
 }
 
-fn instruction(code: &str, line: u32) -> Result<MachineInstruction, MachineTextError> {
+fn parse_instruction(code: &str, line: u32) -> Result<MachineInstruction, MachineTextError> {
     let (mnemonic, rest) = code.split_once(char::is_whitespace).unwrap_or((code, ""));
     if !is_mnemonic(mnemonic) {
         return Err(MachineTextError::Line { line, text: code.to_owned() });
     }
-    let opcode = Opcode::of(mnemonic);
+    let opcode = Opcode::from_mnemonic(mnemonic);
     let (operands, modifiers) = match &opcode {
         // The rest of these instructions is kept as one word.
         Opcode::Nothing | Opcode::Unknown => {
             (vec![MachineOperand::Name(rest.trim().to_owned())], Modifiers::default())
         }
-        Opcode::Waitcnt => (Vec::new(), waits(rest)),
-        _ => split(rest),
+        Opcode::Waitcnt => (Vec::new(), parse_waits(rest)),
+        _ => split_operands(rest),
     };
     Ok(MachineInstruction {
         line,
@@ -271,7 +271,7 @@ fn instruction(code: &str, line: u32) -> Result<MachineInstruction, MachineTextE
 }
 
 /// Parses `vmcnt(0) lgkmcnt(0)`, optionally with `&`; a bare number remains unknown.
-pub(crate) fn waits(text: &str) -> Modifiers {
+pub(crate) fn parse_waits(text: &str) -> Modifiers {
     let mut modifiers = Modifiers::default();
     for word in text.split(|c: char| c.is_whitespace() || c == '&').filter(|word| !word.is_empty()) {
         let counted = word.strip_suffix(')').and_then(|word| word.split_once('('));
@@ -284,10 +284,10 @@ pub(crate) fn waits(text: &str) -> Modifiers {
 }
 
 /// Splits operands at commas; modifiers follow the last one, separated by blanks.
-fn split(text: &str) -> (Vec<MachineOperand>, Modifiers) {
+fn split_operands(text: &str) -> (Vec<MachineOperand>, Modifiers) {
     let mut operands = Vec::new();
     let mut modifiers = Modifiers::default();
-    let pieces = pieces(text);
+    let pieces = split_pieces(text);
     for piece in &pieces {
         let mut words = piece.split_whitespace();
         let Some(first) = words.next() else {
@@ -298,19 +298,19 @@ fn split(text: &str) -> (Vec<MachineOperand>, Modifiers) {
         };
         // `v0, off glc` and `v0, offset:4`: a modifier may also take the position of an operand.
         if is_modifier(first) {
-            modifiers.take(first)
+            modifiers.add_word(first)
         } else {
-            operands.push(operand(first))
+            operands.push(parse_operand(first))
         }
         for word in words {
-            modifiers.take(word);
+            modifiers.add_word(word);
         }
     }
     (operands, modifiers)
 }
 
 /// Splits at commas outside of brackets.
-fn pieces(text: &str) -> Vec<String> {
+fn split_pieces(text: &str) -> Vec<String> {
     let mut pieces = vec![String::new()];
     let mut depth = 0_i32;
     for c in text.chars() {
@@ -360,7 +360,7 @@ fn is_modifier(word: &str) -> bool {
 }
 
 impl Modifiers {
-    pub(crate) fn take(&mut self, word: &str) {
+    pub(crate) fn add_word(&mut self, word: &str) {
         if FLAGS.contains(&word) {
             self.flags.push(word.to_owned());
             return;
@@ -375,7 +375,7 @@ impl Modifiers {
 }
 
 /// Parses one operand.
-pub(crate) fn operand(word: &str) -> MachineOperand {
+pub(crate) fn parse_operand(word: &str) -> MachineOperand {
     let special_register = |first, count| MachineOperand::Scalar(Registers { first, count });
     match word {
         "null" => return MachineOperand::Null,
@@ -390,7 +390,7 @@ pub(crate) fn operand(word: &str) -> MachineOperand {
         "scc" | "src_scc" => return special_register(special::SCC, 1),
         _ => {}
     }
-    if let Some(value) = number(word) {
+    if let Some(value) = parse_number(word) {
         return MachineOperand::Number(value);
     }
     if word.contains('.')
@@ -401,7 +401,7 @@ pub(crate) fn operand(word: &str) -> MachineOperand {
     if let Some(list) = word.strip_prefix('[').and_then(|word| word.strip_suffix(']')) {
         let registers: Option<Vec<u16>> = list
             .split(',')
-            .map(|one| match operand(one.trim()) {
+            .map(|one| match parse_operand(one.trim()) {
                 MachineOperand::Vector(Registers { first, count: 1 }) => Some(first),
                 _ => None,
             })
@@ -410,13 +410,13 @@ pub(crate) fn operand(word: &str) -> MachineOperand {
     }
     for (suffix, high) in [(".l", false), (".h", true)] {
         if let Some(whole) = word.strip_suffix(suffix)
-            && let MachineOperand::Vector(Registers { first, count: 1 }) = operand(whole)
+            && let MachineOperand::Vector(Registers { first, count: 1 }) = parse_operand(whole)
         {
             return MachineOperand::Half { register: first, high };
         }
     }
     for (prefix, base, vector) in [("ttmp", special::TTMP, false), ("s", 0, false), ("v", 0, true)] {
-        if let Some(registers) = word.strip_prefix(prefix).and_then(|rest| registers(rest, base)) {
+        if let Some(registers) = word.strip_prefix(prefix).and_then(|rest| parse_registers(rest, base)) {
             return if vector {
                 MachineOperand::Vector(registers)
             } else {
@@ -432,7 +432,7 @@ pub(crate) fn operand(word: &str) -> MachineOperand {
 }
 
 /// Parses `4` or `[4:7]`, for a register file of at most 256 registers.
-fn registers(text: &str, base: u16) -> Option<Registers> {
+fn parse_registers(text: &str, base: u16) -> Option<Registers> {
     let number = |text: &str| {
         let digits = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
         digits.then(|| text.parse::<u16>().ok()).flatten().filter(|number| *number < 256)
@@ -446,7 +446,7 @@ fn registers(text: &str, base: u16) -> Option<Registers> {
 }
 
 /// Parses a decimal or hexadecimal number of at most instruction width.
-pub(crate) fn number(text: &str) -> Option<i64> {
+pub(crate) fn parse_number(text: &str) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text),

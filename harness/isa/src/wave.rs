@@ -9,11 +9,11 @@ mod arithmetic;
 mod counters;
 
 use crate::alu::Alu;
-use crate::code::{Code, Expression, Node, Value};
-use crate::entry::{Entry, entry};
+use crate::code::{Expression, Node, Value, WaveCode};
+use crate::entry::{EntryValue, infer_entry};
 use crate::facts::{Facts, Profile};
 use crate::family::Generation;
-use crate::opcode::{Opcode, When};
+use crate::opcode::{JumpCondition, Opcode};
 use crate::question::{Hazard, MachineKernel, Unsupported};
 use crate::text::{MachineInstruction, MachineOperand, Registers, special};
 use counters::Outstanding;
@@ -29,13 +29,13 @@ pub(crate) const ADDRESS_BASE: u64 = 0x1_0000_0000;
 
 /// The reason why a wave's code cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum BuildError {
     Unsupported(Unsupported),
     Hazard(Hazard),
 }
 
 /// The reason why an instruction stops.
-pub(super) enum Halt {
+pub(super) enum HaltReason {
     /// It needs to know if this value is nonzero.
     Decide(u16),
     /// It needs something unsupported.
@@ -45,7 +45,7 @@ pub(super) enum Halt {
 }
 
 /// A wave to be built.
-pub(crate) struct Launch<'q> {
+pub(crate) struct WaveLaunch<'q> {
     pub kernel: &'q MachineKernel,
     /// Index of the kernel, for messages.
     pub number: usize,
@@ -56,20 +56,20 @@ pub(crate) struct Launch<'q> {
 }
 
 /// Builds the code of a wave.
-pub(crate) fn build(
-    launch: &Launch<'_>,
+pub(crate) fn build_code(
+    launch: &WaveLaunch<'_>,
     generation: Generation,
     facts: &Facts,
     profile: Profile,
-) -> Result<Code, Stop> {
+) -> Result<WaveCode, BuildError> {
     let unsupported =
-        |line, what: String| Stop::Unsupported(Unsupported { kernel: launch.number, line, what });
-    let registers = entry(&launch.kernel.program, launch.kernel.address.is_some())
+        |line, what: String| BuildError::Unsupported(Unsupported { kernel: launch.number, line, what });
+    let registers = infer_entry(&launch.kernel.program, launch.kernel.address.is_some())
         .map_err(|what| unsupported(None, what))?;
-    let mut builder = Builder { launch, generation, facts, profile, code: Code::default() };
-    let mut first = State::new(launch.lanes);
-    first.enter(launch, generation, &registers);
-    let mut work: Vec<(State, Option<usize>)> = vec![(first, None)];
+    let mut builder = CodeBuilder { launch, generation, facts, profile, code: WaveCode::default() };
+    let mut first = WaveState::new(launch.lanes);
+    first.set_entry(launch, generation, &registers);
+    let mut work: Vec<(WaveState, Option<usize>)> = vec![(first, None)];
     while let Some((mut state, from)) = work.pop() {
         if let Some(from) = from {
             let here = builder.code.nodes.len() as u32;
@@ -94,7 +94,7 @@ pub(crate) fn build(
                     builder.code.nodes.push(Node::End);
                     break;
                 }
-                Err(Halt::Decide(value)) => {
+                Err(HaltReason::Decide(value)) => {
                     let from = builder.code.nodes.len();
                     builder.code.nodes.push(Node::Decide { value, other: 0 });
                     let mut other = state.clone();
@@ -102,15 +102,15 @@ pub(crate) fn build(
                     work.push((other, Some(from)));
                     state.assumed.push((value, true));
                 }
-                Err(Halt::Unknown(what)) => {
+                Err(HaltReason::Unknown(what)) => {
                     return Err(unsupported(
                         Some(instruction.line),
                         format!("{}: {what}", instruction.mnemonic),
                     ));
                 }
-                Err(Halt::NotReady(register, load)) => {
+                Err(HaltReason::NotReady(register, load)) => {
                     let hazard = Hazard { kernel: launch.number, line: instruction.line, register, load };
-                    return Err(Stop::Hazard(hazard));
+                    return Err(BuildError::Hazard(hazard));
                 }
             }
         }
@@ -118,17 +118,17 @@ pub(crate) fn build(
     Ok(builder.code)
 }
 
-pub(super) struct Builder<'q> {
-    launch: &'q Launch<'q>,
+pub(super) struct CodeBuilder<'q> {
+    launch: &'q WaveLaunch<'q>,
     generation: Generation,
     facts: &'q Facts,
     profile: Profile,
-    code: Code,
+    code: WaveCode,
 }
 
 /// The registers of a wave at an instruction, and its outstanding operations.
 #[derive(Clone)]
-pub(super) struct State {
+pub(super) struct WaveState {
     at: usize,
     executed: u32,
     lanes: Vec<u8>,
@@ -147,9 +147,9 @@ pub(super) struct State {
 const SCALARS: usize = 256;
 const VECTORS: usize = 256;
 
-impl State {
-    fn new(lanes: &[u8]) -> State {
-        State {
+impl WaveState {
+    fn new(lanes: &[u8]) -> WaveState {
+        WaveState {
             at: 0,
             executed: 0,
             lanes: lanes.to_vec(),
@@ -164,19 +164,24 @@ impl State {
         }
     }
 
-    fn enter(&mut self, launch: &Launch<'_>, generation: Generation, registers: &[(u16, Entry)]) {
-        let set = |state: &mut State, register: u16, value: Value| {
+    fn set_entry(
+        &mut self,
+        launch: &WaveLaunch<'_>,
+        generation: Generation,
+        registers: &[(u16, EntryValue)],
+    ) {
+        let set = |state: &mut WaveState, register: u16, value: Value| {
             if let Some(slot) = state.scalar.get_mut(usize::from(register)) {
                 *slot = value;
             }
         };
         for (register, what) in registers {
             let value = match what {
-                Entry::Descriptors => Value::Descriptors,
-                Entry::Address { high: false } => Value::Word(ADDRESS_BASE as u32),
-                Entry::Address { high: true } => Value::Word((ADDRESS_BASE >> 32) as u32),
-                Entry::WorkgroupId => Value::Word(launch.workgroup),
-                Entry::WaveInWorkgroup { shift } => Value::Word((launch.wave & 0x1f) << shift),
+                EntryValue::Descriptors => Value::Descriptors,
+                EntryValue::Address { high: false } => Value::Word(ADDRESS_BASE as u32),
+                EntryValue::Address { high: true } => Value::Word((ADDRESS_BASE >> 32) as u32),
+                EntryValue::WorkgroupId => Value::Word(launch.workgroup),
+                EntryValue::WaveInWorkgroup { shift } => Value::Word((launch.wave & 0x1f) << shift),
             };
             set(self, *register, value);
         }
@@ -187,7 +192,7 @@ impl State {
             set(self, special::TTMP + 7, Value::Word(0));
             set(self, special::TTMP + 8, Value::Word((launch.wave & 0x1f) << 25));
         }
-        let exec = self.populated();
+        let exec = self.participating_mask();
         set(self, special::EXEC, Value::Word(exec as u32));
         set(self, special::EXEC + 1, Value::Word((exec >> 32) as u32));
         for (lane, number) in self.lanes.clone().into_iter().enumerate() {
@@ -199,75 +204,77 @@ impl State {
     }
 
     /// Returns the participating lanes as a mask.
-    fn populated(&self) -> u64 {
+    fn participating_mask(&self) -> u64 {
         self.lanes.iter().fold(0, |mask, lane| mask | 1_u64.wrapping_shl(u32::from(*lane)))
     }
 
     /// Returns the positions of the active ones among the participating lanes.
-    fn active(&self) -> Result<Vec<usize>, Halt> {
-        let mask = self.mask(special::EXEC, 2)?;
-        Ok((0..self.lanes.len()).filter(|lane| self.bit(mask, *lane)).collect())
+    fn active_lanes(&self) -> Result<Vec<usize>, HaltReason> {
+        let mask = self.read_mask(special::EXEC, 2)?;
+        Ok((0..self.lanes.len()).filter(|lane| self.mask_bit(mask, *lane)).collect())
     }
 
-    fn bit(&self, mask: u64, lane: usize) -> bool {
+    fn mask_bit(&self, mask: u64, lane: usize) -> bool {
         self.lanes.get(lane).is_some_and(|number| mask.wrapping_shr(u32::from(*number)) & 1 == 1)
     }
 
     /// Returns a mask register, which must be constant.
-    fn mask(&self, first: u16, count: u16) -> Result<u64, Halt> {
-        let low = self.known(self.read_scalar(first)?)?;
-        let high = if count > 1 { self.known(self.read_scalar(first + 1)?)? } else { 0 };
+    fn read_mask(&self, first: u16, count: u16) -> Result<u64, HaltReason> {
+        let low = self.require_word(self.read_scalar(first)?)?;
+        let high = if count > 1 { self.require_word(self.read_scalar(first + 1)?)? } else { 0 };
         Ok(u64::from(low) | u64::from(high) << 32)
     }
 
-    fn known(&self, value: Value) -> Result<u32, Halt> {
+    fn require_word(&self, value: Value) -> Result<u32, HaltReason> {
         match value {
             Value::Word(word) => Ok(word),
             Value::Loaded(_) => {
-                Err(Halt::Unknown("a mask, an address or an amount that a load returned".to_owned()))
+                Err(HaltReason::Unknown("a mask, an address or an amount that a load returned".to_owned()))
             }
-            Value::Undefined => Err(Halt::Unknown("a register that nothing wrote".to_owned())),
+            Value::Undefined => Err(HaltReason::Unknown("a register that nothing wrote".to_owned())),
             Value::Descriptors | Value::Descriptor { .. } => {
-                Err(Halt::Unknown("arithmetic on a descriptor".to_owned()))
+                Err(HaltReason::Unknown("arithmetic on a descriptor".to_owned()))
             }
         }
     }
 
-    fn read_scalar(&self, register: u16) -> Result<Value, Halt> {
+    fn read_scalar(&self, register: u16) -> Result<Value, HaltReason> {
         if register == special::SCC {
             return Ok(self.scc);
         }
-        self.ready(self.scalar_pending.get(usize::from(register)), || scalar_name(register))?;
+        self.require_ready(self.scalar_pending.get(usize::from(register)), || scalar_name(register))?;
         self.scalar
             .get(usize::from(register))
             .copied()
-            .ok_or_else(|| Halt::Unknown(format!("register {register}")))
+            .ok_or_else(|| HaltReason::Unknown(format!("register {register}")))
     }
 
-    fn read_vector(&self, register: u16, lane: usize) -> Result<Value, Halt> {
+    fn read_vector(&self, register: u16, lane: usize) -> Result<Value, HaltReason> {
         let index = usize::from(register) * self.lanes.len() + lane;
-        self.ready(self.vector_pending.get(index), || format!("v{register}"))?;
-        self.vector.get(index).copied().ok_or_else(|| Halt::Unknown(format!("v{register}")))
+        self.require_ready(self.vector_pending.get(index), || format!("v{register}"))?;
+        self.vector.get(index).copied().ok_or_else(|| HaltReason::Unknown(format!("v{register}")))
     }
 
-    fn ready(&self, pending: Option<&u32>, name: impl Fn() -> String) -> Result<(), Halt> {
+    fn require_ready(&self, pending: Option<&u32>, name: impl Fn() -> String) -> Result<(), HaltReason> {
         let Some(number) = pending.filter(|number| **number != 0) else { return Ok(()) };
         match self.outstanding.iter().find(|known| known.number == *number) {
-            Some(known) => Err(Halt::NotReady(name(), known.line)),
+            Some(known) => Err(HaltReason::NotReady(name(), known.line)),
             None => Ok(()),
         }
     }
 
-    /// Writes a scalar register. Writes to `exec` are limited to participating lanes.
-    fn write_scalar(&mut self, register: u16, value: Value) -> Result<(), Halt> {
+    /// PendingWrites a scalar register. PendingWrites to `exec` are limited to participating lanes.
+    fn write_scalar(&mut self, register: u16, value: Value) -> Result<(), HaltReason> {
         if register == special::SCC {
             self.scc = value;
             return Ok(());
         }
-        self.ready(self.scalar_pending.get(usize::from(register)), || scalar_name(register))?;
+        self.require_ready(self.scalar_pending.get(usize::from(register)), || scalar_name(register))?;
         let value = match register {
-            special::EXEC => Value::Word(self.known(value)? & self.populated() as u32),
-            r if r == special::EXEC + 1 => Value::Word(self.known(value)? & (self.populated() >> 32) as u32),
+            special::EXEC => Value::Word(self.require_word(value)? & self.participating_mask() as u32),
+            r if r == special::EXEC + 1 => {
+                Value::Word(self.require_word(value)? & (self.participating_mask() >> 32) as u32)
+            }
             _ => value,
         };
         if let (Some(slot), Some(pending)) =
@@ -279,14 +286,14 @@ impl State {
     }
 
     /// Checks that a vector register is writable, before any write.
-    fn writable(&self, register: u16, lane: usize) -> Result<(), Halt> {
+    fn check_writable(&self, register: u16, lane: usize) -> Result<(), HaltReason> {
         let index = usize::from(register) * self.lanes.len() + lane;
-        self.ready(self.vector_pending.get(index), || format!("v{register}"))?;
-        if index < self.vector.len() { Ok(()) } else { Err(Halt::Unknown(format!("v{register}"))) }
+        self.require_ready(self.vector_pending.get(index), || format!("v{register}"))?;
+        if index < self.vector.len() { Ok(()) } else { Err(HaltReason::Unknown(format!("v{register}"))) }
     }
 
-    fn write_vector(&mut self, register: u16, lane: usize, value: Value) -> Result<(), Halt> {
-        self.writable(register, lane)?;
+    fn write_vector(&mut self, register: u16, lane: usize, value: Value) -> Result<(), HaltReason> {
+        self.check_writable(register, lane)?;
         let index = usize::from(register) * self.lanes.len() + lane;
         if let (Some(slot), Some(pending)) = (self.vector.get_mut(index), self.vector_pending.get_mut(index))
         {
@@ -308,82 +315,86 @@ fn scalar_name(register: u16) -> String {
     }
 }
 
-impl Builder<'_> {
+impl CodeBuilder<'_> {
     /// Executes an instruction; returns false at the end of the wave. A halted instruction has changed
     /// nothing.
-    fn execute(&mut self, state: &mut State, instruction: &MachineInstruction) -> Result<bool, Halt> {
+    fn execute(
+        &mut self,
+        state: &mut WaveState,
+        instruction: &MachineInstruction,
+    ) -> Result<bool, HaltReason> {
         if let Some(word) = instruction.modifiers.unknown.first() {
-            return Err(Halt::Unknown(format!("modifier `{word}`")));
+            return Err(HaltReason::Unknown(format!("modifier `{word}`")));
         }
         for operand in &instruction.operands {
             if let MachineOperand::Unknown(word) = operand {
-                return Err(Halt::Unknown(format!("operand `{word}`")));
+                return Err(HaltReason::Unknown(format!("operand `{word}`")));
             }
         }
         match &instruction.opcode {
             Opcode::Nothing => {}
-            Opcode::Unknown => return Err(Halt::Unknown("unknown opcode".to_owned())),
+            Opcode::Unknown => return Err(HaltReason::Unknown("unknown opcode".to_owned())),
             Opcode::End => return Ok(false),
-            Opcode::Branch(when) => return self.branch(state, instruction, *when).map(|()| true),
+            Opcode::Branch(when) => return self.execute_branch(state, instruction, *when).map(|()| true),
             Opcode::Waitcnt => self.wait_by_name(state, instruction)?,
-            Opcode::Wait(counters) => self.wait(state, instruction, counters)?,
+            Opcode::Wait(counters) => self.wait_by_number(state, instruction, counters)?,
             Opcode::Barrier => {
                 self.code.nodes.push(Node::Signal { line: instruction.line });
                 self.code.nodes.push(Node::Join { line: instruction.line });
             }
             Opcode::BarrierSignal => self.code.nodes.push(Node::Signal { line: instruction.line }),
             Opcode::BarrierWait => self.code.nodes.push(Node::Join { line: instruction.line }),
-            Opcode::Cache(cache) => self.cache(instruction, *cache)?,
-            Opcode::Scalar(_) | Opcode::Vector(_) => self.arithmetic(state, instruction)?,
-            Opcode::Memory(memory) => self.memory(state, instruction, *memory)?,
+            Opcode::Cache(cache) => self.execute_cache(instruction, *cache)?,
+            Opcode::Scalar(_) | Opcode::Vector(_) => self.execute_arithmetic(state, instruction)?,
+            Opcode::Memory(memory) => self.execute_memory(state, instruction, *memory)?,
         }
         state.at += 1;
         Ok(true)
     }
 
-    fn branch(
+    fn execute_branch(
         &mut self,
-        state: &mut State,
+        state: &mut WaveState,
         instruction: &MachineInstruction,
-        when: When,
-    ) -> Result<(), Halt> {
+        when: JumpCondition,
+    ) -> Result<(), HaltReason> {
         let taken = match when {
-            When::Always => true,
-            When::SccZero => !self.decide(state, state.scc)?,
-            When::SccOne => self.decide(state, state.scc)?,
-            When::VccZero => state.mask(special::VCC, 2)? == 0,
-            When::VccNotZero => state.mask(special::VCC, 2)? != 0,
-            When::ExecZero => state.active()?.is_empty(),
-            When::ExecNotZero => !state.active()?.is_empty(),
+            JumpCondition::Always => true,
+            JumpCondition::SccZero => !self.decide_truth(state, state.scc)?,
+            JumpCondition::SccOne => self.decide_truth(state, state.scc)?,
+            JumpCondition::VccZero => state.read_mask(special::VCC, 2)? == 0,
+            JumpCondition::VccNotZero => state.read_mask(special::VCC, 2)? != 0,
+            JumpCondition::ExecZero => state.active_lanes()?.is_empty(),
+            JumpCondition::ExecNotZero => !state.active_lanes()?.is_empty(),
         };
         if !taken {
             state.at += 1;
             return Ok(());
         }
         let Some(MachineOperand::Name(label)) = instruction.operands.first() else {
-            return Err(Halt::Unknown("a jump without a label".to_owned()));
+            return Err(HaltReason::Unknown("a jump without a label".to_owned()));
         };
-        let target = self.launch.kernel.program.target(label);
-        state.at = target.ok_or_else(|| Halt::Unknown(format!("no label `{label}`")))?;
+        let target = self.launch.kernel.program.label_target(label);
+        state.at = target.ok_or_else(|| HaltReason::Unknown(format!("no label `{label}`")))?;
         Ok(())
     }
 
     /// Decides whether a value is nonzero, as far as this path knows.
-    fn decide(&mut self, state: &State, value: Value) -> Result<bool, Halt> {
+    fn decide_truth(&mut self, state: &WaveState, value: Value) -> Result<bool, HaltReason> {
         match value {
             Value::Word(word) => Ok(word != 0),
             Value::Loaded(number) => match state.assumed.iter().find(|(known, _)| *known == number) {
                 Some((_, truth)) => Ok(*truth),
-                None => Err(Halt::Decide(number)),
+                None => Err(HaltReason::Decide(number)),
             },
             Value::Descriptors | Value::Descriptor { .. } | Value::Undefined => {
-                state.known(value).map(|word| word != 0)
+                state.require_word(value).map(|word| word != 0)
             }
         }
     }
 
     /// Returns the result of an operation; a constant for constant operands.
-    fn compute(&mut self, alu: Alu, a: Value, b: Value, c: Value) -> Result<Value, Halt> {
+    fn compute_value(&mut self, alu: Alu, a: Value, b: Value, c: Value) -> Result<Value, HaltReason> {
         if let (Value::Word(a), Value::Word(b), Value::Word(c)) = (a, b, c) {
             return Ok(Value::Word(alu.apply(a, b, c)));
         }
@@ -393,32 +404,37 @@ impl Builder<'_> {
         // Compilers build small values by inserting into unwritten registers; the other bytes are not used.
         if matches!(alu, Alu::Insert | Alu::Permute) && [a, b, c].contains(&Value::Undefined) {
             let [a, b, c] = [a, b, c].map(|v| if v == Value::Undefined { Value::Word(GARBAGE) } else { v });
-            return self.compute(alu, a, b, c);
+            return self.compute_value(alu, a, b, c);
         }
         for value in [a, b, c] {
             match value {
                 Value::Undefined => return Ok(Value::Undefined),
                 Value::Descriptors | Value::Descriptor { .. } => {
-                    return Err(Halt::Unknown("arithmetic on a descriptor".to_owned()));
+                    return Err(HaltReason::Unknown("arithmetic on a descriptor".to_owned()));
                 }
                 Value::Word(_) | Value::Loaded(_) => {}
             }
         }
-        self.expression(Expression::Operation(alu, a, b, c))
+        self.add_expression(Expression::Operation(alu, a, b, c))
     }
 
-    fn expression(&mut self, expression: Expression) -> Result<Value, Halt> {
+    fn add_expression(&mut self, expression: Expression) -> Result<Value, HaltReason> {
         if let Some(known) = self.code.expressions.iter().position(|known| *known == expression) {
             return Ok(Value::Loaded(known as u16));
         }
         let number = u16::try_from(self.code.expressions.len())
-            .map_err(|_| Halt::Unknown("more than 65535 expressions".to_owned()))?;
+            .map_err(|_| HaltReason::Unknown("more than 65535 expressions".to_owned()))?;
         self.code.expressions.push(expression);
         Ok(Value::Loaded(number))
     }
 
     /// Returns a word of a scalar operand: the `index`-th register, or half of a number.
-    fn scalar_operand(&self, state: &State, operand: &MachineOperand, index: u16) -> Result<Value, Halt> {
+    fn scalar_operand(
+        &self,
+        state: &WaveState,
+        operand: &MachineOperand,
+        index: u16,
+    ) -> Result<Value, HaltReason> {
         match operand {
             MachineOperand::Scalar(Registers { first, count }) if index < *count => {
                 state.read_scalar(first + index)
@@ -428,24 +444,24 @@ impl Builder<'_> {
             }
             MachineOperand::Float(bits) if index == 0 => Ok(Value::Word(*bits)),
             MachineOperand::Null => Ok(Value::Word(0)),
-            other => Err(Halt::Unknown(format!("operand {other:?}"))),
+            other => Err(HaltReason::Unknown(format!("operand {other:?}"))),
         }
     }
 
     /// Returns a word of an operand for a lane.
     fn lane_operand(
         &mut self,
-        state: &State,
+        state: &WaveState,
         operand: &MachineOperand,
         index: u16,
         lane: usize,
-    ) -> Result<Value, Halt> {
+    ) -> Result<Value, HaltReason> {
         match operand {
             MachineOperand::Half { register, high } if index == 0 => {
                 let whole = state.read_vector(*register, lane)?;
                 let shift = Value::Word(if *high { 16 } else { 0 });
-                let shifted = self.compute(Alu::ShiftRight, whole, shift, Value::Word(0))?;
-                self.compute(Alu::LowHalf, shifted, Value::Word(0), Value::Word(0))
+                let shifted = self.compute_value(Alu::ShiftRight, whole, shift, Value::Word(0))?;
+                self.compute_value(Alu::LowHalf, shifted, Value::Word(0), Value::Word(0))
             }
             MachineOperand::Vector(Registers { first, count }) if index < *count => {
                 state.read_vector(first + index, lane)
@@ -456,21 +472,21 @@ impl Builder<'_> {
 }
 
 /// Returns the operand at an index.
-fn at(instruction: &MachineInstruction, place: usize) -> Result<&MachineOperand, Halt> {
-    instruction.operands.get(place).ok_or_else(|| Halt::Unknown("too few operands".to_owned()))
+fn operand_at(instruction: &MachineInstruction, place: usize) -> Result<&MachineOperand, HaltReason> {
+    instruction.operands.get(place).ok_or_else(|| HaltReason::Unknown("too few operands".to_owned()))
 }
 
-fn scalar_at(instruction: &MachineInstruction, place: usize) -> Result<Registers, Halt> {
-    match at(instruction, place)? {
+fn scalar_at(instruction: &MachineInstruction, place: usize) -> Result<Registers, HaltReason> {
+    match operand_at(instruction, place)? {
         MachineOperand::Scalar(registers) => Ok(*registers),
-        // Writes to `null` are discarded.
-        other => Err(Halt::Unknown(format!("operand {other:?}"))),
+        // PendingWrites to `null` are discarded.
+        other => Err(HaltReason::Unknown(format!("operand {other:?}"))),
     }
 }
 
-fn vector_at(instruction: &MachineInstruction, place: usize) -> Result<Registers, Halt> {
-    match at(instruction, place)? {
+fn vector_at(instruction: &MachineInstruction, place: usize) -> Result<Registers, HaltReason> {
+    match operand_at(instruction, place)? {
         MachineOperand::Vector(registers) => Ok(*registers),
-        other => Err(Halt::Unknown(format!("operand {other:?}"))),
+        other => Err(HaltReason::Unknown(format!("operand {other:?}"))),
     }
 }

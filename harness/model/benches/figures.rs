@@ -156,7 +156,7 @@ fn progress(yardstick: Duration) {
         "progress (vulkan, weak)", "verdicts", "median", "worst", "/yardstick"
     );
     let mut sets: Vec<(&str, Vec<(Test, ProgressModel)>)> = Vec::new();
-    let own = litmus::corpus::progress().into_iter().flat_map(|entry| {
+    let own = litmus::corpus::progress_tests().into_iter().flat_map(|entry| {
         let test = litmus::parse(entry.text, &entry.id).unwrap();
         PROGRESS_GUARANTEES.map(|(_, promise)| (test.clone(), ProgressModel::uniform(promise)))
     });

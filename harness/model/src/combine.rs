@@ -9,7 +9,8 @@ mod outcomes;
 use std::cell::Cell;
 
 use litmus::{
-    Comparison, Condition, LocationId, Observable, Outcome, ResolvedCondition, ScalarType, Side, Test, Value,
+    Comparison, Condition, ConditionSide, LocationId, Observable, Outcome, ResolvedCondition, ScalarType,
+    Test, Value,
 };
 
 pub(crate) use self::findings::{ExecutionCounts, Findings, OutcomeStatus};
@@ -64,8 +65,8 @@ impl ValueConstraint {
     pub(crate) fn allows(self, value: Value) -> bool {
         match self {
             ValueConstraint::Value(wanted) => value == wanted,
-            ValueConstraint::Number(ty, number) => value.signed(ty) == number,
-            ValueConstraint::NotNumber(ty, number) => value.signed(ty) != number,
+            ValueConstraint::Number(ty, number) => value.to_signed(ty) == number,
+            ValueConstraint::NotNumber(ty, number) => value.to_signed(ty) != number,
         }
     }
 }
@@ -83,8 +84,8 @@ fn collect_value_constraints(
             collect_value_constraints(&both.1, demands) && left
         }
         ResolvedCondition::Compare(left, Comparison::Equal, right) => match (left, right) {
-            (Side::Observed(index, ty), Side::Number(number))
-            | (Side::Number(number), Side::Observed(index, ty)) => {
+            (ConditionSide::Observed(index, ty), ConditionSide::Number(number))
+            | (ConditionSide::Number(number), ConditionSide::Observed(index, ty)) => {
                 demands.push((*index, ValueConstraint::Number(*ty, *number)));
                 true
             }
@@ -313,7 +314,7 @@ impl<'a> OutcomeCollector<'a> {
         rf: &[Option<u16>],
         last: &[u16],
     ) -> Option<bool> {
-        condition.decided(&mut |index| self.partial_final_value(index, rf, last))
+        condition.evaluate_partial(&mut |index| self.partial_final_value(index, rf, last))
     }
 
     /// Returns the value of an observable, as far as it is known.
@@ -378,7 +379,7 @@ impl<'a> OutcomeCollector<'a> {
 
     pub(crate) fn is_goal_met(&self, sought: ExecutionGoal<'_>, outcome: &Outcome) -> bool {
         let holds = |condition: &ResolvedCondition| {
-            condition.decided(&mut |index| outcome.0.get(index).copied()) == Some(true)
+            condition.evaluate_partial(&mut |index| outcome.0.get(index).copied()) == Some(true)
         };
         match sought {
             ExecutionGoal::Any => true,
@@ -601,7 +602,7 @@ impl<'a> OutcomeCollector<'a> {
             }
             let outcome = self.to_outcome(&values, last);
             let holds = |condition: &ResolvedCondition| {
-                condition.decided(&mut |index| outcome.0.get(index).copied()) == Some(true)
+                condition.evaluate_partial(&mut |index| outcome.0.get(index).copied()) == Some(true)
             };
             let kept = holds(&self.filter);
             if kept {

@@ -280,7 +280,7 @@ pub fn list_consistent_executions(
     }
     Ok(ConsistentExecutions {
         model: model.name().to_owned(),
-        outcome: condition.text(test),
+        outcome: condition.to_text(test),
         found,
         complete,
         loop_bound: search.is_truncated().then_some(unroll),
@@ -336,7 +336,9 @@ pub fn explain_outcome(
     let mut search = ExecutionSearch::new(&asked, model, options, prediction.bound, &purse)?;
     let answer = match search.find_answer(&condition, prediction.meets)? {
         // The outcomes of runs beyond the loop bound are unknown.
-        ExplanationAnswer::Forbidden { .. } | ExplanationAnswer::Impossible if prediction.cut > 0 => {
+        ExplanationAnswer::Forbidden { .. } | ExplanationAnswer::Impossible
+            if prediction.truncated_runs > 0 =>
+        {
             ExplanationAnswer::Unknown
         }
         answer => answer,
@@ -362,10 +364,9 @@ pub fn explain_outcome(
         Mend::None | Mend::Cut => true,
     });
     let weak = prediction.meets == Some(true)
-        && prediction
-            .outcomes
-            .iter()
-            .all(|(outcome, says)| says.weak || !outcome.meets(&asked, &prediction.observables, &condition));
+        && prediction.outcomes.iter().all(|(outcome, says)| {
+            says.weak || !outcome.meets_condition(&asked, &prediction.observables, &condition)
+        });
     let forbids = if options.forbid && weak && !mended && prediction.complete {
         Some(fix::find_fix(FixGoal::Forbidden, &asked, model, options, prediction.bound, &purse)?)
     } else {
@@ -373,7 +374,7 @@ pub fn explain_outcome(
     };
     Ok(Explanation {
         model: model.name().to_owned(),
-        outcome: condition.text(test),
+        outcome: condition.to_text(test),
         answer,
         race: prediction.race,
         race_thin_air: prediction.race_thin_air,

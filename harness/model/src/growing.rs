@@ -22,7 +22,7 @@ pub fn predict_growing(test: &Test, model: &Model, options: &Options) -> Result<
     let purse = BudgetTracker::new(options.budget);
     let predict = |unroll| predict_with_tracker(test, model, unroll, ExplorationStrategy::FULL, &purse);
     let mut prediction = predict(options.unroll.max(1))?;
-    while prediction.cut > 0 && prediction.bound < LARGEST && !purse.is_exhausted() {
+    while prediction.truncated_runs > 0 && prediction.bound < LARGEST && !purse.is_exhausted() {
         let Ok(next) = predict(prediction.bound * 2) else { break };
         if purse.is_exhausted() {
             keep_found(&mut prediction, &next);

@@ -12,7 +12,9 @@
 //! - If W comes after X: X's read precedes X's write in location order, and `asmo` has (X, W), a cycle of the
 //!   consistency axiom.
 
-use litmus::{Access, ArithmeticOperation, LocationId, LocationInit, Place, Placement, Scope, Test, Value};
+use litmus::{
+    Access, ArithmeticOperation, LocationId, LocationInit, Placement, Scope, Test, ThreadPlace, Value,
+};
 
 use crate::path::{Memory, Path, Step, StepKind};
 use crate::skeleton::{Skeleton, Tags};
@@ -71,8 +73,8 @@ impl CounterLocations {
             .threads
             .iter()
             .map(|thread| match thread.place {
-                Place::Device(place) => Some(place),
-                Place::Host => None,
+                ThreadPlace::Device(place) => Some(place),
+                ThreadPlace::Host => None,
             })
             .collect();
         let Some(places) = places.filter(|_| test.khronos.is_none()) else { return lines };
@@ -82,8 +84,9 @@ impl CounterLocations {
             let alone = all.filter(|other| test.storage_of(*other) == name).count() == 1;
             let Some(writers) = find_rmw_writers(name, paths).filter(|_| constant && alone) else { continue };
             let ordered = |(one, scope): &(usize, Scope)| {
-                let reaches =
-                    |(other, _): &(usize, Scope)| one == other || places[*one].shares(places[*other], *scope);
+                let reaches = |(other, _): &(usize, Scope)| {
+                    one == other || places[*one].shares_scope(places[*other], *scope)
+                };
                 writers.iter().all(reaches)
             };
             if writers.len() > 1 && writers.iter().all(ordered) {

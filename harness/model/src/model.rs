@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use include_dir::{Dir, include_dir};
 use litmus::{
-    Dialect, InstructionKind, LocationInit, MemoryAccess, Observable, Place, Scope, StorageClassSet, Test,
+    Dialect, InstructionKind, LocationInit, MemoryAccess, Observable, Scope, StorageClassSet, Test,
+    ThreadPlace,
 };
 
 use crate::cat::options::{
@@ -308,7 +309,7 @@ fn features_of(test: &Test) -> Features {
         ..Features::default()
     };
     for thread in &test.threads {
-        features.hosts |= thread.place == Place::Host;
+        features.hosts |= thread.place == ThreadPlace::Host;
         for instruction in &thread.instructions {
             let kind = &instruction.kind;
             features.vectors |= kind.access().is_some_and(MemoryAccess::is_vector);

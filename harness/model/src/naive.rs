@@ -177,10 +177,10 @@ fn meets_one<M: Matrix>(
             let met = match term {
                 QueryTerm::Consistent => Some(kept(false)),
                 QueryTerm::Races(comparison, number) => {
-                    size(&["dr", "race"]).map(|size| comparison.holds(size, *number))
+                    size(&["dr", "race"]).map(|size| comparison.holds_for(size, *number))
                 }
                 QueryTerm::ReleaseSequences(comparison, number) => {
-                    size(&["rs"]).map(|size| comparison.holds(size, *number))
+                    size(&["rs"]).map(|size| comparison.holds_for(size, *number))
                 }
             };
             match met {
@@ -217,8 +217,10 @@ fn enumerate_one<M: Matrix>(
             let outcome = Outcome(
                 finals.map(|observed| final_value(skeleton, observed, values, &last_write)).collect(),
             );
-            let kept =
-                test.filter.as_ref().is_none_or(|filter| outcome.meets(test, &test.observables(), filter));
+            let kept = test
+                .filter
+                .as_ref()
+                .is_none_or(|filter| outcome.meets_condition(test, &test.observables(), filter));
             if kept {
                 found.raise_flags(flagged, *thin_air);
             }

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::{
     Condition, Dialect, Flow, InstructionKind, LocationId, LocationInit, MemoryPlace, Observable, Operand,
-    Outcome, Performer, Place, PredictedOutcome, Prediction, Race, RegisterInit, Scope, StorageClass, Term,
-    Test, ThreadId, Undefinedness, Value,
+    Outcome, Performer, PredictedOutcome, Prediction, Race, RegisterInit, Scope, StorageClass, Term, Test,
+    ThreadId, ThreadPlace, Undefinedness, Value,
 };
 
 use crate::budget::BudgetTracker;
@@ -99,7 +99,7 @@ pub(crate) fn predict_with_tracker(
             Some(false)
         },
         bound: unroll,
-        cut: findings.cut_combinations,
+        truncated_runs: findings.cut_combinations,
         runs: findings.path_combinations,
         level: findings.raised.undefinedness(&compiled.plan, exhausted),
         candidate_executions: findings.candidate_executions,
@@ -423,7 +423,10 @@ fn list(
             thin_air: standing == OutcomeStatus::OutOfThinAir,
             weak: !sequential.contains(&outcome),
             serial: serial.contains(&outcome),
-            filtered: test.filter.as_ref().is_some_and(|filter| !outcome.meets(test, observables, filter)),
+            filtered: test
+                .filter
+                .as_ref()
+                .is_some_and(|filter| !outcome.meets_condition(test, observables, filter)),
         };
         (outcome, says)
     });
@@ -526,7 +529,7 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
     }
     let mut extended = false;
     for thread in &test.threads {
-        let host = thread.place == Place::Host;
+        let host = thread.place == ThreadPlace::Host;
         if host && !semantic.whole_language {
             return refuse("threads of the host under this model");
         }

@@ -55,7 +55,7 @@ pub fn answer_queries(
                     None => answer = None,
                 }
             }
-            Ok(answer.map(|exists| query.holds(exists)))
+            Ok(answer.map(|exists| query.is_correct(exists)))
         })
         .collect()
 }

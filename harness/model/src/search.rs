@@ -634,7 +634,7 @@ fn size_possible<M: Matrix>(size: &PlanSize, bounds: &Bounds<M>) -> bool {
         CatValue::Relation(relation) => relation.len(),
     };
     let (must, may) = (bounds.must(size.node), bounds.may(size.node));
-    (count(must)..=count(may)).any(|n| size.comparison.holds(n, size.number))
+    (count(must)..=count(may)).any(|n| size.comparison.holds_for(n, size.number))
 }
 
 fn has_plain_value<M: Matrix>(kind: AxiomKind, value: &CatValue<M>) -> bool {

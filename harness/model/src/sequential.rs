@@ -548,8 +548,8 @@ impl<'a> Machine<'a> {
                 InstructionKind::Flow(Flow::Goto(target)) => self.jump(state, thread, *target),
                 InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
                     let scalar = self.comparison_type(thread, *left, *right);
-                    let left = self.value(state, thread, *left, scalar).signed(scalar);
-                    let right = self.value(state, thread, *right, scalar).signed(scalar);
+                    let left = self.value(state, thread, *left, scalar).to_signed(scalar);
+                    let right = self.value(state, thread, *right, scalar).to_signed(scalar);
                     if relation.holds(left, right) {
                         self.jump(state, thread, *target);
                     } else {
@@ -651,7 +651,8 @@ impl<'a> Machine<'a> {
 
     /// Executes a subgroup operation for all participating lanes; false if one has not arrived.
     fn compute_together(&self, state: &mut State, thread: usize, operation: &SubgroupOperation) -> bool {
-        let mut tangle = self.test.tangle(ThreadId(thread as u16), TangleInstance::Operation(&operation.id));
+        let mut tangle =
+            self.test.tangle_lanes(ThreadId(thread as u16), TangleInstance::Operation(&operation.id));
         // A lane past the operation has skipped it.
         tangle.retain(|lane| self.at(state, usize::from(lane.thread.0)) <= lane.instruction);
         let lanes: Vec<(usize, &SubgroupOperation)> = tangle
@@ -675,7 +676,7 @@ impl<'a> Machine<'a> {
         for (lane, (index, operation)) in tangle.iter().zip(&lanes) {
             let constant = |number: u32| Value(number.into());
             let compute = |operation: ArithmeticOperation, left, right| operation.apply(left, right, scalar);
-            let result = operation.kind.result(lane.lane, &brought, &constant, &compute);
+            let result = operation.kind.result_in_lane(lane.lane, &brought, &constant, &compute);
             if let (Some(destination), Some(result)) = (operation.destination, result) {
                 self.assign(state, *index, destination, result);
             }
@@ -745,7 +746,9 @@ impl<'a> Machine<'a> {
                 };
                 if same
                     && barrier.execution_scope == candidate.execution_scope
-                    && self.test.threads[thread].place.shares(other_thread.place, barrier.execution_scope)
+                    && self.test.threads[thread]
+                        .place
+                        .shares_scope(other_thread.place, barrier.execution_scope)
                 {
                     // A thread at the barrier that must first wait for another thread has not arrived.
                     let waits = self.at(state, other) == index && !self.is_due(state, other);
@@ -844,7 +847,7 @@ impl<'a> Machine<'a> {
     fn value(&self, state: &State, thread: usize, operand: Operand, scalar: ScalarType) -> Value {
         match operand {
             Operand::Constant(constant) => Value::from_constant(constant, scalar),
-            Operand::Register(register) => self.register(state, thread, register).truncate(scalar),
+            Operand::Register(register) => self.register(state, thread, register).truncate_to(scalar),
         }
     }
 

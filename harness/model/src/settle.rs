@@ -28,7 +28,11 @@ pub fn settle<'o>(
     }
     // Rows of a search that was cut short may be wrong; an unlisted search has no rows.
     let sound = prediction.race == Race::Free || prediction.outcomes.is_empty();
-    if prediction.race == Race::Unknown || prediction.cut > 0 || !sound || test.dialect == Dialect::Hsa {
+    if prediction.race == Race::Unknown
+        || prediction.truncated_runs > 0
+        || !sound
+        || test.dialect == Dialect::Hsa
+    {
         return Ok(None);
     }
     let purse = BudgetTracker::new(options.budget);
@@ -47,8 +51,10 @@ pub fn settle<'o>(
         else {
             return Ok(None);
         };
-        let filtered =
-            test.filter.as_ref().is_some_and(|filter| !outcome.meets(test, &prediction.observables, filter));
+        let filtered = test
+            .filter
+            .as_ref()
+            .is_some_and(|filter| !outcome.meets_condition(test, &prediction.observables, filter));
         let serial = serial.contains(outcome);
         // The out-of-thin-air mark is not computed, since it decides no verdict.
         let says = PredictedOutcome { allowed, weak: !strong, serial, filtered, thin_air: false };

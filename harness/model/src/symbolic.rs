@@ -124,8 +124,8 @@ pub(crate) struct Constraint<R> {
 impl<R: Copy> Constraint<R> {
     /// Returns true if the constraint is satisfied; `None` while a read is unknown.
     pub(crate) fn met(&self, read: &mut impl FnMut(R) -> Option<Value>) -> Option<bool> {
-        let left = self.left.evaluate(read)?.signed(self.scalar);
-        let right = self.right.evaluate(read)?.signed(self.scalar);
+        let left = self.left.evaluate(read)?.to_signed(self.scalar);
+        let right = self.right.evaluate(read)?.to_signed(self.scalar);
         Some(self.relation.holds(left, right) == self.holds)
     }
 

@@ -27,8 +27,8 @@ mod tellings;
 use std::collections::BTreeMap;
 
 use litmus::{
-    Access, Comparison, Condition, InstructionKind, Location, LocationId, Observable, Order, Place,
-    Placement, Scope, Semantics, StorageClassSet, Term, Test, ThreadId,
+    Access, Comparison, Condition, InstructionKind, Location, LocationId, Observable, Order, Placement,
+    Scope, Semantics, StorageClassSet, Term, Test, ThreadId, ThreadPlace,
 };
 
 use self::names::{IgnoredNames, NameMatching};
@@ -83,8 +83,8 @@ impl Symmetry {
         let mut places: Vec<Placement> = Vec::new();
         for thread in &test.threads {
             match thread.place {
-                Place::Device(place) => places.push(place),
-                Place::Host => return symmetry,
+                ThreadPlace::Device(place) => places.push(place),
+                ThreadPlace::Host => return symmetry,
             }
         }
         if semantic.placed_by_scope {
@@ -483,7 +483,7 @@ fn narrowest_scope(test: &Test, paths: &[Vec<Path>]) -> Scope {
 fn group_membership(places: &[Placement], threads: &[usize]) -> Vec<[bool; 2]> {
     let shares = |one: usize, other: usize| {
         [Scope::Workgroup, Scope::Subgroup]
-            .map(|scope| places[one].instance(scope) == places[other].instance(scope))
+            .map(|scope| places[one].scope_instance(scope) == places[other].scope_instance(scope))
     };
     threads.iter().flat_map(|one| threads.iter().map(move |other| shares(*one, *other))).collect()
 }

@@ -1,8 +1,8 @@
 //! Events and orders of the host, the API, shader calls and interlocked sections.
 
 use litmus::{
-    AccessMask, Flow, InstructionKind, InterlockEnd, InterlockOrder, LocationId, Place, SystemOperation,
-    Test, ThreadId,
+    AccessMask, Flow, InstructionKind, InterlockEnd, InterlockOrder, LocationId, SystemOperation, Test,
+    ThreadId, ThreadPlace,
 };
 
 use crate::skeleton::{Event, Owner, Tags};
@@ -214,17 +214,16 @@ pub(crate) fn uncovered(test: &Test, events: &[Event]) -> Pairs {
         let Some(InstructionKind::System(operation)) = instruction_of(test, event) else { continue };
         for (other, access) in events.iter().enumerate() {
             let Some(extent) = access.extent else { continue };
-            let host =
-                matches!(access.owner, Owner::Thread(thread) if test.thread(thread).place == Place::Host);
+            let host = matches!(access.owner, Owner::Thread(thread) if test.thread(thread).place == ThreadPlace::Host);
             let in_ranges = |ranges: &[LocationId]| {
                 ranges.is_empty() || ranges.iter().any(|name| test.storage_of(*name) == extent.storage)
             };
             let covered = match operation {
-                SystemOperation::Available(mask) => mask.covers(host, true),
+                SystemOperation::Available(mask) => mask.covers_access(host, true),
                 SystemOperation::Visible(mask) if access.owner == Owner::Final => {
                     mask.intersects(AccessMask::MEMORY_READ)
                 }
-                SystemOperation::Visible(mask) => mask.covers(host, access.tags.has(Tags::W)),
+                SystemOperation::Visible(mask) => mask.covers_access(host, access.tags.has(Tags::W)),
                 SystemOperation::Flush(ranges) | SystemOperation::Invalidate(ranges) => in_ranges(ranges),
                 SystemOperation::AvailableToDevice
                 | SystemOperation::VisibleFromDevice
@@ -268,8 +267,8 @@ pub(crate) fn refusal(test: &Test) -> Option<&'static str> {
 /// Shader calls stay within a queue family (VK-DOM-08), and fragments that overlap belong to one draw.
 fn in_one_family(test: &Test) -> Option<&'static str> {
     let family = |index: usize| match test.threads.get(index)?.place {
-        Place::Device(placement) => Some(placement.queue_family),
-        Place::Host => None,
+        ThreadPlace::Device(placement) => Some(placement.queue_family),
+        ThreadPlace::Host => None,
     };
     let calls = call_groups(test);
     for left in 0..test.threads.len() {
@@ -282,7 +281,8 @@ fn in_one_family(test: &Test) -> Option<&'static str> {
             }
         }
     }
-    let fragments = (0..test.threads.len()).filter(|thread| test.section(ThreadId(*thread as u16)).is_some());
+    let fragments =
+        (0..test.threads.len()).filter(|thread| test.first_section(ThreadId(*thread as u16)).is_some());
     if test.interlock_order() == Some(InterlockOrder::Unordered) && fragments.count() > MAX_UNORDERED {
         return Some("unordered sections of more than five fragments");
     }

@@ -17,7 +17,7 @@
 //! The reduction applies to races only. Final states are decided on executions in which all threads have left
 //! their loops.
 
-use litmus::{Access, Place, Placement, Scope, Test};
+use litmus::{Access, Placement, Scope, Test, ThreadPlace};
 
 use crate::line::PathChoice;
 use crate::path::{Memory, Path, Step, StepKind};
@@ -124,12 +124,14 @@ fn is_mutually_ordered(
 ) -> bool {
     let place = |thread: usize| -> Option<Placement> {
         match test.threads.get(thread)?.place {
-            Place::Device(place) => Some(place),
-            Place::Host => None,
+            ThreadPlace::Device(place) => Some(place),
+            ThreadPlace::Host => None,
         }
     };
     let shares = |other: usize, by: Scope| match (place(thread), place(other)) {
-        (Some(one), Some(two)) => thread == other || one.shares(two, scope) && one.shares(two, by),
+        (Some(one), Some(two)) => {
+            thread == other || one.shares_scope(two, scope) && one.shares_scope(two, by)
+        }
         _ => false,
     };
     let all = paths.iter().enumerate().flat_map(|(writer, paths)| {

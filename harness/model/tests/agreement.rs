@@ -32,16 +32,16 @@ fn compare(test: &Test, model: &Model) -> Result<bool, String> {
     }
     let thin_air: HashSet<Outcome> =
         fast.outcomes.iter().filter(|(_, p)| p.thin_air).map(|(outcome, _)| outcome.clone()).collect();
-    if thin_air != slow.thin_air || fast.race_thin_air != (slow.race_thin_air && fast.cut == 0) {
+    if thin_air != slow.thin_air || fast.race_thin_air != (slow.race_thin_air && fast.truncated_runs == 0) {
         return Err(format!("marks differ: engine {thin_air:?}, oracle {:?}", slow.thin_air));
     }
     // Without a counterexample, the result beyond the loop bound is unknown.
-    let race = if slow.race == Race::Free && fast.cut > 0 { Race::Unknown } else { slow.race };
+    let race = if slow.race == Race::Free && fast.truncated_runs > 0 { Race::Unknown } else { slow.race };
     if fast.race != race {
         return Err(format!("races differ: engine {:?}, oracle {:?}", fast.race, slow.race));
     }
     // Of a test that gives every location a value it is known.
-    let known = slow.uninitialised_read || fast.cut == 0 || !test.has_undefined();
+    let known = slow.uninitialised_read || fast.truncated_runs == 0 || !test.has_undefined();
     if fast.uninitialised_read != known.then_some(slow.uninitialised_read) {
         return Err(format!("the engine says {:?} of uninitialised reads", fast.uninitialised_read));
     }
@@ -50,11 +50,11 @@ fn compare(test: &Test, model: &Model) -> Result<bool, String> {
         let observables = test.observables();
         let says = |wanted: bool| {
             slow.allowed.iter().any(|outcome| {
-                test.filter.as_ref().is_none_or(|filter| outcome.meets(test, &observables, filter))
-                    && outcome.meets(test, &observables, &question.condition) == wanted
+                test.filter.as_ref().is_none_or(|filter| outcome.meets_condition(test, &observables, filter))
+                    && outcome.meets_condition(test, &observables, &question.condition) == wanted
             })
         };
-        let known = |found: bool| (found || fast.cut == 0).then_some(found);
+        let known = |found: bool| (found || fast.truncated_runs == 0).then_some(found);
         if (fast.meets, fast.misses) != (known(says(true)), known(says(false))) {
             return Err(format!("the question is answered {:?} and {:?}", fast.meets, fast.misses));
         }
@@ -330,7 +330,7 @@ fn queries_on_random_files() {
             for (query, fast) in test.khronos.iter().flat_map(|k| &k.queries).zip(fast) {
                 let slow = naive::exists(&test, model, query, LIMIT)
                     .map_err(|e| TestCaseError::fail(e.to_string()))?;
-                let Some(slow) = slow.map(|exists| query.holds(exists)) else {
+                let Some(slow) = slow.map(|exists| query.is_correct(exists)) else {
                     answers.borrow_mut()[2] += 1;
                     continue;
                 };

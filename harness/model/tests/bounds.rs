@@ -145,7 +145,7 @@ fn a_loop_is_run_as_often_as_it_may_be() {
     assert_eq!(allowed(&test, "dartagnan", 4), [[1, 1], [2, 1], [3, 1], [4, 1]]);
     let prediction = predict(&test, &model("vulkan"), &ALONE).unwrap();
     // The counter makes every turn another: whether one more would miss the condition is not known.
-    assert_eq!((prediction.meets, prediction.misses, prediction.cut), (Some(true), None, 1));
+    assert_eq!((prediction.meets, prediction.misses, prediction.truncated_runs), (Some(true), None, 1));
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_spin_is_no_cut() {
     for bound in [1, 2, 4] {
         let options = Options { unroll: bound, ..ALONE };
         let prediction = predict(&test, &model("vulkan"), &options).unwrap();
-        assert_eq!((prediction.race, prediction.cut), (litmus::Race::Free, 0));
+        assert_eq!((prediction.race, prediction.truncated_runs), (litmus::Race::Free, 0));
         assert_eq!((prediction.meets, prediction.misses), (Some(true), Some(false)));
         assert_eq!(allowed(&test, "vulkan", bound), [[1]]);
     }
@@ -192,16 +192,16 @@ fn nothing_is_free_where_runs_were_cut_off() {
     let at = |unroll| predict(&test, &vulkan, &Options { unroll, ..ALONE }).unwrap();
     let once = at(1);
     assert_eq!((once.race, once.meets, once.complete), (litmus::Race::Unknown, None, false));
-    assert_eq!((once.cut, once.runs), (1, 1));
+    assert_eq!((once.truncated_runs, once.runs), (1, 1));
     let bounded = ExplainOptions { unroll: Some(1), ..ExplainOptions::default() };
     assert_eq!(explain_outcome(&test, &vulkan, &bounded).unwrap().answer, model::ExplanationAnswer::Unknown);
     let late = Outcome(vec![Value(1), Value(1)]);
     let asked = OutcomeQuestion::new(&test, &vulkan, &ALONE).unwrap();
     assert_eq!(asked.allows(&late, &ALONE), None);
     let twice = at(2);
-    assert_eq!((twice.race, twice.meets, twice.cut), (litmus::Race::Racy, Some(true), 0));
+    assert_eq!((twice.race, twice.meets, twice.truncated_runs), (litmus::Race::Racy, Some(true), 0));
     let growing = predict_growing(&test, &vulkan, &ALONE).unwrap();
-    assert_eq!((growing.race, growing.bound, growing.cut), (litmus::Race::Racy, 2, 0));
+    assert_eq!((growing.race, growing.bound, growing.truncated_runs), (litmus::Race::Racy, 2, 0));
 }
 
 /// P1 joins the barrier of P0 only if it reads 1.

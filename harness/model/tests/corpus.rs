@@ -19,7 +19,7 @@ fn expectations_hold() {
         for expectation in &test.metadata.expectations {
             // Other models judge the lowered program of an HSA test.
             let lowered = test.dialect == Dialect::Hsa && expectation.model != litmus::hsa::MODEL;
-            let test = match litmus::lower(&test) {
+            let test = match litmus::lower_to_vulkan(&test) {
                 Ok(program) if lowered => program.test,
                 Err(refused) if lowered => {
                     wrong.push(format!("{}: no Vulkan program: {refused}", entry.id));

@@ -14,7 +14,7 @@ fn every_program_is_free_of_races_and_forbids_its_question() {
     // Types change nothing for the model.
     let plain = |case: &CtsCase| !matches!(case, CtsCase::Generated(case) if case.scalar != Type::U32);
     let texts: BTreeMap<String, (CtsCase, String)> =
-        cts::cases().filter(plain).map(|case| (case.id(), (case, case.text()))).collect();
+        cts::cases().filter(plain).map(|case| (case.test_id(), (case, case.litmus_text()))).collect();
     for (id, (case, text)) in &texts {
         let test = litmus::parse(text, id).unwrap();
         let prediction = predict(&test, &model, &Options::default()).unwrap();

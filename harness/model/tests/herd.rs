@@ -154,7 +154,7 @@ fn statements(test: &Test, thread: &Thread) -> Option<String> {
 
 /// Prints the test in herd's C dialect, with all locations observed.
 fn program(test: &Test) -> Option<String> {
-    let host = |thread: &Thread| thread.place == litmus::Place::Host;
+    let host = |thread: &Thread| thread.place == litmus::ThreadPlace::Host;
     if !test.system_sync.is_empty()
         || test.threads.iter().any(host)
         || test.locations.iter().any(|location| location.components > 1)

@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use litmus::{Lowered, LoweringError, Prediction, Test, lower};
+use litmus::{Lowered, LoweringError, Prediction, Test, lower_to_vulkan};
 use model::{Budget, Model, Options, predict};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
@@ -41,7 +41,7 @@ fn on_device(lowered: &Test, model: &Model) -> Prediction {
     let mut prediction = predicted(&program, model);
     if let Some(filter) = &lowered.filter {
         for (outcome, says) in &mut prediction.outcomes {
-            says.filtered = !outcome.meets(lowered, &prediction.observables, filter);
+            says.filtered = !outcome.meets_condition(lowered, &prediction.observables, filter);
         }
     }
     prediction
@@ -88,7 +88,7 @@ fn the_worked_examples() {
         let Some(origin) = &test.metadata.origin else { continue };
         let section = origin.rsplit(' ').next().unwrap();
         let Some((section, ..)) = EXAMPLES.iter().find(|(known, ..)| *known == section) else { continue };
-        let lowered = lower(&test).unwrap_or_else(|error| panic!("{id}: {error}"));
+        let lowered = lower_to_vulkan(&test).unwrap_or_else(|error| panic!("{id}: {error}"));
         let class = |vulkan| {
             let beside = compared(&test, &lowered, &models.hsa, vulkan);
             beside.class.unwrap_or_else(|| panic!("{id}: {:?}", beside.fault))
@@ -111,7 +111,7 @@ fn the_worked_examples_as_others_wrote_them() {
     for (section, with_chains, without) in EXAMPLES {
         let text = std::fs::read_to_string(folder.join(format!("hsa-{section}.litmus"))).unwrap();
         let test = litmus::parse(&text, section).unwrap();
-        let lowered = lower(&test).unwrap_or_else(|error| panic!("{section}: {error}"));
+        let lowered = lower_to_vulkan(&test).unwrap_or_else(|error| panic!("{section}: {error}"));
         let class = |vulkan| compared(&test, &lowered, &models.hsa, vulkan).class;
         assert_eq!(
             (class(&models.vulkan), class(&models.nochains)),
@@ -133,7 +133,8 @@ fn lowered_texts() {
         "hsa/MP+pkt",
     ];
     let lowered = corpus().into_iter().filter(|(id, _)| IDS.contains(&id.as_str()));
-    let texts: Vec<String> = lowered.map(|(_, test)| litmus::print(&lower(&test).unwrap().test)).collect();
+    let texts: Vec<String> =
+        lowered.map(|(_, test)| litmus::print(&lower_to_vulkan(&test).unwrap().test)).collect();
     assert_eq!(texts.len(), IDS.len());
     insta::assert_snapshot!("texts", texts.join("\n"));
 }
@@ -158,7 +159,7 @@ fn classes_of_the_corpus() {
     let mut table = String::new();
     let mut classes = BTreeMap::new();
     for (id, test) in corpus() {
-        let row = match lower(&test) {
+        let row = match lower_to_vulkan(&test) {
             Err(error) => format!("refused: {error}, line {}", error.span().line),
             Ok(lowered) => {
                 let says = |vulkan| {
@@ -201,7 +202,7 @@ impl Tally {
         let mut test = litmus::parse(text, "random").unwrap();
         // A question that nothing meets: all outcomes are compared instead.
         test.question = test.question.filter(|question| question.kind != litmus::QuestionKind::NotExists);
-        let lowered = match lower(&test) {
+        let lowered = match lower_to_vulkan(&test) {
             Ok(lowered) => lowered,
             Err(LoweringError::AgentScope { .. }) => {
                 self.refused.set(self.refused.get() + 1);
@@ -336,7 +337,7 @@ fn what_one_work_item_computes_stays_the_same() {
             tally.compare(&text, &models)?;
             // Nothing is lost, and each side has one outcome: so they have the same.
             let test = litmus::parse(&text, "random").unwrap();
-            let lowered = lower(&test).unwrap().test;
+            let lowered = lower_to_vulkan(&test).unwrap().test;
             prop_assert_eq!(predicted(&lowered, &models.vulkan).outcomes.len(), 1, "{}", text);
             prop_assert_eq!(predicted(&test, &models.hsa).outcomes.len(), 1, "{}", text);
             held.set(held.get() + u32::from(lowered.threads[0].registers.len() > 3));

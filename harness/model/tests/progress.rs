@@ -42,7 +42,7 @@ fn our_own_tests_say_where_they_end() {
     let models: Vec<ProgressModel> =
         PROGRESS_GUARANTEES.iter().map(|(_, promise)| ProgressModel::uniform(*promise)).collect();
     let mut wrong = Vec::new();
-    let entries = litmus::corpus::progress();
+    let entries = litmus::corpus::progress_tests();
     assert!(entries.len() > 30);
     for entry in entries {
         let test = litmus::parse_with(entry.text, &entry.id, litmus::ParseOptions { strict_metadata: true })

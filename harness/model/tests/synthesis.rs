@@ -134,7 +134,8 @@ fn smallest(first: &str, second: &str, events: usize) -> Option<Distinction> {
         assert_eq!(expectation.race, Some(verdict.race));
         let observables = again.observables();
         let condition = &again.question.as_ref().unwrap().condition;
-        let met = verdict.allowed.iter().any(|outcome| outcome.meets(&again, &observables, condition));
+        let met =
+            verdict.allowed.iter().any(|outcome| outcome.meets_condition(&again, &observables, condition));
         assert_eq!(expectation.reachability == Reachability::Allowed, met);
     }
     Some(found)

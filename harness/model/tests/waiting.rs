@@ -28,8 +28,8 @@ fn compare(test: &Test, model: &Model) -> Result<Option<Race>, String> {
     let question = test.question.as_ref().expect("a question");
     let says = |wanted: bool| {
         slow.allowed.iter().any(|outcome| {
-            test.filter.as_ref().is_none_or(|filter| outcome.meets(test, &observables, filter))
-                && outcome.meets(test, &observables, &question.condition) == wanted
+            test.filter.as_ref().is_none_or(|filter| outcome.meets_condition(test, &observables, filter))
+                && outcome.meets_condition(test, &observables, &question.condition) == wanted
         })
     };
     let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
@@ -41,12 +41,12 @@ fn compare(test: &Test, model: &Model) -> Result<Option<Race>, String> {
     ] {
         let said = said.map_err(|e| e.to_string())?;
         // Without a counterexample, the result beyond the loop bound is unknown.
-        let known = |found: bool| (found || said.cut == 0).then_some(found);
-        let race = if slow.race == Race::Free && said.cut > 0 { Race::Unknown } else { slow.race };
+        let known = |found: bool| (found || said.truncated_runs == 0).then_some(found);
+        let race = if slow.race == Race::Free && said.truncated_runs > 0 { Race::Unknown } else { slow.race };
         let answers = (known(says(true)), known(says(false)));
         let answers = if way == "decided, unasked" { (None, None) } else { answers };
         let uninitialised = if test.has_undefined() { known(slow.uninitialised_read) } else { Some(false) };
-        let wanted = (race, slow.race_thin_air && said.cut == 0, answers, uninitialised);
+        let wanted = (race, slow.race_thin_air && said.truncated_runs == 0, answers, uninitialised);
         let found = (said.race, said.race_thin_air, (said.meets, said.misses), said.uninitialised_read);
         if found != wanted {
             return Err(format!("{way}: {found:?}, not {wanted:?}"));

@@ -62,7 +62,7 @@ fn difference(test: &Test, model: &Model, answer: &Answer, bound: u32) -> Option
         Races::OutOfThinAir | Races::Sometimes => Race::Racy,
     };
     // Runs cut off at the bound may race.
-    let unknown = prediction.cut > 0 && (prediction.race, race) == (Race::Unknown, Race::Free);
+    let unknown = prediction.truncated_runs > 0 && (prediction.race, race) == (Race::Unknown, Race::Free);
     let marked = !prediction.race_thin_air || answer.races == Races::OutOfThinAir;
     if !unknown && (prediction.race != race || !marked) {
         found.race_alone &= answer.races == Races::Never;
@@ -70,7 +70,7 @@ fn difference(test: &Test, model: &Model, answer: &Answer, bound: u32) -> Option
         found.text.push(format!("the engine says {:?}, the witness {:?}", prediction.race, answer.races));
     }
     // As with races, what was cut off may have one, but where every location has a value.
-    let known = prediction.cut == 0 || answer.uninitialised || !test.has_undefined();
+    let known = prediction.truncated_runs == 0 || answer.uninitialised || !test.has_undefined();
     let expected = known.then_some(answer.uninitialised);
     if prediction.uninitialised_read != expected {
         found.race_alone &= !answer.uninitialised;
@@ -159,7 +159,7 @@ fn the_witness_confirms_the_corpus() {
             let observables = test.observables();
             let wanted = test.question.as_ref().map(|question| &question.condition);
             let asked_for = |outcome: &litmus::Outcome| {
-                let meets = |condition| outcome.meets(&test, &observables, condition);
+                let meets = |condition| outcome.meets_condition(&test, &observables, condition);
                 let asked = wanted.is_none_or(meets);
                 let forall = test.question.as_ref().is_some_and(|q| q.kind == QuestionKind::Forall);
                 test.filter.as_ref().is_none_or(meets) && asked != forall

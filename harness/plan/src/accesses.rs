@@ -44,7 +44,7 @@ impl Accesses {
     pub const HOST: Accesses = Accesses::HOST_READ.with(Accesses::HOST_WRITE);
 
     /// Returns every single access type.
-    pub fn kinds() -> impl Iterator<Item = Accesses> {
+    pub fn single_accesses() -> impl Iterator<Item = Accesses> {
         (0..NAMES.len()).map(|bit| Accesses(1 << bit))
     }
 
@@ -75,7 +75,7 @@ impl Accesses {
     }
 
     /// Returns the names of its members.
-    pub fn names(self) -> impl Iterator<Item = &'static str> {
+    pub fn member_names(self) -> impl Iterator<Item = &'static str> {
         NAMES.into_iter().enumerate().filter(move |(bit, _)| self.0 & (1 << bit) != 0).map(|(_, name)| name)
     }
 }
@@ -83,7 +83,7 @@ impl Accesses {
 /// Writes the names of its members, or `none`.
 impl fmt::Display for Accesses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self.names().collect();
+        let names: Vec<_> = self.member_names().collect();
         f.write_str(if names.is_empty() { "none".to_owned() } else { names.join(".") }.as_str())
     }
 }

@@ -21,21 +21,21 @@ impl Plan {
     /// [`DeviceError::InvalidPlan`] with the first contradiction.
     pub fn validate(&self) -> Result<(), DeviceError> {
         if self.queues.is_empty() {
-            return Err(invalid("no queue"));
+            return Err(invalid_plan("no queue"));
         }
         for (number, kernel) in self.kernels.iter().enumerate() {
-            kernel.validate().map_err(|why| invalid(format!("kernel {number}: {why}")))?;
+            kernel.validate().map_err(|why| invalid_plan(format!("kernel {number}: {why}")))?;
         }
         for (number, buffer) in self.buffers.iter().enumerate() {
             if buffer.words == 0 {
-                return Err(invalid(format!("buffer {number} ({}) is empty", buffer.name)));
+                return Err(invalid_plan(format!("buffer {number} ({}) is empty", buffer.name)));
             }
         }
         for (number, image) in self.images.iter().enumerate() {
-            let invalid = |why| invalid(format!("image {number} ({}): {why}", image.name));
+            let invalid = |why| invalid_plan(format!("image {number} ({}): {why}", image.name));
             match image.shape {
                 ImageShape::Texels(buffer) => self.has_buffer(buffer).map_err(invalid)?,
-                shape if shape.texels() == 0 => return Err(invalid("it is empty".to_owned())),
+                shape if shape.texel_count() == 0 => return Err(invalid("it is empty".to_owned())),
                 _ => {}
             }
         }
@@ -43,18 +43,20 @@ impl Plan {
             let images = kernel.images.iter().try_for_each(|image| self.image_shape(*image).map(|_| ()));
             images
                 .and_then(|()| kernel.addresses.iter().try_for_each(|buffer| self.has_buffer(*buffer)))
-                .map_err(|why| invalid(format!("kernel {number}: {why}")))?;
+                .map_err(|why| invalid_plan(format!("kernel {number}: {why}")))?;
         }
         for (number, step) in self.steps.iter().enumerate() {
-            self.validate_step(step).map_err(|why| invalid(format!("step {number}: {why}")))?;
+            self.validate_step(step).map_err(|why| invalid_plan(format!("step {number}: {why}")))?;
         }
-        self.validate_hosts().map_err(invalid)?;
-        self.validate_events().map_err(invalid)?;
+        self.validate_hosts().map_err(invalid_plan)?;
+        self.validate_events().map_err(invalid_plan)?;
         for buffer in (0..).take(self.buffers.len()).map(BufferId) {
-            self.validate_owners(buffer).map_err(|why| invalid(format!("buffer {}: {why}", buffer.0)))?;
+            self.validate_owners(buffer)
+                .map_err(|why| invalid_plan(format!("buffer {}: {why}", buffer.0)))?;
         }
         for number in 0..self.semaphores.len() {
-            self.validate_semaphore(number).map_err(|why| invalid(format!("semaphore {number}: {why}")))?;
+            self.validate_semaphore(number)
+                .map_err(|why| invalid_plan(format!("semaphore {number}: {why}")))?;
         }
         Ok(())
     }
@@ -131,7 +133,7 @@ impl Plan {
                 DependencyKind::Set(event) => set.push((*event, step)),
                 DependencyKind::Await(event) => {
                     let own = set.iter().find(|(other, _)| other == event);
-                    if !own.is_some_and(|(_, set)| scopes(set) == scopes(step)) {
+                    if !own.is_some_and(|(_, set)| dependency_scopes(set) == dependency_scopes(step)) {
                         return Err(format!("event {event} is not set before, on this queue and for this"));
                     }
                 }
@@ -141,7 +143,7 @@ impl Plan {
     }
 
     /// Returns the family of a queue.
-    fn family(&self, queue: QueueId) -> Option<u32> {
+    fn queue_family(&self, queue: QueueId) -> Option<u32> {
         self.queues.get(queue.0 as usize).map(|queue| queue.family)
     }
 
@@ -151,7 +153,7 @@ impl Plan {
     }
 
     /// Returns true if a step accesses the contents of a buffer.
-    fn uses(&self, step: &Step, buffer: BufferId) -> bool {
+    fn uses_buffer(&self, step: &Step, buffer: BufferId) -> bool {
         let texels = |image: &ImageId| self.image_shape(*image) == Ok(ImageShape::Texels(buffer));
         match step {
             Step::Fill { buffer: own, .. }
@@ -183,17 +185,17 @@ impl Plan {
         // The owner; or the releasing and the acquiring family of a transfer in progress.
         let (mut first, mut owner, mut on_its_way) = (None, None, None);
         for (number, step) in self.steps.iter().enumerate() {
-            let family = self.family(step.queue());
+            let family = self.queue_family(step.queue());
             let wrong = |what: &str| Err(format!("{what} in step {number}"));
             match step {
                 Step::Acquire { buffer: own, from, .. } if *own == buffer => {
-                    if on_its_way.take() != Some((self.family(*from), family)) {
+                    if on_its_way.take() != Some((self.queue_family(*from), family)) {
                         return wrong("its ownership is not on its way to the queue family");
                     }
                     owner = family;
                 }
                 Step::Release { buffer: own, .. } if *own == buffer => {}
-                step if self.uses(step, buffer) => {}
+                step if self.uses_buffer(step, buffer) => {}
                 _ => continue,
             }
             first = first.or(family);
@@ -202,7 +204,7 @@ impl Plan {
                 return wrong("a queue family that does not own it");
             }
             if let Step::Release { to, .. } = step {
-                (owner, on_its_way) = (None, Some((family, self.family(*to))));
+                (owner, on_its_way) = (None, Some((family, self.queue_family(*to))));
             }
         }
         if owner == first { Ok(()) } else { Err("its last owner is not its first".to_owned()) }
@@ -214,7 +216,7 @@ impl Plan {
             Step::Fill { buffer, .. } | Step::ToHost { buffer, .. } => self.has_buffer(*buffer),
             Step::Release { buffer, to: other, .. } | Step::Acquire { buffer, from: other, .. } => {
                 self.has_queue(*other)?;
-                if self.family(*other) == self.family(step.queue()) {
+                if self.queue_family(*other) == self.queue_family(step.queue()) {
                     return Err("a transfer of ownership within a queue family".to_owned());
                 }
                 self.has_buffer(*buffer)
@@ -237,7 +239,7 @@ impl Plan {
                 self.has_buffer(*buffer)?;
                 let texels = match self.image_shape(*image)? {
                     ImageShape::Texels(_) => return Err(format!("image {} is a texel buffer", image.0)),
-                    shape => shape.texels(),
+                    shape => shape.texel_count(),
                 };
                 let words = self.buffers.get(buffer.0 as usize).map_or(0, |buffer| buffer.words);
                 if words < texels {
@@ -267,7 +269,7 @@ impl Plan {
                 Err("an event that the device sets after accesses of the host".to_owned())
             }
             Step::Dependency { stages, available, visible, .. }
-                if !(stages.0.make(*available) && stages.1.make(*visible)) =>
+                if !(stages.0.support_accesses(*available) && stages.1.support_accesses(*visible)) =>
             {
                 Err("a dependency with accesses that none of its stages makes".to_owned())
             }
@@ -325,7 +327,7 @@ impl Plan {
             }
             _ => None,
         });
-        kernels.fold(Stages::NONE, |all, kernel| all.with(kernel.stage.set().graphics()))
+        kernels.fold(Stages::NONE, |all, kernel| all.with(kernel.stage.as_set().graphics_only()))
     }
 
     fn has_queue(&self, queue: QueueId) -> Result<(), String> {
@@ -345,7 +347,7 @@ impl Plan {
 }
 
 /// Returns the queue of a dependency with its stages and accesses.
-fn scopes(step: &Step) -> Option<(QueueId, (Stages, Stages), Accesses, Accesses)> {
+fn dependency_scopes(step: &Step) -> Option<(QueueId, (Stages, Stages), Accesses, Accesses)> {
     match step {
         Step::Dependency { queue, stages, available, visible, .. } => {
             Some((*queue, *stages, *available, *visible))
@@ -449,7 +451,7 @@ impl Kernel {
                 return Err("an interface beside addresses or another stage".to_owned());
             }
         }
-        match self.subgroups.size() {
+        match self.subgroups.required_size() {
             Some(size) if !size.is_power_of_two() => Err(format!("a subgroup size of {size}")),
             _ => Ok(()),
         }
@@ -464,7 +466,7 @@ impl Capabilities {
     /// # Errors
     ///
     /// [`DeviceError::Unsupported`] with the first missing capability.
-    pub fn check(&self, plan: &Plan) -> Result<(), DeviceError> {
+    pub fn check_plan(&self, plan: &Plan) -> Result<(), DeviceError> {
         for buffer in &plan.buffers {
             let most = self.max_storage_buffer_bytes / 4;
             at_most(buffer.words, most, || format!("words in a storage buffer ({})", buffer.name))?;
@@ -472,7 +474,7 @@ impl Capabilities {
         let memories = plan.buffers.iter().map(|buffer| buffer.memory);
         for memory in memories.chain(plan.images.iter().map(|image| image.memory)) {
             if let Memory::Of(kind) | Memory::Mapped(kind) = memory
-                && !self.memory_types.iter().any(|properties| kind.holds(*properties))
+                && !self.memory_types.iter().any(|properties| kind.matches_type(*properties))
             {
                 return Err(DeviceError::Unsupported(kind.to_string()));
             }
@@ -510,7 +512,7 @@ impl Capabilities {
 
     fn check_kernel(&self, kernel: &Kernel) -> Result<(), DeviceError> {
         let lacks = |feature: &&&str| !self.features.iter().any(|own| own == **feature);
-        if let Some(feature) = kernel.stage.features().iter().find(lacks) {
+        if let Some(feature) = kernel.stage.required_features().iter().find(lacks) {
             return Err(DeviceError::Unsupported((*feature).to_owned()));
         }
         if kernel.stage != Stage::Compute && self.graphics_queues.is_empty() {
@@ -521,7 +523,7 @@ impl Capabilities {
         at_most(u64::from(kernel.bindings) - uniform, self.max_storage_buffers.into(), || {
             "storage buffers of a kernel".to_owned()
         })?;
-        if let Some(lack) = kernel.interface.as_ref().and_then(Interface::lack) {
+        if let Some(lack) = kernel.interface.as_ref().and_then(Interface::missing_requirement) {
             return Err(DeviceError::Unsupported(lack));
         }
         let pushed = u64::from(kernel.push_constant_bytes) + 8 * kernel.addresses.len() as u64;
@@ -537,7 +539,7 @@ impl Capabilities {
         if kernel.subgroups == Subgroups::Varying && !has_control {
             return Err(DeviceError::Unsupported(SUBGROUP_SIZE_CONTROL.to_owned()));
         }
-        let Some(subgroup_size) = kernel.subgroups.size() else { return Ok(()) };
+        let Some(subgroup_size) = kernel.subgroups.required_size() else { return Ok(()) };
         let (smallest, largest) = self.subgroup_size_range;
         if !self.full_subgroups || !(smallest..=largest).contains(&subgroup_size) {
             return Err(DeviceError::Unsupported(format!("full subgroups of {subgroup_size} invocations")));
@@ -565,6 +567,6 @@ fn at_most(needed: u64, available: u64, what: impl Fn() -> String) -> Result<(),
     Err(DeviceError::Unsupported(format!("{needed} {} (it has {available})", what())))
 }
 
-fn invalid(why: impl Into<String>) -> DeviceError {
+fn invalid_plan(why: impl Into<String>) -> DeviceError {
     DeviceError::InvalidPlan(why.into())
 }

@@ -17,7 +17,7 @@ pub struct Hosts {
 
 impl Hosts {
     /// Returns the words that the threads access, in program order.
-    pub fn places(&self) -> impl Iterator<Item = HostPlace> + '_ {
+    pub fn accessed_places(&self) -> impl Iterator<Item = HostPlace> + '_ {
         let operations = self.threads.iter().flat_map(|thread| &thread.acts).flat_map(|act| match act {
             HostAct::Each(operations) => operations.as_slice(),
             HostAct::Submit(_) | HostAct::Wait(_) | HostAct::Signal { .. } | HostAct::Await { .. } => &[],
@@ -146,7 +146,7 @@ pub enum HostValue {
 
 impl HostValue {
     /// Returns the value, given the contents of the registers.
-    pub fn of(self, register: impl Fn(u32) -> u32) -> u32 {
+    pub fn evaluate_with(self, register: impl Fn(u32) -> u32) -> u32 {
         match self {
             HostValue::Number(number) => number,
             HostValue::Register(number) => register(number),
@@ -198,7 +198,7 @@ pub enum HostRelation {
 
 impl HostRelation {
     /// Returns true if it holds.
-    pub fn holds(self, left: u32, right: u32) -> bool {
+    pub fn holds_between(self, left: u32, right: u32) -> bool {
         let (left, right) = (left as i32, right as i32);
         match self {
             HostRelation::Equal => left == right,
@@ -213,7 +213,7 @@ impl HostRelation {
 
 /// The instance layout that host threads use in a submission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HostPlay {
+pub struct HostLayout {
     /// The number of instances.
     pub instances: u32,
     /// Words between consecutive instances.
@@ -226,9 +226,9 @@ pub struct HostPlay {
     pub poison: u32,
 }
 
-impl HostPlay {
+impl HostLayout {
     /// Returns the word index of a storage of an instance.
-    pub fn word(&self, instance: u32, storage: u32) -> u64 {
+    pub fn word_index(&self, instance: u32, storage: u32) -> u64 {
         u64::from(instance) * u64::from(self.stride) + u64::from(storage) * u64::from(self.spacing)
     }
 }

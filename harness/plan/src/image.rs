@@ -73,7 +73,7 @@ pub enum ImageFormat {
 
 impl ImageFormat {
     /// Returns the format with this number in SPIR-V's list of image formats.
-    pub fn of_spirv(number: u32) -> Option<ImageFormat> {
+    pub fn from_spirv(number: u32) -> Option<ImageFormat> {
         Some(match number {
             3 => ImageFormat::Float,
             4 => ImageFormat::Rgba8,
@@ -96,7 +96,7 @@ impl ImageFormat {
 
 impl ImageShape {
     /// Returns the number of texels of an image with its own memory; 0 for a texel buffer.
-    pub fn texels(self) -> u64 {
+    pub fn texel_count(self) -> u64 {
         match self {
             ImageShape::OneDimensional { width } => width.into(),
             ImageShape::TwoDimensional { width, height } => u64::from(width) * u64::from(height),

@@ -10,7 +10,7 @@ pub struct Interface {
     pub entry: String,
     /// The binding of each buffer, in the order of the dispatch's buffers. Elements of one binding are
     /// consecutive, from 0.
-    pub bindings: Vec<Bound>,
+    pub bindings: Vec<BufferBinding>,
     /// Descriptor set and binding of each image of the kernel.
     pub images: Vec<(u32, u32)>,
     /// Specialization constants: ids, and values as little-endian bytes.
@@ -21,7 +21,7 @@ pub struct Interface {
 
 /// The binding of a buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Bound {
+pub struct BufferBinding {
     /// The descriptor set.
     pub set: u32,
     /// The binding in it.
@@ -43,20 +43,20 @@ const LAYERS: u32 = 65_535;
 
 impl Interface {
     /// Returns the number of descriptor sets in the layout, up to the highest used one.
-    pub fn sets(&self) -> u32 {
+    pub fn set_count(&self) -> u32 {
         let images = self.images.iter().map(|(set, _)| *set);
         self.bindings.iter().map(|bound| bound.set).chain(images).map(|set| set + 1).max().unwrap_or(0)
     }
 
     /// Returns the index of the buffer at a binding; images follow the buffers. `None` if nothing is bound.
-    pub fn position(&self, set: u32, binding: u32) -> Option<usize> {
+    pub fn binding_position(&self, set: u32, binding: u32) -> Option<usize> {
         let buffer = self.bindings.iter().position(|bound| (bound.set, bound.binding) == (set, binding));
         let image = || self.images.iter().position(|image| *image == (set, binding));
         buffer.or_else(|| image().map(|image| self.bindings.len() + image))
     }
 
     /// Returns the number of elements of a binding.
-    pub fn elements(&self, set: u32, binding: u32) -> u32 {
+    pub fn element_count(&self, set: u32, binding: u32) -> u32 {
         self.bindings.iter().filter(|bound| (bound.set, bound.binding) == (set, binding)).count() as u32
     }
 
@@ -73,7 +73,7 @@ impl Interface {
             return Err("a dispatch of no workgroup".to_owned());
         }
         for (number, bound) in self.bindings.iter().enumerate() {
-            let Bound { set, binding, element, uniform } = *bound;
+            let BufferBinding { set, binding, element, uniform } = *bound;
             let expected = match number.checked_sub(1).and_then(|before| self.bindings.get(before)) {
                 Some(before) if (before.set, before.binding) == (set, binding) => {
                     if before.uniform != uniform {
@@ -83,13 +83,13 @@ impl Interface {
                 }
                 _ => 0,
             };
-            let first = self.position(set, binding).unwrap_or(number);
+            let first = self.binding_position(set, binding).unwrap_or(number);
             if element != expected || number - first != element as usize {
                 return Err(format!("element {element} of binding {set}.{binding} out of order"));
             }
         }
         for (number, (set, binding)) in self.images.iter().enumerate() {
-            if self.position(*set, *binding) != Some(self.bindings.len() + number) {
+            if self.binding_position(*set, *binding) != Some(self.bindings.len() + number) {
                 return Err(format!("binding {set}.{binding} of two kinds"));
             }
         }
@@ -100,10 +100,10 @@ impl Interface {
     }
 
     /// Returns the first requirement that not every device meets.
-    pub(crate) fn lack(&self) -> Option<String> {
+    pub(crate) fn missing_requirement(&self) -> Option<String> {
         let uniform = self.bindings.iter().filter(|bound| bound.uniform).count();
-        if self.sets() > SETS {
-            return Some(format!("descriptor set {} (every device has {SETS})", self.sets() - 1));
+        if self.set_count() > SETS {
+            return Some(format!("descriptor set {} (every device has {SETS})", self.set_count() - 1));
         }
         if uniform > UNIFORM_BUFFERS {
             return Some(format!(
@@ -119,11 +119,11 @@ impl Interface {
 mod tests {
     use super::*;
 
-    fn bound(set: u32, binding: u32, element: u32) -> Bound {
-        Bound { set, binding, element, uniform: false }
+    fn bound(set: u32, binding: u32, element: u32) -> BufferBinding {
+        BufferBinding { set, binding, element, uniform: false }
     }
 
-    fn interface(bindings: &[Bound]) -> Interface {
+    fn interface(bindings: &[BufferBinding]) -> Interface {
         Interface {
             entry: "main".to_owned(),
             bindings: bindings.to_vec(),
@@ -136,8 +136,11 @@ mod tests {
     fn elements_of_a_binding_follow_each_other() {
         let good = interface(&[bound(0, 3, 0), bound(2, 0, 0), bound(2, 0, 1)]);
         assert_eq!(good.validate(), Ok(()));
-        assert_eq!((good.sets(), good.position(2, 0), good.elements(2, 0)), (3, Some(1), 2));
-        let wrong: [&[Bound]; 4] = [
+        assert_eq!(
+            (good.set_count(), good.binding_position(2, 0), good.element_count(2, 0)),
+            (3, Some(1), 2)
+        );
+        let wrong: [&[BufferBinding]; 4] = [
             &[bound(0, 0, 1)],
             &[bound(0, 0, 0), bound(0, 0, 0)],
             &[bound(0, 0, 0), bound(0, 1, 0), bound(0, 0, 1)],
@@ -148,7 +151,7 @@ mod tests {
         }
         let with_images = Interface { images: vec![(3, 1), (0, 0)], ..good.clone() };
         assert_eq!(with_images.validate(), Ok(()));
-        assert_eq!((with_images.sets(), with_images.position(0, 0)), (4, Some(4)));
+        assert_eq!((with_images.set_count(), with_images.binding_position(0, 0)), (4, Some(4)));
         for images in [vec![(2, 0)], vec![(3, 1), (3, 1)]] {
             assert!(Interface { images, ..good.clone() }.validate().is_err());
         }
@@ -160,9 +163,9 @@ mod tests {
     #[test]
     fn what_not_every_device_has_is_named() {
         let sets = interface(&[bound(5, 0, 0)]);
-        assert!(sets.lack().is_some_and(|lack| lack.contains("descriptor set 5")));
+        assert!(sets.missing_requirement().is_some_and(|lack| lack.contains("descriptor set 5")));
         let layers = Interface { layers: [1, 70_000], ..interface(&[]) };
-        assert!(layers.lack().is_some_and(|lack| lack.contains("70000 workgroups")));
-        assert_eq!(interface(&[bound(0, 0, 0)]).lack(), None);
+        assert!(layers.missing_requirement().is_some_and(|lack| lack.contains("70000 workgroups")));
+        assert_eq!(interface(&[bound(0, 0, 0)]).missing_requirement(), None);
     }
 }

@@ -21,12 +21,12 @@ use serde::{Deserialize, Serialize};
 
 pub use accesses::Accesses;
 pub use host::{
-    BatchStart, HostAct, HostOperation, HostOrder, HostPlace, HostPlay, HostRelation, HostReport, HostThread,
-    HostValue, Hosts,
+    BatchStart, HostAct, HostLayout, HostOperation, HostOrder, HostPlace, HostRelation, HostReport,
+    HostThread, HostValue, Hosts,
 };
 pub use image::{Image, ImageFormat, ImageId, ImageShape};
-pub use interface::{Bound, Interface};
-pub use masked::{MaskError, Masked};
+pub use interface::{BufferBinding, Interface};
+pub use masked::{FeatureMask, MaskError};
 pub use memory::{MemoryKind, MemoryProperties};
 pub use stage::{Drawing, Stage, Stages};
 
@@ -105,7 +105,7 @@ pub enum Subgroups {
 
 impl Subgroups {
     /// Returns the required size.
-    pub fn size(self) -> Option<u32> {
+    pub fn required_size(self) -> Option<u32> {
         match self {
             Subgroups::Full(size) | Subgroups::Required(size) => Some(size),
             Subgroups::Any | Subgroups::Varying => None,
@@ -409,7 +409,7 @@ pub trait Prepared {
     fn poll(&mut self, timeout: Duration) -> Result<Progress, DeviceError>;
 
     /// Returns the properties of a buffer's memory, if the device reports them.
-    fn memory(&self, buffer: BufferId) -> Option<MemoryProperties> {
+    fn memory_properties(&self, buffer: BufferId) -> Option<MemoryProperties> {
         let _ = buffer;
         None
     }
@@ -446,7 +446,7 @@ pub trait Prepared {
     /// # Errors
     ///
     /// If the plan has no host threads, the device runs none, or their words exceed the buffer.
-    fn set_hosts(&mut self, play: HostPlay) -> Result<(), DeviceError> {
+    fn set_host_layout(&mut self, play: HostLayout) -> Result<(), DeviceError> {
         let _ = play;
         Err(DeviceError::Unsupported("threads of the host".into()))
     }
@@ -459,7 +459,7 @@ pub trait Prepared {
     /// # Errors
     ///
     /// As for [`Prepared::set_hosts`].
-    fn reported(&mut self) -> Result<&[u32], DeviceError> {
+    fn host_reports(&mut self) -> Result<&[u32], DeviceError> {
         Err(DeviceError::Unsupported("threads of the host".into()))
     }
 

@@ -8,7 +8,7 @@ use crate::Capabilities;
 /// An entry is a Vulkan feature name, `LIMIT=N`, or `apiVersion=1.N`. A prefix `DEVICE:` restricts it to the
 /// device of that name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Masked {
+pub struct FeatureMask {
     features: Vec<String>,
     limits: Vec<(&'static str, u32)>,
     /// The maximum minor version of Vulkan 1.
@@ -33,13 +33,13 @@ const LIMITS: [&str; 7] = [
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MaskError {
     /// An unknown limit.
-    #[error("{}: no limit `{name}`; there are {}", Masked::VARIABLE, LIMITS.join(", "))]
+    #[error("{}: no limit `{name}`; there are {}", FeatureMask::VARIABLE, LIMITS.join(", "))]
     Limit {
         /// The name.
         name: String,
     },
     /// A limit that is 0 or not a number; an invalid version.
-    #[error("{}: `{limit}={value}`: expected {}", Masked::VARIABLE, if *limit == API_VERSION { "1.1 or later" } else { "a number from 1 on" })]
+    #[error("{}: `{limit}={value}`: expected {}", FeatureMask::VARIABLE, if *limit == API_VERSION { "1.1 or later" } else { "a number from 1 on" })]
     Value {
         /// The limit.
         limit: &'static str,
@@ -47,14 +47,14 @@ pub enum MaskError {
         value: String,
     },
     /// An invalid feature name.
-    #[error("{}: `{name}` is no name of a feature", Masked::VARIABLE)]
+    #[error("{}: `{name}` is no name of a feature", FeatureMask::VARIABLE)]
     Feature {
         /// The name.
         name: String,
     },
 }
 
-impl Masked {
+impl FeatureMask {
     /// The environment variable, which also applies to worker processes.
     pub const VARIABLE: &str = "VK_LITMUS_MASK";
 
@@ -63,23 +63,23 @@ impl Masked {
     /// # Errors
     ///
     /// [`MaskError`], also for entries of other devices.
-    pub fn from_environment(device: &str) -> Result<Masked, MaskError> {
-        Masked::of(device, &std::env::var(Masked::VARIABLE).unwrap_or_default())
+    pub fn from_environment(device: &str) -> Result<FeatureMask, MaskError> {
+        FeatureMask::parse_for(device, &std::env::var(FeatureMask::VARIABLE).unwrap_or_default())
     }
 
     /// Parses the mask of a device.
-    fn of(device: &str, text: &str) -> Result<Masked, MaskError> {
-        let mut masked = Masked::default();
+    fn parse_for(device: &str, text: &str) -> Result<FeatureMask, MaskError> {
+        let mut masked = FeatureMask::default();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (name, part) =
                 part.split_once(':').map_or((device, part), |(name, part)| (name.trim(), part.trim()));
-            masked.add(part, name.eq_ignore_ascii_case(device))?;
+            masked.add_entry(part, name.eq_ignore_ascii_case(device))?;
         }
         Ok(masked)
     }
 
     /// Parses one entry, and applies it if it is `meant` for this device.
-    fn add(&mut self, part: &str, meant: bool) -> Result<(), MaskError> {
+    fn add_entry(&mut self, part: &str, meant: bool) -> Result<(), MaskError> {
         let Some((name, value)) = part.split_once('=') else {
             if part.is_empty() || !part.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
             {
@@ -107,20 +107,20 @@ impl Masked {
     }
 
     /// Returns true if a feature is hidden, directly or because it requires a hidden one.
-    pub fn hides(&self, feature: &str) -> bool {
+    pub fn hides_feature(&self, feature: &str) -> bool {
         let names = |name: &str| self.features.iter().any(|hidden| hidden == name);
         names(feature) || (feature.starts_with("vulkanMemoryModel") && names("vulkanMemoryModel"))
     }
 
     /// Returns the masked capabilities.
-    pub fn apply(&self, mut capabilities: Capabilities) -> Capabilities {
-        capabilities.features.retain(|feature| !self.hides(feature));
-        capabilities.memory_model &= !self.hides("vulkanMemoryModel");
-        capabilities.device_scope &= !self.hides("vulkanMemoryModelDeviceScope");
+    pub fn apply_to(&self, mut capabilities: Capabilities) -> Capabilities {
+        capabilities.features.retain(|feature| !self.hides_feature(feature));
+        capabilities.memory_model &= !self.hides_feature("vulkanMemoryModel");
+        capabilities.device_scope &= !self.hides_feature("vulkanMemoryModelDeviceScope");
         capabilities.availability_visibility_chains &=
-            !self.hides("vulkanMemoryModelAvailabilityVisibilityChains");
+            !self.hides_feature("vulkanMemoryModelAvailabilityVisibilityChains");
         capabilities.full_subgroups &=
-            !self.hides("computeFullSubgroups") && !self.hides("subgroupSizeControl");
+            !self.hides_feature("computeFullSubgroups") && !self.hides_feature("subgroupSizeControl");
         for (limit, number) in &self.limits {
             let lower = |own: &mut u32| *own = (*own).min(*number);
             match *limit {
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     fn refused(text: &str) -> String {
-        Masked::of("sim", text).unwrap_err().to_string()
+        FeatureMask::parse_for("sim", text).unwrap_err().to_string()
     }
 
     #[test]
@@ -167,21 +167,23 @@ mod tests {
             "also where another device is meant"
         );
         assert_eq!(refused("sim:"), "VK_LITMUS_MASK: `` is no name of a feature");
-        assert_eq!(Masked::of("sim", ""), Ok(Masked::default()));
-        let old = Masked::of("sim", "apiVersion=1.1").unwrap();
+        assert_eq!(FeatureMask::parse_for("sim", ""), Ok(FeatureMask::default()));
+        let old = FeatureMask::parse_for("sim", "apiVersion=1.1").unwrap();
         assert_eq!(
-            (old.minor_version(3), old.minor_version(0), Masked::default().minor_version(3)),
+            (old.minor_version(3), old.minor_version(0), FeatureMask::default().minor_version(3)),
             (1, 0, 3)
         );
     }
 
     #[test]
     fn what_is_hidden_of_one_device_is_not_hidden_of_others() {
-        let masked =
-            |device| Masked::of(device, "lavapipe:apiVersion=1.1, Lavapipe: shaderInt8,shaderInt64").unwrap();
+        let masked = |device| {
+            FeatureMask::parse_for(device, "lavapipe:apiVersion=1.1, Lavapipe: shaderInt8,shaderInt64")
+                .unwrap()
+        };
         let of = |device| {
             let masked = masked(device);
-            (masked.minor_version(3), masked.hides("shaderInt8"), masked.hides("shaderInt64"))
+            (masked.minor_version(3), masked.hides_feature("shaderInt8"), masked.hides_feature("shaderInt64"))
         };
         assert_eq!((of("lavapipe"), of("swiftshader")), ((1, true, true), (3, false, true)));
     }
@@ -197,11 +199,11 @@ mod tests {
         };
         let limits =
             "maxComputeWorkGroupInvocations=128, maxComputeWorkGroupCount=4000,maxStorageBufferRange=65536";
-        let masked = Masked::of("sim", limits).unwrap();
-        let small = masked.apply(own.clone());
+        let masked = FeatureMask::parse_for("sim", limits).unwrap();
+        let small = masked.apply_to(own.clone());
         assert_eq!((small.max_workgroup_invocations, small.max_workgroup_size), (128, [128, 128, 64]));
         assert_eq!((small.max_workgroups, small.max_storage_buffer_bytes), (100, 65_536));
-        assert_eq!(Masked::default().apply(own.clone()), own);
+        assert_eq!(FeatureMask::default().apply_to(own.clone()), own);
     }
 
     #[test]
@@ -215,8 +217,8 @@ mod tests {
                 .to_vec(),
             ..Capabilities::default()
         };
-        let masked = Masked::of("sim", "vulkanMemoryModel,shaderInt8").unwrap();
-        let without = masked.apply(own);
+        let masked = FeatureMask::parse_for("sim", "vulkanMemoryModel,shaderInt8").unwrap();
+        let without = masked.apply_to(own);
         assert!(!without.memory_model && !without.device_scope && !without.availability_visibility_chains);
         assert_eq!(without.features, ["shaderInt64"]);
     }

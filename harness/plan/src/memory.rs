@@ -57,14 +57,14 @@ impl MemoryKind {
     ];
 
     /// Returns the kind with this name.
-    pub fn named(word: &str) -> Option<MemoryKind> {
+    pub fn from_word(word: &str) -> Option<MemoryKind> {
         MemoryKind::NAMED.iter().find(|(name, _)| *name == word).map(|(_, kind)| *kind)
     }
 
     /// Returns true if a memory type is of this kind.
-    pub fn holds(&self, properties: MemoryProperties) -> bool {
-        let flags = properties.flags().map(|(has, _)| has);
-        let (with, without) = (self.with.flags(), self.without.flags());
+    pub fn matches_type(&self, properties: MemoryProperties) -> bool {
+        let flags = properties.named_flags().map(|(has, _)| has);
+        let (with, without) = (self.with.named_flags(), self.without.named_flags());
         properties.device_coherent == self.with.device_coherent
             && flags.iter().zip(with).all(|(has, (wanted, _))| *has || !wanted)
             && flags.iter().zip(without).all(|(has, (unwanted, _))| !*has || !unwanted)
@@ -72,7 +72,7 @@ impl MemoryKind {
 }
 
 impl MemoryProperties {
-    fn flags(self) -> [(bool, &'static str); 5] {
+    fn named_flags(self) -> [(bool, &'static str); 5] {
         [
             (self.device_local, "DEVICE_LOCAL"),
             (self.host_visible, "HOST_VISIBLE"),
@@ -87,7 +87,7 @@ impl MemoryProperties {
 impl fmt::Display for MemoryProperties {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> =
-            self.flags().into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect();
+            self.named_flags().into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect();
         f.write_str(&names.join(" | "))
     }
 }
@@ -127,7 +127,7 @@ mod tests {
         ];
         let found: Vec<(&str, Vec<usize>)> = MemoryKind::NAMED
             .iter()
-            .map(|(word, kind)| (*word, (0..types.len()).filter(|i| kind.holds(types[*i])).collect()))
+            .map(|(word, kind)| (*word, (0..types.len()).filter(|i| kind.matches_type(types[*i])).collect()))
             .collect();
         let expected = [
             ("local", vec![0, 3]),
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn what_is_lacking_is_named() {
-        let lack = |word| MemoryKind::named(word).unwrap_or_default().to_string();
+        let lack = |word| MemoryKind::from_word(word).unwrap_or_default().to_string();
         assert_eq!(lack("nonlocal"), "memory type without DEVICE_LOCAL");
         assert_eq!(lack("noncoherent"), "memory type HOST_VISIBLE without HOST_COHERENT");
         assert_eq!(lack("cached"), "memory type HOST_VISIBLE | HOST_CACHED");

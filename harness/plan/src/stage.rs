@@ -20,7 +20,7 @@ pub enum Stage {
     VertexAndFragment {
         /// SPIR-V words of the vertex shader, with entry point `main` and the bindings and push constants of
         /// the kernel. The kernel's own words are the fragment shader.
-        vertex: Vec<u32>,
+        vertex_shader: Vec<u32>,
     },
     /// Workgroups of a mesh shader without primitives; they are [dispatched](crate::Step::Dispatch).
     Mesh,
@@ -29,7 +29,7 @@ pub enum Stage {
     Task {
         /// SPIR-V words of the mesh shader that completes the pipeline; entry point `main`, without bindings
         /// and push constants.
-        mesh: Vec<u32>,
+        mesh_shader: Vec<u32>,
     },
 }
 
@@ -40,7 +40,7 @@ impl Stage {
     }
 
     /// Returns the stage as a set.
-    pub fn set(&self) -> Stages {
+    pub fn as_set(&self) -> Stages {
         match self {
             Stage::Compute => Stages::COMPUTE,
             Stage::Vertex => Stages::VERTEX,
@@ -52,7 +52,7 @@ impl Stage {
     }
 
     /// Returns the Vulkan features that its invocations need to run and to store.
-    pub fn features(&self) -> &'static [&'static str] {
+    pub fn required_features(&self) -> &'static [&'static str] {
         const BOTH: [&str; 2] = ["vertexPipelineStoresAndAtomics", "fragmentStoresAndAtomics"];
         match self {
             Stage::Compute => &[],
@@ -69,13 +69,13 @@ impl Stage {
         match self {
             Stage::Compute | Stage::Vertex | Stage::Mesh | Stage::Task { .. } => None,
             Stage::Fragment { positions } => Some(positions),
-            Stage::VertexAndFragment { vertex } => Some(vertex),
+            Stage::VertexAndFragment { vertex_shader: vertex } => Some(vertex),
         }
     }
 
     /// Returns the SPIR-V words of the mesh shader after a task shader.
     pub fn mesh(&self) -> Option<&[u32]> {
-        if let Stage::Task { mesh } = self { Some(mesh) } else { None }
+        if let Stage::Task { mesh_shader: mesh } = self { Some(mesh) } else { None }
     }
 }
 
@@ -111,7 +111,7 @@ impl Stages {
     const GRAPHICS: Stages = Stages(2 | 4 | 256 | 512);
 
     /// Returns the stages that make these accesses outside of shaders.
-    pub fn of(accesses: Accesses) -> Stages {
+    pub fn for_accesses(accesses: Accesses) -> Stages {
         let kinds = [
             (Accesses::TRANSFER_READ.with(Accesses::TRANSFER_WRITE), Stages::TRANSFER),
             (Accesses::HOST, Stages::HOST),
@@ -123,7 +123,7 @@ impl Stages {
 
     /// Returns true if these stages support all the accesses (VUID-VkMemoryBarrier2-srcAccessMask-03900 to
     /// 03917).
-    pub const fn make(self, accesses: Accesses) -> bool {
+    pub const fn support_accesses(self, accesses: Accesses) -> bool {
         let of_shaders = Accesses::SHADER_READ.with(Accesses::SHADER_WRITE).with(Accesses::UNIFORM_READ);
         let of_transfers = Accesses::TRANSFER_READ.with(Accesses::TRANSFER_WRITE);
         (!accesses.intersects(of_shaders) || self.intersects(Stages::SHADERS.with(Stages::ALL)))
@@ -137,7 +137,11 @@ impl Stages {
         let all = self.intersects(Stages::ALL.with(Stages::BOTTOM));
         let of_fragments = if self.intersects(Stages::FRAGMENT) { Stages::GRAPHICS } else { Stages::NONE };
         let of_mesh = if self.intersects(Stages::MESH) { Stages::TASK } else { Stages::NONE };
-        self.named().with(of_fragments).with(of_mesh).with(if all { Stages::COMMANDS } else { Stages::NONE })
+        self.named_stages().with(of_fragments).with(of_mesh).with(if all {
+            Stages::COMMANDS
+        } else {
+            Stages::NONE
+        })
     }
 
     /// Returns the stages of a second synchronization scope, including logically later ones.
@@ -147,17 +151,17 @@ impl Stages {
         let before_fragments = Stages::VERTEX.with(Stages::MESH).with(Stages::TASK);
         let fragments = if self.intersects(before_fragments) { Stages::FRAGMENT } else { Stages::NONE };
         let mesh = if self.intersects(Stages::TASK) { Stages::MESH } else { Stages::NONE };
-        self.named().with(fragments).with(mesh).with(if all { Stages::COMMANDS } else { Stages::NONE })
+        self.named_stages().with(fragments).with(mesh).with(if all { Stages::COMMANDS } else { Stages::NONE })
     }
 
     /// Returns the stages of commands and of the host.
-    const fn named(self) -> Stages {
+    const fn named_stages(self) -> Stages {
         Stages(self.0 & Stages::COMMANDS.with(Stages::HOST).0)
     }
 
     /// Returns the graphics shader stages in the set.
     #[must_use]
-    pub const fn graphics(self) -> Stages {
+    pub const fn graphics_only(self) -> Stages {
         Stages(self.0 & Stages::GRAPHICS.0)
     }
 

@@ -79,7 +79,7 @@ fn capabilities() -> Capabilities {
 #[test]
 fn a_plan_that_fits_is_accepted() {
     assert_eq!(plan().validate(), Ok(()));
-    assert_eq!(capabilities().check(&plan()), Ok(()));
+    assert_eq!(capabilities().check_plan(&plan()), Ok(()));
     assert_eq!(plan().kernels[0].workgroup_size(), Some([64, 1, 1]));
 }
 
@@ -191,12 +191,12 @@ fn what_a_device_lacks_is_named() {
         ),
     ];
     for (plan, expected) in table {
-        assert_eq!(capabilities().check(&plan), Err(DeviceError::Unsupported(expected.to_owned())));
+        assert_eq!(capabilities().check_plan(&plan), Err(DeviceError::Unsupported(expected.to_owned())));
     }
     let without = Capabilities { full_subgroups: false, ..capabilities() };
     let plan = Plan { kernels: vec![Kernel { subgroups: Subgroups::Full(32), ..kernel(64) }], ..plan() };
-    assert_eq!(capabilities().check(&plan), Ok(()));
-    assert!(matches!(without.check(&plan), Err(DeviceError::Unsupported(_))));
+    assert_eq!(capabilities().check_plan(&plan), Ok(()));
+    assert!(matches!(without.check_plan(&plan), Err(DeviceError::Unsupported(_))));
 }
 
 /// A draw has points within the viewport, and a kernel of its stage.
@@ -237,18 +237,18 @@ fn draws_are_checked() {
     for (plan, why) in table {
         assert_eq!(plan.validate(), Err(DeviceError::InvalidPlan(why.to_owned())));
     }
-    let lacks = |capabilities: &Capabilities| capabilities.check(&good).unwrap_err().to_string();
+    let lacks = |capabilities: &Capabilities| capabilities.check_plan(&good).unwrap_err().to_string();
     let stores =
         Capabilities { features: vec!["vertexPipelineStoresAndAtomics".to_owned()], ..capabilities() };
     assert_eq!(lacks(&capabilities()), "the device lacks vertexPipelineStoresAndAtomics");
     assert_eq!(lacks(&stores), "the device lacks a queue with graphics and compute");
-    assert_eq!(Capabilities { graphics_queues: vec![1], ..stores }.check(&good), Ok(()));
+    assert_eq!(Capabilities { graphics_queues: vec![1], ..stores }.check_plan(&good), Ok(()));
 }
 
 #[test]
 fn a_workgroup_of_full_subgroups_is_a_multiple_of_them() {
     let plan = Plan { kernels: vec![Kernel { subgroups: Subgroups::Full(32), ..kernel(48) }], ..plan() };
-    assert!(matches!(capabilities().check(&plan), Err(DeviceError::InvalidPlan(_))));
+    assert!(matches!(capabilities().check_plan(&plan), Err(DeviceError::InvalidPlan(_))));
 }
 
 #[test]
@@ -383,18 +383,18 @@ fn what_semaphores_and_memory_need_is_named() {
         ..plan()
     };
     let feature = "timelineSemaphore".to_owned();
-    assert_eq!(capabilities().check(&timeline), Err(DeviceError::Unsupported(feature.clone())));
-    assert_eq!(Capabilities { features: vec![feature], ..capabilities() }.check(&timeline), Ok(()));
+    assert_eq!(capabilities().check_plan(&timeline), Err(DeviceError::Unsupported(feature.clone())));
+    assert_eq!(Capabilities { features: vec![feature], ..capabilities() }.check_plan(&timeline), Ok(()));
 
-    let kind = MemoryKind::named("nonlocal").unwrap();
+    let kind = MemoryKind::from_word("nonlocal").unwrap();
     let apart = Plan { buffers: vec![buffer(4), Buffer { memory: Memory::Of(kind), ..buffer(8) }], ..plan() };
     let lack = DeviceError::Unsupported("memory type without DEVICE_LOCAL".to_owned());
-    assert_eq!(capabilities().check(&apart), Err(lack.clone()));
+    assert_eq!(capabilities().check_plan(&apart), Err(lack.clone()));
     let shape = ImageShape::OneDimensional { width: 4 };
     let texels = Plan { images: vec![Image { memory: Memory::Of(kind), ..image(shape) }], ..plan() };
-    assert_eq!(capabilities().check(&texels), Err(lack));
+    assert_eq!(capabilities().check_plan(&texels), Err(lack));
     let host = MemoryProperties { host_visible: true, ..MemoryProperties::default() };
-    assert_eq!(Capabilities { memory_types: vec![host], ..capabilities() }.check(&apart), Ok(()));
+    assert_eq!(Capabilities { memory_types: vec![host], ..capabilities() }.check_plan(&apart), Ok(()));
 }
 
 /// Returns a plan whose host thread submits a batch, waits for it and reads its result.

@@ -1,7 +1,7 @@
 //! Converts the host calls of a test to plan steps: each queue gets the test's submissions, with their stages
 //! and accesses.
 
-use litmus::{Schedule, Scheduled, Scopes, StageMask, ThreadId};
+use litmus::{DependencyScopes, Schedule, ScheduledItem, StageMask, ThreadId};
 use plan::{BufferId, DependencyKind, QueueId, Semaphore, SemaphoreId, Stages, Step};
 use shaders::Program;
 use shaders::host::{Called, items};
@@ -29,7 +29,7 @@ pub(crate) enum Ordering {
 /// Returns true if the test uses timeline semaphores.
 pub(crate) fn counts(schedule: &Schedule) -> bool {
     let mut items = schedule.queues.iter().flat_map(|queue| &queue.items);
-    items.any(|item| matches!(item, Scheduled::Signal(_, Some(_)) | Scheduled::Wait(_, Some(_))))
+    items.any(|item| matches!(item, ScheduledItem::Signal(_, Some(_)) | ScheduledItem::Wait(_, Some(_))))
         || !schedule.hosts.is_empty()
 }
 
@@ -63,7 +63,7 @@ fn stages(mask: StageMask) -> Stages {
     })
 }
 
-fn dependency(queue: QueueId, kind: DependencyKind, scopes: &Scopes) -> Step {
+fn dependency(queue: QueueId, kind: DependencyKind, scopes: &DependencyScopes) -> Step {
     let (source, target) = (scopes.source, scopes.target);
     Step::Dependency {
         queue,
@@ -99,7 +99,7 @@ fn batches(schedule: &Schedule, called: &Called) -> Result<Ordered, &'static str
         // A semaphore is a timeline if any signal, wait or host call uses a value.
         let mut host = schedule.hosts.iter();
         items.any(|item| {
-            matches!(item, Scheduled::Signal(own, Some(_)) | Scheduled::Wait(own, Some(_)) if own == name)
+            matches!(item, ScheduledItem::Signal(own, Some(_)) | ScheduledItem::Wait(own, Some(_)) if own == name)
         }) || host.any(|call| call.semaphore == name)
     };
     let kind = |name: &&str| if counted(name) { Semaphore::Timeline } else { Semaphore::Binary };
@@ -109,25 +109,25 @@ fn batches(schedule: &Schedule, called: &Called) -> Result<Ordered, &'static str
         ordered.items.push(Ordering::Call(Step::Batch { queue, number }));
         for item in items(schedule, batch) {
             ordered.items.push(match item {
-                Scheduled::Dispatch(thread) => Ordering::Dispatch(*thread),
-                Scheduled::Release(..) | Scheduled::Acquire(..) => return Err(PARTS_OWNED),
+                ScheduledItem::Dispatch(thread) => Ordering::Dispatch(*thread),
+                ScheduledItem::Release(..) | ScheduledItem::Acquire(..) => return Err(PARTS_OWNED),
                 // A binary semaphore without a wait would still be signalled in the next submission.
-                Scheduled::Signal(name, None) if !is_awaited(schedule, name) => continue,
-                Scheduled::Signal(name, value) => {
+                ScheduledItem::Signal(name, None) if !is_awaited(schedule, name) => continue,
+                ScheduledItem::Signal(name, value) => {
                     let semaphore = SemaphoreId(semaphores.number(name));
                     Ordering::Call(Step::Signal { queue, semaphore, value: value.unwrap_or(1) })
                 }
-                Scheduled::Wait(name, value) => {
+                ScheduledItem::Wait(name, value) => {
                     let semaphore = SemaphoreId(semaphores.number(name));
                     Ordering::Call(Step::Wait { queue, semaphore, value: value.unwrap_or(1) })
                 }
-                Scheduled::Barrier(scopes) => {
+                ScheduledItem::Barrier(scopes) => {
                     Ordering::Call(dependency(queue, DependencyKind::Barrier, scopes))
                 }
-                Scheduled::Set(event, scopes) => {
+                ScheduledItem::Set(event, scopes) => {
                     Ordering::Call(dependency(queue, DependencyKind::Set(events.number(event)), scopes))
                 }
-                Scheduled::Await(event, scopes) => {
+                ScheduledItem::Await(event, scopes) => {
                     Ordering::Call(dependency(queue, DependencyKind::Await(events.number(event)), scopes))
                 }
             });
@@ -152,12 +152,12 @@ fn in_one_order(schedule: &Schedule, owned: BufferId) -> Result<Ordered, &'stati
     let mut ordered = Ordered::default();
     // The value that each semaphore has reached.
     let mut reached: Vec<u32> = Vec::new();
-    let mut left: Vec<std::iter::Peekable<std::slice::Iter<'_, Scheduled>>> =
+    let mut left: Vec<std::iter::Peekable<std::slice::Iter<'_, ScheduledItem>>> =
         schedule.queues.iter().map(|queue| queue.items.iter().peekable()).collect();
     loop {
         for items in &mut left {
-            while let Some(Scheduled::Dispatch(thread)) =
-                items.next_if(|item| matches!(item, Scheduled::Dispatch(_)))
+            while let Some(ScheduledItem::Dispatch(thread)) =
+                items.next_if(|item| matches!(item, ScheduledItem::Dispatch(_)))
             {
                 ordered.items.push(Ordering::Dispatch(*thread));
             }
@@ -167,25 +167,27 @@ fn in_one_order(schedule: &Schedule, owned: BufferId) -> Result<Ordered, &'stati
         for (queue, items) in (0..).map(QueueId).zip(&mut left) {
             let Some(item) = items.peek() else { continue };
             let step = match item {
-                Scheduled::Dispatch(_) => continue,
-                Scheduled::Barrier(scopes) => dependency(queue, DependencyKind::Barrier, scopes),
-                Scheduled::Set(event, scopes) => {
+                ScheduledItem::Dispatch(_) => continue,
+                ScheduledItem::Barrier(scopes) => dependency(queue, DependencyKind::Barrier, scopes),
+                ScheduledItem::Set(event, scopes) => {
                     dependency(queue, DependencyKind::Set(events.number(event)), scopes)
                 }
-                Scheduled::Await(event, scopes) => {
+                ScheduledItem::Await(event, scopes) => {
                     dependency(queue, DependencyKind::Await(events.number(event)), scopes)
                 }
-                Scheduled::Release(storages, _) | Scheduled::Acquire(storages, _)
+                ScheduledItem::Release(storages, _) | ScheduledItem::Acquire(storages, _)
                     if *storages != schedule.owned =>
                 {
                     return Err(PARTS_OWNED);
                 }
-                Scheduled::Release(_, to) => Step::Release { queue, buffer: owned, to: queue_of(*to)? },
-                Scheduled::Acquire(_, from) => Step::Acquire { queue, buffer: owned, from: queue_of(*from)? },
+                ScheduledItem::Release(_, to) => Step::Release { queue, buffer: owned, to: queue_of(*to)? },
+                ScheduledItem::Acquire(_, from) => {
+                    Step::Acquire { queue, buffer: owned, from: queue_of(*from)? }
+                }
                 // A binary semaphore without a wait would still be signalled the next time, so only the end
                 // of the submission remains.
-                Scheduled::Signal(name, _) if !is_awaited(schedule, name) => Step::Submit { queue },
-                Scheduled::Signal(name, value) | Scheduled::Wait(name, value) => {
+                ScheduledItem::Signal(name, _) if !is_awaited(schedule, name) => Step::Submit { queue },
+                ScheduledItem::Signal(name, value) | ScheduledItem::Wait(name, value) => {
                     let number = semaphores.number(name) as usize;
                     if number == reached.len() {
                         reached.push(0);
@@ -196,7 +198,7 @@ fn in_one_order(schedule: &Schedule, owned: BufferId) -> Result<Ordered, &'stati
                     }
                     let (semaphore, value) = (SemaphoreId(number as u32), value.unwrap_or(1));
                     let reached = reached.get_mut(number).ok_or(UNORDERED)?;
-                    if matches!(item, Scheduled::Signal(..)) {
+                    if matches!(item, ScheduledItem::Signal(..)) {
                         *reached = value;
                         Step::Signal { queue, semaphore, value }
                     } else if *reached < value {
@@ -236,7 +238,7 @@ pub(crate) fn users(ordered: &Ordered, program: &Program) -> Option<(QueueId, Qu
 
 fn is_awaited(schedule: &Schedule, semaphore: &str) -> bool {
     let mut items = schedule.queues.iter().flat_map(|queue| &queue.items);
-    items.any(|item| matches!(item, Scheduled::Wait(name, _) if name == semaphore))
+    items.any(|item| matches!(item, ScheduledItem::Wait(name, _) if name == semaphore))
 }
 
 /// All owned memory is in one buffer.
@@ -252,8 +254,8 @@ fn check_values(schedule: &Schedule) -> Result<(), &'static str> {
     let mut columns: Vec<Vec<(bool, &str, u32)>> = Vec::new();
     for queue in &schedule.queues {
         let own = queue.items.iter().filter_map(|item| match item {
-            Scheduled::Signal(name, Some(value)) => Some((false, name.as_str(), *value)),
-            Scheduled::Wait(name, Some(value)) => Some((true, name.as_str(), *value)),
+            ScheduledItem::Signal(name, Some(value)) => Some((false, name.as_str(), *value)),
+            ScheduledItem::Wait(name, Some(value)) => Some((true, name.as_str(), *value)),
             _ => None,
         });
         columns.push(own.collect());

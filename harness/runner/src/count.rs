@@ -410,13 +410,13 @@ impl Counter {
     pub fn histogram(&self) -> Histogram {
         let mut histogram = Histogram::default();
         for (key, count) in (0u32..).zip(&self.direct).filter(|(_, count)| **count > 0) {
-            histogram.add(self.outcome_of(key), *count);
+            histogram.add_count(self.outcome_of(key), *count);
         }
         // Sorting gives a stable order; the sums are in an ordered map anyway.
         let mut rows: Vec<_> = self.rare.iter().collect();
         rows.sort_unstable();
         for (row, count) in rows {
-            histogram.add(self.outcome(row.iter().copied()), *count);
+            histogram.add_count(self.outcome(row.iter().copied()), *count);
         }
         histogram
     }
@@ -453,7 +453,7 @@ impl Counter {
             if let Some(value) = values.get_mut(column.observable) {
                 let word = u64::from(word);
                 let word = if column.high { value.0 | word << 32 } else { word };
-                *value = Value(word).truncate(column.scalar);
+                *value = Value(word).truncate_to(column.scalar);
             }
         }
         Outcome(values)
@@ -576,7 +576,7 @@ mod tests {
             assert_eq!(counter.count(&dispatched).unwrap(), 0);
             for instance in 0..count {
                 let values = [0, 1].map(|slot| Value(word(instance, slot).into()));
-                expected.add(Outcome(values.to_vec()), 1);
+                expected.add_count(Outcome(values.to_vec()), 1);
             }
             assert_eq!(counter.histogram(), expected);
             assert_eq!(counter.instances, (turn * count) as u64);

@@ -73,7 +73,7 @@ pub(crate) fn both(fragments: plan::Kernel, together: &Together) -> plan::Kernel
     plan::Kernel {
         words: together.fragment.clone(),
         bindings: u32::try_from(together.bindings.len()).unwrap_or(u32::MAX),
-        stage: Stage::VertexAndFragment { vertex: together.vertex.clone() },
+        stage: Stage::VertexAndFragment { vertex_shader: together.vertex.clone() },
         ..fragments
     }
 }
@@ -85,14 +85,14 @@ pub(crate) fn stage(kernel: &Kernel) -> Stage {
         Carrier::Vertex | Carrier::VertexBesideFragments { .. } => Stage::Vertex,
         Carrier::Fragment { positions, .. } => Stage::Fragment { positions: positions.clone() },
         Carrier::Mesh => Stage::Mesh,
-        Carrier::Task { mesh } => Stage::Task { mesh: mesh.clone() },
+        Carrier::Task { mesh } => Stage::Task { mesh_shader: mesh.clone() },
     }
 }
 
 /// Returns the stages of all earlier phases, and those of one phase.
 pub(crate) fn stages_around(program: &Program, phase: usize) -> (Stages, Stages) {
     let of = |phases: &[Phase]| {
-        let kernels = phases.iter().flat_map(|phase| &phase.parts).map(|part| stage(&part.kernel).set());
+        let kernels = phases.iter().flat_map(|phase| &phase.parts).map(|part| stage(&part.kernel).as_set());
         kernels.fold(Stages::NONE, Stages::with)
     };
     let (before, after) = program.phases.split_at(phase.min(program.phases.len()));

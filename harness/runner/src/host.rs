@@ -5,7 +5,7 @@ use litmus::{
     Test,
 };
 use plan::{
-    BatchStart, BufferId, HostAct, HostOperation, HostOrder, HostPlace, HostPlay, HostRelation, HostReport,
+    BatchStart, BufferId, HostAct, HostLayout, HostOperation, HostOrder, HostPlace, HostRelation, HostReport,
     HostThread, HostValue, Hosts, SemaphoreId,
 };
 use shaders::host::{Act, Start};
@@ -66,8 +66,8 @@ pub(crate) fn slots(hosts: &Hosts) -> usize {
 }
 
 /// Returns the host's part of a dispatch with `parameters`.
-pub(crate) fn play(parameters: &Parameters, instances: usize, storage_words: usize) -> HostPlay {
-    HostPlay {
+pub(crate) fn play(parameters: &Parameters, instances: usize, storage_words: usize) -> HostLayout {
+    HostLayout {
         instances: instances as u32,
         stride: parameters.stride * storage_words as u32,
         spacing: parameters.spacing * storage_words as u32,

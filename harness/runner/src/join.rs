@@ -128,7 +128,8 @@ impl Join {
         steps: &mut Vec<Step>,
     ) {
         let (available, visible) = (accesses(dependency.available), accesses(dependency.visible));
-        let stages = (stages.0.with(Stages::of(available)), stages.1.with(Stages::of(visible)));
+        let stages =
+            (stages.0.with(Stages::for_accesses(available)), stages.1.with(Stages::for_accesses(visible)));
         let by = |queue, kind| Step::Dependency { queue, kind, stages, available, visible };
         let barriers = || queues.iter().map(|queue| by(*queue, DependencyKind::Barrier));
         match self {
@@ -199,11 +200,11 @@ mod tests {
 
     #[test]
     fn access_masks_of_tests_and_of_plans_have_the_same_words() {
-        for mask in AccessMask::singles() {
+        for mask in AccessMask::single_accesses() {
             let words: Vec<_> = mask.words().collect();
-            assert_eq!(accesses(mask).names().collect::<Vec<_>>(), words);
+            assert_eq!(accesses(mask).member_names().collect::<Vec<_>>(), words);
         }
-        assert_eq!(Accesses::kinds().count(), AccessMask::singles().count());
+        assert_eq!(Accesses::single_accesses().count(), AccessMask::single_accesses().count());
         assert_eq!(accesses(AccessMask::NONE), Accesses::NONE);
     }
 

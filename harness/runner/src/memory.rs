@@ -738,7 +738,7 @@ fn masked(queue: QueueId, dependency: shaders::Dependency) -> Option<Step> {
     let (available, visible) = (accesses(dependency.available), accesses(dependency.visible));
     let kind = DependencyKind::Barrier;
     let any = !(available.is_empty() && visible.is_empty());
-    let of = |accesses| Stages::COMPUTE.with(Stages::of(accesses));
+    let of = |accesses| Stages::COMPUTE.with(Stages::for_accesses(accesses));
     let stages = (of(available), of(visible));
     any.then_some(Step::Dependency { queue, kind, stages, available, visible })
 }

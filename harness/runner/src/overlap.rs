@@ -111,11 +111,11 @@ fn in_vain(
     let ran =
         run_program(device, &program, (Join::Barrier, Memory::Device), &test, &settings, &mut |progress| {
             let seen = progress.observation();
-            let enough = seen.histogram.total() > 0 || seen.unresolved >= most;
+            let enough = seen.histogram.total_count() > 0 || seen.unresolved >= most;
             if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
     let seen = ran.ok()?;
-    (seen.histogram.total() == 0 && seen.unresolved > 0).then_some(seen.unresolved)
+    (seen.histogram.total_count() == 0 && seen.unresolved > 0).then_some(seen.unresolved)
 }
 
 #[cfg(test)]

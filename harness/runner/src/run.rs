@@ -210,7 +210,7 @@ impl Tally {
             histogram: self.counter.histogram(),
             unexpected: self.counter.unexpected().clone(),
             unresolved: self.counter.unresolved(),
-            not_told_apart: self.counter.not_told_apart(),
+            unrecorded_outcomes: self.counter.not_told_apart(),
             not_executed: self.not_executed,
             repeated: self.repeated,
             dispatches: self.dispatches,
@@ -382,7 +382,7 @@ impl<'d> Run<'d> {
             layout.add_beside(&kernel, capabilities, self.bounds.scratch_words);
         }
         let prepared = self.device.prepare(&layout.plan)?;
-        tally.memory = layout.locations().filter_map(|buffer| prepared.memory(buffer)).collect();
+        tally.memory = layout.locations().filter_map(|buffer| prepared.memory_properties(buffer)).collect();
         Ok(Place {
             prepared,
             layout,
@@ -415,7 +415,7 @@ impl<'d> Run<'d> {
         place.layout.reset(place.prepared.as_mut(), &parameters, instances, slots)?;
         if self.hosts.is_some() {
             let play = host::play(&parameters, instances, self.bounds.storage_words as usize);
-            place.prepared.set_hosts(play)?;
+            place.prepared.set_host_layout(play)?;
         }
         place.layout.set_parameters(place.prepared.as_mut(), &parameters, &later, stress.as_ref())?;
         place.receipts = std::iter::once(&parameters).chain(&later).map(Parameters::receipt).collect();

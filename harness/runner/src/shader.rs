@@ -15,8 +15,8 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use plan::{
-    Bound, Buffer, BufferId, Device, DeviceError, Image, ImageFormat, ImageId, ImageShape, Interface, Kernel,
-    KernelId, Memory, Plan, Prepared, Queue, QueueId, Step,
+    Buffer, BufferBinding, BufferId, Device, DeviceError, Image, ImageFormat, ImageId, ImageShape, Interface,
+    Kernel, KernelId, Memory, Plan, Prepared, Queue, QueueId, Step,
 };
 use serde::{Deserialize, Serialize};
 
@@ -108,7 +108,7 @@ impl Shader {
     pub fn kernel(&self) -> Kernel {
         let bound = |input: &&Input| {
             let [set, binding, element] = input.at;
-            Bound { set, binding, element, uniform: input.uniform }
+            BufferBinding { set, binding, element, uniform: input.uniform }
         };
         let (images, buffers): (Vec<&Input>, Vec<&Input>) =
             self.buffers.iter().partition(|input| input.image.is_some());
@@ -275,7 +275,7 @@ fn picture(plan: &mut Plan, image: InputImage, texels: u64, buffer: Option<Buffe
         (InputShape::Row | InputShape::Texels, None) => ImageShape::OneDimensional { width },
     };
     // Unknown formats are refused when a shader is read, so this default is never used.
-    let format = ImageFormat::of_spirv(image.format).unwrap_or(ImageFormat::Unsigned);
+    let format = ImageFormat::from_spirv(image.format).unwrap_or(ImageFormat::Unsigned);
     plan.images.push(Image { shape, format, memory: Memory::Device, name: "image of a shader" });
     ImageId(plan.images.len() as u32 - 1)
 }

@@ -48,7 +48,7 @@ impl Stretches {
                 for (outcome, count) in &mark.counts {
                     let earlier = before.counts.get(outcome).copied().unwrap_or(0);
                     if *count > earlier {
-                        own.add(outcome.clone(), count - earlier);
+                        own.add_count(outcome.clone(), count - earlier);
                     }
                 }
                 before = mark;

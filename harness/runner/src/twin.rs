@@ -4,9 +4,9 @@
 //! and after its threads.
 
 use litmus::{
-    Access, Dialect, Instruction, InstructionKind, Location, LocationId, LocationInit, MemoryPlace, Place,
-    Register, RegisterId, RegisterInit, ScalarType, Scope, Semantics, Span, StorageClass, SyncPoint,
-    SystemSync, Test, ThreadId,
+    Access, Dialect, Instruction, InstructionKind, Location, LocationId, LocationInit, MemoryPlace, Register,
+    RegisterId, RegisterInit, ScalarType, Scope, Semantics, Span, StorageClass, SyncPoint, SystemSync, Test,
+    ThreadId, ThreadPlace,
 };
 
 /// Returns a test without its control barriers and split barriers; `None` if it has none. Interlocked
@@ -82,7 +82,7 @@ pub fn with_early_reads(test: &Test) -> Option<Test> {
     twin.listed.clear();
     twin.filter = None;
     let mut readers = 0;
-    let unordered = test.unordered();
+    let unordered = test.unordered_pairs();
     // Threads with reads come first: the reads of such a thread may fall between the writes of others.
     let reads = |thread: &usize| {
         let read = |kind: &InstructionKind| kind.access().is_some_and(litmus::MemoryAccess::reads);
@@ -100,7 +100,8 @@ pub fn with_early_reads(test: &Test) -> Option<Test> {
             ["early", "late"].map(|when| add_alias(&mut twin, location, &format!("{when}{thread}")));
         let Some(twin_thread) = twin.threads.get_mut(thread) else { continue };
         // A host thread needs the cross-device scope.
-        let scope = if twin_thread.place == Place::Host { Scope::CrossDevice } else { Scope::QueueFamily };
+        let scope =
+            if twin_thread.place == ThreadPlace::Host { Scope::CrossDevice } else { Scope::QueueFamily };
         let [early, late] = references.map(|reference| {
             let register = RegisterId(u16::try_from(twin_thread.registers.len()).unwrap_or(u16::MAX));
             let taken = |name: &String| twin_thread.registers.iter().any(|register| register.name == *name);
@@ -121,7 +122,7 @@ pub fn with_early_reads(test: &Test) -> Option<Test> {
         twin_thread.instructions.insert(head, early);
         readers += 1;
     }
-    twin.keep_calls_of(test);
+    twin.copy_calls_from(test);
     (readers > 0).then_some(twin)
 }
 
@@ -254,7 +255,7 @@ mod tests {
             let [begin, access, end] = &before.instructions[..] else { panic!() };
             assert_eq!(after.instructions, [begin.clone(), end.clone(), access.clone()]);
         }
-        assert_eq!(twin.overlap(), litmus::Overlap::Possible);
+        assert_eq!(twin.thread_overlap(), litmus::Overlap::Possible);
     }
 
     /// SB: each thread reads the other's location before and after everything else, through its own
@@ -287,7 +288,7 @@ mod tests {
     #[test]
     fn reads_stand_where_nothing_orders_threads() {
         let test = parse(include_str!("../../../litmus/corpus/families/MP+signal.behind.litmus"));
-        assert_eq!(test.overlap(), litmus::Overlap::Possible);
+        assert_eq!(test.thread_overlap(), litmus::Overlap::Possible);
         let twin = with_early_reads(&test).unwrap();
         let read = |thread: usize| -> Vec<LocationId> {
             let accesses = twin.threads[thread].instructions.iter().filter_map(|i| i.kind.access());

@@ -67,7 +67,7 @@ impl Variant {
     /// Returns the memory of a program's locations: that of the variant, else that of the test.
     pub fn memory(&self, program: &Program) -> Memory {
         if let Some(hosts) = &program.hosts {
-            let kind = MemoryKind::named(if hosts.noncoherent { "noncoherent" } else { "coherent" });
+            let kind = MemoryKind::from_word(if hosts.noncoherent { "noncoherent" } else { "coherent" });
             return self.memory.or(kind).map_or(Memory::Shared, Memory::Mapped);
         }
         let declared = || {
@@ -75,7 +75,7 @@ impl Variant {
                 |asks: fn(&Requirements) -> bool| program.kernels().any(|kernel| asks(&kernel.requirements));
             let noncoherent = any(|requirements| requirements.noncoherent).then_some("noncoherent");
             let visible = any(|requirements| requirements.host_visible).then_some("visible");
-            noncoherent.or(visible).and_then(MemoryKind::named)
+            noncoherent.or(visible).and_then(MemoryKind::from_word)
         };
         self.memory.or_else(declared).map_or(Memory::Device, Memory::Of)
     }
@@ -86,7 +86,7 @@ impl Variant {
         if let Some(wanted) = self.told.filling.workgroups().filter(|wanted| *wanted > most) {
             return Some(format!("{wanted} workgroups in a dispatch (it has {most})"));
         }
-        let offered = |kind: &MemoryKind| capabilities.memory_types.iter().any(|own| kind.holds(*own));
+        let offered = |kind: &MemoryKind| capabilities.memory_types.iter().any(|own| kind.matches_type(*own));
         self.memory.filter(|kind| !offered(kind)).map(|kind| kind.to_string())
     }
 
@@ -229,12 +229,12 @@ impl FromStr for Variant {
         for word in text.split('.').filter(|word| !word.is_empty()) {
             if word == SPLIT {
                 variant.pipelines = Pipelines::Split;
-            } else if let Some(kind) = MemoryKind::named(word) {
+            } else if let Some(kind) = MemoryKind::from_word(word) {
                 variant.memory = Some(kind);
             } else if let Ok(told) = word.parse() {
                 variant.told = variant.told.with(told);
                 if variant.told.apart != Apart::Nothing {
-                    variant.memory = MemoryKind::named(NOT_LOCAL);
+                    variant.memory = MemoryKind::from_word(NOT_LOCAL);
                 }
             } else {
                 variant.join = Some(word.parse().map_err(|_| UnknownVariant(word.to_owned()))?);

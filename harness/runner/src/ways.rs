@@ -81,16 +81,16 @@ pub fn run_ways(
             known.counted_by_host = progress.counted_by_host().map(str::to_owned);
             let flow = on_progress(&|| {
                 let mut seen = all.clone();
-                seen.add(&progress.observation());
+                seen.merge_from(&progress.observation());
                 seen
             });
             stopped |= flow.is_break();
             flow
         });
         match ran {
-            Ok(seen) => all.add(&seen),
+            Ok(seen) => all.merge_from(&seen),
             Err(RunError { cause, seen }) => {
-                all.add(&seen);
+                all.merge_from(&seen);
                 return Err(RunError { cause, seen: Box::new(all) });
             }
         }

@@ -319,7 +319,7 @@ impl From<&Observation> for WireObservation {
             stretches: observation.stretches.iter().map(counts).collect(),
             unexpected: observation.unexpected.iter().map(|(raw, count)| (raw.clone(), *count)).collect(),
             unresolved: observation.unresolved,
-            not_told_apart: observation.not_told_apart,
+            not_told_apart: observation.unrecorded_outcomes,
             not_executed: observation.not_executed,
             repeated: observation.repeated,
             dispatches: observation.dispatches,
@@ -339,7 +339,7 @@ impl From<&WireObservation> for Observation {
         let histogram = |counts: &Counts| {
             let mut histogram = Histogram::default();
             for (values, count) in counts {
-                histogram.add(outcome(values), *count);
+                histogram.add_count(outcome(values), *count);
             }
             histogram
         };
@@ -352,7 +352,7 @@ impl From<&WireObservation> for Observation {
             stretches: wire.stretches.iter().map(histogram).collect(),
             unexpected,
             unresolved: wire.unresolved,
-            not_told_apart: wire.not_told_apart,
+            unrecorded_outcomes: wire.not_told_apart,
             not_executed: wire.not_executed,
             repeated: wire.repeated,
             dispatches: wire.dispatches,
@@ -375,7 +375,7 @@ mod tests {
         let mut observation = Observation {
             unexpected: BTreeMap::from([(vec![1, u32::MAX], 3), (Vec::new(), 1)]),
             unresolved: 1,
-            not_told_apart: 8,
+            unrecorded_outcomes: 8,
             not_executed: 2,
             repeated: 6,
             dispatches: 4,
@@ -384,8 +384,8 @@ mod tests {
             batches: Some(Batches { total: 7, by_outcome: BTreeMap::from([(Outcome(vec![Value(3)]), 2)]) }),
             ..Observation::default()
         };
-        observation.histogram.add(Outcome(vec![Value(0), Value(u64::MAX)]), 9);
-        observation.histogram.add(Outcome(vec![Value(1), Value(0)]), 8);
+        observation.histogram.add_count(Outcome(vec![Value(0), Value(u64::MAX)]), 9);
+        observation.histogram.add_count(Outcome(vec![Value(1), Value(0)]), 8);
         observation.stretches = vec![observation.histogram.clone(), Histogram::default()];
         let text = serde_json::to_string(&WireObservation::from(&observation)).unwrap();
         assert!(!text.contains('\n'));

@@ -371,7 +371,7 @@ fn fill(
     }
     let device = devices.get(&job.device)?;
 
-    let overlap = test.overlap();
+    let overlap = test.thread_overlap();
     let twin = match overlap {
         Overlap::ControlBarrier if job.twin => twin::without_control_barriers(&test),
         Overlap::Possible if job.twin => twin::with_early_reads(&test),

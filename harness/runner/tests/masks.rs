@@ -42,7 +42,7 @@ impl Device for Keeper {
 type Words = BTreeSet<String>;
 
 fn words(accesses: Accesses) -> Words {
-    accesses.names().map(str::to_owned).collect()
+    accesses.member_names().map(str::to_owned).collect()
 }
 
 /// Returns the cells of each column, without the header.
@@ -144,7 +144,7 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
     for step in &plan.steps {
         if let Step::Dependency { stages, available, visible, .. } = step {
             let expected = |(before, after): &(Stages, Stages)| {
-                (before.with(Stages::of(*available)), after.with(Stages::of(*visible)))
+                (before.with(Stages::for_accesses(*available)), after.with(Stages::for_accesses(*visible)))
             };
             assert!(
                 between.iter().any(|own| expected(own) == *stages),
@@ -304,18 +304,19 @@ fn calls_stand_as_they_are_written() {
         let mut told: Vec<Vec<String>> = vec![Vec::new(); plan.queues.len()];
         hosts += check_acts(&test, &columns, &plan);
         let of_device: Vec<&litmus::Thread> =
-            test.threads.iter().filter(|thread| thread.place.placement().is_some()).collect();
+            test.threads.iter().filter(|thread| thread.place.device_placement().is_some()).collect();
         for (thread, column) in test.threads.iter().zip(&columns) {
-            let Some(place) = thread.place.placement() else { continue };
+            let Some(place) = thread.place.device_placement() else { continue };
             let same = |other: &litmus::Thread| {
-                let other = other.place.placement().unwrap();
+                let other = other.place.device_placement().unwrap();
                 (other.queue_family, other.queue) == (place.queue_family, place.queue)
             };
             // Queues in the order in which threads name them.
             let mut named: Vec<&litmus::Thread> = Vec::new();
             for other in &of_device {
                 if !named.iter().any(|known| {
-                    let (known, other) = (known.place.placement().unwrap(), other.place.placement().unwrap());
+                    let (known, other) =
+                        (known.place.device_placement().unwrap(), other.place.device_placement().unwrap());
                     (known.queue_family, known.queue) == (other.queue_family, other.queue)
                 }) {
                     named.push(other);
@@ -373,7 +374,8 @@ fn calls_stand_as_they_are_written() {
 /// Checks that host threads perform the calls of their columns between accesses; returns the number of calls.
 fn check_acts(test: &litmus::Test, columns: &[Vec<String>], plan: &Plan) -> usize {
     let Some(hosts) = &plan.hosts else { return 0 };
-    let of_host = test.threads.iter().zip(columns).filter(|(thread, _)| thread.place == litmus::Place::Host);
+    let of_host =
+        test.threads.iter().zip(columns).filter(|(thread, _)| thread.place == litmus::ThreadPlace::Host);
     let mut calls = 0;
     for ((_, column), thread) in of_host.zip(&hosts.threads) {
         let words = column.iter().map(|cell| cell.split_whitespace().collect::<Vec<_>>());

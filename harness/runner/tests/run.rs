@@ -37,12 +37,12 @@ fn a_test_is_exercised_by_enough_instances_that_are_not_serial() {
     let exercise =
         Exercise { serial: vec![vec![1, 0, 1], vec![0, 1, 1]], enough: 3, parts: Parts::default() };
     let mut seen = Observation::default().histogram;
-    seen.add(outcome([1, 0, 1]), 1000);
-    seen.add(outcome([0, 1, 1]), 1000);
+    seen.add_count(outcome([1, 0, 1]), 1000);
+    seen.add_count(outcome([0, 1, 1]), 1000);
     assert!(!exercise.is_seen(&seen));
-    seen.add(outcome([1, 1, 1]), 2);
+    seen.add_count(outcome([1, 1, 1]), 2);
     assert!(!exercise.is_seen(&seen));
-    seen.add(outcome([0, 0, 1]), 1);
+    seen.add_count(outcome([0, 0, 1]), 1);
     assert!(exercise.is_seen(&seen));
 }
 
@@ -56,8 +56,8 @@ fn a_serial_device_shows_serial_outcomes_only() {
                     .unwrap();
             let serial = [outcome([0, 1, 1]), outcome([1, 0, 1])];
             assert!(seen.histogram.counts.keys().all(|o| serial.contains(o)), "{preset}: {seen:?}");
-            assert!(seen.instances() >= 50_000);
-            assert_eq!(seen.instances(), dispatched(&device));
+            assert!(seen.accounted_instances() >= 50_000);
+            assert_eq!(seen.accounted_instances(), dispatched(&device));
             assert_eq!(seen.dispatches, device.submissions.get());
             assert_eq!((seen.not_executed, seen.discarded_dispatches), (0, 0));
         }
@@ -90,7 +90,7 @@ fn instances_written_in_part_are_kept_raw() {
         let seen = observe(&device, &settings(1_000)).unwrap();
         let poison = device.drawn.borrow()[0].poison;
         assert_eq!(seen.unexpected, BTreeMap::from([(vec![0, poison, poison], seen.dispatches)]));
-        assert_eq!(seen.instances(), dispatched(&device));
+        assert_eq!(seen.accounted_instances(), dispatched(&device));
         assert_eq!(seen.discarded_dispatches, 0);
     }
 }
@@ -118,7 +118,7 @@ fn large_values_are_counted_as_they_are() {
     let seen = observe(&device, &settings(1_000)).unwrap();
     let large: Vec<_> = seen.histogram.counts.iter().filter(|(o, _)| o.0[0] == Value(0xfeed_beef)).collect();
     assert_eq!(large.iter().map(|(_, count)| **count).sum::<u64>(), seen.dispatches);
-    assert_eq!(seen.instances(), dispatched(&device));
+    assert_eq!(seen.accounted_instances(), dispatched(&device));
 }
 
 #[test]
@@ -135,9 +135,9 @@ fn noise_neither_exhausts_memory_nor_escapes_the_sum() {
         Happening::Ends
     });
     let seen = observe(&device, &settings(200_000)).unwrap();
-    assert_eq!(seen.instances(), dispatched(&device));
+    assert_eq!(seen.accounted_instances(), dispatched(&device));
     assert!(seen.histogram.counts.len() + seen.unexpected.len() <= 2 * 4096 + 1);
-    let rest = seen.not_told_apart + seen.unexpected.get(&Vec::new()).copied().unwrap_or(0);
+    let rest = seen.unrecorded_outcomes + seen.unexpected.get(&Vec::new()).copied().unwrap_or(0);
     assert!(rest > 100_000, "the rest is counted");
 }
 
@@ -158,8 +158,8 @@ fn one_instance_without_a_trace_discards_its_dispatch() {
         let seen = observe(&device, &settings(2_000)).unwrap();
         assert_eq!(seen.discarded_dispatches, seen.dispatches / 2);
         assert_eq!(seen.not_executed, seen.discarded_dispatches);
-        assert!(seen.instances() >= 2_000 && seen.unexpected.is_empty());
-        assert!(seen.instances() < dispatched(&device));
+        assert!(seen.accounted_instances() >= 2_000 && seen.unexpected.is_empty());
+        assert!(seen.accounted_instances() < dispatched(&device));
     }
 }
 
@@ -190,7 +190,7 @@ fn a_device_that_executes_nothing_is_given_up() {
     for is_cpu in IS_CPU {
         let device = Fake::new(is_cpu, |_, _| Happening::Ends);
         let seen = observe(&device, &settings(1_000)).unwrap();
-        assert_eq!(seen.instances(), 0);
+        assert_eq!(seen.accounted_instances(), 0);
         assert_eq!((seen.dispatches, seen.discarded_dispatches), (20, 20));
         assert_eq!(seen.not_executed, dispatched(&device));
     }
@@ -205,7 +205,7 @@ fn what_was_seen_before_the_device_was_lost_is_kept() {
     let error = observe(&device, &settings(100_000)).unwrap_err();
     assert_eq!(error.cause, Cause::Device(DeviceError::DeviceLost("vkWaitForFences")));
     assert_eq!(error.seen.dispatches, 5);
-    assert!(error.seen.instances() > 0);
+    assert!(error.seen.accounted_instances() > 0);
 }
 
 #[test]
@@ -238,12 +238,12 @@ fn a_submission_that_hangs_ends_the_run_and_is_never_destroyed() {
 fn the_callback_can_end_a_run() {
     let device = Fake::conforming(false);
     let seen = run(&device, &kernel(), &store_buffering(), &settings(u64::MAX), &mut |progress| {
-        assert_eq!(progress.instances(), progress.observation().instances());
+        assert_eq!(progress.instances(), progress.observation().accounted_instances());
         if progress.instances() > 500 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })
     .unwrap();
-    assert!(seen.instances() > 500);
-    assert_eq!(seen.instances(), dispatched(&device));
+    assert!(seen.accounted_instances() > 500);
+    assert_eq!(seen.accounted_instances(), dispatched(&device));
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn a_time_budget_ends_and_counts_everything() {
     let stress = Stress::preset("gpu").unwrap();
     let seen = observe(&device, &Settings::new(stress, budget, 3)).unwrap();
     assert!(seen.dispatches > 0 && seen.seconds > 0.0);
-    assert_eq!(seen.instances(), dispatched(&device));
+    assert_eq!(seen.accounted_instances(), dispatched(&device));
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn a_variant_says_how_many_workgroups_play_whatever_is_drawn() {
         for workgroups in [2, 5, 64, 513, 2_048] {
             let device = Fake::conforming(false);
             let seen = observe_filled(&device, workgroups, &settings).unwrap();
-            assert!(seen.instances() >= 9_000);
+            assert!(seen.accounted_instances() >= 9_000);
             let groups = u32::from(workgroups) / 2;
             for drawn in device.drawn.borrow().iter() {
                 assert_eq!(drawn.groups, groups, "{preset} {workgroups}");
@@ -365,7 +365,7 @@ fn memory_stress_has_workgroups_and_memory_of_its_own() {
         let (device, settings) = stressing(seed);
         let seen =
             run(&device, &kernel, &store_buffering(), &settings, &mut |_| ControlFlow::Continue(())).unwrap();
-        assert_eq!(seen.instances(), dispatched(&device));
+        assert_eq!(seen.accounted_instances(), dispatched(&device));
         (device.stress.take(), device.plan.take())
     };
     let (stress, plan) = drawn(7);
@@ -422,7 +422,7 @@ fn initial_values_are_there_before_each_dispatch() {
                 .unwrap();
         let serial = [outcome([9, 6, 10]), outcome([10, 5, 10])];
         assert!(seen.histogram.counts.keys().all(|o| serial.contains(o)), "{seen:?}");
-        assert!(seen.instances() >= 3_000);
+        assert!(seen.accounted_instances() >= 3_000);
     }
 }
 

@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let settings = Settings::new(stress.clone(), budget, 1);
         let before = processor_seconds();
         let seen = runner::run(&device, &kernel, &test, &settings, &mut |_| ControlFlow::Continue(()))?;
-        let all = seen.instances();
+        let all = seen.accounted_instances();
         // Time on the processor where it is known: other work on the machine does not count.
         let seconds = match (before, processor_seconds()) {
             (Some(before), Some(after)) => after - before,

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use plan::{
-    BufferId, Capabilities, Device, DeviceError, Drawing, HostPlay, Hosts, Identity, Memory,
+    BufferId, Capabilities, Device, DeviceError, Drawing, HostLayout, Hosts, Identity, Memory,
     MemoryProperties, Plan, Prepared, QueueId, Step,
 };
 
@@ -83,7 +83,7 @@ impl SimDevice {
                 driver_info: format!("{}{faulty}", env!("CARGO_PKG_VERSION")),
                 ..Identity::default()
             },
-            capabilities: plan::Masked::from_environment(SimDevice::NAME).unwrap_or_default().apply(
+            capabilities: plan::FeatureMask::from_environment(SimDevice::NAME).unwrap_or_default().apply_to(
                 Capabilities {
                     executes: true,
                     is_cpu: true,
@@ -147,7 +147,7 @@ impl Device for SimDevice {
 
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Prepared + '_>, DeviceError> {
         plan.validate()?;
-        self.capabilities.check(plan)?;
+        self.capabilities.check_plan(plan)?;
         Ok(Box::new(SimPrepared::new(self, plan)?))
     }
 }
@@ -186,7 +186,7 @@ struct SimPrepared<'d> {
     submissions: u64,
     /// The host threads with their program and state.
     hosts: Option<Hosts>,
-    play: HostPlay,
+    play: HostLayout,
     host: Option<HostMachine>,
     /// The phase that runs next to the host threads, and the batches that it belongs to.
     batch: Option<(Vec<u32>, Phase)>,
@@ -210,7 +210,7 @@ impl<'d> SimPrepared<'d> {
                 plan::Stage::Compute => Stage::Compute,
                 plan::Stage::Vertex => Stage::Vertex,
                 plan::Stage::Mesh => Stage::Mesh,
-                plan::Stage::Task { mesh } => {
+                plan::Stage::Task { mesh_shader: mesh } => {
                     // No step launches this mesh shader, so it never runs.
                     if lower::load(mesh, None, device.fault).map_err(told)?.stage != Stage::Mesh {
                         let why = format!("kernel {number}: the mesh shader behind it is none");
@@ -227,7 +227,7 @@ impl<'d> SimPrepared<'d> {
                     program.positions = Some(Box::new(positions));
                     Stage::Fragment
                 }
-                plan::Stage::VertexAndFragment { vertex } => {
+                plan::Stage::VertexAndFragment { vertex_shader: vertex } => {
                     let mut vertices = lower::load(vertex, None, device.fault).map_err(told)?;
                     if vertices.stage != Stage::Vertex {
                         let why = format!("kernel {number}: the vertex shader of its points is none");
@@ -251,7 +251,7 @@ impl<'d> SimPrepared<'d> {
             programs.push(program);
         }
         programs.append(&mut beside);
-        let images = plan.images.iter().map(|image| image.shape.texels());
+        let images = plan.images.iter().map(|image| image.shape.texel_count());
         let mut buffers = Vec::with_capacity(plan.buffers.len() + plan.images.len());
         // Each buffer starts at an even word, so that eight-byte accesses are aligned as in any other buffer.
         let mut next: u32 = 2;
@@ -286,7 +286,7 @@ impl<'d> SimPrepared<'d> {
             flight: Flight::NeverSubmitted,
             submissions: 0,
             hosts: plan.hosts.clone(),
-            play: HostPlay::default(),
+            play: HostLayout::default(),
             host: None,
             batch: None,
         })
@@ -546,13 +546,13 @@ fn memory_type(memory: Memory) -> Option<MemoryProperties> {
         Memory::Shared => Some(coherent),
         Memory::Readback => Some(cached),
         Memory::Of(kind) | Memory::Mapped(kind) => {
-            MEMORY_TYPES.into_iter().find(|properties| kind.holds(*properties))
+            MEMORY_TYPES.into_iter().find(|properties| kind.matches_type(*properties))
         }
     }
 }
 
 impl Prepared for SimPrepared<'_> {
-    fn memory(&self, buffer: BufferId) -> Option<MemoryProperties> {
+    fn memory_properties(&self, buffer: BufferId) -> Option<MemoryProperties> {
         self.memories.get(buffer.0 as usize).copied().flatten()
     }
 
@@ -650,19 +650,19 @@ impl Prepared for SimPrepared<'_> {
         Ok(())
     }
 
-    fn set_hosts(&mut self, play: HostPlay) -> Result<(), DeviceError> {
+    fn set_host_layout(&mut self, play: HostLayout) -> Result<(), DeviceError> {
         let Some(hosts) = &self.hosts else {
             return Err(DeviceError::InvalidPlan("no threads of the host".to_owned()));
         };
         let (_, words) = self.place(hosts.buffer);
-        if play.word(play.instances, 0) > words as u64 {
+        if play.word_index(play.instances, 0) > words as u64 {
             return Err(DeviceError::InvalidPlan("threads of the host leave their buffer".to_owned()));
         }
         self.play = play;
         Ok(())
     }
 
-    fn reported(&mut self) -> Result<&[u32], DeviceError> {
+    fn host_reports(&mut self) -> Result<&[u32], DeviceError> {
         if matches!(self.flight, Flight::InPhase { .. }) {
             return Err(DeviceError::Busy);
         }

@@ -14,7 +14,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use plan::{
-    BatchStart, HostAct, HostOperation, HostOrder, HostPlace, HostPlay, HostReport, HostValue, Hosts,
+    BatchStart, HostAct, HostLayout, HostOperation, HostOrder, HostPlace, HostReport, HostValue, Hosts,
     QueueId, SemaphoreId,
 };
 
@@ -115,7 +115,7 @@ struct BatchState {
 #[derive(Clone, Debug)]
 pub(crate) struct HostMachine {
     hosts: Hosts,
-    play: HostPlay,
+    play: HostLayout,
     fault: Fault,
     coherent: bool,
     /// The address of the first word that the threads can access.
@@ -146,7 +146,7 @@ impl HostMachine {
     pub fn new(
         hosts: &Hosts,
         queues: Vec<QueueId>,
-        play: HostPlay,
+        play: HostLayout,
         (first, coherent): (u32, bool),
         fault: Fault,
     ) -> HostMachine {
@@ -415,7 +415,7 @@ impl HostMachine {
     }
 
     fn word_address(&self, instance: u32, place: HostPlace) -> u32 {
-        self.first + self.play.word(instance, place.storage) as u32
+        self.first + self.play.word_index(instance, place.storage) as u32
     }
 
     /// Performs one operation; returns the number of following operations to skip.
@@ -429,7 +429,7 @@ impl HostMachine {
         let registers = self.hosts.threads.get(number).map_or(0, |code| code.registers);
         let base = (instance * registers) as usize;
         let value = |host: &HostMachine, value: HostValue| {
-            value.of(|register| {
+            value.evaluate_with(|register| {
                 let thread = host.threads.get(number);
                 thread.and_then(|thread| thread.registers.get(base + register as usize)).copied().unwrap_or(0)
             })
@@ -485,8 +485,9 @@ impl HostMachine {
                 }
             }
             HostOperation::Skip { condition, over } => {
-                let taken = condition
-                    .is_none_or(|(how, left, right)| how.holds(value(self, left), value(self, right)));
+                let taken = condition.is_none_or(|(how, left, right)| {
+                    how.holds_between(value(self, left), value(self, right))
+                });
                 return if taken { *over } else { 0 };
             }
         }

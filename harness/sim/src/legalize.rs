@@ -320,7 +320,8 @@ impl Legalizer<'_> {
         for (id, binding) in bindings {
             let set = self.sets.get(&id).copied().unwrap_or(0);
             // A variable without a binding in the interface is unused.
-            let place = self.interface.position(set, binding).map_or(u32::MAX, |position| position as u32);
+            let place =
+                self.interface.binding_position(set, binding).map_or(u32::MAX, |position| position as u32);
             let operands = vec![
                 Operand::IdRef(id),
                 Operand::Decoration(Decoration::Binding),

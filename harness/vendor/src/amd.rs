@@ -1,8 +1,8 @@
 //! AMD: Mesa's RADV on its null back end or a shim; LLVM's assembly, or ACO's output without a disassembler.
 
-use crate::order::{Need, NeedPart, NeedPlace, Order, Without, no_places};
-use crate::text::{CodeAccess, Dialect, LineKind, LineRule, Operation, Path, note};
-use crate::{CompileWay, Descriptors, Family, TextSource, Vendor};
+use crate::order::{MissingOperation, NeedPart, NeedPlace, Order, OrderNeed, no_resource_numbers};
+use crate::text::{CodeAccess, Dialect, LineKind, LineRule, Operation, Path, note_rule};
+use crate::{ChipFamily, CompileMethod, Descriptors, TextSource, Vendor};
 
 /// Mesa's RADV.
 pub const RADV: Vendor = Vendor {
@@ -13,8 +13,8 @@ pub const RADV: Vendor = Vendor {
     driver_id: 3,
     // Mesa 26.1 removed the null back end.
     ways: &[
-        CompileWay::NullBackEnd { variable: "RADV_FORCE_FAMILY", sign: "Null hardware" },
-        CompileWay::Shim {
+        CompileMethod::NullBackEnd { variable: "RADV_FORCE_FAMILY", sign: "Null hardware" },
+        CompileMethod::Shim {
             library: "libamdgpu_noop_drm_shim.so",
             variable: Some("AMDGPU_GPU_ID"),
             names_chips: true,
@@ -34,69 +34,69 @@ pub const RADV: Vendor = Vendor {
 pub const DESCRIPTORS: Descriptors = Descriptors { buffer_bytes: 16, image_bytes: 32 };
 
 /// Family names in Mesa versions (`ac_get_family_name` in `src/amd/common`), with LLVM's targets.
-const FAMILIES: &[Family] = &[
-    family("tahiti", &[], "gfx600"),
-    family("pitcairn", &[], "gfx601"),
-    family("verde", &[], "gfx601"),
-    family("oland", &[], "gfx601"),
-    family("hainan", &[], "gfx602"),
-    family("bonaire", &[], "gfx704"),
-    family("hawaii", &[], "gfx701"),
-    family("kaveri", &[], "gfx700"),
-    family("kabini", &[], "gfx703"),
-    family("iceland", &[], "gfx802"),
-    family("tonga", &[], "gfx802"),
-    family("fiji", &[], "gfx803"),
-    family("polaris10", &[], "gfx803"),
-    family("polaris11", &[], "gfx803"),
-    family("polaris12", &[], "gfx803"),
-    family("vegam", &[], "gfx803"),
-    family("carrizo", &[], "gfx801"),
-    family("stoney", &[], "gfx810"),
-    family("vega10", &[], "gfx900"),
-    family("vega12", &[], "gfx904"),
-    family("vega20", &[], "gfx906"),
-    family("raven", &[], "gfx902"),
-    family("raven2", &[], "gfx909"),
-    family("renoir", &[], "gfx90c"),
-    family("mi100", &["arcturus"], "gfx908"),
-    family("mi200", &["aldebaran"], "gfx90a"),
-    family("gfx940", &[], "gfx940"),
-    family("navi10", &[], "gfx1010"),
-    family("navi12", &[], "gfx1011"),
-    family("navi14", &[], "gfx1012"),
-    family("navi21", &[], "gfx1030"),
-    family("navi22", &[], "gfx1031"),
-    family("navi23", &[], "gfx1032"),
-    family("navi24", &[], "gfx1034"),
-    family("vangogh", &[], "gfx1033"),
-    family("rembrandt", &[], "gfx1035"),
-    family("raphael_mendocino", &["gfx1036", "raphael"], "gfx1036"),
-    family("navi31", &["gfx1100"], "gfx1100"),
-    family("navi32", &["gfx1101"], "gfx1101"),
-    family("navi33", &["gfx1102"], "gfx1102"),
-    family("phoenix", &["gfx1103_r1"], "gfx1103"),
-    family("phoenix2", &["gfx1103_r2"], "gfx1103"),
-    family("gfx1150", &[], "gfx1150"),
-    family("gfx1151", &[], "gfx1151"),
-    family("gfx1152", &[], "gfx1152"),
-    family("gfx1153", &[], "gfx1153"),
-    family("gfx1200", &[], "gfx1200"),
-    family("gfx1201", &[], "gfx1201"),
+const FAMILIES: &[ChipFamily] = &[
+    amd_family("tahiti", &[], "gfx600"),
+    amd_family("pitcairn", &[], "gfx601"),
+    amd_family("verde", &[], "gfx601"),
+    amd_family("oland", &[], "gfx601"),
+    amd_family("hainan", &[], "gfx602"),
+    amd_family("bonaire", &[], "gfx704"),
+    amd_family("hawaii", &[], "gfx701"),
+    amd_family("kaveri", &[], "gfx700"),
+    amd_family("kabini", &[], "gfx703"),
+    amd_family("iceland", &[], "gfx802"),
+    amd_family("tonga", &[], "gfx802"),
+    amd_family("fiji", &[], "gfx803"),
+    amd_family("polaris10", &[], "gfx803"),
+    amd_family("polaris11", &[], "gfx803"),
+    amd_family("polaris12", &[], "gfx803"),
+    amd_family("vegam", &[], "gfx803"),
+    amd_family("carrizo", &[], "gfx801"),
+    amd_family("stoney", &[], "gfx810"),
+    amd_family("vega10", &[], "gfx900"),
+    amd_family("vega12", &[], "gfx904"),
+    amd_family("vega20", &[], "gfx906"),
+    amd_family("raven", &[], "gfx902"),
+    amd_family("raven2", &[], "gfx909"),
+    amd_family("renoir", &[], "gfx90c"),
+    amd_family("mi100", &["arcturus"], "gfx908"),
+    amd_family("mi200", &["aldebaran"], "gfx90a"),
+    amd_family("gfx940", &[], "gfx940"),
+    amd_family("navi10", &[], "gfx1010"),
+    amd_family("navi12", &[], "gfx1011"),
+    amd_family("navi14", &[], "gfx1012"),
+    amd_family("navi21", &[], "gfx1030"),
+    amd_family("navi22", &[], "gfx1031"),
+    amd_family("navi23", &[], "gfx1032"),
+    amd_family("navi24", &[], "gfx1034"),
+    amd_family("vangogh", &[], "gfx1033"),
+    amd_family("rembrandt", &[], "gfx1035"),
+    amd_family("raphael_mendocino", &["gfx1036", "raphael"], "gfx1036"),
+    amd_family("navi31", &["gfx1100"], "gfx1100"),
+    amd_family("navi32", &["gfx1101"], "gfx1101"),
+    amd_family("navi33", &["gfx1102"], "gfx1102"),
+    amd_family("phoenix", &["gfx1103_r1"], "gfx1103"),
+    amd_family("phoenix2", &["gfx1103_r2"], "gfx1103"),
+    amd_family("gfx1150", &[], "gfx1150"),
+    amd_family("gfx1151", &[], "gfx1151"),
+    amd_family("gfx1152", &[], "gfx1152"),
+    amd_family("gfx1153", &[], "gfx1153"),
+    amd_family("gfx1200", &[], "gfx1200"),
+    amd_family("gfx1201", &[], "gfx1201"),
 ];
 
-const fn family(name: &'static str, others: &'static [&'static str], target: &'static str) -> Family {
-    Family { name, others, target, shim: name }
+const fn amd_family(name: &'static str, others: &'static [&'static str], target: &'static str) -> ChipFamily {
+    ChipFamily { name, others, target, shim: name }
 }
 
 /// The dialect of its machine code.
 pub const DIALECT: Dialect = Dialect {
     name: "amd",
     prepare: str::to_owned,
-    read,
+    read: read_line,
     rules: RULES,
     constant_addresses: true,
-    places: no_places,
+    places: no_resource_numbers,
     needs: NEEDS,
     tells_memory: true,
     fillers: &["s_nop", "s_delay_alu", "s_clause", "s_code_end", "s_inst_prefetch"],
@@ -113,112 +113,118 @@ const LOADS: NeedPart = NeedPart {
     place: NeedPlace::Between,
     any: &["vmcnt(0)", "s_wait_loadcnt 0x0", "s_wait_loadcnt_dscnt 0x0", "s_wait_kmcnt 0x0"],
     perhaps: &["vmcnt(", "lgkmcnt(", "s_wait_loadcnt", "s_wait_kmcnt"],
-    without: Without::Lost,
+    without: MissingOperation::Lost,
     words: "wait for the first access",
 };
 const BEFORE_GFX10: &[&str] =
     &["gfx6", "gfx7", "gfx8", "gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"];
-const NEEDS: &[Need] = &[
-    Need {
+const NEEDS: &[OrderNeed] = &[
+    OrderNeed {
         order: Order::Acquire,
         first: &[Operation::Load],
         targets: BEFORE_GFX10,
-        steps: &[LOADS, fresh(&[" glc", "buffer_wbinvl1"])],
+        steps: &[LOADS, fresh_load(&[" glc", "buffer_wbinvl1"])],
         source: GUIDE,
     },
-    Need {
+    OrderNeed {
         order: Order::Acquire,
         first: &[Operation::Load],
         targets: &["gfx10"],
-        steps: &[LOADS, fresh(&["glc dlc", "buffer_gl1_inv"])],
+        steps: &[LOADS, fresh_load(&["glc dlc", "buffer_gl1_inv"])],
         source: GUIDE,
     },
-    Need {
+    OrderNeed {
         order: Order::Acquire,
         first: &[Operation::Load],
         targets: &["gfx11"],
-        steps: &[LOADS, fresh(&[" glc", "buffer_gl1_inv"])],
+        steps: &[LOADS, fresh_load(&[" glc", "buffer_gl1_inv"])],
         source: GUIDE,
     },
-    Need {
+    OrderNeed {
         order: Order::Acquire,
         first: &[Operation::Load],
         targets: &["gfx12"],
-        steps: &[LOADS, fresh(&["scope:SCOPE_DEV", "scope:SCOPE_SYS"])],
+        steps: &[LOADS, fresh_load(&["scope:SCOPE_DEV", "scope:SCOPE_SYS"])],
         source: GUIDE,
     },
-    Need { order: Order::Release, first: &[Operation::Load], targets: &[], steps: &[LOADS], source: GUIDE },
-    Need {
+    OrderNeed {
+        order: Order::Release,
+        first: &[Operation::Load],
+        targets: &[],
+        steps: &[LOADS],
+        source: GUIDE,
+    },
+    OrderNeed {
         order: Order::Release,
         first: &[Operation::Store],
         targets: BEFORE_GFX10,
         steps: &[LOADS],
         source: GUIDE,
     },
-    Need {
+    OrderNeed {
         order: Order::Release,
         first: &[Operation::Store],
         targets: &["gfx10", "gfx11"],
-        steps: &[stores(&["vscnt null, 0x0", "vscnt(0)"])],
+        steps: &[store_wait(&["vscnt null, 0x0", "vscnt(0)"])],
         source: GUIDE,
     },
-    Need {
+    OrderNeed {
         order: Order::Release,
         first: &[Operation::Store],
         targets: &["gfx12"],
-        steps: &[stores(&["s_wait_storecnt 0x0", "s_wait_storecnt_dscnt 0x0"])],
+        steps: &[store_wait(&["s_wait_storecnt 0x0", "s_wait_storecnt_dscnt 0x0"])],
         source: GUIDE,
     },
 ];
 
 /// A later load must bypass caches that do not see stores of other waves.
-const fn fresh(any: &'static [&'static str]) -> NeedPart {
+const fn fresh_load(any: &'static [&'static str]) -> NeedPart {
     NeedPart {
         place: NeedPlace::SecondLoad,
         any,
         perhaps: &[],
-        without: Without::Weakened,
+        without: MissingOperation::Weakened,
         words: "a load past the caches",
     }
 }
 
-const fn stores(any: &'static [&'static str]) -> NeedPart {
+const fn store_wait(any: &'static [&'static str]) -> NeedPart {
     NeedPart {
         place: NeedPlace::Between,
         any,
         perhaps: &["vscnt", "storecnt"],
-        without: Without::Lost,
+        without: MissingOperation::Lost,
         words: "wait for the first access",
     }
 }
 
 /// Descriptions only; [`kind_of`] determines the kind of a line.
 const RULES: &[LineRule] = &[
-    note("vmcnt(0)", "wait until all earlier loads have returned, before GFX10 stores too"),
-    note("vscnt", "wait until earlier stores are done"),
-    note("loadcnt 0x0", "wait until all earlier loads have returned"),
-    note("storecnt 0x0", "wait until earlier stores are done"),
-    note("lgkmcnt(0)", "wait for scalar loads and the workgroup's memory"),
-    note("s_barrier", "control barrier"),
-    note("buffer_gl0_inv", "drops lines of the compute unit's cache"),
-    note("buffer_gl1_inv", "drops lines of the shader array's cache"),
-    note("buffer_wbinvl1", "drops lines of the compute unit's cache"),
-    note("global_inv", "drops lines of caches up to a scope"),
-    note("global_wb", "writes lines of caches back up to a scope"),
-    note(" glc", "past the compute unit's cache"),
-    note(" dlc", "past the shader array's cache"),
-    note("scope:SCOPE_SE", "scope: the shader engine"),
-    note("scope:SCOPE_DEV", "scope: the device"),
-    note("scope:SCOPE_SYS", "scope: the system"),
+    note_rule("vmcnt(0)", "wait until all earlier loads have returned, before GFX10 stores too"),
+    note_rule("vscnt", "wait until earlier stores are done"),
+    note_rule("loadcnt 0x0", "wait until all earlier loads have returned"),
+    note_rule("storecnt 0x0", "wait until earlier stores are done"),
+    note_rule("lgkmcnt(0)", "wait for scalar loads and the workgroup's memory"),
+    note_rule("s_barrier", "control barrier"),
+    note_rule("buffer_gl0_inv", "drops lines of the compute unit's cache"),
+    note_rule("buffer_gl1_inv", "drops lines of the shader array's cache"),
+    note_rule("buffer_wbinvl1", "drops lines of the compute unit's cache"),
+    note_rule("global_inv", "drops lines of caches up to a scope"),
+    note_rule("global_wb", "writes lines of caches back up to a scope"),
+    note_rule(" glc", "past the compute unit's cache"),
+    note_rule(" dlc", "past the shader array's cache"),
+    note_rule("scope:SCOPE_SE", "scope: the shader engine"),
+    note_rule("scope:SCOPE_DEV", "scope: the device"),
+    note_rule("scope:SCOPE_SYS", "scope: the system"),
 ];
 
-fn read(line: &str) -> Option<(&str, LineKind)> {
+fn read_line(line: &str) -> Option<(&str, LineKind)> {
     let text = line.split([';', '/']).next().unwrap_or(line).trim();
     (!text.is_empty()).then(|| (text, kind_of(text)))
 }
 
 /// Returns the mnemonic of a line; in ACO's format it follows the definitions.
-fn mnemonic(text: &str) -> &str {
+fn line_mnemonic(text: &str) -> &str {
     let text = text.rsplit_once(" = ").map_or(text, |(_, instruction)| instruction);
     let word = text.split(' ').next().unwrap_or(text);
     word.strip_prefix("p_").map_or(word, |_| word)
@@ -228,7 +234,7 @@ fn kind_of(text: &str) -> LineKind {
     if text.ends_with(':') || text.starts_with("BB") {
         return LineKind::Label;
     }
-    let mnemonic = mnemonic(text);
+    let mnemonic = line_mnemonic(text);
     let is = |prefixes: &[&str]| prefixes.iter().any(|prefix| mnemonic.starts_with(prefix));
     if is(&[
         "s_waitcnt",
@@ -308,7 +314,7 @@ fn offset_of(text: &str) -> u64 {
     if let Some(named) = named {
         return number(named).unwrap_or(0);
     }
-    if mnemonic(text).starts_with("s_buffer_load") {
+    if line_mnemonic(text).starts_with("s_buffer_load") {
         let operand = text.split(", ").nth(2).and_then(|operand| operand.split(' ').next());
         return operand.and_then(number).unwrap_or(0);
     }

@@ -1,8 +1,10 @@
 //! Apple: Mesa's Honeykrisp on the asahi shim; its disassembly, which it prints to standard output.
 
-use crate::order::{Need, Order, between, number_behind};
-use crate::text::{Dialect, LineKind, LineRule, Operation, Path, access, kind_by, note, order};
-use crate::{CompileWay, TextSource, Vendor, coded};
+use crate::order::{Order, OrderNeed, number_behind, required_between};
+use crate::text::{
+    Dialect, LineKind, LineRule, Operation, Path, access_rule, kind_by, note_rule, order_rule,
+};
+use crate::{CompileMethod, TextSource, Vendor, coded_family};
 
 /// Mesa's Honeykrisp.
 pub const HONEYKRISP: Vendor = Vendor {
@@ -11,13 +13,13 @@ pub const HONEYKRISP: Vendor = Vendor {
     driver_id: 26,
     driver_file: "asahi_icd",
     library: "libvulkan_asahi.so",
-    ways: &[CompileWay::Shim { library: "libasahi_noop_drm_shim.so", variable: None, names_chips: false }],
+    ways: &[CompileMethod::Shim { library: "libasahi_noop_drm_shim.so", variable: None, names_chips: false }],
     install: "Debian: mesa-vulkan-drivers and mesa-drm-shim, from Mesa 26.1 on amd64",
     settings: &[("MESA_SHADER_CACHE_DISABLE", "true")],
     debug_word: Some(("AGX_MESA_DEBUG", "shaders")),
     text_from: TextSource::StandardOutput { shader: "shader: MESA_SHADER_", code: "block0 {" },
     before_chip: None,
-    families: &[coded("m1", &["g13g"], "g13", "")],
+    families: &[coded_family("m1", &["g13g"], "g13", "")],
     dialect: &DIALECT,
     descriptors: None,
 };
@@ -28,45 +30,47 @@ pub const DIALECT: Dialect = Dialect {
     prepare: main_part,
     rules: RULES,
     constant_addresses: false,
-    places,
+    places: resource_numbers,
     needs: NEEDS,
     registers: &['r', 'u'],
     block: "L",
-    ..Dialect::new("agx", read)
+    ..Dialect::new("agx", read_line)
 };
 
 const RULES: &[LineRule] = &[
-    order("memory_barrier", "fence"),
-    order("device_barrier", "fence of the device"),
-    order("unknown_barrier", "part of a fence, by a bit that nobody has named"),
-    order("threadgroup_barrier", "control barrier"),
-    order("barrier", "control barrier"),
-    order("image_barrier", "fence of images"),
-    order("wait", "wait for a slot: its loads and stores"),
-    access("local_load", Operation::Load, Path::Workgroup),
-    access("local_store", Operation::Store, Path::Workgroup),
-    access("local_atomic", Operation::Atomic, Path::Workgroup),
-    access("image_load", Operation::Load, Path::Image),
-    access("image_write", Operation::Store, Path::Image),
-    access("texture_load", Operation::Load, Path::Image),
-    access("atomic", Operation::Atomic, Path::Address),
-    access("load", Operation::Load, Path::Address),
-    access("store", Operation::Store, Path::Address),
+    order_rule("memory_barrier", "fence"),
+    order_rule("device_barrier", "fence of the device"),
+    order_rule("unknown_barrier", "part of a fence, by a bit that nobody has named"),
+    order_rule("threadgroup_barrier", "control barrier"),
+    order_rule("barrier", "control barrier"),
+    order_rule("image_barrier", "fence of images"),
+    order_rule("wait", "wait for a slot: its loads and stores"),
+    access_rule("local_load", Operation::Load, Path::Workgroup),
+    access_rule("local_store", Operation::Store, Path::Workgroup),
+    access_rule("local_atomic", Operation::Atomic, Path::Workgroup),
+    access_rule("image_load", Operation::Load, Path::Image),
+    access_rule("image_write", Operation::Store, Path::Image),
+    access_rule("texture_load", Operation::Load, Path::Image),
+    access_rule("atomic", Operation::Atomic, Path::Address),
+    access_rule("load", Operation::Load, Path::Address),
+    access_rule("store", Operation::Store, Path::Address),
     LineRule { has: "jmp", kind: Some(LineKind::Jump), words: "" },
-    note("coherent", "coherent in the device"),
+    note_rule("coherent", "coherent in the device"),
 ];
 
 /// The compiler's output: a wait for the first access, then its fences.
 const SOURCE: &str = "Mesa, src/asahi/compiler, agx_compile.c and agx_insert_waits.c";
 const ALL: &[Operation] = &[Operation::Load, Operation::Store, Operation::Atomic];
-const STEPS: &[crate::order::NeedPart] =
-    &[between(&["wait "], "wait for the first access"), between(&["memory_barrier"], "fence")];
-const NEEDS: &[Need] = &[
-    Need { order: Order::Acquire, first: ALL, targets: &[], steps: STEPS, source: SOURCE },
-    Need { order: Order::Release, first: ALL, targets: &[], steps: STEPS, source: SOURCE },
+const STEPS: &[crate::order::NeedPart] = &[
+    required_between(&["wait "], "wait for the first access"),
+    required_between(&["memory_barrier"], "fence"),
+];
+const NEEDS: &[OrderNeed] = &[
+    OrderNeed { order: Order::Acquire, first: ALL, targets: &[], steps: STEPS, source: SOURCE },
+    OrderNeed { order: Order::Release, first: ALL, targets: &[], steps: STEPS, source: SOURCE },
 ];
 
-fn places(lines: &[&str]) -> Vec<Option<u64>> {
+fn resource_numbers(lines: &[&str]) -> Vec<Option<u64>> {
     lines.iter().map(|line| number_behind(line, BINDING)).collect()
 }
 
@@ -81,7 +85,7 @@ fn main_part(text: &str) -> String {
     let mut code: Vec<&str> = Vec::new();
     let mut next = None;
     for line in text.lines() {
-        let Some((text, _)) = read(line) else { continue };
+        let Some((text, _)) = read_line(line) else { continue };
         if !code.is_empty() && line.trim_start().starts_with("0: ") {
             next = next.or(Some(code.len()));
         }
@@ -116,7 +120,7 @@ fn main_part(text: &str) -> String {
 /// Parses a line of the disassembly: `  18: 4511280e00f01200       store    r2, du4, …`.
 ///
 /// Other output about a shader, such as intermediate forms, has no such offsets.
-fn read(line: &str) -> Option<(&str, LineKind)> {
+fn read_line(line: &str) -> Option<(&str, LineKind)> {
     let (place, rest) = line.trim().split_once(": ")?;
     let is_place = !place.is_empty() && place.chars().all(|c| c.is_ascii_hexdigit());
     let (bytes, text) = rest.trim_start().split_once(char::is_whitespace)?;

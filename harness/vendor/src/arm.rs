@@ -1,7 +1,9 @@
 //! ARM: Mesa's PanVK on the panfrost shim. Debian builds both for arm64 only.
 
-use crate::text::{Dialect, LineKind, LineRule, Operation, Path, access, kind_by, note, order};
-use crate::{CompileWay, TextSource, Vendor, coded};
+use crate::text::{
+    Dialect, LineKind, LineRule, Operation, Path, access_rule, kind_by, note_rule, order_rule,
+};
+use crate::{CompileMethod, TextSource, Vendor, coded_family};
 
 /// Mesa's PanVK.
 pub const PANVK: Vendor = Vendor {
@@ -10,7 +12,7 @@ pub const PANVK: Vendor = Vendor {
     driver_id: 20,
     driver_file: "panfrost_icd",
     library: "libvulkan_panfrost.so",
-    ways: &[CompileWay::Shim {
+    ways: &[CompileMethod::Shim {
         library: "libpanfrost_noop_drm_shim.so",
         variable: Some("PAN_GPU_ID"),
         names_chips: false,
@@ -22,10 +24,10 @@ pub const PANVK: Vendor = Vendor {
     text_from: TextSource::Properties,
     before_chip: None,
     families: &[
-        coded("g31", &["7093"], "v7", "7093"),
-        coded("g52", &["7212"], "v7", "7212"),
-        coded("g310", &["ac74"], "v10", "ac74"),
-        coded("g610", &["a867"], "v10", "a867"),
+        coded_family("g31", &["7093"], "v7", "7093"),
+        coded_family("g52", &["7212"], "v7", "7212"),
+        coded_family("g310", &["ac74"], "v10", "ac74"),
+        coded_family("g610", &["a867"], "v10", "a867"),
     ],
     dialect: &DIALECT,
     descriptors: None,
@@ -39,23 +41,23 @@ pub const DIALECT: Dialect = Dialect {
     fillers: &["NOP"],
     registers: &['r', 'u'],
     block: "clause_",
-    ..Dialect::new("valhall", read)
+    ..Dialect::new("valhall", read_line)
 };
 
 const RULES: &[LineRule] = &[
-    order("BARRIER", "control barrier"),
-    access("LD_PKA", Operation::Load, Path::Address),
-    access("LOAD", Operation::Load, Path::Address),
-    access("STORE", Operation::Store, Path::Address),
-    access("ATOM", Operation::Atomic, Path::Address),
-    access("LD_TEX", Operation::Load, Path::Image),
+    order_rule("BARRIER", "control barrier"),
+    access_rule("LD_PKA", Operation::Load, Path::Address),
+    access_rule("LOAD", Operation::Load, Path::Address),
+    access_rule("STORE", Operation::Store, Path::Address),
+    access_rule("ATOM", Operation::Atomic, Path::Address),
+    access_rule("LD_TEX", Operation::Load, Path::Image),
     LineRule { has: "LEA_", kind: Some(LineKind::Descriptor), words: "" },
     LineRule { has: "BRANCH", kind: Some(LineKind::Jump), words: "" },
-    note(".wait", "waits for the slots that are numbered"),
-    note(".slot", "an answer in a slot"),
+    note_rule(".wait", "waits for the slots that are numbered"),
+    note_rule(".slot", "an answer in a slot"),
 ];
 
-fn read(line: &str) -> Option<(&str, LineKind)> {
+fn read_line(line: &str) -> Option<(&str, LineKind)> {
     let text = line.trim();
     if text.is_empty() || text == "{" || text == "}" || text.starts_with("ds(") {
         return None;

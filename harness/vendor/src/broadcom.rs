@@ -1,7 +1,7 @@
 //! Broadcom: Mesa's V3DV on the v3d shim. Debian builds both for arm64 only.
 
-use crate::text::{Dialect, LineKind, LineRule, Operation, Path, access, kind_by, order};
-use crate::{CompileWay, TextSource, Vendor, chip};
+use crate::text::{Dialect, LineKind, LineRule, Operation, Path, access_rule, kind_by, order_rule};
+use crate::{CompileMethod, TextSource, Vendor, single_name_family};
 
 /// Mesa's V3DV.
 pub const V3DV: Vendor = Vendor {
@@ -10,14 +10,14 @@ pub const V3DV: Vendor = Vendor {
     driver_id: 19,
     driver_file: "broadcom_icd",
     library: "libvulkan_broadcom.so",
-    ways: &[CompileWay::Shim { library: "libv3d_noop_drm_shim.so", variable: None, names_chips: false }],
+    ways: &[CompileMethod::Shim { library: "libv3d_noop_drm_shim.so", variable: None, names_chips: false }],
     install: "Debian for arm64 alone, on such a machine or under qemu-user: mesa-vulkan-drivers and mesa-drm-shim, and a \
               preload that answers what the shim does not (DRM_V3D_GET_PARAM)",
     settings: &[("MESA_SHADER_CACHE_DISABLE", "true")],
     debug_word: None,
     text_from: TextSource::Properties,
     before_chip: None,
-    families: &[chip("v3d42", "v42")],
+    families: &[single_name_family("v3d42", "v42")],
     dialect: &DIALECT,
     descriptors: None,
 };
@@ -29,18 +29,18 @@ pub const DIALECT: Dialect = Dialect {
     rules: RULES,
     constant_addresses: false,
     registers: &['r'],
-    ..Dialect::new("qpu", read)
+    ..Dialect::new("qpu", read_line)
 };
 
 const RULES: &[LineRule] = &[
-    access("ldtmu", Operation::Load, Path::Address),
-    access("tmud", Operation::Store, Path::Address),
-    order("tmuwt", "wait until all writes are done"),
-    order("barrierid", "control barrier"),
+    access_rule("ldtmu", Operation::Load, Path::Address),
+    access_rule("tmud", Operation::Store, Path::Address),
+    order_rule("tmuwt", "wait until all writes are done"),
+    order_rule("barrierid", "control barrier"),
     LineRule { has: "b.", kind: Some(LineKind::Jump), words: "" },
 ];
 
-fn read(line: &str) -> Option<(&str, LineKind)> {
+fn read_line(line: &str) -> Option<(&str, LineKind)> {
     let text = line.trim();
     (!text.is_empty()).then(|| (text, kind_by(RULES, text)))
 }

@@ -2,12 +2,16 @@
 //!
 //! Their assembly is read in the formats before and since Mesa 26.2.
 
-use crate::order::{Need, NeedPart, NeedPlace, Order, Without, between, number_behind};
-use crate::text::{CodeAccess, Dialect, LineKind, LineRule, Operation, Path, access, kind_by, note, order};
-use crate::{CompileWay, TextSource, Vendor, chip};
+use crate::order::{
+    MissingOperation, NeedPart, NeedPlace, Order, OrderNeed, number_behind, required_between,
+};
+use crate::text::{
+    CodeAccess, Dialect, LineKind, LineRule, Operation, Path, access_rule, kind_by, note_rule, order_rule,
+};
+use crate::{CompileMethod, TextSource, Vendor, single_name_family};
 
 /// The compile method that both drivers share.
-const WAY: CompileWay = CompileWay::Shim {
+const WAY: CompileMethod = CompileMethod::Shim {
     library: "libintel_noop_drm_shim.so",
     variable: Some("INTEL_STUB_GPU_PLATFORM"),
     names_chips: false,
@@ -29,29 +33,29 @@ pub const ANV: Vendor = Vendor {
     text_from: TextSource::Properties,
     before_chip: None,
     families: &[
-        chip("skl", "gen9"),
-        chip("bxt", "gen9"),
-        chip("kbl", "gen9"),
-        chip("aml", "gen9"),
-        chip("glk", "gen9"),
-        chip("cfl", "gen9"),
-        chip("whl", "gen9"),
-        chip("cml", "gen9"),
-        chip("icl", "gen11"),
-        chip("ehl", "gen11"),
-        chip("jsl", "gen11"),
-        chip("tgl", "gen12"),
-        chip("rkl", "gen12"),
-        chip("dg1", "gen12"),
-        chip("adl", "gen12"),
-        chip("sg1", "gen12"),
-        chip("rpl", "gen12"),
-        chip("dg2", "xe-hpg"),
-        chip("mtl", "xe-lpg"),
-        chip("arl", "xe-lpg"),
-        chip("lnl", "xe2"),
-        chip("bmg", "xe2"),
-        chip("ptl", "xe3"),
+        single_name_family("skl", "gen9"),
+        single_name_family("bxt", "gen9"),
+        single_name_family("kbl", "gen9"),
+        single_name_family("aml", "gen9"),
+        single_name_family("glk", "gen9"),
+        single_name_family("cfl", "gen9"),
+        single_name_family("whl", "gen9"),
+        single_name_family("cml", "gen9"),
+        single_name_family("icl", "gen11"),
+        single_name_family("ehl", "gen11"),
+        single_name_family("jsl", "gen11"),
+        single_name_family("tgl", "gen12"),
+        single_name_family("rkl", "gen12"),
+        single_name_family("dg1", "gen12"),
+        single_name_family("adl", "gen12"),
+        single_name_family("sg1", "gen12"),
+        single_name_family("rpl", "gen12"),
+        single_name_family("dg2", "xe-hpg"),
+        single_name_family("mtl", "xe-lpg"),
+        single_name_family("arl", "xe-lpg"),
+        single_name_family("lnl", "xe2"),
+        single_name_family("bmg", "xe2"),
+        single_name_family("ptl", "xe3"),
     ],
     dialect: &DIALECT,
     descriptors: None,
@@ -64,11 +68,11 @@ pub const HASVK: Vendor = Vendor {
     driver_file: "intel_hasvk_icd",
     library: "libvulkan_intel_hasvk.so",
     families: &[
-        chip("ivb", "gen7"),
-        chip("byt", "gen7"),
-        chip("hsw", "gen7"),
-        chip("bdw", "gen8"),
-        chip("chv", "gen8"),
+        single_name_family("ivb", "gen7"),
+        single_name_family("byt", "gen7"),
+        single_name_family("hsw", "gen7"),
+        single_name_family("bdw", "gen8"),
+        single_name_family("chv", "gen8"),
     ],
     ..ANV
 };
@@ -77,67 +81,67 @@ pub const HASVK: Vendor = Vendor {
 /// message descriptor.
 pub const DIALECT: Dialect = Dialect {
     name: "gen",
-    prepare: join,
+    prepare: join_descriptors,
     rules: RULES,
     constant_addresses: false,
-    places,
+    places: resource_numbers,
     needs: NEEDS,
     fillers: &["nop"],
     registers: &['r', 'g'],
     named_registers: &["null", "nullUD"],
     block: "LABEL",
-    ..Dialect::new("gen", read)
+    ..Dialect::new("gen", read_line)
 };
 
 const RULES: &[LineRule] = &[
-    order("fence.", "fence"),
-    order("( fence,", "fence"),
-    order("memory_fence", "fence"),
-    order("memory fence", "fence"),
-    order("mfence", "fence"),
-    order("sync.allwr", "wait until all writes to registers are there: every earlier load has returned"),
-    order("sync allwr", "wait until all writes to registers are there: every earlier load has returned"),
-    order("sync.allrd", "wait until all sources of messages are read"),
-    order("sync allrd", "wait until all sources of messages are read"),
-    order("sync.bar", "control barrier"),
-    order("sync bar", "control barrier"),
-    order("sync.nop", "wait for the tokens that are named"),
-    order("sync nop", "wait for the tokens that are named"),
-    order("barrier", "control barrier"),
-    access("atomic_", Operation::Atomic, Path::Address),
-    access("MsgDesc: ( atomic", Operation::Atomic, Path::Address),
-    access("load.ugm", Operation::Load, Path::Address),
-    access("store.ugm", Operation::Store, Path::Address),
-    access("load.slm", Operation::Load, Path::Workgroup),
-    access("store.slm", Operation::Store, Path::Workgroup),
-    access("ugm MsgDesc: ( load", Operation::Load, Path::Address),
-    access("ugm MsgDesc: ( store", Operation::Store, Path::Address),
-    access("slm MsgDesc: ( load", Operation::Load, Path::Workgroup),
-    access("slm MsgDesc: ( store", Operation::Store, Path::Workgroup),
-    access("untyped_read", Operation::Load, Path::Address),
-    access("untyped_write", Operation::Store, Path::Address),
-    access("untyped_atomic", Operation::Atomic, Path::Address),
-    access("untyped surface read", Operation::Load, Path::Address),
-    access("untyped surface write", Operation::Store, Path::Address),
-    access("untyped atomic", Operation::Atomic, Path::Address),
-    access("typed surface read", Operation::Load, Path::Image),
-    access("typed surface write", Operation::Store, Path::Image),
-    access("typed_read", Operation::Load, Path::Image),
-    access("typed_write", Operation::Store, Path::Image),
-    access("typed_atomic", Operation::Atomic, Path::Image),
-    access("load_quad.tgm", Operation::Load, Path::Image),
-    access("store_quad.tgm", Operation::Store, Path::Image),
-    access("atomic.tgm", Operation::Atomic, Path::Image),
+    order_rule("fence.", "fence"),
+    order_rule("( fence,", "fence"),
+    order_rule("memory_fence", "fence"),
+    order_rule("memory fence", "fence"),
+    order_rule("mfence", "fence"),
+    order_rule("sync.allwr", "wait until all writes to registers are there: every earlier load has returned"),
+    order_rule("sync allwr", "wait until all writes to registers are there: every earlier load has returned"),
+    order_rule("sync.allrd", "wait until all sources of messages are read"),
+    order_rule("sync allrd", "wait until all sources of messages are read"),
+    order_rule("sync.bar", "control barrier"),
+    order_rule("sync bar", "control barrier"),
+    order_rule("sync.nop", "wait for the tokens that are named"),
+    order_rule("sync nop", "wait for the tokens that are named"),
+    order_rule("barrier", "control barrier"),
+    access_rule("atomic_", Operation::Atomic, Path::Address),
+    access_rule("MsgDesc: ( atomic", Operation::Atomic, Path::Address),
+    access_rule("load.ugm", Operation::Load, Path::Address),
+    access_rule("store.ugm", Operation::Store, Path::Address),
+    access_rule("load.slm", Operation::Load, Path::Workgroup),
+    access_rule("store.slm", Operation::Store, Path::Workgroup),
+    access_rule("ugm MsgDesc: ( load", Operation::Load, Path::Address),
+    access_rule("ugm MsgDesc: ( store", Operation::Store, Path::Address),
+    access_rule("slm MsgDesc: ( load", Operation::Load, Path::Workgroup),
+    access_rule("slm MsgDesc: ( store", Operation::Store, Path::Workgroup),
+    access_rule("untyped_read", Operation::Load, Path::Address),
+    access_rule("untyped_write", Operation::Store, Path::Address),
+    access_rule("untyped_atomic", Operation::Atomic, Path::Address),
+    access_rule("untyped surface read", Operation::Load, Path::Address),
+    access_rule("untyped surface write", Operation::Store, Path::Address),
+    access_rule("untyped atomic", Operation::Atomic, Path::Address),
+    access_rule("typed surface read", Operation::Load, Path::Image),
+    access_rule("typed surface write", Operation::Store, Path::Image),
+    access_rule("typed_read", Operation::Load, Path::Image),
+    access_rule("typed_write", Operation::Store, Path::Image),
+    access_rule("typed_atomic", Operation::Atomic, Path::Image),
+    access_rule("load_quad.tgm", Operation::Load, Path::Image),
+    access_rule("store_quad.tgm", Operation::Store, Path::Image),
+    access_rule("atomic.tgm", Operation::Atomic, Path::Image),
     LineRule { has: "jmpi", kind: Some(LineKind::Jump), words: "" },
     LineRule { has: "while", kind: Some(LineKind::Jump), words: "" },
     LineRule { has: "endif", kind: Some(LineKind::Label), words: "" },
-    note("evict", "drops lines of the first-level cache"),
-    note("tile", "scope: the tile, which is the device"),
-    note("local", "scope: the core"),
-    note("L1UC", "past the first-level cache"),
-    note(".uc.", "past the first-level cache"),
-    note(".dst}", "waits for the answer of a message"),
-    note(".src}", "waits until a message has read its registers"),
+    note_rule("evict", "drops lines of the first-level cache"),
+    note_rule("tile", "scope: the tile, which is the device"),
+    note_rule("local", "scope: the core"),
+    note_rule("L1UC", "past the first-level cache"),
+    note_rule(".uc.", "past the first-level cache"),
+    note_rule(".dst}", "waits for the answer of a message"),
+    note_rule(".src}", "waits until a message has read its registers"),
 ];
 
 /// A fence is a separate message. From Gen12 on, messages are tracked by tokens: the fence is sent after
@@ -147,26 +151,26 @@ const TOKENS: &[&str] = &["gen12", "xe"];
 const ALL: &[Operation] = &[Operation::Load, Operation::Store, Operation::Atomic];
 const SOURCE: &str =
     "Intel's Programmer's Reference Manuals, Memory Fence; SWSB; what ANV of Mesa 25.0 emits";
-const NEEDS: &[Need] = &[
-    Need {
+const NEEDS: &[OrderNeed] = &[
+    OrderNeed {
         order: Order::Acquire,
         first: &[Operation::Load, Operation::Atomic],
         targets: TOKENS,
-        steps: &[RETURNED, between(FENCE, "fence behind the first access"), ANSWERED],
+        steps: &[RETURNED, required_between(FENCE, "fence behind the first access"), ANSWERED],
         source: SOURCE,
     },
-    Need {
+    OrderNeed {
         order: Order::Acquire,
         first: ALL,
         targets: &[],
-        steps: &[between(FENCE, "fence behind the first access")],
+        steps: &[required_between(FENCE, "fence behind the first access")],
         source: SOURCE,
     },
-    Need {
+    OrderNeed {
         order: Order::Release,
         first: ALL,
         targets: &[],
-        steps: &[between(FENCE, "fence behind the first access")],
+        steps: &[required_between(FENCE, "fence behind the first access")],
         source: SOURCE,
     },
 ];
@@ -176,24 +180,24 @@ const RETURNED: NeedPart = NeedPart {
     any: &["sync.allwr", "sync allwr"],
     // The token of the first access alone would suffice.
     perhaps: &["sync"],
-    without: Without::Weakened,
+    without: MissingOperation::Weakened,
     words: "wait for the first access",
 };
 const ANSWERED: NeedPart = NeedPart {
     place: NeedPlace::Between,
     any: &[".dst"],
     perhaps: &["sync"],
-    without: Without::Weakened,
+    without: MissingOperation::Weakened,
     words: "wait for the fence's answer",
 };
 
 /// Returns the binding table entry of each line.
-fn places(lines: &[&str]) -> Vec<Option<u64>> {
+fn resource_numbers(lines: &[&str]) -> Vec<Option<u64>> {
     let words = ["bti[", "bti(", "BTI ", "Surface = "];
     lines.iter().map(|line| words.iter().find_map(|word| number_behind(line, word))).collect()
 }
 
-fn read(line: &str) -> Option<(&str, LineKind)> {
+fn read_line(line: &str) -> Option<(&str, LineKind)> {
     let text = line.trim();
     if text.is_empty()
         || text.starts_with("//")
@@ -214,7 +218,7 @@ fn read(line: &str) -> Option<(&str, LineKind)> {
 }
 
 /// Joins a message descriptor with the previous instruction.
-fn join(text: &str) -> String {
+fn join_descriptors(text: &str) -> String {
     let mut joined = String::with_capacity(text.len());
     for line in text.lines() {
         let continues = line.starts_with("                ") && line.contains("MsgDesc");

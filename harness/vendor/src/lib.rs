@@ -35,7 +35,7 @@ pub struct Vendor {
     /// The library name if a driver file names none that exists.
     pub library: &'static str,
     /// The methods of compiling for absent hardware; the first supported one is used.
-    pub ways: &'static [CompileWay],
+    pub ways: &'static [CompileMethod],
     /// How to install the driver and the shim.
     pub install: &'static str,
     /// Additional environment variables. Caches are disabled because they would hide crashes and times.
@@ -47,7 +47,7 @@ pub struct Vendor {
     /// The text before the chip in device names, if they contain it: `(RADV ` of `… (RADV NAVI31)`.
     pub before_chip: Option<&'static str>,
     /// The chips of all driver versions, oldest first.
-    pub families: &'static [Family],
+    pub families: &'static [ChipFamily],
     /// The dialect of its machine code.
     pub dialect: &'static Dialect,
     /// The descriptor layout, if the explorer supports the code.
@@ -69,7 +69,7 @@ impl Vendor {
 
 /// A method of compiling for absent hardware.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CompileWay {
+pub enum CompileMethod {
     /// A back end of the driver without hardware.
     NullBackEnd {
         /// The environment variable that selects the chip.
@@ -105,7 +105,7 @@ pub enum TextSource {
 impl TextSource {
     /// Returns the named code forms of a stage's shader (`COMPUTE`, `VERTEX`, `FRAGMENT`) in a driver's
     /// standard output.
-    pub fn forms<'o>(self, output: &'o str, stage: &str) -> Vec<(&'static str, &'o str)> {
+    pub fn code_forms<'o>(self, output: &'o str, stage: &str) -> Vec<(&'static str, &'o str)> {
         let TextSource::StandardOutput { shader, code } = self else { return Vec::new() };
         let lines = |text: &str, start: &str| {
             let begins = |at: &usize| *at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n');
@@ -127,7 +127,7 @@ impl TextSource {
 
 /// A family of chips with its own code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Family {
+pub struct ChipFamily {
     /// Its name in selectors: the latest driver's name in lower case, unique among all vendors.
     pub name: &'static str,
     /// Other names, those of earlier drivers first.
@@ -139,18 +139,18 @@ pub struct Family {
 }
 
 /// Creates a family with one name, which shims accept, too.
-pub(crate) const fn chip(name: &'static str, target: &'static str) -> Family {
-    Family { name, others: &[], target, shim: name }
+pub(crate) const fn single_name_family(name: &'static str, target: &'static str) -> ChipFamily {
+    ChipFamily { name, others: &[], target, shim: name }
 }
 
 /// Creates a family with a numeric code for shims.
-pub(crate) const fn coded(
+pub(crate) const fn coded_family(
     name: &'static str,
     others: &'static [&'static str],
     target: &'static str,
     shim: &'static str,
-) -> Family {
-    Family { name, others, target, shim }
+) -> ChipFamily {
+    ChipFamily { name, others, target, shim }
 }
 
 /// The sizes of descriptors in a set, which are also their alignments.
@@ -189,8 +189,8 @@ impl Eq for Vendor {}
 
 impl Vendor {
     /// Returns the family with a name, its own or another one; case-insensitive.
-    pub fn family(&self, name: &str) -> Option<&'static Family> {
-        self.families.iter().find(|family| family.names().any(|known| known.eq_ignore_ascii_case(name)))
+    pub fn find_family(&self, name: &str) -> Option<&'static ChipFamily> {
+        self.families.iter().find(|family| family.all_names().any(|known| known.eq_ignore_ascii_case(name)))
     }
 
     /// Returns the chip in a device name, in lower case; it may be missing in our list.
@@ -201,33 +201,33 @@ impl Vendor {
     }
 }
 
-impl Family {
+impl ChipFamily {
     /// Returns all its names, its own first.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+    pub fn all_names(&self) -> impl Iterator<Item = &'static str> {
         std::iter::once(self.name).chain(self.others.iter().copied())
     }
 
     /// Returns the family of any vendor with a name; case-insensitive.
-    pub fn named(name: &str) -> Option<&'static Family> {
-        VENDORS.iter().find_map(|vendor| vendor.family(name))
+    pub fn find_by_name(name: &str) -> Option<&'static ChipFamily> {
+        VENDORS.iter().find_map(|vendor| vendor.find_family(name))
     }
 
     /// Returns its vendor.
-    pub fn vendor(&self) -> Option<&'static Vendor> {
+    pub fn find_vendor(&self) -> Option<&'static Vendor> {
         VENDORS.iter().copied().find(|vendor| vendor.families.contains(self))
     }
 }
 
 /// Returns the vendor and the family of a device by its driver's device name.
-pub fn of_device(device_name: &str) -> Option<(&'static Vendor, &'static Family)> {
-    VENDORS.iter().find_map(|vendor| Some((*vendor, vendor.family(&vendor.chip_of(device_name)?)?)))
+pub fn of_device(device_name: &str) -> Option<(&'static Vendor, &'static ChipFamily)> {
+    VENDORS.iter().find_map(|vendor| Some((*vendor, vendor.find_family(&vendor.chip_of(device_name)?)?)))
 }
 
 /// Returns the name of a compile-only device by its driver's device name: `radv:navi31`.
 pub fn name_of(device_name: &str) -> Option<String> {
     VENDORS.iter().find_map(|vendor| {
         let chip = vendor.chip_of(device_name)?;
-        let name = vendor.family(&chip).map_or(chip.as_str(), |family| family.name);
+        let name = vendor.find_family(&chip).map_or(chip.as_str(), |family| family.name);
         Some(format!("{}:{name}", vendor.word))
     })
 }
@@ -240,9 +240,9 @@ pub fn of_identity(
     name: &str,
     device_name: &str,
     driver_id: i32,
-) -> Option<(&'static Vendor, Option<&'static Family>)> {
+) -> Option<(&'static Vendor, Option<&'static ChipFamily>)> {
     if let Some((vendor, chip)) = of_selector(name) {
-        return Some((vendor, vendor.family(chip)));
+        return Some((vendor, vendor.find_family(chip)));
     }
     if let Some((vendor, family)) = of_device(device_name) {
         return Some((vendor, Some(family)));
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn families_are_found_by_all_their_names() {
-        let name = |text| Family::named(text).map(|family| family.name);
+        let name = |text| ChipFamily::find_by_name(text).map(|family| family.name);
         assert_eq!(name("NAVI31"), Some("navi31"));
         assert_eq!(name("gfx1100"), Some("navi31"));
         assert_eq!(name("raphael"), Some("raphael_mendocino"));
@@ -283,14 +283,17 @@ mod tests {
     #[test]
     fn every_name_means_one_family_of_one_vendor() {
         let families = || VENDORS.iter().flat_map(|vendor| vendor.families);
-        let names: Vec<&str> = families().flat_map(Family::names).collect();
+        let names: Vec<&str> = families().flat_map(ChipFamily::all_names).collect();
         let mut once: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
         once.sort_unstable();
         once.dedup();
         assert_eq!(once.len(), names.len());
         for vendor in VENDORS {
             assert!(
-                vendor.families.iter().all(|family| family.vendor().map(|v| v.word) == Some(vendor.word))
+                vendor
+                    .families
+                    .iter()
+                    .all(|family| family.find_vendor().map(|v| v.word) == Some(vendor.word))
             );
             assert_eq!(
                 of_selector(&format!("{}:*", vendor.word)).map(|(v, rest)| (v.word, rest)),

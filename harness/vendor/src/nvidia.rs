@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::order::{Need, NeedPart, NeedPlace, Order, Without, between};
-use crate::text::{CodeAccess, Dialect, LineKind, LineRule, Operation, Path, access, kind_by, note, order};
-use crate::{CompileWay, Family, TextSource, Vendor, coded};
+use crate::order::{MissingOperation, NeedPart, NeedPlace, Order, OrderNeed, required_between};
+use crate::text::{
+    CodeAccess, Dialect, LineKind, LineRule, Operation, Path, access_rule, kind_by, note_rule, order_rule,
+};
+use crate::{ChipFamily, CompileMethod, TextSource, Vendor, coded_family};
 
 /// Mesa's NVK.
 pub const NVK: Vendor = Vendor {
@@ -13,7 +15,7 @@ pub const NVK: Vendor = Vendor {
     driver_id: 24,
     driver_file: "nouveau_icd",
     library: "libvulkan_nouveau.so",
-    ways: &[CompileWay::Shim {
+    ways: &[CompileMethod::Shim {
         library: "libnouveau_noop_drm_shim.so",
         variable: Some("NOUVEAU_CHIPSET"),
         names_chips: false,
@@ -30,32 +32,32 @@ pub const NVK: Vendor = Vendor {
 
 /// Chips by their codes in the kernel driver. The shim of Mesa 26.2 knows none later than Ampere, and Kepler
 /// has no memory model.
-const FAMILIES: &[Family] = &[
-    coded("gm107", &["117"], "sm_50", "117"),
-    coded("gm108", &["118"], "sm_50", "118"),
-    coded("gm200", &["120"], "sm_52", "120"),
-    coded("gm204", &["124"], "sm_52", "124"),
-    coded("gm206", &["126"], "sm_52", "126"),
-    coded("gm20b", &["12b"], "sm_53", "12b"),
-    coded("gp100", &["130"], "sm_60", "130"),
-    coded("gp102", &["132"], "sm_61", "132"),
-    coded("gp104", &["134"], "sm_61", "134"),
-    coded("gp106", &["136"], "sm_61", "136"),
-    coded("gp107", &["137"], "sm_61", "137"),
-    coded("gp108", &["138"], "sm_61", "138"),
-    coded("gp10b", &["13b"], "sm_62", "13b"),
-    coded("gv100", &["140"], "sm_70", "140"),
-    coded("tu102", &["162"], "sm_75", "162"),
-    coded("tu104", &["164"], "sm_75", "164"),
-    coded("tu106", &["166"], "sm_75", "166"),
-    coded("tu117", &["167"], "sm_75", "167"),
-    coded("tu116", &["168"], "sm_75", "168"),
-    coded("ga100", &["170"], "sm_80", "170"),
-    coded("ga102", &["172"], "sm_86", "172"),
-    coded("ga103", &["173"], "sm_86", "173"),
-    coded("ga104", &["174"], "sm_86", "174"),
-    coded("ga106", &["176"], "sm_86", "176"),
-    coded("ga107", &["177"], "sm_86", "177"),
+const FAMILIES: &[ChipFamily] = &[
+    coded_family("gm107", &["117"], "sm_50", "117"),
+    coded_family("gm108", &["118"], "sm_50", "118"),
+    coded_family("gm200", &["120"], "sm_52", "120"),
+    coded_family("gm204", &["124"], "sm_52", "124"),
+    coded_family("gm206", &["126"], "sm_52", "126"),
+    coded_family("gm20b", &["12b"], "sm_53", "12b"),
+    coded_family("gp100", &["130"], "sm_60", "130"),
+    coded_family("gp102", &["132"], "sm_61", "132"),
+    coded_family("gp104", &["134"], "sm_61", "134"),
+    coded_family("gp106", &["136"], "sm_61", "136"),
+    coded_family("gp107", &["137"], "sm_61", "137"),
+    coded_family("gp108", &["138"], "sm_61", "138"),
+    coded_family("gp10b", &["13b"], "sm_62", "13b"),
+    coded_family("gv100", &["140"], "sm_70", "140"),
+    coded_family("tu102", &["162"], "sm_75", "162"),
+    coded_family("tu104", &["164"], "sm_75", "164"),
+    coded_family("tu106", &["166"], "sm_75", "166"),
+    coded_family("tu117", &["167"], "sm_75", "167"),
+    coded_family("tu116", &["168"], "sm_75", "168"),
+    coded_family("ga100", &["170"], "sm_80", "170"),
+    coded_family("ga102", &["172"], "sm_86", "172"),
+    coded_family("ga103", &["173"], "sm_86", "173"),
+    coded_family("ga104", &["174"], "sm_86", "174"),
+    coded_family("ga106", &["176"], "sm_86", "176"),
+    coded_family("ga107", &["177"], "sm_86", "177"),
 ];
 
 /// The dialect of NAK.
@@ -63,79 +65,79 @@ pub const DIALECT: Dialect = Dialect {
     name: "nak",
     rules: RULES,
     constant_addresses: false,
-    places,
+    places: resource_numbers,
     needs: NEEDS,
     fillers: &["nop"],
     registers: &['r', 'p'],
     named_registers: &["rZ", "pT", "urZ"],
     block: "L",
-    ..Dialect::new("nak", read)
+    ..Dialect::new("nak", read_line)
 };
 
 const RULES: &[LineRule] = &[
-    order("membar.sc..gpu", "fence of the GPU, sequentially consistent"),
-    order("membar.sc..sys", "fence of the system, sequentially consistent"),
-    order("membar.sc..cta", "fence of the workgroup, sequentially consistent"),
-    order("membar", "fence"),
-    order("cctl.ivall", "drops all lines of the first-level cache"),
-    order("cctl", "cache control"),
-    order("bar.sync", "control barrier"),
-    order("bar.arv", "control barrier, arrival"),
-    order("depbar", "wait for a scoreboard"),
-    order("ccctl", "cache control of constants"),
-    access("atom.", Operation::Atomic, Path::Address),
-    access("red.", Operation::Atomic, Path::Address),
-    access("atoms.", Operation::Atomic, Path::Workgroup),
-    access("ld.", Operation::Load, Path::Address),
-    access("st.", Operation::Store, Path::Address),
-    access("suld", Operation::Load, Path::Image),
-    access("sust", Operation::Store, Path::Image),
-    access("suatom", Operation::Atomic, Path::Image),
+    order_rule("membar.sc..gpu", "fence of the GPU, sequentially consistent"),
+    order_rule("membar.sc..sys", "fence of the system, sequentially consistent"),
+    order_rule("membar.sc..cta", "fence of the workgroup, sequentially consistent"),
+    order_rule("membar", "fence"),
+    order_rule("cctl.ivall", "drops all lines of the first-level cache"),
+    order_rule("cctl", "cache control"),
+    order_rule("bar.sync", "control barrier"),
+    order_rule("bar.arv", "control barrier, arrival"),
+    order_rule("depbar", "wait for a scoreboard"),
+    order_rule("ccctl", "cache control of constants"),
+    access_rule("atom.", Operation::Atomic, Path::Address),
+    access_rule("red.", Operation::Atomic, Path::Address),
+    access_rule("atoms.", Operation::Atomic, Path::Workgroup),
+    access_rule("ld.", Operation::Load, Path::Address),
+    access_rule("st.", Operation::Store, Path::Address),
+    access_rule("suld", Operation::Load, Path::Image),
+    access_rule("sust", Operation::Store, Path::Image),
+    access_rule("suatom", Operation::Atomic, Path::Image),
     LineRule { has: "ldc", kind: Some(LineKind::Descriptor), words: "" },
     LineRule { has: "bra ", kind: Some(LineKind::Jump), words: "" },
-    note(".strong.gpu", "coherent in the GPU"),
-    note(".strong.sys", "coherent in the system"),
-    note(".strong.cta", "coherent in the workgroup"),
-    note(".constant", "as if constant: it need not see what others write"),
-    note(".weak", "not coherent"),
+    note_rule(".strong.gpu", "coherent in the GPU"),
+    note_rule(".strong.sys", "coherent in the system"),
+    note_rule(".strong.cta", "coherent in the workgroup"),
+    note_rule(".constant", "as if constant: it need not see what others write"),
+    note_rule(".weak", "not coherent"),
 ];
 
 /// The fence in NVIDIA's mapping of scoped orders to instructions. No source states its effect on loads that
 /// are declared constant.
 const FENCE: &[NeedPart] = &[
-    between(&["membar.sc..gpu", "membar.sc..sys"], "fence of the GPU"),
+    required_between(&["membar.sc..gpu", "membar.sc..sys"], "fence of the GPU"),
     NeedPart {
         place: NeedPlace::NotOnEither,
         any: &[".constant"],
         perhaps: &[],
-        without: Without::Unknown,
+        without: MissingOperation::Unknown,
         words: "loads that are not said to be of constant memory",
     },
 ];
 const ALL: &[Operation] = &[Operation::Load, Operation::Store, Operation::Atomic];
 const SOURCE: &str = "PTX ISA, Memory Consistency Model, fence.sc; what NVK of Mesa 25.0 to 26.2 emits";
-const NEEDS: &[Need] = &[
-    Need { order: Order::Acquire, first: ALL, targets: &[], steps: FENCE, source: SOURCE },
-    Need { order: Order::Release, first: ALL, targets: &[], steps: FENCE, source: SOURCE },
+const NEEDS: &[OrderNeed] = &[
+    OrderNeed { order: Order::Acquire, first: ALL, targets: &[], steps: FENCE, source: SOURCE },
+    OrderNeed { order: Order::Release, first: ALL, targets: &[], steps: FENCE, source: SOURCE },
 ];
 
 /// Returns the descriptor of each address, traced from its load (`c[0x1][+0x10]`) through registers in
 /// straight-line code.
-fn places(lines: &[&str]) -> Vec<Option<u64>> {
+fn resource_numbers(lines: &[&str]) -> Vec<Option<u64>> {
     let mut from: BTreeMap<&str, Option<u64>> = BTreeMap::new();
     let mut found = Vec::with_capacity(lines.len());
     for line in lines {
         let (target, operation) = line.split_once(" = ").unwrap_or(("", line));
-        let is_access = matches!(read(line), Some((_, LineKind::Access(_))));
+        let is_access = matches!(read_line(line), Some((_, LineKind::Access(_))));
         let address = operation.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
         let operands = if is_access { address.map_or("", |(address, _)| address) } else { operation };
-        let mut sources = descriptors(operands).map(Some).collect::<Vec<_>>();
-        sources.extend(registers(operands).filter_map(|register| from.get(register).copied()));
+        let mut sources = descriptor_indices(operands).map(Some).collect::<Vec<_>>();
+        sources.extend(register_names(operands).filter_map(|register| from.get(register).copied()));
         // A value computed from two descriptors has no single one.
         let first = sources.first().copied();
         let of = first.map(|first| if sources.iter().all(|one| *one == first) { first } else { None });
         found.push(of.flatten().filter(|_| is_access));
-        for register in registers(target) {
+        for register in register_names(target) {
             match of.filter(|_| !is_access) {
                 Some(of) => from.insert(register, of),
                 None => from.remove(register),
@@ -145,7 +147,7 @@ fn places(lines: &[&str]) -> Vec<Option<u64>> {
     found
 }
 
-fn registers(text: &str) -> impl Iterator<Item = &str> {
+fn register_names(text: &str) -> impl Iterator<Item = &str> {
     let is_register = |word: &&str| {
         let number = word.strip_prefix('u').unwrap_or(word).strip_prefix('r');
         number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
@@ -154,7 +156,7 @@ fn registers(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the descriptor indices among the operands.
-fn descriptors(text: &str) -> impl Iterator<Item = u64> {
+fn descriptor_indices(text: &str) -> impl Iterator<Item = u64> {
     text.split("c[0x1][").skip(1).filter_map(|rest| {
         let offset = rest.split(']').next()?.trim_start_matches('+').strip_prefix("0x")?;
         u64::from_str_radix(offset, 16).ok().map(|offset| offset / DESCRIPTOR_BYTES)
@@ -164,7 +166,7 @@ fn descriptors(text: &str) -> impl Iterator<Item = u64> {
 /// The size of a storage buffer descriptor.
 const DESCRIPTOR_BYTES: u64 = 16;
 
-fn read(line: &str) -> Option<(&str, LineKind)> {
+fn read_line(line: &str) -> Option<(&str, LineKind)> {
     let text = line.split("//").next().unwrap_or(line).trim();
     let is_frame = text.starts_with("block") || text.starts_with('}') || text.starts_with("sm:");
     if text.is_empty() {

@@ -16,7 +16,7 @@ pub enum Order {
 
 /// The requirements of one order.
 #[derive(Clone, Copy, Debug)]
-pub struct Need {
+pub struct OrderNeed {
     /// The order.
     pub order: Order,
     /// The operations of the first access.
@@ -39,7 +39,7 @@ pub struct NeedPart {
     /// Substrings of lines that may fulfil it, at least partly: then the verdict is unknown.
     pub perhaps: &'static [&'static str],
     /// The consequence if it is missing.
-    pub without: Without,
+    pub without: MissingOperation,
     /// A description.
     pub words: &'static str,
 }
@@ -57,7 +57,7 @@ pub enum NeedPlace {
 
 /// The verdict if a part is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Without {
+pub enum MissingOperation {
     /// Lost: nothing orders the two accesses.
     Lost,
     /// Weakened: part of the ordering is present.
@@ -67,15 +67,15 @@ pub enum Without {
 }
 
 /// Creates a part between the two accesses that is necessary for any order.
-pub(crate) const fn between(any: &'static [&'static str], words: &'static str) -> NeedPart {
-    NeedPart { place: NeedPlace::Between, any, perhaps: &[], without: Without::Lost, words }
+pub(crate) const fn required_between(any: &'static [&'static str], words: &'static str) -> NeedPart {
+    NeedPart { place: NeedPlace::Between, any, perhaps: &[], without: MissingOperation::Lost, words }
 }
 
 /// Returns the resource number of each line, in binding order, to distinguish accesses of one kind.
-pub type Places = fn(&[&str]) -> Vec<Option<u64>>;
+pub type ResourceNumbers = fn(&[&str]) -> Vec<Option<u64>>;
 
 /// Returns no resource numbers, for dialects that show none.
-pub fn no_places(lines: &[&str]) -> Vec<Option<u64>> {
+pub fn no_resource_numbers(lines: &[&str]) -> Vec<Option<u64>> {
     vec![None; lines.len()]
 }
 

@@ -1,8 +1,12 @@
 //! Qualcomm: Mesa's Turnip on the freedreno shim; the assembly of its compiler ir3.
 
-use crate::order::{Need, NeedPart, NeedPlace, Order, Without, between, number_behind};
-use crate::text::{Dialect, LineKind, LineRule, Operation, Path, access, kind_by, note, order};
-use crate::{CompileWay, TextSource, Vendor, coded};
+use crate::order::{
+    MissingOperation, NeedPart, NeedPlace, Order, OrderNeed, number_behind, required_between,
+};
+use crate::text::{
+    Dialect, LineKind, LineRule, Operation, Path, access_rule, kind_by, note_rule, order_rule,
+};
+use crate::{CompileMethod, TextSource, Vendor, coded_family};
 
 /// Mesa's Turnip.
 pub const TURNIP: Vendor = Vendor {
@@ -11,7 +15,7 @@ pub const TURNIP: Vendor = Vendor {
     driver_id: 18,
     driver_file: "freedreno_icd",
     library: "libvulkan_freedreno.so",
-    ways: &[CompileWay::Shim {
+    ways: &[CompileMethod::Shim {
         library: "libfreedreno_noop_drm_shim.so",
         variable: Some("FD_GPU_ID"),
         names_chips: false,
@@ -22,15 +26,15 @@ pub const TURNIP: Vendor = Vendor {
     text_from: TextSource::Properties,
     before_chip: None,
     families: &[
-        coded("a618", &["618"], "a6xx", "618"),
-        coded("a630", &["630"], "a6xx", "630"),
-        coded("a660", &["660"], "a6xx", "660"),
-        coded("a702", &["702"], "a7xx", "702"),
-        coded("a730", &["730"], "a7xx", "730"),
-        coded("a740", &["740"], "a7xx", "740"),
-        coded("a750", &["750"], "a7xx", "750"),
-        coded("a810", &["810"], "a8xx", "810"),
-        coded("a830", &["830"], "a8xx", "830"),
+        coded_family("a618", &["618"], "a6xx", "618"),
+        coded_family("a630", &["630"], "a6xx", "630"),
+        coded_family("a660", &["660"], "a6xx", "660"),
+        coded_family("a702", &["702"], "a7xx", "702"),
+        coded_family("a730", &["730"], "a7xx", "730"),
+        coded_family("a740", &["740"], "a7xx", "740"),
+        coded_family("a750", &["750"], "a7xx", "750"),
+        coded_family("a810", &["810"], "a8xx", "810"),
+        coded_family("a830", &["830"], "a8xx", "830"),
     ],
     dialect: &DIALECT,
     descriptors: None,
@@ -43,56 +47,56 @@ pub const DIALECT: Dialect = Dialect {
     prepare: until_end,
     rules: RULES,
     constant_addresses: false,
-    places,
+    places: resource_numbers,
     needs: NEEDS,
     fillers: &["nop", "(rpt1)nop", "(rpt2)nop", "(rpt3)nop", "(rpt4)nop", "(rpt5)nop"],
     registers: &['r'],
     named_registers: &[],
     block: "l",
-    ..Dialect::new("ir3", read)
+    ..Dialect::new("ir3", read_line)
 };
 
 const RULES: &[LineRule] = &[
-    order("fence.", "fence"),
-    order("ccinv", "drops lines of the texture and storage caches"),
-    order("bar.g", "control barrier"),
-    order("bar", "control barrier"),
-    access("isam", Operation::Load, Path::Address),
-    access("ldib", Operation::Load, Path::Address),
-    access("stib", Operation::Store, Path::Address),
-    access("ldg", Operation::Load, Path::Address),
-    access("stg", Operation::Store, Path::Address),
-    access("atomic.b", Operation::Atomic, Path::Address),
-    access("atomic.g", Operation::Atomic, Path::Address),
-    access("atomic.s", Operation::Atomic, Path::Address),
-    access("ldl", Operation::Load, Path::Workgroup),
-    access("stl", Operation::Store, Path::Workgroup),
-    access("atomic", Operation::Atomic, Path::Workgroup),
+    order_rule("fence.", "fence"),
+    order_rule("ccinv", "drops lines of the texture and storage caches"),
+    order_rule("bar.g", "control barrier"),
+    order_rule("bar", "control barrier"),
+    access_rule("isam", Operation::Load, Path::Address),
+    access_rule("ldib", Operation::Load, Path::Address),
+    access_rule("stib", Operation::Store, Path::Address),
+    access_rule("ldg", Operation::Load, Path::Address),
+    access_rule("stg", Operation::Store, Path::Address),
+    access_rule("atomic.b", Operation::Atomic, Path::Address),
+    access_rule("atomic.g", Operation::Atomic, Path::Address),
+    access_rule("atomic.s", Operation::Atomic, Path::Address),
+    access_rule("ldl", Operation::Load, Path::Workgroup),
+    access_rule("stl", Operation::Store, Path::Workgroup),
+    access_rule("atomic", Operation::Atomic, Path::Workgroup),
     LineRule { has: "resinfo", kind: Some(LineKind::Descriptor), words: "" },
     LineRule { has: "ldc", kind: Some(LineKind::Descriptor), words: "" },
     LineRule { has: "jump", kind: Some(LineKind::Jump), words: "" },
     LineRule { has: "br ", kind: Some(LineKind::Jump), words: "" },
-    note("isam", "through the texture cache"),
-    note("fence.g.w", "of writes to memory"),
-    note("fence.g.l.r.w", "of reads and writes, to memory and to the workgroup's"),
-    note("(sy)", "waits for all loads before it"),
-    note("(ss)", "waits until sources are read"),
+    note_rule("isam", "through the texture cache"),
+    note_rule("fence.g.w", "of writes to memory"),
+    note_rule("fence.g.l.r.w", "of reads and writes, to memory and to the workgroup's"),
+    note_rule("(sy)", "waits for all loads before it"),
+    note_rule("(ss)", "waits until sources are read"),
 ];
 
 /// The barriers that Mesa emits. Loads through the texture path have a separate cache, and no source states
 /// the effect of a fence on it.
 const SOURCE: &str = "Mesa, src/freedreno/ir3/ir3_compiler_nir.c, emit_intrinsic_barrier";
 const ALL: &[Operation] = &[Operation::Load, Operation::Store, Operation::Atomic];
-const FENCE: NeedPart = between(&["fence.g"], "fence");
+const FENCE: NeedPart = required_between(&["fence.g"], "fence");
 const NO_TEXTURE: NeedPart = NeedPart {
     place: NeedPlace::NotOnEither,
     any: &["isam"],
     perhaps: &[],
-    without: Without::Unknown,
+    without: MissingOperation::Unknown,
     words: "loads past the texture cache",
 };
-const NEEDS: &[Need] = &[
-    Need {
+const NEEDS: &[OrderNeed] = &[
+    OrderNeed {
         order: Order::Acquire,
         first: ALL,
         targets: &["a7xx", "a8xx"],
@@ -102,21 +106,27 @@ const NEEDS: &[Need] = &[
                 place: NeedPlace::Between,
                 any: &["ccinv"],
                 perhaps: &[],
-                without: Without::Weakened,
+                without: MissingOperation::Weakened,
                 words: "invalidation of the caches",
             },
             NO_TEXTURE,
         ],
         source: SOURCE,
     },
-    Need { order: Order::Acquire, first: ALL, targets: &[], steps: &[FENCE, NO_TEXTURE], source: SOURCE },
-    Need { order: Order::Release, first: ALL, targets: &[], steps: &[FENCE], source: SOURCE },
+    OrderNeed {
+        order: Order::Acquire,
+        first: ALL,
+        targets: &[],
+        steps: &[FENCE, NO_TEXTURE],
+        source: SOURCE,
+    },
+    OrderNeed { order: Order::Release, first: ALL, targets: &[], steps: &[FENCE], source: SOURCE },
 ];
 
 /// Returns the resource number: `t#2` of a texture, else the last operand of an access if it is a constant.
-fn places(lines: &[&str]) -> Vec<Option<u64>> {
+fn resource_numbers(lines: &[&str]) -> Vec<Option<u64>> {
     let last = |line: &str| line.rsplit(", ").next().and_then(|word| word.trim().parse().ok());
-    let place = |line: &&str| match read(line)? {
+    let place = |line: &&str| match read_line(line)? {
         (_, LineKind::Access(_)) => number_behind(line, "t#").or_else(|| last(line)),
         _ => None,
     };
@@ -136,7 +146,7 @@ fn until_end(text: &str) -> String {
     part
 }
 
-fn read(line: &str) -> Option<(&str, LineKind)> {
+fn read_line(line: &str) -> Option<(&str, LineKind)> {
     let text = line.trim();
     let is_remark = text.starts_with(';') || text.starts_with('@') || text.starts_with("Native code");
     if text.is_empty() || is_remark {

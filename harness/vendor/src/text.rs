@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::order::{Need, Places, no_places};
+use crate::order::{OrderNeed, ResourceNumbers, no_resource_numbers};
 
 /// The dialect of one disassembler.
 pub struct Dialect {
@@ -23,9 +23,9 @@ pub struct Dialect {
     /// Otherwise they are distinguished by their order only.
     pub constant_addresses: bool,
     /// Finds the binding that each line accesses, if the text shows it.
-    pub places: Places,
+    pub places: ResourceNumbers,
     /// The requirements of orders.
-    pub needs: &'static [Need],
+    pub needs: &'static [OrderNeed],
     /// True if memory operations are recognizable.
     ///
     /// Then a text without an access is not machine code of a kernel, which at least writes its results.
@@ -67,17 +67,17 @@ pub struct LineRule {
 }
 
 /// Creates a rule for a line that orders accesses.
-pub(crate) const fn order(has: &'static str, words: &'static str) -> LineRule {
+pub(crate) const fn order_rule(has: &'static str, words: &'static str) -> LineRule {
     LineRule { has, kind: Some(LineKind::Order), words }
 }
 
 /// Creates a rule for an access.
-pub(crate) const fn access(has: &'static str, operation: Operation, path: Path) -> LineRule {
+pub(crate) const fn access_rule(has: &'static str, operation: Operation, path: Path) -> LineRule {
     LineRule { has, kind: Some(LineKind::Access(CodeAccess { operation, path, offset: 0 })), words: "" }
 }
 
 /// Creates a rule that adds a description.
-pub(crate) const fn note(has: &'static str, words: &'static str) -> LineRule {
+pub(crate) const fn note_rule(has: &'static str, words: &'static str) -> LineRule {
     LineRule { has, kind: None, words }
 }
 
@@ -96,7 +96,7 @@ impl Dialect {
             read,
             rules: &[],
             constant_addresses: true,
-            places: no_places,
+            places: no_resource_numbers,
             needs: &[],
             tells_memory: true,
             fillers: &[],
@@ -107,7 +107,7 @@ impl Dialect {
     }
 
     /// Returns descriptions of the memory effects of a line: what it orders, and the path of an access.
-    pub fn words(&self, text: &str, kind: LineKind) -> Vec<&'static str> {
+    pub fn describe_line(&self, text: &str, kind: LineKind) -> Vec<&'static str> {
         if !matches!(kind, LineKind::Access(_) | LineKind::Order) {
             return Vec::new();
         }

@@ -7,7 +7,7 @@ use super::{
 
 /// The parameters that determine the instructions of two synchronizing sides.
 #[derive(Clone, Copy)]
-struct Sides {
+struct SyncSides {
     scalar: Type,
     coherence: Coherence,
     sync: Sync,
@@ -20,22 +20,22 @@ struct Sides {
 }
 
 /// A thread's column of the program table.
-struct Column {
+struct ThreadColumn {
     workgroup: u32,
     subgroup: u32,
     lines: Vec<String>,
 }
 
-pub(super) fn text(case: &CtsCase) -> String {
+pub(super) fn program_text(case: &CtsCase) -> String {
     match case {
-        CtsCase::Generated(case) => generated(case),
-        CtsCase::Transitive(case) => transitive(case),
-        CtsCase::Permuted(case) => permuted(*case),
+        CtsCase::Generated(case) => generated_program(case),
+        CtsCase::Transitive(case) => transitive_program(case),
+        CtsCase::Permuted(case) => permuted_program(*case),
     }
 }
 
 impl Storage {
-    fn class(self) -> &'static str {
+    fn class_keyword(self) -> &'static str {
         match self {
             Storage::Buffer | Storage::Address => "sc0",
             Storage::Workgroup => "sc1",
@@ -43,7 +43,7 @@ impl Storage {
         }
     }
 
-    fn declaration(self, scalar: Type) -> String {
+    fn declaration_prefix(self, scalar: Type) -> String {
         let kind = match self {
             Storage::Buffer => "buffer",
             Storage::Image => "image",
@@ -57,7 +57,7 @@ impl Storage {
 }
 
 impl Range {
-    fn scope(self) -> &'static str {
+    fn scope_keyword(self) -> &'static str {
         match self {
             Range::Device => "dv",
             Range::QueueFamily => "qf",
@@ -67,57 +67,60 @@ impl Range {
     }
 }
 
-impl Sides {
+impl SyncSides {
     /// Returns `.semsc0 …`: the storage classes of payload and guard.
-    fn classes(&self) -> String {
-        let mut classes = [self.payload.class(), self.guard.class()].map(|class| format!(".sem{class}"));
+    fn semantics_classes(&self) -> String {
+        let mut classes =
+            [self.payload.class_keyword(), self.guard.class_keyword()].map(|class| format!(".sem{class}"));
         classes.sort_unstable();
         if classes[0] == classes[1] || self.sync.is_control_barrier() {
-            return format!(".sem{}", self.payload.class());
+            return format!(".sem{}", self.payload.class_keyword());
         }
         classes.concat()
     }
 
     /// Returns the suffixes of a releasing operation.
-    fn releasing(&self) -> String {
+    fn release_suffix(&self) -> String {
         let available = if self.coherence == Coherence::NonCoherent { ".semav" } else { "" };
-        format!(".{}{}{available}", self.range.scope(), self.classes())
+        format!(".{}{}{available}", self.range.scope_keyword(), self.semantics_classes())
     }
 
     /// Returns the suffixes of an acquiring operation.
-    fn acquiring(&self) -> String {
+    fn acquire_suffix(&self) -> String {
         let visible = if self.coherence == Coherence::NonCoherent { ".semvis" } else { "" };
-        format!(".{}{}{visible}", self.range.scope(), self.classes())
+        format!(".{}{}{visible}", self.range.scope_keyword(), self.semantics_classes())
     }
 
-    fn store(&self, variable: &str) -> String {
-        let class = self.payload.class();
+    fn payload_store(&self, variable: &str) -> String {
+        let class = self.payload.class_keyword();
         match self.coherence {
-            Coherence::Coherent => format!("st.av.{}.{class} {variable}, 1", self.range.scope()),
+            Coherence::Coherent => format!("st.av.{}.{class} {variable}, 1", self.range.scope_keyword()),
             Coherence::NonCoherent => format!("st.nonpriv.{class} {variable}, 1"),
         }
     }
 
-    fn load(&self, register: &str, variable: &str) -> String {
-        let class = self.payload.class();
+    fn payload_load(&self, register: &str, variable: &str) -> String {
+        let class = self.payload.class_keyword();
         match self.coherence {
-            Coherence::Coherent => format!("ld.vis.{}.{class} {register}, {variable}", self.range.scope()),
+            Coherence::Coherent => {
+                format!("ld.vis.{}.{class} {register}, {variable}", self.range.scope_keyword())
+            }
             Coherence::NonCoherent => format!("ld.nonpriv.{class} {register}, {variable}"),
         }
     }
 
     /// Returns the lines of the releasing side after its access to the payload.
-    fn release(&self) -> Vec<String> {
-        let (guard, scope) = (self.guard.class(), self.range.scope());
-        let fence = format!("membar.rel{}", self.releasing());
+    fn release_lines(&self) -> Vec<String> {
+        let (guard, scope) = (self.guard.class_keyword(), self.range.scope_keyword());
+        let fence = format!("membar.rel{}", self.release_suffix());
         let relaxed = match self.guard_access {
             GuardAccess::Write => format!("st.atom.{scope}.{guard} f, 1"),
             GuardAccess::Exchange => format!("rmw.atom.{scope}.{guard} r9, f, 1"),
         };
         let ordered = match self.guard_access {
-            GuardAccess::Write => format!("st.atom.rel.{}.{guard}{} f, 1", scope, self.words_of(true)),
+            GuardAccess::Write => format!("st.atom.rel.{}.{guard}{} f, 1", scope, self.ordered_suffix(true)),
             GuardAccess::Exchange => {
-                format!("rmw.atom.rel.{}.{guard}{} r9, f, 1", scope, self.words_of(true))
+                format!("rmw.atom.rel.{}.{guard}{} r9, f, 1", scope, self.ordered_suffix(true))
             }
         };
         match self.sync {
@@ -132,33 +135,33 @@ impl Sides {
     ///
     /// An early read of the guard shows overlap and must not synchronize. The barrier after it keeps
     /// compilers from merging the two reads; its scope does not reach the other side.
-    fn acquire(&self, register: &str) -> Vec<String> {
+    fn acquire_lines(&self, register: &str) -> Vec<String> {
         if self.sync.is_control_barrier() {
             return self.control_barrier();
         }
-        let early = format!("ld.atom.{}.{} r2, f", self.range.scope(), self.guard.class());
+        let early = format!("ld.atom.{}.{} r2, f", self.range.scope_keyword(), self.guard.class_keyword());
         let near = match (self.together, self.range) {
             (false, _) => Some("wg"),
             (true, Range::Subgroup) => None,
             (true, Range::Device | Range::QueueFamily | Range::Workgroup) => Some("sg"),
         };
-        let barrier = near.map(|near| format!("membar.acq.{near}.sem{}", self.guard.class()));
+        let barrier = near.map(|near| format!("membar.acq.{near}.sem{}", self.guard.class_keyword()));
         std::iter::once(early).chain(barrier).chain(self.acquire_guard(register)).collect()
     }
 
     fn acquire_guard(&self, register: &str) -> Vec<String> {
-        let (guard, scope) = (self.guard.class(), self.range.scope());
-        let fence = format!("membar.acq{}", self.acquiring());
+        let (guard, scope) = (self.guard.class_keyword(), self.range.scope_keyword());
+        let fence = format!("membar.acq{}", self.acquire_suffix());
         let relaxed = match self.guard_access {
             GuardAccess::Write => format!("ld.atom.{scope}.{guard} {register}, f"),
             GuardAccess::Exchange => format!("rmw.atom.{scope}.{guard} {register}, f, 2"),
         };
         let ordered = match self.guard_access {
             GuardAccess::Write => {
-                format!("ld.atom.acq.{scope}.{guard}{} {register}, f", self.words_of(false))
+                format!("ld.atom.acq.{scope}.{guard}{} {register}, f", self.ordered_suffix(false))
             }
             GuardAccess::Exchange => {
-                format!("rmw.atom.acq.{scope}.{guard}{} {register}, f, 2", self.words_of(false))
+                format!("rmw.atom.acq.{scope}.{guard}{} {register}, f, 2", self.ordered_suffix(false))
             }
         };
         match self.sync {
@@ -169,35 +172,35 @@ impl Sides {
     }
 
     /// Returns storage classes and availability or visibility of an ordered atomic.
-    fn words_of(&self, releases: bool) -> String {
+    fn ordered_suffix(&self, releases: bool) -> String {
         let operation = match (self.coherence, releases) {
             (Coherence::Coherent, _) => "",
             (Coherence::NonCoherent, true) => ".semav",
             (Coherence::NonCoherent, false) => ".semvis",
         };
-        format!("{}{operation}", self.classes())
+        format!("{}{operation}", self.semantics_classes())
     }
 
     /// Returns a control barrier for both sides, with equal execution and memory scope.
     fn control_barrier(&self) -> Vec<String> {
-        let scope = self.range.scope();
+        let scope = self.range.scope_keyword();
         let execution = if self.range == Range::Subgroup { ".execsg" } else { "" };
         if self.sync == Sync::ControlAndMemoryBarrier {
             return vec![
-                format!("membar.rel{}", self.releasing()),
+                format!("membar.rel{}", self.release_suffix()),
                 format!("cbar{execution}.{scope} 0"),
-                format!("membar.acq{}", self.acquiring()),
+                format!("membar.acq{}", self.acquire_suffix()),
             ];
         }
         let operations = if self.coherence == Coherence::NonCoherent { ".semav.semvis" } else { "" };
-        vec![format!("cbar{execution}.acq_rel.{scope}{}{operations} 0", self.classes())]
+        vec![format!("cbar{execution}.acq_rel.{scope}{}{operations} 0", self.semantics_classes())]
     }
 }
 
-fn generated(case: &Generated) -> String {
+fn generated_program(case: &Generated) -> String {
     let together = matches!(case.range, Range::Workgroup | Range::Subgroup)
         || [case.payload.storage, case.guard.storage].contains(&Storage::Workgroup);
-    let sides = Sides {
+    let sides = SyncSides {
         scalar: case.scalar,
         coherence: case.coherence,
         sync: case.sync,
@@ -210,19 +213,19 @@ fn generated(case: &Generated) -> String {
     let meet = case.sync.is_control_barrier();
     // The first thread releases, the second one acquires.
     let (first, second) = match case.shape {
-        Shape::MessagePassing => (sides.store("x"), sides.load("r1", "x")),
-        Shape::WriteAfterRead => (sides.load("r1", "x"), sides.store("x")),
+        Shape::MessagePassing => (sides.payload_store("x"), sides.payload_load("r1", "x")),
+        Shape::WriteAfterRead => (sides.payload_load("r1", "x"), sides.payload_store("x")),
     };
-    let releasing: Vec<String> = std::iter::once(first).chain(sides.release()).collect();
-    let mut acquiring = sides.acquire("r0");
+    let releasing: Vec<String> = std::iter::once(first).chain(sides.release_lines()).collect();
+    let mut acquiring = sides.acquire_lines("r0");
     if meet {
         acquiring.push(second);
     } else {
-        acquiring.extend(guarded("r0", second));
+        acquiring.extend(guard_line("r0", second));
     }
     let columns = [
-        Column { workgroup: 0, subgroup: 0, lines: releasing },
-        Column {
+        ThreadColumn { workgroup: 0, subgroup: 0, lines: releasing },
+        ThreadColumn {
             workgroup: u32::from(!together),
             subgroup: u32::from(together && case.range != Range::Subgroup),
             lines: acquiring,
@@ -234,18 +237,18 @@ fn generated(case: &Generated) -> String {
         // The value is written only if the guard was seen.
         (Shape::WriteAfterRead, _) => "P0:r1 == 1",
     };
-    let mut declarations = format!("{} x = 0;", sides.payload.declaration(sides.scalar));
+    let mut declarations = format!("{} x = 0;", sides.payload.declaration_prefix(sides.scalar));
     if !meet {
-        declarations += &format!(" {} f = 0;", sides.guard.declaration(sides.scalar));
+        declarations += &format!(" {} f = 0;", sides.guard.declaration_prefix(sides.scalar));
     }
-    assemble(&CtsCase::Generated(*case).id(), "", &declarations, &columns, forbidden)
+    assemble_test(&CtsCase::Generated(*case).test_id(), "", &declarations, &columns, forbidden)
 }
 
-fn transitive(case: &Transitive) -> String {
+fn transitive_program(case: &Transitive) -> String {
     // Data that crosses workgroups is written and read by other threads than those that synchronize. The
     // synchronizing threads make it available and visible; accesses to the payload reach only their
     // workgroup.
-    let sides = Sides {
+    let sides = SyncSides {
         scalar: Type::U32,
         coherence: Coherence::NonCoherent,
         sync: case.sync,
@@ -256,28 +259,29 @@ fn transitive(case: &Transitive) -> String {
         together: false,
     };
     let local =
-        Sides { coherence: case.coherence, range: Range::Workgroup, sync: Sync::ControlBarrier, ..sides };
-    let relay: Vec<String> = local.control_barrier().into_iter().chain(sides.release()).collect();
-    let writer: Vec<String> = std::iter::once(local.store("x")).chain(local.control_barrier()).collect();
+        SyncSides { coherence: case.coherence, range: Range::Workgroup, sync: Sync::ControlBarrier, ..sides };
+    let relay: Vec<String> = local.control_barrier().into_iter().chain(sides.release_lines()).collect();
+    let writer: Vec<String> =
+        std::iter::once(local.payload_store("x")).chain(local.control_barrier()).collect();
     let mut columns = vec![
-        Column { workgroup: 0, subgroup: 0, lines: writer },
-        Column { workgroup: 0, subgroup: 1, lines: relay },
+        ThreadColumn { workgroup: 0, subgroup: 0, lines: writer },
+        ThreadColumn { workgroup: 0, subgroup: 1, lines: relay },
     ];
     let mut declarations = format!(
         "{} x = 0; {} f = 0;",
-        sides.payload.declaration(Type::U32),
-        sides.guard.declaration(Type::U32)
+        sides.payload.declaration_prefix(Type::U32),
+        sides.guard.declaration_prefix(Type::U32)
     );
     match case.acquirer {
         Acquirer::Reader => {
-            let mut reader = sides.acquire("r0");
-            reader.extend(guarded("r0", local.load("r1", "x")));
-            columns.push(Column { workgroup: 1, subgroup: 0, lines: reader });
+            let mut reader = sides.acquire_lines("r0");
+            reader.extend(guard_line("r0", local.payload_load("r1", "x")));
+            columns.push(ThreadColumn { workgroup: 1, subgroup: 0, lines: reader });
         }
         Acquirer::Relay => {
             // A separate buffer variable communicates the guard to the workgroup.
             declarations += " buffer u32 s = 0;";
-            let told = if sides.payload.class() == "sc0" {
+            let told = if sides.payload.class_keyword() == "sc0" {
                 local.control_barrier()
             } else {
                 let words = local.control_barrier();
@@ -287,24 +291,24 @@ fn transitive(case: &Transitive) -> String {
                 Coherence::Coherent => ("st.av.wg.sc0 s, r0", "ld.vis.wg.sc0 r0, s"),
                 Coherence::NonCoherent => ("st.nonpriv.sc0 s, r0", "ld.nonpriv.sc0 r0, s"),
             };
-            let mut second = sides.acquire("r0");
+            let mut second = sides.acquire_lines("r0");
             second.push(tell.to_owned());
             second.extend(told.iter().cloned());
             let mut reader = told;
             reader.push(hear.to_owned());
-            reader.extend(guarded("r0", local.load("r1", "x")));
-            columns.push(Column { workgroup: 1, subgroup: 0, lines: second });
-            columns.push(Column { workgroup: 1, subgroup: 1, lines: reader });
+            reader.extend(guard_line("r0", local.payload_load("r1", "x")));
+            columns.push(ThreadColumn { workgroup: 1, subgroup: 0, lines: second });
+            columns.push(ThreadColumn { workgroup: 1, subgroup: 1, lines: reader });
         }
     }
     let reader = columns.len() - 1;
     let forbidden = format!("P{reader}:r0 == 1 /\\ P{reader}:r1 == 0");
     let expect = "expect: vulkan-nochains allowed racy\n";
-    assemble(&CtsCase::Transitive(*case).id(), expect, &declarations, &columns, &forbidden)
+    assemble_test(&CtsCase::Transitive(*case).test_id(), expect, &declarations, &columns, &forbidden)
 }
 
-fn permuted(case: Permuted) -> String {
-    let sides = Sides {
+fn permuted_program(case: Permuted) -> String {
+    let sides = SyncSides {
         scalar: Type::U32,
         coherence: Coherence::Coherent,
         sync: if case == Permuted::Barrier { Sync::FenceFence } else { Sync::AtomicAtomic },
@@ -314,11 +318,11 @@ fn permuted(case: Permuted) -> String {
         guard: Storage::Buffer,
         together: false,
     };
-    let mut reader = sides.acquire("r0");
+    let mut reader = sides.acquire_lines("r0");
     let (write, read) = match case {
         Permuted::PlainPayload => {
-            reader.extend(guarded("r0", sides.load("r1", "x")));
-            (sides.store("x"), None)
+            reader.extend(guard_line("r0", sides.payload_load("r1", "x")));
+            (sides.payload_store("x"), None)
         }
         Permuted::Barrier | Permuted::ReleaseAcquire => {
             ("st.atom.dv.sc0 x, 1".to_owned(), Some("ld.atom.dv.sc0 r1, x".to_owned()))
@@ -326,19 +330,29 @@ fn permuted(case: Permuted) -> String {
     };
     reader.extend(read);
     let columns = [
-        Column { workgroup: 0, subgroup: 0, lines: std::iter::once(write).chain(sides.release()).collect() },
-        Column { workgroup: 1, subgroup: 0, lines: reader },
+        ThreadColumn {
+            workgroup: 0,
+            subgroup: 0,
+            lines: std::iter::once(write).chain(sides.release_lines()).collect(),
+        },
+        ThreadColumn { workgroup: 1, subgroup: 0, lines: reader },
     ];
     let declarations = "buffer u32 x = 0; buffer u32 f = 0;";
-    assemble(&CtsCase::Permuted(case).id(), "", declarations, &columns, "P1:r0 == 1 /\\ P1:r1 == 0")
+    assemble_test(&CtsCase::Permuted(case).test_id(), "", declarations, &columns, "P1:r0 == 1 /\\ P1:r1 == 0")
 }
 
 /// Returns the line under a branch on the guard.
-fn guarded(register: &str, line: String) -> [String; 3] {
+fn guard_line(register: &str, line: String) -> [String; 3] {
     [format!("bne {register}, 1, LC00"), line, "LC00:".to_owned()]
 }
 
-fn assemble(id: &str, expect: &str, declarations: &str, columns: &[Column], forbidden: &str) -> String {
+fn assemble_test(
+    id: &str,
+    expect: &str,
+    declarations: &str,
+    columns: &[ThreadColumn],
+    forbidden: &str,
+) -> String {
     let (family, rest) = id.strip_prefix("cts/").and_then(|id| id.split_once('/')).unwrap_or(("", id));
     let shape = match family {
         "message_passing" => "MP",
@@ -362,7 +376,7 @@ fn assemble(id: &str, expect: &str, declarations: &str, columns: &[Column], forb
     };
     let mut table = row(heads.iter().map(String::as_str).collect());
     for number in 0..rows {
-        let line = |column: &Column| column.lines.get(number).cloned().unwrap_or_default();
+        let line = |column: &ThreadColumn| column.lines.get(number).cloned().unwrap_or_default();
         let lines: Vec<String> = columns.iter().map(line).collect();
         table += &row(lines.iter().map(String::as_str).collect());
     }

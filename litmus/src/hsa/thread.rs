@@ -2,7 +2,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use super::waiting::{is_skippable, will_come};
+use super::waiting::{is_skippable, is_sure_to_end};
 use super::{effective_scope, native_register};
 use crate::condition::{Comparison, Condition, Term};
 use crate::span::Span;
@@ -36,7 +36,7 @@ fn vulkan_semantics(order: Order, scope: Scope) -> Semantics {
 
 /// The form in which branches use a comparison.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Flag {
+enum ComparisonForm {
     /// Each branch compares for itself.
     Folded,
     /// A register holds it.
@@ -56,7 +56,7 @@ pub(super) struct Lowering<'a> {
     /// The next number for a register without an HSA name.
     fresh: u64,
     /// The forms of comparisons, by condition register.
-    flags: Vec<Option<Flag>>,
+    flags: Vec<Option<ComparisonForm>>,
     /// The label that a thread jumps to if an `await` did not read its awaited value.
     end: Option<LabelId>,
     span: Span,
@@ -109,7 +109,7 @@ impl<'a> Lowering<'a> {
         asked && !assigned.into_iter().any(|register| register == RegisterId(place as u16))
     }
 
-    pub(super) fn lower(&mut self) {
+    pub(super) fn lower_thread(&mut self) {
         let is_side =
             |side: fn(&SystemSync) -> ThreadId| self.hsa.system_sync.iter().any(|sync| side(sync) == self.id);
         let (released, acquired) = (is_side(|sync| sync.from.thread), is_side(|sync| sync.to.thread));
@@ -117,15 +117,20 @@ impl<'a> Lowering<'a> {
             self.emit(InstructionKind::System(SystemOperation::VisibleFromDevice));
         }
         self.choose_flags();
-        let all_simple = self.awaits().all(|at| self.is_simple(at));
+        let all_simple = self.await_indices().all(|at| self.is_simple(at));
         for at in 0..self.thread.instructions.len() {
-            self.instruction(at, all_simple);
+            self.lower_instruction(at, all_simple);
         }
         if !all_simple {
             // Reached only if every `await` has read its awaited value.
             let passed = self.fresh_register();
-            self.assign(passed, ArithmeticOperation::Add, Operand::Constant(1), Operand::Constant(0));
-            self.expect(passed, 1);
+            self.emit_arithmetic(
+                passed,
+                ArithmeticOperation::Add,
+                Operand::Constant(1),
+                Operand::Constant(0),
+            );
+            self.require_final_value(passed, 1);
         }
         if let Some(end) = self.end {
             self.emit(InstructionKind::Flow(Flow::Label(end)));
@@ -139,7 +144,7 @@ impl<'a> Lowering<'a> {
         self.out.push(Instruction { kind, span: self.span });
     }
 
-    fn assign(
+    fn emit_arithmetic(
         &mut self,
         destination: RegisterId,
         operation: ArithmeticOperation,
@@ -149,7 +154,7 @@ impl<'a> Lowering<'a> {
         self.emit(InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }));
     }
 
-    fn expect(&mut self, register: RegisterId, value: i64) {
+    fn require_final_value(&mut self, register: RegisterId, value: i64) {
         self.conditions.push(Condition::Compare {
             left: Term::Register(self.id, register),
             comparison: Comparison::Equal,
@@ -170,22 +175,22 @@ impl<'a> Lowering<'a> {
     }
 
     /// Returns the lowered form of a value register.
-    fn register(&self, id: RegisterId) -> RegisterId {
+    fn lowered_register(&self, id: RegisterId) -> RegisterId {
         let name = self.thread.registers.get(usize::from(id.0)).and_then(|r| native_register(&r.name));
         let place = self.registers.iter().position(|register| Some(&register.name) == name.as_ref());
         RegisterId(place.unwrap_or_default() as u16)
     }
 
-    fn operand(&self, operand: Operand) -> Operand {
+    fn lowered_operand(&self, operand: Operand) -> Operand {
         match operand {
             Operand::Constant(constant) => Operand::Constant(constant),
-            Operand::Register(register) => Operand::Register(self.register(register)),
+            Operand::Register(register) => Operand::Register(self.lowered_register(register)),
         }
     }
 
     // Branches.
 
-    fn kind(&self, at: usize) -> Option<&'a InstructionKind> {
+    fn kind_at(&self, at: usize) -> Option<&'a InstructionKind> {
         self.thread.instructions.get(at).map(|instruction| &instruction.kind)
     }
 
@@ -193,12 +198,12 @@ impl<'a> Lowering<'a> {
     ///
     /// Then no label lies in between, and the operands are still unchanged at the branch.
     fn comparison_of(&self, at: usize) -> Option<(BranchRelation, Operand, Operand)> {
-        let Some(InstructionKind::Flow(Flow::BranchIf { condition, .. })) = self.kind(at) else {
+        let Some(InstructionKind::Flow(Flow::BranchIf { condition, .. })) = self.kind_at(at) else {
             return None;
         };
         let mut assigned: Vec<RegisterId> = Vec::new();
         for before in (0..at).rev() {
-            let kind = self.kind(before)?;
+            let kind = self.kind_at(before)?;
             if let InstructionKind::Flow(Flow::Label(_)) = kind {
                 return None;
             }
@@ -218,15 +223,15 @@ impl<'a> Lowering<'a> {
 
     fn choose_flags(&mut self) {
         for at in 0..self.thread.instructions.len() {
-            let Some(InstructionKind::Flow(Flow::BranchIf { condition, .. })) = self.kind(at) else {
+            let Some(InstructionKind::Flow(Flow::BranchIf { condition, .. })) = self.kind_at(at) else {
                 continue;
             };
             let place = usize::from(condition.0);
             let known = self.flags.get(place).copied().flatten();
             let flag = match known {
-                Some(held @ Flag::Held(_)) => held,
-                _ if self.comparison_of(at).is_some() => Flag::Folded,
-                _ => Flag::Held(self.fresh_register()),
+                Some(held @ ComparisonForm::Held(_)) => held,
+                _ if self.comparison_of(at).is_some() => ComparisonForm::Folded,
+                _ => ComparisonForm::Held(self.fresh_register()),
             };
             if let Some(slot) = self.flags.get_mut(place) {
                 *slot = Some(flag);
@@ -234,23 +239,29 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn flag(&self, condition: RegisterId) -> Option<Flag> {
+    fn flag_form(&self, condition: RegisterId) -> Option<ComparisonForm> {
         self.flags.get(usize::from(condition.0)).copied().flatten()
     }
 
     /// Jumps if an unsigned relation holds; the native dialect's own comparisons are signed.
-    fn branch(&mut self, relation: BranchRelation, left: Operand, right: Operand, target: LabelId) {
+    fn emit_unsigned_branch(
+        &mut self,
+        relation: BranchRelation,
+        left: Operand,
+        right: Operand,
+        target: LabelId,
+    ) {
         let equality = matches!(relation, BranchRelation::Equal | BranchRelation::NotEqual);
         let side = |lowering: &mut Self, operand: Operand| match (operand, equality) {
             (Operand::Constant(constant), true) => Operand::Constant(i64::from(constant as u32 as i32)),
             (Operand::Constant(constant), false) => {
                 Operand::Constant(i64::from((constant as u32 ^ SIGN) as i32))
             }
-            (Operand::Register(_), true) => lowering.operand(operand),
+            (Operand::Register(_), true) => lowering.lowered_operand(operand),
             (Operand::Register(_), false) => {
                 let biased = lowering.fresh_register();
-                let operand = lowering.operand(operand);
-                lowering.assign(
+                let operand = lowering.lowered_operand(operand);
+                lowering.emit_arithmetic(
                     biased,
                     ArithmeticOperation::Xor,
                     operand,
@@ -266,11 +277,11 @@ impl<'a> Lowering<'a> {
 
     // Awaits.
 
-    fn awaits(&self) -> impl Iterator<Item = usize> + '_ {
+    fn await_indices(&self) -> impl Iterator<Item = usize> + '_ {
         let is_await = |kind: &InstructionKind| {
             kind.access().is_some_and(|access| matches!(access.kind, AccessKind::Await { .. }))
         };
-        (0..self.thread.instructions.len()).filter(move |at| self.kind(*at).is_some_and(is_await))
+        (0..self.thread.instructions.len()).filter(move |at| self.kind_at(*at).is_some_and(is_await))
     }
 
     /// Returns true if the final value of its register shows whether an `await` has read its awaited value.
@@ -278,7 +289,7 @@ impl<'a> Lowering<'a> {
     /// The awaited value is a constant, no other instruction assigns the register, and no branch skips the
     /// `await`.
     fn is_simple(&self, at: usize) -> bool {
-        let access = self.kind(at).and_then(InstructionKind::access);
+        let access = self.kind_at(at).and_then(InstructionKind::access);
         let Some(AccessKind::Await { destination, value }) = access.map(|access| access.kind) else {
             return false;
         };
@@ -290,36 +301,47 @@ impl<'a> Lowering<'a> {
     // Instructions.
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "what the dialect has no words for is refused before")]
-    fn instruction(&mut self, at: usize, all_simple: bool) {
+    fn lower_instruction(&mut self, at: usize, all_simple: bool) {
         let Some(instruction) = self.thread.instructions.get(at) else { return };
         self.span = instruction.span;
         let kind = &instruction.kind;
         let scope = vulkan_scope(kind);
         match kind {
-            InstructionKind::Access(access) => self.access(access, scope, at, all_simple),
+            InstructionKind::Access(access) => self.lower_access(access, scope, at, all_simple),
             InstructionKind::Fence { semantics, .. } if scope != Scope::Invocation => {
                 let semantics = vulkan_semantics(semantics.order, scope);
                 self.emit(InstructionKind::Fence { scope, semantics });
             }
             InstructionKind::Compute(Compute::Move { destination, value }) => {
-                let (destination, value) = (self.register(*destination), self.operand(*value));
-                self.assign(destination, ArithmeticOperation::Add, value, Operand::Constant(0));
+                let (destination, value) =
+                    (self.lowered_register(*destination), self.lowered_operand(*value));
+                self.emit_arithmetic(destination, ArithmeticOperation::Add, value, Operand::Constant(0));
             }
             InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
-                let (left, right) = (self.operand(*left), self.operand(*right));
-                self.assign(self.register(*destination), *operation, left, right);
+                let (left, right) = (self.lowered_operand(*left), self.lowered_operand(*right));
+                self.emit_arithmetic(self.lowered_register(*destination), *operation, left, right);
             }
             InstructionKind::Compute(Compute::Compare { destination, relation, left, right }) => {
-                if let Some(Flag::Held(flag)) = self.flag(*destination) {
+                if let Some(ComparisonForm::Held(flag)) = self.flag_form(*destination) {
                     let holds = self.fresh_label();
-                    self.assign(flag, ArithmeticOperation::Add, Operand::Constant(1), Operand::Constant(0));
-                    self.branch(*relation, *left, *right, holds);
-                    self.assign(flag, ArithmeticOperation::Add, Operand::Constant(0), Operand::Constant(0));
+                    self.emit_arithmetic(
+                        flag,
+                        ArithmeticOperation::Add,
+                        Operand::Constant(1),
+                        Operand::Constant(0),
+                    );
+                    self.emit_unsigned_branch(*relation, *left, *right, holds);
+                    self.emit_arithmetic(
+                        flag,
+                        ArithmeticOperation::Add,
+                        Operand::Constant(0),
+                        Operand::Constant(0),
+                    );
                     self.emit(InstructionKind::Flow(Flow::Label(holds)));
                 }
             }
-            InstructionKind::Flow(Flow::BranchIf { condition, target }) => match self.flag(*condition) {
-                Some(Flag::Held(flag)) => self.emit(InstructionKind::Flow(Flow::Branch {
+            InstructionKind::Flow(Flow::BranchIf { condition, target }) => match self.flag_form(*condition) {
+                Some(ComparisonForm::Held(flag)) => self.emit(InstructionKind::Flow(Flow::Branch {
                     relation: BranchRelation::NotEqual,
                     left: Operand::Register(flag),
                     right: Operand::Constant(0),
@@ -327,7 +349,7 @@ impl<'a> Lowering<'a> {
                 })),
                 _ => {
                     if let Some((relation, left, right)) = self.comparison_of(at) {
-                        self.branch(relation, left, right, *target);
+                        self.emit_unsigned_branch(relation, left, right, *target);
                     }
                 }
             },
@@ -339,7 +361,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn access(&mut self, access: &MemoryAccess, scope: Scope, at: usize, all_simple: bool) {
+    fn lower_access(&mut self, access: &MemoryAccess, scope: Scope, at: usize, all_simple: bool) {
         // An address dependency orders nothing in Vulkan, and the address register holds 0.
         let place = MemoryPlace::of(access.place.location, access.place.class);
         let lowered = |kind| {
@@ -348,27 +370,27 @@ impl<'a> Lowering<'a> {
         };
         match access.kind {
             AccessKind::Load(destinations) => {
-                let destinations = destinations.map(|destination| self.register(destination));
+                let destinations = destinations.map(|destination| self.lowered_register(destination));
                 self.emit(lowered(AccessKind::Load(destinations)));
             }
             AccessKind::Store(values) => {
-                let values = values.map(|value| self.operand(value));
+                let values = values.map(|value| self.lowered_operand(value));
                 self.emit(lowered(AccessKind::Store(values)));
             }
             AccessKind::Rmw { destination, operation } => {
                 let destination = match destination {
-                    Some(destination) => self.register(destination),
+                    Some(destination) => self.lowered_register(destination),
                     None => self.fresh_register(),
                 };
                 let operation = match operation {
-                    RmwOperation::Exchange(value) => RmwOperation::Exchange(self.operand(value)),
+                    RmwOperation::Exchange(value) => RmwOperation::Exchange(self.lowered_operand(value)),
                     RmwOperation::Fetch(operation, value) => {
-                        RmwOperation::Fetch(operation, self.operand(value))
+                        RmwOperation::Fetch(operation, self.lowered_operand(value))
                     }
                     RmwOperation::CompareExchange { compare, value, unequal } => {
                         RmwOperation::CompareExchange {
-                            compare: self.operand(compare),
-                            value: self.operand(value),
+                            compare: self.lowered_operand(compare),
+                            value: self.lowered_operand(value),
                             unequal: vulkan_semantics(unequal.order, scope),
                         }
                     }
@@ -377,7 +399,13 @@ impl<'a> Lowering<'a> {
             }
             AccessKind::Await { destination, value } => {
                 let order = access.semantics().order;
-                self.await_value(self.register(destination), value, (place, scope, order), at, all_simple);
+                self.await_value(
+                    self.lowered_register(destination),
+                    value,
+                    (place, scope, order),
+                    at,
+                    all_simple,
+                );
             }
         }
     }
@@ -391,14 +419,14 @@ impl<'a> Lowering<'a> {
         at: usize,
         all_simple: bool,
     ) {
-        let mut wanted = self.operand(value);
+        let mut wanted = self.lowered_operand(value);
         if wanted == Operand::Register(own) {
             let kept = self.fresh_register();
-            self.assign(kept, ArithmeticOperation::Add, wanted, Operand::Constant(0));
+            self.emit_arithmetic(kept, ArithmeticOperation::Add, wanted, Operand::Constant(0));
             wanted = Operand::Register(kept);
         }
         let load = |semantics| InstructionKind::load(own, place, Access::Atomic { scope, semantics });
-        if will_come(self.hsa, self.id, at, &mut Vec::new()) {
+        if is_sure_to_end(self.hsa, self.id, at, &mut Vec::new()) {
             // The loop only waits, so its loads are relaxed. The next load is the one that orders what
             // follows.
             let again = self.fresh_label();
@@ -413,7 +441,7 @@ impl<'a> Lowering<'a> {
             Operand::Register(_) => None,
         };
         if let (Some(constant), true) = (constant, all_simple) {
-            self.expect(own, constant);
+            self.require_final_value(own, constant);
         }
         if !all_simple || at + 1 < self.thread.instructions.len() {
             let end = match self.end {

@@ -1,6 +1,6 @@
 //! Decides which `await`s may become spin loops, and which instructions a branch may skip.
 
-use super::{effective_scope, placement};
+use super::{effective_scope, merged_placement};
 use crate::test::{
     AccessKind, ArithmeticOperation, Flow, InstructionKind, LocationId, MemoryAccess, Operand, RmwOperation,
     ScalarType, Scope, Test, Thread, ThreadId,
@@ -8,14 +8,14 @@ use crate::test::{
 use crate::value::Value;
 
 /// A write to a location: its thread, instruction, scope and value.
-struct Write {
+struct LocationWrite {
     thread: ThreadId,
     at: usize,
     scope: Option<Scope>,
     value: Option<Value>,
 }
 
-fn writes(hsa: &Test, location: LocationId) -> Vec<Write> {
+fn writes_to(hsa: &Test, location: LocationId) -> Vec<LocationWrite> {
     let initial = hsa.initial_value(location, 0);
     let constant = |operand: Operand| match operand {
         Operand::Constant(constant) => Some(Value::from_constant(constant, ScalarType::U32)),
@@ -38,7 +38,7 @@ fn writes(hsa: &Test, location: LocationId) -> Vec<Write> {
                 AccessKind::Load(_) | AccessKind::Await { .. } => continue,
             };
             if access.place.location == location {
-                found.push(Write {
+                found.push(LocationWrite {
                     thread: ThreadId(thread as u16),
                     at,
                     scope: effective_scope(&instruction.kind),
@@ -64,7 +64,12 @@ pub(super) fn is_skippable(thread: &Thread, at: usize) -> bool {
 /// The only write to its location must be an unconditional atomic of another work-group. Then early loads do
 /// not race, and a device that runs both work-groups ends the loop. Within a work-group, a device gives no
 /// forward-progress guarantee.
-pub(super) fn will_come(hsa: &Test, id: ThreadId, at: usize, asked: &mut Vec<(ThreadId, usize)>) -> bool {
+pub(super) fn is_sure_to_end(
+    hsa: &Test,
+    id: ThreadId,
+    at: usize,
+    asked: &mut Vec<(ThreadId, usize)>,
+) -> bool {
     let thread = hsa.thread(id);
     let Some(kind) = thread.instructions.get(at).map(|instruction| &instruction.kind) else { return false };
     let Some(MemoryAccess { place, kind: AccessKind::Await { value: Operand::Constant(value), .. }, .. }) =
@@ -77,9 +82,9 @@ pub(super) fn will_come(hsa: &Test, id: ThreadId, at: usize, asked: &mut Vec<(Th
         return false;
     }
     asked.push((id, at));
-    let [write] = &writes(hsa, place.location)[..] else { return false };
+    let [write] = &writes_to(hsa, place.location)[..] else { return false };
     let writer = hsa.thread(write.thread);
-    let (own, other) = (placement(hsa, thread), placement(hsa, writer));
+    let (own, other) = (merged_placement(hsa, thread), merged_placement(hsa, writer));
     let reaches = Some(Scope::Device) <= write.scope && Some(Scope::Device) <= effective_scope(kind);
     own.workgroup != other.workgroup
         && reaches
@@ -88,6 +93,6 @@ pub(super) fn will_come(hsa: &Test, id: ThreadId, at: usize, asked: &mut Vec<(Th
         && (0..write.at).all(|before| {
             let earlier = writer.instructions.get(before).and_then(|instruction| instruction.kind.access());
             !earlier.is_some_and(|access| matches!(access.kind, AccessKind::Await { .. }))
-                || will_come(hsa, write.thread, before, asked)
+                || is_sure_to_end(hsa, write.thread, before, asked)
         })
 }

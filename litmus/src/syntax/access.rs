@@ -51,30 +51,30 @@ const END_OF_ACCESS: &str = "a type such as `.u8`, or the operands";
 
 impl<'a> Parser<'a> {
     /// Parses the strength of a load or store and its storage class.
-    fn access(
+    fn parse_access_strength(
         &mut self,
         rules: &AccessRules,
         modifiers: &mut Modifiers<'a>,
     ) -> Parsed<(Access, StorageClass, Span)> {
         if modifiers.take_word("atom").is_some() {
-            let order = modifiers.take(words::ORDERS).unwrap_or_default();
+            let order = modifiers.take_one_of(words::ORDERS).unwrap_or_default();
             if order != Order::Relaxed && order != rules.order {
                 return Err(ParseError::OrderNotAllowed {
                     instruction: rules.instruction,
                     word: order.keyword().unwrap_or_default().to_owned(),
                     expected: rules.expected_order,
-                    span: modifiers.last(),
+                    span: modifiers.last_span(),
                 });
             }
-            let scope = modifiers.scope()?;
-            let (class, place) = modifiers.class()?;
-            let semantics = modifiers.semantics(order, rules.expected_order)?;
+            let scope = modifiers.parse_scope()?;
+            let (class, place) = modifiers.parse_class()?;
+            let semantics = modifiers.parse_semantics(order, rules.expected_order)?;
             return Ok((Access::Atomic { scope, semantics }, class, place));
         }
         let access = if modifiers.take_word("nonpriv").is_some() {
             Access::NonPrivate
         } else if modifiers.take_word(rules.operation).is_some() {
-            Access::Coherent { scope: modifiers.scope()? }
+            Access::Coherent { scope: modifiers.parse_scope()? }
         } else {
             let instruction = rules.instruction;
             match modifiers.peek() {
@@ -91,7 +91,7 @@ impl<'a> Parser<'a> {
                 _ => Access::Private,
             }
         };
-        let (class, place) = modifiers.class()?;
+        let (class, place) = modifiers.parse_class()?;
         if let Some((word, span)) = modifiers.peek()
             && word.starts_with("sem")
         {
@@ -101,25 +101,25 @@ impl<'a> Parser<'a> {
         Ok((access, class, place))
     }
 
-    pub(super) fn load(
+    pub(super) fn parse_load(
         &mut self,
         thread: ThreadId,
         modifiers: &mut Modifiers<'a>,
     ) -> Parsed<InstructionKind> {
         let cooperative = modifiers.take_word("coop");
-        let (access, class, place) = self.access(&LOAD, modifiers)?;
+        let (access, class, place) = self.parse_access_strength(&LOAD, modifiers)?;
         let ty = modifiers.access_type()?;
-        modifiers.finish(END_OF_ACCESS)?;
+        modifiers.expect_end(END_OF_ACCESS)?;
         let start = self.peek().span;
         let braces = self.peek().kind == TokenKind::OpenBrace;
-        let destinations = self.braced(|parser| {
+        let destinations = self.parse_braced(|parser| {
             let token = parser.register_token()?;
             Ok((parser.use_register(thread, token)?, token.span))
         })?;
-        let end = self.previous().span;
+        let end = self.previous_token().span;
         let span = Span { length: end.offset + end.length - start.offset, ..start };
-        self.comma()?;
-        let memory = self.memory_operand(class, place, ty)?;
+        self.expect_comma()?;
+        let memory = self.parse_memory_operand(class, place, ty)?;
         let lanes = check_components(&memory, access, cooperative, braces, &destinations, span)?;
         for (index, (register, span)) in destinations.iter().enumerate() {
             if destinations[..index].iter().any(|(earlier, _)| earlier == register) {
@@ -131,28 +131,28 @@ impl<'a> Parser<'a> {
         memory_access(memory, AccessKind::Load(lanes), access, cooperative)
     }
 
-    pub(super) fn store(
+    pub(super) fn parse_store(
         &mut self,
         thread: ThreadId,
         modifiers: &mut Modifiers<'a>,
     ) -> Parsed<InstructionKind> {
         let cooperative = modifiers.take_word("coop");
-        let (access, class, place) = self.access(&STORE, modifiers)?;
+        let (access, class, place) = self.parse_access_strength(&STORE, modifiers)?;
         let ty = modifiers.access_type()?;
-        modifiers.finish(END_OF_ACCESS)?;
-        let memory = self.memory_operand(class, place, ty)?;
-        self.comma()?;
+        modifiers.expect_end(END_OF_ACCESS)?;
+        let memory = self.parse_memory_operand(class, place, ty)?;
+        self.expect_comma()?;
         let start = self.peek().span;
         let braces = self.peek().kind == TokenKind::OpenBrace;
-        let values = self.braced(|parser| parser.operand(thread))?;
-        let end = self.previous().span;
+        let values = self.parse_braced(|parser| parser.parse_operand(thread))?;
+        let end = self.previous_token().span;
         let span = Span { length: end.offset + end.length - start.offset, ..start };
         let lanes = check_components(&memory, access, cooperative, braces, &values, span)?;
         memory_access(memory, AccessKind::Store(lanes), access, cooperative)
     }
 
     /// Parses one item, or several in braces.
-    fn braced<T>(&mut self, mut item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+    fn parse_braced<T>(&mut self, mut item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
         if !self.accept(TokenKind::OpenBrace) {
             return Ok(vec![item(self)?]);
         }
@@ -169,7 +169,7 @@ impl<'a> Parser<'a> {
     /// Parses `x` or `x+2` and checks it against the declaration of `x`.
     ///
     /// `class_place` is the position of the storage class.
-    pub(super) fn memory_operand(
+    pub(super) fn parse_memory_operand(
         &mut self,
         class: StorageClass,
         class_place: Span,
@@ -177,7 +177,8 @@ impl<'a> Parser<'a> {
     ) -> Parsed<MemoryOperand> {
         let token = self.peek();
         let id = self.use_location()?;
-        let offset = if self.accept(TokenKind::Plus) { self.small_number("an offset in bytes")? } else { 0 };
+        let offset =
+            if self.accept(TokenKind::Plus) { self.parse_small_number("an offset in bytes")? } else { 0 };
         let location = self.test.location(id);
         if let Some(kind) = location.reference
             && kind.storage_class() != class
@@ -190,7 +191,7 @@ impl<'a> Parser<'a> {
                 span: class_place,
             });
         }
-        let end = self.previous().span;
+        let end = self.previous_token().span;
         let span = Span { length: end.offset + end.length - token.span.offset, ..token.span };
         let own = AccessType { scalar: location.scalar_type(), components: location.components };
         let ty = given.unwrap_or(own);

@@ -11,14 +11,14 @@ use crate::test::{LocationId, RegisterId};
 
 /// The nesting and size of a condition so far.
 #[derive(Default)]
-struct Budget {
+struct ConditionSize {
     depth: usize,
     comparisons: usize,
 }
 
 impl Parser<'_> {
     /// Parses `locations [ … ]`, `filter` and the question up to the end of the text.
-    pub(super) fn questions(&mut self) {
+    pub(super) fn parse_questions(&mut self) {
         let steps = [Self::locations_section, Self::filter_section, Self::question_section];
         let steps = if self.is_hsa() { &steps[2..] } else { &steps[..] };
         for step in steps {
@@ -48,7 +48,7 @@ impl Parser<'_> {
             // `~` and `not` begin a question only before `exists`; inside a condition they are skipped.
             let negated = self.peek().kind == TokenKind::Tilde || self.at_word("not");
             let next = self.peek_at(1);
-            if negated && next.kind == TokenKind::Word && self.word(next) == "exists" {
+            if negated && next.kind == TokenKind::Word && self.token_text(next) == "exists" {
                 return;
             }
             self.next();
@@ -62,20 +62,21 @@ impl Parser<'_> {
         self.next();
         self.expect(TokenKind::OpenBracket, "`[`")?;
         while self.peek().kind != TokenKind::CloseBracket {
-            let term = match self.named_term()? {
-                Some(Named::Register(thread, register)) => Term::Register(thread, register),
-                Some(Named::Location(location)) => {
-                    let component = if self.is_vector(location) { self.component(location)? } else { None };
+            let term = match self.parse_named_term()? {
+                Some(NamedTerm::Register(thread, register)) => Term::Register(thread, register),
+                Some(NamedTerm::Location(location)) => {
+                    let component =
+                        if self.is_vector(location) { self.parse_component(location)? } else { None };
                     if component.is_none() {
                         self.no_vector(location)?;
                     }
                     Term::Location(location, component.unwrap_or(0))
                 }
-                None => return Err(self.unexpected("a location or a register such as `P0:r0`")),
+                None => return Err(self.unexpected_token("a location or a register such as `P0:r0`")),
             };
             self.test.listed.push(term);
             if !self.accept(TokenKind::Semicolon) && self.peek().kind != TokenKind::CloseBracket {
-                return Err(self.unexpected("`;` or `]`"));
+                return Err(self.unexpected_token("`;` or `]`"));
             }
         }
         self.next();
@@ -85,7 +86,7 @@ impl Parser<'_> {
     fn filter_section(&mut self) -> Parsed<()> {
         if self.at_word("filter") {
             self.next();
-            self.test.filter = Some(self.condition()?);
+            self.test.filter = Some(self.parse_condition()?);
             self.accept(TokenKind::Semicolon);
         }
         Ok(())
@@ -96,7 +97,7 @@ impl Parser<'_> {
         let kind = if self.at_negation() {
             self.next();
             if !self.at_word("exists") {
-                return Err(self.unexpected("`exists`"));
+                return Err(self.unexpected_token("`exists`"));
             }
             QuestionKind::NotExists
         } else if self.at_word("exists") {
@@ -106,13 +107,13 @@ impl Parser<'_> {
         } else if self.at_word("final") && !self.is_hsa() {
             QuestionKind::Final
         } else if self.is_hsa() {
-            return Err(self.unexpected("`exists`, `~exists` or `forall`"));
+            return Err(self.unexpected_token("`exists`, `~exists` or `forall`"));
         } else {
             return Ok(());
         };
         self.next();
-        let condition = self.condition()?;
-        let end = self.previous().span;
+        let condition = self.parse_condition()?;
+        let end = self.previous_token().span;
         let span = Span { length: end.offset + end.length - start.offset, ..start };
         self.test.question = Some(Question { kind, condition, span });
         if !self.is_hsa() {
@@ -127,31 +128,31 @@ impl Parser<'_> {
     }
 
     /// Parses a condition.
-    pub(super) fn condition(&mut self) -> Parsed<Condition> {
-        self.disjunction(&mut Budget::default())
+    pub(super) fn parse_condition(&mut self) -> Parsed<Condition> {
+        self.parse_disjunction(&mut ConditionSize::default())
     }
 
-    fn disjunction(&mut self, budget: &mut Budget) -> Parsed<Condition> {
-        let mut left = self.conjunction(budget)?;
+    fn parse_disjunction(&mut self, budget: &mut ConditionSize) -> Parsed<Condition> {
+        let mut left = self.parse_conjunction(budget)?;
         while self.accept(TokenKind::Or) {
-            left = Condition::Or(Box::new(left), Box::new(self.conjunction(budget)?));
+            left = Condition::Or(Box::new(left), Box::new(self.parse_conjunction(budget)?));
         }
         Ok(left)
     }
 
-    fn conjunction(&mut self, budget: &mut Budget) -> Parsed<Condition> {
-        let mut left = self.negation(budget)?;
+    fn parse_conjunction(&mut self, budget: &mut ConditionSize) -> Parsed<Condition> {
+        let mut left = self.parse_negation(budget)?;
         while self.accept(TokenKind::And) {
-            left = Condition::And(Box::new(left), Box::new(self.negation(budget)?));
+            left = Condition::And(Box::new(left), Box::new(self.parse_negation(budget)?));
         }
         Ok(left)
     }
 
-    fn negation(&mut self, budget: &mut Budget) -> Parsed<Condition> {
+    fn parse_negation(&mut self, budget: &mut ConditionSize) -> Parsed<Condition> {
         let token = self.peek();
         let negated = self.at_negation();
         if !negated && token.kind != TokenKind::OpenParenthesis {
-            return self.comparison(budget);
+            return self.parse_comparison(budget);
         }
         self.next();
         budget.depth += 1;
@@ -159,9 +160,9 @@ impl Parser<'_> {
             return Err(ParseError::NestedTooDeep { limit: MAX_NESTING, span: token.span });
         }
         let inner = if negated {
-            Condition::Not(Box::new(self.negation(budget)?))
+            Condition::Not(Box::new(self.parse_negation(budget)?))
         } else {
-            let inner = self.disjunction(budget)?;
+            let inner = self.parse_disjunction(budget)?;
             if self.peek().kind == TokenKind::End {
                 return Err(ParseError::UnclosedParenthesis { span: token.span });
             }
@@ -172,7 +173,7 @@ impl Parser<'_> {
         Ok(inner)
     }
 
-    fn comparison(&mut self, budget: &mut Budget) -> Parsed<Condition> {
+    fn parse_comparison(&mut self, budget: &mut ConditionSize) -> Parsed<Condition> {
         budget.comparisons += 1;
         if budget.comparisons > MAX_COMPARISONS {
             return Err(ParseError::TooMany {
@@ -189,38 +190,43 @@ impl Parser<'_> {
                 return Ok(Condition::True);
             }
         }
-        let left = self.term(false)?;
+        let left = self.parse_term(false)?;
         let token = self.peek();
         let Some(comparison) = comparison_of(token) else {
-            return Err(ParseError::ComparisonExpected { found: self.describe(token), span: token.span });
+            return Err(ParseError::ComparisonExpected {
+                found: self.describe_token(token),
+                span: token.span,
+            });
         };
         self.next();
-        Ok(Condition::Compare { left, comparison, right: self.term(true)? })
+        Ok(Condition::Compare { left, comparison, right: self.parse_term(true)? })
     }
 
     /// Parses one side of a comparison. On the right, a bare location is its address, as in Dartagnan.
-    fn term(&mut self, right: bool) -> Parsed<Term> {
+    fn parse_term(&mut self, right: bool) -> Parsed<Term> {
         let token = self.peek();
         // A number followed by `:` is a thread.
         if self.at_constant() && self.peek_at(1).kind != TokenKind::Colon {
-            return Ok(Term::Constant(self.constant()?));
+            return Ok(Term::Constant(self.parse_constant()?));
         }
         if !self.is_hsa() && self.accept(TokenKind::Ampersand) {
             let token = self.location_name()?;
             return Ok(Term::Address(self.known_location(token)?));
         }
         let bracketed = self.accept(TokenKind::OpenBracket);
-        let location = match self.named_term()? {
-            Some(Named::Register(thread, register)) if !bracketed => {
+        let location = match self.parse_named_term()? {
+            Some(NamedTerm::Register(thread, register)) if !bracketed => {
                 return Ok(Term::Register(thread, register));
             }
-            Some(Named::Location(location)) => location,
-            _ => return Err(ParseError::TermExpected { found: self.describe(token), span: token.span }),
+            Some(NamedTerm::Location(location)) => location,
+            _ => {
+                return Err(ParseError::TermExpected { found: self.describe_token(token), span: token.span });
+            }
         };
         if self.is_hsa() && !bracketed {
             return Ok(Term::Location(location, 0));
         }
-        if !bracketed && let Some(component) = self.component(location)? {
+        if !bracketed && let Some(component) = self.parse_component(location)? {
             return Ok(Term::Location(location, component));
         }
         if !right || self.is_hsa() {
@@ -238,7 +244,7 @@ impl Parser<'_> {
 
     /// Parses `[2]` after a location as the index of a component; only `0` for a scalar. `None` without a
     /// bracket.
-    fn component(&mut self, id: LocationId) -> Parsed<Option<u8>> {
+    fn parse_component(&mut self, id: LocationId) -> Parsed<Option<u8>> {
         if !self.accept(TokenKind::OpenBracket) {
             return Ok(None);
         }
@@ -246,9 +252,9 @@ impl Parser<'_> {
         let (vector, components, name) = (location.is_vector(), location.components, location.name.clone());
         let expected = if vector { "the number of a component" } else { "`0`" };
         let token = self.expect(TokenKind::Number, expected)?;
-        let component = self.word(token).parse().ok().filter(|index| *index < components);
+        let component = self.token_text(token).parse().ok().filter(|index| *index < components);
         let Some(component) = component else {
-            let index = self.word(token).chars().take(40).collect();
+            let index = self.token_text(token).chars().take(40).collect();
             let (last, span) = (components - 1, token.span);
             return Err(if vector {
                 ParseError::IndexOutOfRange { index, name, last, span }
@@ -261,9 +267,9 @@ impl Parser<'_> {
     }
 
     /// Parses a register with its thread, or a location; `None` if neither follows.
-    fn named_term(&mut self) -> Parsed<Option<Named>> {
+    fn parse_named_term(&mut self) -> Parsed<Option<NamedTerm>> {
         let token = self.peek();
-        let word = self.word(token);
+        let word = self.token_text(token);
         let is_word = token.kind == TokenKind::Word;
         let number = token.kind == TokenKind::Number && !self.is_hsa();
         if number || (is_word && is_thread(word)) {
@@ -271,33 +277,33 @@ impl Parser<'_> {
             let thread = self.find_thread(number).ok_or(ParseError::UnknownThread { number, span })?;
             self.expect(TokenKind::Colon, "`:` and a register")?;
             let token = self.register_token()?;
-            let name = self.word(token);
+            let name = self.token_text(token);
             let registers = &self.test.thread(thread).registers;
             let Some(index) = registers.iter().position(|register| register.name == name) else {
                 let name = name.to_owned();
                 return Err(ParseError::UnknownRegister { thread: number, name, span: token.span });
             };
-            return Ok(Some(Named::Register(thread, RegisterId(index as u16))));
+            return Ok(Some(NamedTerm::Register(thread, RegisterId(index as u16))));
         }
         if is_word && self.names_register(word) {
             return Err(ParseError::RegisterWithoutThread { name: word.to_owned(), span: token.span });
         }
         if is_word && self.names_location(word) {
             self.next();
-            return Ok(Some(Named::Location(self.known_location(token)?)));
+            return Ok(Some(NamedTerm::Location(self.known_location(token)?)));
         }
         Ok(None)
     }
 
     fn known_location(&self, token: Token) -> Parsed<LocationId> {
-        let name = self.word(token);
+        let name = self.token_text(token);
         self.find_location(name)
             .ok_or_else(|| ParseError::UnknownLocation { name: name.to_owned(), span: token.span })
     }
 }
 
 /// The subject of a term.
-enum Named {
+enum NamedTerm {
     Register(crate::test::ThreadId, RegisterId),
     Location(LocationId),
 }

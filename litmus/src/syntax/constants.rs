@@ -15,14 +15,16 @@ use crate::test::{
 use crate::value::Value;
 
 /// Reports every constant of a test that does not fit its type.
-pub(super) fn check(test: &Test, errors: &mut ErrorList) {
+pub(super) fn check_constants(test: &Test, errors: &mut ErrorList) {
     for location in &test.locations {
         match &location.init {
             LocationInit::Constant(constant) => {
-                tell(*constant, location.scalar_type(), location.span, errors)
+                check_fits(*constant, location.scalar_type(), location.span, errors)
             }
             LocationInit::Components(constants) => {
-                constants.iter().for_each(|one| tell(*one, location.scalar_type(), location.span, errors));
+                constants
+                    .iter()
+                    .for_each(|one| check_fits(*one, location.scalar_type(), location.span, errors));
             }
             LocationInit::CopyOf(_)
             | LocationInit::AddressOf(_)
@@ -34,17 +36,22 @@ pub(super) fn check(test: &Test, errors: &mut ErrorList) {
         let number = ThreadId(number as u16);
         for (register, declared) in thread.registers.iter().enumerate() {
             if let RegisterInit::Constant(constant) = declared.init {
-                tell(constant, test.register_type(number, RegisterId(register as u16)), thread.span, errors);
+                check_fits(
+                    constant,
+                    test.register_type(number, RegisterId(register as u16)),
+                    thread.span,
+                    errors,
+                );
             }
         }
         for instruction in &thread.instructions {
-            for (operand, ty) in operands(test, number, &instruction.kind) {
+            for (operand, ty) in typed_operands(test, number, &instruction.kind) {
                 // Lines of a `.test` file may leave a value open.
                 let open = test.dialect == Dialect::Khronos && operand == Operand::Constant(NO_VALUE);
                 if let Operand::Constant(constant) = operand
                     && !open
                 {
-                    tell(constant, ty, instruction.span, errors);
+                    check_fits(constant, ty, instruction.span, errors);
                 }
             }
         }
@@ -70,7 +77,7 @@ pub(super) fn check_condition(test: &Test, condition: &Condition, span: Span, er
         Condition::Compare { left, right, .. } => {
             for (one, other) in [(left, right), (right, left)] {
                 if let (Term::Constant(constant), Some(ty)) = (one, ty(other)) {
-                    tell(*constant, ty, span, errors);
+                    check_fits(*constant, ty, span, errors);
                 }
             }
         }
@@ -92,7 +99,7 @@ fn filter_span(test: &Test) -> Span {
     clippy::wildcard_enum_match_arm,
     reason = "`litmus` says the operands; without a type of their own they are u32"
 )]
-fn operands(test: &Test, thread: ThreadId, kind: &InstructionKind) -> Vec<(Operand, ScalarType)> {
+fn typed_operands(test: &Test, thread: ThreadId, kind: &InstructionKind) -> Vec<(Operand, ScalarType)> {
     let register = |operand: &Operand| match operand {
         Operand::Register(register) => Some(test.register_type(thread, *register)),
         Operand::Constant(_) => None,
@@ -126,8 +133,8 @@ fn operands(test: &Test, thread: ThreadId, kind: &InstructionKind) -> Vec<(Opera
     }
 }
 
-fn tell(value: i64, ty: ScalarType, span: Span, errors: &mut ErrorList) {
-    if !Value::fits(value, ty) {
+fn check_fits(value: i64, ty: ScalarType, span: Span, errors: &mut ErrorList) {
+    if !Value::fits_type(value, ty) {
         errors.push(ParseError::ValueOutOfRange { value, ty: ty.keyword(), span });
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct DeclaredSync {
 
 /// The bracketed properties after a name.
 #[derive(Default)]
-struct Properties {
+struct LocationProperties {
     host: bool,
     noncoherent: bool,
     exclusive: bool,
@@ -35,13 +35,13 @@ struct Properties {
 
 impl Parser<'_> {
     /// Parses `{ … }` with the initial state; `None` if nothing after it can be parsed.
-    pub(super) fn declarations(&mut self) -> Option<Vec<DeclaredRegister>> {
+    pub(super) fn parse_declarations(&mut self) -> Option<Vec<DeclaredRegister>> {
         let mut registers: Vec<DeclaredRegister> = Vec::new();
         if let Err(error) = self.expect(TokenKind::OpenBrace, "`{` and the initial state") {
             self.errors.push(error);
             return None;
         }
-        let closed = self.block(|parser| {
+        let closed = self.parse_block(|parser| {
             let register = parser.at_register_declaration();
             if !register {
                 return if parser.is_hsa() {
@@ -77,7 +77,7 @@ impl Parser<'_> {
     }
 
     /// Parses the items of a block after its `{`, and its end. Returns false if the text ended first.
-    pub(super) fn block(&mut self, mut item: impl FnMut(&mut Self) -> Parsed<()>) -> bool {
+    pub(super) fn parse_block(&mut self, mut item: impl FnMut(&mut Self) -> Parsed<()>) -> bool {
         loop {
             match self.peek().kind {
                 TokenKind::Semicolon => {
@@ -85,7 +85,7 @@ impl Parser<'_> {
                 }
                 // A thread header: the end of the block is missing.
                 TokenKind::Word | TokenKind::Number if self.peek_at(1).kind == TokenKind::At => {
-                    let error = self.unexpected("`}`");
+                    let error = self.unexpected_token("`}`");
                     self.errors.push(error);
                     return true;
                 }
@@ -95,7 +95,7 @@ impl Parser<'_> {
                     return true;
                 }
                 TokenKind::End => {
-                    let error = self.unexpected("`}`");
+                    let error = self.unexpected_token("`}`");
                     self.errors.push(error);
                     return false;
                 }
@@ -104,7 +104,7 @@ impl Parser<'_> {
                     let ends =
                         |kind| matches!(kind, TokenKind::Semicolon | TokenKind::CloseBrace | TokenKind::End);
                     let result = item(self).and_then(|()| {
-                        if ends(self.peek().kind) { Ok(()) } else { Err(self.unexpected("`;` or `}`")) }
+                        if ends(self.peek().kind) { Ok(()) } else { Err(self.unexpected_token("`;` or `}`")) }
                     });
                     if let Err(error) = result {
                         self.errors.push(error);
@@ -120,7 +120,7 @@ impl Parser<'_> {
         let token = self.peek();
         match token.kind {
             TokenKind::Number => true,
-            TokenKind::Word => is_thread(self.word(token)),
+            TokenKind::Word => is_thread(self.token_text(token)),
             _ => false,
         }
     }
@@ -130,19 +130,19 @@ impl Parser<'_> {
         let (thread, thread_span) = self.thread_number()?;
         self.expect(TokenKind::Colon, "`:` and a register")?;
         let token = self.register_token()?;
-        let name = self.word(token).to_owned();
+        let name = self.token_text(token).to_owned();
         self.expect(TokenKind::Equal, "`=`")?;
         let init = if self.is_hsa() {
             RegisterInit::Constant(self.hsa_constant()?)
         } else if self.at_constant() {
-            RegisterInit::Constant(self.constant()?)
+            RegisterInit::Constant(self.parse_constant()?)
         } else if self.accept(TokenKind::Ampersand) {
             RegisterInit::AddressOf(self.declared_location()?)
         } else {
             let location = self.declared_location()?;
             self.no_vector(location)?;
             if self.test.is_undefined(location) {
-                let (name, span) = (self.test.location(location).name.clone(), self.previous().span);
+                let (name, span) = (self.test.location(location).name.clone(), self.previous_token().span);
                 return Err(ParseError::UndefinedInRegister { name, span });
             }
             RegisterInit::ValueOf(location)
@@ -153,7 +153,7 @@ impl Parser<'_> {
     /// Parses the name of an already declared location.
     pub(super) fn declared_location(&mut self) -> Parsed<LocationId> {
         let token = self.location_name()?;
-        let name = self.word(token);
+        let name = self.token_text(token);
         self.find_location(name)
             .ok_or_else(|| ParseError::UndeclaredTarget { name: name.to_owned(), span: token.span })
     }
@@ -166,8 +166,8 @@ impl Parser<'_> {
         let mut declared: Option<AccessType> = None;
         while self.at_word_before_name() {
             let token = self.peek();
-            let word = self.word(token);
-            match (lookup(words::KINDS, word), AccessType::of_word(word)) {
+            let word = self.token_text(token);
+            match (lookup(words::KINDS, word), AccessType::from_word(word)) {
                 (Some(kind), _) if reference.is_none() && declared.is_none() => reference = Some(kind),
                 (_, Some(ty)) if ty.is_too_wide() => return Err(vector_too_wide(word, ty, token.span)),
                 (_, Some(ty)) if declared.is_none() => declared = Some(ty),
@@ -176,8 +176,8 @@ impl Parser<'_> {
             self.next();
         }
         let token = self.location_name()?;
-        let name = self.word(token);
-        let Properties { host, noncoherent, exclusive } = self.properties()?;
+        let name = self.token_text(token);
+        let LocationProperties { host, noncoherent, exclusive } = self.parse_properties()?;
         let init = if self.at_word("aliases") {
             self.next();
             let target = self.declared_location()?;
@@ -205,7 +205,7 @@ impl Parser<'_> {
         if known.is_some_and(|known| self.test.location(known).declared) {
             return Err(ParseError::DuplicateLocation { name, span: token.span });
         }
-        let end = self.previous().span;
+        let end = self.previous_token().span;
         let span = Span { length: end.offset + end.length - start.span.offset, ..start.span };
         let declared = true;
         let location =
@@ -225,7 +225,9 @@ impl Parser<'_> {
     /// Returns true if the next word is followed by a name, and so is not a name itself.
     pub(super) fn at_word_before_name(&self) -> bool {
         let (first, second) = (self.peek(), self.peek_at(1));
-        first.kind == TokenKind::Word && second.kind == TokenKind::Word && self.word(second) != "aliases"
+        first.kind == TokenKind::Word
+            && second.kind == TokenKind::Word
+            && self.token_text(second) != "aliases"
     }
 
     fn initial_value(&mut self, declared: Option<AccessType>) -> Parsed<LocationInit> {
@@ -243,7 +245,7 @@ impl Parser<'_> {
             }
             let values = values?;
             if values.len() != usize::from(components) {
-                let end = self.previous().span;
+                let end = self.previous_token().span;
                 let span = Span { length: end.offset + end.length - open.offset, ..open };
                 return Err(component_count(components, values.len(), span));
             }
@@ -254,7 +256,7 @@ impl Parser<'_> {
         if self.accept(TokenKind::Ampersand) {
             let target = self.declared_location()?;
             if components > 1 {
-                return Err(ParseError::AddressInVector { span: self.previous().span });
+                return Err(ParseError::AddressInVector { span: self.previous_token().span });
             }
             return Ok(LocationInit::AddressOf(target));
         }
@@ -263,7 +265,7 @@ impl Parser<'_> {
             let source = self.test.location(target);
             if source.is_vector() && source.components != components {
                 let found = usize::from(source.components);
-                return Err(component_count(components, found, self.previous().span));
+                return Err(component_count(components, found, self.previous_token().span));
             }
             return Ok(LocationInit::CopyOf(target));
         }
@@ -275,7 +277,7 @@ impl Parser<'_> {
         let mut values = Vec::new();
         loop {
             if !self.at_constant() {
-                return Err(self.unexpected("a number for each component"));
+                return Err(self.unexpected_token("a number for each component"));
             }
             values.push(self.value_of_type(scalar)?);
             if !self.accept(TokenKind::Comma) {
@@ -288,9 +290,9 @@ impl Parser<'_> {
     /// Parses a constant that fits the declared type.
     fn value_of_type(&mut self, scalar: Option<ScalarType>) -> Parsed<i64> {
         let span = self.peek().span;
-        let value = self.constant()?;
+        let value = self.parse_constant()?;
         if let Some(ty) = scalar
-            && !Value::fits(value, ty)
+            && !Value::fits_type(value, ty)
         {
             return Err(ParseError::ValueOutOfRange { value, ty: ty.keyword(), span });
         }
@@ -303,17 +305,17 @@ impl Parser<'_> {
         if !location.is_vector() {
             return Ok(());
         }
-        let (name, span) = (location.name.clone(), self.previous().span);
+        let (name, span) = (location.name.clone(), self.previous_token().span);
         Err(ParseError::BareVector { name, last: location.components - 1, span })
     }
 
     /// Parses `[host]`, `[noncoherent]`, `[exclusive]`, or several as `[host, noncoherent]`.
-    fn properties(&mut self) -> Parsed<Properties> {
-        let mut found = Properties::default();
+    fn parse_properties(&mut self) -> Parsed<LocationProperties> {
+        let mut found = LocationProperties::default();
         while self.accept(TokenKind::OpenBracket) {
             loop {
                 let token = self.peek();
-                match self.word(token) {
+                match self.token_text(token) {
                     "host" => found.host = true,
                     "noncoherent" => found.noncoherent = true,
                     "exclusive" => found.exclusive = true,
@@ -351,18 +353,18 @@ impl Parser<'_> {
     pub(super) fn sync_block(&mut self) -> Vec<DeclaredSync> {
         self.next();
         let mut pairs = Vec::new();
-        self.block(|parser| {
+        self.parse_block(|parser| {
             let start = parser.peek().span;
             let (word, expected) = if parser.is_hsa() { ("pkt", "`pkt`") } else { ("ssw", "`ssw`") };
             if !parser.at_word(word) {
-                return Err(parser.unexpected(expected));
+                return Err(parser.unexpected_token(expected));
             }
             parser.next();
             let sides = [parser.sync_side()?, parser.sync_side()?];
             if parser.is_hsa() && sides[0].0 == sides[1].0 {
                 return Err(ParseError::PacketAfterItself { thread: sides[1].0, span: sides[1].2 });
             }
-            let end = parser.previous().span;
+            let end = parser.previous_token().span;
             let span = Span { length: end.offset + end.length - start.offset, ..start };
             if pairs.len() >= MAX_SYSTEM_SYNC {
                 return Err(ParseError::TooMany { what: "`ssw` pairs", limit: MAX_SYSTEM_SYNC, span });
@@ -377,7 +379,7 @@ impl Parser<'_> {
     pub(super) fn sync_side(&mut self) -> Parsed<(u32, Option<u32>, Span)> {
         let (thread, span) = self.thread_number()?;
         let instruction = if !self.is_hsa() && self.accept(TokenKind::Dot) {
-            Some(self.small_number("an index of an instruction")?)
+            Some(self.parse_small_number("an index of an instruction")?)
         } else {
             None
         };

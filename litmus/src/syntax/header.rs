@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::lexer::Start;
+use super::lexer::StartPosition;
 use crate::error::{ErrorList, ParseError};
 use crate::metadata::{Expectation, Metadata, Reachability, TerminationExpectation};
 use crate::outcome::Race;
@@ -15,7 +15,7 @@ pub(super) struct Header {
     pub dialect: Dialect,
     pub metadata: Metadata,
     /// The position of the first `{`, or the end of the text.
-    pub body: Start,
+    pub body: StartPosition,
 }
 
 /// Parses the header of `text`; `None` if the rest cannot be parsed.
@@ -33,36 +33,36 @@ pub(super) fn parse_header(
         }
     }
     let region: &str = &region;
-    let mut lines = Lines { text: region, offset: 0, line: 0 };
+    let mut lines = TextLines { text: region, offset: 0, line: 0 };
     // Blank lines and comments may precede the keyword.
     let (word, first) = loop {
         let Some(line) = lines.next() else {
             let (found, expected) = ("end of the text".to_owned(), "`VULKAN`");
-            errors.push(ParseError::Unexpected { found, expected, span: lines.end() });
+            errors.push(ParseError::Unexpected { found, expected, span: lines.end_position() });
             return None;
         };
-        let trimmed = line.trimmed(&['\u{feff}']);
+        let trimmed = line.trim_with(&['\u{feff}']);
         if let Some(word) = trimmed.text.split_whitespace().next() {
-            break (trimmed.part(0, word.len()), trimmed);
+            break (trimmed.sub_piece(0, word.len()), trimmed);
         }
     };
     let dialect = dialect_of(&word, errors)?;
-    let rest = first.part(word.text.len(), first.text.len()).trimmed(&[]);
+    let rest = first.sub_piece(word.text.len(), first.text.len()).trim_with(&[]);
     let name = rest.text.split_whitespace().next().filter(|name| !name.starts_with('"')).unwrap_or("");
     let mut reader =
         MetadataReader { metadata: Metadata::default(), strict_metadata, in_quotes: false, errors };
-    reader.line(rest.part(name.len(), rest.text.len()).trimmed(&[]));
+    reader.read_line(rest.sub_piece(name.len(), rest.text.len()).trim_with(&[]));
     for line in &mut lines {
-        reader.line(line.trimmed(&[]));
+        reader.read_line(line.trim_with(&[]));
     }
     let metadata = reader.metadata;
-    let name = if name.is_empty() { stem(source_name) } else { name.to_owned() };
-    let end = lines.end();
+    let name = if name.is_empty() { file_stem(source_name) } else { name.to_owned() };
+    let end = lines.end_position();
     Some(Header {
         name,
         dialect,
         metadata,
-        body: Start { offset: end.offset as usize, line: end.line, column: end.column },
+        body: StartPosition { offset: end.offset as usize, line: end.line, column: end.column },
     })
 }
 
@@ -79,7 +79,7 @@ fn blank_comments<'a>(text: &'a str, errors: &mut ErrorList) -> Option<Cow<'a, s
             }));
         };
         let Some(close) = text[open + 2..].find("*)").map(|at| open + 2 + at + 2) else {
-            let start = place(text, open);
+            let start = position_at(text, open);
             errors.push(ParseError::UnclosedComment { close: "*)", span: Span { length: 2, ..start } });
             return None;
         };
@@ -91,7 +91,7 @@ fn blank_comments<'a>(text: &'a str, errors: &mut ErrorList) -> Option<Cow<'a, s
 }
 
 /// Returns the position of a byte offset.
-pub(super) fn place(text: &str, offset: usize) -> Span {
+pub(super) fn position_at(text: &str, offset: usize) -> Span {
     let before = &text[..offset];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     Span {
@@ -103,7 +103,7 @@ pub(super) fn place(text: &str, offset: usize) -> Span {
 }
 
 /// Returns the file name without folder and extension, made valid for a header.
-pub(super) fn stem(source_name: &str) -> String {
+pub(super) fn file_stem(source_name: &str) -> String {
     let file = source_name.rsplit(['/', '\\']).next().unwrap_or(source_name);
     let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
     let name: String =
@@ -112,7 +112,7 @@ pub(super) fn stem(source_name: &str) -> String {
     if name.is_empty() { "unnamed".to_owned() } else { name }
 }
 
-fn dialect_of(word: &Piece<'_>, errors: &mut ErrorList) -> Option<Dialect> {
+fn dialect_of(word: &TextPiece<'_>, errors: &mut ErrorList) -> Option<Dialect> {
     let span = word.span();
     match word.text {
         "VULKAN" | "Vulkan" | "vulkan" => return Some(Dialect::Vulkan),
@@ -127,14 +127,14 @@ fn dialect_of(word: &Piece<'_>, errors: &mut ErrorList) -> Option<Dialect> {
 
 /// A piece of one line with its position.
 #[derive(Clone, Copy)]
-struct Piece<'a> {
+struct TextPiece<'a> {
     text: &'a str,
     offset: usize,
     line: u32,
     column: u32,
 }
 
-impl<'a> Piece<'a> {
+impl<'a> TextPiece<'a> {
     fn span(&self) -> Span {
         Span {
             offset: self.offset as u32,
@@ -145,8 +145,8 @@ impl<'a> Piece<'a> {
     }
 
     /// Returns the bytes from `start` to `end`, which must be character boundaries.
-    fn part(&self, start: usize, end: usize) -> Piece<'a> {
-        Piece {
+    fn sub_piece(&self, start: usize, end: usize) -> TextPiece<'a> {
+        TextPiece {
             text: &self.text[start..end],
             offset: self.offset + start,
             line: self.line,
@@ -155,51 +155,51 @@ impl<'a> Piece<'a> {
     }
 
     /// Trims blanks and the given characters.
-    fn trimmed(&self, more: &[char]) -> Piece<'a> {
+    fn trim_with(&self, more: &[char]) -> TextPiece<'a> {
         let blank = |c: char| c.is_whitespace() || more.contains(&c);
         let start = self.text.len() - self.text.trim_start_matches(blank).len();
         let length = self.text[start..].trim_end_matches(blank).len();
-        self.part(start, start + length)
+        self.sub_piece(start, start + length)
     }
 
     /// Returns the words with their positions.
-    fn words(self) -> impl Iterator<Item = Piece<'a>> {
+    fn split_words(self) -> impl Iterator<Item = TextPiece<'a>> {
         let mut rest = self;
         std::iter::from_fn(move || {
-            rest = rest.trimmed(&[]);
+            rest = rest.trim_with(&[]);
             let length = rest.text.find(char::is_whitespace).unwrap_or(rest.text.len());
-            let word = rest.part(0, length);
-            rest = rest.part(length, rest.text.len());
+            let word = rest.sub_piece(0, length);
+            rest = rest.sub_piece(length, rest.text.len());
             (length > 0).then_some(word)
         })
     }
 }
 
 /// The lines of a text with their positions.
-struct Lines<'a> {
+struct TextLines<'a> {
     text: &'a str,
     offset: usize,
     /// The number of the previous line.
     line: u32,
 }
 
-impl<'a> Iterator for Lines<'a> {
-    type Item = Piece<'a>;
+impl<'a> Iterator for TextLines<'a> {
+    type Item = TextPiece<'a>;
 
-    fn next(&mut self) -> Option<Piece<'a>> {
+    fn next(&mut self) -> Option<TextPiece<'a>> {
         let rest = self.text.get(self.offset..)?;
         let length = rest.find('\n').unwrap_or(rest.len());
         let offset = self.offset;
         self.line += 1;
         self.offset += length + 1;
-        Some(Piece { text: &rest[..length], offset, line: self.line, column: 1 })
+        Some(TextPiece { text: &rest[..length], offset, line: self.line, column: 1 })
     }
 }
 
-impl Lines<'_> {
+impl TextLines<'_> {
     /// Returns the position of the end of the text.
-    fn end(&self) -> Span {
-        place(self.text, self.text.len())
+    fn end_position(&self) -> Span {
+        position_at(self.text, self.text.len())
     }
 }
 
@@ -213,7 +213,7 @@ struct MetadataReader<'e> {
 }
 
 impl MetadataReader<'_> {
-    fn comment(&mut self, text: &str) {
+    fn add_comment(&mut self, text: &str) {
         if text.is_empty() {
             return;
         }
@@ -221,7 +221,7 @@ impl MetadataReader<'_> {
         self.metadata.comments.push(text.to_owned());
     }
 
-    fn line(&mut self, line: Piece<'_>) {
+    fn read_line(&mut self, line: TextPiece<'_>) {
         let key = match line.text.split_once(':') {
             Some((key, rest))
                 if !self.in_quotes
@@ -230,16 +230,16 @@ impl MetadataReader<'_> {
             {
                 key
             }
-            _ => return self.comment(line.text),
+            _ => return self.add_comment(line.text),
         };
-        let value = line.part(key.len() + 1, line.text.len()).trimmed(&[]);
-        let key_piece = line.part(0, key.len());
+        let value = line.sub_piece(key.len() + 1, line.text.len()).trim_with(&[]);
+        let key_piece = line.sub_piece(0, key.len());
         match key {
-            "expect" => self.expectation(key_piece, value),
-            "terminates" => self.termination(key_piece, value),
+            "expect" => self.parse_expectation(key_piece, value),
+            "terminates" => self.parse_termination(key_piece, value),
             "clause" => {
-                self.required("clause", key_piece, value);
-                for word in value.words() {
+                self.check_present("clause", key_piece, value);
+                for word in value.split_words() {
                     if word.text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
                     {
                         self.metadata.clauses.push(word.text.to_owned());
@@ -250,8 +250,8 @@ impl MetadataReader<'_> {
                 }
             }
             "needs" => {
-                self.required("needs", key_piece, value);
-                self.metadata.needs.extend(value.words().map(|word| word.text.to_owned()));
+                self.check_present("needs", key_piece, value);
+                self.metadata.needs.extend(value.split_words().map(|word| word.text.to_owned()));
             }
             "reconvergence" => match value.text {
                 "maximal" => self.metadata.maximal_reconvergence = true,
@@ -263,12 +263,12 @@ impl MetadataReader<'_> {
                 self.errors.push(error);
             }
             "origin" => {
-                if self.required("origin", key_piece, value) {
+                if self.check_present("origin", key_piece, value) {
                     self.metadata.origin = Some(value.text.to_owned());
                 }
             }
             "why" => {
-                if self.required("why", key_piece, value) {
+                if self.check_present("why", key_piece, value) {
                     self.metadata.why.push(value.text.to_owned());
                 }
             }
@@ -278,13 +278,13 @@ impl MetadataReader<'_> {
                     self.errors.push(error);
                 }
                 self.metadata.unknown_keys.push((unknown.to_owned(), key_piece.span()));
-                self.comment(line.text);
+                self.add_comment(line.text);
             }
         }
     }
 
     /// Reports a missing value.
-    fn required(&mut self, key: &'static str, place: Piece<'_>, value: Piece<'_>) -> bool {
+    fn check_present(&mut self, key: &'static str, place: TextPiece<'_>, value: TextPiece<'_>) -> bool {
         if value.text.is_empty() {
             self.errors.push(ParseError::EmptyMetadata { key, span: place.span() });
         }
@@ -292,10 +292,10 @@ impl MetadataReader<'_> {
     }
 
     /// Parses `MODEL allowed|forbidden [free|racy [uninitialised]]`.
-    fn expectation(&mut self, key: Piece<'_>, value: Piece<'_>) {
-        let mut words = value.words();
+    fn parse_expectation(&mut self, key: TextPiece<'_>, value: TextPiece<'_>) {
+        let mut words = value.split_words();
         let Some(model) = words.next() else {
-            self.required("expect", key, value);
+            self.check_present("expect", key, value);
             return;
         };
         if self.metadata.expectations.iter().any(|known| known.model == model.text) {
@@ -303,18 +303,18 @@ impl MetadataReader<'_> {
             self.errors.push(ParseError::DuplicateMetadata { key, span: model.span() });
             return;
         }
-        let mut wrong = |expected, piece: Piece<'_>| {
+        let mut wrong = |expected, piece: TextPiece<'_>| {
             self.errors.push(ParseError::BadExpectation { expected, span: piece.span() });
         };
         let reachability = match words.next() {
-            Some(Piece { text: "allowed", .. }) => Reachability::Allowed,
-            Some(Piece { text: "forbidden", .. }) => Reachability::Forbidden,
+            Some(TextPiece { text: "allowed", .. }) => Reachability::Allowed,
+            Some(TextPiece { text: "forbidden", .. }) => Reachability::Forbidden,
             other => return wrong("`allowed` or `forbidden` after the model", other.unwrap_or(model)),
         };
         let race = match words.next() {
             None => None,
-            Some(Piece { text: "free", .. }) => Some(Race::Free),
-            Some(Piece { text: "racy", .. }) => Some(Race::Racy),
+            Some(TextPiece { text: "free", .. }) => Some(Race::Free),
+            Some(TextPiece { text: "racy", .. }) => Some(Race::Racy),
             Some(other) => return wrong("`free`, `racy` or the end of the line", other),
         };
         let mut rest = words.peekable();
@@ -329,13 +329,13 @@ impl MetadataReader<'_> {
 
 impl MetadataReader<'_> {
     /// Parses `weak|strong MODEL… | none`.
-    fn termination(&mut self, key: Piece<'_>, value: Piece<'_>) {
-        let mut words = value.words();
+    fn parse_termination(&mut self, key: TextPiece<'_>, value: TextPiece<'_>) {
+        let mut words = value.split_words();
         let Some(fairness) = words.next() else {
-            self.required("terminates", key, value);
+            self.check_present("terminates", key, value);
             return;
         };
-        let mut wrong = |expected, piece: Piece<'_>| {
+        let mut wrong = |expected, piece: TextPiece<'_>| {
             self.errors.push(ParseError::BadTermination { expected, span: piece.span() });
         };
         let strong = match fairness.text {

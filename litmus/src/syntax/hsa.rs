@@ -15,8 +15,8 @@ use super::words::{Words, is_thread};
 use crate::error::ParseError;
 use crate::span::Span;
 use crate::test::{
-    ArithmeticOperation, BranchRelation, Location, LocationInit, Order, Place, Placement, Reference, Scope,
-    StorageClass, ThreadId,
+    ArithmeticOperation, BranchRelation, Location, LocationInit, Order, Placement, Reference, Scope,
+    StorageClass, ThreadId, ThreadPlace,
 };
 
 /// Words that end the table.
@@ -88,7 +88,7 @@ pub(super) fn is_location(word: &str) -> bool {
 }
 
 /// Returns the dialect's word for a storage class.
-fn segment(class: StorageClass) -> &'static str {
+fn segment_keyword(class: StorageClass) -> &'static str {
     super::words::word_of(SEGMENTS, class)
 }
 
@@ -99,22 +99,22 @@ impl Parser<'_> {
         let mut reference = Reference::Buffer;
         // A segment keyword is followed by a name: `group = 0` declares a location named `group`.
         if self.peek_at(1).kind == TokenKind::Word {
-            reference = match self.word(start) {
+            reference = match self.token_text(start) {
                 "global" => Reference::Buffer,
                 "group" => Reference::Workgroup,
-                _ => return Err(self.unexpected("`global`, `group` or the name of a location")),
+                _ => return Err(self.unexpected_token("`global`, `group` or the name of a location")),
             };
             self.next();
         }
         let token = self.location_name()?;
-        let name = self.word(token).to_owned();
+        let name = self.token_text(token).to_owned();
         self.expect(TokenKind::Equal, "`=` and a number")?;
         let init = LocationInit::Constant(self.hsa_constant()?);
         let known = self.find_location(&name);
         if known.is_some_and(|known| self.test.location(known).declared) {
             return Err(ParseError::DuplicateLocation { name, span: token.span });
         }
-        let end = self.previous().span;
+        let end = self.previous_token().span;
         let location = Location {
             name,
             reference: Some(reference),
@@ -139,23 +139,23 @@ impl Parser<'_> {
     /// Parses a signed or unsigned 32-bit number.
     pub(super) fn hsa_constant(&mut self) -> Parsed<i64> {
         let start = self.position;
-        let value = self.constant()?;
+        let value = self.parse_constant()?;
         if (i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(&value) {
             return Ok(value);
         }
-        Err(self.too_large(self.tokens.get(start).copied().unwrap_or(self.previous()), 32))
+        Err(self.too_large(self.tokens.get(start).copied().unwrap_or(self.previous_token()), 32))
     }
 
     /// Parses `P0@wave 0, wg 0, agent 0`.
-    pub(super) fn hsa_thread_header(&mut self) -> Parsed<(u32, Place)> {
+    pub(super) fn hsa_thread_header(&mut self) -> Parsed<(u32, ThreadPlace)> {
         let (number, _) = self.thread_number()?;
         self.expect(TokenKind::At, "`@` and where the work-item runs")?;
-        let subgroup = self.coordinate("wave", "`wave` and a number")?;
+        let subgroup = self.parse_coordinate("wave", "`wave` and a number")?;
         self.expect(TokenKind::Comma, "`,` and `wg`")?;
-        let workgroup = self.coordinate("wg", "`wg` and a number")?;
+        let workgroup = self.parse_coordinate("wg", "`wg` and a number")?;
         self.expect(TokenKind::Comma, "`,` and `agent`")?;
-        let queue_family = self.coordinate("agent", "`agent` and a number")?;
-        Ok((number, Place::Device(Placement { queue_family, queue: 0, workgroup, subgroup })))
+        let queue_family = self.parse_coordinate("agent", "`agent` and a number")?;
+        Ok((number, ThreadPlace::Device(Placement { queue_family, queue: 0, workgroup, subgroup })))
     }
 
     /// Error recovery: records the registers and labels of an unparsable cell, so that one mistake is not
@@ -165,7 +165,7 @@ impl Parser<'_> {
             let token = self.next();
             let label = self.peek();
             // Names beyond a limit are not recorded; the limit itself is reported where it is exceeded.
-            if token.kind == TokenKind::Word && is_value_register(self.word(token)) {
+            if token.kind == TokenKind::Word && is_value_register(self.token_text(token)) {
                 self.use_register(thread, token).ok();
             } else if token.kind == TokenKind::At
                 && label.kind == TokenKind::Word

@@ -1,6 +1,6 @@
 //! Finds words of a text that the memory model ignores.
 
-use super::header::place;
+use super::header::position_at;
 use super::words::{IGNORED_CLASSES, word_of};
 use crate::span::Span;
 use crate::test::{IgnoredClass, IgnoredClasses, StorageClassSet, Test};
@@ -37,7 +37,7 @@ pub fn ignored_words(test: &Test, text: &str) -> Vec<IgnoredWord> {
                 .match_indices(word)
                 .filter(|(at, _)| written.get(..*at).is_some_and(|before| before.trim_end().ends_with('.')));
             found.extend(modifiers.map(|(at, _)| {
-                let span = Span { length: word.len() as u32, ..place(text, start + at) };
+                let span = Span { length: word.len() as u32, ..position_at(text, start + at) };
                 IgnoredWord { class, word, orders_nothing, span }
             }));
         }

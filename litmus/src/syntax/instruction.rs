@@ -12,8 +12,8 @@ use crate::span::Span;
 use crate::system::{AccessMask, Interlock, InterlockEnd, InterlockOrder, SystemOperation};
 use crate::test::{
     Access, ArithmeticOperation, Compute, ControlBarrier, Flow, IgnoredClasses, Instruction, InstructionKind,
-    LabelId, LocationId, Operand, Order, Performer, Place, RmwOperation, Scope, Semantics, SplitBarrier,
-    SplitHalf, StorageClass, StorageClassSet, ThreadId,
+    LabelId, LocationId, Operand, Order, Performer, RmwOperation, Scope, Semantics, SplitBarrier, SplitHalf,
+    StorageClass, StorageClassSet, ThreadId, ThreadPlace,
 };
 
 /// Returns true if a word is in the form of a storage class of semantics, known or not.
@@ -22,7 +22,7 @@ fn names_class(word: &str) -> bool {
 }
 
 /// The threads that an instruction may name.
-enum Whom {
+enum NamableThreads {
     Any,
     Device,
     /// Device threads except these.
@@ -52,14 +52,14 @@ impl<'a> Modifiers<'a> {
     }
 
     /// Consumes the next modifier if it is one of `words`.
-    pub(super) fn take<T: Copy>(&mut self, words: words::Words<T>) -> Option<T> {
+    pub(super) fn take_one_of<T: Copy>(&mut self, words: words::Words<T>) -> Option<T> {
         let meaning = lookup(words, self.peek()?.0)?;
         self.taken += 1;
         Some(meaning)
     }
 
     /// Returns the position of the last consumed word.
-    pub(super) fn last(&self) -> Span {
+    pub(super) fn last_span(&self) -> Span {
         self.taken
             .checked_sub(1)
             .and_then(|index| self.list.get(index))
@@ -67,21 +67,21 @@ impl<'a> Modifiers<'a> {
     }
 
     /// Parses a required scope.
-    pub(super) fn scope(&mut self) -> Parsed<Scope> {
-        if let Some(scope) = self.take(words::SCOPES) {
+    pub(super) fn parse_scope(&mut self) -> Parsed<Scope> {
+        if let Some(scope) = self.take_one_of(words::SCOPES) {
             return Ok(scope);
         }
         match self.peek() {
             Some((word, span)) if !is_modifier(word) => {
                 Err(ParseError::UnknownScope { word: word.to_owned(), span })
             }
-            _ => Err(ParseError::MissingScope { span: self.last() }),
+            _ => Err(ParseError::MissingScope { span: self.last_span() }),
         }
     }
 
     /// Parses an optional execution scope; workgroup by default.
     fn execution_scope(&mut self) -> Parsed<Scope> {
-        if let Some(scope) = self.take(words::EXECUTION_SCOPES) {
+        if let Some(scope) = self.take_one_of(words::EXECUTION_SCOPES) {
             return Ok(scope);
         }
         match self.peek() {
@@ -93,9 +93,9 @@ impl<'a> Modifiers<'a> {
     }
 
     /// Parses a required storage class.
-    pub(super) fn class(&mut self) -> Parsed<(StorageClass, Span)> {
-        if let Some(class) = self.take(words::CLASSES) {
-            return Ok((class, self.last()));
+    pub(super) fn parse_class(&mut self) -> Parsed<(StorageClass, Span)> {
+        if let Some(class) = self.take_one_of(words::CLASSES) {
+            return Ok((class, self.last_span()));
         }
         match self.peek() {
             Some((word, span)) if word.starts_with("sc") => {
@@ -105,12 +105,12 @@ impl<'a> Modifiers<'a> {
                 let expected = "`.sc0`, `.sc1`, `.sc2` or `.sc3`";
                 Err(ParseError::UnknownModifier { word: word.to_owned(), expected, span })
             }
-            _ => Err(ParseError::MissingStorageClass { span: self.last() }),
+            _ => Err(ParseError::MissingStorageClass { span: self.last_span() }),
         }
     }
 
     /// Parses `semsc+ [semav] [semvis]` after an order; nothing without one.
-    pub(super) fn semantics(&mut self, order: Order, orders: &'static str) -> Parsed<Semantics> {
+    pub(super) fn parse_semantics(&mut self, order: Order, orders: &'static str) -> Parsed<Semantics> {
         if order == Order::Relaxed {
             return match self.peek() {
                 Some((word, span)) if word.starts_with("sem") => {
@@ -121,9 +121,9 @@ impl<'a> Modifiers<'a> {
         }
         let (mut classes, mut ignored) = (StorageClassSet::EMPTY, IgnoredClasses::NONE);
         loop {
-            if let Some(class) = self.take(words::SEMANTICS_CLASSES) {
+            if let Some(class) = self.take_one_of(words::SEMANTICS_CLASSES) {
                 classes = classes.with(class);
-            } else if let Some(class) = self.take(words::IGNORED_CLASSES) {
+            } else if let Some(class) = self.take_one_of(words::IGNORED_CLASSES) {
                 ignored = ignored.with(class);
             } else {
                 break;
@@ -142,7 +142,7 @@ impl<'a> Modifiers<'a> {
                 let expected = "storage classes of the semantics";
                 return Err(ParseError::MisplacedModifier { word: word.to_owned(), expected, span });
             }
-            return Err(ParseError::MissingSemantics { span: self.last() });
+            return Err(ParseError::MissingSemantics { span: self.last_span() });
         }
         let available = self.take_word("semav");
         if let Some(span) = available
@@ -163,7 +163,7 @@ impl<'a> Modifiers<'a> {
     /// Parses an optional type of the access.
     pub(super) fn access_type(&mut self) -> Parsed<Option<AccessType>> {
         let Some((word, span)) = self.peek() else { return Ok(None) };
-        let Some(found) = AccessType::of_word(word) else { return Ok(None) };
+        let Some(found) = AccessType::from_word(word) else { return Ok(None) };
         if found.is_too_wide() {
             return Err(vector_too_wide(word, found, span));
         }
@@ -172,7 +172,7 @@ impl<'a> Modifiers<'a> {
     }
 
     /// Checks that no modifiers are left.
-    pub(super) fn finish(&self, expected: &'static str) -> Parsed<()> {
+    pub(super) fn expect_end(&self, expected: &'static str) -> Parsed<()> {
         match self.peek() {
             None => Ok(()),
             Some((word, span)) if is_modifier(word) => {
@@ -185,15 +185,15 @@ impl<'a> Modifiers<'a> {
 
 impl<'a> Parser<'a> {
     /// Parses the next instruction into `thread`.
-    pub(super) fn instruction(&mut self, thread: ThreadId) -> Parsed<()> {
+    pub(super) fn parse_instruction(&mut self, thread: ThreadId) -> Parsed<()> {
         if self.is_hsa() {
             return self.hsa_instruction(thread);
         }
         let start = self.peek();
         if start.kind != TokenKind::Word {
-            return Err(self.unexpected("an instruction"));
+            return Err(self.unexpected_token("an instruction"));
         }
-        let word = self.word(start);
+        let word = self.token_text(start);
         self.next();
         let kind = if is_label(word) {
             let label = self.place_label(thread, start)?;
@@ -205,14 +205,14 @@ impl<'a> Parser<'a> {
                 return Ok(());
             }
             if self.begins_call(word) {
-                return self.call(thread, start);
+                return self.parse_call(thread, start);
             }
-            let mut modifiers = self.modifiers(start)?;
+            let mut modifiers = self.parse_modifiers(start)?;
             let kind = self.instruction_kind(thread, start, &mut modifiers)?;
             self.check_place(thread, &kind, start.span)?;
             kind
         };
-        let end = self.previous().span;
+        let end = self.previous_token().span;
         let span = Span { length: end.offset + end.length - start.span.offset, ..start.span };
         self.test.threads[usize::from(thread.0)].instructions.push(Instruction { kind, span });
         Ok(())
@@ -233,16 +233,16 @@ impl<'a> Parser<'a> {
         false
     }
 
-    fn modifiers(&mut self, mnemonic: Token) -> Parsed<Modifiers<'a>> {
+    fn parse_modifiers(&mut self, mnemonic: Token) -> Parsed<Modifiers<'a>> {
         let mut list = Vec::new();
         while self.accept(TokenKind::Dot) {
             let token = self.expect(TokenKind::Word, "a modifier after `.`")?;
-            list.push((self.word(token), token.span));
+            list.push((self.token_text(token), token.span));
         }
         // The words after `.uneq_acq` belong to it, except the type, which ends all modifiers.
         let unequal =
             list.split_off(list.iter().position(|(word, _)| *word == "uneq_acq").unwrap_or(list.len()));
-        let ranks: Option<Vec<usize>> = list.iter().map(|(word, _)| words::place(word)).collect();
+        let ranks: Option<Vec<usize>> = list.iter().map(|(word, _)| words::modifier_rank(word)).collect();
         // Modifiers may be written in any order; distinct ones are sorted into the order of the language.
         if let Some(ranks) = ranks
             && (1..list.len()).all(|index| list[..index].iter().all(|(word, _)| *word != list[index].0))
@@ -251,7 +251,7 @@ impl<'a> Parser<'a> {
             placed.sort_by_key(|(rank, _)| *rank);
             list = placed.into_iter().map(|(_, modifier)| modifier).collect();
         }
-        let ty = list.pop_if(|(word, _)| !unequal.is_empty() && AccessType::of_word(word).is_some());
+        let ty = list.pop_if(|(word, _)| !unequal.is_empty() && AccessType::from_word(word).is_some());
         list.extend(unequal);
         list.extend(ty);
         Ok(Modifiers { list, taken: 0, mnemonic: mnemonic.span })
@@ -263,12 +263,12 @@ impl<'a> Parser<'a> {
         start: Token,
         modifiers: &mut Modifiers<'a>,
     ) -> Parsed<InstructionKind> {
-        let word = self.word(start);
+        let word = self.token_text(start);
         match word {
-            "ld" => self.load(thread, modifiers),
-            "st" => self.store(thread, modifiers),
-            "rmw" => self.rmw(thread, modifiers),
-            "membar" => self.fence(modifiers),
+            "ld" => self.parse_load(thread, modifiers),
+            "st" => self.parse_store(thread, modifiers),
+            "rmw" => self.parse_rmw(thread, modifiers),
+            "membar" => self.parse_fence(modifiers),
             "cbar" => self.control_barrier(modifiers),
             "avdevice" => Ok(match self.access_mask(modifiers)? {
                 None => InstructionKind::System(SystemOperation::AvailableToDevice),
@@ -278,50 +278,54 @@ impl<'a> Parser<'a> {
                 None => InstructionKind::System(SystemOperation::VisibleFromDevice),
                 Some(mask) => InstructionKind::System(SystemOperation::Visible(mask)),
             }),
-            "interlock" => self.interlock(modifiers),
+            "interlock" => self.parse_interlock(modifiers),
             "sg" => self.subgroup_operation(thread, modifiers),
             _ => {
                 let kind = match word {
-                    "flush" => InstructionKind::System(SystemOperation::Flush(self.ranges()?)),
-                    "invalidate" => InstructionKind::System(SystemOperation::Invalidate(self.ranges()?)),
-                    "submit" => InstructionKind::System(SystemOperation::Submit(self.submitted(thread)?)),
-                    "wait" => {
-                        InstructionKind::System(SystemOperation::Wait(self.threads(thread, Whom::Device)?))
+                    "flush" => InstructionKind::System(SystemOperation::Flush(self.parse_ranges()?)),
+                    "invalidate" => {
+                        InstructionKind::System(SystemOperation::Invalidate(self.parse_ranges()?))
                     }
-                    "call" => InstructionKind::ShaderCall(self.threads(thread, Whom::Any)?),
+                    "submit" => InstructionKind::System(SystemOperation::Submit(
+                        self.parse_submitted_threads(thread)?,
+                    )),
+                    "wait" => InstructionKind::System(SystemOperation::Wait(
+                        self.parse_threads(thread, NamableThreads::Device)?,
+                    )),
+                    "call" => InstructionKind::ShaderCall(self.parse_threads(thread, NamableThreads::Any)?),
                     "goto" => {
-                        modifiers.finish("a label")?;
+                        modifiers.expect_end("a label")?;
                         InstructionKind::Flow(Flow::Goto(self.label_operand(thread)?))
                     }
                     _ if lookup(words::OPERATIONS, word).is_some() => {
-                        modifiers.finish("a register")?;
-                        self.arithmetic(thread, word)?
+                        modifiers.expect_end("a register")?;
+                        self.parse_arithmetic(thread, word)?
                     }
                     _ if lookup(words::BRANCHES, word).is_some() => {
-                        modifiers.finish("a value")?;
-                        self.branch(thread, word)?
+                        modifiers.expect_end("a value")?;
+                        self.parse_branch(thread, word)?
                     }
                     _ => {
                         let word = word.chars().take(40).collect();
                         return Err(ParseError::UnknownInstruction { word, span: start.span });
                     }
                 };
-                modifiers.finish("no modifier")?;
+                modifiers.expect_end("no modifier")?;
                 Ok(kind)
             }
         }
     }
 
-    fn rmw(&mut self, thread: ThreadId, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
+    fn parse_rmw(&mut self, thread: ThreadId, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
         if modifiers.take_word("atom").is_none() {
-            return Err(ParseError::RmwNotAtomic { span: modifiers.last() });
+            return Err(ParseError::RmwNotAtomic { span: modifiers.last_span() });
         }
-        let order = modifiers.take(words::ORDERS).unwrap_or_default();
-        let scope = modifiers.scope()?;
-        let (class, place) = modifiers.class()?;
-        let semantics = modifiers.semantics(order, "`.acq`, `.rel` or `.acq_rel`")?;
+        let order = modifiers.take_one_of(words::ORDERS).unwrap_or_default();
+        let scope = modifiers.parse_scope()?;
+        let (class, place) = modifiers.parse_class()?;
+        let semantics = modifiers.parse_semantics(order, "`.acq`, `.rel` or `.acq_rel`")?;
         let compare_exchange = modifiers.take_word("cas").is_some();
-        let fetch = if compare_exchange { None } else { modifiers.take(words::OPERATIONS) };
+        let fetch = if compare_exchange { None } else { modifiers.take_one_of(words::OPERATIONS) };
         let unequal = match modifiers.take_word("uneq_acq") {
             Some(span) if !compare_exchange => {
                 let (word, expected) = ("uneq_acq".to_owned(), "`.cas` before it");
@@ -329,41 +333,41 @@ impl<'a> Parser<'a> {
             }
             Some(span) if !order.acquires() => return Err(ParseError::UnequalTooStrong { span }),
             Some(_) if modifiers.peek().is_some_and(|(word, _)| names_class(word)) => {
-                modifiers.semantics(Order::Acquire, "`.uneq_acq`")?
+                modifiers.parse_semantics(Order::Acquire, "`.uneq_acq`")?
             }
             Some(_) => semantics.unequal(),
             None => Semantics::RELAXED,
         };
         let ty = modifiers.access_type()?;
-        modifiers.finish("an operation such as `.add`, a type such as `.u8`, or the operands")?;
+        modifiers.expect_end("an operation such as `.add`, a type such as `.u8`, or the operands")?;
         let destination = self.register_token()?;
         let destination = self.use_register(thread, destination)?;
-        self.comma()?;
-        let memory = self.memory_operand(class, place, ty)?;
+        self.expect_comma()?;
+        let memory = self.parse_memory_operand(class, place, ty)?;
         if memory.components > 1 {
-            let (what, vector, span) = ("an atomic access", memory.vector, self.previous().span);
+            let (what, vector, span) = ("an atomic access", memory.vector, self.previous_token().span);
             return Err(ParseError::VectorNotPlain { what, vector, span });
         }
-        self.comma()?;
-        let first = self.operand(thread)?;
+        self.expect_comma()?;
+        let first = self.parse_operand(thread)?;
         let operation = match fetch {
             Some(operation) => RmwOperation::Fetch(operation, first),
             None if compare_exchange => {
-                self.comma()?;
-                RmwOperation::CompareExchange { compare: first, value: self.operand(thread)?, unequal }
+                self.expect_comma()?;
+                RmwOperation::CompareExchange { compare: first, value: self.parse_operand(thread)?, unequal }
             }
             None => RmwOperation::Exchange(first),
         };
         Ok(InstructionKind::rmw(destination, memory.place, operation, scope, semantics))
     }
 
-    fn fence(&mut self, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
-        let Some(order) = modifiers.take(words::ORDERS) else {
-            return Err(ParseError::MissingOrder { span: modifiers.last() });
+    fn parse_fence(&mut self, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
+        let Some(order) = modifiers.take_one_of(words::ORDERS) else {
+            return Err(ParseError::MissingOrder { span: modifiers.last_span() });
         };
-        let scope = modifiers.scope()?;
-        let semantics = modifiers.semantics(order, "an order")?;
-        modifiers.finish("no more modifiers")?;
+        let scope = modifiers.parse_scope()?;
+        let semantics = modifiers.parse_semantics(order, "an order")?;
+        modifiers.expect_end("no more modifiers")?;
         Ok(InstructionKind::Fence { scope, semantics })
     }
 
@@ -374,14 +378,14 @@ impl<'a> Parser<'a> {
             }
         }
         let execution_scope = modifiers.execution_scope()?;
-        let order = modifiers.take(words::ORDERS).unwrap_or_default();
-        let memory_scope = modifiers.scope()?;
-        let semantics = modifiers.semantics(order, "`.acq`, `.rel` or `.acq_rel`")?;
-        modifiers.finish("the instance of the barrier")?;
+        let order = modifiers.take_one_of(words::ORDERS).unwrap_or_default();
+        let memory_scope = modifiers.parse_scope()?;
+        let semantics = modifiers.parse_semantics(order, "`.acq`, `.rel` or `.acq_rel`")?;
+        modifiers.expect_end("the instance of the barrier")?;
         let id = self.barrier_name()?;
         let resource = if self.accept(TokenKind::Comma) { Some(self.barrier_name()?) } else { None };
         let quorum = if resource.is_some() && self.accept(TokenKind::Comma) {
-            Some(self.small_number("the quorum of the barrier")?)
+            Some(self.parse_small_number("the quorum of the barrier")?)
         } else {
             None
         };
@@ -399,21 +403,24 @@ impl<'a> Parser<'a> {
     fn split_barrier(&mut self, half: SplitHalf, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
         let execution_scope = modifiers.execution_scope()?;
         if !matches!(execution_scope, Scope::Workgroup | Scope::Subgroup) {
-            return Err(ParseError::ScopeOfSplitBarrier { half: half.keyword(), span: modifiers.last() });
+            return Err(ParseError::ScopeOfSplitBarrier {
+                half: half.keyword(),
+                span: modifiers.last_span(),
+            });
         }
         let word = modifiers.peek().map_or("", |(word, _)| word);
-        let order = modifiers.take(words::ORDERS).unwrap_or_default();
+        let order = modifiers.take_one_of(words::ORDERS).unwrap_or_default();
         let (expected, rule) = match half {
             SplitHalf::Arrive => ("`.rel`", 13556),
             SplitHalf::Wait => ("`.acq`", 13557),
         };
         if order != Order::Relaxed && order != half.order() {
-            let (half, word, span) = (half.keyword(), word.to_owned(), modifiers.last());
+            let (half, word, span) = (half.keyword(), word.to_owned(), modifiers.last_span());
             return Err(ParseError::OrderOfSplitBarrier { half, word, expected, rule, span });
         }
-        let memory_scope = modifiers.scope()?;
-        let semantics = modifiers.semantics(order, expected)?;
-        modifiers.finish("the instance of the barrier")?;
+        let memory_scope = modifiers.parse_scope()?;
+        let semantics = modifiers.parse_semantics(order, expected)?;
+        modifiers.expect_end("the instance of the barrier")?;
         let id = self.barrier_name()?;
         let semantics = (order != Order::Relaxed).then_some(semantics);
         Ok(InstructionKind::SplitBarrier(SplitBarrier { half, execution_scope, memory_scope, semantics, id }))
@@ -426,7 +433,7 @@ impl<'a> Parser<'a> {
             return Err(ParseError::MissingBarrierId { span: self.after_previous() });
         }
         self.next();
-        Ok(self.word(token).to_owned())
+        Ok(self.token_text(token).to_owned())
     }
 
     /// Parses the accesses after `avdevice` and `visdevice`; `None` without any, which means the whole
@@ -439,7 +446,7 @@ impl<'a> Parser<'a> {
         let mut mask = AccessMask::NONE;
         if modifiers.take_word("none").is_none() {
             while let Some((word, span)) = modifiers.peek() {
-                let Some(access) = AccessMask::of_word(word) else {
+                let Some(access) = AccessMask::from_word(word) else {
                     let word = word.to_owned();
                     return Err(ParseError::UnknownModifier { word, expected: EXPECTED, span });
                 };
@@ -447,11 +454,11 @@ impl<'a> Parser<'a> {
                 modifiers.taken += 1;
             }
         }
-        modifiers.finish(EXPECTED)?;
+        modifiers.expect_end(EXPECTED)?;
         Ok(Some(mask))
     }
 
-    fn interlock(&mut self, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
+    fn parse_interlock(&mut self, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
         const EXPECTED: &str = "`.begin` or `.end`";
         let end = match modifiers.peek() {
             Some(("begin", _)) => InterlockEnd::Begin,
@@ -459,15 +466,15 @@ impl<'a> Parser<'a> {
             Some((word, span)) => {
                 return Err(ParseError::UnknownModifier { word: word.to_owned(), expected: EXPECTED, span });
             }
-            None => return Err(ParseError::MissingInterlockEnd { span: modifiers.last() }),
+            None => return Err(ParseError::MissingInterlockEnd { span: modifiers.last_span() }),
         };
         modifiers.taken += 1;
         let order = match modifiers.take_word("unordered") {
             Some(_) => InterlockOrder::Unordered,
             None => InterlockOrder::Ordered,
         };
-        let span = modifiers.last();
-        modifiers.finish("the section")?;
+        let span = modifiers.last_span();
+        modifiers.expect_end("the section")?;
         if self.test.interlock_order().is_some_and(|known| known != order) {
             return Err(ParseError::MixedInterlockOrders { span });
         }
@@ -475,7 +482,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses the names that `flush` and `invalidate` cover; empty means everything.
-    fn ranges(&mut self) -> Parsed<Vec<LocationId>> {
+    fn parse_ranges(&mut self) -> Parsed<Vec<LocationId>> {
         let mut ranges = Vec::new();
         if self.peek().kind != TokenKind::Word {
             return Ok(ranges);
@@ -489,7 +496,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses device threads that were not submitted before.
-    fn submitted(&mut self, own: ThreadId) -> Parsed<Vec<ThreadId>> {
+    fn parse_submitted_threads(&mut self, own: ThreadId) -> Parsed<Vec<ThreadId>> {
         let instructions = self.test.threads.iter().flat_map(|thread| &thread.instructions);
         let mut earlier = Vec::new();
         for instruction in instructions {
@@ -497,11 +504,11 @@ impl<'a> Parser<'a> {
                 earlier.extend_from_slice(threads);
             }
         }
-        self.threads(own, Whom::NotYetSubmitted(earlier))
+        self.parse_threads(own, NamableThreads::NotYetSubmitted(earlier))
     }
 
     /// Parses one or more other threads.
-    fn threads(&mut self, own: ThreadId, whom: Whom) -> Parsed<Vec<ThreadId>> {
+    fn parse_threads(&mut self, own: ThreadId, whom: NamableThreads) -> Parsed<Vec<ThreadId>> {
         let mut threads = Vec::new();
         loop {
             let (number, span) = self.thread_number()?;
@@ -511,11 +518,11 @@ impl<'a> Parser<'a> {
             if found == own || threads.contains(&found) {
                 return Err(ParseError::OtherThreadExpected { number, span });
             }
-            let of_host = |thread: ThreadId| self.test.thread(thread).place == Place::Host;
-            if !matches!(whom, Whom::Any) && of_host(own) && of_host(found) {
+            let of_host = |thread: ThreadId| self.test.thread(thread).place == ThreadPlace::Host;
+            if !matches!(whom, NamableThreads::Any) && of_host(own) && of_host(found) {
                 return Err(ParseError::DeviceThreadExpected { number, span });
             }
-            if matches!(&whom, Whom::NotYetSubmitted(earlier) if earlier.contains(&found)) {
+            if matches!(&whom, NamableThreads::NotYetSubmitted(earlier) if earlier.contains(&found)) {
                 return Err(ParseError::SubmittedTwice { number, span });
             }
             threads.push(found);
@@ -527,7 +534,7 @@ impl<'a> Parser<'a> {
 
     /// Checks that an instruction is allowed in its thread: on the host or on a device.
     fn check_place(&self, thread: ThreadId, kind: &InstructionKind, span: Span) -> Parsed<()> {
-        let host = self.test.thread(thread).place == Place::Host;
+        let host = self.test.thread(thread).place == ThreadPlace::Host;
         let refuse = |what: &'static str, place: &'static str| {
             Err(ParseError::WrongPlace { what, place, number: self.test.thread(thread).number, span })
         };
@@ -565,49 +572,49 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn arithmetic(&mut self, thread: ThreadId, word: &str) -> Parsed<InstructionKind> {
+    fn parse_arithmetic(&mut self, thread: ThreadId, word: &str) -> Parsed<InstructionKind> {
         let destination = self.register_token()?;
         let destination = self.use_register(thread, destination)?;
-        self.comma()?;
-        let left = self.operand(thread)?;
-        self.comma()?;
-        let right = self.operand(thread)?;
+        self.expect_comma()?;
+        let left = self.parse_operand(thread)?;
+        self.expect_comma()?;
+        let right = self.parse_operand(thread)?;
         let operation = lookup(words::OPERATIONS, word).unwrap_or(ArithmeticOperation::Add);
         Ok(InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }))
     }
 
-    fn branch(&mut self, thread: ThreadId, word: &str) -> Parsed<InstructionKind> {
-        let left = self.operand(thread)?;
-        self.comma()?;
-        let right = self.operand(thread)?;
-        self.comma()?;
+    fn parse_branch(&mut self, thread: ThreadId, word: &str) -> Parsed<InstructionKind> {
+        let left = self.parse_operand(thread)?;
+        self.expect_comma()?;
+        let right = self.parse_operand(thread)?;
+        self.expect_comma()?;
         let target = self.label_operand(thread)?;
         let relation = lookup(words::BRANCHES, word).unwrap_or(crate::test::BranchRelation::Equal);
         Ok(InstructionKind::Flow(Flow::Branch { relation, left, right, target }))
     }
 
-    pub(super) fn comma(&mut self) -> Parsed<()> {
+    pub(super) fn expect_comma(&mut self) -> Parsed<()> {
         self.expect(TokenKind::Comma, "`,`").map(|_| ())
     }
 
-    pub(super) fn operand(&mut self, thread: ThreadId) -> Parsed<Operand> {
+    pub(super) fn parse_operand(&mut self, thread: ThreadId) -> Parsed<Operand> {
         if self.at_constant() {
-            return Ok(Operand::Constant(self.constant()?));
+            return Ok(Operand::Constant(self.parse_constant()?));
         }
         let token = self.peek();
-        if token.kind == TokenKind::Word && is_register(self.word(token)) {
+        if token.kind == TokenKind::Word && is_register(self.token_text(token)) {
             self.next();
             return Ok(Operand::Register(self.use_register(thread, token)?));
         }
-        Err(ParseError::ValueExpected { found: self.describe(token), span: token.span })
+        Err(ParseError::ValueExpected { found: self.describe_token(token), span: token.span })
     }
 
     fn label_operand(&mut self, thread: ThreadId) -> Parsed<LabelId> {
         let token = self.peek();
-        if token.kind == TokenKind::Word && is_label(self.word(token)) {
+        if token.kind == TokenKind::Word && is_label(self.token_text(token)) {
             self.next();
             return self.use_label(thread, token);
         }
-        Err(ParseError::LabelExpected { found: self.describe(token), span: token.span })
+        Err(ParseError::LabelExpected { found: self.describe_token(token), span: token.span })
     }
 }

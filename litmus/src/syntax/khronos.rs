@@ -6,16 +6,16 @@ mod instruction;
 mod print;
 mod query;
 
-pub(crate) use print::instruction as instruction_text;
-pub(super) use print::print;
+pub(crate) use print::instruction_line as instruction_text;
+pub(super) use print::print_test;
 
 use crate::error::{ErrorList, KhronosError, ParseError};
 use crate::khronos::Khronos;
 use crate::metadata::Metadata;
 use crate::span::Span;
 use crate::test::{
-    Dialect, Instruction, Location, LocationId, LocationInit, Place, Placement, SyncPoint, SystemSync, Test,
-    Thread, ThreadId,
+    Dialect, Instruction, Location, LocationId, LocationInit, Placement, SyncPoint, SystemSync, Test, Thread,
+    ThreadId, ThreadPlace,
 };
 
 use super::{MAX_LOCATIONS, MAX_SYSTEM_SYNC, MAX_THREADS};
@@ -40,7 +40,7 @@ pub(super) fn is_khronos(text: &str, source_name: &str) -> bool {
 
 /// Parses a text; the result is valid only if nothing was added to `errors`.
 pub(super) fn parse(text: &str, name: String, errors: &mut ErrorList) -> Test {
-    let mut reader = Reader {
+    let mut reader = KhronosReader {
         errors,
         test: Test {
             name,
@@ -56,19 +56,19 @@ pub(super) fn parse(text: &str, name: String, errors: &mut ErrorList) -> Test {
             khronos: None,
         },
         khronos: Khronos::default(),
-        pending: Pending::default(),
+        pending: PendingGroups::default(),
         number: 0,
         syncs: Vec::new(),
         instructions: 0,
     };
-    reader.read(text);
+    reader.read_text(text);
     reader.test.khronos = Some(reader.khronos);
     reader.test
 }
 
 /// A line without its terminator and trailing blanks.
 #[derive(Clone, Copy)]
-struct Line<'a> {
+struct SourceLine<'a> {
     text: &'a str,
     offset: usize,
     number: u32,
@@ -76,13 +76,13 @@ struct Line<'a> {
 
 /// A word of a line with its byte offset.
 #[derive(Clone, Copy)]
-struct Word<'a> {
+struct SourceWord<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Line<'a> {
-    fn span(&self, from: usize, to: usize) -> Span {
+impl<'a> SourceLine<'a> {
+    fn span_between(&self, from: usize, to: usize) -> Span {
         let before = self.text.get(..from).unwrap_or(self.text);
         Span {
             offset: (self.offset + from) as u32,
@@ -92,22 +92,22 @@ impl<'a> Line<'a> {
         }
     }
 
-    fn word_span(&self, word: Word<'_>) -> Span {
-        self.span(word.at, word.at + word.text.len())
+    fn word_span(&self, word: SourceWord<'_>) -> Span {
+        self.span_between(word.at, word.at + word.text.len())
     }
 
-    fn end(&self) -> Span {
-        self.span(self.text.len(), self.text.len())
+    fn end_span(&self) -> Span {
+        self.span_between(self.text.len(), self.text.len())
     }
 
     /// Returns the words between any of `separators`, from byte `from` on.
-    fn words(&self, from: usize, separators: &[char]) -> Vec<Word<'a>> {
+    fn split_words(&self, from: usize, separators: &[char]) -> Vec<SourceWord<'a>> {
         let mut words = Vec::new();
         let mut start = None;
         for (index, character) in self.text.char_indices().skip_while(|(index, _)| *index < from) {
             match (separators.contains(&character), start) {
                 (true, Some(at)) => {
-                    words.push(Word { text: &self.text[at..index], at });
+                    words.push(SourceWord { text: &self.text[at..index], at });
                     start = None;
                 }
                 (false, None) => start = Some(index),
@@ -115,7 +115,7 @@ impl<'a> Line<'a> {
             }
         }
         if let Some(at) = start {
-            words.push(Word { text: &self.text[at..], at });
+            words.push(SourceWord { text: &self.text[at..], at });
         }
         words
     }
@@ -123,18 +123,18 @@ impl<'a> Line<'a> {
 
 /// The groups that begin at the next instruction.
 #[derive(Default)]
-struct Pending {
+struct PendingGroups {
     queue_family: Option<Span>,
     workgroup: Option<Span>,
     subgroup: Option<Span>,
     thread: Option<Span>,
 }
 
-struct Reader<'e> {
+struct KhronosReader<'e> {
     errors: &'e mut ErrorList,
     test: Test,
     khronos: Khronos,
-    pending: Pending,
+    pending: PendingGroups,
     /// The number of the current thread.
     number: u32,
     /// `SSW` lines: each side's thread number and position, and the position of the line.
@@ -142,16 +142,16 @@ struct Reader<'e> {
     instructions: usize,
 }
 
-impl Reader<'_> {
-    fn error(&mut self, error: KhronosError) {
+impl KhronosReader<'_> {
+    fn push_error(&mut self, error: KhronosError) {
         self.errors.push(error.into());
     }
 
-    fn read(&mut self, text: &str) {
+    fn read_text(&mut self, text: &str) {
         let mut lines = Vec::new();
         let mut offset = 0;
         for (index, raw) in text.split('\n').enumerate() {
-            lines.push(Line { text: raw.trim_end(), offset, number: index as u32 + 1 });
+            lines.push(SourceLine { text: raw.trim_end(), offset, number: index as u32 + 1 });
             offset += raw.len() + 1;
         }
         let heading = lines.iter().take_while(|line| line.text.is_empty() || line.text.starts_with("//"));
@@ -160,7 +160,7 @@ impl Reader<'_> {
         lines.retain(|line| !line.text.is_empty() && !line.text.starts_with("//"));
         // SLOC lines apply to names in all lines, so they are read first.
         for line in &lines {
-            if let Some(keyword) = line.words(0, &[' ']).first().filter(|word| word.text == "SLOC") {
+            if let Some(keyword) = line.split_words(0, &[' ']).first().filter(|word| word.text == "SLOC") {
                 self.same_location(*line, *keyword);
             }
         }
@@ -172,34 +172,36 @@ impl Reader<'_> {
             }
         }
         for line in &lines {
-            self.line(*line);
+            self.read_line(*line);
         }
-        self.end(lines.last().map_or(Span { line: 1, column: 1, ..Span::default() }, Line::end));
+        self.check_end(
+            lines.last().map_or(Span { line: 1, column: 1, ..Span::default() }, SourceLine::end_span),
+        );
     }
 
-    fn line(&mut self, line: Line<'_>) {
+    fn read_line(&mut self, line: SourceLine<'_>) {
         if line.text.starts_with(char::is_whitespace) {
             let indent = line.text.len() - line.text.trim_start().len();
-            self.error(KhronosError::Indented { span: line.span(0, indent) });
+            self.push_error(KhronosError::Indented { span: line.span_between(0, indent) });
             // It may have been the instruction that the previous directives apply to.
-            self.pending = Pending::default();
+            self.pending = PendingGroups::default();
             return;
         }
-        let words = line.words(0, &[' ']);
+        let words = line.split_words(0, &[' ']);
         let Some(keyword) = words.first() else { return };
         match keyword.text {
             "SLOC" => {}
             "SSW" => self.system_sync(line, &words),
-            "SATISFIABLE" | "NOSOLUTION" => match query::parse(line, *keyword) {
+            "SATISFIABLE" | "NOSOLUTION" => match query::parse_query(line, *keyword) {
                 Ok(query) => self.khronos.queries.push(query),
-                Err(error) => self.error(error),
+                Err(error) => self.push_error(error),
             },
-            "NEWQF" | "NEWWG" | "NEWSG" | "NEWTHREAD" => self.directive(line, &words),
-            _ => self.instruction(line),
+            "NEWQF" | "NEWWG" | "NEWSG" | "NEWTHREAD" => self.read_directive(line, &words),
+            _ => self.read_instruction(line),
         }
     }
 
-    fn directive(&mut self, line: Line<'_>, words: &[Word<'_>]) {
+    fn read_directive(&mut self, line: SourceLine<'_>, words: &[SourceWord<'_>]) {
         let Some(keyword) = words.first() else { return };
         let span = line.word_span(*keyword);
         let (slot, most) = match keyword.text {
@@ -211,25 +213,28 @@ impl Reader<'_> {
         slot.get_or_insert(span);
         if let Some(extra) = words.get(most) {
             let what = "the directive";
-            self.error(KhronosError::TrailingText { what, span: line.span(extra.at, line.text.len()) });
+            self.push_error(KhronosError::TrailingText {
+                what,
+                span: line.span_between(extra.at, line.text.len()),
+            });
         }
         if most == 2 {
             match words.get(1).map(|word| (word.text.parse::<u32>(), line.word_span(*word))) {
                 None => self.number = self.number.saturating_add(1),
                 Some((Ok(number), _)) => self.number = number,
                 Some((Err(_), span)) => {
-                    self.error(KhronosError::NotANumber { span, expected: "the number of a thread" });
+                    self.push_error(KhronosError::NotANumber { span, expected: "the number of a thread" });
                 }
             }
         }
     }
 
     /// Applies the directives before an instruction; returns true if a thread exists for it.
-    fn place(&mut self, span: Span) -> bool {
+    fn begin_groups(&mut self, span: Span) -> bool {
         let pending = std::mem::take(&mut self.pending);
         let mut nests = true;
         let placement = match self.test.threads.last().map(|thread| thread.place) {
-            Some(Place::Device(current)) => {
+            Some(ThreadPlace::Device(current)) => {
                 let nested = [
                     ("NEWQF", pending.queue_family, "NEWWG", pending.workgroup),
                     ("NEWWG", pending.workgroup, "NEWSG", pending.subgroup),
@@ -237,7 +242,7 @@ impl Reader<'_> {
                 ];
                 for (outer, at, inner, inside) in nested {
                     if let (Some(span), None) = (at, inside) {
-                        self.error(KhronosError::GroupNotClosed { outer, inner, span });
+                        self.push_error(KhronosError::GroupNotClosed { outer, inner, span });
                         nests = false;
                     }
                 }
@@ -258,7 +263,7 @@ impl Reader<'_> {
         };
         let span = pending.thread.unwrap_or(span);
         if nests && self.test.threads.iter().any(|thread| thread.number == self.number) {
-            self.error(KhronosError::DuplicateThread { number: self.number, span });
+            self.push_error(KhronosError::DuplicateThread { number: self.number, span });
         }
         if self.test.threads.len() == MAX_THREADS {
             self.errors.push(ParseError::TooMany { what: "threads", limit: MAX_THREADS, span });
@@ -266,7 +271,7 @@ impl Reader<'_> {
         }
         self.test.threads.push(Thread {
             number: self.number,
-            place: Place::Device(placement),
+            place: ThreadPlace::Device(placement),
             registers: Vec::new(),
             labels: Vec::new(),
             instructions: Vec::new(),
@@ -276,13 +281,13 @@ impl Reader<'_> {
         true
     }
 
-    fn instruction(&mut self, line: Line<'_>) {
-        let span = line.span(0, line.text.len());
-        let placed = self.place(span);
-        let parsed = match instruction::parse(line) {
+    fn read_instruction(&mut self, line: SourceLine<'_>) {
+        let span = line.span_between(0, line.text.len());
+        let placed = self.begin_groups(span);
+        let parsed = match instruction::parse_line(line) {
             Ok(parsed) => parsed,
             Err(errors) => {
-                errors.into_iter().for_each(|error| self.error(error));
+                errors.into_iter().for_each(|error| self.push_error(error));
                 return;
             }
         };
@@ -292,9 +297,9 @@ impl Reader<'_> {
             self.errors.push(ParseError::TooMany { what, limit, span });
             return;
         }
-        let location = parsed.location.map(|(name, at)| self.location(name, at, false));
+        let location = parsed.location.map(|(name, at)| self.intern_location(name, at, false));
         if let Some(thread) = self.test.threads.last_mut().filter(|_| placed) {
-            let kind = parsed.kind(location.unwrap_or(LocationId(0)), &mut thread.registers);
+            let kind = parsed.instruction_kind(location.unwrap_or(LocationId(0)), &mut thread.registers);
             thread.instructions.push(Instruction { kind, span });
             if let Some(values) = self.khronos.read_values.last_mut() {
                 values.push(parsed.read_value);
@@ -303,7 +308,7 @@ impl Reader<'_> {
     }
 
     /// Returns the location of a name; a new one if it is unknown.
-    fn location(&mut self, name: &str, span: Span, declared: bool) -> LocationId {
+    fn intern_location(&mut self, name: &str, span: Span, declared: bool) -> LocationId {
         if let Some(index) = self.test.locations.iter().position(|location| location.name == name) {
             return LocationId(index as u16);
         }
@@ -326,31 +331,31 @@ impl Reader<'_> {
     }
 
     /// Parses `SLOC a b`: two names of one location.
-    fn same_location(&mut self, line: Line<'_>, keyword: Word<'_>) {
-        let names = line.words(keyword.at + keyword.text.len(), &[' ']);
+    fn same_location(&mut self, line: SourceLine<'_>, keyword: SourceWord<'_>) {
+        let names = line.split_words(keyword.at + keyword.text.len(), &[' ']);
         let mut found = Vec::new();
         for index in 0..2 {
             match names.get(index) {
                 Some(name) if is_name(name.text) => found.push((name.text, line.word_span(*name))),
                 other => {
-                    let span = other.map_or(line.end(), |word| line.word_span(*word));
-                    self.error(KhronosError::MissingLocation { span });
+                    let span = other.map_or(line.end_span(), |word| line.word_span(*word));
+                    self.push_error(KhronosError::MissingLocation { span });
                     return;
                 }
             }
         }
         if let Some(extra) = names.get(2) {
-            let span = line.span(extra.at, line.text.len());
-            self.error(KhronosError::TrailingText { what: "`SLOC`", span });
+            let span = line.span_between(extra.at, line.text.len());
+            self.push_error(KhronosError::TrailingText { what: "`SLOC`", span });
         }
         let [first, second] = found[..] else { return };
         if first.0 == second.0 {
             let (keyword, what) = ("SLOC", "location");
-            self.error(KhronosError::PairWithItself { keyword, what, span: second.1 });
+            self.push_error(KhronosError::PairWithItself { keyword, what, span: second.1 });
             return;
         }
-        let first = self.location(first.0, first.1, true);
-        let second = self.location(second.0, second.1, true);
+        let first = self.intern_location(first.0, first.1, true);
+        let second = self.intern_location(second.0, second.1, true);
         let (first, second) = (self.test.storage_of(first), self.test.storage_of(second));
         if first != second
             && let Some(later) = self.test.locations.get_mut(usize::from(first.max(second).0))
@@ -359,26 +364,26 @@ impl Reader<'_> {
         }
     }
 
-    fn system_sync(&mut self, line: Line<'_>, words: &[Word<'_>]) {
+    fn system_sync(&mut self, line: SourceLine<'_>, words: &[SourceWord<'_>]) {
         let mut sides = Vec::new();
         for index in 1..3 {
-            let span = words.get(index).map_or(line.end(), |word| line.word_span(*word));
+            let span = words.get(index).map_or(line.end_span(), |word| line.word_span(*word));
             match words.get(index).and_then(|word| word.text.parse::<u32>().ok()) {
                 Some(number) => sides.push((number, span)),
                 None => {
-                    self.error(KhronosError::NotANumber { span, expected: "the number of a thread" });
+                    self.push_error(KhronosError::NotANumber { span, expected: "the number of a thread" });
                     return;
                 }
             }
         }
         if let Some(extra) = words.get(3) {
-            let span = line.span(extra.at, line.text.len());
-            self.error(KhronosError::TrailingText { what: "`SSW`", span });
+            let span = line.span_between(extra.at, line.text.len());
+            self.push_error(KhronosError::TrailingText { what: "`SSW`", span });
         }
         let [from, to] = sides[..] else { return };
-        let span = line.span(0, line.text.len());
+        let span = line.span_between(0, line.text.len());
         if from.0 == to.0 {
-            self.error(KhronosError::PairWithItself { keyword: "SSW", what: "thread", span: to.1 });
+            self.push_error(KhronosError::PairWithItself { keyword: "SSW", what: "thread", span: to.1 });
         } else if self.syncs.len() == MAX_SYSTEM_SYNC {
             self.errors.push(ParseError::TooMany { what: "`SSW` pairs", limit: MAX_SYSTEM_SYNC, span });
         } else {
@@ -387,7 +392,7 @@ impl Reader<'_> {
     }
 
     /// Checks that need all lines.
-    fn end(&mut self, end: Span) {
+    fn check_end(&mut self, end: Span) {
         let pending = std::mem::take(&mut self.pending);
         let first = [
             ("NEWQF", pending.queue_family),
@@ -418,8 +423,8 @@ impl Reader<'_> {
                 self.test.system_sync.push(SystemSync { from, to, span });
             }
         }
-        errors.extend(barrier::check(&self.test));
-        errors.into_iter().for_each(|error| self.error(error));
+        errors.extend(barrier::check_barriers(&self.test));
+        errors.into_iter().for_each(|error| self.push_error(error));
     }
 }
 

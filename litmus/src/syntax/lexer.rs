@@ -48,7 +48,7 @@ pub(super) struct Token {
 
 /// A start position: byte offset, line and column.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Start {
+pub(super) struct StartPosition {
     pub offset: usize,
     pub line: u32,
     pub column: u32,
@@ -57,7 +57,12 @@ pub(super) struct Start {
 /// Returns the tokens of `text` from `start` on; the last one is [`TokenKind::End`]. Mistakes go to `errors`.
 ///
 /// In the HSA dialect a `$` begins a word.
-pub(super) fn tokenize(text: &str, start: Start, dialect: Dialect, errors: &mut ErrorList) -> Vec<Token> {
+pub(super) fn tokenize(
+    text: &str,
+    start: StartPosition,
+    dialect: Dialect,
+    errors: &mut ErrorList,
+) -> Vec<Token> {
     let mut lexer = Lexer {
         bytes: text.as_bytes(),
         text,
@@ -69,7 +74,7 @@ pub(super) fn tokenize(text: &str, start: Start, dialect: Dialect, errors: &mut 
     let mut tokens = Vec::with_capacity((text.len() - start.offset) / 3);
     let mut last_line = 0;
     loop {
-        match lexer.token() {
+        match lexer.next_token() {
             Ok(token) => {
                 tokens.push(token);
                 if token.kind == TokenKind::End {
@@ -101,7 +106,7 @@ impl Lexer<'_> {
         self.bytes.get(self.offset + ahead).copied().unwrap_or(0)
     }
 
-    fn span(&self, length: usize) -> Span {
+    fn span_ahead(&self, length: usize) -> Span {
         Span { offset: self.offset as u32, length: length as u32, line: self.line, column: self.column }
     }
 
@@ -129,14 +134,14 @@ impl Lexer<'_> {
                 Ok(())
             }
             None => {
-                let error = ParseError::UnclosedComment { close, span: self.span(open.len()) };
+                let error = ParseError::UnclosedComment { close, span: self.span_ahead(open.len()) };
                 self.advance(self.bytes.len());
                 Err(error)
             }
         }
     }
 
-    fn token(&mut self) -> Result<Token, ParseError> {
+    fn next_token(&mut self) -> Result<Token, ParseError> {
         loop {
             match (self.peek(0), self.peek(1)) {
                 (b' ' | b'\t' | b'\r' | b'\n', _) => self.advance(1),
@@ -146,7 +151,7 @@ impl Lexer<'_> {
             }
         }
         let (kind, length) = self.kind_and_length()?;
-        let span = self.span(length);
+        let span = self.span_ahead(length);
         // Tokens contain no line break and only ASCII.
         self.offset += length;
         self.column += length as u32;
@@ -154,7 +159,7 @@ impl Lexer<'_> {
     }
 
     /// Returns the length of the run of bytes from `from` on that satisfy `member`.
-    fn run(&self, from: usize, member: impl Fn(u8) -> bool) -> usize {
+    fn run_length(&self, from: usize, member: impl Fn(u8) -> bool) -> usize {
         self.bytes[(self.offset + from).min(self.bytes.len())..]
             .iter()
             .take_while(|byte| member(**byte))
@@ -165,23 +170,23 @@ impl Lexer<'_> {
         use TokenKind::*;
         Ok(match (self.peek(0), self.peek(1)) {
             (0, _) if self.offset >= self.bytes.len() => (End, 0),
-            (b'a'..=b'z' | b'A'..=b'Z', _) => (Word, self.run(0, is_word_byte)),
-            (b'$', _) if self.dollar_words && self.run(1, is_word_byte) > 0 => {
-                (Word, 1 + self.run(1, is_word_byte))
+            (b'a'..=b'z' | b'A'..=b'Z', _) => (Word, self.run_length(0, is_word_byte)),
+            (b'$', _) if self.dollar_words && self.run_length(1, is_word_byte) > 0 => {
+                (Word, 1 + self.run_length(1, is_word_byte))
             }
-            (b'_', _) if self.peek(self.run(0, |byte| byte == b'_')).is_ascii_alphabetic() => {
-                (Word, self.run(0, is_word_byte))
+            (b'_', _) if self.peek(self.run_length(0, |byte| byte == b'_')).is_ascii_alphabetic() => {
+                (Word, self.run_length(0, is_word_byte))
             }
             (b'_', _) => {
-                let length = self.run(0, |byte| byte == b'_');
-                let error = ParseError::UnexpectedCharacter { character: '_', span: self.span(length) };
+                let length = self.run_length(0, |byte| byte == b'_');
+                let error = ParseError::UnexpectedCharacter { character: '_', span: self.span_ahead(length) };
                 self.advance(length);
                 return Err(error);
             }
             (b'0', b'x') if self.peek(2).is_ascii_hexdigit() => {
-                (Hexadecimal, 2 + self.run(2, |byte| byte.is_ascii_hexdigit()))
+                (Hexadecimal, 2 + self.run_length(2, |byte| byte.is_ascii_hexdigit()))
             }
-            (b'0'..=b'9', _) => (Number, self.run(0, |byte| byte.is_ascii_digit())),
+            (b'0'..=b'9', _) => (Number, self.run_length(0, |byte| byte.is_ascii_digit())),
             (b'=', b'=') => (EqualEqual, 2),
             (b'!', b'=') => (NotEqual, 2),
             (b'<', b'=') => (LessOrEqual, 2),
@@ -210,8 +215,10 @@ impl Lexer<'_> {
             (b'?', _) => (Question, 1),
             _ => {
                 let character = self.text[self.offset..].chars().next().unwrap_or_default();
-                let error =
-                    ParseError::UnexpectedCharacter { character, span: self.span(character.len_utf8()) };
+                let error = ParseError::UnexpectedCharacter {
+                    character,
+                    span: self.span_ahead(character.len_utf8()),
+                };
                 self.advance(character.len_utf8());
                 return Err(error);
             }

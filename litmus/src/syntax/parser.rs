@@ -31,7 +31,7 @@ pub(super) struct Parser<'a> {
     /// The number of instructions, not counting labels.
     pub(super) instruction_count: usize,
     /// API calls, in text order.
-    pub(super) calls: Vec<super::calls::Call>,
+    pub(super) calls: Vec<super::calls::ParsedCall>,
     /// Declared exclusive memory (`VK_SHARING_MODE_EXCLUSIVE`), whether a transfer names it or not.
     pub(super) exclusive: Vec<LocationId>,
 }
@@ -83,14 +83,14 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses the whole body.
-    pub(super) fn body(&mut self) {
-        let Some(registers) = self.declarations() else { return };
+    pub(super) fn parse_body(&mut self) {
+        let Some(registers) = self.parse_declarations() else { return };
         let sync = if self.peek().kind == TokenKind::OpenBrace { self.sync_block() } else { Vec::new() };
-        if !self.header_row() {
+        if !self.parse_header_row() {
             return;
         }
         self.attach_registers(registers);
-        let cells = self.table();
+        let cells = self.split_table();
         for (index, cells) in cells.into_iter().enumerate() {
             self.thread_cells(ThreadId(index as u16), &cells);
         }
@@ -102,7 +102,7 @@ impl<'a> Parser<'a> {
         }
         self.derive_calls(&sync);
         self.attach_sync(sync);
-        self.questions();
+        self.parse_questions();
     }
 
     /// Returns true if the text is in the HSA dialect.
@@ -140,7 +140,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Returns the last consumed token.
-    pub(super) fn previous(&self) -> Token {
+    pub(super) fn previous_token(&self) -> Token {
         match self.position.checked_sub(1).and_then(|index| self.tokens.get(index)) {
             Some(token) => *token,
             None => self.peek(),
@@ -148,7 +148,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Returns the text of a token.
-    pub(super) fn word(&self, token: Token) -> &'a str {
+    pub(super) fn token_text(&self, token: Token) -> &'a str {
         let start = token.span.offset as usize;
         self.text.get(start..start + token.span.length as usize).unwrap_or("")
     }
@@ -165,27 +165,27 @@ impl<'a> Parser<'a> {
     /// Returns true if the next token is the word `word`.
     pub(super) fn at_word(&self, word: &str) -> bool {
         let token = self.peek();
-        token.kind == TokenKind::Word && self.word(token) == word
+        token.kind == TokenKind::Word && self.token_text(token) == word
     }
 
     /// Consumes the next token, which must be of `kind`.
     pub(super) fn expect(&mut self, kind: TokenKind, expected: &'static str) -> Parsed<Token> {
-        if self.peek().kind == kind { Ok(self.next()) } else { Err(self.unexpected(expected)) }
+        if self.peek().kind == kind { Ok(self.next()) } else { Err(self.unexpected_token(expected)) }
     }
 
     /// Returns the error for an unexpected next token.
-    pub(super) fn unexpected(&self, expected: &'static str) -> ParseError {
+    pub(super) fn unexpected_token(&self, expected: &'static str) -> ParseError {
         let token = self.peek();
-        ParseError::Unexpected { found: self.describe(token), expected, span: token.span }
+        ParseError::Unexpected { found: self.describe_token(token), expected, span: token.span }
     }
 
     /// Describes a token for messages.
-    pub(super) fn describe(&self, token: Token) -> String {
+    pub(super) fn describe_token(&self, token: Token) -> String {
         match token.kind {
             TokenKind::End if self.limit < self.tokens.len() => "end of the cell".to_owned(),
             TokenKind::End => "end of the text".to_owned(),
             _ => {
-                let text = self.word(token);
+                let text = self.token_text(token);
                 let mut short: String = text.chars().take(40).collect();
                 if short.len() < text.len() {
                     short.push('…');
@@ -197,7 +197,7 @@ impl<'a> Parser<'a> {
 
     /// Returns the position of the last consumed token.
     pub(super) fn after_previous(&self) -> Span {
-        self.previous().span
+        self.previous_token().span
     }
 
     /// Skips to the next token of one of `kinds`, or to the end.
@@ -210,8 +210,8 @@ impl<'a> Parser<'a> {
     // Numbers.
 
     /// Returns the value of a decimal or hexadecimal token; hexadecimal ones may use all 64 bits.
-    pub(super) fn number(&self, token: Token) -> Parsed<i64> {
-        let text = self.word(token);
+    pub(super) fn number_value(&self, token: Token) -> Parsed<i64> {
+        let text = self.token_text(token);
         let value = match token.kind {
             TokenKind::Hexadecimal => {
                 u64::from_str_radix(text.get(2..).unwrap_or(""), 16).ok().map(|bits| bits as i64)
@@ -222,14 +222,14 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn too_large(&self, token: Token, bits: u32) -> ParseError {
-        let number = self.word(token).chars().take(40).collect();
+        let number = self.token_text(token).chars().take(40).collect();
         ParseError::NumberTooLarge { number, bits, span: token.span }
     }
 
     /// Parses an unsigned 32-bit decimal number.
-    pub(super) fn small_number(&mut self, expected: &'static str) -> Parsed<u32> {
+    pub(super) fn parse_small_number(&mut self, expected: &'static str) -> Parsed<u32> {
         let token = self.expect(TokenKind::Number, expected)?;
-        self.word(token).parse().map_err(|_| self.too_large(token, 32))
+        self.token_text(token).parse().map_err(|_| self.too_large(token, 32))
     }
 
     /// Returns true if the next tokens are a constant.
@@ -238,18 +238,18 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses `["-"] digits`, or `0x` and hexadecimal digits.
-    pub(super) fn constant(&mut self) -> Parsed<i64> {
+    pub(super) fn parse_constant(&mut self) -> Parsed<i64> {
         let token = self.peek();
         match token.kind {
             TokenKind::Number | TokenKind::Hexadecimal => {
                 self.next();
-                self.number(token)
+                self.number_value(token)
             }
             TokenKind::Minus => {
                 self.next();
                 let digits = self.expect(TokenKind::Number, "digits after `-`")?;
                 // The minimum has no positive counterpart, so the sign is part of the conversion.
-                let text = self.word(digits);
+                let text = self.token_text(digits);
                 match text.parse::<u64>() {
                     Ok(magnitude) if magnitude <= i64::MIN.unsigned_abs() => {
                         Ok(0i64.wrapping_sub_unsigned(magnitude))
@@ -257,18 +257,18 @@ impl<'a> Parser<'a> {
                     _ => Err(self.too_large(digits, 64)),
                 }
             }
-            _ => Err(self.unexpected("a number")),
+            _ => Err(self.unexpected_token("a number")),
         }
     }
 
     /// Parses `P3` or `3`.
     pub(super) fn thread_number(&mut self) -> Parsed<(u32, Span)> {
         let token = self.peek();
-        let text = self.word(token);
+        let text = self.token_text(token);
         let digits = match token.kind {
             TokenKind::Word if is_thread(text) => &text[1..],
             TokenKind::Number if !self.is_hsa() => text,
-            _ => return Err(self.unexpected("a thread such as `P0`")),
+            _ => return Err(self.unexpected_token("a thread such as `P0`")),
         };
         self.next();
         let number = digits.parse().map_err(|_| self.too_large(token, 32))?;
@@ -290,9 +290,9 @@ impl<'a> Parser<'a> {
     pub(super) fn location_name(&mut self) -> Parsed<Token> {
         let token = self.peek();
         if token.kind != TokenKind::Word {
-            return Err(ParseError::LocationExpected { found: self.describe(token), span: token.span });
+            return Err(ParseError::LocationExpected { found: self.describe_token(token), span: token.span });
         }
-        let word = self.word(token);
+        let word = self.token_text(token);
         if !self.names_location(word) {
             return Err(ParseError::ReservedName { word: word.to_owned(), span: token.span });
         }
@@ -311,16 +311,16 @@ impl<'a> Parser<'a> {
     /// Parses a location; an undeclared one is added with initial value 0.
     pub(super) fn use_location(&mut self) -> Parsed<LocationId> {
         let token = self.location_name()?;
-        let name = self.word(token);
+        let name = self.token_text(token);
         match self.find_location(name) {
             Some(id) => Ok(id),
-            None => self.add_location(undeclared(name, token.span)),
+            None => self.add_location(undeclared_location(name, token.span)),
         }
     }
 
     /// Resolves a register of `thread`; an undeclared one is added with initial value 0.
     pub(super) fn use_register(&mut self, thread: ThreadId, token: Token) -> Parsed<RegisterId> {
-        let name = self.word(token);
+        let name = self.token_text(token);
         let registers = &mut self.test.threads[usize::from(thread.0)].registers;
         if let Some(index) = registers.iter().position(|register| register.name == name) {
             return Ok(RegisterId(index as u16));
@@ -338,7 +338,7 @@ impl<'a> Parser<'a> {
 
     /// Resolves a label of `thread`.
     pub(super) fn use_label(&mut self, thread: ThreadId, token: Token) -> Parsed<LabelId> {
-        let name = self.word(token);
+        let name = self.token_text(token);
         let index = usize::from(thread.0);
         let labels = &mut self.test.threads[index].labels;
         if let Some(found) = labels.iter().position(|label| label.name == name) {
@@ -362,7 +362,10 @@ impl<'a> Parser<'a> {
         let label = self.use_label(thread, token)?;
         let placed = &mut self.placed_labels[usize::from(thread.0)];
         if placed.contains(&label) {
-            return Err(ParseError::DuplicateLabel { name: self.word(token).to_owned(), span: token.span });
+            return Err(ParseError::DuplicateLabel {
+                name: self.token_text(token).to_owned(),
+                span: token.span,
+            });
         }
         placed.push(label);
         Ok(label)
@@ -371,13 +374,13 @@ impl<'a> Parser<'a> {
     /// Parses a register name.
     pub(super) fn register_token(&mut self) -> Parsed<Token> {
         let token = self.peek();
-        if token.kind == TokenKind::Word && self.names_register(self.word(token)) {
+        if token.kind == TokenKind::Word && self.names_register(self.token_text(token)) {
             return Ok(self.next());
         }
         if self.is_hsa() {
-            return Err(self.unexpected("a register such as `$s0`"));
+            return Err(self.unexpected_token("a register such as `$s0`"));
         }
-        Err(ParseError::RegisterExpected { found: self.describe(token), span: token.span })
+        Err(ParseError::RegisterExpected { found: self.describe_token(token), span: token.span })
     }
 
     /// Returns true if `word` is a valid register in a condition.
@@ -405,13 +408,13 @@ impl<'a> Parser<'a> {
     /// The parse fails anyway.
     pub(super) fn note_declared_names(&mut self, start: usize) {
         for token in &self.tokens[start..self.position] {
-            let name = self.word(*token);
+            let name = self.token_text(*token);
             let noted = token.kind != TokenKind::Word
                 || !self.names_location(name)
                 || self.find_location(name).is_some();
             // Beyond the limit on locations, no names can be recorded, and none need to be.
             if !noted && self.test.locations.len() < MAX_LOCATIONS {
-                self.test.locations.push(undeclared(name, token.span));
+                self.test.locations.push(undeclared_location(name, token.span));
             }
         }
     }
@@ -421,7 +424,7 @@ impl<'a> Parser<'a> {
     pub(super) fn note_names(&mut self, thread: ThreadId, start: usize, end: usize) {
         (self.position, self.limit) = (start, end);
         let first = self.peek();
-        if !self.is_hsa() && (first.kind != TokenKind::Word || !is_label(self.word(first))) {
+        if !self.is_hsa() && (first.kind != TokenKind::Word || !is_label(self.token_text(first))) {
             self.next();
         }
         self.note_rest(thread);
@@ -434,7 +437,7 @@ impl<'a> Parser<'a> {
         }
         while self.peek().kind != TokenKind::End {
             let token = self.next();
-            let word = self.word(token);
+            let word = self.token_text(token);
             let modifier = self.tokens.get(self.position.wrapping_sub(2)).map(|before| before.kind)
                 == Some(TokenKind::Dot);
             if token.kind != TokenKind::Word || modifier {
@@ -448,14 +451,14 @@ impl<'a> Parser<'a> {
                     self.placed_labels[usize::from(thread.0)].push(label);
                 }
             } else if is_location(word) && self.find_location(word).is_none() {
-                self.add_location(undeclared(word, token.span)).ok();
+                self.add_location(undeclared_location(word, token.span)).ok();
             }
         }
     }
 }
 
 /// Returns a location that is used but not declared.
-fn undeclared(name: &str, span: Span) -> Location {
+fn undeclared_location(name: &str, span: Span) -> Location {
     Location {
         name: name.to_owned(),
         reference: None,

@@ -12,9 +12,9 @@ use crate::outcome::Race;
 use crate::system::{InterlockEnd, InterlockOrder, SystemOperation};
 use crate::test::{
     Access, AccessKind, BarrierSemantics, Compute, Dialect, Flow, InstructionKind, Lanes, Location,
-    LocationId, LocationInit, MemoryAccess, MemoryPlace, Operand, Order, Performer, Place, Placement,
-    RegisterId, RegisterInit, RmwOperation, Scope, Semantics, StorageClass, SyncPoint, Test, Thread,
-    ThreadId,
+    LocationId, LocationInit, MemoryAccess, MemoryPlace, Operand, Order, Performer, Placement, RegisterId,
+    RegisterInit, RmwOperation, Scope, Semantics, StorageClass, SyncPoint, Test, Thread, ThreadId,
+    ThreadPlace,
 };
 
 /// Returns the text of a test in its own syntax: Khronos' `.test` for a test from there, else the native
@@ -23,11 +23,11 @@ use crate::test::{
 /// For every test from [`parse`](super::parse), parsing the result gives the same test.
 pub fn print(test: &Test) -> String {
     if let Some(khronos) = &test.khronos {
-        return super::khronos::print(test, khronos);
+        return super::khronos::print_test(test, khronos);
     }
     let mut out = String::with_capacity(1024);
     let keyword = if test.dialect == Dialect::Hsa { "HSA" } else { "VULKAN" };
-    line(&mut out, &format!("{keyword} {}", one_line(&test.name)));
+    push_line(&mut out, &format!("{keyword} {}", one_line(&test.name)));
     print_metadata(&mut out, &test.metadata);
     if test.dialect == Dialect::Hsa {
         hsa::print_body(&mut out, test);
@@ -35,7 +35,7 @@ pub fn print(test: &Test) -> String {
         print_body(&mut out, test);
     }
     if let Some(question) = &test.question {
-        line(&mut out, &question.text(test));
+        push_line(&mut out, &question.to_text(test));
     }
     out
 }
@@ -47,43 +47,43 @@ fn print_body(out: &mut String, test: &Test) {
         out.push_str("{\n");
         for pair in &test.system_sync {
             let (from, to) = (sync_point(test, pair.from), sync_point(test, pair.to));
-            line(out, &format!("ssw {from} {to};"));
+            push_line(out, &format!("ssw {from} {to};"));
         }
         out.push_str("}\n");
     }
     print_table(out, test);
     if !test.listed.is_empty() {
-        let terms: Vec<String> = test.listed.iter().map(|listed| term(test, listed, false)).collect();
-        line(out, &format!("locations [{}]", terms.join("; ")));
+        let terms: Vec<String> = test.listed.iter().map(|listed| term_text(test, listed, false)).collect();
+        push_line(out, &format!("locations [{}]", terms.join("; ")));
     }
     if let Some(filter) = &test.filter {
-        line(out, &format!("filter ({})", filter.text(test)));
+        push_line(out, &format!("filter ({})", filter.to_text(test)));
     }
 }
 
 impl Question {
     /// Returns the canonical text, such as `exists (P0:r0 == 0 /\ P1:r1 == 1)`.
-    pub fn text(&self, test: &Test) -> String {
+    pub fn to_text(&self, test: &Test) -> String {
         let quantifier = match self.kind {
             QuestionKind::Exists => "exists",
             QuestionKind::NotExists => "~exists",
             QuestionKind::Forall => "forall",
             QuestionKind::Final => "final",
         };
-        format!("{quantifier} ({})", self.condition.text(test))
+        format!("{quantifier} ({})", self.condition.to_text(test))
     }
 }
 
 impl Condition {
     /// Returns the canonical text with minimal parentheses, such as `P0:r0 == 0 /\ P1:r1 == 1`.
-    pub fn text(&self, test: &Test) -> String {
+    pub fn to_text(&self, test: &Test) -> String {
         let mut out = String::new();
-        self.write(test, 0, &mut out);
+        self.write_nested(test, 0, &mut out);
         out
     }
 
     /// Writes the condition; only operators that bind tighter than `level` go without parentheses.
-    fn write(&self, test: &Test, level: u8, out: &mut String) {
+    fn write_nested(&self, test: &Test, level: u8, out: &mut String) {
         let own = match self {
             Condition::Or(..) => 1,
             Condition::And(..) => 2,
@@ -97,7 +97,7 @@ impl Condition {
         match self {
             Condition::True => out.push_str("true"),
             Condition::Compare { left, comparison, right } => {
-                out.push_str(&term(test, left, false));
+                out.push_str(&term_text(test, left, false));
                 out.push_str(match comparison {
                     Comparison::Equal => " == ",
                     Comparison::NotEqual => " != ",
@@ -106,27 +106,27 @@ impl Condition {
                     Comparison::Greater => " > ",
                     Comparison::GreaterOrEqual => " >= ",
                 });
-                out.push_str(&term(test, right, true));
+                out.push_str(&term_text(test, right, true));
             }
             // Operators are left-associative, so a right operand of the same kind needs parentheses.
             Condition::And(left, right) => {
-                left.write(test, own - 1, out);
+                left.write_nested(test, own - 1, out);
                 out.push_str(" /\\ ");
-                right.write(test, own, out);
+                right.write_nested(test, own, out);
             }
             Condition::Or(left, right) => {
-                left.write(test, own - 1, out);
+                left.write_nested(test, own - 1, out);
                 out.push_str(" \\/ ");
-                right.write(test, own, out);
+                right.write_nested(test, own, out);
             }
             Condition::Not(inner) => {
                 out.push('~');
                 // The operand of `~` gets parentheses, except another negation.
                 if let Condition::Not(_) = **inner {
-                    inner.write(test, own - 1, out);
+                    inner.write_nested(test, own - 1, out);
                 } else {
                     out.push('(');
-                    inner.write(test, 0, out);
+                    inner.write_nested(test, 0, out);
                     out.push(')');
                 }
             }
@@ -138,7 +138,7 @@ impl Condition {
 }
 
 /// Returns one side of a comparison. On the right a bare name is an address, so a value needs an index there.
-fn term(test: &Test, term: &Term, right: bool) -> String {
+fn term_text(test: &Test, term: &Term, right: bool) -> String {
     match term {
         Term::Register(thread, register) => {
             format!("P{}:{}", test.thread(*thread).number, register_name(test.thread(*thread), *register))
@@ -162,7 +162,7 @@ pub(super) fn register_name(thread: &Thread, id: RegisterId) -> &str {
     thread.registers.get(usize::from(id.0)).map_or("?", |register| &register.name)
 }
 
-pub(super) fn line(out: &mut String, text: &str) {
+pub(super) fn push_line(out: &mut String, text: &str) {
     out.push_str(text);
     out.push('\n');
 }
@@ -184,30 +184,30 @@ fn print_metadata(out: &mut String, metadata: &Metadata) {
             Some(Race::Unknown) | None => "",
         };
         let read = if expectation.uninitialised { " uninitialised" } else { "" };
-        line(out, &format!("expect: {} {reachability}{race}{read}", one_line(&expectation.model)));
+        push_line(out, &format!("expect: {} {reachability}{race}{read}", one_line(&expectation.model)));
     }
     for termination in &metadata.terminations {
         let fairness = if termination.strong { "strong" } else { "weak" };
         let models =
             if termination.models.is_empty() { "none".to_owned() } else { termination.models.join(" ") };
-        line(out, &format!("terminates: {fairness} {}", one_line(&models)));
+        push_line(out, &format!("terminates: {fairness} {}", one_line(&models)));
     }
     for (key, words) in [("clause", &metadata.clauses), ("needs", &metadata.needs)] {
         if !words.is_empty() {
-            line(out, &format!("{key}: {}", one_line(&words.join(" "))));
+            push_line(out, &format!("{key}: {}", one_line(&words.join(" "))));
         }
     }
     if metadata.maximal_reconvergence {
-        line(out, "reconvergence: maximal");
+        push_line(out, "reconvergence: maximal");
     }
     if let Some(origin) = &metadata.origin {
-        line(out, &format!("origin: {}", one_line(origin)));
+        push_line(out, &format!("origin: {}", one_line(origin)));
     }
     for why in &metadata.why {
-        line(out, &format!("why: {}", one_line(why)));
+        push_line(out, &format!("why: {}", one_line(why)));
     }
     for comment in &metadata.comments {
-        line(out, &one_line(comment));
+        push_line(out, &one_line(comment));
     }
 }
 
@@ -215,7 +215,7 @@ fn print_initial_state(out: &mut String, test: &Test) {
     out.push_str("{\n");
     for location in &test.locations {
         if location.declared || location.init != LocationInit::Constant(0) {
-            line(out, &declaration(test, location));
+            push_line(out, &declaration_text(test, location));
         }
     }
     for thread in &test.threads {
@@ -226,13 +226,13 @@ fn print_initial_state(out: &mut String, test: &Test) {
                 RegisterInit::ValueOf(location) => location_name(test, location).to_owned(),
                 RegisterInit::AddressOf(location) => format!("&{}", location_name(test, location)),
             };
-            line(out, &format!("P{}:{} = {value};", thread.number, register.name));
+            push_line(out, &format!("P{}:{} = {value};", thread.number, register.name));
         }
     }
     out.push_str("}\n");
 }
 
-fn declaration(test: &Test, location: &Location) -> String {
+fn declaration_text(test: &Test, location: &Location) -> String {
     let mut text = String::new();
     if let Some(reference) = location.reference {
         text.push_str(reference.keyword());
@@ -291,15 +291,15 @@ fn print_table(out: &mut String, test: &Test) {
     for (index, thread) in test.threads.iter().enumerate() {
         let mut cells = Vec::with_capacity(thread.instructions.len() + 1);
         cells.push(match thread.place {
-            Place::Host => format!("P{}@host", thread.number),
-            Place::Device(place) => {
+            ThreadPlace::Host => format!("P{}@host", thread.number),
+            ThreadPlace::Device(place) => {
                 let queue = if place.queue == 0 { String::new() } else { format!(", q {}", place.queue) };
                 let Placement { subgroup, workgroup, queue_family, .. } = place;
                 format!("P{}@sg {subgroup}, wg {workgroup}, qf {queue_family}{queue}", thread.number)
             }
         });
         let thread_id = ThreadId(index as u16);
-        cells.extend(thread.instructions.iter().map(|instruction| instruction.kind.text(test, thread_id)));
+        cells.extend(thread.instructions.iter().map(|instruction| instruction.kind.to_text(test, thread_id)));
         columns.push(cells);
     }
     aligned_rows(out, &columns);
@@ -324,7 +324,7 @@ pub(super) fn aligned_rows(out: &mut String, columns: &[Vec<String>]) {
 
 impl InstructionKind {
     /// Returns the text of an instruction of `thread`, such as `ld.atom.acq.dv.sc0.semsc0 r0, x`.
-    pub fn text(&self, test: &Test, thread: ThreadId) -> String {
+    pub fn to_text(&self, test: &Test, thread: ThreadId) -> String {
         // Instructions that a dialect cannot express are printed in the other one.
         if test.dialect == Dialect::Hsa
             && let Some(text) = hsa::instruction_text(self, test, thread)
@@ -356,11 +356,11 @@ impl InstructionKind {
                 let modifiers = |operation| access_modifiers(operation, access.strength, access.place.class);
                 match &access.kind {
                     AccessKind::Load(destinations) => {
-                        let registers = lanes(destinations, |id| register(id).to_owned());
+                        let registers = lane_list(destinations, |id| register(id).to_owned());
                         format!("ld{coop}{}{ty} {registers}, {place}", modifiers("vis"))
                     }
                     AccessKind::Store(values) => {
-                        let values = lanes(values, |stored| value(&stored));
+                        let values = lane_list(values, |stored| value(&stored));
                         format!("st{coop}{}{ty} {place}, {values}", modifiers("av"))
                     }
                     AccessKind::Rmw { destination: Some(destination), operation } => {
@@ -374,7 +374,7 @@ impl InstructionKind {
                                 if unequal.order != Order::Relaxed {
                                     word.push_str(".uneq_acq");
                                     if *unequal != access.semantics().unequal() {
-                                        word.push_str(&classes(*unequal));
+                                        word.push_str(&class_suffixes(*unequal));
                                     }
                                 }
                                 (word, format!("{}, {}", value(compare), value(new)))
@@ -387,15 +387,27 @@ impl InstructionKind {
                 }
             }
             InstructionKind::Fence { scope, semantics } => {
-                format!("membar{}.{}{}", order(*semantics), scope.keyword(), classes(*semantics))
+                format!(
+                    "membar{}.{}{}",
+                    order_suffix(*semantics),
+                    scope.keyword(),
+                    class_suffixes(*semantics)
+                )
             }
             InstructionKind::SplitBarrier(barrier) => {
                 let head = format!("cbar.{}", barrier.half.keyword());
-                meeting(head, barrier.execution_scope, barrier.memory_scope, barrier.semantics, &barrier.id)
+                barrier_text(
+                    head,
+                    barrier.execution_scope,
+                    barrier.memory_scope,
+                    barrier.semantics,
+                    &barrier.id,
+                )
             }
             InstructionKind::ControlBarrier(barrier) => {
                 let (execution, memory) = (barrier.execution_scope, barrier.memory_scope);
-                let mut text = meeting("cbar".to_owned(), execution, memory, barrier.semantics, &barrier.id);
+                let mut text =
+                    barrier_text("cbar".to_owned(), execution, memory, barrier.semantics, &barrier.id);
                 if let Some(resource) = &barrier.resource {
                     text.push_str(", ");
                     text.push_str(resource);
@@ -407,7 +419,7 @@ impl InstructionKind {
             }
             InstructionKind::Subgroup(operation) => {
                 let operand = operation.value.as_ref().map(&value);
-                subgroup::text(operation, operation.destination.map(&register), operand.as_deref())
+                subgroup::operation_text(operation, operation.destination.map(&register), operand.as_deref())
             }
             InstructionKind::System(operation) => {
                 let word = operation.keyword();
@@ -461,7 +473,7 @@ impl InstructionKind {
 }
 
 /// Returns a control barrier or a split half: keyword, scopes, semantics and instance.
-fn meeting(
+fn barrier_text(
     mut text: String,
     execution: Scope,
     memory: Scope,
@@ -473,10 +485,10 @@ fn meeting(
         text.push_str(word_of(words::EXECUTION_SCOPES, execution));
     }
     let semantics = semantics.unwrap_or(Semantics::RELAXED);
-    text.push_str(&order(semantics));
+    text.push_str(&order_suffix(semantics));
     text.push('.');
     text.push_str(memory.keyword());
-    text.push_str(&classes(semantics));
+    text.push_str(&class_suffixes(semantics));
     text.push(' ');
     text.push_str(instance);
     text
@@ -498,7 +510,7 @@ fn access_type(test: &Test, access: &MemoryAccess) -> String {
 }
 
 /// Returns one item alone, or several in braces.
-fn lanes<T: Copy>(lanes: &Lanes<T>, text: impl Fn(T) -> String) -> String {
+fn lane_list<T: Copy>(lanes: &Lanes<T>, text: impl Fn(T) -> String) -> String {
     match lanes.count() {
         1 => text(lanes.first()),
         _ => in_braces(lanes.iter().map(text)),
@@ -524,14 +536,20 @@ fn access_modifiers(operation: &str, access: Access, class: StorageClass) -> Str
 }
 
 fn atomic_modifiers(scope: Scope, class: StorageClass, semantics: Semantics) -> String {
-    format!(".atom{}.{}.{}{}", order(semantics), scope.keyword(), class.keyword(), classes(semantics))
+    format!(
+        ".atom{}.{}.{}{}",
+        order_suffix(semantics),
+        scope.keyword(),
+        class.keyword(),
+        class_suffixes(semantics)
+    )
 }
 
-fn order(semantics: Semantics) -> String {
+fn order_suffix(semantics: Semantics) -> String {
     semantics.order.keyword().map_or(String::new(), |word| format!(".{word}"))
 }
 
-fn classes(semantics: Semantics) -> String {
+fn class_suffixes(semantics: Semantics) -> String {
     let mut text = String::new();
     for class in semantics.classes.iter() {
         text.push('.');

@@ -7,13 +7,13 @@ use crate::error::ParseError;
 use crate::test::{Flow, InstructionKind, LabelId, Scope, SplitHalf, Thread};
 
 /// A set of possible last events of one scope, as bits.
-type States = u8;
+type LastEvents = u8;
 /// Neither an arrival nor a wait yet.
-const FRESH: States = 1;
+const FRESH: LastEvents = 1;
 /// An arrival.
-const ARRIVED: States = 2;
+const ARRIVED: LastEvents = 2;
 /// A wait.
-const WAITED: States = 4;
+const WAITED: LastEvents = 4;
 
 impl Parser<'_> {
     /// Reports waits without a preceding arrival, and consecutive arrivals or waits, on any path.
@@ -21,14 +21,14 @@ impl Parser<'_> {
         let mut errors = Vec::new();
         for thread in &self.test.threads {
             for scope in [Scope::Workgroup, Scope::Subgroup] {
-                check(thread, scope, &mut errors);
+                check_thread(thread, scope, &mut errors);
             }
         }
         errors.into_iter().for_each(|error| self.errors.push(error));
     }
 }
 
-fn check(thread: &Thread, scope: Scope, errors: &mut Vec<ParseError>) {
+fn check_thread(thread: &Thread, scope: Scope, errors: &mut Vec<ParseError>) {
     let code = &thread.instructions;
     let half = |kind: &InstructionKind| match kind {
         InstructionKind::SplitBarrier(barrier) if barrier.execution_scope == scope => Some(barrier.half),
@@ -40,7 +40,7 @@ fn check(thread: &Thread, scope: Scope, errors: &mut Vec<ParseError>) {
     let position =
         |label: LabelId| code.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)));
     // The possible last events before each instruction.
-    let mut before: Vec<States> = vec![0; code.len() + 1];
+    let mut before: Vec<LastEvents> = vec![0; code.len() + 1];
     before[0] = FRESH;
     let mut open = vec![0];
     while let Some(at) = open.pop() {

@@ -48,34 +48,34 @@ impl Parser<'_> {
         thread: ThreadId,
         modifiers: &mut Modifiers<'_>,
     ) -> Parsed<InstructionKind> {
-        let Some(mut kind) = modifiers.take(SUBGROUP_OPERATIONS) else {
-            let (word, span) = modifiers.peek().unwrap_or(("", modifiers.last()));
+        let Some(mut kind) = modifiers.take_one_of(SUBGROUP_OPERATIONS) else {
+            let (word, span) = modifiers.peek().unwrap_or(("", modifiers.last_span()));
             return Err(SubgroupError::UnknownOperation { word: word.to_owned(), span }.into());
         };
         if let SubgroupKind::Arithmetic(span, operation) = &mut kind {
-            let word = SubgroupKind::Arithmetic(*span, *operation).word().to_owned();
+            let word = SubgroupKind::Arithmetic(*span, *operation).keyword().to_owned();
             let Some(found) =
-                modifiers.take(words::OPERATIONS).filter(|found| SUBGROUP_ARITHMETIC.contains(found))
+                modifiers.take_one_of(words::OPERATIONS).filter(|found| SUBGROUP_ARITHMETIC.contains(found))
             else {
-                return Err(SubgroupError::MissingArithmetic { word, span: modifiers.last() }.into());
+                return Err(SubgroupError::MissingArithmetic { word, span: modifiers.last_span() }.into());
             };
             *operation = found;
         }
-        modifiers.finish("a register or `unused`")?;
+        modifiers.expect_end("a register or `unused`")?;
         let token = self.peek();
-        let destination = if token.kind == TokenKind::Word && self.word(token) == UNUSED {
+        let destination = if token.kind == TokenKind::Word && self.token_text(token) == UNUSED {
             self.next();
             None
         } else {
             let token = self.register_token()?;
             Some(self.use_register(thread, token)?)
         };
-        self.comma()?;
+        self.expect_comma()?;
         let value = match kind {
             SubgroupKind::Elect => None,
             _ => {
-                let value = self.operand(thread)?;
-                self.comma()?;
+                let value = self.parse_operand(thread)?;
+                self.expect_comma()?;
                 Some(value)
             }
         };
@@ -86,18 +86,18 @@ impl Parser<'_> {
             | SubgroupKind::ShuffleUp(number)
             | SubgroupKind::ShuffleDown(number)
             | SubgroupKind::QuadBroadcast(number) => {
-                *number = self.small_number("the number of a lane, or how far it is")?;
-                self.comma()?;
+                *number = self.parse_small_number("the number of a lane, or how far it is")?;
+                self.expect_comma()?;
             }
             SubgroupKind::Rotate { delta, cluster } => {
-                *delta = self.small_number("how far the lane is")?;
-                self.comma()?;
-                *cluster = self.small_number("the lanes of a cluster")?;
+                *delta = self.parse_small_number("how far the lane is")?;
+                self.expect_comma()?;
+                *cluster = self.parse_small_number("the lanes of a cluster")?;
                 if !cluster.is_power_of_two() || *cluster > MOST_LANES {
-                    let span = self.previous().span;
+                    let span = self.previous_token().span;
                     return Err(SubgroupError::Cluster { cluster: *cluster, span }.into());
                 }
-                self.comma()?;
+                self.expect_comma()?;
             }
             _ => {}
         }
@@ -119,7 +119,7 @@ impl Parser<'_> {
                 let span = instruction.span;
                 match &instruction.kind {
                     InstructionKind::Subgroup(operation) => {
-                        errors.extend(mistake(&self.test, thread, at, operation, span));
+                        errors.extend(operation_mistake(&self.test, thread, at, operation, span));
                     }
                     InstructionKind::ControlBarrier(barrier) => {
                         errors.extend(barrier_mistake(&self.test, thread, at, barrier, span));
@@ -133,7 +133,7 @@ impl Parser<'_> {
 }
 
 /// Returns the kind of an instance.
-fn tangled(instance: TangleInstance<'_>) -> Tangled {
+fn tangled_kind(instance: TangleInstance<'_>) -> Tangled {
     match instance {
         TangleInstance::Operation(_) => Tangled::Operation,
         TangleInstance::Barrier(_) => Tangled::Barrier,
@@ -148,16 +148,16 @@ fn check_flow(thread: &Thread, errors: &mut Vec<SubgroupError>) {
         .zip(code)
         .filter_map(|(from, jump)| match &jump.kind {
             InstructionKind::Flow(Flow::Branch { target, .. }) => {
-                Some((from, thread.place_of(*target)?, true))
+                Some((from, thread.label_index(*target)?, true))
             }
             InstructionKind::Flow(Flow::Goto(target) | Flow::BranchIf { target, .. }) => {
-                Some((from, thread.place_of(*target)?, false))
+                Some((from, thread.label_index(*target)?, false))
             }
             _ => None,
         })
         .collect();
     for (at, instruction) in code.iter().enumerate() {
-        let Some(what) = instruction.kind.tangle_instance().map(tangled) else { continue };
+        let Some(what) = instruction.kind.tangle_instance().map(tangled_kind) else { continue };
         let span = instruction.span;
         let around = jumps.iter().filter(|(from, to, _)| from.min(to) < &at && &at < from.max(to));
         for (from, to, conditional) in around {
@@ -173,7 +173,7 @@ fn check_flow(thread: &Thread, errors: &mut Vec<SubgroupError>) {
     }
 }
 
-fn mistake(
+fn operation_mistake(
     test: &Test,
     thread: ThreadId,
     at: usize,
@@ -183,21 +183,21 @@ fn mistake(
     let id = operation.id.clone();
     let own = test.thread(thread);
     let instance = TangleInstance::Operation(&operation.id);
-    if own.place_of_instance(instance).is_some_and(|first| first < at) {
+    if own.instance_index(instance).is_some_and(|first| first < at) {
         return Some(SubgroupError::Repeated { what: Tangled::Operation, id, span });
     }
     for other in test.threads.iter().take(usize::from(thread.0)) {
-        let known = other.place_of_instance(instance).and_then(|place| other.instructions.get(place));
+        let known = other.instance_index(instance).and_then(|place| other.instructions.get(place));
         let Some(known) = known.and_then(|known| known.kind.subgroup_operation()) else { continue };
         let number = other.number;
-        if !other.place.shares(own.place, Scope::Subgroup) {
+        if !other.place.shares_scope(own.place, Scope::Subgroup) {
             return Some(SubgroupError::TwoSubgroups { id, other: number, span });
         }
         if !known.kind.is_one_instruction(operation.kind) {
             return Some(SubgroupError::TwoOperations { id, other: number, span });
         }
     }
-    if let Some(error) = misplaced(test, thread, at, instance, span) {
+    if let Some(error) = misplaced_instance(test, thread, at, instance, span) {
         return Some(error);
     }
     let registers = operation.destination.into_iter().chain(match operation.value {
@@ -210,15 +210,16 @@ fn mistake(
             return Some(SubgroupError::Width { bits, span });
         }
     }
-    let tangle = test.tangle(thread, instance);
-    let source = operation.kind.source(test.lane(thread)).filter(|_| operation.destination.is_some())?;
+    let tangle = test.tangle_lanes(thread, instance);
+    let source =
+        operation.kind.source_lane(test.lane_index(thread)).filter(|_| operation.destination.is_some())?;
     if tangle.iter().any(|lane| lane.lane == source) {
-        let in_block = own.blocks().iter().any(|block| block.contains(at));
-        let skipped = source != test.lane(thread) && in_block;
+        let in_block = own.guarded_blocks().iter().any(|block| block.contains(at));
+        let skipped = source != test.lane_index(thread) && in_block;
         return skipped.then_some(SubgroupError::SkippedSource { source_lane: source, id, span });
     }
     let source_lane = if source == u32::MAX { "beyond the ends".to_owned() } else { source.to_string() };
-    Some(SubgroupError::UndefinedResult { source_lane, id, lanes: listed(&tangle), span })
+    Some(SubgroupError::UndefinedResult { source_lane, id, lanes: list_lanes(&tangle), span })
 }
 
 /// Returns the mistake in a subgroup barrier inside a block, where it is one shader instruction, like an
@@ -233,32 +234,32 @@ fn barrier_mistake(
     let id = barrier.id.clone();
     let own = test.thread(thread);
     let instance = own.instructions.get(at)?.kind.tangle_instance()?;
-    let first = own.place_of_instance(instance)?;
-    let in_block = |at: usize| own.blocks().iter().any(|block| block.contains(at));
+    let first = own.instance_index(instance)?;
+    let in_block = |at: usize| own.guarded_blocks().iter().any(|block| block.contains(at));
     if first < at && (in_block(first) || in_block(at)) {
         return Some(SubgroupError::Repeated { what: Tangled::Barrier, id, span });
     }
-    for other in beside(test, thread) {
-        let known = other.place_of_instance(instance).and_then(|place| other.instructions.get(place));
+    for other in earlier_lanes(test, thread) {
+        let known = other.instance_index(instance).and_then(|place| other.instructions.get(place));
         let Some(InstructionKind::ControlBarrier(known)) = known.map(|known| &known.kind) else { continue };
         let alike = (known.memory_scope, known.semantics) == (barrier.memory_scope, barrier.semantics);
         if in_block(at) && !alike {
             return Some(SubgroupError::TwoBarriers { id, other: other.number, span });
         }
     }
-    misplaced(test, thread, at, instance, span)
+    misplaced_instance(test, thread, at, instance, span)
 }
 
 /// Returns the earlier threads of the same subgroup.
-fn beside(test: &Test, thread: ThreadId) -> impl Iterator<Item = &Thread> {
+fn earlier_lanes(test: &Test, thread: ThreadId) -> impl Iterator<Item = &Thread> {
     let place = test.thread(thread).place;
     let before = test.threads.iter().take(usize::from(thread.0));
-    before.filter(move |other| other.place.shares(place, Scope::Subgroup))
+    before.filter(move |other| other.place.shares_scope(place, Scope::Subgroup))
 }
 
 /// Returns an error if an instruction is in another block, or in a block of another shape, than in an earlier
 /// thread.
-fn misplaced(
+fn misplaced_instance(
     test: &Test,
     thread: ThreadId,
     at: usize,
@@ -266,12 +267,12 @@ fn misplaced(
     span: Span,
 ) -> Option<SubgroupError> {
     let own = test.thread(thread);
-    let blocks = own.blocks();
-    let around = nest(&blocks, at);
-    for other in beside(test, thread) {
-        let Some(place) = other.place_of_instance(instance) else { continue };
-        let others = other.blocks();
-        let there = nest(&others, place);
+    let blocks = own.guarded_blocks();
+    let around = enclosing_blocks(&blocks, at);
+    for other in earlier_lanes(test, thread) {
+        let Some(place) = other.instance_index(instance) else { continue };
+        let others = other.guarded_blocks();
+        let there = enclosing_blocks(&others, place);
         let names = |thread: &Thread, nest: &[&GuardedBlock]| -> Vec<String> {
             nest.iter().map(|block| thread.label_name(block.label).to_owned()).collect()
         };
@@ -282,7 +283,7 @@ fn misplaced(
             return Some(SubgroupError::TwoBlocks { label, other: number, span });
         }
         if let (Some(block), Some(same)) = (around.first(), there.first())
-            && shape(own, &block.parts) != shape(other, &same.parts)
+            && shape_text(own, &block.parts) != shape_text(other, &same.parts)
         {
             let label = own.label_name(block.label).to_owned();
             return Some(SubgroupError::TwoBlocks { label, other: number, span });
@@ -292,7 +293,7 @@ fn misplaced(
 }
 
 /// Returns the blocks around an instruction, outermost first.
-fn nest(blocks: &[GuardedBlock], at: usize) -> Vec<&GuardedBlock> {
+fn enclosing_blocks(blocks: &[GuardedBlock], at: usize) -> Vec<&GuardedBlock> {
     let mut found = Vec::new();
     let mut next = blocks.iter().find(|block| block.contains(at));
     while let Some(block) = next {
@@ -306,30 +307,34 @@ fn nest(blocks: &[GuardedBlock], at: usize) -> Vec<&GuardedBlock> {
 }
 
 /// Returns the instances and blocks among the parts of a block, as text for comparison.
-fn shape(thread: &Thread, parts: &[BlockPart]) -> String {
+fn shape_text(thread: &Thread, parts: &[BlockPart]) -> String {
     let instance = |at: usize| thread.instructions.get(at).and_then(|found| found.kind.tangle_instance());
     let of = |part: &BlockPart| match part {
         BlockPart::Own(_) => String::new(),
         BlockPart::Together(at) => instance(*at).map_or(String::new(), |found| format!("{found:?};")),
         BlockPart::Block(block) => {
-            format!("{}{{{}}}", thread.label_name(block.label), shape(thread, &block.parts))
+            format!("{}{{{}}}", thread.label_name(block.label), shape_text(thread, &block.parts))
         }
     };
     parts.iter().map(of).collect()
 }
 
-fn listed(tangle: &[TangledLane]) -> String {
+fn list_lanes(tangle: &[TangledLane]) -> String {
     tangle.iter().map(|lane| lane.lane.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the text of an operation with the given texts of its registers and values.
-pub(super) fn text(operation: &SubgroupOperation, destination: Option<&str>, value: Option<&str>) -> String {
+pub(super) fn operation_text(
+    operation: &SubgroupOperation,
+    destination: Option<&str>,
+    value: Option<&str>,
+) -> String {
     let arithmetic = match operation.kind {
         SubgroupKind::Arithmetic(_, arithmetic) => format!(".{}", arithmetic.keyword()),
         _ => String::new(),
     };
-    let mut text = format!("sg.{}{arithmetic} {}", operation.kind.word(), destination.unwrap_or(UNUSED));
-    let numbers = operation.kind.numbers();
+    let mut text = format!("sg.{}{arithmetic} {}", operation.kind.keyword(), destination.unwrap_or(UNUSED));
+    let numbers = operation.kind.constant_arguments();
     let numbers = numbers.iter().map(u32::to_string);
     for part in value.map(str::to_owned).into_iter().chain(numbers).chain([operation.id.clone()]) {
         text.push_str(", ");

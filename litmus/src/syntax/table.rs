@@ -5,14 +5,14 @@ use super::lexer::TokenKind;
 use super::parser::{Parsed, Parser};
 use crate::error::ParseError;
 use crate::span::Span;
-use crate::test::{LabelId, Place, Placement, Scope, Thread, ThreadId};
+use crate::test::{LabelId, Placement, Scope, Thread, ThreadId, ThreadPlace};
 
 /// Words that end the table.
 const AFTER_TABLE: [&str; 6] = ["locations", "filter", "exists", "forall", "final", "not"];
 
 impl Parser<'_> {
     /// Parses the header row. Returns false if nothing after it can be parsed.
-    pub(super) fn header_row(&mut self) -> bool {
+    pub(super) fn parse_header_row(&mut self) -> bool {
         loop {
             let column = self.test.threads.len();
             let start = self.peek().span;
@@ -30,7 +30,7 @@ impl Parser<'_> {
                 // A placeholder keeps the columns aligned, so that the cells can still be checked.
                 (
                     column as u32,
-                    Place::Device(Placement { queue_family: 0, queue: 0, workgroup: 0, subgroup: 0 }),
+                    ThreadPlace::Device(Placement { queue_family: 0, queue: 0, workgroup: 0, subgroup: 0 }),
                 )
             });
             if told {
@@ -41,8 +41,10 @@ impl Parser<'_> {
             } else if number as usize != column {
                 self.errors.push(ParseError::ThreadOrder { found: number, column, span: start });
             } else if self.test.threads.iter().any(|other| {
-                let (Place::Device(own), Place::Device(other)) = (place, other.place) else { return false };
-                own.shares(other, Scope::Workgroup) && own.queue != other.queue
+                let (ThreadPlace::Device(own), ThreadPlace::Device(other)) = (place, other.place) else {
+                    return false;
+                };
+                own.shares_scope(other, Scope::Workgroup) && own.queue != other.queue
             }) {
                 self.errors.push(ParseError::WorkgroupOnTwoQueues { number, span: start });
             }
@@ -65,12 +67,12 @@ impl Parser<'_> {
                     return true;
                 }
                 TokenKind::End => {
-                    let error = self.unexpected("`;` after the threads");
+                    let error = self.unexpected_token("`;` after the threads");
                     self.errors.push(error);
                     return false;
                 }
                 _ => {
-                    let error = self.unexpected("`|` or `;`");
+                    let error = self.unexpected_token("`|` or `;`");
                     self.errors.push(error);
                     self.skip_to(&[TokenKind::Bar, TokenKind::Semicolon]);
                     if !self.accept(TokenKind::Bar) {
@@ -82,7 +84,7 @@ impl Parser<'_> {
     }
 
     /// Parses `P0@sg 0, wg 0, qf 0` or `P0@host`.
-    pub(super) fn thread_header(&mut self) -> Parsed<(u32, Place)> {
+    pub(super) fn thread_header(&mut self) -> Parsed<(u32, ThreadPlace)> {
         if self.is_hsa() {
             return self.hsa_thread_header();
         }
@@ -90,38 +92,39 @@ impl Parser<'_> {
         self.expect(TokenKind::At, "`@` and where the thread runs")?;
         if self.at_word("host") {
             self.next();
-            return Ok((number, Place::Host));
+            return Ok((number, ThreadPlace::Host));
         }
-        let subgroup = self.coordinate("sg", "`sg` and a number, or `host`")?;
+        let subgroup = self.parse_coordinate("sg", "`sg` and a number, or `host`")?;
         self.expect(TokenKind::Comma, "`,` and `wg`")?;
-        let workgroup = self.coordinate("wg", "`wg` and a number")?;
+        let workgroup = self.parse_coordinate("wg", "`wg` and a number")?;
         self.expect(TokenKind::Comma, "`,` and `qf`")?;
-        let queue_family = self.coordinate("qf", "`qf` and a number")?;
-        let queue = if self.accept(TokenKind::Comma) { self.coordinate("q", "`q` and a number")? } else { 0 };
-        Ok((number, Place::Device(Placement { queue_family, queue, workgroup, subgroup })))
+        let queue_family = self.parse_coordinate("qf", "`qf` and a number")?;
+        let queue =
+            if self.accept(TokenKind::Comma) { self.parse_coordinate("q", "`q` and a number")? } else { 0 };
+        Ok((number, ThreadPlace::Device(Placement { queue_family, queue, workgroup, subgroup })))
     }
 
-    pub(super) fn coordinate(&mut self, word: &str, expected: &'static str) -> Parsed<u32> {
+    pub(super) fn parse_coordinate(&mut self, word: &str, expected: &'static str) -> Parsed<u32> {
         if !self.at_word(word) {
-            return Err(self.unexpected(expected));
+            return Err(self.unexpected_token(expected));
         }
         self.next();
-        self.small_number("a number")
+        self.parse_small_number("a number")
     }
 
     // The table.
 
     /// Splits the table into cells: token ranges by thread, without empty ones.
-    pub(super) fn table(&mut self) -> Vec<Vec<(usize, usize)>> {
+    pub(super) fn split_table(&mut self) -> Vec<Vec<(usize, usize)>> {
         let threads = self.test.threads.len();
         let mut columns = vec![Vec::new(); threads];
         if self.after_table() {
-            let error = self.unexpected("a row of instructions");
+            let error = self.unexpected_token("a row of instructions");
             self.errors.push(error);
         }
         while !self.after_table() {
             let row_start = self.position;
-            let cells = self.row();
+            let cells = self.split_row();
             let too_many = cells.len() > threads && cells[threads..].iter().any(|(start, end)| start < end);
             let cells = if too_many { self.shortened_row(row_start, cells) } else { cells };
             for (column, (start, end)) in columns.iter_mut().zip(cells) {
@@ -138,14 +141,14 @@ impl Parser<'_> {
         let token = self.peek();
         match token.kind {
             TokenKind::End | TokenKind::Tilde => true,
-            TokenKind::Word if self.is_hsa() => super::hsa::AFTER_TABLE.contains(&self.word(token)),
-            TokenKind::Word => AFTER_TABLE.contains(&self.word(token)),
+            TokenKind::Word if self.is_hsa() => super::hsa::AFTER_TABLE.contains(&self.token_text(token)),
+            TokenKind::Word => AFTER_TABLE.contains(&self.token_text(token)),
             _ => false,
         }
     }
 
     /// Splits one row, up to and including its `;`.
-    pub(super) fn row(&mut self) -> Vec<(usize, usize)> {
+    pub(super) fn split_row(&mut self) -> Vec<(usize, usize)> {
         let mut cells = Vec::new();
         let mut start = self.position;
         loop {
@@ -210,16 +213,16 @@ impl Parser<'_> {
             (self.position, self.limit) = (*start, *end);
             // A cell with several lines lacks the `;` of their rows.
             loop {
-                let result = self.instruction(thread).and_then(|()| {
+                let result = self.parse_instruction(thread).and_then(|()| {
                     let next = self.peek();
                     if next.kind == TokenKind::End {
                         return Ok(false);
                     }
-                    if next.span.line > self.previous().span.line {
+                    if next.span.line > self.previous_token().span.line {
                         self.errors.push(ParseError::MissingSemicolon { span: self.after_previous() });
                         return Ok(true);
                     }
-                    Err(self.unexpected("`|` or `;`"))
+                    Err(self.unexpected_token("`|` or `;`"))
                 });
                 match result {
                     Ok(true) => {}

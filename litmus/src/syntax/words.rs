@@ -113,7 +113,7 @@ pub(super) struct AccessType {
 
 impl AccessType {
     /// Returns the type that `word` names, even if it is too wide.
-    pub fn of_word(word: &str) -> Option<AccessType> {
+    pub fn from_word(word: &str) -> Option<AccessType> {
         let of = |word, components| lookup(TYPES, word).map(|scalar| AccessType { scalar, components });
         of(word, 1).or_else(|| {
             VECTORS.iter().find_map(|(suffix, components)| of(word.strip_suffix(suffix)?, *components))
@@ -144,7 +144,7 @@ pub(super) const PLAIN_MODIFIERS: &[&str] =
 /// Returns the rank of a modifier within its instruction, in the order of the language.
 ///
 /// `None` for `uneq_acq`, whose own modifiers repeat earlier ranks, and for words that are not modifiers.
-pub(super) fn place(word: &str) -> Option<usize> {
+pub(super) fn modifier_rank(word: &str) -> Option<usize> {
     let is = [
         matches!(word, "coop" | "arrive" | "wait"),
         matches!(word, "atom" | "nonpriv" | "av" | "vis"),
@@ -156,7 +156,7 @@ pub(super) fn place(word: &str) -> Option<usize> {
         word == "semav",
         word == "semvis",
         word == "cas" || lookup(OPERATIONS, word).is_some(),
-        AccessType::of_word(word).is_some(),
+        AccessType::from_word(word).is_some(),
     ];
     is.iter().position(|is| *is)
 }
@@ -273,7 +273,7 @@ pub(super) fn is_modifier(word: &str) -> bool {
         || is_class_of_semantics(word)
         || member(ORDERS, word)
         || member(OPERATIONS, word)
-        || AccessType::of_word(word).is_some()
+        || AccessType::from_word(word).is_some()
 }
 
 /// Returns true for `prefix` followed by at least one digit and nothing else.

@@ -49,7 +49,7 @@ pub struct Reach {
 impl Reach {
     /// Returns the scopes and classes that the threads of a test can distinguish.
     pub fn of(test: &Test) -> Reach {
-        let places: Vec<_> = test.threads.iter().map(|thread| thread.place.placement()).collect();
+        let places: Vec<_> = test.threads.iter().map(|thread| thread.place.device_placement()).collect();
         let mut scopes: Vec<Scope> = Vec::new();
         for (index, first) in places.iter().enumerate() {
             for second in places.iter().skip(index + 1) {

@@ -135,10 +135,10 @@ impl Builder<'_> {
         for number in 0..1 + self.choices.below(4) as u32 {
             let c = &mut self.choices;
             let place = if c.below(5) == 4 {
-                Place::Host
+                ThreadPlace::Host
             } else {
                 let workgroup = c.below(3) as u32;
-                Place::Device(Placement {
+                ThreadPlace::Device(Placement {
                     queue_family: c.below(3) as u32,
                     // All threads of a workgroup are on one queue.
                     queue: workgroup % 2,
@@ -200,14 +200,14 @@ impl Builder<'_> {
         let kind = self.subgroup_kind();
         let place = self.test.threads[first].place;
         for thread in first..self.test.threads.len() {
-            if !self.test.threads[thread].place.shares(place, Scope::Subgroup)
+            if !self.test.threads[thread].place.shares_scope(place, Scope::Subgroup)
                 || thread > first && self.choices.yes()
             {
                 continue;
             }
             // A register that no load assigns is 32 bits wide. The result of a single source lane may be
             // undefined, so it is unused.
-            let destination = kind.source(0).is_none() && self.choices.yes();
+            let destination = kind.source_lane(0).is_none() && self.choices.yes();
             let destination = destination.then(|| self.named_register(thread, "r500"));
             let value = (kind != SubgroupKind::Elect).then(|| match self.choices.yes() {
                 true => Operand::Register(self.named_register(thread, "r501")),
@@ -362,7 +362,7 @@ impl Builder<'_> {
     }
 
     fn mask(&mut self) -> AccessMask {
-        AccessMask::singles().filter(|_| self.choices.yes()).fold(AccessMask::NONE, AccessMask::with)
+        AccessMask::single_accesses().filter(|_| self.choices.yes()).fold(AccessMask::NONE, AccessMask::with)
     }
 
     fn semantics(&mut self, orders: &[Order]) -> Semantics {
@@ -388,7 +388,7 @@ impl Builder<'_> {
     }
 
     fn is_host(&self, thread: usize) -> bool {
-        self.test.threads[thread].place == Place::Host
+        self.test.threads[thread].place == ThreadPlace::Host
     }
 
     /// Returns a random scope; host threads only have one.

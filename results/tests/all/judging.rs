@@ -148,7 +148,7 @@ fn nothing_washes_a_violation_out() {
 fn corruption_violates() {
     let (test, prediction) = weak_allowed(Race::Free);
     let mut strange = observation([3, 500, 500, 97]);
-    strange.histogram.add(outcome(7, 0), 2);
+    strange.histogram.add_count(outcome(7, 0), 2);
     let judgement = verdict_of(&test, &prediction, &strange, Ending::Finished);
     assert_eq!(judgement.verdict, Verdict::Violates);
     assert_eq!(judgement.unexpected.len(), 1);
@@ -263,7 +263,7 @@ fn spins_that_never_resolve() {
 #[test]
 fn outcomes_that_are_not_told_apart_are_no_verdict() {
     let test = store_buffering(Between::Nothing);
-    let past = Observation { not_told_apart: 7, ..observation([3, 500, 500, 97]) };
+    let past = Observation { unrecorded_outcomes: 7, ..observation([3, 500, 500, 97]) };
     for (allowed, verdict) in [(true, Verdict::Inconclusive(Reason::TimedOut)), (false, Verdict::Violates)] {
         let prediction = prediction(&test, allowed, Race::Free);
         let judgement = verdict_of(&test, &prediction, &past, Ending::Finished);

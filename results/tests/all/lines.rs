@@ -39,7 +39,7 @@ pub fn run_lines() -> Vec<RunLine> {
     let forbidden = prediction(&test, false, Race::Free);
     let racy = prediction(&test, true, Race::Racy);
     let mut corrupt = observation([0, 400, 400, 400]);
-    corrupt.histogram.add(outcome(7, 0), 2);
+    corrupt.histogram.add_count(outcome(7, 0), 2);
     corrupt.unexpected.insert(vec![1, 0xdead_beef], 1);
     let mut discarded = observation([1, 2, 3, 4]);
     discarded.not_executed = 96;

@@ -110,7 +110,7 @@ impl Emitter<'_> {
         let threads = (0..self.test.threads.len()).map(|index| ThreadId(index as u16));
         let mut known: Vec<Option<&str>> = Vec::new();
         let cells = threads.map(|thread| {
-            let section = self.test.section(thread);
+            let section = self.test.first_section(thread);
             let shared = section.and_then(|_| known.iter().position(|other| *other == section));
             shared.unwrap_or_else(|| {
                 known.push(section);

@@ -298,7 +298,7 @@ impl Emitter<'_> {
             | SubgroupKind::QuadSwap(_) => {
                 let numbers = match kind {
                     SubgroupKind::QuadSwap(direction) => vec![subgroup::direction(direction)],
-                    _ => kind.numbers(),
+                    _ => kind.constant_arguments(),
                 };
                 let mut operands = vec![scope, Operand::IdRef(value)];
                 for number in numbers {

@@ -310,7 +310,7 @@ fn bits(element: ScalarType, number: u64) -> u64 {
     match element {
         ScalarType::F32 => (number as f32).to_bits().into(),
         ScalarType::F64 => (number as f64).to_bits(),
-        integer => litmus::Value(number).truncate(integer).0,
+        integer => litmus::Value(number).truncate_to(integer).0,
     }
 }
 
@@ -516,7 +516,7 @@ fn subgroup_event(operation: &SubgroupOperation, branches: usize) -> KernelEvent
         SubgroupKind::QuadSwap(QuadDirection::Vertical) => vec![1],
         SubgroupKind::QuadSwap(QuadDirection::Diagonal) => vec![2],
         SubgroupKind::Shuffle(_) => Vec::new(),
-        kind => kind.numbers(),
+        kind => kind.constant_arguments(),
     };
     KernelEvent::Subgroup { instruction: name, span, numbers, branches }
 }

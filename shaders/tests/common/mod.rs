@@ -45,8 +45,8 @@ pub fn semantics(order: Order) -> Semantics {
     Semantics { order, classes, ..Semantics::RELAXED }
 }
 
-pub fn at(workgroup: u32, subgroup: u32) -> Place {
-    Place::Device(Placement { queue_family: 0, queue: 0, workgroup, subgroup })
+pub fn at(workgroup: u32, subgroup: u32) -> ThreadPlace {
+    ThreadPlace::Device(Placement { queue_family: 0, queue: 0, workgroup, subgroup })
 }
 
 /// Builds a test.
@@ -89,7 +89,7 @@ impl Builder {
     }
 
     /// Adds a thread with registers r0 … r3 and labels LC00 … LC11.
-    pub fn thread(mut self, place: Place, instructions: Vec<InstructionKind>) -> Builder {
+    pub fn thread(mut self, place: ThreadPlace, instructions: Vec<InstructionKind>) -> Builder {
         let number = self.test.threads.len() as u32;
         self.test.threads.push(Thread {
             number,

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use codegen::baseline::ChangeKind;
-use codegen::{CodeBaseline, FormKernel, Machine};
+use codegen::{CodeBaseline, Disassembly, FormKernel};
 
 use super::engine::{Engine, FormKernels, Made};
 use super::targets::Target;
@@ -26,7 +26,7 @@ pub fn baselines(
 
 /// Lists the differences between two baselines. Missing kernels count only if a `whole` suite was compiled.
 pub fn differences(old: &CodeBaseline, now: &CodeBaseline, whole: bool, file: &Path) -> String {
-    let mut changes = old.changes(now);
+    let mut changes = old.changed_sections(now);
     changes.retain(|change| change.kind != ChangeKind::Gone || whole);
     let file = file.display();
     let mut told = String::new();
@@ -65,13 +65,13 @@ fn baseline(engine: &Engine, target: &Target, asked: &Asked) -> (CodeBaseline, V
         }
     }
     let dialect = target.dialect();
-    let keep = |_: &FormKernels, _: &FormKernel, compiled: &Compiled| match Machine::read(
+    let keep = |_: &FormKernels, _: &FormKernel, compiled: &Compiled| match Disassembly::read(
         compiled.assembly(),
         dialect,
     ) {
         Ok(machine) => {
-            let skeleton = machine.skeleton();
-            if skeleton.is_empty() { machine.normal() } else { skeleton }
+            let skeleton = machine.memory_skeleton();
+            if skeleton.is_empty() { machine.normalized_lines() } else { skeleton }
         }
         Err(error) => vec![format!("({error})")],
     };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use codegen::{Form, FormKernel, Kernels, form, trust};
+use codegen::{CompiledKernels, Form, FormKernel, form, mutation_test};
 use isa::{AmdFamily, Facts, MachineVerdict, Profile};
 use litmus::{Prediction, Race};
 use model::{Model, Options, predict};
@@ -151,8 +151,8 @@ fn edits_of(
     blank: &CodegenExploreLine,
     facts: &Facts,
 ) -> Vec<CodegenEditLine> {
-    let edited = trust::edits(asks, Profile::Documented, facts).unwrap_or_default();
-    let line = |edited: trust::Edited| CodegenEditLine {
+    let edited = mutation_test::mutate_code(asks, Profile::Documented, facts).unwrap_or_default();
+    let line = |edited: mutation_test::EditResult| CodegenEditLine {
         schema: CODEGEN_EDIT_SCHEMA.to_owned(),
         id: blank.id.clone(),
         device: blank.device.clone(),
@@ -195,7 +195,7 @@ fn answers(
     facts: &Facts,
 ) -> Vec<CodegenExploreLine> {
     facts
-        .profiles(asks.family.generation())
+        .distinct_profiles(asks.family.generation())
         .into_iter()
         .map(|profile| {
             let line = CodegenExploreLine { profile: profile.to_string(), ..blank.clone() };
@@ -214,16 +214,16 @@ fn asks(
     asked: &Asked,
 ) -> Result<isa::MachineQuestion, String> {
     let family = target.family.ok_or("machine code of another maker")?;
-    let descriptors = family.vendor().and_then(|vendor| vendor.descriptors);
+    let descriptors = family.find_vendor().and_then(|vendor| vendor.descriptors);
     let descriptors = descriptors.ok_or("the explorer does not know this maker's machine code")?;
     let sizes = target.sizes(asked.lanes);
     let family: AmdFamily =
         family.name.parse().map_err(|error: isa::family::UnknownFamily| error.to_string())?;
     let read: Result<Vec<isa::MachineProgram>, _> = texts.iter().map(|text| isa::parse(text)).collect();
     let texts = read.map_err(|error| error.to_string())?;
-    let program = form::program(&item.test, question.form, item.variant.told, &sizes)
+    let program = form::form_program(&item.test, question.form, item.variant.told, &sizes)
         .map_err(|error| error.to_string())?;
-    let kernels = Kernels {
+    let kernels = CompiledKernels {
         test: &item.test,
         program: &program,
         texts: &texts,
@@ -231,7 +231,7 @@ fn asks(
         descriptors,
         subgroup_size: sizes.subgroup_size,
     };
-    codegen::question(&kernels, prediction).map_err(|error| error.to_string())
+    codegen::machine_question(&kernels, prediction).map_err(|error| error.to_string())
 }
 
 fn answer(

@@ -1,7 +1,7 @@
 //! Compiles every kernel on every device and reports the resulting code.
 
 use codegen::machine::Dialect;
-use codegen::{FormKernel, LineSource, Machine, align};
+use codegen::{Disassembly, FormKernel, LineSource, align};
 use litmus::Test;
 use results::wire::{
     CODEGEN_SCHEMA, CodegenCode, CodegenForm, CodegenKernel, CodegenLine, CodegenStatistic, CodegenVerdict,
@@ -156,7 +156,7 @@ fn kernel(
     (dialect, compiler_target): (&'static Dialect, &str),
     shown: Option<CodegenView>,
 ) -> CodegenKernel {
-    let machine = Machine::read(compiled.assembly(), dialect);
+    let machine = Disassembly::read(compiled.assembly(), dialect);
     let code = match &machine {
         Ok(machine) if shown == Some(CodegenView::Code) => aligned(test, unit, machine),
         _ => Vec::new(),
@@ -170,7 +170,7 @@ fn kernel(
     CodegenKernel {
         orders,
         micros: Some(compiled.micros),
-        instructions: machine.as_ref().ok().map(|machine| machine.instructions() as u64),
+        instructions: machine.as_ref().ok().map(|machine| machine.instruction_count() as u64),
         not_disassembled: machine.as_ref().err().map(ToString::to_string),
         statistics: compiled
             .statistics
@@ -191,13 +191,18 @@ fn kernel(
     }
 }
 
-fn aligned(test: &Test, unit: &FormKernel, machine: &Machine) -> Vec<CodegenCode> {
+fn aligned(test: &Test, unit: &FormKernel, machine: &Disassembly) -> Vec<CodegenCode> {
     let lines = machine.lines.iter().zip(align(test, unit, machine).sources);
     lines
         .map(|(line, source)| CodegenCode {
             text: line.text.clone(),
             source: source.map(|source| source_text(test, source)),
-            words: machine.dialect.words(&line.text, line.kind).into_iter().map(str::to_owned).collect(),
+            words: machine
+                .dialect
+                .describe_line(&line.text, line.kind)
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
         })
         .collect()
 }
@@ -207,7 +212,8 @@ pub fn source_text(test: &Test, source: LineSource) -> String {
     match source {
         LineSource::Instruction(thread, index) => {
             let column = test.thread(thread);
-            let text = column.instructions.get(index).map(|instruction| instruction.kind.text(test, thread));
+            let text =
+                column.instructions.get(index).map(|instruction| instruction.kind.to_text(test, thread));
             format!("P{}.{index}: {}", column.number, text.unwrap_or_default())
         }
         LineSource::Result(thread) => format!("P{}: results", test.thread(thread).number),

@@ -1,7 +1,7 @@
 //! Checks each memory order that a test requires in the machine code.
 
-use codegen::order::{self, AskedOrder, FoundOrder, OrderKept};
-use codegen::{FormKernel, LineSource, Machine, align};
+use codegen::order::{self, OrderFinding, OrderKept, RequiredOrder};
+use codegen::{Disassembly, FormKernel, LineSource, align};
 use litmus::{AccessKind, MemoryAccess, Test};
 use results::wire::{CodegenOrder, CodegenOrderVerdict, CodegenOrdered};
 
@@ -12,14 +12,14 @@ use crate::compiling::Compiled;
 pub fn orders(
     test: &Test,
     unit: &FormKernel,
-    machine: &Machine,
+    machine: &Disassembly,
     compiled: &Compiled,
     compiler_target: &str,
 ) -> Vec<CodegenOrder> {
     let alignment = align(test, unit, machine);
     let nir = compiled.forms.iter().rev().find(|(_, text)| text.contains("impl main {"));
     let loads = atomic_loads(test, unit);
-    let order = |asked: AskedOrder| CodegenOrder {
+    let order = |asked: RequiredOrder| CodegenOrder {
         order: match asked.order {
             vendor::order::Order::Acquire => "acquire",
             vendor::order::Order::Release => "release",
@@ -28,16 +28,16 @@ pub fn orders(
         scope: asked.scope.keyword().to_owned(),
         first: source_text(test, asked.first),
         second: source_text(test, asked.second),
-        code: ordered(order::check(&asked, machine, &alignment, compiler_target)),
+        code: ordered(order::check_order(&asked, machine, &alignment, compiler_target)),
         nir: nir
             .filter(|_| !unit.form.is_merged() && is_load(test, asked.first) && is_load(test, asked.second))
             .and_then(|(_, text)| order::check_nir(&asked, text, loads))
             .map(ordered),
     };
-    order::asked(test, unit).into_iter().map(order).collect()
+    order::required_orders(test, unit).into_iter().map(order).collect()
 }
 
-fn ordered(found: FoundOrder) -> CodegenOrdered {
+fn ordered(found: OrderFinding) -> CodegenOrdered {
     let verdict = match found.verdict {
         OrderKept::Kept => CodegenOrderVerdict::Kept,
         OrderKept::Weakened => CodegenOrderVerdict::Weakened,

@@ -1,6 +1,6 @@
 //! Reduces a test that crashes a compiler, by delta debugging over its weakenings.
 
-use codegen::{Form, shrink, units};
+use codegen::{Form, form_kernels, shrink};
 use litmus::Test;
 use model::synthesis::weakenings;
 
@@ -28,8 +28,8 @@ pub fn reduced(
     let sizes = target.sizes(asked.lanes);
     let mut ends = |test: &Test| {
         // With only one workgroup left, the test cannot be split, and its kernel is the merged one.
-        let made = units(test, form, item.variant.told, &sizes)
-            .or_else(|_| units(test, Form::Merged, form.told(item.variant.told), &sizes));
+        let made = form_kernels(test, form, item.variant.told, &sizes)
+            .or_else(|_| form_kernels(test, Form::Merged, form.compile_variant(item.variant.told), &sizes));
         let Ok(units) = made else { return false };
         let kernels: Vec<KernelToCompile> =
             units.iter().map(|unit| KernelToCompile::from(&unit.kernel)).collect();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use codegen::differ::{kind_of_step, shape_of};
-use codegen::{CodeDifference, Form, FormKernel, Machine, units};
+use codegen::{CodeDifference, Disassembly, Form, FormKernel, form_kernels};
 use litmus::Test;
 use model::synthesis::{TestStanding, standing_of, weakenings};
 use model::{Model, Options};
@@ -94,13 +94,13 @@ fn standing(test: &Test, model: &Model) -> TestStanding {
 }
 
 /// The machine code of each kernel of a form, or the reason why there is none.
-type Codes = Result<Vec<Machine>, String>;
+type Codes = Result<Vec<Disassembly>, String>;
 
 fn compare(engine: &Engine, target: &Target, asked: &Asked, relaxed: &[Relaxed]) -> Vec<CodegenDiffLine> {
     let sizes = target.sizes(asked.lanes);
     let mut questions: Vec<FormKernels> = Vec::new();
     let mut add = |test: &Test, form: Form, item: &Item| -> Result<usize, String> {
-        let units = units(test, form, item.variant.told, &sizes).map_err(|error| error.to_string())?;
+        let units = form_kernels(test, form, item.variant.told, &sizes).map_err(|error| error.to_string())?;
         if let Some(missing) = target.lacks(&units, &test.metadata.needs) {
             return Err(missing);
         }
@@ -126,8 +126,9 @@ fn compare(engine: &Engine, target: &Target, asked: &Asked, relaxed: &[Relaxed])
         }
     }
     let dialect = target.dialect();
-    let keep =
-        |_: &FormKernels, _: &FormKernel, compiled: &Compiled| Machine::read(compiled.assembly(), dialect);
+    let keep = |_: &FormKernels, _: &FormKernel, compiled: &Compiled| {
+        Disassembly::read(compiled.assembly(), dialect)
+    };
     let asked_questions: Vec<&FormKernels> = questions.iter().collect();
     let codes: Vec<Codes> = engine
         .ask(target, &asked_questions, &keep)
@@ -145,7 +146,8 @@ fn compare(engine: &Engine, target: &Target, asked: &Asked, relaxed: &[Relaxed])
         .collect();
     let code = |index: usize| codes.get(index).cloned().unwrap_or_else(|| Err("no answer".to_owned()));
     let lines = pairs.into_iter().map(|(form, relaxed, item, before, after)| {
-        let difference = after.and_then(|after| Ok(CodeDifference::of(&code(before)?, &code(after)?)));
+        let difference =
+            after.and_then(|after| Ok(CodeDifference::between_forms(&code(before)?, &code(after)?)));
         CodegenDiffLine {
             schema: CODEGEN_DIFF_SCHEMA.to_owned(),
             id: item.id.clone(),

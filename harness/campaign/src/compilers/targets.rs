@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::Command;
 
 use codegen::machine::{Dialect, PLAIN};
-use codegen::{FormKernel, Sizes};
+use codegen::{FormKernel, KernelSizes};
 use device::Listed;
-use vendor::{Family, Vendor};
+use vendor::{ChipFamily, Vendor};
 
 use crate::Failure;
 use crate::probe::{self, CompileOnly, Meant};
@@ -25,7 +25,7 @@ pub struct Target {
     /// The vendor, if known.
     pub vendor: Option<&'static Vendor>,
     /// The GPU family, if known.
-    pub family: Option<&'static Family>,
+    pub family: Option<&'static ChipFamily>,
     process: Process,
 }
 
@@ -61,9 +61,9 @@ impl Target {
     }
 
     /// Returns the sizes that kernels are generated for.
-    pub fn sizes(&self, lanes: u32) -> Sizes {
+    pub fn sizes(&self, lanes: u32) -> KernelSizes {
         let capabilities = &self.listed.capabilities;
-        Sizes {
+        KernelSizes {
             subgroup_size: capabilities.subgroup_size,
             max_workgroup_invocations: capabilities.max_workgroup_invocations,
             device_scope: capabilities.device_scope,

@@ -121,7 +121,7 @@ impl Kind for Litmus<'_> {
 
     fn shown(snapshot: &Snapshot) -> (u64, f64) {
         let seen = Observation::from(&snapshot.observation);
-        (seen.instances(), seen.seconds)
+        (seen.accounted_instances(), seen.seconds)
     }
 
     fn skipped(&self, cell: usize, missing: &str) -> RunLine {
@@ -184,7 +184,7 @@ impl Litmus<'_> {
             seconds: share.map(|share| share.as_secs_f64()),
             seed: seed_of(self.seed, &item.hash),
             plausible: cell.ready.as_ref().map(|prediction| plausible(prediction)).unwrap_or_default(),
-            twin: item.judged.overlap() != Overlap::Ordered,
+            twin: item.judged.thread_overlap() != Overlap::Ordered,
             serial: serial(cell),
             enough: results::judge::EXERCISED_THRESHOLD,
             parts: Parts::default(),

@@ -181,7 +181,7 @@ impl Shader {
             return Some(format!("device lacks {needed} {what} (it has {there})"));
         }
         let plan = self.shader.plan();
-        match plan.validate().and_then(|()| capabilities.check(&plan)) {
+        match plan.validate().and_then(|()| capabilities.check_plan(&plan)) {
             Ok(()) => None,
             Err(plan::DeviceError::Unsupported(what)) => Some(format!("device lacks {what}")),
             Err(error) => Some(error.to_string()),

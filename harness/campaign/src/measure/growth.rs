@@ -44,7 +44,7 @@ pub fn growth(target: &Target, most: u64) -> Result<GrowthRecord, Failure> {
         let answer =
             ended.map_err(|why| Failure::environment_message(format!("{TEST} did not run: {why}")))?;
         let seen = Observation::from(&answer.observation);
-        let (instances, seconds) = (seen.instances(), seen.seconds);
+        let (instances, seconds) = (seen.accounted_instances(), seen.seconds);
         let instances_per_second = if seconds > 0.0 { instances as f64 / seconds } else { 0.0 };
         rows.push(GrowthRow {
             instances,

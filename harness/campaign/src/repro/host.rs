@@ -133,7 +133,7 @@ pub fn write(
             line(format!(
                 "    {{\"{file}\", {}, \"{bindings}\", {phase}, {}u, {}, {}}},",
                 part.kernel.roles.classes.len(),
-                subgroups.size().unwrap_or(0),
+                subgroups.required_size().unwrap_or(0),
                 u32::from(matches!(subgroups, Subgroups::Full(_))),
                 u32::from(subgroups == Subgroups::Varying)
             ));

@@ -40,7 +40,7 @@ pub fn codegen(arguments: &Codegen) -> Result<Outcome, Failure> {
         // The explorer runs compute dispatches only, and baselines stay comparable with one fixed set of
         // forms.
         [] if looks_close => Form::RUN.to_vec(),
-        [] => Form::usual(),
+        [] => Form::default_forms(),
         named => named.to_vec(),
     };
     let asked = Asked::new(items, targets, forms, arguments.lanes, arguments.tests.is_empty());
@@ -183,7 +183,7 @@ fn against_baselines(
         let Some(text) = text else {
             let about = [target.plain_name().to_owned(), target.driver()];
             make_folder(folder)?;
-            write_file(&path, now.print(&about).as_bytes())?;
+            write_file(&path, now.to_text(&about).as_bytes())?;
             return printer.text(&format!("{}: {} kernels written\n", path.display(), now.sections.len()));
         };
         let old = CodeBaseline::parse(&text)

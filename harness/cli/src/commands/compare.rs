@@ -208,8 +208,10 @@ fn one(source: TestSource, [first, second]: &[Chosen; 2]) -> Compared {
 fn holds(test: &Test, verdict: &Summary) -> Option<bool> {
     let question = test.question.as_ref()?;
     let observables = test.observables();
-    let mut meets =
-        verdict.allowed.iter().map(|outcome| outcome.meets(test, &observables, &question.condition));
+    let mut meets = verdict
+        .allowed
+        .iter()
+        .map(|outcome| outcome.meets_condition(test, &observables, &question.condition));
     Some(match question.kind {
         litmus::QuestionKind::Exists | litmus::QuestionKind::Final => meets.any(|meets| meets),
         litmus::QuestionKind::NotExists => !meets.any(|meets| meets),

@@ -99,7 +99,7 @@ fn names_of_the_cts(targets: &[Target], stage: Stage, name: &str) -> Result<Stri
         if own != stage {
             continue;
         }
-        let test = litmus::parse(&case.text(), &case.id()).map_err(Failure::input)?;
+        let test = litmus::parse(&case.litmus_text(), &case.test_id()).map_err(Failure::input)?;
         let answers = answers(&test, &case.variant(), targets)?;
         for (dimension, value) in words(&case) {
             let values: &mut Vec<(&str, Row)> = entry(&mut dimensions, dimension);

@@ -122,7 +122,7 @@ fn on_vulkan(arguments: &Explain, loaded: &Loaded) -> Result<String, Failure> {
     if test.dialect != Dialect::Hsa {
         return Ok(String::new());
     }
-    let lowered = match litmus::lower(test) {
+    let lowered = match litmus::lower_to_vulkan(test) {
         Ok(lowered) => lowered,
         Err(error) => {
             let line = error.span().line;

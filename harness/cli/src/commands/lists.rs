@@ -150,7 +150,7 @@ pub fn tests(arguments: &Tests) -> Result<Outcome, Failure> {
         return list_cts(arguments.format);
     }
     let mut tests: Vec<EmbeddedFile> =
-        corpus::tests().into_iter().chain(corpus::model_only()).chain(corpus::progress()).collect();
+        corpus::tests().into_iter().chain(corpus::model_only()).chain(corpus::progress_tests()).collect();
     if let Some(pattern) = &arguments.pattern {
         let globs: BTreeSet<String> =
             inputs::match_embedded(pattern).into_iter().map(|test| test.id).collect();

@@ -84,7 +84,7 @@ fn end_with_parent() -> Result<(), Failure> {
 
 fn list() -> Result<Outcome, Failure> {
     end_with_parent()?;
-    let listed = device::list();
+    let listed = device::list_devices();
     let loader = !matches!(listed, Err(DeviceError::NoLoader(_)));
     let devices = listed.map_err(|error| error.to_string()).map(|devices| {
         devices
@@ -93,7 +93,7 @@ fn list() -> Result<Outcome, Failure> {
             .collect()
     });
     let environment = DriverEnvironment::discover().map_err(Failure::environment_error)?;
-    let unusable = device::unusable(environment.files()).iter().map(ToString::to_string).collect();
+    let unusable = device::find_unusable(environment.files()).iter().map(ToString::to_string).collect();
     let answer = DeviceList { devices, loader, unusable };
     let text = serde_json::to_string(&answer).map_err(Failure::environment_error)?;
     print_text(&format!("{SEPARATOR}{text}\n"))

@@ -161,7 +161,7 @@ fn what_is_printed_lifts_back_to_the_same() {
         if !compiles {
             continue;
         }
-        let file = folder.path().join(format!("test.{}", glsl.extension()));
+        let file = folder.path().join(format!("test.{}", glsl.file_extension()));
         fs::write(&file, &glsl.source).unwrap();
         let mut command = Command::new("glslangValidator");
         let ran =

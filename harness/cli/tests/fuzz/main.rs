@@ -92,7 +92,7 @@ fn fuzz(name: &str, mut corpus: Vec<Vec<u8>>, mutate: Mutate, read: impl Fn(&[u8
 }
 
 fn embedded() -> Vec<EmbeddedFile> {
-    corpus::tests().into_iter().chain(corpus::model_only()).chain(corpus::progress()).collect()
+    corpus::tests().into_iter().chain(corpus::model_only()).chain(corpus::progress_tests()).collect()
 }
 
 /// Returns an evenly spaced sample of a list, so that a corpus stays small.
@@ -146,7 +146,7 @@ fn khronos_tests() {
 #[test]
 fn conditions() {
     let test = litmus::parse(corpus::tests()[0].text, "x.litmus").unwrap();
-    let asked = test.question.as_ref().unwrap().text(&test);
+    let asked = test.question.as_ref().unwrap().to_text(&test);
     let condition = asked.trim_start_matches(['~']).trim_start_matches("exists").trim().as_bytes().to_vec();
     fuzz_text("condition", vec![condition], |text| litmus::parse_condition(text, "x", &test).is_ok());
 }

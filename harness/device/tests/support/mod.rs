@@ -36,8 +36,8 @@ pub fn on_each_driver(test: &str, body: impl Fn(&Selector)) {
     }
     let environment = DriverEnvironment::discover().unwrap();
     for driver in [SoftwareDriver::Lavapipe, SoftwareDriver::Swiftshader] {
-        if environment.provides(driver) {
-            in_child(test, driver, &environment.pinned(&[Selector::Software(driver)]));
+        if environment.has_driver(driver) {
+            in_child(test, driver, &environment.restricted_to(&[Selector::Software(driver)]));
         } else {
             skipped(&format!("{test} on {}: driver not installed", driver.name()));
         }
@@ -54,7 +54,7 @@ fn in_child(test: &str, driver: SoftwareDriver, environment: &DriverEnvironment)
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact", "--nocapture", "--test-threads=1"])
         .env(DRIVER, driver.name())
-        .envs(environment.variables())
+        .envs(environment.loader_variables())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -1,6 +1,6 @@
 //! Spontaneous cache refills: other waves may load a location at any time.
 
-use super::{ARRAY, Choice, Entry, Machine, SCALAR, Seats, Source, State, VECTOR};
+use super::{ARRAY, LoadSource, Machine, MachineState, MachineStep, QueueEntry, SCALAR, VECTOR, WaveSeats};
 use crate::opcode::Action;
 
 impl Machine {
@@ -8,13 +8,22 @@ impl Machine {
     ///
     /// These are refills before memory changes, before an access of the compute unit arrives, and from an
     /// array line that differs from memory.
-    pub(super) fn refills(&self, state: &State, seats: &Seats, all: &mut Vec<Choice>) {
-        let is_write = |entry: &Entry| {
-            self.access(usize::from(entry.wave), entry.access)
+    pub(super) fn possible_refills(
+        &self,
+        state: &MachineState,
+        seats: &WaveSeats,
+        all: &mut Vec<MachineStep>,
+    ) {
+        let is_write = |entry: &QueueEntry| {
+            self.access_of(usize::from(entry.wave), entry.access)
                 .is_some_and(|(_, details)| !matches!(details.action, Action::Load { .. }))
         };
-        let written: Vec<u16> =
-            self.heads(state).iter().filter(|(_, head)| is_write(head)).map(|(_, head)| head.cell).collect();
+        let written: Vec<u16> = self
+            .queue_heads(state)
+            .iter()
+            .filter(|(_, head)| is_write(head))
+            .map(|(_, head)| head.cell)
+            .collect();
         let arriving: Vec<(usize, u16)> = (0..self.waves.len())
             .filter_map(|wave| {
                 let owner = self.waves.get(wave)?;
@@ -32,9 +41,9 @@ impl Machine {
             let changes = written.contains(&cell);
             let mut add = |cache, place, from, value| {
                 if self.line_index(seats, cache, place, cell).is_some()
-                    && self.cached(state, seats, cache, place, cell) != Some(value)
+                    && self.cached_value(state, seats, cache, place, cell) != Some(value)
                 {
-                    all.push(Choice::Refill { cache, place, cell, from });
+                    all.push(MachineStep::Refill { cache, place, cell, from });
                 }
             };
             for (unit, array) in seats.arrays.iter().enumerate() {
@@ -42,43 +51,44 @@ impl Machine {
                     .queue
                     .iter()
                     .any(|entry| (usize::from(entry.unit), entry.cell) == (unit, cell) && is_write(entry));
-                let stale = self.cached(state, seats, ARRAY, *array, cell).filter(|value| *value != memory);
+                let stale =
+                    self.cached_value(state, seats, ARRAY, *array, cell).filter(|value| *value != memory);
                 for cache in [VECTOR, SCALAR] {
                     // A unit whose stores are in flight does not read the older value.
                     if cache == VECTOR && stored {
                         continue;
                     }
                     if changes || cache == VECTOR && arriving.contains(&(unit, cell)) {
-                        add(cache, unit, Source::Memory, memory);
+                        add(cache, unit, LoadSource::Memory, memory);
                     }
                     if let Some(stale) = stale {
-                        add(cache, unit, Source::Array, stale);
+                        add(cache, unit, LoadSource::Array, stale);
                     }
                 }
                 if changes && seats.arrays.iter().position(|known| known == array) == Some(unit) {
-                    add(ARRAY, *array, Source::Memory, memory);
+                    add(ARRAY, *array, LoadSource::Memory, memory);
                 }
             }
         }
     }
 
     /// Fills a line, also in the array's cache if the load passes through it.
-    pub(super) fn refill(
+    pub(super) fn refill_line(
         &self,
-        state: &mut State,
-        seats: &Seats,
+        state: &mut MachineState,
+        seats: &WaveSeats,
         (cache, place): (usize, usize),
         cell: u16,
-        from: Source,
+        from: LoadSource,
     ) {
         let memory = state.values.get(usize::from(cell)).copied().unwrap_or(0);
         let array = if cache == ARRAY { place } else { seats.arrays.get(place).copied().unwrap_or(0) };
         let value = match from {
-            Source::Array => self.cached(state, seats, ARRAY, array, cell).unwrap_or(memory),
-            Source::Scalar | Source::Memory => memory,
+            LoadSource::Array => self.cached_value(state, seats, ARRAY, array, cell).unwrap_or(memory),
+            LoadSource::Scalar | LoadSource::Memory => memory,
         };
         for (cache, place) in [(ARRAY, array), (cache, place)] {
-            if let Some(line) = self.line(state, seats, cache, place, cell) {
+            if let Some(line) = self.line_mut(state, seats, cache, place, cell) {
                 *line = Some(value);
             }
         }

@@ -1,87 +1,96 @@
 //! Steps of the scalar unit, the local data share and cache instructions, and the start of dispatches.
 
-use super::{ARRAY, Event, Machine, Record, SCALAR, Seats, Source, State, VECTOR, apply, extract, insert};
+use super::{
+    ARRAY, EventRecord, LoadSource, Machine, MachineEvent, MachineState, SCALAR, VECTOR, WaveSeats,
+    apply_atomic, extract_word, insert_word,
+};
 use crate::code::Node;
-use crate::opcode::{Action, Cache};
+use crate::opcode::{Action, CacheInstruction};
 
 impl Machine {
-    pub(super) fn scalar(
+    pub(super) fn perform_scalar(
         &self,
-        state: &mut State,
-        seats: &Seats,
+        state: &mut MachineState,
+        seats: &WaveSeats,
         index: usize,
-        from: Source,
-        records: &mut Vec<Record>,
+        from: LoadSource,
+        records: &mut Vec<EventRecord>,
     ) {
         let Some(pending) = state.pending.get(index).cloned() else { return };
         let wave = usize::from(pending.wave);
-        let Some((owner, details)) = self.access(wave, pending.access) else { return };
+        let Some((owner, details)) = self.access_of(wave, pending.access) else { return };
         let unit = seats.unit.get(wave).copied().unwrap_or(0);
         let array = seats.array.get(wave).copied().unwrap_or(0);
         let cells = owner.cells.get(usize::from(pending.access)).map(Vec::as_slice).unwrap_or_default();
         for (part, (cell, what)) in cells.iter().zip(&details.parts).enumerate() {
             let memory = state.values.get(usize::from(*cell)).copied().unwrap_or(0);
             let cached = match from {
-                Source::Scalar => self.cached(state, seats, SCALAR, unit, *cell),
-                Source::Array => self.cached(state, seats, ARRAY, array, *cell),
-                Source::Memory => None,
+                LoadSource::Scalar => self.cached_value(state, seats, SCALAR, unit, *cell),
+                LoadSource::Array => self.cached_value(state, seats, ARRAY, array, *cell),
+                LoadSource::Memory => None,
             };
             let value = cached.unwrap_or(memory);
-            if from != Source::Scalar {
-                self.fill(state, seats, details.skips, array, *cell, value);
+            if from != LoadSource::Scalar {
+                self.fill_array_line(state, seats, details.skips, array, *cell, value);
                 if !details.skips.scalar
-                    && let Some(line) = self.line(state, seats, SCALAR, unit, *cell)
+                    && let Some(line) = self.line_mut(state, seats, SCALAR, unit, *cell)
                 {
                     *line = Some(value);
                 }
             }
-            self.returned(state, wave, what.slot, value);
+            self.store_returned(state, wave, what.slot, value);
             let event = match (from, cached) {
-                (Source::Scalar, Some(_)) => Event::HitScalar,
-                (Source::Array, Some(_)) => Event::HitArray,
-                _ => Event::Read,
+                (LoadSource::Scalar, Some(_)) => MachineEvent::HitScalar,
+                (LoadSource::Array, Some(_)) => MachineEvent::HitArray,
+                _ => MachineEvent::Read,
             };
-            let value = extract(value, what.place);
-            records.push(Record { wave, line: details.line, event, place: Some(what.place), value });
-            self.performed(state, wave, pending.access, part);
+            let value = extract_word(value, what.place);
+            records.push(EventRecord { wave, line: details.line, event, place: Some(what.place), value });
+            self.mark_performed(state, wave, pending.access, part);
         }
     }
 
-    pub(super) fn lds(&self, state: &mut State, index: usize, records: &mut Vec<Record>) {
+    pub(super) fn perform_lds(&self, state: &mut MachineState, index: usize, records: &mut Vec<EventRecord>) {
         let Some(pending) = state.pending.get(index).cloned() else { return };
         let wave = usize::from(pending.wave);
-        let Some((owner, details)) = self.access(wave, pending.access) else { return };
+        let Some((owner, details)) = self.access_of(wave, pending.access) else { return };
         let cells = owner.cells.get(usize::from(pending.access)).map(Vec::as_slice).unwrap_or_default();
         for (part, (cell, what)) in cells.iter().zip(&details.parts).enumerate() {
             let memory = state.values.get(usize::from(*cell)).copied().unwrap_or(0);
-            let data = self.data(state, owner, what.data);
+            let data = self.store_data(state, owner, what.data);
             let new = match details.action {
                 Action::Load { .. } => memory,
-                Action::Store => insert(memory, what.place, data),
+                Action::Store => insert_word(memory, what.place, data),
                 Action::Atomic(operation) => {
-                    let compare = self.data(state, owner, what.compare);
-                    let new = apply(operation, extract(memory, what.place), data, compare, what.place.bytes);
-                    insert(memory, what.place, new)
+                    let compare = self.store_data(state, owner, what.compare);
+                    let new = apply_atomic(
+                        operation,
+                        extract_word(memory, what.place),
+                        data,
+                        compare,
+                        what.place.bytes,
+                    );
+                    insert_word(memory, what.place, new)
                 }
             };
             if let Some(value) = state.values.get_mut(usize::from(*cell)) {
                 *value = new;
             }
-            self.returned(state, wave, what.slot, memory);
+            self.store_returned(state, wave, what.slot, memory);
             let load = matches!(details.action, Action::Load { .. });
-            let event = if load { Event::ReadLds } else { Event::WrittenLds };
-            let value = extract(new, what.place);
-            records.push(Record { wave, line: details.line, event, place: Some(what.place), value });
-            self.performed(state, wave, pending.access, part);
+            let event = if load { MachineEvent::ReadLds } else { MachineEvent::WrittenLds };
+            let value = extract_word(new, what.place);
+            records.push(EventRecord { wave, line: details.line, event, place: Some(what.place), value });
+            self.mark_performed(state, wave, pending.access, part);
         }
     }
 
-    pub(super) fn has_begun(&self, state: &State, wave: usize) -> bool {
+    pub(super) fn has_begun(&self, state: &MachineState, wave: usize) -> bool {
         self.waves.get(wave).is_some_and(|owner| owner.dispatch <= usize::from(state.dispatch))
     }
 
     /// Returns true if a dispatch other than the last has ended and all its accesses have been performed.
-    pub(super) fn may_go_on(&self, state: &State) -> bool {
+    pub(super) fn may_start_next(&self, state: &MachineState) -> bool {
         let begun = |wave: &usize| self.has_begun(state, *wave);
         let mut running = (0..self.waves.len()).filter(begun);
         state.pending.is_empty()
@@ -90,12 +99,17 @@ impl Machine {
     }
 
     /// Starts the next dispatch after a barrier that invalidates caches.
-    pub(super) fn next_dispatch(&self, state: &mut State, seats: &Seats, records: &mut Vec<Record>) {
+    pub(super) fn next_dispatch(
+        &self,
+        state: &mut MachineState,
+        seats: &WaveSeats,
+        records: &mut Vec<EventRecord>,
+    ) {
         let emptied = self.emptied.get(usize::from(state.dispatch)).copied().unwrap_or_default();
         for cache in [VECTOR, ARRAY, SCALAR].into_iter().filter(|cache| emptied[*cache]) {
             for place in 0..seats.arrays.len() {
                 for cell in 0..self.cells.len() {
-                    if let Some(line) = self.line(state, seats, cache, place, cell as u16) {
+                    if let Some(line) = self.line_mut(state, seats, cache, place, cell as u16) {
                         *line = None;
                     }
                 }
@@ -103,38 +117,40 @@ impl Machine {
         }
         state.dispatch += 1;
         if let Some(wave) = self.waves.iter().position(|wave| wave.dispatch == usize::from(state.dispatch)) {
-            records.push(Record { wave, line: 0, event: Event::Begun, place: None, value: 0 });
+            records.push(EventRecord { wave, line: 0, event: MachineEvent::Begun, place: None, value: 0 });
         }
     }
 
     pub(super) fn drop_lines(
         &self,
-        state: &mut State,
-        seats: &Seats,
+        state: &mut MachineState,
+        seats: &WaveSeats,
         wave: usize,
-        records: &mut Vec<Record>,
+        records: &mut Vec<EventRecord>,
     ) {
-        let Some(Node::Cache { line, cache, scope }) = self.node(state, wave) else { return };
+        let Some(Node::Cache { line, cache, scope }) = self.next_node(state, wave) else { return };
         let (at, cache, scope) = (*line, *cache, *scope);
         let unit = seats.unit.get(wave).copied().unwrap_or(0);
         let array = seats.array.get(wave).copied().unwrap_or(0);
         let dropped: &[(usize, usize)] = match cache {
-            Cache::DropVector => &[(VECTOR, unit)],
-            Cache::DropArray => &[(ARRAY, array)],
-            Cache::DropByScope if scope >= 2 => &[(VECTOR, unit), (ARRAY, array)],
-            Cache::DropByScope if scope == 1 => &[(VECTOR, unit)],
-            Cache::DropScalar => &[(SCALAR, unit)],
+            CacheInstruction::DropVector => &[(VECTOR, unit)],
+            CacheInstruction::DropArray => &[(ARRAY, array)],
+            CacheInstruction::DropByScope if scope >= 2 => &[(VECTOR, unit), (ARRAY, array)],
+            CacheInstruction::DropByScope if scope == 1 => &[(VECTOR, unit)],
+            CacheInstruction::DropScalar => &[(SCALAR, unit)],
             // Caches are write-through, so a write-back has no effect.
-            Cache::DropByScope | Cache::WriteBack | Cache::WriteBackScalar => &[],
+            CacheInstruction::DropByScope
+            | CacheInstruction::WriteBack
+            | CacheInstruction::WriteBackScalar => &[],
         };
         for (cache, place) in dropped {
             for cell in 0..self.cells.len() {
-                if let Some(line) = self.line(state, seats, *cache, *place, cell as u16) {
+                if let Some(line) = self.line_mut(state, seats, *cache, *place, cell as u16) {
                     *line = None;
                 }
             }
         }
-        records.push(Record { wave, line: at, event: Event::Dropped, place: None, value: 0 });
+        records.push(EventRecord { wave, line: at, event: MachineEvent::Dropped, place: None, value: 0 });
         if let Some(node) = state.nodes.get_mut(wave) {
             *node += 1;
         }

@@ -2,15 +2,15 @@
 
 use crate::code::LDS;
 use crate::opcode::AtomicOperation;
-use crate::question::Word;
+use crate::question::MemoryWord;
 
 /// Returns the bytes of a word in a cell.
-pub(crate) fn extract(cell: u64, place: Word) -> u64 {
+pub(crate) fn extract_word(cell: u64, place: MemoryWord) -> u64 {
     (cell >> ((place.offset & 7) * 8)) & mask_of(place.bytes)
 }
 
 /// Returns a cell with one word replaced.
-pub(crate) fn insert(cell: u64, place: Word, value: u64) -> u64 {
+pub(crate) fn insert_word(cell: u64, place: MemoryWord, value: u64) -> u64 {
     let shift = (place.offset & 7) * 8;
     let mask = mask_of(place.bytes) << shift;
     (cell & !mask) | ((value << shift) & mask)
@@ -21,7 +21,13 @@ fn mask_of(bytes: u8) -> u64 {
 }
 
 /// Computes the value that an atomic writes.
-pub(super) fn apply(operation: AtomicOperation, old: u64, operand: u64, compare: u64, bytes: u8) -> u64 {
+pub(super) fn apply_atomic(
+    operation: AtomicOperation,
+    old: u64,
+    operand: u64,
+    compare: u64,
+    bytes: u8,
+) -> u64 {
     use AtomicOperation as A;
     let wide = bytes >= 8;
     let signed = |value: u64| if wide { value as i64 } else { i64::from(value as u32 as i32) };
@@ -48,6 +54,6 @@ pub(super) fn apply(operation: AtomicOperation, old: u64, operand: u64, compare:
 }
 
 /// Returns true if a place is in the local data share.
-pub(crate) fn in_lds(place: Word) -> bool {
+pub(crate) fn in_lds(place: MemoryWord) -> bool {
     place.space == LDS
 }

@@ -1,23 +1,23 @@
 //! Memory accesses of a wave: the bytes that every lane accesses.
 
-use super::counters::{Outstanding, counters};
-use super::{ADDRESS_BASE, Builder, Halt, State, at, scalar_at, vector_at};
-use crate::code::{Access, Expression, LDS, Node, Part, Skips, Value, Way};
+use super::counters::{Outstanding, operation_counters};
+use super::{ADDRESS_BASE, CodeBuilder, HaltReason, WaveState, operand_at, scalar_at, vector_at};
+use crate::code::{Access, AccessPart, BypassedCaches, Expression, LDS, MemoryUnit, Node, Value};
 use crate::facts;
 use crate::family::Generation;
-use crate::opcode::{Action, AtomicOperation, Cache, MemoryInstruction, Path};
-use crate::question::{Shows, Space, Word};
+use crate::opcode::{Action, AtomicOperation, CacheInstruction, MemoryInstruction, Path};
+use crate::question::{DescriptorTarget, MemorySpace, MemoryWord};
 use crate::text::{MachineInstruction, MachineOperand, Modifiers, Registers};
 
 /// The elements that one lane accesses.
-struct Lane {
+struct LaneElements {
     lane: usize,
     /// The start of each element.
-    starts: Vec<(Space, u32)>,
+    starts: Vec<(MemorySpace, u32)>,
 }
 
 /// The operands of an access.
-struct Shape {
+struct AccessOperands {
     /// The destination of a load or returning atomic.
     to: Option<Registers>,
     /// The data of a store or atomic, element by element.
@@ -25,20 +25,22 @@ struct Shape {
     compare: Option<Registers>,
 }
 
-impl Builder<'_> {
-    pub(super) fn memory(
+impl CodeBuilder<'_> {
+    pub(super) fn execute_memory(
         &mut self,
-        state: &mut State,
+        state: &mut WaveState,
         instruction: &MachineInstruction,
         memory: MemoryInstruction,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), HaltReason> {
         if self.generation == Generation::Gfx940 {
-            return Err(Halt::Unknown("the memory system of GFX90A and GFX94x is not modelled".to_owned()));
+            return Err(HaltReason::Unknown(
+                "the memory system of GFX90A and GFX94x is not modelled".to_owned(),
+            ));
         }
         if let Some(flag) =
             ["lds", "gds", "tfe", "lwe"].into_iter().find(|flag| instruction.modifiers.has(flag))
         {
-            return Err(Halt::Unknown(format!("modifier `{flag}`")));
+            return Err(HaltReason::Unknown(format!("modifier `{flag}`")));
         }
         match memory.path {
             Path::Scalar | Path::ScalarBuffer => self.scalar_load(state, instruction, memory),
@@ -46,13 +48,17 @@ impl Builder<'_> {
         }
     }
 
-    pub(super) fn cache(&mut self, instruction: &MachineInstruction, cache: Cache) -> Result<(), Halt> {
+    pub(super) fn execute_cache(
+        &mut self,
+        instruction: &MachineInstruction,
+        cache: CacheInstruction,
+    ) -> Result<(), HaltReason> {
         let scope = match instruction.modifiers.value("scope") {
             None | Some("SCOPE_CU") => 0,
             Some("SCOPE_SE") => 1,
             Some("SCOPE_DEV") => 2,
             Some("SCOPE_SYS") => 3,
-            Some(other) => return Err(Halt::Unknown(format!("scope:{other}"))),
+            Some(other) => return Err(HaltReason::Unknown(format!("scope:{other}"))),
         };
         self.code.nodes.push(Node::Cache { line: instruction.line, cache, scope });
         Ok(())
@@ -61,63 +67,67 @@ impl Builder<'_> {
     /// Loads of descriptors are constants; other scalar loads use the scalar cache.
     fn scalar_load(
         &mut self,
-        state: &mut State,
+        state: &mut WaveState,
         instruction: &MachineInstruction,
         memory: MemoryInstruction,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), HaltReason> {
         let to = scalar_at(instruction, 0)?;
         let base = scalar_at(instruction, 1)?;
         let words = u16::from(memory.bytes / 4);
         if to.count != words {
-            return Err(Halt::Unknown("a destination of another size".to_owned()));
+            return Err(HaltReason::Unknown("a destination of another size".to_owned()));
         }
-        let mut offset =
-            instruction.modifiers.number("offset").ok_or_else(|| Halt::Unknown("offset".to_owned()))?;
-        match at(instruction, 2)? {
+        let mut offset = instruction
+            .modifiers
+            .number_of("offset")
+            .ok_or_else(|| HaltReason::Unknown("offset".to_owned()))?;
+        match operand_at(instruction, 2)? {
             MachineOperand::Null => {}
             MachineOperand::Number(number) => offset += number,
             operand @ MachineOperand::Scalar(_) => {
-                offset += i64::from(state.known(self.scalar_operand(state, operand, 0)?)?);
+                offset += i64::from(state.require_word(self.scalar_operand(state, operand, 0)?)?);
             }
-            other => return Err(Halt::Unknown(format!("operand {other:?}"))),
+            other => return Err(HaltReason::Unknown(format!("operand {other:?}"))),
         }
         if let Some(MachineOperand::Number(more)) = instruction.operands.get(3) {
             offset += more;
         }
-        let start = u32::try_from(offset).map_err(|_| Halt::Unknown("a negative offset".to_owned()))?;
+        let start = u32::try_from(offset).map_err(|_| HaltReason::Unknown("a negative offset".to_owned()))?;
         // Destinations must not be in flight; this is checked before any change.
         for word in 0..words {
             state.read_scalar(to.first + word)?;
         }
         let (space, start) = match (memory.path, state.read_scalar(base.first)?) {
             (Path::Scalar, Value::Descriptors) => {
-                let values: Result<Vec<Value>, Halt> = (0..words)
+                let values: Result<Vec<Value>, HaltReason> = (0..words)
                     .map(|word| self.descriptor_word(start.saturating_add(4 * u32::from(word))))
                     .collect();
-                let number = self.issue(state, instruction, memory.path, true, None);
+                let number = self.issue_operation(state, instruction, memory.path, true, None);
                 for (word, value) in (0..words).zip(values?) {
                     self.set_scalar(state, to.first + word, value, number);
                 }
                 return Ok(());
             }
             (Path::Scalar, Value::Word(low)) => {
-                let high = state.known(state.read_scalar(base.first + 1)?)?;
-                self.address(u64::from(low) | u64::from(high) << 32, i64::from(start))?
+                let high = state.require_word(state.read_scalar(base.first + 1)?)?;
+                self.resolve_address(u64::from(low) | u64::from(high) << 32, i64::from(start))?
             }
-            (Path::ScalarBuffer, _) => match self.descriptor(state, base)? {
-                Shows::Buffer(space) | Shows::Texels(space) => (space, start),
-                Shows::Image { .. } => return Err(Halt::Unknown("an image's descriptor".to_owned())),
+            (Path::ScalarBuffer, _) => match self.descriptor_target(state, base)? {
+                DescriptorTarget::Buffer(space) | DescriptorTarget::Texels(space) => (space, start),
+                DescriptorTarget::Image { .. } => {
+                    return Err(HaltReason::Unknown("an image's descriptor".to_owned()));
+                }
             },
             (_, value) => {
-                state.known(value)?;
-                return Err(Halt::Unknown("an address that is not known".to_owned()));
+                state.require_word(value)?;
+                return Err(HaltReason::Unknown("an address that is not known".to_owned()));
             }
         };
         let mut parts = Vec::new();
         let mut values = Vec::new();
-        for (place, word) in pieces(space, start, u32::from(memory.bytes))? {
-            let slot = self.slot()?;
-            parts.push(Part {
+        for (place, word) in split_access(space, start, u32::from(memory.bytes))? {
+            let slot = self.new_slot()?;
+            parts.push(AccessPart {
                 place,
                 slot: Some(slot),
                 data: [Value::Word(0); 2],
@@ -125,16 +135,16 @@ impl Builder<'_> {
             });
             values.extend(self.words_of(slot, place, false)?.into_iter().map(|value| (word, value)));
         }
-        let skips = self.skips(facts::Kind::Scalar, &instruction.modifiers);
+        let skips = self.bypassed_caches(facts::AccessClass::Scalar, &instruction.modifiers);
         let access = self.push_access(Access {
             line: instruction.line,
-            way: Way::Scalar,
+            way: MemoryUnit::Scalar,
             action: memory.action,
             skips,
             waited: true,
             parts,
         })?;
-        let number = self.issue(state, instruction, memory.path, true, Some(access));
+        let number = self.issue_operation(state, instruction, memory.path, true, Some(access));
         for (register, (_, value)) in (to.first..).zip(values) {
             self.set_scalar(state, register, value, number);
         }
@@ -144,18 +154,18 @@ impl Builder<'_> {
 
     fn vector_access(
         &mut self,
-        state: &mut State,
+        state: &mut WaveState,
         instruction: &MachineInstruction,
         memory: MemoryInstruction,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), HaltReason> {
         let atomic = matches!(memory.action, Action::Atomic(_));
         let returns = match memory.action {
             Action::Load { .. } => true,
             Action::Store => false,
-            Action::Atomic(_) => self.returns(instruction, memory.path),
+            Action::Atomic(_) => self.returns_old_value(instruction, memory.path),
         };
-        let active = state.active()?;
-        let (shape, lanes) = self.shape(state, instruction, memory, returns, &active)?;
+        let active = state.active_lanes()?;
+        let (shape, lanes) = self.access_operands(state, instruction, memory, returns, &active)?;
         // Everything is read and checked before any change.
         let elements = if memory.pair.is_some() { 2 } else { 1 };
         let words = u16::from(memory.bytes.div_ceil(4));
@@ -163,44 +173,53 @@ impl Builder<'_> {
         let mut parts = Vec::new();
         let mut results: Vec<(u16, usize, Value)> = Vec::new();
         let signed = matches!(memory.action, Action::Load { signed: true });
-        for Lane { lane, starts } in &lanes {
+        for LaneElements { lane, starts } in &lanes {
             for (element, (space, start)) in starts.iter().enumerate().take(elements) {
-                for (place, first) in pieces(*space, *start, size)? {
-                    let read =
-                        |builder: &mut Self, registers: Option<Registers>| -> Result<[Value; 2], Halt> {
-                            let Some(registers) = registers else { return Ok([Value::Word(0); 2]) };
-                            let mut word = |index: u16| {
-                                builder.lane_operand(
-                                    state,
-                                    &MachineOperand::Vector(registers),
-                                    first + index,
-                                    *lane,
-                                )
-                            };
-                            let high = if place.bytes == 8 { word(1)? } else { Value::Word(0) };
-                            Ok([word(0)?, high])
+                for (place, first) in split_access(*space, *start, size)? {
+                    let read = |builder: &mut Self,
+                                registers: Option<Registers>|
+                     -> Result<[Value; 2], HaltReason> {
+                        let Some(registers) = registers else { return Ok([Value::Word(0); 2]) };
+                        let mut word = |index: u16| {
+                            builder.lane_operand(
+                                state,
+                                &MachineOperand::Vector(registers),
+                                first + index,
+                                *lane,
+                            )
                         };
+                        let high = if place.bytes == 8 { word(1)? } else { Value::Word(0) };
+                        Ok([word(0)?, high])
+                    };
                     let mut data = read(self, shape.data.get(element).copied())?;
                     for value in &data {
                         if let Value::Undefined | Value::Descriptors | Value::Descriptor { .. } = value {
-                            state.known(*value)?;
+                            state.require_word(*value)?;
                         }
                     }
                     if memory.high {
-                        data[0] =
-                            self.compute(crate::alu::Alu::HighHalf, data[0], Value::Word(0), Value::Word(0))?;
+                        data[0] = self.compute_value(
+                            crate::alu::Alu::HighHalf,
+                            data[0],
+                            Value::Word(0),
+                            Value::Word(0),
+                        )?;
                     }
                     if memory.half {
-                        data[0] =
-                            self.compute(crate::alu::Alu::LowHalf, data[0], Value::Word(0), Value::Word(0))?;
+                        data[0] = self.compute_value(
+                            crate::alu::Alu::LowHalf,
+                            data[0],
+                            Value::Word(0),
+                            Value::Word(0),
+                        )?;
                     }
                     let compare = read(self, shape.compare)?;
-                    let slot = if returns { Some(self.slot()?) } else { None };
-                    parts.push(Part { place, slot, data, compare });
+                    let slot = if returns { Some(self.new_slot()?) } else { None };
+                    parts.push(AccessPart { place, slot, data, compare });
                     if let (Some(slot), Some(to)) = (slot, shape.to) {
                         for (word, value) in (first..).zip(self.words_of(slot, place, signed)?) {
                             let register = to.first + element as u16 * words + word;
-                            state.writable(register, *lane)?;
+                            state.check_writable(register, *lane)?;
                             results.push((register, *lane, value));
                         }
                     }
@@ -208,25 +227,30 @@ impl Builder<'_> {
             }
         }
         if parts.len() > 64 {
-            return Err(Halt::Unknown("more than 64 parts".to_owned()));
+            return Err(HaltReason::Unknown("more than 64 parts".to_owned()));
         }
-        let kind = if memory.action == Action::Store { facts::Kind::Store } else { facts::Kind::Load };
-        let skips = if atomic { Skips::default() } else { self.skips(kind, &instruction.modifiers) };
+        let kind =
+            if memory.action == Action::Store { facts::AccessClass::Store } else { facts::AccessClass::Load };
+        let skips = if atomic {
+            BypassedCaches::default()
+        } else {
+            self.bypassed_caches(kind, &instruction.modifiers)
+        };
         let lds = memory.path == Path::Lds;
         // For a store at compute-unit scope, it is doubtful what waiting for it guarantees.
         let narrow = memory.action == Action::Store
             && !lds
             && matches!(instruction.modifiers.value("scope"), None | Some("SCOPE_CU"))
-            && self.facts.holds("cu-scope-store-stays", self.generation, self.profile);
+            && self.facts.is_accepted("cu-scope-store-stays", self.generation, self.profile);
         let access = self.push_access(Access {
             line: instruction.line,
-            way: if lds { Way::Lds } else { Way::Vector },
+            way: if lds { MemoryUnit::Lds } else { MemoryUnit::Vector },
             action: memory.action,
             skips,
             waited: !narrow,
             parts,
         })?;
-        let number = self.issue(state, instruction, memory.path, returns, Some(access));
+        let number = self.issue_operation(state, instruction, memory.path, returns, Some(access));
         for (register, lane, value) in results {
             state.write_vector(register, lane, value)?;
             let index = usize::from(register) * state.lanes.len() + lane;
@@ -239,7 +263,7 @@ impl Builder<'_> {
     }
 
     /// Returns true if an atomic returns the old value.
-    fn returns(&self, instruction: &MachineInstruction, path: Path) -> bool {
+    fn returns_old_value(&self, instruction: &MachineInstruction, path: Path) -> bool {
         if path == Path::Lds {
             return instruction.mnemonic.contains("_rtn");
         }
@@ -250,14 +274,14 @@ impl Builder<'_> {
     }
 
     /// Returns operands and addresses, by path.
-    fn shape(
+    fn access_operands(
         &mut self,
-        state: &State,
+        state: &WaveState,
         instruction: &MachineInstruction,
         memory: MemoryInstruction,
         returns: bool,
         active: &[usize],
-    ) -> Result<(Shape, Vec<Lane>), Halt> {
+    ) -> Result<(AccessOperands, Vec<LaneElements>), HaltReason> {
         let atomic = matches!(memory.action, Action::Atomic(_));
         let compares = memory.action == Action::Atomic(AtomicOperation::CompareSwap);
         let load = matches!(memory.action, Action::Load { .. });
@@ -271,7 +295,7 @@ impl Builder<'_> {
             Path::Buffer | Path::Texel | Path::Image => {
                 let registers = vector_at(instruction, 0)?;
                 let (data, compare) = halves(registers);
-                let shape = Shape {
+                let shape = AccessOperands {
                     to: returns.then_some(data),
                     data: if load { Vec::new() } else { vec![data] },
                     compare: if atomic { compare } else { None },
@@ -286,21 +310,28 @@ impl Builder<'_> {
                 let base = match instruction.operands.get(first + if load { 1 } else { 2 }) {
                     None | Some(MachineOperand::Off | MachineOperand::Null) => None,
                     Some(MachineOperand::Scalar(registers)) => Some(*registers),
-                    Some(other) => return Err(Halt::Unknown(format!("operand {other:?}"))),
+                    Some(other) => return Err(HaltReason::Unknown(format!("operand {other:?}"))),
                 };
-                let offset = offset(&instruction.modifiers)?;
+                let offset = offset_modifier(&instruction.modifiers)?;
                 let mut lanes = Vec::new();
                 for lane in active {
-                    let operand = at(instruction, first)?;
-                    let mut word = |index| state.known(self.lane_operand(state, operand, index, *lane)?);
+                    let operand = operand_at(instruction, first)?;
+                    let mut word =
+                        |index| state.require_word(self.lane_operand(state, operand, index, *lane)?);
                     let address = match base {
-                        Some(base) => state.mask(base.first, 2)?.wrapping_add(u64::from(word(0)?)),
+                        Some(base) => state.read_mask(base.first, 2)?.wrapping_add(u64::from(word(0)?)),
                         None => u64::from(word(0)?) | u64::from(word(1)?) << 32,
                     };
-                    lanes.push(Lane { lane: *lane, starts: vec![self.address(address, offset)?] });
+                    lanes.push(LaneElements {
+                        lane: *lane,
+                        starts: vec![self.resolve_address(address, offset)?],
+                    });
                 }
                 let (data, compare) = data.map(halves).unzip();
-                Ok((Shape { to, data: data.into_iter().collect(), compare: compare.flatten() }, lanes))
+                Ok((
+                    AccessOperands { to, data: data.into_iter().collect(), compare: compare.flatten() },
+                    lanes,
+                ))
             }
             Path::Lds => {
                 let to = if returns { Some(vector_at(instruction, 0)?) } else { None };
@@ -321,8 +352,9 @@ impl Builder<'_> {
                     }
                 }
                 let number = |key| {
-                    let value = instruction.modifiers.number(key).and_then(|value| u32::try_from(value).ok());
-                    value.ok_or_else(|| Halt::Unknown(format!("modifier `{key}`")))
+                    let value =
+                        instruction.modifiers.number_of(key).and_then(|value| u32::try_from(value).ok());
+                    value.ok_or_else(|| HaltReason::Unknown(format!("modifier `{key}`")))
                 };
                 let offsets = match memory.pair {
                     None => vec![number("offset")?],
@@ -333,84 +365,92 @@ impl Builder<'_> {
                 };
                 let mut lanes = Vec::new();
                 for lane in active {
-                    let address =
-                        state.known(self.lane_operand(state, at(instruction, first)?, 0, *lane)?)?;
+                    let address = state.require_word(self.lane_operand(
+                        state,
+                        operand_at(instruction, first)?,
+                        0,
+                        *lane,
+                    )?)?;
                     let starts = offsets.iter().map(|offset| (LDS, address.wrapping_add(*offset))).collect();
-                    lanes.push(Lane { lane: *lane, starts });
+                    lanes.push(LaneElements { lane: *lane, starts });
                 }
-                Ok((Shape { to, data, compare }, lanes))
+                Ok((AccessOperands { to, data, compare }, lanes))
             }
-            Path::Scalar | Path::ScalarBuffer => Err(Halt::Unknown("a scalar access".to_owned())),
+            Path::Scalar | Path::ScalarBuffer => Err(HaltReason::Unknown("a scalar access".to_owned())),
         }
     }
 
     /// Returns the places that lanes access through a descriptor.
     fn resource_addresses(
         &mut self,
-        state: &State,
+        state: &WaveState,
         instruction: &MachineInstruction,
         memory: MemoryInstruction,
         active: &[usize],
-    ) -> Result<Vec<Lane>, Halt> {
+    ) -> Result<Vec<LaneElements>, HaltReason> {
         let modifiers = &instruction.modifiers;
         let registers = scalar_at(instruction, 2)?;
         if modifiers.has("addr64") {
             return self.addresses_behind(state, instruction, registers, active);
         }
-        let shows = self.descriptor(state, registers)?;
+        let shows = self.descriptor_target(state, registers)?;
         let mut lanes = Vec::new();
         let (offen, idxen) = (modifiers.has("offen"), modifiers.has("idxen"));
-        let coordinate = |lane: usize, index: u16| -> Result<u32, Halt> {
-            let value = match at(instruction, 1)? {
+        let coordinate = |lane: usize, index: u16| -> Result<u32, HaltReason> {
+            let value = match operand_at(instruction, 1)? {
                 MachineOperand::Vectors(list) => {
                     let register = list.get(usize::from(index)).copied();
-                    let register = register.ok_or_else(|| Halt::Unknown("too few coordinates".to_owned()))?;
+                    let register =
+                        register.ok_or_else(|| HaltReason::Unknown("too few coordinates".to_owned()))?;
                     state.read_vector(register, lane)?
                 }
                 // Printed as the first of several registers if the printer does not know the dimension.
                 MachineOperand::Vector(registers) => state.read_vector(registers.first + index, lane)?,
-                other => return Err(Halt::Unknown(format!("operand {other:?}"))),
+                other => return Err(HaltReason::Unknown(format!("operand {other:?}"))),
             };
-            state.known(value)
+            state.require_word(value)
         };
-        let immediate = offset(modifiers)?;
+        let immediate = offset_modifier(modifiers)?;
         for lane in active {
             let start = match (memory.path, shows) {
-                (Path::Image, Shows::Image { space, row }) => {
+                (Path::Image, DescriptorTarget::Image { space, row }) => {
                     let mask = modifiers.value("dmask");
                     let compare = memory.action == Action::Atomic(AtomicOperation::CompareSwap);
                     let words = if compare { "0x3" } else { "0x1" };
                     if mask.is_some_and(|mask| mask != words) {
-                        return Err(Halt::Unknown(format!("dmask:{}", mask.unwrap_or_default())));
+                        return Err(HaltReason::Unknown(format!("dmask:{}", mask.unwrap_or_default())));
                     }
                     if modifiers.has("a16") {
-                        return Err(Halt::Unknown("modifier `a16`".to_owned()));
+                        return Err(HaltReason::Unknown("modifier `a16`".to_owned()));
                     }
                     let x = coordinate(*lane, 0)?;
                     let y = if row == 0 { 0 } else { coordinate(*lane, 1)? };
                     (space, y.wrapping_mul(row).wrapping_add(x).wrapping_mul(4))
                 }
-                (Path::Buffer | Path::Texel, Shows::Buffer(space) | Shows::Texels(space)) => {
-                    let scalar = match at(instruction, 3)? {
+                (
+                    Path::Buffer | Path::Texel,
+                    DescriptorTarget::Buffer(space) | DescriptorTarget::Texels(space),
+                ) => {
+                    let scalar = match operand_at(instruction, 3)? {
                         MachineOperand::Null => 0,
-                        operand => state.known(self.scalar_operand(state, operand, 0)?)?,
+                        operand => state.require_word(self.scalar_operand(state, operand, 0)?)?,
                     };
                     let mut start = i64::from(scalar) + immediate;
                     if idxen {
                         // Texel buffers consist of words; a storage buffer's descriptor has no stride.
-                        let stride = if matches!(shows, Shows::Texels(_)) { 4 } else { 0 };
+                        let stride = if matches!(shows, DescriptorTarget::Texels(_)) { 4 } else { 0 };
                         start += i64::from(coordinate(*lane, 0)?) * stride;
                     }
                     if offen {
                         start += i64::from(coordinate(*lane, u16::from(idxen))?);
                     }
                     let start = u32::try_from(start)
-                        .map_err(|_| Halt::Unknown("an offset past 32 bits".to_owned()))?;
+                        .map_err(|_| HaltReason::Unknown("an offset past 32 bits".to_owned()))?;
                     (space, start)
                 }
-                _ => return Err(Halt::Unknown("a descriptor of another kind".to_owned())),
+                _ => return Err(HaltReason::Unknown("a descriptor of another kind".to_owned())),
             };
-            lanes.push(Lane { lane: *lane, starts: vec![start] });
+            lanes.push(LaneElements { lane: *lane, starts: vec![start] });
         }
         Ok(lanes)
     }
@@ -421,30 +461,35 @@ impl Builder<'_> {
     /// Instruction Set Architecture, 8.1.5).
     fn addresses_behind(
         &mut self,
-        state: &State,
+        state: &WaveState,
         instruction: &MachineInstruction,
         registers: Registers,
         active: &[usize],
-    ) -> Result<Vec<Lane>, Halt> {
-        let base = state.mask(registers.first, 2)?;
+    ) -> Result<Vec<LaneElements>, HaltReason> {
+        let base = state.read_mask(registers.first, 2)?;
         // 48 bits of address. A stride above them would add the lane index.
         if base >> 48 != 0 {
-            return Err(Halt::Unknown("a descriptor with a stride".to_owned()));
+            return Err(HaltReason::Unknown("a descriptor with a stride".to_owned()));
         }
-        let offset = offset(&instruction.modifiers)?
-            + i64::from(state.known(self.scalar_operand(state, at(instruction, 3)?, 0)?)?);
+        let offset = offset_modifier(&instruction.modifiers)?
+            + i64::from(state.require_word(self.scalar_operand(state, operand_at(instruction, 3)?, 0)?)?);
         let mut lanes = Vec::new();
         for lane in active {
-            let mut word =
-                |index| state.known(self.lane_operand(state, at(instruction, 1)?, index, *lane)?);
+            let mut word = |index| {
+                state.require_word(self.lane_operand(state, operand_at(instruction, 1)?, index, *lane)?)
+            };
             let address = base.wrapping_add(u64::from(word(0)?) | u64::from(word(1)?) << 32);
-            lanes.push(Lane { lane: *lane, starts: vec![self.address(address, offset)?] });
+            lanes.push(LaneElements { lane: *lane, starts: vec![self.resolve_address(address, offset)?] });
         }
         Ok(lanes)
     }
 
     /// Returns the memory behind the descriptor in these registers.
-    fn descriptor(&self, state: &State, registers: Registers) -> Result<Shows, Halt> {
+    fn descriptor_target(
+        &self,
+        state: &WaveState,
+        registers: Registers,
+    ) -> Result<DescriptorTarget, HaltReason> {
         let mut found = None;
         for index in 0..registers.count {
             match state.read_scalar(registers.first + index)? {
@@ -453,45 +498,45 @@ impl Builder<'_> {
                 {
                     found = Some(offset);
                 }
-                _ => return Err(Halt::Unknown("registers that hold no descriptor".to_owned())),
+                _ => return Err(HaltReason::Unknown("registers that hold no descriptor".to_owned())),
             }
         }
         let resources = &self.launch.kernel.resources;
         let resource = found.and_then(|offset| resources.iter().find(|known| known.offset == offset));
         resource
             .map(|resource| resource.shows)
-            .ok_or_else(|| Halt::Unknown("a descriptor that the set does not have".to_owned()))
+            .ok_or_else(|| HaltReason::Unknown("a descriptor that the set does not have".to_owned()))
     }
 
     /// Returns a word of the descriptor set.
-    fn descriptor_word(&self, at: u32) -> Result<Value, Halt> {
+    fn descriptor_word(&self, at: u32) -> Result<Value, HaltReason> {
         let resources = self.launch.kernel.resources.iter();
         let resource = resources.filter(|known| known.offset <= at).max_by_key(|known| known.offset);
         match resource.map(|resource| (resource.offset, (at - resource.offset) / 4)) {
             Some((offset, word)) if word < 16 => Ok(Value::Descriptor { offset, word: word as u8 }),
-            _ => Err(Halt::Unknown("what lies outside of the descriptor set".to_owned())),
+            _ => Err(HaltReason::Unknown("what lies outside of the descriptor set".to_owned())),
         }
     }
 
-    fn address(&self, address: u64, offset: i64) -> Result<(Space, u32), Halt> {
+    fn resolve_address(&self, address: u64, offset: i64) -> Result<(MemorySpace, u32), HaltReason> {
         let start = address
             .wrapping_add_signed(offset)
             .checked_sub(ADDRESS_BASE)
             .and_then(|start| u32::try_from(start).ok());
         match (self.launch.kernel.address, start) {
             (Some(space), Some(start)) => Ok((space, start)),
-            _ => Err(Halt::Unknown("an address outside of the test's memory".to_owned())),
+            _ => Err(HaltReason::Unknown("an address outside of the test's memory".to_owned())),
         }
     }
 
-    fn skips(&mut self, kind: facts::Kind, modifiers: &Modifiers) -> Skips {
-        let mut skips = Skips::default();
-        for rule in self.facts.rules(self.generation, kind, modifiers) {
+    fn bypassed_caches(&mut self, kind: facts::AccessClass, modifiers: &Modifiers) -> BypassedCaches {
+        let mut skips = BypassedCaches::default();
+        for rule in self.facts.bit_rules(self.generation, kind, modifiers) {
             for cache in &rule.skips {
                 match cache {
-                    facts::Cache::Vector => skips.vector = true,
-                    facts::Cache::Array => skips.array = true,
-                    facts::Cache::Scalar => skips.scalar = true,
+                    facts::CacheName::Vector => skips.vector = true,
+                    facts::CacheName::Array => skips.array = true,
+                    facts::CacheName::Scalar => skips.scalar = true,
                 }
             }
             if !self.code.facts.contains(&rule.fact) {
@@ -501,48 +546,48 @@ impl Builder<'_> {
         skips
     }
 
-    fn slot(&mut self) -> Result<u16, Halt> {
+    fn new_slot(&mut self) -> Result<u16, HaltReason> {
         let slot = self.code.slots;
         self.code.slots =
-            slot.checked_add(1).ok_or_else(|| Halt::Unknown("more than 65535 loads".to_owned()))?;
+            slot.checked_add(1).ok_or_else(|| HaltReason::Unknown("more than 65535 loads".to_owned()))?;
         Ok(slot)
     }
 
     /// Returns the value of a part of a load, word by word.
-    fn words_of(&mut self, slot: u16, place: Word, signed: bool) -> Result<Vec<Value>, Halt> {
+    fn words_of(&mut self, slot: u16, place: MemoryWord, signed: bool) -> Result<Vec<Value>, HaltReason> {
         let shift = ((place.offset & 7) * 8) as u8;
         let word = |shift| Expression::Load { slot, shift, bytes: place.bytes.min(4), signed };
-        let mut values = vec![self.expression(word(shift))?];
+        let mut values = vec![self.add_expression(word(shift))?];
         if place.bytes == 8 {
-            values.push(self.expression(word(32))?);
+            values.push(self.add_expression(word(32))?);
         }
         Ok(values)
     }
 
-    fn push_access(&mut self, access: Access) -> Result<u16, Halt> {
+    fn push_access(&mut self, access: Access) -> Result<u16, HaltReason> {
         let number = u16::try_from(self.code.accesses.len())
-            .map_err(|_| Halt::Unknown("more than 65535 accesses".to_owned()))?;
+            .map_err(|_| HaltReason::Unknown("more than 65535 accesses".to_owned()))?;
         self.code.accesses.push(access);
         Ok(number)
     }
 
     /// Registers an operation as outstanding.
-    fn issue(
+    fn issue_operation(
         &mut self,
-        state: &mut State,
+        state: &mut WaveState,
         instruction: &MachineInstruction,
         path: Path,
         returns: bool,
         access: Option<u16>,
     ) -> u32 {
-        let (counters, disordered) = counters(self.generation, path, returns);
+        let (counters, disordered) = operation_counters(self.generation, path, returns);
         state.issued += 1;
         let number = state.issued;
         state.outstanding.push(Outstanding { number, line: instruction.line, counters, disordered, access });
         number
     }
 
-    fn set_scalar(&self, state: &mut State, register: u16, value: Value, number: u32) {
+    fn set_scalar(&self, state: &mut WaveState, register: u16, value: Value, number: u32) {
         if let (Some(slot), Some(pending)) =
             (state.scalar.get_mut(usize::from(register)), state.scalar_pending.get_mut(usize::from(register)))
         {
@@ -552,24 +597,25 @@ impl Builder<'_> {
 }
 
 /// Returns the bytes that `offset:` adds.
-fn offset(modifiers: &Modifiers) -> Result<i64, Halt> {
-    modifiers.number("offset").ok_or_else(|| Halt::Unknown("modifier `offset`".to_owned()))
+fn offset_modifier(modifiers: &Modifiers) -> Result<i64, HaltReason> {
+    modifiers.number_of("offset").ok_or_else(|| HaltReason::Unknown("modifier `offset`".to_owned()))
 }
 
 /// Splits an access into parts within 8 aligned bytes, with the index of their first word.
 ///
 /// Accesses of more than 8 bytes are split into words.
-fn pieces(space: Space, start: u32, bytes: u32) -> Result<Vec<(Word, u16)>, Halt> {
+fn split_access(space: MemorySpace, start: u32, bytes: u32) -> Result<Vec<(MemoryWord, u16)>, HaltReason> {
     if !start.is_multiple_of(bytes.min(4)) {
-        return Err(Halt::Unknown("an access that is not aligned".to_owned()));
+        return Err(HaltReason::Unknown("an access that is not aligned".to_owned()));
     }
     let mut pieces = Vec::new();
     let mut done = 0;
     while done < bytes {
-        let offset =
-            start.checked_add(done).ok_or_else(|| Halt::Unknown("an address past 32 bits".to_owned()))?;
+        let offset = start
+            .checked_add(done)
+            .ok_or_else(|| HaltReason::Unknown("an address past 32 bits".to_owned()))?;
         let size = if offset.is_multiple_of(8) && bytes == 8 { 8 } else { (bytes - done).min(4) };
-        pieces.push((Word { space, offset, bytes: size as u8 }, (done / 4) as u16));
+        pieces.push((MemoryWord { space, offset, bytes: size as u8 }, (done / 4) as u16));
         done += size;
     }
     Ok(pieces)

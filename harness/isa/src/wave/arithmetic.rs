@@ -1,21 +1,21 @@
 //! Arithmetic of a wave: all operands are read before any write.
 
-use super::{Builder, Halt, State, at, scalar_at, vector_at};
+use super::{CodeBuilder, HaltReason, WaveState, operand_at, scalar_at, vector_at};
 use crate::alu::Alu;
 use crate::code::Value;
-use crate::opcode::{Flag, Kind, Opcode, Relation, Scalar, Vector};
+use crate::opcode::{CompareRelation, CompareType, Opcode, Scalar, SccEffect, Vector};
 use crate::text::{MachineInstruction, MachineOperand, Registers, special};
 
 /// The writes of an instruction.
 #[derive(Default)]
-struct Writes {
+struct PendingWrites {
     scalar: Vec<(u16, Value)>,
     /// Register, lane, value.
     vector: Vec<(u16, usize, Value)>,
 }
 
-impl Writes {
-    fn mask(&mut self, registers: Registers, mask: u64) {
+impl PendingWrites {
+    fn read_mask(&mut self, registers: Registers, mask: u64) {
         self.scalar.push((registers.first, Value::Word(mask as u32)));
         if registers.count > 1 {
             self.scalar.push((registers.first + 1, Value::Word((mask >> 32) as u32)));
@@ -23,22 +23,22 @@ impl Writes {
     }
 }
 
-impl Builder<'_> {
-    pub(super) fn arithmetic(
+impl CodeBuilder<'_> {
+    pub(super) fn execute_arithmetic(
         &mut self,
-        state: &mut State,
+        state: &mut WaveState,
         instruction: &MachineInstruction,
-    ) -> Result<(), Halt> {
-        let mut writes = Writes::default();
+    ) -> Result<(), HaltReason> {
+        let mut writes = PendingWrites::default();
         for half in [Some(instruction), instruction.second.as_deref()].into_iter().flatten() {
             match half.opcode {
-                Opcode::Scalar(operation) => self.scalar(state, half, operation, &mut writes)?,
-                Opcode::Vector(operation) => self.vector(state, half, operation, &mut writes)?,
-                _ => return Err(Halt::Unknown("half of a dual instruction".to_owned())),
+                Opcode::Scalar(operation) => self.execute_scalar(state, half, operation, &mut writes)?,
+                Opcode::Vector(operation) => self.execute_vector(state, half, operation, &mut writes)?,
+                _ => return Err(HaltReason::Unknown("half of a dual instruction".to_owned())),
             }
         }
         for (register, lane, _) in &writes.vector {
-            state.writable(*register, *lane)?;
+            state.check_writable(*register, *lane)?;
         }
         for (register, value) in writes.scalar {
             state.write_scalar(register, value)?;
@@ -49,13 +49,13 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn scalar(
+    fn execute_scalar(
         &mut self,
-        state: &State,
+        state: &WaveState,
         instruction: &MachineInstruction,
         operation: Scalar,
-        writes: &mut Writes,
-    ) -> Result<(), Halt> {
+        writes: &mut PendingWrites,
+    ) -> Result<(), HaltReason> {
         let zero = Value::Word(0);
         let source = |builder: &Self, place: usize, word: u16| match instruction.operands.get(place) {
             Some(operand) => builder.scalar_operand(state, operand, word),
@@ -63,15 +63,15 @@ impl Builder<'_> {
         };
         match operation {
             Scalar::Bitwise { alu, wide, flag } => {
-                count(instruction, 1 + alu.operands())?;
+                require_operands(instruction, 1 + alu.operand_count())?;
                 let to = scalar_at(instruction, 0)?;
                 let mut any = zero;
                 for word in 0..if wide { 2 } else { 1 } {
                     let (a, b) = (source(self, 1, word)?, source(self, 2, word)?);
-                    let value = self.compute(alu, a, b, zero)?;
+                    let value = self.compute_value(alu, a, b, zero)?;
                     writes.scalar.push((to.first + word, value));
                     if flag {
-                        any = self.compute(Alu::Or, any, value, zero)?;
+                        any = self.compute_value(Alu::Or, any, value, zero)?;
                     }
                 }
                 if flag {
@@ -79,114 +79,121 @@ impl Builder<'_> {
                 }
             }
             Scalar::Constant { alu, accumulates } => {
-                count(instruction, 2)?;
+                require_operands(instruction, 2)?;
                 let to = scalar_at(instruction, 0)?;
-                let MachineOperand::Number(number) = at(instruction, 1)? else {
-                    return Err(Halt::Unknown("a constant that is no number".to_owned()));
+                let MachineOperand::Number(number) = operand_at(instruction, 1)? else {
+                    return Err(HaltReason::Unknown("a constant that is no number".to_owned()));
                 };
                 // The 16-bit constant is sign-extended.
                 let constant = Value::Word(i32::from(*number as i16) as u32);
                 let value = if accumulates {
                     let old = state.read_scalar(to.first)?;
-                    self.compute(alu, old, constant, zero)?
+                    self.compute_value(alu, old, constant, zero)?
                 } else {
                     constant
                 };
                 writes.scalar.push((to.first, value));
             }
             Scalar::Sum { subtract, carry_in, signed } => {
-                count(instruction, 3)?;
+                require_operands(instruction, 3)?;
                 let to = scalar_at(instruction, 0)?;
                 let (a, b) = (source(self, 1, 0)?, source(self, 2, 0)?);
                 let carry = if carry_in { state.scc } else { zero };
                 let (sum, flag) =
                     if subtract { (Alu::Sub3, Alu::BorrowSub) } else { (Alu::Add3, Alu::CarryAdd) };
-                writes.scalar.push((to.first, self.compute(sum, a, b, carry)?));
+                writes.scalar.push((to.first, self.compute_value(sum, a, b, carry)?));
                 // The overflow of signed sums is not computed, so no instruction may use it.
-                let flag = if signed { Value::Undefined } else { self.compute(flag, a, b, carry)? };
+                let flag = if signed { Value::Undefined } else { self.compute_value(flag, a, b, carry)? };
                 writes.scalar.push((special::SCC, flag));
             }
             Scalar::Word { alu, flag } => {
-                count(instruction, 1 + alu.operands())?;
+                require_operands(instruction, 1 + alu.operand_count())?;
                 let to = scalar_at(instruction, 0)?;
                 let (a, b) = (source(self, 1, 0)?, source(self, 2, 0)?);
-                let value = self.compute(alu, a, b, zero)?;
+                let value = self.compute_value(alu, a, b, zero)?;
                 writes.scalar.push((to.first, value));
                 match flag {
-                    Flag::Untouched => {}
-                    Flag::NotZero => writes.scalar.push((special::SCC, value)),
-                    Flag::TookFirst => {
-                        let took = self.compute(Alu::Equal, a, value, zero)?;
+                    SccEffect::Untouched => {}
+                    SccEffect::NotZero => writes.scalar.push((special::SCC, value)),
+                    SccEffect::TookFirst => {
+                        let took = self.compute_value(Alu::Equal, a, value, zero)?;
                         writes.scalar.push((special::SCC, took));
                     }
                 }
             }
             Scalar::Shift64 { left } => {
-                count(instruction, 3)?;
+                require_operands(instruction, 3)?;
                 let to = scalar_at(instruction, 0)?;
                 let (low, high) = (source(self, 1, 0)?, source(self, 1, 1)?);
-                let amount = state.known(source(self, 2, 0)?)? & 63;
-                let [low, high] = self.shift(low, high, amount, left)?;
+                let amount = state.require_word(source(self, 2, 0)?)? & 63;
+                let [low, high] = self.shift_words(low, high, amount, left)?;
                 writes.scalar.extend([(to.first, low), (to.first + 1, high)]);
-                let any = self.compute(Alu::Or, low, high, zero)?;
+                let any = self.compute_value(Alu::Or, low, high, zero)?;
                 writes.scalar.push((special::SCC, any));
             }
             Scalar::Mask64 => {
-                count(instruction, 3)?;
+                require_operands(instruction, 3)?;
                 let to = scalar_at(instruction, 0)?;
-                let (width, start) = (state.known(source(self, 1, 0)?)?, state.known(source(self, 2, 0)?)?);
+                let (width, start) =
+                    (state.require_word(source(self, 1, 0)?)?, state.require_word(source(self, 2, 0)?)?);
                 let mask = ((1_u64 << (width & 63)) - 1) << (start & 63);
-                writes.mask(to, mask);
+                writes.read_mask(to, mask);
             }
             Scalar::Select { wide } => {
-                count(instruction, 3)?;
+                require_operands(instruction, 3)?;
                 let to = scalar_at(instruction, 0)?;
-                let place = if self.decide(state, state.scc)? { 1 } else { 2 };
+                let place = if self.decide_truth(state, state.scc)? { 1 } else { 2 };
                 for word in 0..if wide { 2 } else { 1 } {
                     writes.scalar.push((to.first + word, source(self, place, word)?));
                 }
             }
             Scalar::Compare { relation, kind } => {
-                count(instruction, 2)?;
+                require_operands(instruction, 2)?;
                 let words =
                     |builder: &Self, place| Ok([source(builder, place, 0)?, source(builder, place, 1)?]);
-                let narrow = !matches!(kind, Kind::Unsigned64 | Kind::Signed64);
+                let narrow = !matches!(kind, CompareType::Unsigned64 | CompareType::Signed64);
                 let low = |builder: &Self, place| Ok([source(builder, place, 0)?, zero]);
                 let (a, b) =
                     if narrow { (low(self, 0)?, low(self, 1)?) } else { (words(self, 0)?, words(self, 1)?) };
-                let truth = self.compare(state, relation, kind, a, b)?;
+                let truth = self.compare_values(state, relation, kind, a, b)?;
                 writes.scalar.push((special::SCC, truth));
             }
             Scalar::TestBit { set } => {
-                count(instruction, 2)?;
+                require_operands(instruction, 2)?;
                 let (value, bit) = (source(self, 0, 0)?, source(self, 1, 0)?);
-                let shifted = self.compute(Alu::ShiftRight, value, bit, zero)?;
-                let one = self.compute(Alu::And, shifted, Value::Word(1), zero)?;
-                let truth = if set { one } else { self.compute(Alu::Xor, one, Value::Word(1), zero)? };
+                let shifted = self.compute_value(Alu::ShiftRight, value, bit, zero)?;
+                let one = self.compute_value(Alu::And, shifted, Value::Word(1), zero)?;
+                let truth = if set { one } else { self.compute_value(Alu::Xor, one, Value::Word(1), zero)? };
                 writes.scalar.push((special::SCC, truth));
             }
             Scalar::SaveExec { alu, wide } => {
-                count(instruction, 2)?;
+                require_operands(instruction, 2)?;
                 let to = scalar_at(instruction, 0)?;
                 let count = if wide { 2 } else { 1 };
-                let exec = state.mask(special::EXEC, count)?;
-                let mut operand = u64::from(state.known(source(self, 1, 0)?)?);
+                let exec = state.read_mask(special::EXEC, count)?;
+                let mut operand = u64::from(state.require_word(source(self, 1, 0)?)?);
                 if wide {
-                    operand |= u64::from(state.known(source(self, 1, 1)?)?) << 32;
+                    operand |= u64::from(state.require_word(source(self, 1, 1)?)?) << 32;
                 }
                 let half =
                     |shift: u32| u64::from(alu.apply((operand >> shift) as u32, (exec >> shift) as u32, 0));
                 let result = half(0) | if wide { half(32) << 32 } else { 0 };
-                let result = result & state.populated();
-                writes.mask(Registers { first: to.first, count }, exec);
-                writes.mask(Registers { first: special::EXEC, count }, result);
+                let result = result & state.participating_mask();
+                writes.read_mask(Registers { first: to.first, count }, exec);
+                writes.read_mask(Registers { first: special::EXEC, count }, result);
                 writes.scalar.push((special::SCC, Value::Word(u32::from(result != 0))));
             }
         }
         Ok(())
     }
 
-    fn shift(&mut self, low: Value, high: Value, amount: u32, left: bool) -> Result<[Value; 2], Halt> {
+    fn shift_words(
+        &mut self,
+        low: Value,
+        high: Value,
+        amount: u32,
+        left: bool,
+    ) -> Result<[Value; 2], HaltReason> {
         let zero = Value::Word(0);
         if let (Value::Word(low), Value::Word(high)) = (low, high) {
             let value = u64::from(low) | u64::from(high) << 32;
@@ -195,76 +202,79 @@ impl Builder<'_> {
         }
         let by = Value::Word(amount & 31);
         Ok(match (left, amount >= 32) {
-            (true, true) => [zero, self.compute(Alu::ShiftLeft, low, by, zero)?],
-            (false, true) => [self.compute(Alu::ShiftRight, high, by, zero)?, zero],
+            (true, true) => [zero, self.compute_value(Alu::ShiftLeft, low, by, zero)?],
+            (false, true) => [self.compute_value(Alu::ShiftRight, high, by, zero)?, zero],
             (false, false) => {
-                let joined = self.compute(Alu::AlignBit, high, low, by)?;
-                [joined, self.compute(Alu::ShiftRight, high, by, zero)?]
+                let joined = self.compute_value(Alu::AlignBit, high, low, by)?;
+                [joined, self.compute_value(Alu::ShiftRight, high, by, zero)?]
             }
             (true, false) => {
                 let down = Value::Word(32 - (amount & 31));
-                let joined = if amount == 0 { high } else { self.compute(Alu::AlignBit, high, low, down)? };
-                [self.compute(Alu::ShiftLeft, low, by, zero)?, joined]
+                let joined =
+                    if amount == 0 { high } else { self.compute_value(Alu::AlignBit, high, low, down)? };
+                [self.compute_value(Alu::ShiftLeft, low, by, zero)?, joined]
             }
         })
     }
 
     /// Returns the truth of a comparison as 0 or 1; it may depend on loaded values.
-    fn compare(
+    fn compare_values(
         &mut self,
-        state: &State,
-        relation: Relation,
-        kind: Kind,
+        state: &WaveState,
+        relation: CompareRelation,
+        kind: CompareType,
         a: [Value; 2],
         b: [Value; 2],
-    ) -> Result<Value, Halt> {
+    ) -> Result<Value, HaltReason> {
         let (zero, one) = (Value::Word(0), Value::Word(1));
         let (swap, negate, equal) = match relation {
-            Relation::Equal => (false, false, true),
-            Relation::NotEqual => (false, true, true),
-            Relation::Less => (false, false, false),
-            Relation::GreaterOrEqual => (false, true, false),
-            Relation::Greater => (true, false, false),
-            Relation::LessOrEqual => (true, true, false),
+            CompareRelation::Equal => (false, false, true),
+            CompareRelation::NotEqual => (false, true, true),
+            CompareRelation::Less => (false, false, false),
+            CompareRelation::GreaterOrEqual => (false, true, false),
+            CompareRelation::Greater => (true, false, false),
+            CompareRelation::LessOrEqual => (true, true, false),
         };
         let (a, b) = if swap { (b, a) } else { (a, b) };
         let truth = match (kind, equal) {
-            (Kind::Unsigned | Kind::Signed, true) => self.compute(Alu::Equal, a[0], b[0], zero)?,
-            (Kind::Unsigned, false) => self.compute(Alu::LessUnsigned, a[0], b[0], zero)?,
-            (Kind::Signed, false) => self.compute(Alu::LessSigned, a[0], b[0], zero)?,
-            (Kind::Unsigned64 | Kind::Signed64, true) => {
-                let low = self.compute(Alu::Equal, a[0], b[0], zero)?;
-                let high = self.compute(Alu::Equal, a[1], b[1], zero)?;
-                self.compute(Alu::And, low, high, zero)?
+            (CompareType::Unsigned | CompareType::Signed, true) => {
+                self.compute_value(Alu::Equal, a[0], b[0], zero)?
             }
-            (Kind::Unsigned64 | Kind::Signed64, false) => {
-                let less = if kind == Kind::Signed64 { Alu::LessSigned } else { Alu::LessUnsigned };
-                let low = self.compute(Alu::LessUnsigned, a[0], b[0], zero)?;
-                let same = self.compute(Alu::Equal, a[1], b[1], zero)?;
-                let high = self.compute(less, a[1], b[1], zero)?;
-                let low = self.compute(Alu::And, same, low, zero)?;
-                self.compute(Alu::Or, low, high, zero)?
+            (CompareType::Unsigned, false) => self.compute_value(Alu::LessUnsigned, a[0], b[0], zero)?,
+            (CompareType::Signed, false) => self.compute_value(Alu::LessSigned, a[0], b[0], zero)?,
+            (CompareType::Unsigned64 | CompareType::Signed64, true) => {
+                let low = self.compute_value(Alu::Equal, a[0], b[0], zero)?;
+                let high = self.compute_value(Alu::Equal, a[1], b[1], zero)?;
+                self.compute_value(Alu::And, low, high, zero)?
             }
-            (Kind::Float, true) => self.compute(Alu::EqualFloat, a[0], b[0], zero)?,
-            (Kind::Float, false) if negate => {
+            (CompareType::Unsigned64 | CompareType::Signed64, false) => {
+                let less = if kind == CompareType::Signed64 { Alu::LessSigned } else { Alu::LessUnsigned };
+                let low = self.compute_value(Alu::LessUnsigned, a[0], b[0], zero)?;
+                let same = self.compute_value(Alu::Equal, a[1], b[1], zero)?;
+                let high = self.compute_value(less, a[1], b[1], zero)?;
+                let low = self.compute_value(Alu::And, same, low, zero)?;
+                self.compute_value(Alu::Or, low, high, zero)?
+            }
+            (CompareType::Float, true) => self.compute_value(Alu::EqualFloat, a[0], b[0], zero)?,
+            (CompareType::Float, false) if negate => {
                 // With NaN, not less is different from greater or equal.
-                let [a, b] = [state.known(a[0])?, state.known(b[0])?].map(f32::from_bits);
+                let [a, b] = [state.require_word(a[0])?, state.require_word(b[0])?].map(f32::from_bits);
                 return Ok(Value::Word(u32::from(a >= b)));
             }
-            (Kind::Float, false) => self.compute(Alu::LessFloat, a[0], b[0], zero)?,
+            (CompareType::Float, false) => self.compute_value(Alu::LessFloat, a[0], b[0], zero)?,
         };
-        if negate { self.compute(Alu::Xor, truth, one, zero) } else { Ok(truth) }
+        if negate { self.compute_value(Alu::Xor, truth, one, zero) } else { Ok(truth) }
     }
 
-    fn vector(
+    fn execute_vector(
         &mut self,
-        state: &State,
+        state: &WaveState,
         instruction: &MachineInstruction,
         operation: Vector,
-        writes: &mut Writes,
-    ) -> Result<(), Halt> {
+        writes: &mut PendingWrites,
+    ) -> Result<(), HaltReason> {
         let zero = Value::Word(0);
-        let active = state.active()?;
+        let active = state.active_lanes()?;
         let source = |builder: &mut Self, place: usize, word: u16, lane: usize| match instruction
             .operands
             .get(place)
@@ -274,12 +284,12 @@ impl Builder<'_> {
         };
         match operation {
             Vector::Word { alu, reverse } => {
-                count(instruction, 1 + alu.operands())?;
+                require_operands(instruction, 1 + alu.operand_count())?;
                 let (alu, kept) = with_selection(alu, instruction)?;
-                let (register, kept) = match at(instruction, 0)? {
+                let (register, kept) = match operand_at(instruction, 0)? {
                     MachineOperand::Half { register, high: false } => (*register, Some(0xffff)),
                     MachineOperand::Vector(registers) => (registers.first, kept),
-                    other => return Err(Halt::Unknown(format!("operand {other:?}"))),
+                    other => return Err(HaltReason::Unknown(format!("operand {other:?}"))),
                 };
                 for lane in active {
                     let (mut a, mut b) = (source(self, 1, 0, lane)?, source(self, 2, 0, lane)?);
@@ -287,11 +297,11 @@ impl Builder<'_> {
                         (a, b) = (b, a);
                     }
                     let c = source(self, 3, 0, lane)?;
-                    let mut value = self.compute(alu, a, b, c)?;
+                    let mut value = self.compute_value(alu, a, b, c)?;
                     if let Some(mask) = kept {
                         // The rest of the register is preserved.
                         let old = state.read_vector(register, lane)?;
-                        value = self.compute(Alu::Insert, Value::Word(mask), value, old)?;
+                        value = self.compute_value(Alu::Insert, Value::Word(mask), value, old)?;
                     }
                     writes.vector.push((register, lane, value));
                 }
@@ -301,14 +311,14 @@ impl Builder<'_> {
                 // GFX8 has a carry where later generations have an instruction of the same name without one.
                 let masked = instruction.operands.len() == 4 + usize::from(carry_in);
                 if !masked && (carry_out || carry_in || instruction.operands.len() != 3) {
-                    return Err(Halt::Unknown("another number of operands".to_owned()));
+                    return Err(HaltReason::Unknown("another number of operands".to_owned()));
                 }
                 let first = if masked { 2 } else { 1 };
                 let (sum, flag) =
                     if subtract { (Alu::Sub3, Alu::BorrowSub) } else { (Alu::Add3, Alu::CarryAdd) };
                 let carries = if carry_in {
                     let registers = scalar_at(instruction, first + 2)?;
-                    state.mask(registers.first, registers.count)?
+                    state.read_mask(registers.first, registers.count)?
                 } else {
                     0
                 };
@@ -318,43 +328,43 @@ impl Builder<'_> {
                     if reverse {
                         (a, b) = (b, a);
                     }
-                    let carry = Value::Word(u32::from(state.bit(carries, lane)));
-                    writes.vector.push((to.first, lane, self.compute(sum, a, b, carry)?));
+                    let carry = Value::Word(u32::from(state.mask_bit(carries, lane)));
+                    writes.vector.push((to.first, lane, self.compute_value(sum, a, b, carry)?));
                     if masked {
-                        let carried = self.compute(flag, a, b, carry)?;
-                        if self.decide(state, carried)? {
+                        let carried = self.compute_value(flag, a, b, carry)?;
+                        if self.decide_truth(state, carried)? {
                             out |= lane_bit(state, lane);
                         }
                     }
                 }
                 if masked {
-                    writes.mask(scalar_at(instruction, 1)?, out);
+                    writes.read_mask(scalar_at(instruction, 1)?, out);
                 }
             }
             Vector::Shift64 { left, reverse } => {
-                count(instruction, 3)?;
+                require_operands(instruction, 3)?;
                 let to = vector_at(instruction, 0)?;
                 for lane in active {
                     let (amount, value) = if reverse { (1, 2) } else { (2, 1) };
-                    let amount = state.known(source(self, amount, 0, lane)?)? & 63;
+                    let amount = state.require_word(source(self, amount, 0, lane)?)? & 63;
                     let (low, high) = (source(self, value, 0, lane)?, source(self, value, 1, lane)?);
-                    let [low, high] = self.shift(low, high, amount, left)?;
+                    let [low, high] = self.shift_words(low, high, amount, left)?;
                     writes.vector.extend([(to.first, lane, low), (to.first + 1, lane, high)]);
                 }
             }
             Vector::Select => {
                 let to = vector_at(instruction, 0)?;
                 if instruction.operands.len() != 4 {
-                    count(instruction, 3)?;
+                    require_operands(instruction, 3)?;
                 }
                 let by = match instruction.operands.get(3) {
                     Some(MachineOperand::Scalar(registers)) => *registers,
                     None => Registers { first: special::VCC, count: 2 },
-                    Some(other) => return Err(Halt::Unknown(format!("operand {other:?}"))),
+                    Some(other) => return Err(HaltReason::Unknown(format!("operand {other:?}"))),
                 };
-                let mask = state.mask(by.first, by.count)?;
+                let mask = state.read_mask(by.first, by.count)?;
                 for lane in active {
-                    let place = if state.bit(mask, lane) { 2 } else { 1 };
+                    let place = if state.mask_bit(mask, lane) { 2 } else { 1 };
                     writes.vector.push((to.first, lane, source(self, place, 0, lane)?));
                 }
             }
@@ -362,36 +372,36 @@ impl Builder<'_> {
                 // Up to GFX9, a comparison that writes exec also writes a mask.
                 let masked = instruction.operands.len() == 3;
                 if !masked {
-                    count(instruction, 2)?;
+                    require_operands(instruction, 2)?;
                 }
                 let first = usize::from(masked);
-                let wide = matches!(kind, Kind::Unsigned64 | Kind::Signed64);
+                let wide = matches!(kind, CompareType::Unsigned64 | CompareType::Signed64);
                 let mut mask = 0_u64;
                 for lane in active {
                     let words = |builder: &mut Self, place| {
                         let high = if wide { source(builder, place, 1, lane)? } else { zero };
-                        Ok::<_, Halt>([source(builder, place, 0, lane)?, high])
+                        Ok::<_, HaltReason>([source(builder, place, 0, lane)?, high])
                     };
                     let (a, b) = (words(self, first)?, words(self, first + 1)?);
-                    let truth = self.compare(state, relation, kind, a, b)?;
-                    if self.decide(state, truth)? {
+                    let truth = self.compare_values(state, relation, kind, a, b)?;
+                    if self.decide_truth(state, truth)? {
                         mask |= lane_bit(state, lane);
                     }
                 }
                 if masked {
-                    writes.mask(scalar_at(instruction, 0)?, mask);
+                    writes.read_mask(scalar_at(instruction, 0)?, mask);
                 } else if !execute {
-                    writes.mask(Registers { first: special::VCC, count: 2 }, mask);
+                    writes.read_mask(Registers { first: special::VCC, count: 2 }, mask);
                 }
                 if execute {
-                    writes.mask(Registers { first: special::EXEC, count: 2 }, mask);
+                    writes.read_mask(Registers { first: special::EXEC, count: 2 }, mask);
                 }
             }
             Vector::CountBelow { high } => {
-                count(instruction, 3)?;
+                require_operands(instruction, 3)?;
                 let to = vector_at(instruction, 0)?;
                 for lane in active {
-                    let mask = state.known(source(self, 1, 0, lane)?)?;
+                    let mask = state.require_word(source(self, 1, 0, lane)?)?;
                     let number = state.lanes.get(lane).copied().map_or(0, u32::from);
                     let below = match (high, number) {
                         (false, 32..) => u32::MAX,
@@ -401,11 +411,11 @@ impl Builder<'_> {
                     };
                     let count = Value::Word((mask & below).count_ones());
                     let before = source(self, 2, 0, lane)?;
-                    writes.vector.push((to.first, lane, self.compute(Alu::Add, count, before, zero)?));
+                    writes.vector.push((to.first, lane, self.compute_value(Alu::Add, count, before, zero)?));
                 }
             }
             Vector::ReadFirstLane => {
-                count(instruction, 2)?;
+                require_operands(instruction, 2)?;
                 let to = scalar_at(instruction, 0)?;
                 let lane = active.first().copied().unwrap_or(0);
                 writes.scalar.push((to.first, source(self, 1, 0, lane)?));
@@ -415,22 +425,23 @@ impl Builder<'_> {
     }
 }
 
-fn lane_bit(state: &State, lane: usize) -> u64 {
+fn lane_bit(state: &WaveState, lane: usize) -> u64 {
     state.lanes.get(lane).map_or(0, |number| 1_u64.wrapping_shl(u32::from(*number)))
 }
 
 /// Refuses an instruction with an unexpected number of operands: it would be a different instruction.
-fn count(instruction: &MachineInstruction, operands: usize) -> Result<(), Halt> {
+fn require_operands(instruction: &MachineInstruction, operands: usize) -> Result<(), HaltReason> {
     if instruction.operands.len() == operands {
         return Ok(());
     }
-    Err(Halt::Unknown("another number of operands".to_owned()))
+    Err(HaltReason::Unknown("another number of operands".to_owned()))
 }
 
 /// Returns the operation of a move with byte selection, and the mask of written bits if partial.
-fn with_selection(alu: Alu, instruction: &MachineInstruction) -> Result<(Alu, Option<u32>), Halt> {
+fn with_selection(alu: Alu, instruction: &MachineInstruction) -> Result<(Alu, Option<u32>), HaltReason> {
     let modifiers = &instruction.modifiers;
-    let unknown = |key: &str| Halt::Unknown(format!("{key}:{}", modifiers.value(key).unwrap_or_default()));
+    let unknown =
+        |key: &str| HaltReason::Unknown(format!("{key}:{}", modifiers.value(key).unwrap_or_default()));
     if modifiers.value("src1_sel").is_some_and(|value| value != "DWORD") {
         return Err(unknown("src1_sel"));
     }

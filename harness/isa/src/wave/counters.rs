@@ -1,6 +1,6 @@
 //! Outstanding operations, their counters, and the operations that a wait completes.
 
-use super::{Builder, Halt, State};
+use super::{CodeBuilder, HaltReason, WaveState};
 use crate::code::Node;
 use crate::family::Generation;
 use crate::opcode::{Counter, Path};
@@ -31,7 +31,7 @@ pub(super) fn counter_of(generation: Generation, counter: Counter) -> Counter {
 }
 
 /// Returns the counters of an operation; true if it returns out of order.
-pub(super) fn counters(generation: Generation, path: Path, returns: bool) -> (Vec<Counter>, bool) {
+pub(super) fn operation_counters(generation: Generation, path: Path, returns: bool) -> (Vec<Counter>, bool) {
     let vector = if returns { Counter::Vector } else { Counter::Store };
     let (counters, disordered) = match path {
         Path::Buffer | Path::Texel | Path::Global | Path::Image => (vec![vector], false),
@@ -42,13 +42,13 @@ pub(super) fn counters(generation: Generation, path: Path, returns: bool) -> (Ve
     (counters.into_iter().map(|counter| counter_of(generation, counter)).collect(), disordered)
 }
 
-impl Builder<'_> {
+impl CodeBuilder<'_> {
     /// Executes `s_waitcnt vmcnt(0) lgkmcnt(0)`.
     pub(super) fn wait_by_name(
         &mut self,
-        state: &mut State,
+        state: &mut WaveState,
         instruction: &MachineInstruction,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), HaltReason> {
         let mut waits = Vec::new();
         for (name, count) in &instruction.modifiers.values {
             let counter = match name.as_str() {
@@ -56,10 +56,10 @@ impl Builder<'_> {
                 "lgkmcnt" => Counter::Lds,
                 "vscnt" => Counter::Store,
                 "expcnt" => Counter::Other,
-                _ => return Err(Halt::Unknown(format!("counter `{name}`"))),
+                _ => return Err(HaltReason::Unknown(format!("counter `{name}`"))),
             };
-            let count = crate::text::number(count).and_then(|count| usize::try_from(count).ok());
-            waits.push((counter, count.ok_or_else(|| Halt::Unknown(format!("a wait for `{name}`")))?));
+            let count = crate::text::parse_number(count).and_then(|count| usize::try_from(count).ok());
+            waits.push((counter, count.ok_or_else(|| HaltReason::Unknown(format!("a wait for `{name}`")))?));
         }
         for (counter, count) in waits {
             self.wait_for(state, instruction.line, counter, count);
@@ -68,19 +68,19 @@ impl Builder<'_> {
     }
 
     /// Executes `s_wait_loadcnt 0x0` or `s_waitcnt_vscnt null, 0x0`.
-    pub(super) fn wait(
+    pub(super) fn wait_by_number(
         &mut self,
-        state: &mut State,
+        state: &mut WaveState,
         instruction: &MachineInstruction,
         counters: &[Counter],
-    ) -> Result<(), Halt> {
+    ) -> Result<(), HaltReason> {
         let count = match instruction.operands.as_slice() {
             [MachineOperand::Number(count)] | [MachineOperand::Null, MachineOperand::Number(count)] => {
                 usize::try_from(*count).ok()
             }
             _ => None,
         };
-        let count = count.ok_or_else(|| Halt::Unknown("an amount that is no number".to_owned()))?;
+        let count = count.ok_or_else(|| HaltReason::Unknown("an amount that is no number".to_owned()))?;
         match counters {
             // Two counts in one number: loads or stores from bit 8 on, LDS in bits 0 to 5.
             [first, second] => {
@@ -97,7 +97,7 @@ impl Builder<'_> {
     }
 
     /// Waits until at most `count` operations are outstanding on a counter.
-    fn wait_for(&mut self, state: &mut State, line: u32, counter: Counter, count: usize) {
+    fn wait_for(&mut self, state: &mut WaveState, line: u32, counter: Counter, count: usize) {
         let counter = counter_of(self.generation, counter);
         let on: Vec<usize> = state
             .outstanding

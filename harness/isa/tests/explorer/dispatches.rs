@@ -64,7 +64,7 @@ fn dispatches_that_do_not_wait() {
 /// From GFX10 on, invalidating only the vector caches is not enough: the array's cache keeps old lines.
 #[test]
 fn a_barrier_that_forgets_a_cache() {
-    let without = |cache: isa::facts::Cache| {
+    let without = |cache: isa::facts::CacheName| {
         let mut facts = Facts::shipped().unwrap();
         for rule in &mut facts.barriers {
             rule.drops.retain(|dropped| *dropped != cache);
@@ -78,10 +78,10 @@ fn a_barrier_that_forgets_a_cache() {
     };
     for family in FAMILIES {
         let arrays = !["polaris10", "vega10"].contains(&family);
-        assert!(is_found(family, isa::facts::Cache::Vector), "{family}");
-        assert_eq!(is_found(family, isa::facts::Cache::Array), arrays, "{family}");
+        assert!(is_found(family, isa::facts::CacheName::Vector), "{family}");
+        assert_eq!(is_found(family, isa::facts::CacheName::Array), arrays, "{family}");
         // The kernels of this test load through the vector cache only.
-        assert!(!is_found(family, isa::facts::Cache::Scalar), "{family}");
+        assert!(!is_found(family, isa::facts::CacheName::Scalar), "{family}");
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use codegen::trust::{self, Fate};
+use codegen::mutation_test::{self, EditVerdict};
 use isa::edit::EditKind;
 use isa::survivor::SurvivorClass;
 use isa::{Facts, Profile};
@@ -20,18 +20,19 @@ fn one_instruction_less() {
         let mut counts: BTreeMap<EditKind, BTreeMap<String, u32>> = BTreeMap::new();
         for sample in samples(family).iter().filter(|sample| sample.is_merged() && is_conformance(sample)) {
             let whole = question(family, sample, &parsed(sample));
-            for edited in trust::edits(&whole, Profile::Documented, &facts).unwrap_or_default() {
+            for edited in mutation_test::mutate_code(&whole, Profile::Documented, &facts).unwrap_or_default()
+            {
                 let what = format!("{family} {} {}: {}", sample.name, edited.kind, edited.text);
                 // Each missing barrier of a test is detected.
                 if edited.kind == EditKind::Barrier {
                     assert!(
-                        matches!(edited.fate, Fate::Reachable | Fate::KernelsOwn),
+                        matches!(edited.fate, EditVerdict::Reachable | EditVerdict::KernelsOwn),
                         "{what} {}",
                         edited.fate
                     );
                 }
-                assert_ne!(edited.fate, Fate::Unexplained, "{what}");
-                if edited.fate == Fate::Survives(SurvivorClass::Otherwise) {
+                assert_ne!(edited.fate, EditVerdict::Unexplained, "{what}");
+                if edited.fate == EditVerdict::Survives(SurvivorClass::Otherwise) {
                     otherwise.insert(what);
                 }
                 *counts.entry(edited.kind).or_default().entry(edited.fate.to_string()).or_default() += 1;

@@ -1,6 +1,6 @@
 //! Historic compiler bugs, inserted into correct code; the explorer detects each.
 
-use isa::opcode::{Cache, Counter, Opcode};
+use isa::opcode::{CacheInstruction, Counter, Opcode};
 use isa::text::MachineInstruction;
 use isa::{Facts, MachineProgram, MachineVerdict, Profile, explore};
 
@@ -131,7 +131,7 @@ fn initialization_without_a_barrier() {
 #[test]
 fn caches_dropped_in_the_wrong_order() {
     // LLVM's acquire: a load that bypasses the caches, a wait, invalidations, and a plain load.
-    let with = |order: [Cache; 2], waits_first: bool| {
+    let with = |order: [CacheInstruction; 2], waits_first: bool| {
         let facts = Facts::shipped().unwrap();
         let sample = samples("navi21").into_iter().find(|s| s.name == "mp/MP+rel-acq@merged").unwrap();
         let mut texts = parsed(&sample);
@@ -157,11 +157,11 @@ fn caches_dropped_in_the_wrong_order() {
         }
         explore(&question("navi21", &sample, &texts), Profile::Documented, &facts)
     };
-    let right = [Cache::DropArray, Cache::DropVector];
+    let right = [CacheInstruction::DropArray, CacheInstruction::DropVector];
     let verdict = with(right, true);
     assert!(matches!(verdict, MachineVerdict::Unreachable(_)), "{verdict:?}");
     found(with(right, false));
-    found(with([Cache::DropVector, Cache::DropArray], true));
-    found(with([Cache::DropVector, Cache::DropVector], true));
-    found(with([Cache::DropArray, Cache::DropArray], true));
+    found(with([CacheInstruction::DropVector, CacheInstruction::DropArray], true));
+    found(with([CacheInstruction::DropVector, CacheInstruction::DropVector], true));
+    found(with([CacheInstruction::DropArray, CacheInstruction::DropArray], true));
 }

@@ -4,7 +4,9 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use isa::naive::{self, NoAnswer};
-use isa::question::{DispatchBarrier, MachineKernel, Observed, Resource, Shows, Space, Word, Workgroup};
+use isa::question::{
+    DescriptorTarget, DispatchBarrier, MachineKernel, MemorySpace, MemoryWord, Observed, Resource, Workgroup,
+};
 use isa::{Facts, MachineQuestion, Profile, parse};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -42,9 +44,9 @@ fn emitted_code_has_the_same_outcomes() {
         for sample in samples(family).iter().filter(|sample| SMALL.contains(&sample.name.as_str())) {
             let question = question(family, sample, &parsed(sample));
             for profile in [Profile::Documented, Profile::Paranoid] {
-                match naive::outcomes(&question, profile, &facts, LIMIT) {
+                match naive::naive_outcomes(&question, profile, &facts, LIMIT) {
                     Ok(slow) => {
-                        let fast = isa::explore::outcomes(&question, profile, &facts).unwrap();
+                        let fast = isa::explore::reachable_outcomes(&question, profile, &facts).unwrap();
                         assert_eq!(fast, slow, "{family} {} {profile}", sample.name);
                         compared += 1;
                     }
@@ -165,8 +167,8 @@ const SPELLINGS: [Spelling; 4] = [
     },
 ];
 
-const LOCATIONS: Space = Space(0);
-const RESULTS: Space = Space(1);
+const LOCATIONS: MemorySpace = MemorySpace(0);
+const RESULTS: MemorySpace = MemorySpace(1);
 
 /// Returns the text of a workgroup: each wave's steps, then its loaded values as one word.
 fn text(spelling: &Spelling, waves: &[Vec<Step>], first: usize) -> String {
@@ -297,7 +299,7 @@ fn asked(
         kernels.push(MachineKernel {
             program: parse(&text(spelling, waves, first)).unwrap(),
             resources: Resource::laid_out(
-                &[Shows::Buffer(LOCATIONS), Shows::Buffer(RESULTS)],
+                &[DescriptorTarget::Buffer(LOCATIONS), DescriptorTarget::Buffer(RESULTS)],
                 vendor::amd::DESCRIPTORS,
             ),
             address: None,
@@ -311,7 +313,7 @@ fn asked(
         });
         first += waves.len();
     }
-    let word = |space, offset| Observed { place: Word { space, offset, bytes: 4 }, required: None };
+    let word = |space, offset| Observed { place: MemoryWord { space, offset, bytes: 4 }, required: None };
     let results = (0..first).map(|wave| word(RESULTS, 8 * wave as u32));
     MachineQuestion {
         family: spelling.family.parse().unwrap(),
@@ -366,9 +368,9 @@ fn compare(count: u32, inputs: &impl Strategy<Value = Case>) -> [u32; 3] {
     let answer = runner.run(inputs, |(family, paranoid, workgroups, visible)| {
         let profile = if paranoid { Profile::Paranoid } else { Profile::Documented };
         let question = asked(&SPELLINGS[family], &workgroups, visible);
-        match naive::outcomes(&question, profile, &facts, LIMIT) {
+        match naive::naive_outcomes(&question, profile, &facts, LIMIT) {
             Ok(slow) => {
-                let fast = isa::explore::outcomes(&question, profile, &facts);
+                let fast = isa::explore::reachable_outcomes(&question, profile, &facts);
                 prop_assert_eq!(fast, Some(slow.clone()), "{}", SPELLINGS[family].family);
                 compared.set(compared.get() + 1);
                 several.set(several.get() + u32::from(slow.len() > 1));

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use codegen::{Form, Kernels, Sizes, form};
+use codegen::{CompiledKernels, Form, KernelSizes, form};
 use isa::{AmdFamily, MachineProgram as Text, MachineQuestion};
 use litmus::{Prediction, Test};
 use shaders::{Program, Variant};
 
 /// The sizes of the kernels in the texts: whole waves, of which one lane is followed.
-const SIZES: Sizes = Sizes {
+const SIZES: KernelSizes = KernelSizes {
     subgroup_size: 64,
     max_workgroup_invocations: 1024,
     device_scope: true,
@@ -83,9 +83,9 @@ fn tell(name: &str, model: &model::Model) -> Told {
     let test = litmus::parse(&text, id.rsplit('/').next().unwrap())
         .map_err(|error| format!("{name}: {error}"))
         .unwrap();
-    let test = litmus::convert::guarded(&test);
+    let test = litmus::convert::guard_forced_reads(&test);
     let form: Form = form.parse().unwrap();
-    let program = form::program(&test, form, Variant::default(), &SIZES).unwrap();
+    let program = form::form_program(&test, form, Variant::default(), &SIZES).unwrap();
     let prediction = model::predict(&test, model, &model::Options::default()).unwrap();
     assert_eq!(prediction.race, litmus::Race::Free, "{name}");
     Told { test, program, prediction }
@@ -105,7 +105,7 @@ fn asks(
     prediction: &Prediction,
 ) -> MachineQuestion {
     let family: AmdFamily = family.parse().unwrap();
-    let kernels = Kernels {
+    let kernels = CompiledKernels {
         test: &told.test,
         program: &told.program,
         texts,
@@ -113,7 +113,9 @@ fn asks(
         descriptors: vendor::amd::DESCRIPTORS,
         subgroup_size: SIZES.subgroup_size,
     };
-    codegen::question(&kernels, prediction).map_err(|error| format!("{}: {error}", sample.name)).unwrap()
+    codegen::machine_question(&kernels, prediction)
+        .map_err(|error| format!("{}: {error}", sample.name))
+        .unwrap()
 }
 
 /// Returns true if the test forbids the outcome of its question; otherwise no edit matters.
@@ -125,7 +127,7 @@ pub fn is_conformance(sample: &Sample) -> bool {
         .prediction
         .outcomes
         .iter()
-        .any(|(outcome, says)| says.allowed && outcome.meets(&told.test, observables, condition))
+        .any(|(outcome, says)| says.allowed && outcome.meets_condition(&told.test, observables, condition))
 }
 
 /// Returns the parsed texts.

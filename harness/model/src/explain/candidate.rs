@@ -155,7 +155,7 @@ fn next_permutation(items: &mut [usize]) -> bool {
 
 /// Returns true if the filter of the test keeps an outcome.
 pub(super) fn passes_filter(test: &Test, outcome: &Outcome) -> bool {
-    test.filter.as_ref().is_none_or(|filter| outcome.meets(test, &test.observables(), filter))
+    test.filter.as_ref().is_none_or(|filter| outcome.meets_condition(test, &test.observables(), filter))
 }
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ pub(super) fn list_events(test: &Test, skeleton: &Skeleton, candidate: &Candidat
             label,
             owner,
             what,
-            text: instruction.map_or(String::new(), |(thread, _, found)| found.kind.text(test, thread)),
+            text: instruction.map_or(String::new(), |(thread, _, found)| found.kind.to_text(test, thread)),
             span: instruction.map_or(Span::default(), |(_, _, found)| found.span),
             access,
         }
@@ -103,7 +103,9 @@ fn event_letter(index: usize) -> String {
 /// A value in the words of its type: signed ones may be negative.
 pub(super) fn value_text(value: Value, ty: ScalarType) -> String {
     match ty {
-        ScalarType::I8 | ScalarType::I16 | ScalarType::I32 | ScalarType::I64 => value.signed(ty).to_string(),
+        ScalarType::I8 | ScalarType::I16 | ScalarType::I32 | ScalarType::I64 => {
+            value.to_signed(ty).to_string()
+        }
         _ => value.to_string(),
     }
 }

@@ -145,7 +145,7 @@ impl<'a> ExecutionSearch<'a> {
     ) -> Result<ExplanationAnswer, PredictError> {
         let observables = self.test.observables();
         let wanted = |outcome: &Outcome| {
-            outcome.meets(self.test, &observables, condition) && passes_filter(self.test, outcome)
+            outcome.meets_condition(self.test, &observables, condition) && passes_filter(self.test, outcome)
         };
         let mut candidates = 0;
         let mut witness = None;
@@ -202,7 +202,7 @@ impl<'a> ExecutionSearch<'a> {
     ) -> Result<(Vec<(ExplainedExecution, bool)>, bool), PredictError> {
         let observables = self.test.observables();
         let wanted = |outcome: &Outcome| {
-            outcome.meets(self.test, &observables, condition) && passes_filter(self.test, outcome)
+            outcome.meets_condition(self.test, &observables, condition) && passes_filter(self.test, outcome)
         };
         let mut found = Vec::new();
         let end = self.visit_candidates(true, &wanted, &mut |skeleton, candidate| {
@@ -223,7 +223,7 @@ impl<'a> ExecutionSearch<'a> {
     pub(super) fn find_race(&mut self, condition: &Condition) -> Result<Option<RacyExecution>, PredictError> {
         let observables = self.test.observables();
         let explained = |outcome: &Outcome| {
-            outcome.meets(self.test, &observables, condition) && passes_filter(self.test, outcome)
+            outcome.meets_condition(self.test, &observables, condition) && passes_filter(self.test, outcome)
         };
         // Prefer a race that also shows the outcome.
         let raised = match self.find_flagged(&Flags::is_race, true, &explained)? {

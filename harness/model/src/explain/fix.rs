@@ -130,7 +130,7 @@ pub(super) fn find_fix(
                     changes.sort_by_key(|(at, _)| *at);
                     let key = changes
                         .iter()
-                        .map(|(at, kind)| (*at, kind.text(test, ThreadId(at.0 as u16))))
+                        .map(|(at, kind)| (*at, kind.to_text(test, ThreadId(at.0 as u16))))
                         .collect();
                     if !seen.insert(key) {
                         continue;
@@ -261,8 +261,8 @@ fn describe_fix(test: &Test, strengthened: &Strengthened, allowed: Option<bool>,
         Some(InstructionChange {
             thread: *thread,
             span: original.span,
-            before: original.kind.text(test, id),
-            after: kind.text(test, id),
+            before: original.kind.to_text(test, id),
+            after: kind.to_text(test, id),
         })
     });
     Mend::Found { changes: changes.collect(), least, allowed }

@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 
 use litmus::{
     Access, AccessKind, Condition, Instruction, InstructionKind, Lanes, LocationId, MemoryAccess,
-    MemoryPlace, Order, Outcome, Performer, Place, Placement, PredictedOutcome, Race, RegisterId,
-    RmwOperation, Scope, Semantics, Span, StorageClass, StorageClassSet, Term, Test,
+    MemoryPlace, Order, Outcome, Performer, Placement, PredictedOutcome, Race, RegisterId, RmwOperation,
+    Scope, Semantics, Span, StorageClass, StorageClassSet, Term, Test, ThreadPlace,
 };
 use proptest::prelude::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
@@ -42,9 +42,10 @@ fn agrees_on(tests: &impl Strategy<Value = Test>, model: &str, ways: Exploration
             let observables = test.observables();
             let says = |wanted: bool| {
                 slow.allowed.iter().any(|outcome| {
-                    let kept = test.filter.as_ref().is_none_or(|f| outcome.meets(&test, &observables, f));
+                    let kept =
+                        test.filter.as_ref().is_none_or(|f| outcome.meets_condition(&test, &observables, f));
                     let condition = &test.question.as_ref().unwrap().condition;
-                    kept && outcome.meets(&test, &observables, condition) == wanted
+                    kept && outcome.meets_condition(&test, &observables, condition) == wanted
                 })
             };
             let those = |is: &dyn Fn(&PredictedOutcome) -> bool| -> HashSet<Outcome> {
@@ -52,12 +53,14 @@ fn agrees_on(tests: &impl Strategy<Value = Test>, model: &str, ways: Exploration
             };
             let listed = (those(&|p| p.allowed), those(&|p| p.thin_air));
             // Results that may lie beyond the loop bound are unknown.
-            let known = |found: bool| (found || fast.cut == 0).then_some(found);
-            let race = if slow.race == Race::Free && fast.cut > 0 { Race::Unknown } else { slow.race };
+            let known = |found: bool| (found || fast.truncated_runs == 0).then_some(found);
+            let race =
+                if slow.race == Race::Free && fast.truncated_runs > 0 { Race::Unknown } else { slow.race };
             // Of a test that gives every location a value it is known.
             let uninitialised =
                 if test.has_undefined() { known(slow.uninitialised_read) } else { Some(false) };
-            let same = (fast.race, fast.race_thin_air) == (race, slow.race_thin_air && fast.cut == 0)
+            let same = (fast.race, fast.race_thin_air)
+                == (race, slow.race_thin_air && fast.truncated_runs == 0)
                 && (fast.meets, fast.misses) == (known(says(true)), known(says(false)))
                 && fast.uninitialised_read == uninitialised
                 && (!ways.lists_outcomes || listed == (slow.allowed, slow.thin_air));
@@ -256,7 +259,7 @@ fn alike() -> impl Strategy<Value = Test> {
         }
         let mut thread = |(body, (workgroup, subgroup)): (u32, (u32, u32))| {
             let mut thread = bodies[usize::from(body == 5)].clone();
-            thread.place = Place::Device(Placement { queue_family: 0, queue: 0, workgroup, subgroup });
+            thread.place = ThreadPlace::Device(Placement { queue_family: 0, queue: 0, workgroup, subgroup });
             for access in thread.instructions.iter_mut().filter_map(|i| match &mut i.kind {
                 InstructionKind::Access(access) if body >= 3 => Some(access),
                 _ => None,
@@ -657,7 +660,8 @@ fn places_that_no_scope_names() {
                     let meets = |kind: &InstructionKind| matches!(kind, InstructionKind::ControlBarrier(_));
                     thread.instructions.retain(|i| !(by_workgroup && meets(&i.kind)));
                 }
-                let Some(Place::Device(place)) = moved.threads.get_mut(index).map(|t| &mut t.place) else {
+                let Some(ThreadPlace::Device(place)) = moved.threads.get_mut(index).map(|t| &mut t.place)
+                else {
                     continue;
                 };
                 place.workgroup = if by_workgroup { workgroup } else { place.workgroup };
@@ -749,7 +753,7 @@ fn answers_are_the_same(tests: &impl Strategy<Value = Test>) {
                     .unwrap();
                     // With ordered threads, more is known about which runs have executions.
                     let known = in_order == 0;
-                    let runs = known.then_some((prediction.runs, prediction.cut));
+                    let runs = known.then_some((prediction.runs, prediction.truncated_runs));
                     let counts = (runs, prediction.candidate_executions);
                     let race = (prediction.race, prediction.race_thin_air);
                     (prediction.outcomes, race, prediction.meets, prediction.misses, counts)

@@ -9,7 +9,7 @@
 
 use litmus::{
     AccessKind, ArithmeticOperation, Compute, Flow, Instruction, InstructionKind, Label, LabelId, LocationId,
-    MemoryAccess, Observable, Operand, Place, Register, RegisterId, RegisterInit, Term, Test, ThreadId,
+    MemoryAccess, Observable, Operand, Register, RegisterId, RegisterInit, Term, Test, ThreadId, ThreadPlace,
 };
 
 use super::code::{ProgressCode, ProgressOperation};
@@ -123,7 +123,7 @@ impl SpinCut {
             .collect();
         let awaits = instructions.iter().filter_map(|instruction| instruction.kind.access());
         let awaits = awaits.into_iter().any(|access| matches!(access.kind, AccessKind::Await { .. }));
-        if awaits || synced && !jumps.is_empty() || self.test.threads[index].place == Place::Host {
+        if awaits || synced && !jumps.is_empty() || self.test.threads[index].place == ThreadPlace::Host {
             return jumps.is_empty().then_some(()).filter(|()| !awaits);
         }
         for (at, target) in &jumps {

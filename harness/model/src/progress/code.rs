@@ -150,12 +150,12 @@ pub(super) enum AccessKind {
 impl AccessOperation {
     /// The accessed part of what a storage holds.
     pub(super) fn extract_part(&self, whole: u64) -> u64 {
-        Value(whole.checked_shr(self.shift).unwrap_or(0)).truncate(self.scalar).0
+        Value(whole.checked_shr(self.shift).unwrap_or(0)).truncate_to(self.scalar).0
     }
 
     /// Returns the storage's value after `value` is written to the accessed part.
     pub(super) fn replace_part(&self, whole: u64, value: u64) -> u64 {
-        let mask = Value(u64::MAX).truncate(self.scalar).0;
+        let mask = Value(u64::MAX).truncate_to(self.scalar).0;
         whole & !(mask << self.shift) | ((value & mask) << self.shift)
     }
 }
@@ -320,7 +320,7 @@ impl CodeBuilder<'_> {
         let mut within = ThreadMask(1 << thread.0);
         for (index, other) in self.test.threads.iter().enumerate() {
             // A host is in no scope but the widest.
-            if place.shares(other.place, scope) || scope == Scope::CrossDevice {
+            if place.shares_scope(other.place, scope) || scope == Scope::CrossDevice {
                 within.0 |= 1 << index;
             }
         }
@@ -426,7 +426,7 @@ fn operand_source(operand: Operand, scalar: ScalarType) -> ValueSource {
 pub(super) fn evaluate_source(registers: &[u64], source: ValueSource, scalar: ScalarType) -> u64 {
     match source {
         ValueSource::Constant(constant) => constant,
-        ValueSource::Register(register) => Value(registers[usize::from(register)]).truncate(scalar).0,
+        ValueSource::Register(register) => Value(registers[usize::from(register)]).truncate_to(scalar).0,
     }
 }
 
@@ -541,7 +541,8 @@ impl ThreadCode {
                 ProgressOperation::Fence { within, semantics } => fence(*within, *semantics),
                 ProgressOperation::Jump(target) => at = *target,
                 ProgressOperation::Branch { relation, left, right, scalar, target } => {
-                    let signed = |source| Value(evaluate_source(registers, source, *scalar)).signed(*scalar);
+                    let signed =
+                        |source| Value(evaluate_source(registers, source, *scalar)).to_signed(*scalar);
                     if relation.holds(signed(*left), signed(*right)) {
                         at = *target;
                     }

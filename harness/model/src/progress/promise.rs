@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use litmus::{Place, Test};
+use litmus::{Test, ThreadPlace};
 
 /// Progress guarantee of a group to its members.
 ///
@@ -208,8 +208,8 @@ impl ThreadTree {
         let mut hosts = Vec::new();
         for (index, thread) in test.threads.iter().enumerate() {
             match thread.place {
-                Place::Device(placement) => placed.push((placement, index)),
-                Place::Host => hosts.push(ThreadTree::Thread(index)),
+                ThreadPlace::Device(placement) => placed.push((placement, index)),
+                ThreadPlace::Host => hosts.push(ThreadTree::Thread(index)),
             }
         }
         placed.sort_unstable();

@@ -9,7 +9,7 @@ use crate::Model;
 fn progress_corpus() -> Vec<(String, Test)> {
     let parsed =
         |entry: litmus::corpus::EmbeddedFile| (litmus::parse(entry.text, &entry.id).unwrap(), entry.id);
-    litmus::corpus::progress().into_iter().map(parsed).map(|(test, id)| (id, test)).collect()
+    litmus::corpus::progress_tests().into_iter().map(parsed).map(|(test, id)| (id, test)).collect()
 }
 
 /// The verdicts of the corpus under some progress models.

@@ -1,6 +1,6 @@
 //! Queries to the SAT encoding: the goal as a term, and the evidence for the answer.
 
-use litmus::{Outcome, ResolvedCondition, Side, Value};
+use litmus::{ConditionSide, Outcome, ResolvedCondition, Value};
 
 use super::values::Domains;
 use super::{Refuter, Term};
@@ -55,10 +55,10 @@ pub(crate) fn comparisons(condition: &ResolvedCondition, visit: &mut impl FnMut(
     }
 }
 
-fn observed(sides: [Side; 2]) -> Vec<usize> {
+fn observed(sides: [ConditionSide; 2]) -> Vec<usize> {
     let index = |side| match side {
-        Side::Observed(index, _) => Some(index),
-        Side::Number(_) => None,
+        ConditionSide::Observed(index, _) => Some(index),
+        ConditionSide::Number(_) => None,
     };
     sides.into_iter().filter_map(index).collect()
 }
@@ -273,7 +273,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
                     let value = |index| {
                         indexes.iter().position(|i| *i == index).and_then(|at| values.get(at).copied())
                     };
-                    condition.decided(&mut { value }) == Some(wanted)
+                    condition.evaluate_partial(&mut { value }) == Some(wanted)
                 })
             }
         }

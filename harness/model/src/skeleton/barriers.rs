@@ -193,7 +193,7 @@ impl<'t> Schedule<'t> {
                 .test
                 .thread(left_thread)
                 .place
-                .shares(self.test.thread(right_thread).place, left.execution_scope)
+                .shares_scope(self.test.thread(right_thread).place, left.execution_scope)
     }
 
     /// Returns true if two lanes reached a barrier in one dynamic instance (SPIR-V, "Dynamic Instance"),

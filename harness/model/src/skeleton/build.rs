@@ -5,8 +5,8 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use litmus::{
-    Dialect, InstructionKind, InterlockEnd, InterlockOrder, LocationId, Observable, Order, Place, Reference,
-    Scope, Semantics, SplitHalf, StorageClass, SystemOperation, Test, ThreadId, Value,
+    Dialect, InstructionKind, InterlockEnd, InterlockOrder, LocationId, Observable, Order, Reference, Scope,
+    Semantics, SplitHalf, StorageClass, SystemOperation, Test, ThreadId, ThreadPlace, Value,
 };
 
 use super::barriers::{Arrival, Schedule, barrier_of, half_of};
@@ -339,8 +339,8 @@ impl<'t> Builder<'t> {
             }
         }
         let (place, host) = match self.test.thread(thread).place {
-            Place::Device(placement) => (Some(placement), false),
-            Place::Host => (None, true),
+            ThreadPlace::Device(placement) => (Some(placement), false),
+            ThreadPlace::Host => (None, true),
         };
         let mut event = Event::new(Owner::Thread(thread), Some(step.instruction), here, place);
         if step.continues
@@ -564,7 +564,7 @@ impl<'t> Builder<'t> {
             && self.observables.iter().any(|o| matches!(o, Observable::Location(..)));
         // Memory of HSA has no device domain that values must get out of.
         if with_reader && test.dialect != Dialect::Hsa {
-            let hosts = test.threads.iter().any(|thread| thread.place == Place::Host);
+            let hosts = test.threads.iter().any(|thread| thread.place == ThreadPlace::Host);
             let from_hosts: &[u64] = if hosts { &[Tags::AVHOST, Tags::DOMDEVICE] } else { &[] };
             for tags in from_hosts.iter().chain(&[Tags::AVDEVICE, Tags::VISDEVICE]) {
                 let reader = self.reader(*tags);

@@ -77,7 +77,8 @@ impl Skeleton {
                 (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).filter(|(i, j)| related(*i, *j)),
             )
         };
-        let sharing = |scope: Scope| self.alike(|event| event.place.and_then(|place| place.instance(scope)));
+        let sharing =
+            |scope: Scope| self.alike(|event| event.place.and_then(|place| place.scope_instance(scope)));
         // Events of one thread are contiguous.
         let thread = |i: usize| {
             let owner = self.events[i].owner;
@@ -153,7 +154,7 @@ impl Skeleton {
                 let scope = arrival.scope;
                 let places = (self.events[usize::from(arrival.event)].place, self.events[usize::from(wait.event)].place);
                 scope == wait.scope
-                    && matches!(places, (Some(left), Some(right)) if left.instance(scope) == right.instance(scope))
+                    && matches!(places, (Some(left), Some(right)) if left.scope_instance(scope) == right.scope_instance(scope))
             }),
             "round" => self.split_pairs(&|arrival, wait| {
                 // Invocations of a subgroup that execute other instructions have diverged: each executes both halves.

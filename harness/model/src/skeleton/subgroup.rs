@@ -95,7 +95,7 @@ fn result(
     let compute = |operation, left: Known, right: Known| {
         Some(Symbolic::operation(operation, ScalarType::U32, left?, right?))
     };
-    match operation.kind.result(test.lane(thread), &operands, &constant, &compute) {
+    match operation.kind.result_in_lane(test.lane_index(thread), &operands, &constant, &compute) {
         Some(result) => result,
         None => Some(Symbolic::Known(Value(0))),
     }

@@ -37,7 +37,7 @@ impl Tangles {
             return Ok(vec![Tangles::default()]);
         }
         let reading = if test.metadata.maximal_reconvergence { Tangling::Together } else { reading };
-        let blocks: Vec<Vec<GuardedBlock>> = test.threads.iter().map(Thread::blocks).collect();
+        let blocks: Vec<Vec<GuardedBlock>> = test.threads.iter().map(Thread::guarded_blocks).collect();
         let mut fixed = Tangles::default();
         for (thread, blocks) in (0..).map(ThreadId).zip(&blocks) {
             for (at, instruction) in test.thread(thread).instructions.iter().enumerate() {
@@ -46,7 +46,7 @@ impl Tangles {
                 };
                 let known = !fixed.of(thread, at as u16).is_empty();
                 if !known && !blocks.iter().any(|block| block.contains(at)) {
-                    fixed.0.push(test.tangle(thread, instance));
+                    fixed.0.push(test.tangle_lanes(thread, instance));
                 }
             }
         }
@@ -59,7 +59,7 @@ impl Tangles {
                 }
                 let name = test.thread(thread).label_name(block.label);
                 let columns: Vec<Column<'_>> = test
-                    .lanes_beside(thread)
+                    .subgroup_threads(thread)
                     .filter_map(|thread| {
                         let is_it =
                             |block: &&GuardedBlock| test.thread(thread).label_name(block.label) == name;
@@ -142,8 +142,8 @@ impl Walker<'_> {
     fn workgroup_of(&self, thread: ThreadId) -> Vec<ThreadId> {
         let own = self.test.thread(thread).place;
         let numbered = (0..).map(ThreadId).zip(&self.test.threads);
-        let members =
-            numbered.filter(|(number, other)| *number == thread || other.place.shares(own, Scope::Workgroup));
+        let members = numbered
+            .filter(|(number, other)| *number == thread || other.place.shares_scope(own, Scope::Workgroup));
         members.map(|(number, _)| number).collect()
     }
 
@@ -246,7 +246,7 @@ impl Walker<'_> {
                         .iter()
                         .filter(|(thread, _)| way.contains(thread))
                         .map(|(thread, instruction)| TangledLane {
-                            lane: self.test.lane(*thread),
+                            lane: self.test.lane_index(*thread),
                             thread: *thread,
                             instruction: *instruction,
                         })

@@ -84,7 +84,7 @@ impl ConditionOrbit {
                 let at = self.named.binary_search(&index).ok()?;
                 outcome.0.get(*way.get(at)?).copied()
             };
-            condition.decided(&mut { value }) == Some(wanted)
+            condition.evaluate_partial(&mut { value }) == Some(wanted)
         })
     }
 }

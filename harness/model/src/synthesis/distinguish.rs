@@ -393,7 +393,7 @@ impl Pair<'_> {
                         Observable::Register(thread, register) => Term::Register(*thread, *register),
                         Observable::Location(location, component) => Term::Location(*location, *component),
                     };
-                    (term, value.signed(test.observable_type(*observable)))
+                    (term, value.to_signed(test.observable_type(*observable)))
                 })
                 .collect();
             test.question = (!wanted.is_empty()).then(|| question(&wanted));
@@ -413,7 +413,7 @@ impl Pair<'_> {
 pub fn expectation(test: &Test, model: &Model, verdict: &Summary) -> Expectation {
     let observables = test.observables();
     let meets = test.question.as_ref().is_none_or(|question| {
-        verdict.allowed.iter().any(|outcome| outcome.meets(test, &observables, &question.condition))
+        verdict.allowed.iter().any(|outcome| outcome.meets_condition(test, &observables, &question.condition))
     });
     Expectation {
         model: model.name().to_owned(),

@@ -2,8 +2,8 @@
 
 use litmus::{
     Access, Comparison, Condition, Dialect, Instruction, InstructionKind, Label, Location, LocationId,
-    LocationInit, MemoryPlace, Metadata, Operand, Place, Placement, Question, QuestionKind, Register,
-    RegisterId, RegisterInit, Span, StorageClass, Term, Test, Thread, ThreadId,
+    LocationInit, MemoryPlace, Metadata, Operand, Placement, Question, QuestionKind, Register, RegisterId,
+    RegisterInit, Span, StorageClass, Term, Test, Thread, ThreadId, ThreadPlace,
 };
 
 /// A test in the making.
@@ -35,7 +35,7 @@ impl Draft {
         let number = self.test.threads.len() as u16;
         self.test.threads.push(Thread {
             number: u32::from(number),
-            place: Place::Device(place),
+            place: ThreadPlace::Device(place),
             registers: Vec::new(),
             labels: Vec::new(),
             instructions: Vec::new(),

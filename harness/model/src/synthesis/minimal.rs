@@ -44,8 +44,9 @@ pub struct Below {
 /// Classifies a test's outcome by a verdict.
 pub fn standing_of(test: &Test, verdict: &Summary) -> TestStanding {
     let observables = test.observables();
-    let meets =
-        |condition| verdict.allowed.iter().any(|outcome| outcome.meets(test, &observables, condition));
+    let meets = |condition| {
+        verdict.allowed.iter().any(|outcome| outcome.meets_condition(test, &observables, condition))
+    };
     match verdict.race {
         Race::Unknown => TestStanding::Unknown,
         Race::Racy => TestStanding::Racy,

@@ -169,7 +169,7 @@ fn weaker_operations(operation: &SystemOperation) -> Vec<(String, Option<SystemO
             (format!("no {word}"), Some(form(mask.without(single))))
         };
         let singles: Vec<AccessMask> =
-            AccessMask::singles().filter(|single| mask.intersects(*single)).collect();
+            AccessMask::single_accesses().filter(|single| mask.intersects(*single)).collect();
         if singles.len() > 1 { singles.into_iter().map(fewer).collect() } else { Vec::new() }
     };
     let mut found = match operation {

@@ -4,9 +4,9 @@ use litmus::{
     Access, AccessKind, AccessMask, ArithmeticOperation, BranchRelation, Comparison, Compute, Condition,
     ControlBarrier, Dialect, Flow, Instruction, InstructionKind, Interlock, InterlockEnd, InterlockOrder,
     Khronos, Label, LabelId, Lanes, Location, LocationId, LocationInit, MemoryAccess, MemoryPlace, Metadata,
-    Operand, Order, Performer, Place, Placement, Query, QueryKind, QueryTerm, Question, QuestionKind,
-    Register, RegisterId, RegisterInit, RmwOperation, ScalarType, Scope, Semantics, SizeComparison, Span,
-    StorageClass, StorageClassSet, SyncPoint, SystemOperation, SystemSync, Term, Test, Thread, ThreadId,
+    Operand, Order, Performer, Placement, Query, QueryKind, QueryTerm, Question, QuestionKind, Register,
+    RegisterId, RegisterInit, RmwOperation, ScalarType, Scope, Semantics, SizeComparison, Span, StorageClass,
+    StorageClassSet, SyncPoint, SystemOperation, SystemSync, Term, Test, Thread, ThreadId, ThreadPlace,
 };
 use proptest::prelude::*;
 
@@ -274,7 +274,7 @@ fn build(threads: Vec<ThreadParts>, sync: Option<SyncParts>, observed: Option<u1
             }
             Thread {
                 number: number as u32,
-                place: Place::Device(placement),
+                place: ThreadPlace::Device(placement),
                 registers: (0..REGISTERS)
                     .map(|r| Register {
                         name: format!("r{r}"),
@@ -461,7 +461,7 @@ pub fn hosts() -> impl Strategy<Value = Test> {
             let mut next = move || choices.next().unwrap_or_default();
             test.locations[0].noncoherent = noncoherent;
             let host = test.threads.len() - 1;
-            test.threads[host].place = Place::Host;
+            test.threads[host].place = ThreadPlace::Host;
             let mask = |choice: u8| match choice {
                 0 => AccessMask::NONE,
                 1 => AccessMask::HOST_WRITE,

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::{
     Access, AccessKind, Compute, Flow, InstructionKind, LabelId, LocationId, MemoryAccess, Observable,
-    Operand, Order, Place, Placement, RegisterId, RmwOperation, ScalarType, Scope, StorageClass, Test,
-    ThreadId,
+    Operand, Order, Placement, RegisterId, RmwOperation, ScalarType, Scope, StorageClass, Test, ThreadId,
+    ThreadPlace,
 };
 
 /// The model's verdict on a test.
@@ -71,7 +71,7 @@ fn level(scope: Scope, class: StorageClass) -> u8 {
 fn run(test: &Test, id: usize, guesses: &[u64]) -> Result<Option<Run>, NeedsGuess> {
     type Sourced = (u64, BTreeSet<usize>);
     let thread = &test.threads[id];
-    let Place::Device(place) = thread.place else { return Ok(None) };
+    let ThreadPlace::Device(place) = thread.place else { return Ok(None) };
     let mut events: Vec<Event> = Vec::new();
     let mut guesses = guesses.iter();
     let mut registers: Vec<Sourced> = (0..thread.registers.len())

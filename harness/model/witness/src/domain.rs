@@ -286,7 +286,7 @@ impl Frame<'_> {
     /// includes a write.
     fn publishes(&self, operation: usize, write: usize, host: bool) -> bool {
         match self.operations[operation].kind {
-            Kind::DeviceAvailable(mask) => !host && mask.covers(false, true),
+            Kind::DeviceAvailable(mask) => !host && mask.covers_access(false, true),
             Kind::Mapped { available: true, ranges } => host && self.in_ranges(ranges, write),
             _ => false,
         }
@@ -296,7 +296,7 @@ impl Frame<'_> {
     /// includes a read.
     fn shows(&self, operation: usize, read: usize, host: bool) -> bool {
         match self.operations[operation].kind {
-            Kind::DeviceVisible(mask) => !host && mask.covers(false, false),
+            Kind::DeviceVisible(mask) => !host && mask.covers_access(false, false),
             Kind::Mapped { available: false, ranges } => host && self.in_ranges(ranges, read),
             _ => false,
         }

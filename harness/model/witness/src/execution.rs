@@ -262,7 +262,7 @@ impl<'a, 'b> Candidates<'a, 'b> {
     /// Returns the candidate values of a location's undefined initial value.
     fn any_value(&self, location: LocationId) -> Vec<Value> {
         let ty = self.search.test.location(location).scalar_type();
-        let mut found: Vec<Value> = self.search.numbers.iter().map(|value| value.truncate(ty)).collect();
+        let mut found: Vec<Value> = self.search.numbers.iter().map(|value| value.truncate_to(ty)).collect();
         found.sort_unstable();
         found.dedup();
         found
@@ -313,7 +313,7 @@ impl<'a, 'b> Candidates<'a, 'b> {
             let ty = self.paths[thread].reads[number].1;
             let mut tried = Vec::new();
             for guess in self.search.guesses.clone() {
-                let guess = guess.truncate(ty);
+                let guess = guess.truncate_to(ty);
                 if !tried.contains(&guess) {
                     tried.push(guess);
                     let mut values = values.clone();
@@ -398,7 +398,7 @@ impl<'a, 'b> Candidates<'a, 'b> {
             let observables = &self.search.observables;
             // A filter leaves executions out.
             let kept = |outcome: &Outcome| {
-                test.filter.as_ref().is_none_or(|filter| outcome.meets(test, observables, filter))
+                test.filter.as_ref().is_none_or(|filter| outcome.meets_condition(test, observables, filter))
             };
             if outcomes.iter().any(kept) {
                 if races {

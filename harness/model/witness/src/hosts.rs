@@ -8,7 +8,9 @@
 
 use std::collections::BTreeSet;
 
-use litmus::{InstructionKind, Place, Scheduled, StageMask, SyncPoint, SystemOperation, Test, ThreadId};
+use litmus::{
+    InstructionKind, ScheduledItem, StageMask, SyncPoint, SystemOperation, Test, ThreadId, ThreadPlace,
+};
 
 use crate::generate::{Family, Program, Random};
 
@@ -140,7 +142,7 @@ impl<'t> Run<'t> {
         loop {
             let before = self.size();
             for id in 0..test.threads.len() as u16 {
-                if test.threads[usize::from(id)].place == Place::Host {
+                if test.threads[usize::from(id)].place == ThreadPlace::Host {
                     self.host(ThreadId(id));
                 }
             }
@@ -152,7 +154,7 @@ impl<'t> Run<'t> {
                         break;
                     }
                     match item {
-                        Scheduled::Dispatch(thread) => {
+                        ScheduledItem::Dispatch(thread) => {
                             let work = (thread.0, None);
                             let held = barriers.iter().any(|stages| stages & COMPUTE != 0);
                             if !held {
@@ -163,20 +165,20 @@ impl<'t> Run<'t> {
                                 running |= COMPUTE;
                             }
                         }
-                        Scheduled::Barrier(scopes) => {
+                        ScheduledItem::Barrier(scopes) => {
                             let source = stages(scopes.source.0, true);
                             if source & running != 0 || barriers.iter().any(|held| held & source != 0) {
                                 barriers.push(stages(scopes.target.0, false));
                             }
                         }
-                        Scheduled::Signal(name, value) if all_ended => self.signal(name, *value),
-                        Scheduled::Wait(name, value) if self.passes(name, *value) => {}
-                        Scheduled::Wait(..) => break,
-                        Scheduled::Signal(..)
-                        | Scheduled::Set(..)
-                        | Scheduled::Await(..)
-                        | Scheduled::Release(..)
-                        | Scheduled::Acquire(..) => {}
+                        ScheduledItem::Signal(name, value) if all_ended => self.signal(name, *value),
+                        ScheduledItem::Wait(name, value) if self.passes(name, *value) => {}
+                        ScheduledItem::Wait(..) => break,
+                        ScheduledItem::Signal(..)
+                        | ScheduledItem::Set(..)
+                        | ScheduledItem::Await(..)
+                        | ScheduledItem::Release(..)
+                        | ScheduledItem::Acquire(..) => {}
                     }
                     let last =
                         queue.threads.iter().zip(&queue.items).filter(|(own, _)| *own == thread).last();
@@ -220,8 +222,8 @@ fn all_work(test: &Test) -> Vec<Work> {
     for (id, thread) in (0..).zip(&test.threads) {
         let events = (0..).zip(&thread.instructions).filter(|(_, own)| own.kind.access().is_some());
         match thread.place {
-            Place::Host => all.extend(events.map(|(at, _)| (id, Some(at)))),
-            Place::Device(_) => all.extend(events.map(|_| (id, None)).next()),
+            ThreadPlace::Host => all.extend(events.map(|(at, _)| (id, Some(at)))),
+            ThreadPlace::Device(_) => all.extend(events.map(|_| (id, None)).next()),
         }
     }
     all
@@ -244,7 +246,7 @@ pub fn ordered_by_relations(test: &Test) -> BTreeSet<(Work, Work)> {
     let work = all_work(test);
     // Waits and submissions of hosts are events too: what comes before a wait comes before a later submission.
     let mut all = work.clone();
-    for (id, thread) in (0..).zip(&test.threads).filter(|(_, thread)| thread.place == Place::Host) {
+    for (id, thread) in (0..).zip(&test.threads).filter(|(_, thread)| thread.place == ThreadPlace::Host) {
         let calls = (0..).zip(&thread.instructions);
         let calls = calls.filter(|(_, own)| matches!(own.kind, InstructionKind::System(_)));
         all.extend(calls.map(|(at, _)| (id, Some(at))));

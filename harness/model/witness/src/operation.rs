@@ -1,8 +1,8 @@
 //! Operations of a choice of paths, and their relations that do not depend on values.
 
 use litmus::{
-    AccessMask, Flow, Instruction, InstructionKind, InterlockEnd, LocationId, Place, Placement, Scope,
-    SplitHalf, StorageClass, StorageClassSet, SystemOperation, Test, ThreadId,
+    AccessMask, Flow, Instruction, InstructionKind, InterlockEnd, LocationId, Placement, Scope, SplitHalf,
+    StorageClass, StorageClassSet, SystemOperation, Test, ThreadId, ThreadPlace,
 };
 
 use crate::path::{Cell, Effect, Path, Touch, cells};
@@ -182,8 +182,8 @@ impl Instances {
             }
         }
         let place = |thread: usize| match test.threads[thread].place {
-            Place::Device(place) => Some(place),
-            Place::Host => None,
+            ThreadPlace::Device(place) => Some(place),
+            ThreadPlace::Host => None,
         };
         let all_that =
             |same: &dyn Fn(usize) -> bool| (0..count).filter(|t| same(*t)).fold(0, |s, t| s | 1 << t);
@@ -279,7 +279,7 @@ impl<'a> Frame<'a> {
             cells: Vec::new(),
             instances,
             operations: Vec::new(),
-            hosts: test.threads.iter().map(|thread| thread.place == Place::Host).collect(),
+            hosts: test.threads.iter().map(|thread| thread.place == ThreadPlace::Host).collect(),
             noncoherent: Vec::new(),
             ranges: Vec::new(),
             reads: Vec::new(),

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use litmus::{
     Access, AccessKind, AccessMask, ArithmeticOperation, BranchRelation, Compute, Flow, Instruction,
     InstructionKind, InterlockEnd, LabelId, LocationId, MemoryAccess, MemoryPlace, Observable, Operand,
-    Performer, Place, RegisterId, RmwOperation, ScalarType, Scope, Semantics, SplitHalf, StorageClass,
-    SystemOperation, Test, ThreadId, Value,
+    Performer, RegisterId, RmwOperation, ScalarType, Scope, Semantics, SplitHalf, StorageClass,
+    SystemOperation, Test, ThreadId, ThreadPlace, Value,
 };
 
 use crate::profile::Profile;
@@ -185,7 +185,7 @@ impl Names {
         let mut barriers = Vec::new();
         for thread in &test.threads {
             for instruction in &thread.instructions {
-                if thread.place == Place::Host && !is_plain(&instruction.kind) {
+                if thread.place == ThreadPlace::Host && !is_plain(&instruction.kind) {
                     return Err(Refusal::Host);
                 }
                 check(&instruction.kind)?;
@@ -502,7 +502,7 @@ impl Walker<'_> {
             InstructionKind::Access(access) => {
                 let (atomic, mut non_private, own, its_semantics) = accessed(&access.strength);
                 // Private and non-private are words of shaders.
-                non_private |= self.test.thread(self.thread).place == Place::Host;
+                non_private |= self.test.thread(self.thread).place == ThreadPlace::Host;
                 (scope, semantics) = (own.unwrap_or(scope), its_semantics);
                 let touch = self.touch(&access.place, atomic, non_private, own);
                 let ty = access.place.scalar_type(self.test);

@@ -61,7 +61,7 @@ pub fn result(
     }
     let brought = |(_, other, node): &(u32, usize, Option<NodeId>)| -> Option<u32> {
         let node = (*node)?;
-        Some(value(paths[*other], node, &values[*other])?.truncate(WORD).0 as u32)
+        Some(value(paths[*other], node, &values[*other])?.truncate_to(WORD).0 as u32)
     };
     let own = id(thread);
     let of = |wanted: u32| match tangle.iter().find(|(id, ..)| *id == wanted) {
@@ -225,7 +225,7 @@ fn divergence(test: &Test, paths: &[&Path], thread: usize, at: usize) -> Option<
             own.is_some_and(|branch| !paths[of].history.contains(&(branch, true)))
         };
         let mut workgroup = (0..test.threads.len())
-            .filter(|of| *of == thread || test.threads[*of].place.shares(place, Scope::Workgroup));
+            .filter(|of| *of == thread || test.threads[*of].place.shares_scope(place, Scope::Workgroup));
         if !workgroup.all(falls_through) {
             return Some(around);
         }

@@ -18,14 +18,14 @@ pub fn value(path: &Path, node: NodeId, reads: &[Option<Value>]) -> Option<Value
             Some(operation.apply(value(path, left, reads)?, value(path, right, reads)?, ty))
         }
         Node::Given(number) => reads.get(path.reads.len() + number).copied().flatten(),
-        Node::Cut(inner, ty) => Some(value(path, inner, reads)?.truncate(ty)),
+        Node::Cut(inner, ty) => Some(value(path, inner, reads)?.truncate_to(ty)),
     }
 }
 
 /// Returns true if a demand is met, where that is known.
 pub fn met(path: &Path, demand: &Demand, reads: &[Option<Value>]) -> Option<bool> {
-    let left = value(path, demand.left.0, reads)?.signed(demand.left.1);
-    let right = value(path, demand.right.0, reads)?.signed(demand.right.1);
+    let left = value(path, demand.left.0, reads)?.to_signed(demand.left.1);
+    let right = value(path, demand.right.0, reads)?.to_signed(demand.right.1);
     Some(demand.relation.holds(left, right) == demand.holds)
 }
 

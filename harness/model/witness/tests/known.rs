@@ -17,7 +17,7 @@ fn answer(test: &Test, bound: u32) -> Answer {
 fn reached(test: &Test, answer: &Answer) -> Option<bool> {
     let condition = &test.question.as_ref().unwrap().condition;
     let observables = test.observables();
-    let meets = |outcome: &litmus::Outcome| outcome.meets(test, &observables, condition);
+    let meets = |outcome: &litmus::Outcome| outcome.meets_condition(test, &observables, condition);
     let marks = answer.outcomes.iter().filter(|(outcome, _)| meets(outcome)).map(|(_, thin_air)| *thin_air);
     marks.reduce(|all, mark| all && mark)
 }

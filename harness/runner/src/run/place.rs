@@ -167,7 +167,12 @@ impl Place<'_> {
             self.results.clear();
             self.results.extend_from_slice(results);
             if hosts > 0 {
-                host::with_reports(&mut self.results, self.prepared.reported()?, counter.slots(), instances);
+                host::with_reports(
+                    &mut self.results,
+                    self.prepared.host_reports()?,
+                    counter.slots(),
+                    instances,
+                );
             }
             results = &self.results;
             let used = instances * parameters.stride as usize * counter.storage_words() as usize;
@@ -197,8 +202,12 @@ impl Place<'_> {
         } else if hosts > 0 {
             self.results.clear();
             self.results.extend_from_slice(results);
-            results =
-                host::with_reports(&mut self.results, self.prepared.reported()?, counter.slots(), instances);
+            results = host::with_reports(
+                &mut self.results,
+                self.prepared.host_reports()?,
+                counter.slots(),
+                instances,
+            );
         }
         counter.count(&Dispatched { parameters, instances, results, locations: words })
     }

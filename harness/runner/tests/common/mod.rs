@@ -27,7 +27,7 @@ pub fn store_buffering() -> Test {
     let place = |location| MemoryPlace::of(LocationId(location), StorageClass::Buffer);
     let thread = |number: u32, write: u16, read: u16| Thread {
         number,
-        place: Place::Device(Placement { queue_family: 0, queue: 0, workgroup: number, subgroup: 0 }),
+        place: ThreadPlace::Device(Placement { queue_family: 0, queue: 0, workgroup: number, subgroup: 0 }),
         registers: vec![Register { name: "r0".into(), init: RegisterInit::Constant(0), declared: false }],
         labels: Vec::new(),
         instructions: vec![

@@ -272,13 +272,14 @@ fn launched_stages(plan: &Plan, step: &Step) -> Option<Stages> {
         Step::Fill { .. } | Step::Copy { .. } | Step::ToImage { .. } | Step::FromImage { .. } => {
             Some(Stages::TRANSFER)
         }
-        _ => stage(plan, step).map(plan::Stage::set),
+        _ => stage(plan, step).map(plan::Stage::as_set),
     }
 }
 
 /// Returns true if fragments were shaded immediately before, and the next launch shades fragments again.
 fn between_fragments(plan: &Plan, (before, after): (&[Step], &[Step])) -> bool {
-    let fragments = |stage: Option<&plan::Stage>| stage.is_some_and(|stage| stage.set() == Stages::FRAGMENT);
+    let fragments =
+        |stage: Option<&plan::Stage>| stage.is_some_and(|stage| stage.as_set() == Stages::FRAGMENT);
     fragments(before.iter().rev().find_map(|step| stage(plan, step)))
         && fragments(after.iter().find_map(|step| stage(plan, step)))
 }

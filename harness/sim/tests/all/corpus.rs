@@ -33,7 +33,7 @@ fn runnable_tests() -> Vec<(String, Test)> {
         let test = litmus::parse(entry.text, &entry.path).ok()?;
         if test.dialect == litmus::Dialect::Hsa {
             // A device is asked for the lowered program, and knows no filter.
-            return Some((entry.id, Test { filter: None, ..litmus::lower(&test).ok()?.test }));
+            return Some((entry.id, Test { filter: None, ..litmus::lower_to_vulkan(&test).ok()?.test }));
         }
         (test.filter.is_none() && test.khronos.is_none() && test.dialect == litmus::Dialect::Vulkan)
             .then_some((entry.id, test))
@@ -56,7 +56,7 @@ fn nothing_forbidden_is_shown_and_most_of_what_is_weak_is() {
         folder.0 += 1;
         let seen = seen.unwrap_or_else(|error| panic!("{id}: {error}"));
         let Some(prediction) = entry.prediction() else { continue };
-        total += seen.instances();
+        total += seen.accounted_instances();
         wrong.extend(exceptions(test, prediction, &seen));
         if prediction.race != Race::Free {
             continue;
@@ -150,10 +150,12 @@ fn the_weak_shapes_show() {
         };
         let seen = run(&device, test, instances(60_000), 5).unwrap().unwrap();
         let meets = |outcome: &litmus::Outcome| {
-            test.question.as_ref().is_some_and(|q| outcome.meets(test, &test.observables(), &q.condition))
+            test.question
+                .as_ref()
+                .is_some_and(|q| outcome.meets_condition(test, &test.observables(), &q.condition))
         };
         let count: u64 = seen.histogram.counts.iter().filter(|(o, _)| meets(o)).map(|(_, n)| *n).sum();
-        println!("{id}: {count} of {}", seen.instances());
+        println!("{id}: {count} of {}", seen.accounted_instances());
         if count == 0 {
             missing.push(id.to_owned());
         }

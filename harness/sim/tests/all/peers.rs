@@ -34,7 +34,7 @@ fn tests_of_peers_show_nothing_forbidden() {
             }
         };
         ran += 1;
-        total += seen.instances();
+        total += seen.accounted_instances();
         let Some(prediction) = prediction(&test) else { continue };
         free += u32::from(prediction.race == Race::Free);
         wrong

@@ -44,7 +44,7 @@ fn hangs_are_those_of_the_checker() {
     let vulkan = Model::shipped("vulkan").unwrap().unwrap();
     let models: Vec<ProgressModel> = MODELS.iter().map(|name| name.parse().unwrap()).collect();
     let (mut wrong, mut asked, mut skipped) = (Vec::new(), 0, 0);
-    for entry in litmus::corpus::progress() {
+    for entry in litmus::corpus::progress_tests() {
         let test = litmus::parse(entry.text, &entry.id).unwrap();
         let answers =
             check_termination_under(&test, &vulkan, &models, Fairness::Weak, &ProgressLimits::default())

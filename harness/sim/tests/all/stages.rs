@@ -36,10 +36,10 @@ fn the_weak_shapes_show_in_every_stage() {
             let seen = run_variant(&device, &test, instances(60_000), 5, in_stage(stage)).unwrap().unwrap();
             let meets = |outcome: &litmus::Outcome| {
                 let question = test.question.as_ref();
-                question.is_some_and(|q| outcome.meets(&test, &test.observables(), &q.condition))
+                question.is_some_and(|q| outcome.meets_condition(&test, &test.observables(), &q.condition))
             };
             let count: u64 = seen.histogram.counts.iter().filter(|(o, _)| meets(o)).map(|(_, n)| *n).sum();
-            println!("{id} {stage:?}: {count} of {}, {} repeated", seen.instances(), seen.repeated);
+            println!("{id} {stage:?}: {count} of {}, {} repeated", seen.accounted_instances(), seen.repeated);
             if count == 0 {
                 missing.push(format!("{id} {stage:?}"));
             }

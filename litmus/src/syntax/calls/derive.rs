@@ -18,65 +18,65 @@ use std::collections::BTreeMap;
 
 use super::super::declarations::DeclaredSync;
 use super::super::parser::Parser;
-use super::{ALL, COMPUTE, Call, CallKind, Dependency, HOST, Semaphore, Side, Transfer};
+use super::{ALL, COMPUTE, CallKind, Dependency, HOST, ParsedCall, Semaphore, SyncScope, Transfer};
 use crate::error::CallError;
-use crate::schedule::{ApiCalls, FenceWait, HostCall, Schedule, Scheduled, ScheduledQueue};
+use crate::schedule::{ApiCalls, FenceWait, HostCall, Schedule, ScheduledItem, ScheduledQueue};
 use crate::span::Span;
 use crate::system::{AccessMask, SystemOperation};
 use crate::test::{
-    Flow, Instruction, InstructionKind, LocationId, Place, Placement, SyncPoint, SystemSync, Test, Thread,
-    ThreadId,
+    Flow, Instruction, InstructionKind, LocationId, Placement, SyncPoint, SystemSync, Test, Thread, ThreadId,
+    ThreadPlace,
 };
-use chain::{between, moved};
+use chain::{chain_operations, host_write_operations};
 
 type Derived<T> = Result<T, CallError>;
 
 /// The work submitted to a queue, in order.
-struct Queue<'a> {
+struct QueueWork<'a> {
     family: u32,
     number: u32,
-    items: Vec<Item<'a>>,
+    items: Vec<WorkItem<'a>>,
 }
 
 #[derive(Clone, Copy)]
-enum Item<'a> {
+enum WorkItem<'a> {
     Dispatch(ThreadId),
-    Call(&'a Call),
+    Call(&'a ParsedCall),
 }
 
 /// A position in a queue: index of the queue, index of the item.
-type At = (usize, usize);
+type QueuePosition = (usize, usize);
 
-/// Half of an ownership transfer: its position and the receiving family.
-type Half = (At, u32);
+/// TransferHalf of an ownership transfer: its position and the receiving family.
+type TransferHalf = (QueuePosition, u32);
 
 /// A set of predecessors: device dispatches and points of host threads.
 #[derive(Clone, Default)]
-struct Before {
+struct Predecessors {
     dispatches: Vec<ThreadId>,
     host: Vec<SyncPoint>,
 }
 
 /// The operations between two dispatches, in order.
-type Between = Vec<SystemOperation>;
+type OperationList = Vec<SystemOperation>;
 
-struct Calls<'a> {
+struct CallDerivation<'a> {
     test: &'a Test,
     /// Declared exclusive memory, in addition to what transfers name.
     exclusive: &'a [LocationId],
-    calls: &'a [Call],
-    queues: Vec<Queue<'a>>,
+    calls: &'a [ParsedCall],
+    queues: Vec<QueueWork<'a>>,
     /// Memoizes the predecessors of a wait's end, by text offset.
     ///
     /// Without it, the number of paths is the product of the signals of each semaphore on the path.
-    ended: RefCell<BTreeMap<u32, Before>>,
+    ended: RefCell<BTreeMap<u32, Predecessors>>,
     /// Memoizes if a position of a queue precedes the end of a wait.
-    led: RefCell<BTreeMap<(At, u32), bool>>,
+    led: RefCell<BTreeMap<(QueuePosition, u32), bool>>,
 }
 
 /// The derived additions to a test.
 #[derive(Default)]
-struct Words {
+struct Derivation {
     sync: Vec<SystemSync>,
     /// For each thread, the instructions to insert at its start and at its end.
     ends: Vec<(Vec<Instruction>, Vec<Instruction>)>,
@@ -95,7 +95,8 @@ impl Parser<'_> {
             return;
         }
         let Some(first) = calls.first() else {
-            let owned = Calls::new(&self.test, &[], &self.exclusive).and_then(|calls| calls.check_owners());
+            let owned =
+                CallDerivation::new(&self.test, &[], &self.exclusive).and_then(|calls| calls.check_owners());
             if let Err(error) = owned {
                 self.errors.push(error.into());
             }
@@ -110,16 +111,16 @@ impl Parser<'_> {
             self.errors.push(CallError::BesideRelations { span: first.span }.into());
             return;
         }
-        match words(&self.test, &calls, &self.exclusive) {
+        match derive_and_check(&self.test, &calls, &self.exclusive) {
             Ok((words, schedule)) => {
-                self.put(words);
+                self.insert_derived(words);
                 self.test.calls = ApiCalls::new(schedule, &self.test);
             }
             Err(error) => self.errors.push(error.into()),
         }
     }
 
-    fn put(&mut self, words: Words) {
+    fn insert_derived(&mut self, words: Derivation) {
         let mut sync = words.sync;
         // Inserted waits shift the instructions after them.
         for point in sync.iter_mut().flat_map(|pair| [&mut pair.from, &mut pair.to]) {
@@ -152,24 +153,28 @@ impl Parser<'_> {
     }
 }
 
-fn words(test: &Test, calls: &[Call], exclusive: &[LocationId]) -> Derived<(Words, Schedule)> {
-    let derivation = Calls::new(test, calls, exclusive)?;
+fn derive_and_check(
+    test: &Test,
+    calls: &[ParsedCall],
+    exclusive: &[LocationId],
+) -> Derived<(Derivation, Schedule)> {
+    let derivation = CallDerivation::new(test, calls, exclusive)?;
     derivation.check_semaphores()?;
     derivation.check_deadlock()?;
     derivation.check_events()?;
     derivation.check_transfers()?;
     derivation.check_owners()?;
-    Ok((derivation.derive()?, derivation.schedule()))
+    Ok((derivation.derive_sync()?, derivation.build_schedule()))
 }
 
 /// Counts the instructions before an index, without labels.
-fn acts(thread: &Thread, before: usize) -> usize {
+fn count_instructions(thread: &Thread, before: usize) -> usize {
     let is_act =
         |instruction: &&Instruction| !matches!(instruction.kind, InstructionKind::Flow(Flow::Label(_)));
     thread.instructions.iter().take(before).filter(is_act).count()
 }
 
-fn queues<'a>(test: &Test, calls: &'a [Call]) -> Derived<Vec<Queue<'a>>> {
+fn collect_queues<'a>(test: &Test, calls: &'a [ParsedCall]) -> Derived<Vec<QueueWork<'a>>> {
     let ids = || (0..test.threads.len()).map(|number| ThreadId(number as u16));
     let mut submitted: Vec<(ThreadId, ThreadId)> = Vec::new();
     for id in ids() {
@@ -188,21 +193,21 @@ fn queues<'a>(test: &Test, calls: &'a [Call]) -> Derived<Vec<Queue<'a>>> {
             order.push(*thread);
         }
     }
-    let mut queues: Vec<Queue<'a>> = Vec::new();
+    let mut queues: Vec<QueueWork<'a>> = Vec::new();
     for id in order {
         let thread = test.thread(id);
-        let Place::Device(placement) = thread.place else { continue };
+        let ThreadPlace::Device(placement) = thread.place else { continue };
         let own = (placement.queue_family, placement.queue);
         let at = queues.iter().position(|queue| (queue.family, queue.number) == own);
         let at = at.unwrap_or_else(|| {
-            queues.push(Queue { family: own.0, number: own.1, items: Vec::new() });
+            queues.push(QueueWork { family: own.0, number: own.1, items: Vec::new() });
             queues.len() - 1
         });
         let Some(queue) = queues.get_mut(at) else { continue };
-        let all = acts(thread, usize::MAX);
+        let all = count_instructions(thread, usize::MAX);
         let mut dispatched = false;
         for call in calls.iter().filter(|call| call.thread == id) {
-            let before = acts(thread, call.at);
+            let before = count_instructions(thread, call.at);
             if before > 0 && before < all {
                 return Err(CallError::AmidThread { span: call.span });
             }
@@ -212,18 +217,18 @@ fn queues<'a>(test: &Test, calls: &'a [Call]) -> Derived<Vec<Queue<'a>>> {
                 CallKind::Barrier(_) | CallKind::Set(..) | CallKind::Await(_) | CallKind::Wait(_) => false,
             };
             if !dispatched && (before > 0 || all == 0 && behind) {
-                queue.items.push(Item::Dispatch(id));
+                queue.items.push(WorkItem::Dispatch(id));
                 dispatched = true;
             }
-            queue.items.push(Item::Call(call));
+            queue.items.push(WorkItem::Call(call));
         }
         if !dispatched {
-            queue.items.push(Item::Dispatch(id));
+            queue.items.push(WorkItem::Dispatch(id));
         }
         // If several host threads submit to one queue, the order of their submissions is unknown.
         let hosts = submitted.iter().filter(|(_, thread)| {
             let of = |other: Placement| (other.queue_family, other.queue);
-            matches!(test.thread(*thread).place, Place::Device(other) if of(other) == own)
+            matches!(test.thread(*thread).place, ThreadPlace::Device(other) if of(other) == own)
         });
         let mut hosts: Vec<ThreadId> = hosts.map(|(host, _)| *host).collect();
         hosts.dedup();
@@ -234,66 +239,79 @@ fn queues<'a>(test: &Test, calls: &'a [Call]) -> Derived<Vec<Queue<'a>>> {
     Ok(queues)
 }
 
-impl<'a> Calls<'a> {
-    fn new(test: &'a Test, calls: &'a [Call], exclusive: &'a [LocationId]) -> Derived<Calls<'a>> {
-        let queues = queues(test, calls)?;
-        Ok(Calls { test, calls, exclusive, queues, ended: RefCell::default(), led: RefCell::default() })
+impl<'a> CallDerivation<'a> {
+    fn new(
+        test: &'a Test,
+        calls: &'a [ParsedCall],
+        exclusive: &'a [LocationId],
+    ) -> Derived<CallDerivation<'a>> {
+        let queues = collect_queues(test, calls)?;
+        Ok(CallDerivation {
+            test,
+            calls,
+            exclusive,
+            queues,
+            ended: RefCell::default(),
+            led: RefCell::default(),
+        })
     }
 
     /// Returns the storages that a transfer covers.
-    fn transferred(&self, transfer: &Transfer) -> Vec<LocationId> {
+    fn transferred_storages(&self, transfer: &Transfer) -> Vec<LocationId> {
         let all = (0..self.test.locations.len()).map(|location| LocationId(location as u16));
         let storages = all.filter(|location| self.test.storage_of(*location) == *location);
-        storages.filter(|location| self.covers(transfer, *location)).collect()
+        storages.filter(|location| self.covers_location(transfer, *location)).collect()
     }
 
     /// Returns the queues with the calls as written.
-    fn schedule(&self) -> Schedule {
+    fn build_schedule(&self) -> Schedule {
         let mut owned: Vec<LocationId> =
             self.exclusive.iter().map(|location| self.test.storage_of(*location)).collect();
         for call in self.calls {
             if let CallKind::Transfer(transfer) = &call.kind {
-                owned.extend(self.transferred(transfer));
+                owned.extend(self.transferred_storages(transfer));
             }
         }
         owned.sort_unstable();
         owned.dedup();
-        let item = |family: u32, item: &Item<'_>| {
+        let item = |family: u32, item: &WorkItem<'_>| {
             Some(match item {
-                Item::Dispatch(thread) => Scheduled::Dispatch(*thread),
-                Item::Call(call) => match &call.kind {
-                    CallKind::Barrier(dependency) => Scheduled::Barrier(dependency.named),
-                    CallKind::Set(event, dependency) => Scheduled::Set(event.clone(), dependency.named),
+                WorkItem::Dispatch(thread) => ScheduledItem::Dispatch(*thread),
+                WorkItem::Call(call) => match &call.kind {
+                    CallKind::Barrier(dependency) => ScheduledItem::Barrier(dependency.named),
+                    CallKind::Set(event, dependency) => ScheduledItem::Set(event.clone(), dependency.named),
                     CallKind::Await(event) => {
                         let (_, set) = self.set_of(event)?;
-                        Scheduled::Await(event.clone(), set.named)
+                        ScheduledItem::Await(event.clone(), set.named)
                     }
-                    CallKind::Signal(semaphore) => Scheduled::Signal(semaphore.name.clone(), semaphore.value),
-                    CallKind::Wait(semaphore) => Scheduled::Wait(semaphore.name.clone(), semaphore.value),
+                    CallKind::Signal(semaphore) => {
+                        ScheduledItem::Signal(semaphore.name.clone(), semaphore.value)
+                    }
+                    CallKind::Wait(semaphore) => ScheduledItem::Wait(semaphore.name.clone(), semaphore.value),
                     CallKind::Transfer(transfer) if transfer.from == family => {
-                        Scheduled::Release(self.transferred(transfer), transfer.to)
+                        ScheduledItem::Release(self.transferred_storages(transfer), transfer.to)
                     }
                     CallKind::Transfer(transfer) => {
-                        Scheduled::Acquire(self.transferred(transfer), transfer.from)
+                        ScheduledItem::Acquire(self.transferred_storages(transfer), transfer.from)
                     }
                 },
             })
         };
-        let thread = |item: &Item<'_>| match item {
-            Item::Dispatch(thread) => *thread,
-            Item::Call(call) => call.thread,
+        let thread = |item: &WorkItem<'_>| match item {
+            WorkItem::Dispatch(thread) => *thread,
+            WorkItem::Call(call) => call.thread,
         };
-        let queue = |queue: &Queue<'_>| {
+        let queue = |queue: &QueueWork<'_>| {
             let items = queue.items.iter().filter_map(|own| Some((item(queue.family, own)?, thread(own))));
             let (items, threads) = items.unzip();
             ScheduledQueue { family: queue.family, number: queue.number, items, threads }
         };
         let queues = self.queues.iter().map(queue).collect();
-        Schedule { queues, owned, hosts: self.host_calls(), fences: self.fences() }
+        Schedule { queues, owned, hosts: self.host_calls(), fences: self.host_fence_waits() }
     }
 
     /// Returns the fence waits, with instruction indices after the insertion of semaphore waits.
-    fn fences(&self) -> Vec<FenceWait> {
+    fn host_fence_waits(&self) -> Vec<FenceWait> {
         let waits = |thread: ThreadId, at: usize| {
             let own = self.calls.iter().filter(|call| call.thread == thread && call.at <= at);
             own.filter(|call| matches!(call.kind, CallKind::Wait(_))).count()
@@ -326,7 +344,8 @@ impl<'a> Calls<'a> {
     /// Returns the semaphore calls of host threads; each wait has become an instruction of its thread.
     fn host_calls(&self) -> Vec<HostCall> {
         let mut calls: Vec<HostCall> = Vec::new();
-        for call in self.calls.iter().filter(|call| self.test.thread(call.thread).place == Place::Host) {
+        for call in self.calls.iter().filter(|call| self.test.thread(call.thread).place == ThreadPlace::Host)
+        {
             let (semaphore, waits) = match &call.kind {
                 CallKind::Signal(semaphore) => (semaphore, false),
                 CallKind::Wait(semaphore) => (semaphore, true),
@@ -348,73 +367,76 @@ impl<'a> Calls<'a> {
     }
 
     /// Returns the call that sets an event.
-    fn set_of(&self, event: &str) -> Option<(&'a Call, &'a Dependency)> {
+    fn set_of(&self, event: &str) -> Option<(&'a ParsedCall, &'a Dependency)> {
         self.calls.iter().find_map(|call| match &call.kind {
             CallKind::Set(name, dependency) if name == event => Some((call, dependency)),
             _ => None,
         })
     }
 
-    fn items(&self, queue: usize) -> &[Item<'a>] {
+    fn queue_items(&self, queue: usize) -> &[WorkItem<'a>] {
         self.queues.get(queue).map_or(&[], |queue| queue.items.as_slice())
     }
 
     /// Returns the position of a device call.
-    fn place(&self, call: &Call) -> Option<At> {
+    fn queue_position(&self, call: &ParsedCall) -> Option<QueuePosition> {
         self.queues.iter().enumerate().find_map(|(number, queue)| {
             let at = queue
                 .items
                 .iter()
-                .position(|item| matches!(item, Item::Call(own) if std::ptr::eq(*own, call)));
+                .position(|item| matches!(item, WorkItem::Call(own) if std::ptr::eq(*own, call)));
             Some((number, at?))
         })
     }
 
-    fn dispatches<'b>(&'b self, queue: usize) -> impl Iterator<Item = (usize, ThreadId)> + use<'a, 'b> {
-        self.items(queue).iter().enumerate().filter_map(|(at, item)| match item {
-            Item::Dispatch(thread) => Some((at, *thread)),
-            Item::Call(_) => None,
+    fn queue_dispatches<'b>(&'b self, queue: usize) -> impl Iterator<Item = (usize, ThreadId)> + use<'a, 'b> {
+        self.queue_items(queue).iter().enumerate().filter_map(|(at, item)| match item {
+            WorkItem::Dispatch(thread) => Some((at, *thread)),
+            WorkItem::Call(_) => None,
         })
     }
 
     /// Returns the signals that may end a wait: those that can occur before the wait has ended.
     ///
     /// A timeline that alternates between queues has later signals that cannot.
-    fn ends(&self, wait: &Call, awaited: &Semaphore) -> Vec<&'a Call> {
+    fn ending_signals(&self, wait: &ParsedCall, awaited: &Semaphore) -> Vec<&'a ParsedCall> {
         let ends =
             |signal: &Semaphore, wait: &Semaphore| signal.name == wait.name && signal.value >= wait.value;
         let hosts = (0..self.test.threads.len()).map(|host| {
-            let own = |call: &&Call| usize::from(call.thread.0) == host && self.place(call).is_none();
+            let own = |call: &&ParsedCall| {
+                usize::from(call.thread.0) == host && self.queue_position(call).is_none()
+            };
             self.calls.iter().filter(own).collect::<Vec<_>>()
         });
-        let of_queue = |queue: &Queue<'a>| {
+        let of_queue = |queue: &QueueWork<'a>| {
             let calls = queue.items.iter().filter_map(|item| match item {
-                Item::Call(call) => Some(*call),
-                Item::Dispatch(_) => None,
+                WorkItem::Call(call) => Some(*call),
+                WorkItem::Dispatch(_) => None,
             });
             calls.collect::<Vec<_>>()
         };
         // The remaining calls of each queue and each host thread.
-        let mut left: Vec<Vec<&'a Call>> = self.queues.iter().map(of_queue).chain(hosts).collect();
-        let mut signalled: Vec<(&'a Call, &'a Semaphore)> = Vec::new();
+        let mut left: Vec<Vec<&'a ParsedCall>> = self.queues.iter().map(of_queue).chain(hosts).collect();
+        let mut signalled: Vec<(&'a ParsedCall, &'a Semaphore)> = Vec::new();
         let first_host = self.queues.len();
         loop {
             let before = left.iter().map(Vec::len).sum::<usize>();
             for stream in 0..left.len() {
                 // A queue does not have what its host has yet to submit.
-                let submits = |call: &Call, left: &[Vec<&'a Call>]| {
+                let submits = |call: &ParsedCall, left: &[Vec<&'a ParsedCall>]| {
                     self.submissions(call.thread).all(|(host, at)| {
                         let remaining = left.get(first_host + usize::from(host.0)).into_iter().flatten();
                         !remaining.into_iter().any(|own| own.at <= at)
                     })
                 };
-                let passes = |call: &Call, signalled: &[(&'a Call, &'a Semaphore)]| match &call.kind {
-                    CallKind::Wait(own) => {
-                        call.span.offset != wait.span.offset
-                            && signalled.iter().any(|(_, signal)| ends(signal, own))
-                    }
-                    _ => true,
-                };
+                let passes =
+                    |call: &ParsedCall, signalled: &[(&'a ParsedCall, &'a Semaphore)]| match &call.kind {
+                        CallKind::Wait(own) => {
+                            call.span.offset != wait.span.offset
+                                && signalled.iter().any(|(_, signal)| ends(signal, own))
+                        }
+                        _ => true,
+                    };
                 while let Some(call) = left.get(stream).and_then(|calls| calls.first()).copied()
                     && passes(call, &signalled)
                     && submits(call, &left)
@@ -448,7 +470,12 @@ impl<'a> Calls<'a> {
     }
 
     /// Returns the predecessors of a wait's end: the intersection over the signals that may end it.
-    fn awaited(&self, wait: &Call, semaphore: &Semaphore, path: &mut Vec<Span>) -> Derived<Before> {
+    fn wait_predecessors(
+        &self,
+        wait: &ParsedCall,
+        semaphore: &Semaphore,
+        path: &mut Vec<Span>,
+    ) -> Derived<Predecessors> {
         if path.iter().any(|span| span.offset == wait.span.offset) {
             return Err(CallError::CircularWait { span: wait.span });
         }
@@ -456,9 +483,9 @@ impl<'a> Calls<'a> {
             return Ok(known.clone());
         }
         path.push(wait.span);
-        let mut common: Option<Before> = None;
-        for call in self.ends(wait, semaphore) {
-            let before = self.signalled(call, path)?;
+        let mut common: Option<Predecessors> = None;
+        for call in self.ending_signals(wait, semaphore) {
+            let before = self.signal_predecessors(call, path)?;
             common = Some(match common {
                 None => before,
                 Some(mut common) => {
@@ -481,23 +508,25 @@ impl<'a> Calls<'a> {
     }
 
     /// Returns the predecessors of a signal.
-    fn signalled(&self, signal: &Call, path: &mut Vec<Span>) -> Derived<Before> {
-        let Some((queue, at)) = self.place(signal) else { return self.signalled_by_host(signal, path) };
-        self.given(queue, at, path)
+    fn signal_predecessors(&self, signal: &ParsedCall, path: &mut Vec<Span>) -> Derived<Predecessors> {
+        let Some((queue, at)) = self.queue_position(signal) else {
+            return self.signalled_by_host(signal, path);
+        };
+        self.queue_predecessors(queue, at, path)
     }
 
     /// Returns the predecessors of the fence of these threads' submissions: everything submitted up to them.
-    fn fenced(&self, threads: &[ThreadId], path: &mut Vec<Span>) -> Derived<Before> {
-        let mut before = Before::default();
+    fn fence_predecessors(&self, threads: &[ThreadId], path: &mut Vec<Span>) -> Derived<Predecessors> {
+        let mut before = Predecessors::default();
         for thread in threads {
-            before.add(*thread);
+            before.add_dispatch(*thread);
             for queue in 0..self.queues.len() {
-                let last = self.items(queue).iter().rposition(|item| match item {
-                    Item::Dispatch(own) => own == thread,
-                    Item::Call(call) => call.thread == *thread,
+                let last = self.queue_items(queue).iter().rposition(|item| match item {
+                    WorkItem::Dispatch(own) => own == thread,
+                    WorkItem::Call(call) => call.thread == *thread,
                 });
                 if let Some(last) = last {
-                    before.join(self.given(queue, last + 1, path)?);
+                    before.merge_from(self.queue_predecessors(queue, last + 1, path)?);
                 }
             }
         }
@@ -506,18 +535,18 @@ impl<'a> Calls<'a> {
 
     /// Returns the queue of a thread's dispatch.
     fn queue_of(&self, thread: ThreadId) -> Option<usize> {
-        (0..self.queues.len()).find(|queue| self.dispatches(*queue).any(|(_, own)| own == thread))
+        (0..self.queues.len()).find(|queue| self.queue_dispatches(*queue).any(|(_, own)| own == thread))
     }
 
     /// Returns the predecessors of a signal after the first `count` items of a queue.
-    fn given(&self, queue: usize, count: usize, path: &mut Vec<Span>) -> Derived<Before> {
-        let mut before = Before::default();
-        for item in self.items(queue).iter().take(count) {
+    fn queue_predecessors(&self, queue: usize, count: usize, path: &mut Vec<Span>) -> Derived<Predecessors> {
+        let mut before = Predecessors::default();
+        for item in self.queue_items(queue).iter().take(count) {
             match item {
-                Item::Dispatch(thread) => before.add(*thread),
-                Item::Call(call) => {
+                WorkItem::Dispatch(thread) => before.add_dispatch(*thread),
+                WorkItem::Call(call) => {
                     if let CallKind::Wait(semaphore) = &call.kind {
-                        before.join(self.awaited(call, semaphore, path)?);
+                        before.merge_from(self.wait_predecessors(call, semaphore, path)?);
                     }
                 }
             }
@@ -525,12 +554,12 @@ impl<'a> Calls<'a> {
         Ok(before)
     }
 
-    fn signalled_by_host(&self, signal: &Call, path: &mut Vec<Span>) -> Derived<Before> {
-        let mut before = Before::default();
+    fn signalled_by_host(&self, signal: &ParsedCall, path: &mut Vec<Span>) -> Derived<Predecessors> {
+        let mut before = Predecessors::default();
         let instructions = &self.test.thread(signal.thread).instructions;
         for (index, instruction) in (0_u16..).zip(instructions).take(signal.at) {
             if let InstructionKind::System(SystemOperation::Wait(threads)) = &instruction.kind {
-                before.join(self.fenced(threads, path)?);
+                before.merge_from(self.fence_predecessors(threads, path)?);
             }
             if instruction.kind.is_event() {
                 before.host.push(SyncPoint { thread: signal.thread, instruction: Some(index) });
@@ -540,22 +569,23 @@ impl<'a> Calls<'a> {
             if let CallKind::Wait(semaphore) = &call.kind
                 && call.span.offset < signal.span.offset
             {
-                before.join(self.awaited(call, semaphore, path)?);
+                before.merge_from(self.wait_predecessors(call, semaphore, path)?);
             }
         }
         Ok(before)
     }
 
-    fn derive(&self) -> Derived<Words> {
-        let mut words = Words { ends: vec![Default::default(); self.test.threads.len()], ..Words::default() };
+    fn derive_sync(&self) -> Derived<Derivation> {
+        let mut words =
+            Derivation { ends: vec![Default::default(); self.test.threads.len()], ..Derivation::default() };
         for number in 0..self.queues.len() {
-            for (at, thread) in self.dispatches(number) {
-                self.head(number, at, thread, &mut words)?;
+            for (at, thread) in self.queue_dispatches(number) {
+                self.derive_dispatch_start(number, at, thread, &mut words)?;
             }
-            self.to_host(number, &words.sync.clone(), &mut words)?;
+            self.derive_host_barriers(number, &words.sync.clone(), &mut words)?;
         }
         for (thread, at, named) in self.fence_waits() {
-            let mut threads = self.fenced(named, &mut Vec::new())?.dispatches;
+            let mut threads = self.fence_predecessors(named, &mut Vec::new())?.dispatches;
             // A semaphore wait of a named thread already makes its predecessors available and orders them.
             threads.retain(|other| {
                 let on_the_way =
@@ -563,13 +593,14 @@ impl<'a> Calls<'a> {
                 let same_queue = |name: &ThreadId| self.queue_of(*name) == self.queue_of(*other);
                 named.contains(other) || named.iter().any(same_queue) || !words.sync.iter().any(on_the_way)
             });
-            let hosts = self.fenced(named, &mut Vec::new())?.host;
+            let hosts = self.fence_predecessors(named, &mut Vec::new())?.host;
             words.sync.extend(self.between_hosts(&hosts, thread, at));
             words.fences.push((thread, at, threads));
         }
         for call in self.calls {
-            if let (CallKind::Wait(semaphore), None) = (&call.kind, self.place(call)) {
-                let Before { dispatches: threads, host } = self.awaited(call, semaphore, &mut Vec::new())?;
+            if let (CallKind::Wait(semaphore), None) = (&call.kind, self.queue_position(call)) {
+                let Predecessors { dispatches: threads, host } =
+                    self.wait_predecessors(call, semaphore, &mut Vec::new())?;
                 if threads.is_empty() {
                     return Err(CallError::IdleWait { semaphore: semaphore.name.clone(), span: call.span });
                 }
@@ -603,38 +634,44 @@ impl<'a> Calls<'a> {
     }
 
     /// Derives the predecessors of a dispatch and the operations at its start.
-    fn head(&self, queue: usize, at: usize, thread: ThreadId, words: &mut Words) -> Derived<()> {
-        let items: Vec<Item<'_>> = self.items(queue).iter().take(at).copied().collect();
+    fn derive_dispatch_start(
+        &self,
+        queue: usize,
+        at: usize,
+        thread: ThreadId,
+        words: &mut Derivation,
+    ) -> Derived<()> {
+        let items: Vec<WorkItem<'_>> = self.queue_items(queue).iter().take(at).copied().collect();
         let span = items.iter().rev().find_map(|item| match item {
-            Item::Call(call) => Some(call.span),
-            Item::Dispatch(_) => None,
+            WorkItem::Call(call) => Some(call.span),
+            WorkItem::Dispatch(_) => None,
         });
         let Some(span) = span else { return Ok(()) };
-        let mut awaited = Before::default();
+        let mut awaited = Predecessors::default();
         // Positions of the waits that add events of hosts to what comes before.
         let mut arrivals: Vec<usize> = Vec::new();
         for (index, item) in items.iter().enumerate() {
-            if let Item::Call(call) = item
+            if let WorkItem::Call(call) = item
                 && let CallKind::Wait(semaphore) = &call.kind
             {
-                let before = self.awaited(call, semaphore, &mut Vec::new())?;
+                let before = self.wait_predecessors(call, semaphore, &mut Vec::new())?;
                 if before.host.iter().any(|point| !awaited.host.contains(point)) {
                     arrivals.push(index);
                 }
-                awaited.join(before);
+                awaited.merge_from(before);
             }
         }
         let all = || vec![SystemOperation::AvailableToDevice, SystemOperation::VisibleFromDevice];
-        let mut before: Vec<(ThreadId, Between)> =
+        let mut before: Vec<(ThreadId, OperationList)> =
             awaited.dispatches.iter().map(|earlier| (*earlier, all())).collect();
-        for (index, earlier) in self.dispatches(queue).take_while(|(index, _)| *index < at) {
+        for (index, earlier) in self.queue_dispatches(queue).take_while(|(index, _)| *index < at) {
             if !awaited.dispatches.contains(&earlier)
-                && let Some(between) = between(items.get(index..).unwrap_or_default())?
+                && let Some(between) = chain_operations(items.get(index..).unwrap_or_default())?
             {
                 before.push((earlier, between));
             }
         }
-        let is_empty = |id: ThreadId| acts(self.test.thread(id), usize::MAX) == 0;
+        let is_empty = |id: ThreadId| count_instructions(self.test.thread(id), usize::MAX) == 0;
         before.retain(|(earlier, _)| !is_empty(*earlier) && *earlier != thread);
         // Predecessors of another predecessor are ordered and made available transitively.
         let last = before.iter().filter(|(earlier, _)| {
@@ -651,7 +688,7 @@ impl<'a> Calls<'a> {
         }
         // Barriers that order no dispatch move writes of the host too. They chain with an earlier wait for the host through
         // any stage of commands. The host stage is not among these.
-        let behind = |from: usize, held| moved(items.get(from..).unwrap_or_default(), held);
+        let behind = |from: usize, held| host_write_operations(items.get(from..).unwrap_or_default(), held);
         match arrivals.as_slice() {
             [] => operations.extend(behind(0, HOST)),
             [first, later @ ..] => {
@@ -667,20 +704,21 @@ impl<'a> Calls<'a> {
             }
         }
         let whole = |thread| SyncPoint { thread, instruction: None };
-        let earlier = before.iter().map(|(earlier, _)| whole(*earlier)).chain(self.in_short(awaited.host));
+        let earlier =
+            before.iter().map(|(earlier, _)| whole(*earlier)).chain(self.merge_whole_threads(awaited.host));
         words.sync.extend(earlier.map(|from| SystemSync { from, to: whole(thread), span }));
         if let Some((head, _)) = words.ends.get_mut(usize::from(thread.0)) {
-            head.extend(operations.into_iter().map(|operation| instruction(operation, span)));
+            head.extend(operations.into_iter().map(|operation| system_instruction(operation, span)));
         }
         Ok(())
     }
 
     /// Replaces the points of a host thread by the whole thread if they are all its events and no wait follows them.
-    fn in_short(&self, points: Vec<SyncPoint>) -> Vec<SyncPoint> {
+    fn merge_whole_threads(&self, points: Vec<SyncPoint>) -> Vec<SyncPoint> {
         let is_whole = |thread: ThreadId| {
             let instructions = &self.test.thread(thread).instructions;
             let own = |index: u16| points.contains(&SyncPoint { thread, instruction: Some(index) });
-            let waits = |call: &Call| {
+            let waits = |call: &ParsedCall| {
                 call.thread == thread
                     && call.at == instructions.len()
                     && matches!(call.kind, CallKind::Wait(_))
@@ -701,37 +739,37 @@ impl<'a> Calls<'a> {
     }
 
     /// Returns for each wait of a host thread its predecessors, and whether a place of a queue precedes its end.
-    fn host_waits(&self, at: At) -> Derived<Vec<(Before, bool)>> {
+    fn host_waits(&self, at: QueuePosition) -> Derived<Vec<(Predecessors, bool)>> {
         let mut waits = Vec::new();
         for call in self.calls {
             let CallKind::Wait(semaphore) = &call.kind else { continue };
-            if self.place(call).is_none() {
-                let before = self.awaited(call, semaphore, &mut Vec::new())?;
-                waits.push((before, self.leads(at, call)));
+            if self.queue_position(call).is_none() {
+                let before = self.wait_predecessors(call, semaphore, &mut Vec::new())?;
+                waits.push((before, self.precedes_wait(at, call)));
             }
         }
         for (_, _, named) in self.fence_waits() {
             let mut ends = named.iter().filter_map(|thread| {
                 (0..self.queues.len()).find_map(|own| {
-                    let last = self.items(own).iter().rposition(|item| match item {
-                        Item::Dispatch(other) => other == thread,
-                        Item::Call(call) => call.thread == *thread,
+                    let last = self.queue_items(own).iter().rposition(|item| match item {
+                        WorkItem::Dispatch(other) => other == thread,
+                        WorkItem::Call(call) => call.thread == *thread,
                     })?;
                     Some((own, last + 1))
                 })
             });
-            let leads = ends.any(|end| self.comes_before(at, end));
-            waits.push((self.fenced(named, &mut Vec::new())?, leads));
+            let leads = ends.any(|end| self.is_before(at, end));
+            waits.push((self.fence_predecessors(named, &mut Vec::new())?, leads));
         }
         Ok(waits)
     }
 
     /// Inserts the operations of barriers to the host.
-    fn to_host(&self, queue: usize, sync: &[SystemSync], words: &mut Words) -> Derived<()> {
-        for (at, item) in self.items(queue).iter().enumerate() {
-            let Item::Call(call) = item else { continue };
+    fn derive_host_barriers(&self, queue: usize, sync: &[SystemSync], words: &mut Derivation) -> Derived<()> {
+        for (at, item) in self.queue_items(queue).iter().enumerate() {
+            let WorkItem::Call(call) = item else { continue };
             let CallKind::Barrier(Dependency { source, target, .. }) = &call.kind else { continue };
-            let seen = target.accesses.only(AccessMask::HOST);
+            let seen = target.accesses.intersection(AccessMask::HOST);
             if !target.stages.intersects(HOST)
                 || seen == AccessMask::NONE
                 || !source.stages.intersects(COMPUTE)
@@ -739,17 +777,19 @@ impl<'a> Calls<'a> {
                 continue;
             }
             let earlier: Vec<ThreadId> = self
-                .dispatches(queue)
+                .queue_dispatches(queue)
                 .take_while(|(index, _)| *index < at)
                 .map(|(_, thread)| thread)
-                .filter(|thread| *thread == call.thread || acts(self.test.thread(*thread), usize::MAX) > 0)
+                .filter(|thread| {
+                    *thread == call.thread || count_instructions(self.test.thread(*thread), usize::MAX) > 0
+                })
                 .collect();
             let own = earlier.contains(&call.thread);
             let mut waits = self.host_waits((queue, at))?;
             waits.retain(|(before, _)| earlier.iter().any(|thread| before.dispatches.contains(thread)));
             // The operations belong to the barrier's own dispatch unless a wait needs them before it.
             let ends_before =
-                |(before, leads): &(Before, bool)| *leads && !before.dispatches.contains(&call.thread);
+                |(before, leads): &(Predecessors, bool)| *leads && !before.dispatches.contains(&call.thread);
             let thread = match earlier.last() {
                 Some(last) if !own && waits.iter().any(ends_before) => *last,
                 _ => call.thread,
@@ -769,9 +809,9 @@ impl<'a> Calls<'a> {
                 }
                 continue;
             }
-            let written = published(source.accesses.without(AccessMask::HOST));
+            let written = availability_operation(source.accesses.without(AccessMask::HOST));
             let operations = written.into_iter().chain([SystemOperation::Visible(seen)]);
-            let operations = operations.map(|operation| instruction(operation, call.span));
+            let operations = operations.map(|operation| system_instruction(operation, call.span));
             if let Some((head, tail)) = words.ends.get_mut(usize::from(thread.0)) {
                 if own || thread != call.thread { tail.extend(operations) } else { head.extend(operations) }
             }
@@ -780,32 +820,32 @@ impl<'a> Calls<'a> {
     }
 }
 
-impl Before {
-    fn add(&mut self, thread: ThreadId) {
+impl Predecessors {
+    fn add_dispatch(&mut self, thread: ThreadId) {
         if !self.dispatches.contains(&thread) {
             self.dispatches.push(thread);
         }
     }
 
-    fn join(&mut self, other: Before) {
-        other.dispatches.into_iter().for_each(|thread| self.add(thread));
+    fn merge_from(&mut self, other: Predecessors) {
+        other.dispatches.into_iter().for_each(|thread| self.add_dispatch(thread));
         self.host.extend(other.host);
         self.host.sort_unstable_by_key(|point| (point.thread, point.instruction));
         self.host.dedup();
     }
 }
 
-fn instruction(operation: SystemOperation, span: Span) -> Instruction {
+fn system_instruction(operation: SystemOperation, span: Span) -> Instruction {
     Instruction { kind: InstructionKind::System(operation), span }
 }
 
 /// Returns the availability operation of an access mask; `None` for an empty mask.
-fn published(mask: AccessMask) -> Option<SystemOperation> {
+fn availability_operation(mask: AccessMask) -> Option<SystemOperation> {
     (mask != AccessMask::NONE).then_some(SystemOperation::Available(mask))
 }
 
 /// Returns the visibility operation of a target for the device; `None` for an empty mask.
-fn shown(target: Side) -> Option<SystemOperation> {
+fn visibility_operation(target: SyncScope) -> Option<SystemOperation> {
     let mask = target.accesses.without(AccessMask::HOST);
     (mask != AccessMask::NONE).then_some(SystemOperation::Visible(mask))
 }

@@ -3,8 +3,8 @@
 use crate::error::ParseError;
 use crate::syntax::parser::Parser;
 use crate::test::{
-    ArithmeticOperation, Compute, Flow, InstructionKind, Operand, Place, Reference, RegisterId, RegisterInit,
-    Thread, ThreadId,
+    ArithmeticOperation, Compute, Flow, InstructionKind, Operand, Reference, RegisterId, RegisterInit,
+    Thread, ThreadId, ThreadPlace,
 };
 
 impl Parser<'_> {
@@ -24,7 +24,7 @@ impl Parser<'_> {
     fn check_work_groups(&self, errors: &mut Vec<ParseError>) {
         let mut owners = vec![None; self.test.locations.len()];
         for thread in &self.test.threads {
-            let Place::Device(place) = thread.place else { continue };
+            let ThreadPlace::Device(place) = thread.place else { continue };
             let here = (place.queue_family, place.workgroup);
             for instruction in &thread.instructions {
                 let Some(access) = instruction.kind.access() else { continue };

@@ -1,7 +1,7 @@
 //! Parses one cell of the table: an instruction or a label.
 
-use super::mnemonic::{Atomic, Mnemonic};
-use super::{OPERATIONS, RELATIONS, is_condition_register, is_value_register, segment};
+use super::mnemonic::{AtomicParts, Mnemonic};
+use super::{OPERATIONS, RELATIONS, is_condition_register, is_value_register, segment_keyword};
 use crate::error::ParseError;
 use crate::span::Span;
 use crate::syntax::lexer::{Token, TokenKind};
@@ -32,7 +32,7 @@ impl Parser<'_> {
             InstructionKind::Flow(Flow::Label(label))
         } else {
             if start.kind != TokenKind::Word {
-                return Err(self.unexpected("an instruction, or a label such as `@skip:`"));
+                return Err(self.unexpected_token("an instruction, or a label such as `@skip:`"));
             }
             if !self.count_instruction(start.span) {
                 self.note_rest(thread);
@@ -41,53 +41,53 @@ impl Parser<'_> {
             self.next();
             self.hsa_instruction_kind(thread, start)?
         };
-        let end = self.previous().span;
+        let end = self.previous_token().span;
         let span = Span { length: end.offset + end.length - start.span.offset, ..start.span };
         self.test.threads[usize::from(thread.0)].instructions.push(Instruction { kind, span });
         Ok(())
     }
 
     fn hsa_instruction_kind(&mut self, thread: ThreadId, start: Token) -> Parsed<InstructionKind> {
-        let word = self.word(start);
+        let word = self.token_text(start);
         let mut mnemonic = Mnemonic::new(word, start.span);
-        match mnemonic.take() {
+        match mnemonic.take_part() {
             "ld" => {
-                let (class, place) = mnemonic.segment()?;
+                let (class, place) = mnemonic.take_segment()?;
                 mnemonic.end_with_type()?;
                 let destination = self.value_register(thread)?;
                 self.hsa_comma()?;
-                let place = self.address(thread, class, place)?;
+                let place = self.parse_address(thread, class, place)?;
                 Ok(InstructionKind::load(destination, place, Access::Private))
             }
             "st" => {
-                let (class, place) = mnemonic.segment()?;
+                let (class, place) = mnemonic.take_segment()?;
                 mnemonic.end_with_type()?;
                 let value = self.hsa_operand(thread)?;
                 self.hsa_comma()?;
-                let place = self.address(thread, class, place)?;
+                let place = self.parse_address(thread, class, place)?;
                 Ok(InstructionKind::store(place, value, Access::Private))
             }
-            "atomic" => self.atomic(thread, &mut mnemonic),
+            "atomic" => self.parse_atomic(thread, &mut mnemonic),
             "atomicnoret" => self.atomic_without_result(thread, &mut mnemonic),
             "memfence" => {
-                let semantics = mnemonic.order(FENCE_ORDERS.0, FENCE_ORDERS.1)?;
-                let scope = mnemonic.scope()?;
-                mnemonic.end()?;
+                let semantics = mnemonic.take_order(FENCE_ORDERS.0, FENCE_ORDERS.1)?;
+                let scope = mnemonic.take_scope()?;
+                mnemonic.expect_end()?;
                 Ok(InstructionKind::Fence { scope, semantics })
             }
             "await" => {
-                mnemonic.word("atomic", "`atomic_ld`")?;
-                mnemonic.word("ld", "`ld`")?;
-                let parts = mnemonic.atomic(LOAD_ORDERS.0, LOAD_ORDERS.1)?;
+                mnemonic.take_word("atomic", "`atomic_ld`")?;
+                mnemonic.take_word("ld", "`ld`")?;
+                let parts = mnemonic.take_atomic(LOAD_ORDERS.0, LOAD_ORDERS.1)?;
                 let destination = self.value_register(thread)?;
                 self.hsa_comma()?;
-                let place = self.address(thread, parts.class, parts.segment)?;
+                let place = self.parse_address(thread, parts.class, parts.segment)?;
                 self.hsa_comma()?;
                 let value = self.hsa_operand(thread)?;
                 Ok(InstructionKind::Access(MemoryAccess {
                     place,
                     kind: AccessKind::Await { destination, value },
-                    strength: parts.strength(),
+                    strength: parts.access_strength(),
                     performer: Performer::Invocation,
                 }))
             }
@@ -99,12 +99,12 @@ impl Parser<'_> {
             }
             "cmp" => {
                 let Some(relation) = lookup(RELATIONS, mnemonic.peek()) else {
-                    return Err(mnemonic.wrong("relation", "`eq`, `ne`, `lt`, `le`, `gt` or `ge`"));
+                    return Err(mnemonic.unexpected_part("relation", "`eq`, `ne`, `lt`, `le`, `gt` or `ge`"));
                 };
-                mnemonic.take();
-                mnemonic.word("b1", "`b1_u32`")?;
-                mnemonic.word("u32", "`u32`")?;
-                mnemonic.end()?;
+                mnemonic.take_part();
+                mnemonic.take_word("b1", "`b1_u32`")?;
+                mnemonic.take_word("u32", "`u32`")?;
+                mnemonic.expect_end()?;
                 let destination = self.condition_register(thread)?;
                 self.hsa_comma()?;
                 let left = self.hsa_operand(thread)?;
@@ -113,8 +113,8 @@ impl Parser<'_> {
                 Ok(InstructionKind::Compute(Compute::Compare { destination, relation, left, right }))
             }
             "cbr" => {
-                mnemonic.word("b1", "`b1`")?;
-                mnemonic.end()?;
+                mnemonic.take_word("b1", "`b1`")?;
+                mnemonic.expect_end()?;
                 let condition = self.condition_register(thread)?;
                 self.hsa_comma()?;
                 Ok(InstructionKind::Flow(Flow::BranchIf { condition, target: self.branch_target(thread)? }))
@@ -136,30 +136,30 @@ impl Parser<'_> {
     }
 
     /// Parses the part after `atomic_`.
-    fn atomic(&mut self, thread: ThreadId, mnemonic: &mut Mnemonic<'_>) -> Parsed<InstructionKind> {
+    fn parse_atomic(&mut self, thread: ThreadId, mnemonic: &mut Mnemonic<'_>) -> Parsed<InstructionKind> {
         match mnemonic.peek() {
             "ld" => {
-                mnemonic.take();
-                let parts = mnemonic.atomic(LOAD_ORDERS.0, LOAD_ORDERS.1)?;
+                mnemonic.take_part();
+                let parts = mnemonic.take_atomic(LOAD_ORDERS.0, LOAD_ORDERS.1)?;
                 let destination = self.value_register(thread)?;
                 self.hsa_comma()?;
-                let place = self.address(thread, parts.class, parts.segment)?;
-                Ok(InstructionKind::load(destination, place, parts.strength()))
+                let place = self.parse_address(thread, parts.class, parts.segment)?;
+                Ok(InstructionKind::load(destination, place, parts.access_strength()))
             }
             "st" => {
-                mnemonic.take();
-                let parts = mnemonic.atomic(STORE_ORDERS.0, STORE_ORDERS.1)?;
+                mnemonic.take_part();
+                let parts = mnemonic.take_atomic(STORE_ORDERS.0, STORE_ORDERS.1)?;
                 let value = self.hsa_operand(thread)?;
                 self.hsa_comma()?;
-                let place = self.address(thread, parts.class, parts.segment)?;
-                Ok(InstructionKind::store(place, value, parts.strength()))
+                let place = self.parse_address(thread, parts.class, parts.segment)?;
+                Ok(InstructionKind::store(place, value, parts.access_strength()))
             }
             _ => {
-                let operation = mnemonic.operation(true)?;
-                let parts = mnemonic.atomic(RMW_ORDERS.0, RMW_ORDERS.1)?;
+                let operation = mnemonic.take_operation(true)?;
+                let parts = mnemonic.take_atomic(RMW_ORDERS.0, RMW_ORDERS.1)?;
                 let destination = self.value_register(thread)?;
                 self.hsa_comma()?;
-                let place = self.address(thread, parts.class, parts.segment)?;
+                let place = self.parse_address(thread, parts.class, parts.segment)?;
                 self.hsa_comma()?;
                 let operand = self.hsa_operand(thread)?;
                 let operation = match operation {
@@ -179,17 +179,17 @@ impl Parser<'_> {
     ) -> Parsed<InstructionKind> {
         let is_store = mnemonic.peek() == "st";
         let operation = if is_store {
-            mnemonic.take();
+            mnemonic.take_part();
             None
         } else {
-            mnemonic.operation(false)?
+            mnemonic.take_operation(false)?
         };
         let orders = if is_store { STORE_ORDERS } else { RMW_ORDERS };
-        let parts = mnemonic.atomic(orders.0, orders.1)?;
-        let place = self.address(thread, parts.class, parts.segment)?;
+        let parts = mnemonic.take_atomic(orders.0, orders.1)?;
+        let place = self.parse_address(thread, parts.class, parts.segment)?;
         self.hsa_comma()?;
         let operand = self.hsa_operand(thread)?;
-        let Atomic { scope, semantics, .. } = parts;
+        let AtomicParts { scope, semantics, .. } = parts;
         Ok(match operation {
             Some(operation) => {
                 let operation = RmwOperation::Fetch(operation, operand);
@@ -222,8 +222,8 @@ impl Parser<'_> {
         expected: &'static str,
     ) -> Parsed<RegisterId> {
         let token = self.peek();
-        if token.kind != TokenKind::Word || !member(self.word(token)) {
-            return Err(self.unexpected(expected));
+        if token.kind != TokenKind::Word || !member(self.token_text(token)) {
+            return Err(self.unexpected_token(expected));
         }
         self.next();
         self.use_register(thread, token)
@@ -240,10 +240,10 @@ impl Parser<'_> {
     }
 
     /// Parses `[x]` or `[x + $s3]`; x must be in the segment that the instruction names at `place`.
-    fn address(&mut self, thread: ThreadId, class: StorageClass, place: Span) -> Parsed<MemoryPlace> {
+    fn parse_address(&mut self, thread: ThreadId, class: StorageClass, place: Span) -> Parsed<MemoryPlace> {
         self.expect(TokenKind::OpenBracket, "`[` and a location")?;
         let token = self.location_name()?;
-        let name = self.word(token);
+        let name = self.token_text(token);
         let Some(location) = self.find_location(name) else {
             return Err(ParseError::UndeclaredLocation { name: name.to_owned(), span: token.span });
         };
@@ -252,9 +252,9 @@ impl Parser<'_> {
             && reference.storage_class() != class
         {
             return Err(ParseError::SegmentMismatch {
-                segment: segment(class),
+                segment: segment_keyword(class),
                 name: name.to_owned(),
-                declared: segment(reference.storage_class()),
+                declared: segment_keyword(reference.storage_class()),
                 span: place,
             });
         }

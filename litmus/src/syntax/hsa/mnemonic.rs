@@ -16,15 +16,15 @@ pub(super) struct Mnemonic<'a> {
 }
 
 /// The parts of an atomic access: segment, order, scope.
-pub(super) struct Atomic {
+pub(super) struct AtomicParts {
     pub class: StorageClass,
     pub segment: Span,
     pub scope: Scope,
     pub semantics: Semantics,
 }
 
-impl Atomic {
-    pub(super) fn strength(&self) -> Access {
+impl AtomicParts {
+    pub(super) fn access_strength(&self) -> Access {
         Access::Atomic { scope: self.scope, semantics: self.semantics }
     }
 }
@@ -41,14 +41,14 @@ impl<'a> Mnemonic<'a> {
     }
 
     /// Consumes the next part.
-    pub(super) fn take(&mut self) -> &'a str {
+    pub(super) fn take_part(&mut self) -> &'a str {
         let part = self.peek();
         self.read += part.len() + 1;
         part
     }
 
     /// Returns the position of the next part, or of the end of the word.
-    fn place(&self) -> Span {
+    fn next_span(&self) -> Span {
         let length = self.peek().len() as u32;
         let before = (self.read as u32).min(self.span.length);
         Span {
@@ -60,77 +60,89 @@ impl<'a> Mnemonic<'a> {
     }
 
     /// Returns the error for an unexpected next part.
-    pub(super) fn wrong(&self, part: &'static str, expected: &'static str) -> ParseError {
+    pub(super) fn unexpected_part(&self, part: &'static str, expected: &'static str) -> ParseError {
         let found = match self.peek() {
             "" => "nothing".to_owned(),
             found => format!("`{}`", found.chars().take(40).collect::<String>()),
         };
         let read = self.word.get(..self.read.saturating_sub(1)).unwrap_or(self.word);
-        ParseError::BadMnemonic { instruction: read.to_owned(), part, found, expected, span: self.place() }
+        ParseError::BadMnemonic {
+            instruction: read.to_owned(),
+            part,
+            found,
+            expected,
+            span: self.next_span(),
+        }
     }
 
     fn one_of<T: Copy>(&mut self, words: Words<T>, part: &'static str, expected: &'static str) -> Parsed<T> {
-        let Some(meaning) = lookup(words, self.peek()) else { return Err(self.wrong(part, expected)) };
-        self.take();
+        let Some(meaning) = lookup(words, self.peek()) else {
+            return Err(self.unexpected_part(part, expected));
+        };
+        self.take_part();
         Ok(meaning)
     }
 
     /// Parses `global` or `group`, with its position.
-    pub(super) fn segment(&mut self) -> Parsed<(StorageClass, Span)> {
-        let place = self.place();
+    pub(super) fn take_segment(&mut self) -> Parsed<(StorageClass, Span)> {
+        let place = self.next_span();
         Ok((self.one_of(SEGMENTS, "segment", "`global` or `group`")?, place))
     }
 
     /// Parses one of `orders`, which `expected` lists.
-    pub(super) fn order(&mut self, orders: &[Order], expected: &'static str) -> Parsed<Semantics> {
+    pub(super) fn take_order(&mut self, orders: &[Order], expected: &'static str) -> Parsed<Semantics> {
         match lookup(ORDERS, self.peek()) {
             Some(order) if orders.contains(&order) => {
-                self.take();
-                Ok(semantics(order))
+                self.take_part();
+                Ok(hsa_semantics(order))
             }
-            _ => Err(self.wrong("order", expected)),
+            _ => Err(self.unexpected_part("order", expected)),
         }
     }
 
-    pub(super) fn scope(&mut self) -> Parsed<Scope> {
+    pub(super) fn take_scope(&mut self) -> Parsed<Scope> {
         self.one_of(SCOPES, "scope", "`wi`, `wave`, `wg`, `agent` or `system`")
     }
 
     /// Parses `u32`, `s32` or `b32`, and the end. All of them are the same 32 bits.
     pub(super) fn end_with_type(&mut self) -> Parsed<()> {
         if !matches!(self.peek(), "u32" | "s32" | "b32") {
-            return Err(self.wrong("type", "`u32`, `s32` or `b32`"));
+            return Err(self.unexpected_part("type", "`u32`, `s32` or `b32`"));
         }
-        self.take();
-        self.end()
+        self.take_part();
+        self.expect_end()
     }
 
     /// Parses the required word `part`.
-    pub(super) fn word(&mut self, part: &'static str, expected: &'static str) -> Parsed<()> {
+    pub(super) fn take_word(&mut self, part: &'static str, expected: &'static str) -> Parsed<()> {
         if self.peek() != part {
-            return Err(self.wrong("next part", expected));
+            return Err(self.unexpected_part("next part", expected));
         }
-        self.take();
+        self.take_part();
         Ok(())
     }
 
-    pub(super) fn end(&self) -> Parsed<()> {
-        if self.read > self.word.len() { Ok(()) } else { Err(self.wrong("next part", "the end of the word")) }
+    pub(super) fn expect_end(&self) -> Parsed<()> {
+        if self.read > self.word.len() {
+            Ok(())
+        } else {
+            Err(self.unexpected_part("next part", "the end of the word"))
+        }
     }
 
     /// Parses segment, order, scope and type.
-    pub(super) fn atomic(&mut self, orders: &[Order], expected: &'static str) -> Parsed<Atomic> {
-        let (class, segment) = self.segment()?;
-        let semantics = self.order(orders, expected)?;
-        let scope = self.scope()?;
+    pub(super) fn take_atomic(&mut self, orders: &[Order], expected: &'static str) -> Parsed<AtomicParts> {
+        let (class, segment) = self.take_segment()?;
+        let semantics = self.take_order(orders, expected)?;
+        let scope = self.take_scope()?;
         self.end_with_type()?;
-        Ok(Atomic { class, segment, scope, semantics })
+        Ok(AtomicParts { class, segment, scope, semantics })
     }
 
     /// Parses the operation of a read-modify-write; `None` for `exch`, if `exchange` permits it.
-    pub(super) fn operation(&mut self, exchange: bool) -> Parsed<Option<ArithmeticOperation>> {
+    pub(super) fn take_operation(&mut self, exchange: bool) -> Parsed<Option<ArithmeticOperation>> {
         if exchange && self.peek() == "exch" {
-            self.take();
+            self.take_part();
             return Ok(None);
         }
         let expected = if exchange {
@@ -143,7 +155,7 @@ impl<'a> Mnemonic<'a> {
 }
 
 /// Returns the semantics of an HSA order, which applies to every segment.
-fn semantics(order: Order) -> Semantics {
+fn hsa_semantics(order: Order) -> Semantics {
     let classes = match order {
         Order::Relaxed => StorageClassSet::EMPTY,
         _ => StorageClassSet::EMPTY.with(StorageClass::Buffer).with(StorageClass::Workgroup),

@@ -1,11 +1,11 @@
 //! Prints a test in the HSA dialect, with aligned columns.
 
-use super::{ATOMIC_OPERATIONS, OPERATIONS, ORDERS, RELATIONS, SCOPES, segment};
-use crate::syntax::print::{aligned_rows, line, location_name, register_name};
+use super::{ATOMIC_OPERATIONS, OPERATIONS, ORDERS, RELATIONS, SCOPES, segment_keyword};
+use crate::syntax::print::{aligned_rows, location_name, push_line, register_name};
 use crate::syntax::words::word_of;
 use crate::test::{
-    Access, AccessKind, Compute, Flow, InstructionKind, LocationInit, Operand, Place, Reference, RegisterId,
-    RegisterInit, RmwOperation, Scope, Semantics, StorageClass, Test, ThreadId,
+    Access, AccessKind, Compute, Flow, InstructionKind, LocationInit, Operand, Reference, RegisterId,
+    RegisterInit, RmwOperation, Scope, Semantics, StorageClass, Test, ThreadId, ThreadPlace,
 };
 
 /// Prints the part between the header and the question.
@@ -25,7 +25,7 @@ pub(in crate::syntax) fn print_body(out: &mut String, test: &Test) {
             | LocationInit::AliasOf(_)
             | LocationInit::Undefined => 0,
         };
-        line(out, &format!("{segment}{} = {init};", location.name));
+        push_line(out, &format!("{segment}{} = {init};", location.name));
     }
     for thread in &test.threads {
         for register in thread.registers.iter().filter(|register| register.declared) {
@@ -33,7 +33,7 @@ pub(in crate::syntax) fn print_body(out: &mut String, test: &Test) {
                 RegisterInit::Constant(constant) => constant,
                 RegisterInit::ValueOf(_) | RegisterInit::AddressOf(_) => 0,
             };
-            line(out, &format!("P{}:{} = {init};", thread.number, register.name));
+            push_line(out, &format!("P{}:{} = {init};", thread.number, register.name));
         }
     }
     out.push_str("}\n");
@@ -41,21 +41,21 @@ pub(in crate::syntax) fn print_body(out: &mut String, test: &Test) {
         out.push_str("{\n");
         for pair in &test.system_sync {
             let number = |point: crate::test::SyncPoint| test.thread(point.thread).number;
-            line(out, &format!("pkt P{} P{};", number(pair.from), number(pair.to)));
+            push_line(out, &format!("pkt P{} P{};", number(pair.from), number(pair.to)));
         }
         out.push_str("}\n");
     }
     let columns = test.threads.iter().enumerate().map(|(index, thread)| {
         let mut cells = Vec::with_capacity(thread.instructions.len() + 1);
         cells.push(match thread.place {
-            Place::Host => format!("P{}", thread.number),
-            Place::Device(place) => format!(
+            ThreadPlace::Host => format!("P{}", thread.number),
+            ThreadPlace::Device(place) => format!(
                 "P{}@wave {}, wg {}, agent {}",
                 thread.number, place.subgroup, place.workgroup, place.queue_family
             ),
         });
         let id = ThreadId(index as u16);
-        cells.extend(thread.instructions.iter().map(|instruction| instruction.kind.text(test, id)));
+        cells.extend(thread.instructions.iter().map(|instruction| instruction.kind.to_text(test, id)));
         cells
     });
     aligned_rows(out, &columns.collect::<Vec<_>>());
@@ -78,8 +78,10 @@ pub(crate) fn instruction_text(kind: &InstructionKind, test: &Test, thread: Thre
             let place = format!("[{}{offset}]", location_name(test, access.place.location));
             let class = access.place.class;
             let parts = match access.strength {
-                Access::Atomic { scope, semantics } => atomic(class, semantics, scope),
-                Access::Private | Access::NonPrivate | Access::Coherent { .. } => segment(class).to_owned(),
+                Access::Atomic { scope, semantics } => atomic_suffix(class, semantics, scope),
+                Access::Private | Access::NonPrivate | Access::Coherent { .. } => {
+                    segment_keyword(class).to_owned()
+                }
             };
             let plain = if access.strength.is_atomic() { "atomic_" } else { "" };
             match &access.kind {
@@ -137,6 +139,6 @@ pub(crate) fn instruction_text(kind: &InstructionKind, test: &Test, thread: Thre
 }
 
 /// Returns segment, order and scope.
-fn atomic(class: StorageClass, semantics: Semantics, scope: Scope) -> String {
-    format!("{}_{}_{}", segment(class), word_of(ORDERS, semantics.order), word_of(SCOPES, scope))
+fn atomic_suffix(class: StorageClass, semantics: Semantics, scope: Scope) -> String {
+    format!("{}_{}_{}", segment_keyword(class), word_of(ORDERS, semantics.order), word_of(SCOPES, scope))
 }

@@ -5,45 +5,45 @@ use crate::span::Span;
 use crate::test::{ControlBarrier, InstructionKind, Test, Thread};
 
 /// A control barrier of a thread.
-struct Member<'a> {
+struct BarrierMember<'a> {
     instance: i64,
     barrier: &'a ControlBarrier,
     span: Span,
 }
 
 /// Returns the mistakes in the control barriers of a test.
-pub(super) fn check(test: &Test) -> Vec<KhronosError> {
-    let threads: Vec<Vec<Member<'_>>> = test.threads.iter().map(members).collect();
+pub(super) fn check_barriers(test: &Test) -> Vec<KhronosError> {
+    let threads: Vec<Vec<BarrierMember<'_>>> = test.threads.iter().map(barrier_members).collect();
     let mut errors = Vec::new();
     for (index, thread) in threads.iter().enumerate() {
         for (position, member) in thread.iter().enumerate() {
             if thread[..position].iter().any(|earlier| earlier.instance == member.instance) {
-                let Member { instance, span, .. } = *member;
+                let BarrierMember { instance, span, .. } = *member;
                 errors.push(KhronosError::RepeatedBarrier { instance, span });
             }
         }
         let earlier = threads.iter().take(index).flatten();
         for member in thread {
-            let Member { instance, span, .. } = *member;
+            let BarrierMember { instance, span, .. } = *member;
             let first = earlier.clone().chain(thread).find(|other| other.instance == instance);
-            if first.is_some_and(|first| !agree(first.barrier, member.barrier)) {
+            if first.is_some_and(|first| !are_consistent(first.barrier, member.barrier)) {
                 errors.push(KhronosError::UnequalBarriers { instance, span });
             }
         }
         for other in threads.iter().take(index) {
-            errors.extend(crossed(other, thread));
+            errors.extend(find_crossing(other, thread));
         }
     }
     errors
 }
 
-fn members(thread: &Thread) -> Vec<Member<'_>> {
+fn barrier_members(thread: &Thread) -> Vec<BarrierMember<'_>> {
     thread
         .instructions
         .iter()
         .filter_map(|instruction| match &instruction.kind {
             InstructionKind::ControlBarrier(barrier) => {
-                Some(Member { instance: barrier.id.parse().ok()?, barrier, span: instruction.span })
+                Some(BarrierMember { instance: barrier.id.parse().ok()?, barrier, span: instruction.span })
             }
             _ => None,
         })
@@ -51,13 +51,13 @@ fn members(thread: &Thread) -> Vec<Member<'_>> {
 }
 
 /// Returns true if two members have the same scope, order and storage classes; availability and visibility may differ.
-fn agree(left: &ControlBarrier, right: &ControlBarrier) -> bool {
+fn are_consistent(left: &ControlBarrier, right: &ControlBarrier) -> bool {
     let order = |barrier: &ControlBarrier| barrier.semantics.map(|s| (s.order, s.classes));
     left.memory_scope == right.memory_scope && order(left) == order(right)
 }
 
 /// Returns an error if two instances occur in opposite orders in two threads.
-fn crossed(earlier: &[Member<'_>], later: &[Member<'_>]) -> Option<KhronosError> {
+fn find_crossing(earlier: &[BarrierMember<'_>], later: &[BarrierMember<'_>]) -> Option<KhronosError> {
     let position = |instance| earlier.iter().position(|member| member.instance == instance);
     for (index, first) in later.iter().enumerate() {
         for second in &later[index + 1..] {

@@ -9,7 +9,7 @@ use crate::test::{
     RegisterInit, RmwOperation, Scope, Semantics, StorageClass, StorageClassSet,
 };
 
-use super::{Line, Word, is_name};
+use super::{SourceLine, SourceWord, is_name};
 
 /// Keywords of instructions.
 const WORDS: [&str; 23] = [
@@ -47,8 +47,8 @@ const SCOPES: [(&str, Scope); 4] = [
 ];
 
 /// An instruction whose location is not resolved yet.
-pub(super) struct Parsed<'a> {
-    shape: Shape,
+pub(super) struct ParsedInstruction<'a> {
+    shape: InstructionShape,
     /// The accessed name and its position.
     pub(super) location: Option<(&'a str, Span)>,
     /// The forced value of a read.
@@ -57,7 +57,7 @@ pub(super) struct Parsed<'a> {
 }
 
 #[derive(Clone)]
-enum Shape {
+enum InstructionShape {
     Load(StorageClass, Access),
     Store(StorageClass, Access),
     Rmw(StorageClass, Scope, Semantics),
@@ -67,9 +67,13 @@ enum Shape {
     VisibleFromDevice,
 }
 
-impl Parsed<'_> {
+impl ParsedInstruction<'_> {
     /// Returns the instruction; a read assigns a fresh register.
-    pub(super) fn kind(&self, location: LocationId, registers: &mut Vec<Register>) -> InstructionKind {
+    pub(super) fn instruction_kind(
+        &self,
+        location: LocationId,
+        registers: &mut Vec<Register>,
+    ) -> InstructionKind {
         let place = |class| MemoryPlace::of(location, class);
         let mut fresh = || {
             let name = format!("r{}", registers.len());
@@ -78,27 +82,32 @@ impl Parsed<'_> {
         };
         let value = Operand::Constant(self.written);
         match self.shape.clone() {
-            Shape::Load(class, access) => InstructionKind::load(fresh(), place(class), access),
-            Shape::Store(class, access) => InstructionKind::store(place(class), value, access),
-            Shape::Rmw(class, scope, semantics) => {
+            InstructionShape::Load(class, access) => InstructionKind::load(fresh(), place(class), access),
+            InstructionShape::Store(class, access) => InstructionKind::store(place(class), value, access),
+            InstructionShape::Rmw(class, scope, semantics) => {
                 let operation = RmwOperation::Exchange(value);
                 InstructionKind::rmw(fresh(), place(class), operation, scope, semantics)
             }
-            Shape::Fence(scope, semantics) => InstructionKind::Fence { scope, semantics },
-            Shape::ControlBarrier(barrier) => InstructionKind::ControlBarrier(barrier),
-            Shape::AvailableToDevice => InstructionKind::System(SystemOperation::AvailableToDevice),
-            Shape::VisibleFromDevice => InstructionKind::System(SystemOperation::VisibleFromDevice),
+            InstructionShape::Fence(scope, semantics) => InstructionKind::Fence { scope, semantics },
+            InstructionShape::ControlBarrier(barrier) => InstructionKind::ControlBarrier(barrier),
+            InstructionShape::AvailableToDevice => {
+                InstructionKind::System(SystemOperation::AvailableToDevice)
+            }
+            InstructionShape::VisibleFromDevice => {
+                InstructionKind::System(SystemOperation::VisibleFromDevice)
+            }
         }
     }
 }
 
 /// Parses a line.
-pub(super) fn parse(line: Line<'_>) -> Result<Parsed<'_>, Vec<KhronosError>> {
+pub(super) fn parse_line(line: SourceLine<'_>) -> Result<ParsedInstruction<'_>, Vec<KhronosError>> {
     let head = line.text.find(' ').unwrap_or(line.text.len());
-    let mut reader = Reader { line, head: line.span(0, head), words: Vec::new(), errors: Vec::new() };
+    let mut reader =
+        InstructionReader { line, head: line.span_between(0, head), words: Vec::new(), errors: Vec::new() };
     let mut at = 0;
     for text in line.text.get(..head).unwrap_or("").split('.') {
-        let span = line.word_span(Word { text, at });
+        let span = line.word_span(SourceWord { text, at });
         match WORDS.iter().find(|word| **word == text) {
             Some(word) => reader.words.push((word, span)),
             None => {
@@ -111,29 +120,29 @@ pub(super) fn parse(line: Line<'_>) -> Result<Parsed<'_>, Vec<KhronosError>> {
     if !reader.errors.is_empty() {
         return Err(reader.errors);
     }
-    let shape = reader.shape();
-    let operands = line.words(head, &[' ', '=']);
-    let parsed = shape.and_then(|shape| reader.operands(shape, &operands));
+    let shape = reader.read_shape();
+    let operands = line.split_words(head, &[' ', '=']);
+    let parsed = shape.and_then(|shape| reader.read_operands(shape, &operands));
     match parsed {
         Some(parsed) if reader.errors.is_empty() => Ok(parsed),
         _ => Err(reader.errors),
     }
 }
 
-struct Reader<'a> {
-    line: Line<'a>,
+struct InstructionReader<'a> {
+    line: SourceLine<'a>,
     head: Span,
     words: Vec<(&'static str, Span)>,
     errors: Vec<KhronosError>,
 }
 
-impl<'a> Reader<'a> {
-    fn has(&self, word: &str) -> bool {
+impl<'a> InstructionReader<'a> {
+    fn has_word(&self, word: &str) -> bool {
         self.words.iter().any(|(known, _)| *known == word)
     }
 
     /// Reports words of `list` that this instruction does not allow.
-    fn refuse(&mut self, list: &[&str], problem: &'static str) {
+    fn refuse_words(&mut self, list: &[&str], problem: &'static str) {
         for (word, span) in &self.words {
             if list.contains(word) {
                 self.errors.push(KhronosError::MisplacedWord { word, problem, span: *span });
@@ -141,10 +150,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn shape(&mut self) -> Option<Shape> {
+    fn read_shape(&mut self) -> Option<InstructionShape> {
         let operations: Vec<&'static str> = ["st", "ld", "rmw", "membar", "cbar", "avdevice", "visdevice"]
             .into_iter()
-            .filter(|word| self.has(word))
+            .filter(|word| self.has_word(word))
             .collect();
         let is_access = |word: &&str| matches!(*word, "st" | "ld" | "rmw");
         let accesses = operations.iter().filter(|word| is_access(word)).count();
@@ -152,18 +161,18 @@ impl<'a> Reader<'a> {
         let span = self.head;
         match (accesses, &others[..]) {
             (0, []) => self.errors.push(KhronosError::MissingOperation { span }),
-            (0, ["membar"]) => return self.fence(),
+            (0, ["membar"]) => return self.read_fence(),
             (0, ["cbar"]) => return self.control_barrier(),
             (0, [device]) => {
                 let device = *device;
                 let every: Vec<&str> = WORDS.iter().copied().filter(|word| *word != device).collect();
-                self.refuse(&every, "beside a device-domain operation");
+                self.refuse_words(&every, "beside a device-domain operation");
                 return Some(match device {
-                    "avdevice" => Shape::AvailableToDevice,
-                    _ => Shape::VisibleFromDevice,
+                    "avdevice" => InstructionShape::AvailableToDevice,
+                    _ => InstructionShape::VisibleFromDevice,
                 });
             }
-            (1.., []) => return self.access(),
+            (1.., []) => return self.read_access(),
             _ => {
                 if let [first, second, ..] = operations[..] {
                     self.errors.push(KhronosError::TwoOperations { first, second, span });
@@ -173,8 +182,8 @@ impl<'a> Reader<'a> {
         None
     }
 
-    fn scope(&mut self) -> Option<Scope> {
-        let mut found = SCOPES.iter().filter(|(word, _)| self.has(word)).map(|(_, scope)| *scope);
+    fn read_scope(&mut self) -> Option<Scope> {
+        let mut found = SCOPES.iter().filter(|(word, _)| self.has_word(word)).map(|(_, scope)| *scope);
         let scope = found.next();
         if found.next().is_some() {
             self.errors.push(KhronosError::TwoScopes { span: self.head });
@@ -183,7 +192,7 @@ impl<'a> Reader<'a> {
     }
 
     fn needed_scope(&mut self) -> Option<Scope> {
-        let scope = self.scope();
+        let scope = self.read_scope();
         if scope.is_none() {
             self.errors.push(KhronosError::MissingScope { span: self.head });
         }
@@ -191,14 +200,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the semantics given by the words; `None` without an order.
-    fn semantics(&mut self) -> Option<Semantics> {
+    fn read_semantics(&mut self) -> Option<Semantics> {
         let mut classes = StorageClassSet::EMPTY;
         for (word, class) in [("semsc0", StorageClass::Buffer), ("semsc1", StorageClass::Workgroup)] {
-            if self.has(word) {
+            if self.has_word(word) {
                 classes = classes.with(class);
             }
         }
-        let (acquires, releases) = (self.has("acq"), self.has("rel"));
+        let (acquires, releases) = (self.has_word("acq"), self.has_word("rel"));
         for (words, order, present) in [
             (&["semsc0", "semsc1"][..], "acq` or `.rel", acquires || releases),
             (&["semav"][..], "rel", releases),
@@ -217,31 +226,31 @@ impl<'a> Reader<'a> {
             (false, true) => Order::Release,
             (true, true) => Order::AcquireRelease,
         };
-        let (make_available, make_visible) = (self.has("semav"), self.has("semvis"));
+        let (make_available, make_visible) = (self.has_word("semav"), self.has_word("semvis"));
         Some(Semantics { order, classes, make_available, make_visible, ..Semantics::RELAXED })
     }
 
-    fn access(&mut self) -> Option<Shape> {
-        let rmw = self.has("rmw") || (self.has("st") && self.has("ld"));
-        let (reads, writes) = (rmw || self.has("ld"), rmw || self.has("st"));
-        let atomic = self.has("atom") || self.has("rmw");
+    fn read_access(&mut self) -> Option<InstructionShape> {
+        let rmw = self.has_word("rmw") || (self.has_word("st") && self.has_word("ld"));
+        let (reads, writes) = (rmw || self.has_word("ld"), rmw || self.has_word("st"));
+        let atomic = self.has_word("atom") || self.has_word("rmw");
         if rmw && !atomic {
             self.errors.push(KhronosError::RmwNotAtomic { span: self.head });
             return None;
         }
         if !(reads && atomic) {
-            self.refuse(&["acq"], "needs an atomic read or a barrier");
+            self.refuse_words(&["acq"], "needs an atomic read or a barrier");
         }
         if !(writes && atomic) {
-            self.refuse(&["rel"], "needs an atomic write or a barrier");
+            self.refuse_words(&["rel"], "needs an atomic write or a barrier");
         }
         if !writes {
-            self.refuse(&["av"], "needs a write");
+            self.refuse_words(&["av"], "needs a write");
         }
         if !reads {
-            self.refuse(&["vis"], "needs a read");
+            self.refuse_words(&["vis"], "needs a read");
         }
-        let class = match (self.has("sc0"), self.has("sc1")) {
+        let class = match (self.has_word("sc0"), self.has_word("sc1")) {
             (true, false) => Some(StorageClass::Buffer),
             (false, true) => Some(StorageClass::Workgroup),
             (false, false) => {
@@ -253,48 +262,50 @@ impl<'a> Reader<'a> {
                 None
             }
         };
-        let semantics = self.semantics().unwrap_or(Semantics::RELAXED);
+        let semantics = self.read_semantics().unwrap_or(Semantics::RELAXED);
         let access = if atomic {
             Access::Atomic { scope: self.needed_scope()?, semantics }
         } else {
             // A scope without availability or visibility is ignored on a plain access; the default scope is
             // the subgroup.
-            let scope = self.scope();
-            if self.has("av") || self.has("vis") {
+            let scope = self.read_scope();
+            if self.has_word("av") || self.has_word("vis") {
                 Access::Coherent { scope: scope.unwrap_or(Scope::Subgroup) }
-            } else if self.has("nonpriv") {
+            } else if self.has_word("nonpriv") {
                 Access::NonPrivate
             } else {
                 Access::Private
             }
         };
         Some(match (access, reads, writes) {
-            (Access::Atomic { scope, semantics }, true, true) => Shape::Rmw(class?, scope, semantics),
-            (_, _, true) => Shape::Store(class?, access),
-            _ => Shape::Load(class?, access),
+            (Access::Atomic { scope, semantics }, true, true) => {
+                InstructionShape::Rmw(class?, scope, semantics)
+            }
+            (_, _, true) => InstructionShape::Store(class?, access),
+            _ => InstructionShape::Load(class?, access),
         })
     }
 
     /// Refuses words that apply to memory accesses only.
     fn refuse_access_words(&mut self) {
-        self.refuse(&["atom", "av", "vis", "nonpriv", "sc0", "sc1"], "needs a memory access");
+        self.refuse_words(&["atom", "av", "vis", "nonpriv", "sc0", "sc1"], "needs a memory access");
     }
 
-    fn fence(&mut self) -> Option<Shape> {
+    fn read_fence(&mut self) -> Option<InstructionShape> {
         self.refuse_access_words();
         let scope = self.needed_scope();
-        let semantics = self.semantics();
+        let semantics = self.read_semantics();
         if semantics.is_none() {
             self.errors.push(KhronosError::MissingOrder { span: self.head });
         }
-        Some(Shape::Fence(scope?, semantics?))
+        Some(InstructionShape::Fence(scope?, semantics?))
     }
 
-    fn control_barrier(&mut self) -> Option<Shape> {
+    fn control_barrier(&mut self) -> Option<InstructionShape> {
         self.refuse_access_words();
         let scope = self.needed_scope();
-        let semantics = self.semantics();
-        Some(Shape::ControlBarrier(ControlBarrier {
+        let semantics = self.read_semantics();
+        Some(InstructionShape::ControlBarrier(ControlBarrier {
             // The format has one scope for both execution and memory.
             execution_scope: scope?,
             memory_scope: scope?,
@@ -305,26 +316,32 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    fn operands(&mut self, mut shape: Shape, operands: &[Word<'a>]) -> Option<Parsed<'a>> {
+    fn read_operands(
+        &mut self,
+        mut shape: InstructionShape,
+        operands: &[SourceWord<'a>],
+    ) -> Option<ParsedInstruction<'a>> {
         let (name, numbers) = match &shape {
-            Shape::Load(..) | Shape::Store(..) => (true, 1),
-            Shape::Rmw(..) => (true, 2),
-            Shape::ControlBarrier(_) => (false, 1),
-            Shape::Fence(..) | Shape::AvailableToDevice | Shape::VisibleFromDevice => (false, 0),
+            InstructionShape::Load(..) | InstructionShape::Store(..) => (true, 1),
+            InstructionShape::Rmw(..) => (true, 2),
+            InstructionShape::ControlBarrier(_) => (false, 1),
+            InstructionShape::Fence(..)
+            | InstructionShape::AvailableToDevice
+            | InstructionShape::VisibleFromDevice => (false, 0),
         };
         let mut rest = operands.iter();
-        let location = if name { Some(self.location(rest.next())?) } else { None };
+        let location = if name { Some(self.read_location(rest.next())?) } else { None };
         let mut values = Vec::new();
         for word in rest.by_ref().take(numbers) {
-            values.push(self.number(*word, "a number, such as 1")?);
+            values.push(self.read_number(*word, "a number, such as 1")?);
         }
         if let Some(extra) = rest.next() {
-            let span = self.line.span(extra.at, self.line.text.len());
+            let span = self.line.span_between(extra.at, self.line.text.len());
             self.errors.push(KhronosError::TrailingText { what: "the instruction", span });
         }
-        if let Shape::ControlBarrier(barrier) = &mut shape {
+        if let InstructionShape::ControlBarrier(barrier) = &mut shape {
             let Some(instance) = values.first() else {
-                let (span, expected) = (self.line.end(), "the number of the barrier's instance");
+                let (span, expected) = (self.line.end_span(), "the number of the barrier's instance");
                 self.errors.push(KhronosError::NotANumber { span, expected });
                 return None;
             };
@@ -332,16 +349,16 @@ impl<'a> Reader<'a> {
         }
         let given = |index: usize| values.get(index).copied().filter(|value| *value != NO_VALUE);
         let (read, written) = match &shape {
-            Shape::Load(..) => (given(0), None),
-            Shape::Store(..) => (None, given(0)),
-            Shape::Rmw(..) => (given(0), given(1)),
+            InstructionShape::Load(..) => (given(0), None),
+            InstructionShape::Store(..) => (None, given(0)),
+            InstructionShape::Rmw(..) => (given(0), given(1)),
             _ => (None, None),
         };
-        Some(Parsed { shape, location, read_value: read, written: written.unwrap_or(NO_VALUE) })
+        Some(ParsedInstruction { shape, location, read_value: read, written: written.unwrap_or(NO_VALUE) })
     }
 
-    fn location(&mut self, word: Option<&Word<'a>>) -> Option<(&'a str, Span)> {
-        let span = word.map_or(self.line.end(), |word| self.line.word_span(*word));
+    fn read_location(&mut self, word: Option<&SourceWord<'a>>) -> Option<(&'a str, Span)> {
+        let span = word.map_or(self.line.end_span(), |word| self.line.word_span(*word));
         match word.filter(|word| is_name(word.text)) {
             Some(word) => Some((word.text, span)),
             None => {
@@ -351,7 +368,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn number(&mut self, word: Word<'_>, expected: &'static str) -> Option<i64> {
+    fn read_number(&mut self, word: SourceWord<'_>, expected: &'static str) -> Option<i64> {
         // The reference reader stores values in 32 bits.
         match word.text.parse::<i32>() {
             Ok(number) if !word.text.starts_with('+') => Some(i64::from(number)),

@@ -4,11 +4,11 @@ use crate::khronos::{Khronos, NO_VALUE};
 use crate::system::SystemOperation;
 use crate::test::{
     Access, AccessKind, IgnoredClasses, InstructionKind, LocationId, LocationInit, MemoryPlace, Operand,
-    Performer, Place, RmwOperation, Scope, Semantics, StorageClass, Test,
+    Performer, RmwOperation, Scope, Semantics, StorageClass, Test, ThreadPlace,
 };
 
 /// Returns the text of a test from this format, or from [`to_khronos`](crate::convert::to_khronos).
-pub(crate) fn print(test: &Test, khronos: &Khronos) -> String {
+pub(crate) fn print_test(test: &Test, khronos: &Khronos) -> String {
     let mut lines: Vec<String> =
         test.metadata.comments.iter().map(|comment| format!("//{}", comment.replace('\n', " "))).collect();
     for location in &test.locations {
@@ -18,7 +18,7 @@ pub(crate) fn print(test: &Test, khronos: &Khronos) -> String {
     }
     let mut before = None;
     for (index, thread) in test.threads.iter().enumerate() {
-        if let (Some(Place::Device(before)), Place::Device(place)) = (before, thread.place) {
+        if let (Some(ThreadPlace::Device(before)), ThreadPlace::Device(place)) = (before, thread.place) {
             let depth = match () {
                 () if place.queue_family != before.queue_family => 3,
                 () if place.workgroup != before.workgroup => 2,
@@ -31,7 +31,7 @@ pub(crate) fn print(test: &Test, khronos: &Khronos) -> String {
         lines.push(format!("NEWTHREAD {}", thread.number));
         for (position, instruction) in thread.instructions.iter().enumerate() {
             let read = khronos.read_value(index, position);
-            lines.extend(self::instruction(test, &instruction.kind, read));
+            lines.extend(self::instruction_line(test, &instruction.kind, read));
         }
     }
     for sync in &test.system_sync {
@@ -44,7 +44,7 @@ pub(crate) fn print(test: &Test, khronos: &Khronos) -> String {
 }
 
 /// Returns the line of an instruction with the forced value `read`; `None` if the format cannot express it.
-pub(crate) fn instruction(test: &Test, kind: &InstructionKind, read: i64) -> Option<String> {
+pub(crate) fn instruction_line(test: &Test, kind: &InstructionKind, read: i64) -> Option<String> {
     let constant = |operand: &Operand| match operand {
         Operand::Constant(constant) => Some(*constant),
         Operand::Register(_) => None,
@@ -56,31 +56,31 @@ pub(crate) fn instruction(test: &Test, kind: &InstructionKind, read: i64) -> Opt
                 && access.performer == Performer::Invocation
                 && !access.is_vector();
             plain.then_some(())?;
-            let class = self::class(class)?;
+            let class = self::class_suffix(class)?;
             match &access.kind {
                 AccessKind::Load(_) => {
-                    let operands = operands(test, location, &[read]);
-                    Some(format!("ld{}{class} {operands}", self::access(&access.strength, "vis")?))
+                    let operands = operand_text(test, location, &[read]);
+                    Some(format!("ld{}{class} {operands}", self::access_suffix(&access.strength, "vis")?))
                 }
                 AccessKind::Store(values) => {
-                    let operands = operands(test, location, &[constant(&values.first())?]);
-                    Some(format!("st{}{class} {operands}", self::access(&access.strength, "av")?))
+                    let operands = operand_text(test, location, &[constant(&values.first())?]);
+                    Some(format!("st{}{class} {operands}", self::access_suffix(&access.strength, "av")?))
                 }
                 AccessKind::Rmw { destination: Some(_), operation: RmwOperation::Exchange(value) } => {
-                    let operands = operands(test, location, &[read, constant(value)?]);
+                    let operands = operand_text(test, location, &[read, constant(value)?]);
                     let Access::Atomic { scope, semantics } = &access.strength else { return None };
-                    let semantics = self::semantics(semantics)?;
-                    Some(format!("rmw{}{semantics}{class} {operands}", self::scope(*scope)?))
+                    let semantics = self::semantics_suffix(semantics)?;
+                    Some(format!("rmw{}{semantics}{class} {operands}", self::scope_suffix(*scope)?))
                 }
                 AccessKind::Rmw { .. } | AccessKind::Await { .. } => None,
             }
         }
         InstructionKind::Fence { scope, semantics } => {
-            Some(format!("membar{}{}", self::scope(*scope)?, self::semantics(semantics)?))
+            Some(format!("membar{}{}", self::scope_suffix(*scope)?, self::semantics_suffix(semantics)?))
         }
         InstructionKind::ControlBarrier(barrier) => {
             let semantics = match &barrier.semantics {
-                Some(semantics) => self::semantics(semantics)?,
+                Some(semantics) => self::semantics_suffix(semantics)?,
                 None => String::new(),
             };
             let instance: i64 = barrier.id.parse::<i32>().ok()?.into();
@@ -89,7 +89,7 @@ pub(crate) fn instruction(test: &Test, kind: &InstructionKind, read: i64) -> Opt
                 && barrier.quorum.is_none()
                 && instance.to_string() == barrier.id;
             plain.then_some(())?;
-            Some(format!("cbar{}{semantics} {instance}", self::scope(barrier.memory_scope)?))
+            Some(format!("cbar{}{semantics} {instance}", self::scope_suffix(barrier.memory_scope)?))
         }
         InstructionKind::System(SystemOperation::AvailableToDevice) => Some("avdevice".to_owned()),
         InstructionKind::System(SystemOperation::VisibleFromDevice) => Some("visdevice".to_owned()),
@@ -98,25 +98,25 @@ pub(crate) fn instruction(test: &Test, kind: &InstructionKind, read: i64) -> Opt
 }
 
 /// Returns `x`, `x = 1` or `x = 1 2`, without trailing open values.
-fn operands(test: &Test, location: LocationId, values: &[i64]) -> String {
+fn operand_text(test: &Test, location: LocationId, values: &[i64]) -> String {
     let given = values.iter().rposition(|value| *value != NO_VALUE).map_or(0, |last| last + 1);
     let values: Vec<String> = values.iter().take(given).map(i64::to_string).collect();
     let equals = if values.is_empty() { "" } else { " = " };
     format!("{}{equals}{}", test.location(location).name, values.join(" "))
 }
 
-fn access(access: &Access, operation: &str) -> Option<String> {
+fn access_suffix(access: &Access, operation: &str) -> Option<String> {
     Some(match access {
         Access::Private => String::new(),
         Access::NonPrivate => ".nonpriv".to_owned(),
-        Access::Coherent { scope } => format!(".{operation}{}", self::scope(*scope)?),
+        Access::Coherent { scope } => format!(".{operation}{}", self::scope_suffix(*scope)?),
         Access::Atomic { scope, semantics } => {
-            format!(".atom{}{}", self::scope(*scope)?, self::semantics(semantics)?)
+            format!(".atom{}{}", self::scope_suffix(*scope)?, self::semantics_suffix(semantics)?)
         }
     })
 }
 
-fn scope(scope: Scope) -> Option<&'static str> {
+fn scope_suffix(scope: Scope) -> Option<&'static str> {
     match scope {
         Scope::Subgroup => Some(".scopesg"),
         Scope::Workgroup => Some(".scopewg"),
@@ -126,7 +126,7 @@ fn scope(scope: Scope) -> Option<&'static str> {
     }
 }
 
-fn class(class: StorageClass) -> Option<&'static str> {
+fn class_suffix(class: StorageClass) -> Option<&'static str> {
     match class {
         StorageClass::Buffer => Some(".sc0"),
         StorageClass::Workgroup => Some(".sc1"),
@@ -134,7 +134,7 @@ fn class(class: StorageClass) -> Option<&'static str> {
     }
 }
 
-fn semantics(semantics: &Semantics) -> Option<String> {
+fn semantics_suffix(semantics: &Semantics) -> Option<String> {
     if semantics.ignored != IgnoredClasses::NONE {
         return None;
     }

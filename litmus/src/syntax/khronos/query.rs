@@ -3,45 +3,45 @@
 use crate::error::KhronosError;
 use crate::khronos::{Query, QueryKind, QueryTerm, SizeComparison};
 
-use super::{Line, Word};
+use super::{SourceLine, SourceWord};
 
 /// Parses a line that begins with one of the keywords.
-pub(super) fn parse(line: Line<'_>, keyword: Word<'_>) -> Result<Query, KhronosError> {
+pub(super) fn parse_query(line: SourceLine<'_>, keyword: SourceWord<'_>) -> Result<Query, KhronosError> {
     let kind = match keyword.text {
         "SATISFIABLE" => QueryKind::Satisfiable,
         _ => QueryKind::NoSolution,
     };
-    let mut scanner = Scanner { line, at: keyword.at + keyword.text.len() };
-    let without_chains = scanner.word("NOCHAINS");
+    let mut scanner = QueryScanner { line, at: keyword.at + keyword.text.len() };
+    let without_chains = scanner.accept_word("NOCHAINS");
     let mut terms = Vec::new();
     let mut open = 0_usize;
     loop {
-        while scanner.word("(") {
+        while scanner.accept_word("(") {
             open += 1;
         }
-        terms.push(scanner.term()?);
-        while open > 0 && scanner.word(")") {
+        terms.push(scanner.parse_term()?);
+        while open > 0 && scanner.accept_word(")") {
             open -= 1;
         }
-        if !scanner.word("&&") {
+        if !scanner.accept_word("&&") {
             break;
         }
     }
-    if open > 0 || !scanner.rest().is_empty() {
-        return Err(scanner.unknown());
+    if open > 0 || !scanner.rest_of_line().is_empty() {
+        return Err(scanner.unknown_term());
     }
     let text = line.text.to_owned();
-    Ok(Query { kind, without_chains, terms, text, span: line.span(0, line.text.len()) })
+    Ok(Query { kind, without_chains, terms, text, span: line.span_between(0, line.text.len()) })
 }
 
-struct Scanner<'a> {
-    line: Line<'a>,
+struct QueryScanner<'a> {
+    line: SourceLine<'a>,
     at: usize,
 }
 
-impl<'a> Scanner<'a> {
+impl<'a> QueryScanner<'a> {
     /// Returns the rest of the line after blanks.
-    fn rest(&mut self) -> &'a str {
+    fn rest_of_line(&mut self) -> &'a str {
         let rest = self.line.text.get(self.at..).unwrap_or("");
         let trimmed = rest.trim_start();
         self.at += rest.len() - trimmed.len();
@@ -49,29 +49,29 @@ impl<'a> Scanner<'a> {
     }
 
     /// Consumes `word` if it is next.
-    fn word(&mut self, word: &str) -> bool {
-        let found = self.rest().starts_with(word);
+    fn accept_word(&mut self, word: &str) -> bool {
+        let found = self.rest_of_line().starts_with(word);
         if found {
             self.at += word.len();
         }
         found
     }
 
-    fn unknown(&mut self) -> KhronosError {
-        self.rest();
-        KhronosError::UnknownTerm { span: self.line.span(self.at, self.line.text.len()) }
+    fn unknown_term(&mut self) -> KhronosError {
+        self.rest_of_line();
+        KhronosError::UnknownTerm { span: self.line.span_between(self.at, self.line.text.len()) }
     }
 
-    fn term(&mut self) -> Result<QueryTerm, KhronosError> {
-        if self.word("consistent[X]") {
+    fn parse_term(&mut self) -> Result<QueryTerm, KhronosError> {
+        if self.accept_word("consistent[X]") {
             return Ok(QueryTerm::Consistent);
         }
-        let make = if self.word("#dr") {
+        let make = if self.accept_word("#dr") {
             QueryTerm::Races
-        } else if self.word("#rs") {
+        } else if self.accept_word("#rs") {
             QueryTerm::ReleaseSequences
         } else {
-            return Err(self.unknown());
+            return Err(self.unknown_term());
         };
         let comparisons = [
             ("!=", SizeComparison::NotEqual),
@@ -82,12 +82,12 @@ impl<'a> Scanner<'a> {
             ("<", SizeComparison::Less),
             (">", SizeComparison::Greater),
         ];
-        let Some((_, comparison)) = comparisons.into_iter().find(|(text, _)| self.word(text)) else {
-            return Err(self.unknown());
+        let Some((_, comparison)) = comparisons.into_iter().find(|(text, _)| self.accept_word(text)) else {
+            return Err(self.unknown_term());
         };
-        let digits = self.rest().chars().take_while(char::is_ascii_digit).count();
-        let number = self.rest().get(..digits).and_then(|digits| digits.parse().ok());
-        let Some(number) = number else { return Err(self.unknown()) };
+        let digits = self.rest_of_line().chars().take_while(char::is_ascii_digit).count();
+        let number = self.rest_of_line().get(..digits).and_then(|digits| digits.parse().ok());
+        let Some(number) = number else { return Err(self.unknown_term()) };
         self.at += digits;
         Ok(make(comparison, number))
     }

@@ -37,7 +37,7 @@ pub fn allows(test: &Test, prediction: &Prediction) -> Option<bool> {
     let asked = prediction
         .outcomes
         .iter()
-        .filter(|(outcome, _)| outcome.meets(test, &prediction.observables, &question.condition));
+        .filter(|(outcome, _)| outcome.meets_condition(test, &prediction.observables, &question.condition));
     Some(prediction.is_undefined() || asked.clone().any(|(_, says)| says.allowed))
 }
 
@@ -64,5 +64,5 @@ fn code(test: &Test) -> Option<String> {
         .collect();
     let locations: Vec<_> =
         test.locations.iter().map(|location| (&location.name, location.scalar, &location.init)).collect();
-    Some(format!("{threads:?} {locations:?} {}", question.text(test)))
+    Some(format!("{threads:?} {locations:?} {}", question.to_text(test)))
 }

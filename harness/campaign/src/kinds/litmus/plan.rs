@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use litmus::convert::guarded;
+use litmus::convert::guard_forced_reads;
 use litmus::{Dialect, Lowered, LoweringError, Prediction, Term, Test};
 use model::{Model, Options, predict};
 use plan::Capabilities;
@@ -114,7 +114,7 @@ impl LitmusPlan {
                 if loaded.test.khronos.is_some() {
                     // A device cannot be forced to read a value, so the program guards the rest of the thread
                     // instead.
-                    loaded.test = guarded(&loaded.test);
+                    loaded.test = guard_forced_reads(&loaded.test);
                     loaded.text = litmus::print(&loaded.test);
                 }
                 let hsa = (loaded.test.dialect == Dialect::Hsa).then(|| lowered(&mut loaded));
@@ -318,7 +318,7 @@ type Predicted = Result<Arc<Prediction>, String>;
 fn lowered(loaded: &mut Loaded) -> FromHsa {
     let test = loaded.test.clone();
     let text = loaded.text.clone();
-    let lowered = litmus::lower(&test);
+    let lowered = litmus::lower_to_vulkan(&test);
     if let Ok(lowered) = &lowered {
         loaded.test = lowered.test.clone();
         loaded.text = litmus::print(&loaded.test);
@@ -398,6 +398,6 @@ fn predictions(
 pub fn mark_filtered(test: &Test, prediction: &mut Prediction) {
     let Some(filter) = &test.filter else { return };
     for (outcome, says) in &mut prediction.outcomes {
-        says.filtered = !outcome.meets(test, &prediction.observables, filter);
+        says.filtered = !outcome.meets_condition(test, &prediction.observables, filter);
     }
 }

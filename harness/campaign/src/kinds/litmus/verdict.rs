@@ -70,9 +70,9 @@ impl Ran {
     }
 
     fn add_seen(&mut self, seen: &WireObservation, twin: Option<&WireObservation>) {
-        self.seen.add(&seen.into());
+        self.seen.merge_from(&seen.into());
         if let Some(twin) = twin {
-            self.twin.get_or_insert_default().add(&twin.into());
+            self.twin.get_or_insert_default().merge_from(&twin.into());
         }
     }
 }
@@ -83,7 +83,7 @@ const TWIN_PATIENCE: Duration = Duration::from_secs(1);
 /// Counts the twin's instances with early reads whose outcome is not serial. Only outcomes that are provably
 /// not serial count.
 fn early_reads(test: &Test, cell: &Cell, seen: &Observation) -> u64 {
-    if test.overlap() != Overlap::Possible || seen.instances() == 0 {
+    if test.thread_overlap() != Overlap::Possible || seen.accounted_instances() == 0 {
         return 0;
     }
     let Some(twin) = runner::twin::with_early_reads(test) else { return 0 };
@@ -111,7 +111,7 @@ fn settled(plan: &LitmusPlan, cell: &Cell, prediction: &Prediction, ran: &Ran) -
     let seen = ran.seen.histogram.counts.keys();
     // The twin without control barriers has the outcomes of the test; the one with early reads has more
     // registers.
-    let twin = ran.twin.as_ref().filter(|_| test.overlap() == Overlap::ControlBarrier);
+    let twin = ran.twin.as_ref().filter(|_| test.thread_overlap() == Overlap::ControlBarrier);
     let seen = seen.chain(twin.iter().flat_map(|twin| twin.histogram.counts.keys()));
     let stop = patience(SETTLING_PATIENCE);
     let options = Options { budget: Budget::until(&stop), ..Options::default() };

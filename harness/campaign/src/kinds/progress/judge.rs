@@ -243,10 +243,10 @@ fn levels(test: &Test) -> String {
     levels.join("+")
 }
 
-fn placement(place: litmus::Place) -> Option<litmus::Placement> {
+fn placement(place: litmus::ThreadPlace) -> Option<litmus::Placement> {
     match place {
-        litmus::Place::Device(placement) => Some(placement),
-        litmus::Place::Host => None,
+        litmus::ThreadPlace::Device(placement) => Some(placement),
+        litmus::ThreadPlace::Host => None,
     }
 }
 
@@ -447,7 +447,7 @@ fn line(
             model: whole.plan.chosen.hash.clone(),
             kernel: cell.kernel.as_ref().map(|kernel| kernel.hash.clone()).unwrap_or_default(),
         },
-        question: test.question.as_ref().map(|question| question.text(test)),
+        question: test.question.as_ref().map(|question| question.to_text(test)),
         tool: env!("CARGO_PKG_VERSION").to_owned(),
         driver: Some(driver_record(&tested.target.listed.identity)),
         hsa: None,

@@ -2,8 +2,8 @@
 //!
 //! Two dependencies chain if the target of the first and the source of the second have a stage in common.
 
-use super::super::{COMPUTE, Call, CallKind, Dependency, Side, Stages};
-use super::{Between, Derived, Item, published, shown};
+use super::super::{COMPUTE, CallKind, Dependency, ParsedCall, StageSet, SyncScope};
+use super::{Derived, OperationList, WorkItem, availability_operation, visibility_operation};
 use crate::error::CallError;
 use crate::span::Span;
 use crate::system::AccessMask;
@@ -12,25 +12,27 @@ use crate::system::AccessMask;
 ///
 /// For a barrier both are at one item. For an event, the first ends at the set and the second begins at the
 /// await; items in between belong to neither.
-struct Stretch {
+struct DependencySpan {
     opens: usize,
     closes: usize,
-    source: Side,
-    target: Side,
+    source: SyncScope,
+    target: SyncScope,
     span: Span,
 }
 
 /// Returns the dependencies among items in the order of their second scopes.
-fn stretches(items: &[Item<'_>]) -> Vec<Stretch> {
+fn dependency_spans(items: &[WorkItem<'_>]) -> Vec<DependencySpan> {
     items
         .iter()
         .enumerate()
         .filter_map(|(closes, item)| {
-            let Item::Call(call) = item else { return None };
+            let WorkItem::Call(call) = item else { return None };
             let (opens, dependency) = match &call.kind {
                 CallKind::Barrier(dependency) => (closes, dependency),
                 CallKind::Await(event) => items.iter().enumerate().find_map(|(at, item)| match item {
-                    Item::Call(Call { kind: CallKind::Set(set, dependency), .. }) if set == event => {
+                    WorkItem::Call(ParsedCall { kind: CallKind::Set(set, dependency), .. })
+                        if set == event =>
+                    {
                         Some((at, dependency))
                     }
                     _ => None,
@@ -38,14 +40,14 @@ fn stretches(items: &[Item<'_>]) -> Vec<Stretch> {
                 _ => return None,
             };
             let Dependency { source, target, .. } = *dependency;
-            Some(Stretch { opens, closes, source, target, span: call.span })
+            Some(DependencySpan { opens, closes, source, target, span: call.span })
         })
         .collect()
 }
 
 /// Returns, for each dependency, the bit set of dependencies that chain to it, including itself; at most
 /// `MAX_CALLS` bits.
-fn chains(dependencies: &[Stretch]) -> Vec<u128> {
+fn chained_from(dependencies: &[DependencySpan]) -> Vec<u128> {
     let mut reached: Vec<u128> = Vec::new();
     for (at, own) in dependencies.iter().enumerate() {
         let earlier = dependencies.iter().zip(&reached);
@@ -60,10 +62,10 @@ fn chains(dependencies: &[Stretch]) -> Vec<u128> {
 /// Returns the operations that dependencies among `items` perform on writes of a host.
 ///
 /// A chain begins with `host_write` and a source that meets `held`, and ends with a target that holds compute.
-pub(super) fn moved(items: &[Item<'_>], held: Stages) -> Between {
-    let dependencies = stretches(items);
-    let reached = chains(&dependencies);
-    let mut between = Between::new();
+pub(super) fn host_write_operations(items: &[WorkItem<'_>], held: StageSet) -> OperationList {
+    let dependencies = dependency_spans(items);
+    let reached = chained_from(&dependencies);
+    let mut between = OperationList::new();
     for (first, own) in dependencies.iter().enumerate() {
         let writes = own.source.accesses.intersects(AccessMask::HOST_WRITE);
         if !writes || !own.source.stages.intersects(held) {
@@ -73,7 +75,11 @@ pub(super) fn moved(items: &[Item<'_>], held: Stages) -> Between {
         for (last, _) in
             ends.filter(|(last, from)| *from & (1 << first) != 0 && last.target.stages.intersects(COMPUTE))
         {
-            between.extend(published(AccessMask::HOST_WRITE).into_iter().chain(shown(last.target)));
+            between.extend(
+                availability_operation(AccessMask::HOST_WRITE)
+                    .into_iter()
+                    .chain(visibility_operation(last.target)),
+            );
         }
     }
     between
@@ -82,10 +88,10 @@ pub(super) fn moved(items: &[Item<'_>], held: Stages) -> Between {
 /// Returns the operations of the chains from a dispatch to a later one, for the items between the two.
 ///
 /// `None` if no chain leads to the later dispatch.
-pub(super) fn between(items: &[Item<'_>]) -> Derived<Option<Between>> {
-    let dependencies = stretches(items);
-    let reached = chains(&dependencies);
-    let those = |wanted: &dyn Fn(&Stretch) -> bool| {
+pub(super) fn chain_operations(items: &[WorkItem<'_>]) -> Derived<Option<OperationList>> {
+    let dependencies = dependency_spans(items);
+    let reached = chained_from(&dependencies);
+    let those = |wanted: &dyn Fn(&DependencySpan) -> bool| {
         let found = dependencies.iter().enumerate().filter(|(_, own)| wanted(own));
         found.fold(0_u128, |all, (at, _)| all | 1 << at)
     };
@@ -104,9 +110,9 @@ pub(super) fn between(items: &[Item<'_>]) -> Derived<Option<Between>> {
         .map(|(at, from)| (at, firsts & (1 << at) != 0, ends & (1 << at) != 0 && from & starts != 0))
         .filter(|(_, first, last)| *first || *last)
         .collect();
-    let mut between = Between::new();
+    let mut between = OperationList::new();
     for (at, first, last) in &on_chain {
-        let Some(Stretch { source, target, span, .. }) = dependencies.get(*at) else { continue };
+        let Some(DependencySpan { source, target, span, .. }) = dependencies.get(*at) else { continue };
         // All chains that begin up to here must continue to the end.
         let so_far = firsts & (u128::MAX >> (127 - at));
         if *last && reached.get(*at).is_none_or(|from| so_far & !from != 0) {
@@ -114,10 +120,10 @@ pub(super) fn between(items: &[Item<'_>]) -> Derived<Option<Between>> {
         }
         if *first {
             // Writes of a host are handled in `moved`, which knows the position of the wait for them.
-            between.extend(published(source.accesses.without(AccessMask::HOST)));
+            between.extend(availability_operation(source.accesses.without(AccessMask::HOST)));
         }
         if *last {
-            between.extend(shown(*target));
+            between.extend(visibility_operation(*target));
         }
     }
     Ok((!on_chain.is_empty()).then_some(between))

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::super::{CallKind, HOST, Semaphore, Transfer};
-use super::{At, Call, Calls, Dependency, Derived, Half, Item};
+use super::{CallDerivation, Dependency, Derived, ParsedCall, QueuePosition, TransferHalf, WorkItem};
 use crate::error::CallError;
 use crate::span::Span;
 use crate::system::SystemOperation;
-use crate::test::{InstructionKind, LocationId, Place, ThreadId};
+use crate::test::{InstructionKind, LocationId, ThreadId, ThreadPlace};
 
 /// A step of a host thread that waits for others or that others wait for.
 enum HostStep<'c> {
@@ -17,7 +17,7 @@ enum HostStep<'c> {
     Submit(&'c [ThreadId]),
 }
 
-impl Calls<'_> {
+impl CallDerivation<'_> {
     /// Checks that each event is set once, after device stages, and awaited later on the same queue.
     pub(super) fn check_events(&self) -> Derived<()> {
         for (at, call) in self.calls.iter().enumerate() {
@@ -32,13 +32,13 @@ impl Calls<'_> {
                 return Err(CallError::EventTwice { event: name, span });
             }
             if let CallKind::Set(_, Dependency { source, target, .. }) = &call.kind
-                && source.stages.with(target.stages).intersects(HOST)
+                && source.stages.union(target.stages).intersects(HOST)
             {
                 return Err(CallError::EventOfHost { span });
             }
             if let CallKind::Await(_) = call.kind {
-                let set = self.set_of(event).and_then(|(set, _)| self.place(set));
-                let (Some((queue, set)), Some((own, at))) = (set, self.place(call)) else {
+                let set = self.set_of(event).and_then(|(set, _)| self.queue_position(set));
+                let (Some((queue, set)), Some((own, at))) = (set, self.queue_position(call)) else {
                     return Err(CallError::EndlessAwait { event: name, span });
                 };
                 if queue != own {
@@ -67,10 +67,10 @@ impl Calls<'_> {
         while moves {
             moves = false;
             for (queue, reached) in reached.iter_mut().enumerate() {
-                while let Some(item) = self.items(queue).get(*reached) {
+                while let Some(item) = self.queue_items(queue).get(*reached) {
                     let stays = match item {
-                        Item::Dispatch(thread) => !submitted.contains(thread),
-                        Item::Call(call) => {
+                        WorkItem::Dispatch(thread) => !submitted.contains(thread),
+                        WorkItem::Call(call) => {
                             let waits = matches!(&call.kind, CallKind::Wait(own) if !passes(own, &signalled));
                             waits || !submitted.contains(&call.thread)
                         }
@@ -78,7 +78,7 @@ impl Calls<'_> {
                     if stays {
                         break;
                     }
-                    if let Item::Call(Call { kind: CallKind::Signal(own), .. }) = item {
+                    if let WorkItem::Call(ParsedCall { kind: CallKind::Signal(own), .. }) = item {
                         signalled.push(own);
                     }
                     *reached += 1;
@@ -103,19 +103,20 @@ impl Calls<'_> {
             HostStep::Wait(_, span) | HostStep::Fence(_, span) => Some(*span),
             HostStep::Signal(_) | HostStep::Submit(_) => None,
         });
-        let stuck_queue = (0..).zip(&reached).find_map(|(queue, at)| match self.items(queue).get(*at)? {
-            Item::Call(call) => Some(call.span),
-            Item::Dispatch(_) => None,
-        });
+        let stuck_queue =
+            (0..).zip(&reached).find_map(|(queue, at)| match self.queue_items(queue).get(*at)? {
+                WorkItem::Call(call) => Some(call.span),
+                WorkItem::Dispatch(_) => None,
+            });
         stuck_host.or(stuck_queue).map_or(Ok(()), |span| Err(CallError::CircularWait { span }))
     }
 
     /// Returns true if the queues have passed all items of these threads.
     fn are_done(&self, threads: &[ThreadId], reached: &[usize]) -> bool {
         reached.iter().enumerate().all(|(queue, reached)| {
-            self.items(queue).iter().skip(*reached).all(|item| match item {
-                Item::Dispatch(thread) => !threads.contains(thread),
-                Item::Call(call) => !threads.contains(&call.thread),
+            self.queue_items(queue).iter().skip(*reached).all(|item| match item {
+                WorkItem::Dispatch(thread) => !threads.contains(thread),
+                WorkItem::Call(call) => !threads.contains(&call.thread),
             })
         })
     }
@@ -123,7 +124,7 @@ impl Calls<'_> {
     /// Returns the calls, submissions and fence waits of a host thread, in order.
     fn host_steps(&self, thread: ThreadId) -> Vec<HostStep<'_>> {
         let own = self.test.thread(thread);
-        if own.place != Place::Host {
+        if own.place != ThreadPlace::Host {
             return Vec::new();
         }
         let mut steps = Vec::new();
@@ -153,7 +154,7 @@ impl Calls<'_> {
     pub(super) fn check_semaphores(&self) -> Derived<()> {
         for call in self.calls {
             let (CallKind::Signal(own) | CallKind::Wait(own)) = &call.kind else { continue };
-            let same = |other: &&Call| match (&call.kind, &other.kind) {
+            let same = |other: &&ParsedCall| match (&call.kind, &other.kind) {
                 (CallKind::Signal(_), CallKind::Signal(other))
                 | (CallKind::Wait(_), CallKind::Wait(other)) => other.name == own.name,
                 _ => false,
@@ -176,10 +177,10 @@ impl Calls<'_> {
                 return Err(CallError::BinaryTwice { semaphore, span });
             }
             if matches!(call.kind, CallKind::Wait(_)) {
-                self.awaited(call, own, &mut Vec::new())?;
-            } else if let Some((queue, at)) = self.place(call) {
-                let falls = self.items(queue).iter().take(at).any(|item| {
-                    matches!(item, Item::Call(Call { kind: CallKind::Signal(earlier), .. })
+                self.wait_predecessors(call, own, &mut Vec::new())?;
+            } else if let Some((queue, at)) = self.queue_position(call) {
+                let falls = self.queue_items(queue).iter().take(at).any(|item| {
+                    matches!(item, WorkItem::Call(ParsedCall { kind: CallKind::Signal(earlier), .. })
                         if earlier.name == own.name && earlier.value >= own.value)
                 });
                 if falls {
@@ -202,14 +203,14 @@ impl Calls<'_> {
         for (call, transfer) in transfers() {
             let Transfer { from, to, .. } = *transfer;
             let span = call.span;
-            let Some((queue, at)) = self.place(call) else { continue };
+            let Some((queue, at)) = self.queue_position(call) else { continue };
             let family = self.queues.get(queue).map_or(from, |queue| queue.family);
             if from == to || family != from && family != to {
                 return Err(CallError::ForeignTransfer { span });
             }
             let halves = |wanted: u32| {
                 transfers().filter(move |(other, same)| {
-                    let own = self.place(other).and_then(|(queue, _)| self.queues.get(queue));
+                    let own = self.queue_position(other).and_then(|(queue, _)| self.queues.get(queue));
                     *same == transfer && own.is_some_and(|queue| queue.family == wanted)
                 })
             };
@@ -219,13 +220,15 @@ impl Calls<'_> {
                 return Err(CallError::HalfTransfer { half, span });
             }
             if family == to {
-                let release = halves(from).next().and_then(|(release, _)| self.place(release));
-                let waits = self.items(queue).iter().take(at);
+                let release = halves(from).next().and_then(|(release, _)| self.queue_position(release));
+                let waits = self.queue_items(queue).iter().take(at);
                 let ordered = waits.filter_map(|item| match item {
-                    Item::Call(call) => Some(*call),
-                    Item::Dispatch(_) => None,
+                    WorkItem::Call(call) => Some(*call),
+                    WorkItem::Dispatch(_) => None,
                 });
-                if !release.is_some_and(|release| ordered.clone().any(|wait| self.leads(release, wait))) {
+                if !release
+                    .is_some_and(|release| ordered.clone().any(|wait| self.precedes_wait(release, wait)))
+                {
                     return Err(CallError::UnorderedTransfer { span });
                 }
             }
@@ -239,13 +242,13 @@ impl Calls<'_> {
     pub(super) fn check_owners(&self) -> Derived<()> {
         let mut owners: BTreeMap<LocationId, u32> = BTreeMap::new();
         for (number, thread) in self.test.threads.iter().enumerate() {
-            let Place::Device(placement) = thread.place else { continue };
+            let ThreadPlace::Device(placement) = thread.place else { continue };
             for instruction in &thread.instructions {
                 let InstructionKind::Access(access) = &instruction.kind else { continue };
                 let (location, family) = (access.place.location, placement.queue_family);
                 let storage = self.test.storage_of(location);
-                let owned = if self.halves(location).next().is_some() {
-                    self.owns(family, ThreadId(number as u16), location)
+                let owned = if self.transfer_halves(location).next().is_some() {
+                    self.owns_location(family, ThreadId(number as u16), location)
                 } else {
                     let mut exclusive = self.exclusive.iter().map(|name| self.test.storage_of(*name));
                     !exclusive.any(|exclusive| exclusive == storage)
@@ -261,16 +264,16 @@ impl Calls<'_> {
     }
 
     /// Returns the transfer halves that cover a location.
-    fn halves(&self, location: LocationId) -> impl Iterator<Item = Half> {
+    fn transfer_halves(&self, location: LocationId) -> impl Iterator<Item = TransferHalf> {
         self.calls.iter().filter_map(move |call| match &call.kind {
-            CallKind::Transfer(transfer) if self.covers(transfer, location) => {
-                Some((self.place(call)?, transfer.to))
+            CallKind::Transfer(transfer) if self.covers_location(transfer, location) => {
+                Some((self.queue_position(call)?, transfer.to))
             }
             _ => None,
         })
     }
 
-    pub(super) fn covers(&self, transfer: &Transfer, location: LocationId) -> bool {
+    pub(super) fn covers_location(&self, transfer: &Transfer, location: LocationId) -> bool {
         let storage = self.test.storage_of(location);
         let mut named = transfer.locations.iter();
         transfer.locations.is_empty() || named.any(|named| self.test.storage_of(*named) == storage)
@@ -278,53 +281,51 @@ impl Calls<'_> {
 
     /// Returns true if a position of a queue precedes every signal that may end the wait. The waits form no
     /// cycle at this point.
-    pub(super) fn leads(&self, (queue, at): At, wait: &Call) -> bool {
+    pub(super) fn precedes_wait(&self, (queue, at): QueuePosition, wait: &ParsedCall) -> bool {
         let CallKind::Wait(awaited) = &wait.kind else { return false };
         let key = ((queue, at), wait.span.offset);
         if let Some(known) = self.led.borrow().get(&key) {
             return *known;
         }
-        let signals = self.ends(wait, awaited);
+        let signals = self.ending_signals(wait, awaited);
         let leads = !signals.is_empty()
             && signals.into_iter().all(|signal| {
-                let Some((own, behind)) = self.place(signal) else { return false };
+                let Some((own, behind)) = self.queue_position(signal) else { return false };
                 own == queue && behind > at
-                    || self
-                        .items(own)
-                        .iter()
-                        .take(behind)
-                        .any(|item| matches!(item, Item::Call(call) if self.leads((queue, at), call)))
+                    || self.queue_items(own).iter().take(behind).any(
+                        |item| matches!(item, WorkItem::Call(call) if self.precedes_wait((queue, at), call)),
+                    )
             });
         self.led.borrow_mut().insert(key, leads);
         leads
     }
 
     /// Returns true if one position is known to precede another.
-    pub(super) fn comes_before(&self, from: At, to: At) -> bool {
-        let mut waits = self.items(to.0).iter().take(to.1).filter_map(|item| match item {
-            Item::Call(call) => Some(*call),
-            Item::Dispatch(_) => None,
+    pub(super) fn is_before(&self, from: QueuePosition, to: QueuePosition) -> bool {
+        let mut waits = self.queue_items(to.0).iter().take(to.1).filter_map(|item| match item {
+            WorkItem::Call(call) => Some(*call),
+            WorkItem::Dispatch(_) => None,
         });
-        from.0 == to.0 && from.1 < to.1 || waits.any(|wait| self.leads(from, wait))
+        from.0 == to.0 && from.1 < to.1 || waits.any(|wait| self.precedes_wait(from, wait))
     }
 
     /// Returns true if the queue family owns a location at the position of its thread.
-    fn owns(&self, family: u32, thread: ThreadId, location: LocationId) -> bool {
+    fn owns_location(&self, family: u32, thread: ThreadId, location: LocationId) -> bool {
         let place = (0..self.queues.len()).find_map(|queue| {
-            let (at, _) = self.dispatches(queue).find(|(_, own)| *own == thread)?;
+            let (at, _) = self.queue_dispatches(queue).find(|(_, own)| *own == thread)?;
             Some((queue, at))
         });
         let Some(here) = place else { return false };
         let of_family = |queue: usize| self.queues.get(queue).is_some_and(|queue| queue.family == family);
-        let (mut last, mut first): (Option<Half>, Option<Half>) = (None, None);
-        for (at, to) in self.halves(location).filter(|((queue, _), _)| of_family(*queue)) {
-            if self.comes_before(at, here) {
-                if last.is_none_or(|(before, _)| self.comes_before(before, at)) {
+        let (mut last, mut first): (Option<TransferHalf>, Option<TransferHalf>) = (None, None);
+        for (at, to) in self.transfer_halves(location).filter(|((queue, _), _)| of_family(*queue)) {
+            if self.is_before(at, here) {
+                if last.is_none_or(|(before, _)| self.is_before(before, at)) {
                     last = Some((at, to));
                 }
-            } else if !self.comes_before(here, at) {
+            } else if !self.is_before(here, at) {
                 return false;
-            } else if first.is_none_or(|(behind, _)| self.comes_before(at, behind)) {
+            } else if first.is_none_or(|(behind, _)| self.is_before(at, behind)) {
                 first = Some((at, to));
             }
         }

@@ -10,7 +10,7 @@ use isa::{Facts, MachineProgram, MachineQuestion, MachineVerdict, Profile, explo
 
 /// Machine code with one instruction or bit removed.
 #[derive(Clone, Debug)]
-pub struct Edited {
+pub struct EditResult {
     /// Index of the kernel in the question.
     pub kernel: usize,
     /// The line that was changed.
@@ -20,12 +20,12 @@ pub struct Edited {
     /// The kind of the edit.
     pub kind: EditKind,
     /// The explorer's verdict on the rest.
-    pub fate: Fate,
+    pub fate: EditVerdict,
 }
 
 /// The explorer's verdict on an edit.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fate {
+pub enum EditVerdict {
     /// A forbidden outcome is reachable.
     Reachable,
     /// A register may be used before its load has returned.
@@ -41,57 +41,57 @@ pub enum Fate {
     Unsupported(String),
 }
 
-impl Fate {
+impl EditVerdict {
     /// Returns true if the explorer detects the edit.
     pub fn is_caught(&self) -> bool {
-        matches!(self, Fate::Reachable | Fate::Hazard)
+        matches!(self, EditVerdict::Reachable | EditVerdict::Hazard)
     }
 }
 
-impl fmt::Display for Fate {
+impl fmt::Display for EditVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fate::Reachable => f.write_str("reachable"),
-            Fate::Hazard => f.write_str("hazard"),
-            Fate::Survives(class) => write!(f, "survives: {class}"),
-            Fate::KernelsOwn => f.write_str("survives: the kernel's own"),
-            Fate::Unexplained => f.write_str("survives: unexplained"),
-            Fate::Unsupported(what) => write!(f, "unsupported: {what}"),
+            EditVerdict::Reachable => f.write_str("reachable"),
+            EditVerdict::Hazard => f.write_str("hazard"),
+            EditVerdict::Survives(class) => write!(f, "survives: {class}"),
+            EditVerdict::KernelsOwn => f.write_str("survives: the kernel's own"),
+            EditVerdict::Unexplained => f.write_str("survives: unexplained"),
+            EditVerdict::Unsupported(what) => write!(f, "unsupported: {what}"),
         }
     }
 }
 
 /// Returns every edit of a question's code; `None` unless the original is `unreachable`.
-pub fn edits(question: &MachineQuestion, profile: Profile, facts: &Facts) -> Option<Vec<Edited>> {
+pub fn mutate_code(question: &MachineQuestion, profile: Profile, facts: &Facts) -> Option<Vec<EditResult>> {
     if !matches!(explore(question, profile, facts), MachineVerdict::Unreachable(_)) {
         return None;
     }
     let generation = question.family.generation();
     let mut edited = Vec::new();
     for (kernel, code) in question.kernels.iter().map(|kernel| &kernel.program).enumerate() {
-        for edit in edit::edits(code, generation) {
+        for edit in edit::all_edits(code, generation) {
             let mut changed = question.clone();
             if let Some(kernel) = changed.kernels.get_mut(kernel) {
                 kernel.program = edit.program;
             }
             let fate = match explore(&changed, profile, facts) {
-                MachineVerdict::Reachable(_) => Fate::Reachable,
-                MachineVerdict::Hazard(_) => Fate::Hazard,
-                MachineVerdict::Unsupported(what) => Fate::Unsupported(what.what),
+                MachineVerdict::Reachable(_) => EditVerdict::Reachable,
+                MachineVerdict::Hazard(_) => EditVerdict::Hazard,
+                MachineVerdict::Unsupported(what) => EditVerdict::Unsupported(what.what),
                 MachineVerdict::Unreachable(_)
                     if edit.kind == EditKind::Barrier && is_own(code, edit.line) =>
                 {
-                    Fate::KernelsOwn
+                    EditVerdict::KernelsOwn
                 }
                 MachineVerdict::Unreachable(_) => {
                     let what = (kernel, edit.line, edit.kind);
-                    survivor::class(question, &changed, what, profile, facts)
-                        .map_or(Fate::Unexplained, Fate::Survives)
+                    survivor::classify_survivor(question, &changed, what, profile, facts)
+                        .map_or(EditVerdict::Unexplained, EditVerdict::Survives)
                 }
             };
             let text = code.instructions.iter().find(|instruction| instruction.line == edit.line);
             let text = text.map(|instruction| instruction.text.clone()).unwrap_or_default();
-            edited.push(Edited { kernel, line: edit.line, text, kind: edit.kind, fate });
+            edited.push(EditResult { kernel, line: edit.line, text, kind: edit.kind, fate });
         }
     }
     Some(edited)
