@@ -1,5 +1,7 @@
 //! Temporal overlap of a test's threads; decides whether a run can exercise the test.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "each match selects the instructions of one relation")]
+
 use crate::system::{Interlock, InterlockEnd, SystemOperation};
 use crate::test::{
     AccessKind, ControlBarrier, Flow, InstructionKind, LocationId, Scope, SplitHalf, SyncPoint, Test, Thread,
