@@ -180,8 +180,7 @@ impl<'t> Run<'t> {
                         | ScheduledItem::Release(..)
                         | ScheduledItem::Acquire(..) => {}
                     }
-                    let last =
-                        queue.threads.iter().zip(&queue.items).filter(|(own, _)| *own == thread).last();
+                    let last = queue.threads.iter().zip(&queue.items).rfind(|(own, _)| *own == thread);
                     if all_ended && last.is_some_and(|(_, last)| std::ptr::eq(last, item)) {
                         self.ended.insert(thread.0);
                     }
@@ -282,13 +281,9 @@ pub fn ordered_by_relations(test: &Test) -> BTreeSet<(Work, Work)> {
         }
     }
     for middle in 0..all.len() {
-        for from in 0..all.len() {
-            if reached[from][middle] {
-                for to in 0..all.len() {
-                    let further = reached[middle][to];
-                    reached[from][to] |= further;
-                }
-            }
+        let further = reached[middle].clone();
+        for row in reached.iter_mut().filter(|row| row[middle]) {
+            row.iter_mut().zip(&further).for_each(|(cell, further)| *cell |= further);
         }
     }
     let mut pairs = BTreeSet::new();

@@ -1,5 +1,5 @@
 //! The order of hosts and queues: the derived relations against the streams of calls.
-#![expect(clippy::panic, clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use litmus::{InstructionKind, SystemOperation};
 use witness::hosts::{hosts_program, ordered_by_relations, ordered_by_streams};
