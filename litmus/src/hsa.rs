@@ -131,7 +131,7 @@ fn native_register(name: &str) -> Option<String> {
 ///     "HSA t { x = 0; } P0@wave 0, wg 0, agent 0 ; atomic_st_global_screl_agent_u32 1, [x] ; exists (x = 1)",
 ///     "t.litmus",
 /// )?;
-/// let program = litmus::lower(&hsa)?.test;
+/// let program = litmus::lower_to_vulkan(&hsa)?.test;
 /// assert!(litmus::print(&program).contains("st.atom.rel.dv.sc0.semsc0.semsc1.semav x, 1"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

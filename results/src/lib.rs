@@ -19,7 +19,7 @@
 //! let test = empty_test();
 //! let mut prediction = Prediction {
 //!     model: "vulkan".into(), observables: vec![], outcomes: Default::default(), race: Race::Free, level: None,
-//!     race_thin_air: false, uninitialised_read: Some(false), bound: 1, cut: 0, runs: 1,
+//!     race_thin_air: false, uninitialised_read: Some(false), bound: 1, truncated_runs: 0, runs: 1,
 //!     candidate_executions: 1, consistent_executions: 0, meets: None, misses: None, complete: true,
 //! };
 //! let zero = Outcome(vec![Value(0)]);
@@ -28,7 +28,7 @@
 //!     PredictedOutcome { allowed: false, weak: true, serial: false, filtered: false, thin_air: false },
 //! );
 //! let mut observation = Observation { dispatches: 1, ..Observation::default() };
-//! observation.histogram.add(zero, 3);
+//! observation.histogram.add_count(zero, 3);
 //! let judgement = judge(&Evidence {
 //!     test: &test, prediction: &prediction, observation: &observation, ending: &Ending::Finished, twin: None, bound: None,
 //!     serial_stage: false,

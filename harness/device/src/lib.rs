@@ -17,7 +17,7 @@
 //! if let Some(mut again) = DriverEnvironment::discover()?.restart_command()? {
 //!     return Err(again.exec().into());
 //! }
-//! for listed in device::list()? {
+//! for listed in device::list_devices()? {
 //!     println!("{}: {}", listed.index, listed.identity.name);
 //! }
 //! let selector: Selector = "swiftshader".parse()?;

@@ -207,7 +207,9 @@ pub fn read_module(bytes: &[u8]) -> Result<SpirvModule, Refusal> {
             Ok(four) => u32::from_le_bytes(four),
             Err(_) => 0,
         };
-        return SpirvModule::from_words(bytes.chunks_exact(4).map(word).collect(), None);
+        let module = SpirvModule::from_words(bytes.chunks_exact(4).map(word).collect(), None)?;
+        module.check_labels()?;
+        return Ok(module);
     }
     let text = std::str::from_utf8(bytes).map_err(|_| {
         Problem::Syntax("neither a SPIR-V binary nor SPIR-V text".to_owned())
@@ -219,6 +221,8 @@ pub fn read_module(bytes: &[u8]) -> Result<SpirvModule, Refusal> {
     for (name, id) in &module.text_names {
         module.names.entry(*id).or_insert_with(|| name.clone());
     }
+    // After the names, which its message uses.
+    module.check_labels()?;
     module.annotations = Annotations::parse(text)?;
     Ok(module)
 }
@@ -262,7 +266,6 @@ impl SpirvModule {
         if function.is_some() {
             return Err(malformed("a function does not end").located_at(SourcePosition::Word(at as u32)));
         }
-        module.check_labels()?;
         Ok(module)
     }
 

@@ -192,8 +192,8 @@ fn forms_are_printed_and_mistakes_told() {
     let ran = Ran::of(&mut vk_litmus(["patterns", "spin-lock", "--form", "right"]));
     assert!(ran.code == 0 && ran.stdout.starts_with("#version 450\n"), "{ran:?}");
     for (arguments, words) in [
-        (&["patterns", "spin-lok"][..], "no pattern `spin-lok` (did you mean `spin-lock`?)"),
-        (&["patterns", "spin-lock", "--form", "rigth"], "no form `rigth` (did you mean `right`?)"),
+        (&["patterns", "spin-lok"][..], "unknown pattern `spin-lok` (did you mean `spin-lock`?)"),
+        (&["patterns", "spin-lock", "--form", "rigth"], "unknown form `rigth` (did you mean `right`?)"),
     ] {
         let ran = Ran::of(&mut vk_litmus(arguments.iter().copied()));
         assert!(ran.code == 2 && ran.stderr.contains(words), "{ran:?}");
