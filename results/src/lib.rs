@@ -20,13 +20,13 @@
 //! let mut prediction = Prediction {
 //!     model: "vulkan".into(), observables: vec![], outcomes: Default::default(), race: Race::Free, level: None,
 //!     race_thin_air: false, uninitialised_read: Some(false), bound: 1, truncated_runs: 0, runs: 1,
-//!     candidate_executions: 1, consistent_executions: 0, meets: None, misses: None, complete: true,
+//!     candidate_executions: 1, consistent_executions: 1, meets: None, misses: None, complete: true,
 //! };
-//! let zero = Outcome(vec![Value(0)]);
-//! prediction.outcomes.insert(
-//!     zero.clone(),
-//!     PredictedOutcome { allowed: false, weak: true, serial: false, filtered: false, thin_air: false },
-//! );
+//! let (zero, one) = (Outcome(vec![Value(0)]), Outcome(vec![Value(1)]));
+//! for (outcome, allowed) in [(zero.clone(), false), (one, true)] {
+//!     let predicted = PredictedOutcome { allowed, weak: !allowed, serial: false, filtered: false, thin_air: false };
+//!     prediction.outcomes.insert(outcome, predicted);
+//! }
 //! let mut observation = Observation { dispatches: 1, ..Observation::default() };
 //! observation.histogram.add_count(zero, 3);
 //! let judgement = judge(&Evidence {

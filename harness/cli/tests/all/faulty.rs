@@ -218,9 +218,9 @@ fn told(row: &Row, counts: Counts, driver: &str, folder: &Path) -> Option<String
         std::fs::write(&file, stress.replace("\"host\"", "\"device\"")).unwrap();
         command.arg("--stress").arg(file);
     }
-    // Enough submissions for rare faults.
+    // Enough submissions for rare faults, however long they take.
     if many {
-        command.args(["--time", "4s"]);
+        command.args(["--instances", "60000000"]);
     } else if row.fault.starts_with("hang") {
         command.args(["--time", "1s"]);
     } else {
