@@ -218,8 +218,11 @@ fn execute(binary: &TestBinary, threads: usize, skipped: &[&str]) -> Result<Fini
     let duplicate = || log.try_clone().map_err(ChoreError::Start);
     let mut command = Command::new(&binary.executable);
     // The times of single tests are an unstable option of the test harness, which stable compilers accept with this variable.
-    command.env("RUSTC_BOOTSTRAP", "1").args(["-Zunstable-options", "--report-time", "--test-threads"]);
-    command.arg(threads.to_string()).arg("--exact").args(skipped.iter().flat_map(|name| ["--skip", name]));
+    // Values follow a `=`: a binary with a harness of its own takes every other word for a filter.
+    command.env("RUSTC_BOOTSTRAP", "1").args(["-Zunstable-options", "--report-time", "--exact"]);
+    command
+        .arg(format!("--test-threads={threads}"))
+        .args(skipped.iter().map(|name| format!("--skip={name}")));
     command.current_dir(&binary.folder).env("CARGO_MANIFEST_DIR", &binary.folder);
     command.stdin(Stdio::null()).stdout(duplicate()?).stderr(duplicate()?);
     let started = Instant::now();
@@ -227,8 +230,17 @@ fn execute(binary: &TestBinary, threads: usize, skipped: &[&str]) -> Result<Fini
     let processor = times::processor_time_at_exit(child.id());
     let status = child.wait().map_err(ChoreError::Start)?;
     let wall = started.elapsed();
-    let output = times::read_from_start(log).map_err(ChoreError::Start)?;
-    Ok(Finished { success: status.success(), output, wall, processor })
+    let mut output = times::read_from_start(log).map_err(ChoreError::Start)?;
+    let has_result = has_result(&output);
+    if !has_result {
+        output += "the binary printed no line `test result: …`\n";
+    }
+    Ok(Finished { success: status.success() && has_result, output, wall, processor })
+}
+
+/// Returns true if a test harness ran to its end. Without this line, it is not known if any test ran.
+fn has_result(output: &str) -> bool {
+    output.lines().any(|line| line.starts_with("test result: "))
 }
 
 /// Prints the result of a test binary, with the whole output if a test failed, and adds it to the sums.
@@ -271,4 +283,16 @@ fn cargo(root: &Path) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root);
     cargo
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_result;
+
+    #[test]
+    fn output_without_a_result_is_no_success() {
+        assert!(has_result("running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored\n"));
+        assert!(!has_result(""));
+        assert!(!has_result("test a_job_is_run_and_answered ...\n"));
+    }
 }

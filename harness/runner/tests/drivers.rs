@@ -490,6 +490,7 @@ fn main() {
     }
     let environment = DriverEnvironment::discover().unwrap();
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    let mut passed = 0;
     for (name, test) in tests![
         store_buffering_is_accounted_for,
         store_buffering_shows_its_weak_outcome,
@@ -511,9 +512,12 @@ fn main() {
             if environment.has_driver(driver) {
                 println!("test {name} on {} ...", driver.name());
                 test(driver.name());
+                passed += 1;
             } else {
                 println!("test {name} on {} ... skipped: not installed", driver.name());
             }
         }
     }
+    // A test that fails panics, and this line is missing.
+    println!("test result: ok. {passed} passed; 0 failed");
 }

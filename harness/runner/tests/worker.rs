@@ -273,6 +273,7 @@ fn main() {
         ($($name:ident),* $(,)?) => { [$((stringify!($name), $name as fn())),*] };
     }
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    let mut passed = 0;
     for (name, test) in tests![
         a_job_is_run_and_answered,
         another_kernel_than_the_planned_one_is_not_run,
@@ -288,6 +289,9 @@ fn main() {
         if wanted.as_ref().is_none_or(|wanted| name.contains(wanted.as_str())) {
             println!("test {name} ...");
             test();
+            passed += 1;
         }
     }
+    // A test that fails panics, and this line is missing.
+    println!("test result: ok. {passed} passed; 0 failed");
 }
