@@ -286,7 +286,7 @@ fn cargo(root: &Path) -> Command {
 }
 
 #[cfg(test)]
-mod tests {
+mod result_tests {
     use super::has_result;
 
     #[test]
