@@ -11,8 +11,16 @@
  *     no-dispatch:N          one dispatch in N is left out when it is recorded
  *     twice-dispatch:N       one dispatch in N is recorded twice
  *     half-dispatch:N        one dispatch in N of several workgroups has half of them
+ *     more-dispatch:N        one dispatch in N has one workgroup more
+ *     double-dispatch:N      one dispatch in N has twice as many
+ *     second-row:N           one dispatch in N has its workgroups a second time, in another row of y
+ *     larger-local:N         the workgroups of one shader in N that has any are larger by one invocation in x
+ *     double-local:N         they are twice as large
+ *     off-by-one:N           one shader in N has `<=` for each `<` of unsigned numbers, as a faulty compiler might
  *     no-draw:N, twice-draw:N, half-draw:N
  *                            the same of what draws vertices, of which half are left
+ *     more-draw:N, double-draw:N
+ *                            one draw in N has one vertex more, or twice as many
  *     old-constants:N        one update of push constants in N is left out, so that those before it stay
  *     no-fill:N, no-copy:N   the same of what fills a buffer, and of what copies one to another
  *     memory-types           the driver says that it has 1,000 memory types
@@ -43,6 +51,14 @@ typedef struct Submit {
     const uint64_t *signals;
 } Submit;
 
+typedef struct ModuleInfo {
+    int32_t type;
+    const void *next;
+    uint32_t flags;
+    size_t bytes;
+    const uint32_t *words;
+} ModuleInfo;
+
 typedef struct Allocation {
     int32_t type;
     const void *next;
@@ -71,6 +87,9 @@ static unsigned long number(void) {
     unsigned long found = strtoul(what(), NULL, 10);
     return found ? found : 1;
 }
+
+/* Returns true for one in so many of the commands that are counted. */
+static int left_out(unsigned long *recorded) { return ++*recorded % number() == 0; }
 
 /* The fault of a call by its name. */
 static Result fault(const char *call) {
@@ -116,8 +135,7 @@ static struct { Handle queue; Submit work; Handle *commands; } held;
       (Handle handle, uint64_t cache, uint32_t count, const void *infos, const void *allocator, uint64_t *made), \
       (handle, cache, count, infos, allocator, made)) \
     CREATE(X, vkCreateBuffer) CREATE(X, vkCreateCommandPool) CREATE(X, vkCreateDescriptorPool) \
-    CREATE(X, vkCreateDescriptorSetLayout) CREATE(X, vkCreateFence) CREATE(X, vkCreatePipelineLayout) \
-    CREATE(X, vkCreateShaderModule)
+    CREATE(X, vkCreateDescriptorSetLayout) CREATE(X, vkCreateFence) CREATE(X, vkCreatePipelineLayout)
 #define CREATE(X, name) \
     X(name, (Handle handle, const void *info, const void *allocator, uint64_t *made), (handle, info, allocator, made))
 
@@ -159,9 +177,43 @@ static Result layer_vkMapMemory(
     return result;
 }
 
-/* Commands that are left out. */
+/* Shaders that are compiled wrongly. */
 
-static int left_out(unsigned long *recorded) { return ++*recorded % number() == 0; }
+enum { SPIRV_HEADER = 5, OP_EXECUTION_MODE = 16, MODE_LOCAL_SIZE = 17, OP_U_LESS_THAN = 176, OP_U_LESS_THAN_EQUAL = 178 };
+
+/* The sizes of the workgroups of a module in x, or none. */
+static uint32_t *local_size(uint32_t *words, size_t count) {
+    for (size_t at = SPIRV_HEADER; at < count && words[at] >> 16; at += words[at] >> 16)
+        if ((words[at] & 0xffff) == OP_EXECUTION_MODE && at + 3 < count && words[at + 2] == MODE_LOCAL_SIZE)
+            return words + at + 3;
+    return NULL;
+}
+
+static Result layer_vkCreateShaderModule(Handle handle, const ModuleInfo *info, const void *allocator, uint64_t *made) {
+    static unsigned long modules;
+    Result result = fault("vkCreateShaderModule");
+    if (result) return result;
+    Result (*create)(Handle, const ModuleInfo *, const void *, uint64_t *) =
+        (Result(*)(Handle, const ModuleInfo *, const void *, uint64_t *))below(handle, "vkCreateShaderModule");
+    int resized = is("larger-local") || is("double-local");
+    if (!resized && !is("off-by-one")) return create(handle, info, allocator, made);
+    uint32_t *words = malloc(info->bytes);
+    if (!words) return OUT_OF_HOST_MEMORY;
+    memcpy(words, info->words, info->bytes);
+    size_t count = info->bytes / 4;
+    uint32_t *size = resized ? local_size(words, count) : NULL;
+    if (size && left_out(&modules)) *size = is("double-local") ? *size * 2 : *size + 1;
+    if (is("off-by-one") && left_out(&modules))
+        for (size_t at = SPIRV_HEADER; at < count && words[at] >> 16; at += words[at] >> 16)
+            if ((words[at] & 0xffff) == OP_U_LESS_THAN) words[at] += OP_U_LESS_THAN_EQUAL - OP_U_LESS_THAN;
+    ModuleInfo wrong = *info;
+    wrong.words = words;
+    result = create(handle, &wrong, allocator, made);
+    free(words);
+    return result;
+}
+
+/* Commands that are left out, or do too much. */
 
 static void layer_vkCmdDispatch(Handle commands, uint32_t x, uint32_t y, uint32_t z) {
     static unsigned long recorded;
@@ -170,6 +222,9 @@ static void layer_vkCmdDispatch(Handle commands, uint32_t x, uint32_t y, uint32_
     if (is("no-dispatch") && left_out(&recorded)) return;
     if (is("twice-dispatch") && left_out(&recorded)) dispatch(commands, x, y, z);
     if (is("half-dispatch") && x > 1 && left_out(&recorded)) x /= 2;
+    if (is("more-dispatch") && left_out(&recorded)) x += 1;
+    if (is("double-dispatch") && left_out(&recorded)) x *= 2;
+    if (is("second-row") && left_out(&recorded)) y += 1;
     dispatch(commands, x, y, z);
 }
 
@@ -180,6 +235,8 @@ static void layer_vkCmdDraw(Handle commands, uint32_t vertices, uint32_t instanc
     if (is("no-draw") && left_out(&recorded)) return;
     if (is("twice-draw") && left_out(&recorded)) draw(commands, vertices, instances, first, instance);
     if (is("half-draw") && vertices > 1 && left_out(&recorded)) vertices /= 2;
+    if (is("more-draw") && left_out(&recorded)) vertices += 1;
+    if (is("double-draw") && left_out(&recorded)) vertices *= 2;
     draw(commands, vertices, instances, first, instance);
 }
 
@@ -300,6 +357,7 @@ static Function own(const char *name) {
     OWN(vkAllocateMemory)
     OWN(vkFreeMemory)
     OWN(vkMapMemory)
+    OWN(vkCreateShaderModule)
     OWN(vkCmdDispatch)
     OWN(vkCmdDraw)
     OWN(vkCmdPushConstants)

@@ -292,6 +292,9 @@ pub struct Observation {
     pub not_executed: u64,
     /// Repeated invocations, in stages that may repeat them: they returned immediately.
     pub repeated: u64,
+    /// Invocations executed by the driver although their dispatch or draw does not have them. These dispatches are
+    /// discarded: their instances are among those not executed.
+    pub outside_grid: u64,
     /// The number of dispatches.
     pub dispatches: u64,
     /// Dispatches that were discarded because an instance was not executed.
@@ -350,6 +353,7 @@ impl Observation {
         self.unrecorded_outcomes += more.unrecorded_outcomes;
         self.not_executed += more.not_executed;
         self.repeated += more.repeated;
+        self.outside_grid += more.outside_grid;
         self.dispatches += more.dispatches;
         self.discarded_dispatches += more.discarded_dispatches;
         self.seconds += more.seconds;

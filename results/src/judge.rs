@@ -265,7 +265,11 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
     judgement.detail = detail;
     if judgement.not_executed > 0 && verdict != Verdict::Inconclusive(Reason::NotExecuted) {
         let why = evidence.bound.map(|bound| format!(" ({bound})")).unwrap_or_default();
-        let told = format!("{} instances were not executed{why}", judgement.not_executed);
+        let mut told = format!("{} instances were not executed{why}", judgement.not_executed);
+        if observation.outside_grid > 0 {
+            told += "; ";
+            told += &excess(observation.outside_grid);
+        }
         judgement.detail = Some(match judgement.detail {
             Some(detail) => format!("{detail}; {told}"),
             None => told,
@@ -377,13 +381,15 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
     let ran = ran.filter(|(whose, seen)| whose.is_empty() || seen.dispatches > 0);
     let discarded = |is_too_much: &dyn Fn(&Observation) -> bool| {
         let (whose, seen) = ran.clone().find(|(_, seen)| is_too_much(seen))?;
-        let Observation { discarded_dispatches, dispatches, not_executed, .. } = seen;
-        Some(inconclusive(
-            Reason::NotExecuted,
-            format!(
-                "{whose}{discarded_dispatches} of {dispatches} dispatches discarded: {not_executed} instances were not executed as asked"
-            ),
-        ))
+        let Observation { discarded_dispatches, dispatches, not_executed, outside_grid, .. } = seen;
+        let mut why = format!(
+            "{whose}{discarded_dispatches} of {dispatches} dispatches discarded: {not_executed} instances were not executed as asked"
+        );
+        if *outside_grid > 0 {
+            why += "; ";
+            why += &excess(*outside_grid);
+        }
+        Some(inconclusive(Reason::NotExecuted, why))
     };
     let nothing_is_left =
         |seen: &Observation| seen.accounted_instances() == 0 || discarded_share(seen) > DISCARDED_SHARE_LIMIT;
@@ -427,7 +433,9 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
             format!("all {} instances ran into the bound of a spin loop", observation.unresolved),
         );
     }
-    let unexplained = |seen: &Observation| seen.not_executed > 0 && evidence.bound.is_none();
+    // A bound keeps instances from being executed, and makes no others.
+    let unexplained =
+        |seen: &Observation| seen.not_executed > 0 && evidence.bound.is_none() || seen.outside_grid > 0;
     if let Some(verdict) = discarded(&unexplained) {
         return verdict;
     }
@@ -542,6 +550,11 @@ fn discarded_share(observation: &Observation) -> f64 {
         return 0.0;
     }
     observation.discarded_dispatches as f64 / observation.dispatches as f64
+}
+
+/// How a driver has executed more than it was asked for, for people.
+pub fn excess(outside_grid: u64) -> String {
+    format!("the driver executed more invocations than the dispatch has: {outside_grid} outside the grid")
 }
 
 fn times(count: u64) -> String {

@@ -59,4 +59,6 @@ pub mod wire;
 pub mod write;
 
 pub use answer::{Answer, answer};
-pub use judge::{Ending, Evidence, Judgement, OutcomeCount, Reason, Twin, Unexpected, Verdict, judge};
+pub use judge::{
+    Ending, Evidence, Judgement, OutcomeCount, Reason, Twin, Unexpected, Verdict, excess, judge,
+};

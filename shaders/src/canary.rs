@@ -3,6 +3,7 @@
 use rspirv::dr::Operand;
 use rspirv::spirv::{
     AddressingModel, BuiltIn, Capability, LoopControl, MemoryModel, MemorySemantics, Op, Scope, StorageClass,
+    Word,
 };
 
 use crate::module::{Module, Preamble};
@@ -12,6 +13,15 @@ use crate::module::{Module, Preamble};
 pub const WORDS: u64 = 4;
 /// Bytes of its push constants.
 pub const BYTES: u32 = 4;
+/// Words after those of all workgroups of the [counting](counting) kernel: each invocation outside the
+/// dispatch adds 1 to this word.
+pub const OVERFLOW_WORDS: u64 = 1;
+
+/// Returns the push constants of the [counting](counting) kernel: the word that is asked for, and the number
+/// of workgroups in the dispatch.
+pub fn counting_constants(asked: u32, workgroups: u32) -> Vec<u8> {
+    [asked, workgroups].iter().flat_map(|word| word.to_le_bytes()).collect()
+}
 
 /// Returns the last two words for this input. They do not depend on memory, so that a device with incorrect
 /// visibility still answers.
@@ -38,7 +48,8 @@ pub fn kernel() -> Vec<u32> {
 }
 
 /// Returns the kernel for several workgroups: each answers in its own words, and adds the push constant to
-/// one of them.
+/// one of them. An invocation outside the dispatch, by its workgroup or its local index, only adds 1 to the
+/// [overflow word](OVERFLOW_WORDS).
 pub fn counting() -> Vec<u32> {
     of_workgroups(true)
 }
@@ -54,15 +65,34 @@ fn of_workgroups(counts: bool) -> Vec<u32> {
     });
     let block = module.block_of(module.u32, 4, None);
     let buffer = module.bound(StorageClass::StorageBuffer, block, 0, "answers");
-    let asked = module.push_constants(1, 0);
-    let workgroup = counts.then(|| module.built_in_vector(BuiltIn::WorkgroupId));
+    let constants = module.push_constants(if counts { 2 } else { 1 }, 0);
+    let inputs = counts.then(|| {
+        let workgroup = module.built_in_vector(BuiltIn::WorkgroupId);
+        (workgroup, module.built_in_word(BuiltIn::LocalInvocationIndex))
+    });
     let entry = module.id();
     module.begin(entry);
-    let word = module.push_constant(asked, 0);
+    let word = module.push_constant(constants, 0);
     let turned = module.on_ids(Op::Not, module.u32, &[word]);
-    let first = workgroup.map(|workgroup| {
-        let workgroup = module.load_x(workgroup);
-        let words = module.constant(WORDS as u32);
+    let first = inputs.map(|(workgroup, local)| {
+        let [workgroup, y, z] = module.load_components(workgroup);
+        let local = module.word(Op::Load, &[local]);
+        let workgroups = module.push_constant(constants, 1);
+        let [words, zero] = [WORDS as u32, 0].map(|value| module.constant(value));
+        let others = module.word(Op::BitwiseOr, &[y, z]);
+        let others = module.word(Op::BitwiseOr, &[others, local]);
+        let elsewhere = module.truth(Op::INotEqual, &[others, zero]);
+        let surplus = module.truth(Op::UGreaterThanEqual, &[workgroup, workgroups]);
+        let outside = module.truth(Op::LogicalOr, &[surplus, elsewhere]);
+        let [counting, answering] = std::array::from_fn(|_| module.id());
+        module.selection_merge(answering);
+        module.branch_if(outside, counting, answering);
+        module.begin(counting);
+        let overflow = module.word(Op::IMul, &[workgroups, words]);
+        let one = module.constant(1);
+        add(&mut module, buffer, overflow, one);
+        module.effect(Op::Return, []);
+        module.begin(answering);
         module.word(Op::IMul, &[workgroup, words])
     });
     for (index, word) in [(2, word), (3, turned)] {
@@ -74,20 +104,26 @@ fn of_workgroups(counts: bool) -> Vec<u32> {
         module.effect(Op::Store, [pointer, word].map(Operand::IdRef));
     }
     if let Some(first) = first {
-        let [one, scope, relaxed] =
-            [1, Scope::Device as u32, MemorySemantics::RELAXED.bits()].map(|value| module.constant(value));
+        let one = module.constant(1);
         let tally = module.word(Op::IAdd, &[first, one]);
-        let pointer = module.element(buffer, tally);
-        let operands = [
-            Operand::IdRef(pointer),
-            Operand::IdScope(scope),
-            Operand::IdMemorySemantics(relaxed),
-            Operand::IdRef(word),
-        ];
-        module.value(Op::AtomicIAdd, module.u32, operands);
+        add(&mut module, buffer, tally, word);
     }
     module.effect(Op::Return, []);
     module.finish(1)
+}
+
+/// Adds to a word of a buffer by a relaxed atomic.
+fn add(module: &mut Module, buffer: Word, index: Word, value: Word) {
+    let [scope, relaxed] =
+        [Scope::Device as u32, MemorySemantics::RELAXED.bits()].map(|value| module.constant(value));
+    let pointer = module.element(buffer, index);
+    let operands = [
+        Operand::IdRef(pointer),
+        Operand::IdScope(scope),
+        Operand::IdMemorySemantics(relaxed),
+        Operand::IdRef(value),
+    ];
+    module.value(Op::AtomicIAdd, module.u32, operands);
 }
 
 #[cfg(test)]

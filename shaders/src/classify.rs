@@ -10,7 +10,8 @@
 //! Both kernels have the push constants of the kernel whose memory they use, and a fixed number of workgroups
 //! that iterate over all instances. [`crate::contract`] defines the layout. Each of their workgroups leaves
 //! its receipt ([`Parameters::receipt`]) after the counters, so that a partial reset or a partial or repeated
-//! count is detected.
+//! count is detected. An invocation outside the grid (see [`crate::contract`]) only adds 1 to the word after
+//! these receipts.
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{
@@ -121,6 +122,14 @@ pub struct CountedMemory {
     pub device_scope: bool,
 }
 
+impl CountedMemory {
+    /// Returns the word of the counter buffer that counts invocations outside the grid, for both kernels: it
+    /// follows all receipts.
+    pub fn overflow(&self) -> u32 {
+        self.first_receipt.saturating_add(self.workgroups.saturating_mul(2))
+    }
+}
+
 /// The buffer of a binding of these kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
@@ -199,7 +208,8 @@ pub fn count(memory: &CountedMemory, table: &RowTable) -> Helper {
     }
     let [zero, one, size, counters] =
         [0, 1, memory.workgroup_size, table.counters()].map(|word| code.module.constant(word));
-    let own = code.own;
+    // Invocations outside the grid get none of the counters.
+    let own = code.module.word(Op::Select, &[code.outside, counters, code.own]);
     if let Some(local) = local {
         code.each(own, counters, size, |code, counter| {
             let pointer = code.local(local, counter);
@@ -252,11 +262,15 @@ struct Code {
     lanes: u32,
     workgroup_size: u32,
     workgroups: u32,
+    /// The word of the counter buffer that counts invocations outside the grid.
+    overflow: u32,
     device: Scope,
     parameters: Vec<(Parameter, Word)>,
     /// Index of the invocation in its workgroup.
     own: Word,
     workgroup: Word,
+    /// True if the invocation is outside the grid.
+    outside: Word,
     /// Instances of a round.
     in_round: Word,
     /// Instances of the dispatch.
@@ -326,10 +340,12 @@ impl Code {
             lanes: memory.lanes,
             workgroup_size: memory.workgroup_size,
             workgroups: memory.workgroups,
+            overflow: memory.overflow(),
             device: if memory.device_scope { Scope::Device } else { Scope::QueueFamily },
             parameters: Vec::new(),
             own: 0,
             workgroup: 0,
+            outside: 0,
             in_round: 0,
             total: 0,
         }
@@ -342,16 +358,19 @@ impl Code {
         self.module.begin(entry);
         let [own, workgroup] = self.inputs;
         self.own = self.module.word(Op::Load, &[own]);
-        self.workgroup = self.module.load_x(workgroup);
+        let [workgroup, y, z] = self.module.load_components(workgroup);
+        self.workgroup = workgroup;
+        self.outside = self.outside([y, z]);
         let (groups, rounds) = (self.parameter(Parameter::Groups), self.parameter(Parameter::Rounds));
         let lanes = self.module.constant(self.lanes);
         self.in_round = self.module.word(Op::IMul, &[groups, lanes]);
         self.total = self.module.word(Op::IMul, &[self.in_round, rounds]);
         let receipt = receipt(self);
-        let [first, zero] = [first_receipt, 0].map(|word| self.module.constant(word));
+        let [first, zero, one] = [first_receipt, 0, 1].map(|word| self.module.constant(word));
         let index = self.module.word(Op::IAdd, &[first, self.workgroup]);
         let pointer = self.element(Shown::Counters, index);
-        let signs = self.module.truth(Op::IEqual, &[self.own, zero]);
+        let signer = self.module.word(Op::Select, &[self.outside, one, self.own]);
+        let signs = self.module.truth(Op::IEqual, &[signer, zero]);
         let [signing, signed] = [self.module.id(), self.module.id()];
         self.module.selection_merge(signed);
         self.module.branch_if(signs, signing, signed);
@@ -361,12 +380,38 @@ impl Code {
         self.atomic_store(pointer, sum, Scope::Device);
         self.module.branch(signed);
         self.module.begin(signed);
+        let [counting, counted] = [self.module.id(), self.module.id()];
+        self.module.selection_merge(counted);
+        self.module.branch_if(self.outside, counting, counted);
+        self.module.begin(counting);
+        let overflow = self.module.constant(self.overflow);
+        let pointer = self.element(Shown::Counters, overflow);
+        self.atomic_add(pointer, one, Scope::Device);
+        self.module.branch(counted);
+        self.module.begin(counted);
+    }
+
+    /// Computes whether the invocation is outside the grid; `others` are the indexes of its workgroup in y
+    /// and z.
+    fn outside(&mut self, others: [Word; 2]) -> Word {
+        let [workgroups, size, zero] =
+            [self.workgroups, self.workgroup_size, 0].map(|word| self.module.constant(word));
+        let others = self.module.word(Op::BitwiseOr, &others);
+        let conditions = [
+            self.module.truth(Op::UGreaterThanEqual, &[self.workgroup, workgroups]),
+            self.module.truth(Op::UGreaterThanEqual, &[self.own, size]),
+            self.module.truth(Op::INotEqual, &[others, zero]),
+        ];
+        let [surplus, behind, elsewhere] = conditions;
+        let either = self.module.truth(Op::LogicalOr, &[surplus, behind]);
+        self.module.truth(Op::LogicalOr, &[either, elsewhere])
     }
 
     /// Returns the first instance of an invocation, and the distance between its instances.
     fn share(&mut self, size: Word) -> (Word, Word) {
         let before = self.module.word(Op::IMul, &[self.workgroup, size]);
         let first = self.module.word(Op::IAdd, &[before, self.own]);
+        let first = self.module.word(Op::Select, &[self.outside, self.total, first]);
         (first, self.module.constant(self.workgroup_size.saturating_mul(self.workgroups)))
     }
 

@@ -94,6 +94,17 @@
 //! invocation that [claims](crate::carrier) the first slot of a workgroup leaves the receipt, so that it is
 //! there once however often a vertex or a fragment is shaded.
 //!
+//! # Outside the grid
+//! A driver may execute more than the dispatch contains: more workgroups, in x or in another dimension, larger
+//! workgroups, more vertices, or one more round if a compiler mistakes `<` for `<=`. An invocation is outside
+//! the grid if the index of its workgroup in x is not below the number of workgroups (`C × G`, plus those of
+//! memory stress), if its index in y or z is not 0, or if its local index is not below
+//! [`Kernel::workgroup_size`]. Indexes are compared before any modulo. Such an invocation adds 1 to the
+//! *overflow word* of its phase ([`overflow_word`]) and runs no thread, but executes the control barriers. An
+//! invocation that ran more than [`Parameters::rounds`] rounds adds 1 too. The caller sets the word to 0
+//! before each dispatch, and discards the results of the dispatch if it is not 0 afterwards. Kernels of one
+//! fixed dispatch have no overflow word.
+//!
 //! # Memory stress
 //! Kernels with [`KernelConfig::stressed`] have a [`Binding::Scratch`], more push constants and more
 //! workgroups: the contract is in [`crate::stress`].
@@ -112,10 +123,15 @@ pub const FIRST_RECEIPT: u32 = 1;
 /// Words of the cache lines of a rendezvous area.
 const RENDEZVOUS_LINES: u32 = 32;
 /// Returns the words between the rendezvous areas of two groups, for this many concurrent classes: separate
-/// cache lines, with room for all receipts.
+/// cache lines, with room for all receipts and the [overflow word](overflow_word).
 pub fn rendezvous_spacing(classes: u32) -> u32 {
-    let words = FIRST_RECEIPT.saturating_add(classes).div_ceil(RENDEZVOUS_LINES);
+    let words = overflow_word(classes).saturating_add(1).div_ceil(RENDEZVOUS_LINES);
     words.saturating_mul(RENDEZVOUS_LINES)
+}
+/// Returns the word of the rendezvous buffer that counts invocations outside the grid, for this many
+/// concurrent classes: it follows the receipts of group 0.
+pub fn overflow_word(classes: u32) -> u32 {
+    FIRST_RECEIPT.saturating_add(classes)
 }
 /// Texels in a row of a two-dimensional image; every device supports this width.
 pub const IMAGE_WIDTH: u32 = 4096;

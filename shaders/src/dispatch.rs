@@ -3,6 +3,7 @@
 //! Long because declarations, rounds and results of a kernel share one emitter.
 
 mod carrier;
+mod grid;
 mod place;
 mod reference;
 mod rounds;
@@ -31,6 +32,8 @@ use crate::segments::{self, Segment};
 use crate::thread::{Registers, Spin, Surroundings, ThreadCode};
 use crate::variant::{Images, Interlock, Loops, MemoryModel, SubgroupSize, Target as Version};
 pub(crate) use carrier::Points;
+use carrier::{Invoked, Local};
+use grid::Numbered;
 use place::Place;
 use reference::{Declared, WorkgroupStorage};
 use rounds::Rounds;
@@ -428,9 +431,12 @@ impl Emitter<'_> {
         self.module.begin(entry);
         let mut registers = self.register_files(&codes);
         let overlaps = self.test.interlock_order().is_some();
-        let (workgroup, local) = self.workgroup(&inputs);
-        let (workgroup, extra) = self.workgroup_number(workgroup);
+        let Invoked { workgroup, other_axes, local } = self.workgroup(&inputs);
+        let is_input = matches!(local, Local::Input(_));
         let local = self.local(local);
+        let Numbered { number: workgroup, stresses: extra, is_surplus } = self.workgroup_number(workgroup);
+        let outside = self.outside_grid(is_surplus, other_axes, local, is_input);
+        let idle = self.any_of([extra, self.idle, outside]);
         let (class, group) = match self.parallel {
             true => (self.module.constant(0), workgroup),
             false if overlaps => self.class_and_group_in_order(workgroup),
@@ -445,25 +451,29 @@ impl Emitter<'_> {
                 self.role_and_slot(class, subgroup, lane)
             }
         };
-        let role = self.role_or_none(role, extra.or(self.idle));
+        let role = self.role_or_none(role, idle);
         let sizes = (self.layout.lanes, self.company.first_class);
         // Fragments of one pixel run one instance, whatever their class.
         let seated = if overlaps { self.module.constant(0) } else { class };
         let mut place = Place { role, seat: seat(self, sizes, (seated, group), slot) };
         let every = match (self.parallel, codes.first()) {
-            (true, Some(Between { parts, .. })) => self.places(parts, (group, slot), extra),
+            (true, Some(Between { parts, .. })) => self.places(parts, (group, slot), idle),
             _ => Vec::new(),
         };
+        if let Some(outside) = outside {
+            self.count_overflow(outside);
+        }
         place.role = self.claim(&place, (class, group), local);
-        self.sign((class, group), local, extra);
+        self.sign((class, group), local, idle);
         // The code before the rounds may have created blocks.
         let entry = self.module.block();
         // Fragments of one pixel may run one after another, so that waiting would be useless.
         let meets = self.classes_that_meet() > 1 && !overlaps;
-        let meeting = self.rendezvous_buffer.filter(|_| meets).map(|buffer| {
-            self.meeting(buffer, if self.parallel { class } else { group }, extra.or(self.idle))
-        });
-        let pressure = extra.map(|extra| self.pressure(workgroup, extra));
+        let meeting = self
+            .rendezvous_buffer
+            .filter(|_| meets)
+            .map(|buffer| self.meeting(buffer, if self.parallel { class } else { group }, idle));
+        let pressure = extra.map(|extra| self.pressure(workgroup, extra, outside));
         // Loaded in the first block, which dominates everything.
         for parameter in [Parameter::Rounds, Parameter::Stride, Parameter::Spacing, Parameter::Done] {
             self.parameter(parameter);

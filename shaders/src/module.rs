@@ -306,6 +306,15 @@ impl Module {
         self.value(Op::CompositeExtract, self.u32, [Operand::IdRef(loaded), Operand::LiteralBit32(0)])
     }
 
+    /// Loads the components of a vector input.
+    pub fn load_components(&mut self, vector: Word) -> [Word; 3] {
+        let loaded = self.value(Op::Load, self.uvec3, [Operand::IdRef(vector)]);
+        [0, 1, 2].map(|component| {
+            let operands = [Operand::IdRef(loaded), Operand::LiteralBit32(component)];
+            self.value(Op::CompositeExtract, self.u32, operands)
+        })
+    }
+
     /// Loads a word of the block of [`Module::push_constants`].
     pub fn push_constant(&mut self, block: Word, position: u32) -> Word {
         let member = self.constant(position);

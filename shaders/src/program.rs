@@ -25,7 +25,7 @@ use litmus::{
 };
 
 use crate::carrier::Carrier;
-use crate::contract::{Parameters, rendezvous_spacing};
+use crate::contract::{Parameters, overflow_word, rendezvous_spacing};
 use crate::dependency;
 pub use crate::dependency::Dependency;
 use crate::dispatch::{self, Company, Points};
@@ -212,8 +212,18 @@ impl Phase {
 
     /// Returns the words between the rendezvous areas of two groups in the phase.
     pub fn rendezvous_spacing(&self) -> u32 {
+        rendezvous_spacing(self.meeting_classes())
+    }
+
+    /// Returns the word of that buffer that counts invocations outside the grid.
+    pub fn overflow_word(&self) -> u32 {
+        overflow_word(self.meeting_classes())
+    }
+
+    /// Returns the number of workgroup classes of its kernels, separate workgroups or not.
+    fn meeting_classes(&self) -> u32 {
         let classes = self.parts.iter().map(|part| part.kernel.roles.classes.len() as u32);
-        rendezvous_spacing(classes.fold(0, u32::saturating_add))
+        classes.fold(0, u32::saturating_add)
     }
 }
 

@@ -18,8 +18,9 @@
 //! Binding `b` below [`ProgressKernel::locations`] is the location buffer: storage `s` of copy `m` is word
 //! `(m × storages + s) × `[`SPACING`]. The next binding is the record buffer, filled with [`UNWRITTEN`]:
 //! field `f` ([`Field`]) of thread `t` of copy `m` is word `(m × threads + t) × `[`FIELDS`]` + f`. The last
-//! one is the control buffer: a nonzero word [`STOP`] ends all loops, and word [`CLOCK`] counts starts and
-//! ends. Both are initially 0.
+//! one is the control buffer: a nonzero word [`STOP`] ends all loops, word [`CLOCK`] counts starts and ends,
+//! and word [`OVERFLOW`] counts invocations that the dispatch does not have, which run no thread. All are
+//! initially 0.
 
 mod emit;
 
@@ -46,6 +47,8 @@ pub const UNWRITTEN: u32 = u32::MAX;
 pub const STOP: u64 = 0;
 /// Word of the control buffer: the number of starts and ends so far.
 pub const CLOCK: u64 = 16;
+/// Word of the control buffer: the number of invocations outside the dispatch.
+pub const OVERFLOW: u64 = 31;
 /// Words of the control buffer.
 pub const CONTROL_WORDS: u64 = 32;
 /// Fields of a record.

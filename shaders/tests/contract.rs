@@ -3,7 +3,7 @@
 //! registers.
 //!
 //! Long because one dispatch is checked against the entire contract.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
 use crate::machine;
@@ -90,6 +90,47 @@ fn stress(kernel: &Kernel, parameters: &Parameters, seed: u32) -> StressParamete
 
 const SCRATCH_WORDS: u32 = 35;
 
+/// Work that a driver executes in addition to the dispatch.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Excess {
+    /// Workgroups after the last one.
+    workgroups: u32,
+    /// All workgroups a second time, with y = 1.
+    second_row: bool,
+    /// Invocations after the last one of each workgroup.
+    locals: u32,
+    /// `<` is executed as `<=`.
+    off_by_one: bool,
+}
+
+impl Excess {
+    const NONE: Excess = Excess { workgroups: 0, second_row: false, locals: 0, off_by_one: false };
+
+    /// Returns the invocations of a dispatch of this many workgroups, workgroup by workgroup.
+    fn invocations(
+        self,
+        kernel: &Kernel,
+        program: &Program,
+        workgroups: u32,
+        subgroup_size: u32,
+    ) -> Vec<Invocation> {
+        let workgroups = workgroups + self.workgroups;
+        if self.locals == 0 && !self.second_row {
+            return machine::stages::invocations(kernel, program, workgroups, subgroup_size);
+        }
+        let rows = 0..1 + u32::from(self.second_row);
+        let numbers = rows.flat_map(|row| (0..workgroups).map(move |workgroup| (row, workgroup)));
+        let locals = 0..kernel.workgroup_size + self.locals;
+        let each = numbers.flat_map(|number| locals.clone().map(move |local| (number, local)));
+        each.map(|((row, workgroup), local)| {
+            let mut invocation = program.invocation(workgroup, local, subgroup_size);
+            invocation.row = row;
+            invocation
+        })
+        .collect()
+    }
+}
+
 fn gcd(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
@@ -113,14 +154,17 @@ fn run(
     test: &Test,
     config: &KernelConfig,
     waiting: Waiting,
+    excess: Excess,
     pick: &mut dyn FnMut(usize) -> usize,
 ) -> Option<Run> {
     let kernel = shaders::compile(test, config).ok()?;
     let parameters = parameters(&kernel, waiting);
     let classes = workgroups_of_group(&kernel);
     let stress = stress(&kernel, &parameters, test.name.len() as u32);
-    let program = Program::new(&kernel, parameters, stress);
-    let instances = (parameters.rounds * parameters.groups * kernel.lanes) as usize;
+    let mut program = Program::new(&kernel, parameters, stress);
+    program.off_by_one = excess.off_by_one;
+    let rounds = parameters.rounds + 2 * u32::from(excess.off_by_one);
+    let instances = (rounds * parameters.groups * kernel.lanes) as usize;
     let mut locations = vec![POISON; instances * parameters.stride as usize];
     for instance in 0..instances {
         for (storage, value) in kernel.initial.iter().enumerate() {
@@ -149,7 +193,7 @@ fn run(
         })
         .collect();
     let all = classes * parameters.groups + stress.workgroups;
-    let mut invocations = machine::stages::invocations(&kernel, &program, all, config.subgroup_size);
+    let mut invocations = excess.invocations(&kernel, &program, all, config.subgroup_size);
     let mut running: Vec<usize> = (0..invocations.len()).collect();
     loop {
         while !running.is_empty() {
@@ -162,7 +206,7 @@ fn run(
         }
         // Every invocation that has not ended waits, and all of a workgroup at the same barrier. Except for a
         // barrier of a subgroup under a branch, which only the lanes in that branch execute.
-        let size = kernel.workgroup_size as usize;
+        let size = (kernel.workgroup_size + excess.locals) as usize;
         for (first, members) in (0..).step_by(size).zip(invocations.chunks_mut(size)) {
             let alike = members.iter().all(|member| member.state == members[0].state);
             let tangled = members.iter().any(|member| waits(member) && member.in_subgroup);
@@ -181,7 +225,22 @@ fn run(
     let results = std::mem::take(&mut buffers[1]);
     let locations = std::mem::take(&mut buffers[0]);
     let invocations = machine::stages::played(&kernel, invocations, &buffers[4]);
+    let is_asked_for = |invocation: &Invocation| {
+        invocation.row == 0 && invocation.workgroup < all && invocation.local < kernel.workgroup_size
+    };
+    let (invocations, surplus): (Vec<_>, Vec<_>) = invocations.into_iter().partition(is_asked_for);
     assert_eq!(invocations.len() as u32, all * kernel.workgroup_size);
+    let overflow_word = 1 + kernel.roles.classes.len();
+    for invocation in &surplus {
+        let [only] = invocation.touches[..] else { panic!("{}: {:?}", test.name, invocation.touches) };
+        assert_eq!(kernel.bindings[only.binding as usize], Binding::Rendezvous);
+        assert_eq!((only.word, only.op), (overflow_word, Op::AtomicIAdd));
+    }
+    let overflow = buffers[2][overflow_word];
+    if kernel.variant.stage.has_workgroups() && !excess.off_by_one {
+        assert_eq!(overflow, surplus.len() as u32, "{}", test.name);
+    }
+    assert_eq!(overflow > 0, excess != Excess::NONE, "{}", test.name);
     Some(Run { kernel, parameters, stress, invocations, results, locations })
 }
 
@@ -430,7 +489,18 @@ fn accesses_by_instance(run: &Run) -> BTreeMap<(usize, usize), Vec<(usize, Touch
 }
 
 fn check(test: &Test, config: &KernelConfig, waiting: Waiting, pick: &mut dyn FnMut(usize) -> usize) -> bool {
-    let Some(run) = run(test, config, waiting, pick) else { return false };
+    check_under(test, config, waiting, Excess::NONE, pick)
+}
+
+/// Checks a dispatch with surplus work.
+fn check_under(
+    test: &Test,
+    config: &KernelConfig,
+    waiting: Waiting,
+    excess: Excess,
+    pick: &mut dyn FnMut(usize) -> usize,
+) -> bool {
+    let Some(run) = run(test, config, waiting, excess, pick) else { return false };
     let (kernel, p) = (&run.kernel, &run.parameters);
     let name = &test.name;
     let (groups, lanes, classes) = (p.groups, kernel.lanes, workgroups_of_group(kernel));
@@ -745,6 +815,58 @@ fn kernels_keep_the_contract_in_every_shape() {
     }
     eprintln!("{runs} dispatches of {} tests, {idle} with invocations that idle", tests.len());
     assert!(runs > 300 && idle > 30, "{runs} {idle}");
+}
+
+/// Invocations outside the dispatch add 1 to the overflow word, access nothing else and execute every
+/// barrier. The others run every thread of every instance once. In graphics stages they are vertices and
+/// points.
+#[test]
+fn invocations_outside_the_grid_count_themselves_alone() {
+    let mut tests = all_tests();
+    tests.retain(|test| test.interlock_order().is_none());
+    let excesses = [
+        Excess { workgroups: 1, ..Excess::NONE },
+        Excess { workgroups: 31, ..Excess::NONE },
+        Excess { second_row: true, ..Excess::NONE },
+        Excess { locals: 1, ..Excess::NONE },
+        Excess { locals: 8, workgroups: 1, ..Excess::NONE },
+    ];
+    let (mut runs, mut draws) = (0, 0);
+    for (index, test) in tests.iter().enumerate() {
+        let excess = excesses[index % excesses.len()];
+        let stressed = KernelConfig { stressed: true, ..LAVAPIPE };
+        let loops = KernelConfig { thread_loops: true, ..LAVAPIPE };
+        let parallel = KernelConfig { parallel: true, lanes: 5, ..NARROW };
+        let waiting = Waiting { spin: 40, interval: 2, hold: 1 };
+        for config in [[LAVAPIPE, stressed], [loops, parallel]][index / 5 % 2] {
+            let pick = &mut shuffled(index as u64);
+            runs += usize::from(check_under(test, &config, waiting, excess, pick));
+        }
+        for stage in [[Stage::Vertex], [Stage::Fragment]][index % 2] {
+            let variant = Variant { stage, ..Variant::default() };
+            let config = KernelConfig { stressed: index % 4 < 2, variant, ..LAVAPIPE };
+            let more = Excess { workgroups: 1 + index as u32 % 7, ..Excess::NONE };
+            draws += usize::from(check_under(test, &config, waiting, more, &mut |_| 0));
+        }
+    }
+    eprintln!("{runs} dispatches and {draws} draws of {} tests", tests.len());
+    assert!(runs > 200 && draws > 100, "{runs} {draws}");
+}
+
+/// A surplus round is counted, in a loop shared by all threads and in a loop for each thread.
+#[test]
+fn rounds_too_many_are_counted() {
+    let (mut runs, mut looping) = (0, 0);
+    for (index, test) in all_tests().iter().enumerate().step_by(7) {
+        let loops = KernelConfig { thread_loops: true, ..LAVAPIPE };
+        let parallel = KernelConfig { parallel: true, lanes: 5, ..NARROW };
+        looping += usize::from(shaders::compile(test, &loops).is_ok_and(|kernel| kernel.thread_loops > 0));
+        for config in [LAVAPIPE, loops, parallel] {
+            let excess = Excess { off_by_one: true, ..Excess::NONE };
+            runs += usize::from(run(test, &config, NEVER, excess, &mut shuffled(index as u64)).is_some());
+        }
+    }
+    assert!(runs > 50 && looping > 10, "{runs} {looping}");
 }
 
 proptest! {

@@ -7,6 +7,7 @@ use shaders::classify::{self, Helper, RowTable};
 
 use crate::count::Counter;
 use crate::draw::Bounds;
+use crate::memory::Execution;
 use crate::run::Settings;
 
 /// Where outcomes are counted: host, device, or both.
@@ -115,9 +116,9 @@ impl Classifier {
         })
     }
 
-    /// Returns the words of the counter buffer.
+    /// Words of the counter buffer: the overflow word of both kernels follows the receipts.
     pub fn words(&self) -> u64 {
-        self.counters + self.receipts()
+        self.counters + self.receipts() + 1
     }
 
     fn receipts(&self) -> u64 {
@@ -125,10 +126,21 @@ impl Classifier {
     }
 
     /// Returns the counters if every workgroup of both kernels left this receipt exactly once.
-    pub fn received<'a>(&self, words: &'a [u32], receipt: u32) -> Option<&'a [u32]> {
-        let (counters, receipts) = words.split_at_checked(usize::try_from(self.counters).ok()?)?;
+    ///
+    /// # Errors
+    /// If the driver did not execute the two dispatches as requested.
+    pub fn received<'a>(&self, words: &'a [u32], receipt: u32) -> Result<&'a [u32], Execution> {
+        let (counters, receipts) =
+            usize::try_from(self.counters).ok().and_then(|count| words.split_at_checked(count)).unzip();
+        let (Some(counters), Some([receipts @ .., overflow])) = (counters, receipts) else {
+            return Err(Execution::Incomplete);
+        };
         let all = receipts.len() as u64 >= self.receipts() && receipts.iter().all(|found| *found == receipt);
-        all.then_some(counters)
+        match (all, *overflow) {
+            (true, 0) => Ok(counters),
+            (true, outside) => Err(Execution::Excessive { outside: outside.into() }),
+            (false, _) => Err(Execution::Incomplete),
+        }
     }
 }
 

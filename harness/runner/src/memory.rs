@@ -78,6 +78,8 @@ pub(crate) struct Layout {
     receipts: Vec<BufferId>,
     /// The kernels that leave receipts.
     signed: Vec<Signed>,
+    /// The word of each of them that counts invocations outside the grid.
+    overflow_words: Vec<usize>,
     /// Buffers with final values outside of the location buffer, and the storages in each.
     pub elsewhere: Vec<(BufferId, Vec<u32>)>,
     /// The second location buffer.
@@ -104,6 +106,20 @@ struct Dispatch {
     stressed: bool,
     /// The mapping of workgroups to a draw, if it is drawn.
     drawn: Option<Drawn>,
+}
+
+/// How a driver executed a submission, according to its receipts and overflow words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Execution {
+    /// Exactly as requested.
+    AsAsked,
+    /// A part was omitted, repeated or changed.
+    Incomplete,
+    /// With invocations outside the grid.
+    Excessive {
+        /// The number of these invocations.
+        outside: u64,
+    },
 }
 
 /// The number of times that a drawn workgroup may leave its receipt.
@@ -481,6 +497,7 @@ impl Layout {
             rendezvous,
             receipts,
             signed: Signed::of(program),
+            overflow_words: program.phases.iter().map(|phase| phase.overflow_word() as usize).collect(),
             sharing,
             storage_words: bounds.storage_words as usize,
             initial: program.initial.clone(),
@@ -639,19 +656,20 @@ impl Layout {
         self.signed.iter().find(|signed| signed.phase == phase).map_or(1, |signed| signed.spacing)
     }
 
-    /// Returns true if every workgroup left the receipt of its phase, exactly once unless it is drawn.
+    /// Checks the receipts and overflow words of all phases. Each workgroup leaves its receipt once; in a draw
+    /// it may do so several times.
     ///
     /// # Errors
     /// If the device does not let the host read.
-    pub fn is_received(
+    pub fn execution(
         &self,
         prepared: &mut dyn Prepared,
         receipts: &[u32],
         groups: u32,
-    ) -> Result<bool, DeviceError> {
+    ) -> Result<Execution, DeviceError> {
         for signed @ Signed { phase, spacing, first, count, .. } in &self.signed {
             let (Some(buffer), Some(receipt)) = (self.receipts.get(*phase), receipts.get(*phase)) else {
-                return Ok(false);
+                return Ok(Execution::Incomplete);
             };
             let places = prepared.read(*buffer)?.chunks_exact((*spacing).max(1));
             let all = |place: &[u32]| {
@@ -659,10 +677,15 @@ impl Layout {
                 own.is_some_and(|own| own.iter().all(|found| signed.is(*found, *receipt)))
             };
             if places.len() < groups as usize || !places.take(groups as usize).all(all) {
-                return Ok(false);
+                return Ok(Execution::Incomplete);
             }
         }
-        Ok(true)
+        let mut outside = 0;
+        for (buffer, word) in self.receipts.iter().zip(&self.overflow_words) {
+            let Some(found) = prepared.read(*buffer)?.get(*word) else { return Ok(Execution::Incomplete) };
+            outside += u64::from(*found);
+        }
+        Ok(if outside == 0 { Execution::AsAsked } else { Execution::Excessive { outside } })
     }
 
     fn fill_locations(&self, words: &mut [u32], parameters: &Parameters, instances: usize) {

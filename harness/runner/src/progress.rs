@@ -13,8 +13,8 @@ use litmus::Test;
 use plan::{Buffer, BufferId, Device, Kernel, KernelId, Memory, Plan, Prepared, Queue, QueueId, Step};
 use serde::{Deserialize, Serialize};
 use shaders::progress::{
-    CLOCK, CONTROL_WORDS, ENDED, FIELDS, Field, Level, Parameters, ProgressConfig, ProgressKernel, SPACING,
-    STOP, STUCK, UNWRITTEN, compile,
+    CLOCK, CONTROL_WORDS, ENDED, FIELDS, Field, Level, OVERFLOW, Parameters, ProgressConfig, ProgressKernel,
+    SPACING, STOP, STUCK, UNWRITTEN, compile,
 };
 
 pub use serve::{Answer, Job, serve};
@@ -93,6 +93,9 @@ pub struct Seen {
     pub slow: u32,
     /// Dispatches that left records unwritten. They count nowhere else.
     pub not_executed: u32,
+    /// Invocations outside the dispatch, in all these dispatches.
+    #[serde(default)]
+    pub outside_grid: u64,
     /// Seconds of all dispatches.
     pub seconds: f64,
 }
@@ -325,7 +328,7 @@ fn plan_of(kernel: &ProgressKernel, parameters: &Parameters) -> Plan {
 enum Once {
     Ended { waited: bool },
     Hung { hang: Hang, deadline: bool },
-    NotExecuted,
+    NotExecuted { outside: u64 },
 }
 
 struct Runs<'a> {
@@ -369,8 +372,9 @@ impl Runs<'_> {
                     seen.waited += 1;
                     seen.hangs.push(hang);
                 }
-                Once::NotExecuted => {
+                Once::NotExecuted { outside } => {
                     seen.not_executed += 1;
+                    seen.outside_grid += outside;
                     spare -= 1;
                     if spare == 0 {
                         break;
@@ -446,7 +450,12 @@ impl Runs<'_> {
 
     /// Reads the records of a dispatch that ended.
     fn what_became(&mut self, asked: Option<(Vec<u32>, Vec<u32>)>, took: Duration) -> Result<Once, Cause> {
-        let stop = self.prepared()?.read(CONTROL)?.get(STOP as usize).copied().unwrap_or(0);
+        let control = self.prepared()?.read(CONTROL)?;
+        let [stop, outside] =
+            [STOP, OVERFLOW].map(|word| control.get(word as usize).copied().unwrap_or_default());
+        if outside > 0 {
+            return Ok(Once::NotExecuted { outside: outside.into() });
+        }
         // An earlier clock means an event before the request.
         let asked_at = stop.checked_sub(1).unwrap_or(u32::MAX);
         let (threads, blocks) = (self.kernel.threads as usize, &self.kernel.blocks);
@@ -470,7 +479,7 @@ impl Runs<'_> {
             for (number, record) in records.chunks(FIELDS as usize).enumerate() {
                 let state = field(record, Field::State);
                 if !matches!(state, ENDED | STUCK) {
-                    return Ok(Once::NotExecuted);
+                    return Ok(Once::NotExecuted { outside: 0 });
                 }
                 let turns = match field(record, Field::Turns) {
                     UNWRITTEN => 0,
@@ -517,7 +526,7 @@ impl Runs<'_> {
         if !any_hung {
             // It may have ended by itself at the time of the request.
             let by_itself = stop == 0 || asked.is_some();
-            return Ok(if by_itself { Once::Ended { waited } } else { Once::NotExecuted });
+            return Ok(if by_itself { Once::Ended { waited } } else { Once::NotExecuted { outside: 0 } });
         }
         witnesses.sort_by_key(|(most, witness)| (std::cmp::Reverse(*most), witness.copy));
         witnesses.truncate(WITNESSES);

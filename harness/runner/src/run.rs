@@ -21,7 +21,7 @@ use crate::error::{Cause, RunError};
 use crate::exercise::Exercise;
 use crate::host;
 use crate::join::Join;
-use crate::memory::{LOCATIONS, Layout, Sharing, Workgroups};
+use crate::memory::{Execution, LOCATIONS, Layout, Sharing, Workgroups};
 use crate::processor;
 use crate::stress::Stress;
 use crate::stretches::Stretches;
@@ -161,6 +161,7 @@ struct Tally {
     counter: Counter,
     not_executed: u64,
     repeated: u64,
+    outside_grid: u64,
     dispatches: u64,
     discarded: u64,
     stretches: Stretches,
@@ -182,6 +183,7 @@ impl Tally {
             counter,
             not_executed: 0,
             repeated: 0,
+            outside_grid: 0,
             dispatches: 0,
             discarded: 0,
             stretches: Stretches::new(),
@@ -191,6 +193,14 @@ impl Tally {
             warm_up: Duration::ZERO,
             took: None,
         }
+    }
+
+    /// Discards a dispatch of `instances` that was not executed as requested.
+    fn discard(&mut self, execution: Execution, instances: u64) {
+        if let Execution::Excessive { outside } = execution {
+            self.outside_grid += outside;
+        }
+        self.note(instances);
     }
 
     /// Records a dispatch that was counted, or discarded because `not_executed` of its instances did not run.
@@ -213,6 +223,7 @@ impl Tally {
             unrecorded_outcomes: self.counter.not_told_apart(),
             not_executed: self.not_executed,
             repeated: self.repeated,
+            outside_grid: self.outside_grid,
             dispatches: self.dispatches,
             discarded_dispatches: self.discarded,
             seconds: self.elapsed().as_secs_f64(),

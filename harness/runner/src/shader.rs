@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Cause;
 use crate::mark::Mark;
+use crate::memory::Execution;
 use crate::stress::Stress;
 use canaries::{Canaries, Steps};
 use contents::Counted;
@@ -359,9 +360,10 @@ fn go(
         took = began.elapsed();
         counted.took(took);
         let written = layout.mark.is_written(prepared.as_mut())?;
-        let whole = layout.canaries.answered(prepared.as_mut(), submission)?;
+        let execution = layout.canaries.execution(prepared.as_mut(), submission)?;
+        let whole = execution == Execution::AsAsked;
         if written && !whole {
-            counted.left_out();
+            counted.left_out(execution);
         }
         for back in layout.read.iter().take(left.map_or(usize::MAX, |left| left as usize)) {
             count(prepared.as_mut(), if written && whole { back } else { &[] }, counted)?;

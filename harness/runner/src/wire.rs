@@ -290,6 +290,9 @@ pub struct WireObservation {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repeated: u64,
     /// As in [`Observation`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub outside_grid: u64,
+    /// As in [`Observation`].
     pub dispatches: u64,
     /// As in [`Observation`].
     pub discarded_dispatches: u64,
@@ -322,6 +325,7 @@ impl From<&Observation> for WireObservation {
             not_told_apart: observation.unrecorded_outcomes,
             not_executed: observation.not_executed,
             repeated: observation.repeated,
+            outside_grid: observation.outside_grid,
             dispatches: observation.dispatches,
             discarded_dispatches: observation.discarded_dispatches,
             seconds: observation.seconds,
@@ -355,6 +359,7 @@ impl From<&WireObservation> for Observation {
             unrecorded_outcomes: wire.not_told_apart,
             not_executed: wire.not_executed,
             repeated: wire.repeated,
+            outside_grid: wire.outside_grid,
             dispatches: wire.dispatches,
             discarded_dispatches: wire.discarded_dispatches,
             seconds: wire.seconds,
@@ -378,6 +383,7 @@ mod tests {
             unrecorded_outcomes: 8,
             not_executed: 2,
             repeated: 6,
+            outside_grid: 9,
             dispatches: 4,
             discarded_dispatches: 5,
             seconds: 0.25,

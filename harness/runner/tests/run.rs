@@ -95,6 +95,23 @@ fn instances_written_in_part_are_kept_raw() {
     }
 }
 
+/// A device that executes more than a dispatch contains has all instances, and none of them counts.
+#[test]
+fn surplus_invocations_discard_their_dispatch() {
+    for is_cpu in IS_CPU {
+        let device = Fake::new(is_cpu, |number, memories| {
+            serve(memories);
+            let classes = memories.workgroups / memories.parameters.groups;
+            memories.rendezvous[1 + classes as usize] = if number % 2 == 1 { 5 } else { 0 };
+            Happening::Ends
+        });
+        let seen = observe(&device, &settings(2_000)).unwrap();
+        assert!(seen.instances() >= 2_000 && seen.discarded_dispatches == seen.dispatches / 2, "{seen:?}");
+        assert_eq!(seen.outside_grid, 5 * seen.discarded_dispatches);
+        assert!(seen.not_executed > seen.discarded_dispatches);
+    }
+}
+
 #[test]
 fn a_wrong_mark_of_the_end_is_unexpected() {
     let device = Fake::new(true, |_, memories| {

@@ -67,6 +67,20 @@ impl Output {
     }
 }
 
+/// The workgroup of an invocation, by its index in x, and the local index.
+pub(super) struct Invoked {
+    pub workgroup: Word,
+    /// The indexes of the workgroup in y and z, combined by OR; `None` for stages with one dimension.
+    pub other_axes: Option<Word>,
+    pub local: Local,
+}
+
+impl Invoked {
+    fn in_one_axis(workgroup: Word, local: Word) -> Invoked {
+        Invoked { workgroup, other_axes: None, local: Local::Known(local) }
+    }
+}
+
 /// The index of an invocation in its workgroup.
 pub(super) enum Local {
     Input(Word),
@@ -190,9 +204,17 @@ impl Emitter<'_> {
 
     /// Returns the index of the workgroup and of the invocation in it, which is loaded lazily. Invocations
     /// that run no thread return here, or become [idle](Emitter::idle) if all have to continue.
-    pub(super) fn workgroup(&mut self, inputs: &Inputs) -> (Word, Local) {
+    pub(super) fn workgroup(&mut self, inputs: &Inputs) -> Invoked {
         match *inputs {
-            Inputs::Compute { workgroup, local } => (self.module.load_x(workgroup), Local::Input(local)),
+            Inputs::Compute { workgroup, local } if self.signs() => {
+                let [workgroup, y, z] = self.module.load_components(workgroup);
+                let other_axes = Some(self.module.word(Op::BitwiseOr, &[y, z]));
+                Invoked { workgroup, other_axes, local: Local::Input(local) }
+            }
+            Inputs::Compute { workgroup, local } => {
+                let workgroup = self.module.load_x(workgroup);
+                Invoked { workgroup, other_axes: None, local: Local::Input(local) }
+            }
             Inputs::Vertex { index, outputs } => {
                 let mut index = self.module.word(Op::Load, &[index]);
                 match self.company.points {
@@ -208,7 +230,7 @@ impl Emitter<'_> {
                 }
                 let size = self.module.constant(self.layout.workgroup_size);
                 let local = self.remainder(index, size);
-                (self.divide(index, size), Local::Known(local))
+                Invoked::in_one_axis(self.divide(index, size), local)
             }
             Inputs::Fragment { coordinates, helper, cells, point } => {
                 let helper = self.module.on_ids(Op::Load, self.module.bool, &[helper]);
@@ -238,10 +260,10 @@ impl Emitter<'_> {
                     self.leave_if(idle, point.is_some());
                 }
                 if let Some(point) = point {
-                    return (self.module.word(Op::Load, &[point]), Local::Known(local));
+                    return Invoked::in_one_axis(self.module.word(Op::Load, &[point]), local);
                 }
                 let first = self.multiply(column, rows);
-                (self.add(first, row), Local::Known(local))
+                Invoked::in_one_axis(self.add(first, row), local)
             }
         }
     }

@@ -116,6 +116,7 @@ impl Emitter<'_> {
                 self.segment(std::slice::from_ref(code), place, instance, &targets, registers)?;
             }
             turns.end(&mut self.module);
+            self.count_surplus_round(rounds, round);
             return Ok(());
         };
         for Between { parts, barrier, shared, .. } in codes {
@@ -129,6 +130,7 @@ impl Emitter<'_> {
         }
         self.finish_workgroup(place, instance, &targets);
         turns.end(&mut self.module);
+        self.count_surplus_round(rounds, round);
         Ok(())
     }
 
@@ -168,11 +170,15 @@ impl Emitter<'_> {
             self.module.word(Op::Select, &[meets, interval, rounds])
         });
         let (begin, end) = stretches.carry(&mut self.module, zero);
+        let surplus = self.signs().then(|| stretches.carry(&mut self.module, zero));
+        let mut surplus_of_stretch = surplus.map(|(before, _)| before);
         let meeting = around
             .meeting
             .map(|meeting| (meeting, self.carry_meeting(&meeting, Due::Always, &mut stretches)));
         stretches.enter(&mut self.module, *entry);
-        let more = self.module.truth(Op::ULessThan, &[begin, rounds]);
+        // The last stretch ends exactly at `rounds`. With `<`, a compiler that mistakes it for `<=` would
+        // create an infinite loop of empty stretches.
+        let more = self.module.truth(Op::INotEqual, &[begin, rounds]);
         stretches.goes_on_if(&mut self.module, more);
         if let Some((meeting, carried)) = &meeting {
             self.meet(meeting, carried, around.local);
@@ -196,8 +202,20 @@ impl Emitter<'_> {
             let (instance, targets) = self.round(place, round)?;
             self.segment(std::slice::from_ref(code), place, instance, &targets, registers)?;
             turns.end(&mut self.module);
+            if let Some(before) = &mut surplus_of_stretch {
+                let past = self.module.truth(Op::ULessThan, &[end, round]);
+                let own = self.module.truth(Op::LogicalAnd, &[mine, past]);
+                let more = self.module.word(Op::Select, &[own, one, zero]);
+                *before = self.module.word(Op::IAdd, &[*before, more]);
+            }
+        }
+        if let (Some((_, next)), Some(last)) = (surplus, surplus_of_stretch) {
+            self.module.value_as(next, Op::IAdd, self.module.u32, [last, zero].map(Operand::IdRef));
         }
         stretches.end(&mut self.module);
+        if let Some((surplus, _)) = surplus {
+            self.count_surplus_round(zero, surplus);
+        }
         Ok(())
     }
 

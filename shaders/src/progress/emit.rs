@@ -6,8 +6,8 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{self, BuiltIn, Decoration, MemorySemantics, Op, Word};
 
 use super::{
-    CLOCK, ENDED, FIELDS, Field, Level, Parameter, Parameters, ProgressConfig, SPACING, STOP, STUCK, Spread,
-    leaders,
+    CLOCK, ENDED, FIELDS, Field, Level, OVERFLOW, Parameter, Parameters, ProgressConfig, SPACING, STOP,
+    STUCK, Spread, leaders,
 };
 use crate::dispatch::Storages;
 use crate::kernel::CompileError;
@@ -90,7 +90,7 @@ impl Emitter<'_> {
         }
         let [copies, near] = [Parameter::Copies, Parameter::Near]
             .map(|parameter| self.module.push_constant(parameters, parameter as u32));
-        let workgroup = self.module.load_x(workgroup_input);
+        let [workgroup, y, z] = self.module.load_components(workgroup_input);
         let local = self.module.word(Op::Load, &[local_input]);
         let (subgroup, lane) = match subgroup_inputs {
             None => (zero, local),
@@ -115,6 +115,10 @@ impl Emitter<'_> {
         let part = self.module.word(Op::Select, &[in_turn, part_in_turn, part_by_range]);
         let copy = self.module.word(Op::Select, &[in_turn, copy_in_turn, copy_by_range]);
         let role = self.role(part, subgroup, lane);
+        let outside = self.outside([workgroup, y, z], local, copies);
+        let none = self.module.constant(self.test.threads.len() as u32);
+        let role = self.module.word(Op::Select, &[outside, none, role]);
+        self.count_overflow(control, outside);
 
         let words = self.module.constant(FIELDS * self.test.threads.len() as u32);
         let record = self.module.word(Op::IMul, &[copy, words]);
@@ -154,6 +158,45 @@ impl Emitter<'_> {
         }
         self.module.effect(Op::Return, []);
         Ok(locations)
+    }
+
+    /// Returns true for an invocation that the dispatch does not have.
+    fn outside(&mut self, [workgroup, y, z]: [Word; 3], local: Word, copies: Word) -> Word {
+        let [zero, one, size, units] = [0, 1, self.spread.layout.workgroup_size, self.spread.units]
+            .map(|value| self.module.constant(value));
+        let workgroups = match self.spread.level {
+            Level::Workgroups => self.module.word(Op::IMul, &[copies, units]),
+            Level::Subgroups | Level::Invocations => one,
+        };
+        let others = self.module.word(Op::BitwiseOr, &[y, z]);
+        let elsewhere = self.module.truth(Op::INotEqual, &[others, zero]);
+        let surplus = self.module.truth(Op::UGreaterThanEqual, &[workgroup, workgroups]);
+        let behind = self.module.truth(Op::UGreaterThanEqual, &[local, size]);
+        let outside = self.module.truth(Op::LogicalOr, &[elsewhere, surplus]);
+        self.module.truth(Op::LogicalOr, &[outside, behind])
+    }
+
+    /// Adds 1 to the overflow word if the condition holds.
+    fn count_overflow(&mut self, control: Word, condition: Word) {
+        let [counting, counted] = std::array::from_fn(|_| self.module.id());
+        self.module.selection_merge(counted);
+        self.module.branch_if(condition, counting, counted);
+        self.module.begin(counting);
+        let [index, one, relaxed] = [OVERFLOW as u32, 1, 0].map(|value| self.module.constant(value));
+        let pointer = self.module.element(control, index);
+        let scope = self.widest();
+        self.module.value(
+            Op::AtomicIAdd,
+            self.module.u32,
+            [
+                Operand::IdRef(pointer),
+                Operand::IdScope(scope),
+                Operand::IdMemorySemantics(relaxed),
+                Operand::IdRef(one),
+            ],
+        );
+        self.module.branch(counted);
+        self.module.begin(counted);
     }
 
     fn variables(&mut self, thread: usize) -> Own {

@@ -33,8 +33,12 @@ pub struct Program {
     bindings: HashMap<Word, u32>,
     inputs: HashMap<Word, BuiltIn>,
     push_constants: Vec<u32>,
+    /// Executes `<` of unsigned numbers as `<=`, as code of a faulty compiler may.
+    pub off_by_one: bool,
     /// Values that contain the coordinates of a fragment.
     coordinates: Vec<Word>,
+    /// Values that contain the indexes of a workgroup.
+    workgroups: Vec<Word>,
 }
 
 /// The target of a pointer.
@@ -46,7 +50,9 @@ enum Pointer {
 
 /// The state of an invocation.
 pub struct Invocation {
+    /// The index of the workgroup in x, and in y.
     pub workgroup: u32,
+    pub row: u32,
     pub local: u32,
     pub subgroup: u32,
     pub lane: u32,
@@ -86,7 +92,9 @@ impl Program {
             constants: HashMap::new(),
             bindings: HashMap::new(),
             inputs: HashMap::new(),
+            off_by_one: false,
             coordinates: Vec::new(),
+            workgroups: Vec::new(),
             push_constants: bytes[..kernel.push_constant_bytes() as usize]
                 .chunks(4)
                 .map(|bytes| u32::from_le_bytes(bytes.try_into().unwrap()))
@@ -123,19 +131,24 @@ impl Program {
                 _ => {}
             }
         }
-        let loads = program.blocks.iter().flat_map(|block| &block.instructions);
-        let coordinates = loads.filter(|load| {
-            let from = load.operands.first().and_then(Operand::id_ref_any);
-            load.class.opcode == Op::Load
-                && from.and_then(|id| program.inputs.get(&id)) == Some(&BuiltIn::FragCoord)
-        });
-        program.coordinates = coordinates.filter_map(|load| load.result_id).collect();
+        let loads_of = |built_in| {
+            let loads = program.blocks.iter().flat_map(|block| &block.instructions);
+            let loads = loads.filter(|load| {
+                let from = load.operands.first().and_then(Operand::id_ref_any);
+                load.class.opcode == Op::Load
+                    && from.and_then(|id| program.inputs.get(&id)) == Some(&built_in)
+            });
+            loads.filter_map(|load| load.result_id).collect()
+        };
+        (program.coordinates, program.workgroups) =
+            (loads_of(BuiltIn::FragCoord), loads_of(BuiltIn::WorkgroupId));
         program
     }
 
     pub fn invocation(&self, workgroup: u32, local: u32, subgroup_size: u32) -> Invocation {
         Invocation {
             workgroup,
+            row: 0,
             local,
             subgroup: local / subgroup_size,
             lane: local % subgroup_size,
@@ -236,6 +249,13 @@ impl Invocation {
                 };
                 self.values.insert(instruction.result_id.unwrap(), (axis as f32 + 0.5).to_bits());
             }
+            Op::CompositeExtract
+                if program.workgroups.contains(&ids[0])
+                    && instruction.operands[1] != Operand::LiteralBit32(0) =>
+            {
+                let is_y = instruction.operands[1] == Operand::LiteralBit32(1);
+                self.values.insert(instruction.result_id.unwrap(), if is_y { self.row } else { 0 });
+            }
             Op::CompositeExtract => {
                 assert_eq!(instruction.operands[1], Operand::LiteralBit32(0));
                 let value = self.value(program, ids[0]);
@@ -285,6 +305,7 @@ impl Invocation {
                     Op::SLessThanEqual => u32::from(sl <= sr),
                     Op::UGreaterThanEqual => u32::from(left >= right),
                     Op::ULessThanEqual => u32::from(left <= right),
+                    Op::ULessThan if program.off_by_one => u32::from(left <= right),
                     Op::ULessThan => u32::from(left < right),
                     other => panic!("the machine lacks {other:?}"),
                 };

@@ -146,6 +146,14 @@ fn a_shader_that_a_driver_skips_is_neither_conformance_nor_violation() {
         ("tickets.spvasm", "half-dispatch:2", inconclusive),
         ("tickets.spvasm", "half-dispatch:3", inconclusive),
         ("tickets.spvasm", "half-dispatch:5", inconclusive),
+        ("message.spvasm", "more-dispatch:3", inconclusive),
+        ("message.spvasm", "double-dispatch:2", inconclusive),
+        ("message.spvasm", "double-local:1", inconclusive),
+        ("tickets.spvasm", "more-dispatch:2", inconclusive),
+        ("tickets.spvasm", "more-dispatch:5", inconclusive),
+        ("tickets.spvasm", "double-dispatch:3", inconclusive),
+        ("tickets.spvasm", "second-row:3", inconclusive),
+        ("tickets.spvasm", "larger-local:1", inconclusive),
     ] {
         let mut command = vk_litmus(["run", "--device", driver, "--grid", "2", "--seed", "1"]);
         command.args(["--instances", "2000", "--format", "json"]).arg(shaders.join(shader));

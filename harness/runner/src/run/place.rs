@@ -13,7 +13,7 @@ use crate::company::Way;
 use crate::count::{Counter, Dispatched, unit};
 use crate::error::Cause;
 use crate::host;
-use crate::memory::{Layout, Workgroups, look};
+use crate::memory::{Execution, Layout, Workgroups, look};
 use crate::processor;
 
 /// A dispatch in flight.
@@ -87,10 +87,12 @@ impl Place<'_> {
         tally: &mut Tally,
     ) -> Result<(), Cause> {
         let prepared = self.prepared.as_mut();
-        let executed = self.layout.mark.is_written(prepared)?
-            && self.layout.is_received(prepared, &self.receipts, parameters.groups)?;
-        if !executed {
-            tally.note(instances as u64);
+        let execution = match self.layout.mark.is_written(prepared)? {
+            true => self.layout.execution(prepared, &self.receipts, parameters.groups)?,
+            false => Execution::Incomplete,
+        };
+        if execution != Execution::AsAsked {
+            tally.discard(execution, instances as u64);
             return Ok(());
         }
         let repeated = self.layout.claims.repeated(prepared)?;
@@ -116,10 +118,13 @@ impl Place<'_> {
         tally: &mut Tally,
     ) -> Result<(), Cause> {
         let counters = self.prepared.read(self.layout.counters())?;
-        let Some(counters) = classifier.received(counters, parameters.receipt()) else {
+        let counters = match classifier.received(counters, parameters.receipt()) {
+            Ok(counters) => counters,
             // Counters of an earlier dispatch may be mixed with those of this one.
-            tally.note(instances as u64);
-            return Ok(());
+            Err(execution) => {
+                tally.discard(execution, instances as u64);
+                return Ok(());
+            }
         };
         let counted = tally.counter.counted(&classifier.table, counters);
         if !compared && counted.elsewhere == 0 && counted.instances() == instances as u64 {

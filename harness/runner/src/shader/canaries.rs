@@ -9,9 +9,10 @@
 //! execution are detected.
 
 use plan::{Buffer, BufferId, DeviceError, Kernel, KernelId, Memory, Plan, Prepared, Step};
-use shaders::canary::{BYTES, WORDS, answered, counting, repeats};
+use shaders::canary::{OVERFLOW_WORDS, WORDS, answered, counting, counting_constants, repeats};
 
 use super::QUEUE;
+use crate::memory::Execution;
 
 /// The kernel of all canaries.
 pub(super) const KERNEL: KernelId = KernelId(1);
@@ -54,7 +55,7 @@ impl Canaries {
         plan.kernels.push(Kernel {
             words: counting(),
             bindings: 1,
-            push_constant_bytes: BYTES,
+            push_constant_bytes: counting_constants(0, 0).len() as u32,
             ..Kernel::default()
         });
         // A device may execute dispatches partially only if they have many workgroups.
@@ -77,7 +78,7 @@ impl Canaries {
             kernel: KERNEL,
             workgroups: self.workgroups,
             bindings: vec![own],
-            push_constants: vec![0; BYTES as usize],
+            push_constants: counting_constants(0, self.workgroups),
         };
         steps.run.insert(place(steps.run.len()), dispatch);
         steps.keep.insert(
@@ -100,29 +101,32 @@ impl Canaries {
             prepared.write(*answer)?.fill(!word(submission));
         }
         for step in &self.steps {
-            prepared.set_push_constants(*step, &word(submission).to_le_bytes())?;
+            prepared.set_push_constants(*step, &counting_constants(word(submission), self.workgroups))?;
         }
         Ok(())
     }
 
-    /// Returns true if all workgroups of all canaries answered, and none ran twice.
+    /// Checks that every workgroup answered, that none was executed twice, and that there were no others.
     ///
     /// # Errors
     /// If the device does not let the host read.
-    pub fn answered(&self, prepared: &mut dyn Prepared, submission: u64) -> Result<bool, DeviceError> {
+    pub fn execution(&self, prepared: &mut dyn Prepared, submission: u64) -> Result<Execution, DeviceError> {
         let asked = word(submission);
         let [first, second] = answered(asked);
         let once = |words: &[u32]| {
             let [copied, _, own @ ..] = words else { return false };
             *copied == asked && own == [first, second] && !repeats(words, asked)
         };
+        let mut outside = 0;
         for answer in &self.answers {
-            let mut words = prepared.read(*answer)?.chunks_exact(WORDS as usize);
-            if words.len() < self.workgroups as usize || !words.all(once) {
-                return Ok(false);
+            let (workgroups, rest) = prepared.read(*answer)?.as_chunks::<{ WORDS as usize }>();
+            let [overflow, ..] = rest else { return Ok(Execution::Incomplete) };
+            if workgroups.len() < self.workgroups as usize || !workgroups.iter().all(|words| once(words)) {
+                return Ok(Execution::Incomplete);
             }
+            outside += u64::from(overflow.wrapping_sub(asked));
         }
-        Ok(true)
+        Ok(if outside == 0 { Execution::AsAsked } else { Execution::Excessive { outside } })
     }
 }
 
@@ -138,8 +142,8 @@ fn word(submission: u64) -> u32 {
     word
 }
 
-/// Adds a buffer with words for this many workgroups.
+/// Adds a buffer with the words of this many workgroups and the overflow word.
 fn buffer(plan: &mut Plan, workgroups: u32, memory: Memory, name: &'static str) -> BufferId {
-    plan.buffers.push(Buffer { words: WORDS * u64::from(workgroups), memory, name });
+    plan.buffers.push(Buffer { words: WORDS * u64::from(workgroups) + OVERFLOW_WORDS, memory, name });
     BufferId(plan.buffers.len() as u32 - 1)
 }

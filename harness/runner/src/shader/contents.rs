@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::memory::Execution;
+
 /// The maximum number of stored words of all contents.
 const KEPT_WORDS: usize = 1 << 24;
 /// The maximum number of different contents that are counted separately.
@@ -62,6 +64,9 @@ pub struct Seen {
     /// Submissions that finished, but with omitted or repeated parts. The device may have omitted other parts
     /// undetected, so that no content is certain to be that of a dispatch.
     pub left_out: u64,
+    /// Invocations outside the dispatches of such submissions, as far as they were counted.
+    #[serde(default)]
+    pub outside_grid: u64,
     /// Seconds of all submissions.
     pub seconds: f64,
 }
@@ -100,6 +105,7 @@ pub(super) struct Counted {
     others: u64,
     not_executed: u64,
     left_out: u64,
+    outside_grid: u64,
     seconds: f64,
 }
 
@@ -135,6 +141,7 @@ impl Counted {
             others: 0,
             not_executed: 0,
             left_out: 0,
+            outside_grid: 0,
             seconds: 0.0,
         }
     }
@@ -148,9 +155,12 @@ impl Counted {
         self.seconds += time.as_secs_f64();
     }
 
-    /// Records a submission that finished with omitted or repeated parts.
-    pub fn left_out(&mut self) {
+    /// Records a submission that finished with omitted, repeated or surplus parts.
+    pub fn left_out(&mut self, execution: Execution) {
         self.left_out += 1;
+        if let Execution::Excessive { outside } = execution {
+            self.outside_grid += outside;
+        }
     }
 
     /// Returns an empty list with room for the words of a dispatch.
@@ -221,6 +231,7 @@ impl Counted {
             others,
             not_executed: self.not_executed,
             left_out: self.left_out,
+            outside_grid: self.outside_grid,
             seconds: self.seconds,
         }
     }

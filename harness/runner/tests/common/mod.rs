@@ -287,7 +287,10 @@ impl Prepared for FakePrepared<'_> {
                         number,
                         &mut Memories { parameters, workgroups, locations, results, rendezvous },
                     );
+                    let overflow_word = 1 + (workgroups / parameters.groups) as usize;
+                    let overflow = rendezvous[overflow_word];
                     rendezvous.fill(2);
+                    rendezvous[overflow_word] = overflow;
                     let places = rendezvous.chunks_exact_mut(32).take(parameters.groups as usize);
                     for place in places.filter(|_| self.device.executes) {
                         place[1..][..(workgroups / parameters.groups) as usize].fill(parameters.receipt());

@@ -141,7 +141,12 @@ fn says(
         return failure;
     }
     if seen.runs == 0 || seen.not_executed > 0 {
-        let why = format!("{} dispatches left records unwritten", seen.not_executed);
+        let why = match seen.outside_grid {
+            0 => format!("{} dispatches left records unwritten", seen.not_executed),
+            outside => {
+                format!("{} dispatches are not counted; {}", seen.not_executed, results::excess(outside))
+            }
+        };
         return Says::inconclusive(Reason::NotExecuted, why);
     }
     if seen.waited == 0 {

@@ -76,7 +76,7 @@ pub(super) fn judged(
     let (mut seen, mut validation) = (Seen::default(), Vec::new());
     let mut violating = None;
     // Omitted dispatches of every attempt count, whichever attempt is used.
-    let (mut not_executed, mut left_out) = (0, 0);
+    let (mut not_executed, mut left_out, mut outside_grid) = (0, 0, 0);
     let (target, shader, _) = run.plan.place(cell);
     for attempt in attempts {
         let own = match attempt.end {
@@ -88,6 +88,7 @@ pub(super) fn judged(
         };
         not_executed += own.not_executed;
         left_out += own.left_out;
+        outside_grid += own.outside_grid;
         // A later attempt does not cancel a violation.
         if own.left_out == 0 && found(shader, &own).forbidden.0 > 0 {
             violating = Some(own.clone());
@@ -101,6 +102,7 @@ pub(super) fn judged(
     seen.not_executed = not_executed;
     // A violation counts if its attempt omitted no dispatch.
     seen.left_out = if is_violation { 0 } else { left_out };
+    seen.outside_grid = outside_grid;
     let missing = match &ending {
         Ok(_) => None,
         // The reason from the simulated GPU already contains "lacks".
@@ -130,6 +132,7 @@ fn says(shader: &Shader, seen: &Seen, found: &Found, ending: Option<&Ending>, bo
         let excuse = match (bound, seen.left_out) {
             (None, 0) => return Says { verdict: VerdictWord::Violates, reason: None, detail: Some(what) },
             (Some(budget), 0) => format!("the device ends loops after {budget} iterations"),
+            (_, _) if seen.outside_grid > 0 => results::excess(seen.outside_grid),
             (_, _) => "the device leaves out copies or dispatches beside the shader's, or parts of them, or executes some twice".to_owned(),
         };
         return Says::inconclusive(Reason::NotExecuted, format!("{what}; {excuse}, which may be why"));
@@ -148,6 +151,9 @@ fn says(shader: &Shader, seen: &Seen, found: &Found, ending: Option<&Ending>, bo
         _ if dispatches == 0 || seen.not_executed > 0 => {
             let why = match (seen.not_executed, seen.left_out) {
                 (dispatches, 0) => format!("{dispatches} dispatches left nothing behind"),
+                (dispatches, _) if seen.outside_grid > 0 => {
+                    format!("{dispatches} dispatches are not counted; {}", results::excess(seen.outside_grid))
+                }
                 (dispatches, _) => format!(
                     "{dispatches} dispatches were among copies and dispatches that the device left out, in part or as a whole, or executed twice, or left nothing behind"
                 ),
