@@ -62,6 +62,8 @@ pub enum Ending {
     Crashed(String),
     /// The driver reported the device as lost.
     DeviceLost(String),
+    /// Device and host counted the outcomes of a dispatch differently.
+    CountsDisagree(String),
     /// The device accepts work and executes none of it.
     NullDevice,
 }
@@ -97,6 +99,8 @@ pub enum Reason {
     /// Instances have no result and no limit of this program explains it, or more than
     /// [`DISCARDED_SHARE_LIMIT`] of the dispatches were discarded, or no instance ran.
     NotExecuted,
+    /// Device and host counted the outcomes of a dispatch differently.
+    CountsDisagree,
     /// Every instance reached the iteration limit of a spin loop.
     NoResolvedInstance,
     /// The device executes nothing.
@@ -117,6 +121,7 @@ impl Reason {
             Reason::Crashed => "crashed",
             Reason::DeviceLost => "device lost",
             Reason::NotExecuted => "not executed",
+            Reason::CountsDisagree => "counts disagree",
             Reason::NoResolvedInstance => "no resolved instance",
             Reason::NullDevice => "null device",
             Reason::NotJudged => "not judged",
@@ -340,6 +345,7 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
         Ending::NoTime(how) => (Some(Reason::NoTime), Some(how)),
         Ending::Crashed(how) => (Some(Reason::Crashed), Some(how)),
         Ending::DeviceLost(how) => (Some(Reason::DeviceLost), Some(how)),
+        Ending::CountsDisagree(how) => (Some(Reason::CountsDisagree), Some(how)),
     };
 
     // Under a model without any execution, every outcome would be a violation.

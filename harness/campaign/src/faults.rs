@@ -142,6 +142,7 @@ fn ran(
                 Cause::TimedOut { .. } | Cause::Device(plan::DeviceError::StepBudget) => {
                     Ok(Ending::TimedOut(why))
                 }
+                Cause::Disagreement { .. } => Ok(Ending::CountsDisagree(why)),
                 _ => Ok(Ending::Crashed(why)),
             };
             Ok((*error.seen, ending))

@@ -182,6 +182,7 @@ pub(crate) fn ending<K: Kind>(end: &End<K::Answer>, before: Option<Reason>) -> R
                 Ending::DeviceLost(told.to_string())
             }
             Some(told @ Told::TimedOut { .. }) => Ending::TimedOut(told.to_string()),
+            Some(told @ Told::Disagreement { .. }) => Ending::CountsDisagree(told.to_string()),
             Some(
                 told
                 @ (Told::Test { .. } | Told::Stress { .. } | Told::Driver { .. } | Told::Internal { .. }),
@@ -210,7 +211,9 @@ pub(crate) fn failure_of(ending: &Result<Ending, String>) -> Option<Reason> {
         Ok(Ending::Crashed(_)) => Some(Reason::Crashed),
         Ok(Ending::DeviceLost(_)) => Some(Reason::DeviceLost),
         // A run that never started is no evidence about the device.
-        Ok(Ending::Finished | Ending::NullDevice | Ending::NoTime(_)) | Err(_) => None,
+        Ok(Ending::Finished | Ending::NullDevice | Ending::NoTime(_) | Ending::CountsDisagree(_)) | Err(_) => {
+            None
+        }
     }
 }
 

@@ -241,6 +241,7 @@ fn what_workers_tell_becomes_a_verdict() {
         (failed(Told::NoDevice { message: text("none") }), Inconclusive, Some("device lost")),
         (failed(Told::TimedOut { message: text("late") }), Inconclusive, Some("timed out")),
         (failed(Told::NullDevice), Inconclusive, Some("null device")),
+        (failed(Told::Disagreement { message: text("2, not 1") }), Inconclusive, Some("counts disagree")),
         (failed(Told::Internal { message: text("another kernel") }), Inconclusive, Some("crashed")),
         (Err(pool::Failure::TimedOut { after: Duration::ZERO }), Inconclusive, Some("timed out")),
         (Err(pool::Failure::Garbled { what: text("?") }), Inconclusive, Some("crashed")),

@@ -40,7 +40,7 @@ pub enum Cause {
     /// Kernel and test contradict each other.
     #[error("the kernel does not fit its test: {0}")]
     Kernel(String),
-    /// Device and host counted different outcomes of a dispatch. The host's count is used.
+    /// Device and host counted different outcomes of a dispatch. Neither count is used.
     #[error("dispatch {dispatch}: the device counts {difference}")]
     Disagreement {
         /// Number of the dispatch, from 1.

@@ -196,6 +196,12 @@ pub enum Failure {
         /// The message of the driver.
         message: String,
     },
+    /// Device and host counted the outcomes of a dispatch differently.
+    #[error("{message}")]
+    Disagreement {
+        /// The difference.
+        message: String,
+    },
     /// An inconsistency inside this program.
     #[error("{message}")]
     Internal {
@@ -219,6 +225,7 @@ impl Failure {
             | Failure::DeviceLost { message }
             | Failure::TimedOut { message }
             | Failure::Driver { message }
+            | Failure::Disagreement { message }
             | Failure::Internal { message } => message.insert_str(0, "with its twin: "),
             Failure::NotPlaceable { .. } | Failure::Lacks { .. } | Failure::NullDevice => {}
         }
@@ -234,7 +241,8 @@ impl From<Cause> for Failure {
             Cause::TimedOut { .. } => Failure::TimedOut { message },
             Cause::NullDevice => Failure::NullDevice,
             Cause::TooSmall(what) => Failure::Lacks { what: format!("room for {what}") },
-            Cause::Kernel(_) | Cause::Disagreement { .. } => Failure::Internal { message },
+            Cause::Kernel(_) => Failure::Internal { message },
+            Cause::Disagreement { .. } => Failure::Disagreement { message },
             Cause::Stress(_) => Failure::Stress { message },
         }
     }

@@ -134,8 +134,6 @@ impl Place<'_> {
         }
         let mut own = tally.counter.emptied();
         let not_executed = self.count(parameters, instances, &mut own)?;
-        tally.counter.absorb(&own);
-        tally.note(not_executed);
         let difference = if not_executed == 0 {
             own.differs_from(&counted)
         } else {
@@ -148,10 +146,13 @@ impl Place<'_> {
                 )
             })
         };
-        match difference {
-            None => Ok(()),
-            Some(difference) => Err(Cause::Disagreement { dispatch: tally.dispatches, difference }),
+        if let Some(difference) = difference {
+            tally.note(instances as u64);
+            return Err(Cause::Disagreement { dispatch: tally.dispatches, difference });
         }
+        tally.counter.absorb(&own);
+        tally.note(not_executed);
+        Ok(())
     }
 
     /// Counts a finished dispatch; returns the number of instances that did not run.

@@ -88,6 +88,7 @@ pub fn judged(
         Ending::NoTime(why) => Some((Reason::NoTime, why.clone())),
         Ending::Crashed(why) => Some((Reason::Crashed, why.clone())),
         Ending::DeviceLost(why) => Some((Reason::DeviceLost, why.clone())),
+        Ending::CountsDisagree(why) => Some((Reason::CountsDisagree, why.clone())),
     };
     let failed = match &ending {
         Ok(ending) => says_of(ending).map(|(reason, why)| Says::inconclusive(reason, why)),

@@ -126,6 +126,7 @@ fn says(shader: &Shader, seen: &Seen, found: &Found, ending: Option<&Ending>, bo
         Some(Ending::NoTime(why)) => Some((Reason::NoTime, why.clone())),
         Some(Ending::Crashed(why)) => Some((Reason::Crashed, why.clone())),
         Some(Ending::DeviceLost(why)) => Some((Reason::DeviceLost, why.clone())),
+        Some(Ending::CountsDisagree(why)) => Some((Reason::CountsDisagree, why.clone())),
     };
     if let (count @ 1.., Some(what)) = &found.forbidden {
         let what = format!("{count} of {} dispatches left what no execution leaves: {what}", seen.dispatches);
