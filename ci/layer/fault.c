@@ -14,7 +14,7 @@
  *     more-dispatch:N        one dispatch in N has one workgroup more
  *     double-dispatch:N      one dispatch in N has twice as many
  *     second-row:N           one dispatch in N has its workgroups a second time, in another row of y
- *     larger-local:N         the workgroups of one shader in N that has any are larger by one invocation in x
+ *     larger-local:N         the workgroups of one shader in N are larger by one invocation in x
  *     double-local:N         they are twice as large
  *     off-by-one:N           one shader in N has `<=` for each `<` of unsigned numbers, as a faulty compiler might
  *     no-draw:N, twice-draw:N, half-draw:N
@@ -23,6 +23,7 @@
  *                            one draw in N has one vertex more, or twice as many
  *     old-constants:N        one update of push constants in N is left out, so that those before it stay
  *     no-fill:N, no-copy:N   the same of what fills a buffer, and of what copies one to another
+ *     copy-hole:N            one copy in N of more than 128 bytes leaves 64 bytes in its middle as they were
  *     memory-types           the driver says that it has 1,000 memory types
  *     no-device, list-fails  the driver lists nothing, or fails to
  *     fail:CALL              the call is out of memory
@@ -50,6 +51,12 @@ typedef struct Submit {
     uint32_t signal_count;
     const uint64_t *signals;
 } Submit;
+
+typedef struct BufferCopy {
+    uint64_t from, to, size;
+} BufferCopy;
+/* Bytes that a copy omits. */
+enum { HOLE = 64 };
 
 typedef struct ModuleInfo {
     int32_t type;
@@ -88,7 +95,7 @@ static unsigned long number(void) {
     return found ? found : 1;
 }
 
-/* Returns true for one in so many of the commands that are counted. */
+/* Returns true for every Nth of the counted commands. */
 static int left_out(unsigned long *recorded) { return ++*recorded % number() == 0; }
 
 /* The fault of a call by its name. */
@@ -177,11 +184,11 @@ static Result layer_vkMapMemory(
     return result;
 }
 
-/* Shaders that are compiled wrongly. */
+/* Shaders that are compiled incorrectly. */
 
 enum { SPIRV_HEADER = 5, OP_EXECUTION_MODE = 16, MODE_LOCAL_SIZE = 17, OP_U_LESS_THAN = 176, OP_U_LESS_THAN_EQUAL = 178 };
 
-/* The sizes of the workgroups of a module in x, or none. */
+/* Returns the workgroup size of a module in x, or NULL. */
 static uint32_t *local_size(uint32_t *words, size_t count) {
     for (size_t at = SPIRV_HEADER; at < count && words[at] >> 16; at += words[at] >> 16)
         if ((words[at] & 0xffff) == OP_EXECUTION_MODE && at + 3 < count && words[at + 2] == MODE_LOCAL_SIZE)
@@ -213,7 +220,7 @@ static Result layer_vkCreateShaderModule(Handle handle, const ModuleInfo *info, 
     return result;
 }
 
-/* Commands that are left out, or do too much. */
+/* Commands that are omitted, or do too much. */
 
 static void layer_vkCmdDispatch(Handle commands, uint32_t x, uint32_t y, uint32_t z) {
     static unsigned long recorded;
@@ -258,6 +265,19 @@ static void layer_vkCmdFillBuffer(Handle commands, uint64_t buffer, uint64_t off
 static void layer_vkCmdCopyBuffer(Handle commands, uint64_t from, uint64_t to, uint32_t count, const void *regions) {
     static unsigned long recorded;
     if (is("no-copy") && left_out(&recorded)) return;
+    const BufferCopy *whole = regions;
+    if (is("copy-hole") && count == 1 && whole->size > 2 * HOLE && left_out(&recorded)) {
+        BufferCopy before = *whole, after = *whole;
+        before.size = whole->size / 2 / HOLE * HOLE;
+        uint64_t skipped = before.size + HOLE;
+        after.from += skipped;
+        after.to += skipped;
+        after.size = whole->size > skipped ? whole->size - skipped : 0;
+        BufferCopy parts[2] = {before, after};
+        ((void (*)(Handle, uint64_t, uint64_t, uint32_t, const void *))below(commands, "vkCmdCopyBuffer"))(
+            commands, from, to, after.size ? 2 : 1, parts);
+        return;
+    }
     ((void (*)(Handle, uint64_t, uint64_t, uint32_t, const void *))below(commands, "vkCmdCopyBuffer"))(
         commands, from, to, count, regions);
 }

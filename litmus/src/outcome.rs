@@ -281,15 +281,16 @@ impl Histogram {
 pub struct Observation {
     /// Complete outcomes with their counts, allowed by a model or not.
     pub histogram: Histogram,
-    /// Raw result words of instances that were only partly written, with their counts.
+    /// Raw result words of instances with a wrong end mark, with their counts.
     pub unexpected: BTreeMap<Vec<u32>, u64>,
     /// Instances that reached the bound of a spin loop.
     pub unresolved: u64,
     /// Complete outcomes beyond the limit of distinct ones that are recorded; their values are unknown.
     pub unrecorded_outcomes: u64,
-    /// Instances that left no trace in their result memory. Their dispatches are discarded and not counted
-    /// elsewhere.
+    /// Instances that left result words unwritten. Their dispatches are discarded and not counted elsewhere.
     pub not_executed: u64,
+    /// Instances among them that wrote some of their result words.
+    pub written_in_part: u64,
     /// Repeated invocations, in stages that may repeat them: they returned immediately.
     pub repeated: u64,
     /// Invocations executed by the driver although their dispatch or draw does not have them. These dispatches are
@@ -352,6 +353,7 @@ impl Observation {
         self.unresolved += more.unresolved;
         self.unrecorded_outcomes += more.unrecorded_outcomes;
         self.not_executed += more.not_executed;
+        self.written_in_part += more.written_in_part;
         self.repeated += more.repeated;
         self.outside_grid += more.outside_grid;
         self.dispatches += more.dispatches;

@@ -146,7 +146,7 @@ pub struct Judgement {
     pub instances: u64,
     /// Number of instances whose outcome no serial order of whole threads produces.
     pub interleaved: u64,
-    /// Number of instances without a result. The counts of their dispatches are discarded.
+    /// Number of instances that left result words unwritten. The counts of their dispatches are discarded.
     pub not_executed: u64,
     /// Number of instances that reached the iteration limit of a spin loop, or whose outcome did not fit the
     /// histogram.
@@ -182,7 +182,7 @@ pub struct OutcomeCount {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unexpected {
     /// An outcome that the prediction lacks (values in the order of the observables), or the raw result words
-    /// of an instance of which only a part was written.
+    /// of an instance with a wrong end mark.
     pub raw: Vec<u64>,
     /// Number of instances with these values.
     pub count: u64,
@@ -391,6 +391,9 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
         let mut why = format!(
             "{whose}{discarded_dispatches} of {dispatches} dispatches discarded: {not_executed} instances were not executed as asked"
         );
+        if seen.written_in_part > 0 {
+            why += &format!(", {} of them were written in part", seen.written_in_part);
+        }
         if *outside_grid > 0 {
             why += "; ";
             why += &excess(*outside_grid);

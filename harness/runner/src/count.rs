@@ -64,14 +64,11 @@ pub(crate) struct Counter {
     /// Complete instances that exceed the limit on rare rows.
     not_told_apart: u64,
     slots: usize,
-    /// The slots of each thread if the driver may stop a kernel silently: a thread without any written slot
-    /// then did not run. Otherwise all slots together.
-    traces: Vec<Vec<usize>>,
     observables: usize,
     direct: Vec<u64>,
     /// Complete rows with values too large for a key, in column order.
     rare: HashMap<Vec<u32>, u64>,
-    /// Result words of partly written instances.
+    /// Result words of instances with a wrong end mark.
     unexpected: BTreeMap<Vec<u32>, u64>,
     row: Vec<u32>,
     /// Recent common keys, all different; see [`Counter::count_few`].
@@ -110,6 +107,22 @@ impl Batching {
     }
 }
 
+/// The instances of a dispatch with unwritten words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unwritten {
+    /// Instances with at least one unwritten word.
+    pub instances: u64,
+    /// Instances among them with a written word.
+    pub in_part: u64,
+}
+
+impl Unwritten {
+    /// A dispatch that is discarded as a whole.
+    pub fn all(instances: u64) -> Unwritten {
+        Unwritten { instances, in_part: 0 }
+    }
+}
+
 /// The memory of one finished dispatch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dispatched<'a> {
@@ -121,23 +134,18 @@ pub(crate) struct Dispatched<'a> {
     pub results: &'a [u32],
     /// The location buffer; empty if no location is part of the outcome.
     pub locations: &'a [u32],
+    /// The location buffer is a copy whose destination held poison.
+    pub copied: bool,
 }
 
 impl Counter {
     /// Creates a counter for the outcomes of `test` as `program` reports them.
     ///
-    /// If `stops_silently`, the driver may stop threads without an error, so that one thread without results
-    /// means that the instance did not run. If `shares_choices`, the instances of a round are not
-    /// independent, so that rounds are counted as batches.
+    /// If `shares_choices`, the instances of a round are not independent, so that rounds are counted as batches.
     ///
     /// # Errors
     /// [`Cause::Kernel`] if the program does not report a value of the outcome.
-    pub fn new(
-        test: &Test,
-        program: &Program,
-        stops_silently: bool,
-        shares_choices: bool,
-    ) -> Result<Counter, Cause> {
+    pub fn new(test: &Test, program: &Program, shares_choices: bool) -> Result<Counter, Cause> {
         let observables = test.observables();
         let mut sources = Vec::new();
         for (position, observable) in observables.iter().enumerate() {
@@ -164,11 +172,6 @@ impl Counter {
             columns.push(Column { source, observable, scalar, high, word, part, float, shift, bits });
             shift += bits;
         }
-        let mut traces: BTreeMap<_, Vec<usize>> = BTreeMap::new();
-        for (number, slot) in program.results.iter().enumerate() {
-            let thread = if stops_silently { slot.thread() } else { None };
-            traces.entry(thread).or_default().push(number);
-        }
         let is_done = |slot: &ResultSlot| matches!(slot, ResultSlot::Done(_));
         Ok(Counter {
             columns,
@@ -181,7 +184,6 @@ impl Counter {
             unresolved: 0,
             not_told_apart: 0,
             slots: program.results.len(),
-            traces: traces.into_values().collect(),
             observables: observables.len(),
             direct: vec![0; 1 << KEY_BITS],
             rare: HashMap::new(),
@@ -224,12 +226,11 @@ impl Counter {
         self.unresolved
     }
 
-    /// Counts a dispatch and returns 0. If some instances did not run, counts nothing and returns their
-    /// number.
+    /// Counts a dispatch, unless an instance has unwritten words: then nothing is counted.
     ///
     /// # Errors
     /// [`Cause::Kernel`] if the memory is smaller than the parameters require.
-    pub fn count(&mut self, dispatched: &Dispatched<'_>) -> Result<u64, Cause> {
+    pub fn count(&mut self, dispatched: &Dispatched<'_>) -> Result<Unwritten, Cause> {
         let poison = dispatched.parameters.poison;
         let count = dispatched.instances;
         if dispatched.locations.len() < self.location_words(dispatched) {
@@ -238,18 +239,21 @@ impl Counter {
         let Some(used) = dispatched.results.get(..self.slots * count) else {
             return Err(Cause::Kernel("its result memory is too short".into()));
         };
-        // The poison value in a written slot is possible, so only a thread without any written slot did not
-        // run.
-        if holds(used, poison) {
-            let untouched = |instance: usize, slots: &[usize]| {
-                slots.iter().all(|slot| used.get(slot * count + instance) == Some(&poison))
-            };
-            let unwritten = (0..count)
-                .filter(|instance| self.traces.iter().any(|slots| untouched(*instance, slots)))
-                .count();
-            if unwritten > 0 {
-                return Ok(unwritten as u64);
+        // Poison is no value of the test, so a word that holds it was not written.
+        if holds(used, poison) || dispatched.copied && self.is_location_poisoned(dispatched) {
+            let mut unwritten = Unwritten::default();
+            for instance in 0..count {
+                let words = (0..self.slots).filter_map(|slot| used.get(slot * count + instance));
+                match words.filter(|word| **word == poison).count() {
+                    0 if !self.has_poisoned_location(dispatched, instance) => {}
+                    all if all > 0 && all == self.slots => unwritten.instances += 1,
+                    _ => {
+                        unwritten.instances += 1;
+                        unwritten.in_part += 1;
+                    }
+                }
             }
+            return Ok(unwritten);
         }
         let rounds = (dispatched.parameters.rounds as usize).max(1);
         if let Some(batching) = &mut self.batching {
@@ -284,7 +288,25 @@ impl Counter {
             batching.before += rounds as u64;
         }
         self.instances += count as u64;
-        Ok(0)
+        Ok(Unwritten::default())
+    }
+
+    /// Returns true if a location of any instance holds poison.
+    fn is_location_poisoned(&self, dispatched: &Dispatched<'_>) -> bool {
+        (0..dispatched.instances).any(|instance| self.has_poisoned_location(dispatched, instance))
+    }
+
+    /// Returns true if a location of the outcome of this instance holds poison.
+    fn has_poisoned_location(&self, dispatched: &Dispatched<'_>, instance: usize) -> bool {
+        let Dispatched { parameters, locations, copied, .. } = *dispatched;
+        copied
+            && self.columns.iter().any(|column| match column.source {
+                Source::Storage(storage) => {
+                    let first = unit(parameters, instance, storage) * self.storage_words;
+                    locations.get(first + column.word) == Some(&parameters.poison)
+                }
+                Source::Slot(_) => false,
+            })
     }
 
     /// Counts a block if all its keys are among the recent common ones; otherwise returns false and counts
@@ -328,7 +350,7 @@ impl Counter {
     /// Computes the keys of the instances from `start`; `odd` becomes nonzero if a key cannot represent the
     /// instance.
     fn make_keys(&self, dispatched: &Dispatched<'_>, start: usize, keys: &mut [u32], odd: &mut [u32]) {
-        let Dispatched { parameters, instances, results, locations } = *dispatched;
+        let Dispatched { parameters, instances, results, locations, .. } = *dispatched;
         keys.fill(0);
         odd.fill(0);
         for slot in &self.done_slots {
@@ -358,20 +380,18 @@ impl Counter {
 
     /// Counts an instance that no key can represent.
     fn count_row(&mut self, dispatched: &Dispatched<'_>, instance: usize) {
-        let Dispatched { parameters, instances, results, locations } = *dispatched;
+        let Dispatched { parameters, instances, results, locations, .. } = *dispatched;
         let slot = |number: usize| results[number * instances + instance];
-        let in_part = (0..self.slots).any(|number| slot(number) == parameters.poison)
-            || self.done_slots.iter().any(|number| slot(*number) != parameters.done);
+        let is_marked_wrongly = self.done_slots.iter().any(|number| slot(*number) != parameters.done);
         self.row.clear();
         let gave_up = |number: &usize| slot(*number) == !parameters.done;
         let all_ended =
             self.done_slots.iter().all(|number| slot(*number) == parameters.done || gave_up(number));
-        let complete = !(0..self.slots).any(|number| slot(number) == parameters.poison);
-        if complete && all_ended && self.done_slots.iter().any(gave_up) {
+        if all_ended && self.done_slots.iter().any(gave_up) {
             self.unresolved += 1;
             return;
         }
-        if in_part {
+        if is_marked_wrongly {
             self.row.extend((0..self.slots).map(slot));
             if let Some(count) = self.unexpected.get_mut(self.row.as_slice()) {
                 *count += 1;
@@ -441,8 +461,8 @@ impl Counter {
         self.outcome(self.columns.iter().map(|column| (key >> column.shift) & column.mask()))
     }
 
-    /// Returns the result words of partly written instances with their counts. The empty row represents all
-    /// rows beyond the first 4096 different ones.
+    /// Returns the result words of instances with a wrong end mark, with their counts. The empty row represents
+    /// all rows beyond the first 4096 different ones.
     pub fn unexpected(&self) -> &BTreeMap<Vec<u32>, u64> {
         &self.unexpected
     }
@@ -556,7 +576,7 @@ mod tests {
         let config =
             KernelConfig { subgroup_size: 8, lanes: 8, max_workgroup_invocations: 64, ..KernelConfig::PLAIN };
         let program = shaders::program(&test, &config, Pipelines::Merged).unwrap();
-        let mut counter = Counter::new(&test, &program, false, false).unwrap();
+        let mut counter = Counter::new(&test, &program, false).unwrap();
         // For each block, the number of values, and true if some are too large for a key.
         let blocks =
             [(2, false), (2, false), (40, false), (3, false), (1, false), (2, true), (2, false), (90, true)];
@@ -569,11 +589,16 @@ mod tests {
         let results: Vec<u32> =
             (0..2).flat_map(|slot| (0..count).map(move |instance| word(instance, slot))).collect();
         let parameters = parameters(count as u32);
-        let dispatched =
-            Dispatched { parameters: &parameters, instances: count, results: &results, locations: &[] };
+        let dispatched = Dispatched {
+            parameters: &parameters,
+            instances: count,
+            results: &results,
+            locations: &[],
+            copied: false,
+        };
         let mut expected = Histogram::default();
         for turn in 1..=2 {
-            assert_eq!(counter.count(&dispatched).unwrap(), 0);
+            assert_eq!(counter.count(&dispatched).unwrap(), Unwritten::default());
             for instance in 0..count {
                 let values = [0, 1].map(|slot| Value(word(instance, slot).into()));
                 expected.add_count(Outcome(values.to_vec()), 1);

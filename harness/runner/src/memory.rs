@@ -89,6 +89,8 @@ pub(crate) struct Layout {
     sharing: Sharing,
     /// Words of a unit of location memory.
     pub storage_words: usize,
+    /// The host reads the locations.
+    reads_locations: bool,
     /// The initial value of each storage, as bits.
     initial: Vec<u128>,
     /// Stride and spacing of the current content of the buffer with initial values.
@@ -283,8 +285,12 @@ impl Layout {
         if sharing == Sharing::Copied {
             steps.push(Step::Fill { queue: QUEUE, buffer: RESULTS, value: poison });
             steps.extend(rendezvous.iter().chain(claims.buffers()).map(zeroed));
-            steps.push(copy(INITIAL, LOCATIONS));
-            steps.extend(apart.map(|apart| copy(INITIAL, apart)));
+            // An incomplete copy then leaves poison, not values of an earlier dispatch.
+            let locations = || std::iter::once(LOCATIONS).chain(apart);
+            let poisoned = |buffer| Step::Fill { queue: QUEUE, buffer, value: poison };
+            steps.extend(locations().map(poisoned));
+            steps.push(barrier.clone());
+            steps.extend(locations().map(|locations| copy(INITIAL, locations)));
             steps.push(barrier.clone());
         }
         if let Some(classifier) = classifier {
@@ -500,6 +506,7 @@ impl Layout {
             overflow_words: program.phases.iter().map(|phase| phase.overflow_word() as usize).collect(),
             sharing,
             storage_words: bounds.storage_words as usize,
+            reads_locations: with_locations,
             initial: program.initial.clone(),
             filled: None,
         }
@@ -633,6 +640,10 @@ impl Layout {
                 // The device fills its own memory. If it skips that and everything else, the data of the last
                 // dispatch must not be in the read-back buffers.
                 spoil(prepared, RESULTS_BACK, slots * instances, parameters.poison);
+                let used = instances * parameters.stride as usize * self.storage_words;
+                let elsewhere = self.elsewhere.iter().map(|(buffer, _)| *buffer);
+                let locations = elsewhere.chain(self.reads_locations.then_some(LOCATIONS_BACK));
+                locations.for_each(|buffer| spoil(prepared, buffer, used, parameters.poison));
                 self.forget_receipts(prepared, parameters.groups);
             }
             // Zero counters are never the right counts.
@@ -712,6 +723,11 @@ impl Layout {
     /// Returns the location buffers of the kernels.
     pub fn locations(&self) -> impl Iterator<Item = BufferId> {
         std::iter::once(LOCATIONS).chain(self.apart)
+    }
+
+    /// Returns true if the host reads copies, whose destinations held poison.
+    pub fn is_copied(&self) -> bool {
+        self.sharing == Sharing::Copied
     }
 
     /// Returns true if the device counts, so that its memory is not read back.

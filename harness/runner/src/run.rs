@@ -15,7 +15,7 @@ use shaders::{Kernel, Parameters, Program};
 use crate::calibration::Calibration;
 use crate::classify::{COMPARED, Classifier, DONE, POISON, classifier, numbers, poison};
 use crate::company::{Company, Way};
-use crate::count::Counter;
+use crate::count::{Counter, Unwritten};
 use crate::draw::{self, Bounds, Draw};
 use crate::error::{Cause, RunError};
 use crate::exercise::Exercise;
@@ -141,9 +141,8 @@ pub fn run_program(
     on_progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Observation, RunError> {
     let early = |cause| RunError { cause, seen: Box::default() };
-    let stops_silently = device.capabilities().loop_budget.is_some();
     let shares_choices = device.capabilities().shares_choices;
-    let counter = Counter::new(test, program, stops_silently, shares_choices).map_err(early)?;
+    let counter = Counter::new(test, program, shares_choices).map_err(early)?;
     let mut tally = Tally::new(counter);
     let settings = &draw::adapted(program, settings);
     let hosts = host::planned(program, test, LOCATIONS, join);
@@ -160,6 +159,7 @@ pub fn run_program(
 struct Tally {
     counter: Counter,
     not_executed: u64,
+    written_in_part: u64,
     repeated: u64,
     outside_grid: u64,
     dispatches: u64,
@@ -182,6 +182,7 @@ impl Tally {
         Tally {
             counter,
             not_executed: 0,
+            written_in_part: 0,
             repeated: 0,
             outside_grid: 0,
             dispatches: 0,
@@ -200,14 +201,15 @@ impl Tally {
         if let Execution::Excessive { outside } = execution {
             self.outside_grid += outside;
         }
-        self.note(instances);
+        self.note(Unwritten::all(instances));
     }
 
-    /// Records a dispatch that was counted, or discarded because `not_executed` of its instances did not run.
-    fn note(&mut self, not_executed: u64) {
+    /// Records a dispatch that was counted, or discarded because of its `unwritten` instances.
+    fn note(&mut self, unwritten: Unwritten) {
         self.dispatches += 1;
-        self.not_executed += not_executed;
-        self.discarded += u64::from(not_executed > 0);
+        self.not_executed += unwritten.instances;
+        self.written_in_part += unwritten.in_part;
+        self.discarded += u64::from(unwritten.instances > 0);
         self.stretches.note(self.dispatches - self.discarded, &self.counter);
     }
 
@@ -222,6 +224,7 @@ impl Tally {
             unresolved: self.counter.unresolved(),
             unrecorded_outcomes: self.counter.not_told_apart(),
             not_executed: self.not_executed,
+            written_in_part: self.written_in_part,
             repeated: self.repeated,
             outside_grid: self.outside_grid,
             dispatches: self.dispatches,
@@ -495,7 +498,9 @@ impl<'d> Run<'d> {
         });
         match place.account((classifier, compared), &dispatch.parameters, instances, tally) {
             // No instance of it was counted.
-            Err(Cause::Device(DeviceError::NotExecuted(_))) => tally.note(instances as u64),
+            Err(Cause::Device(DeviceError::NotExecuted(_))) => {
+                tally.discard(Execution::Incomplete, instances as u64)
+            }
             accounted => accounted?,
         }
         if self.calibration.stuck(dispatch.parameters.rounds, own) {
@@ -530,9 +535,8 @@ pub(crate) fn kernels(
     settings: &Settings,
 ) -> Vec<plan::Kernel> {
     let capabilities = device.capabilities();
-    let stops_silently = capabilities.loop_budget.is_some();
     let Ok(bounds) = Bounds::new(program, capabilities, &settings.stress) else { return Vec::new() };
-    let Ok(counter) = Counter::new(test, program, stops_silently, capabilities.shares_choices) else {
+    let Ok(counter) = Counter::new(test, program, capabilities.shares_choices) else {
         return Vec::new();
     };
     let classifier = classifier(&counter, program, capabilities, &bounds, settings).unwrap_or_default();

@@ -286,7 +286,7 @@ type Counts = Vec<(Vec<u64>, u64)>;
 pub struct WireObservation {
     /// Values of an outcome in the order of the test's observables, and its count.
     pub histogram: Counts,
-    /// Result words of a partly written instance, and their count.
+    /// Raw result words of an instance with a wrong end mark, and their count.
     pub unexpected: Vec<(Vec<u32>, u64)>,
     /// As in [`Observation`].
     pub unresolved: u64,
@@ -294,6 +294,9 @@ pub struct WireObservation {
     pub not_told_apart: u64,
     /// As in [`Observation`].
     pub not_executed: u64,
+    /// As in [`Observation`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub written_in_part: u64,
     /// As in [`Observation`].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repeated: u64,
@@ -332,6 +335,7 @@ impl From<&Observation> for WireObservation {
             unresolved: observation.unresolved,
             not_told_apart: observation.unrecorded_outcomes,
             not_executed: observation.not_executed,
+            written_in_part: observation.written_in_part,
             repeated: observation.repeated,
             outside_grid: observation.outside_grid,
             dispatches: observation.dispatches,
@@ -366,6 +370,7 @@ impl From<&WireObservation> for Observation {
             unresolved: wire.unresolved,
             unrecorded_outcomes: wire.not_told_apart,
             not_executed: wire.not_executed,
+            written_in_part: wire.written_in_part,
             repeated: wire.repeated,
             outside_grid: wire.outside_grid,
             dispatches: wire.dispatches,
@@ -390,6 +395,7 @@ mod tests {
             unresolved: 1,
             unrecorded_outcomes: 8,
             not_executed: 2,
+            written_in_part: 1,
             repeated: 6,
             outside_grid: 9,
             dispatches: 4,

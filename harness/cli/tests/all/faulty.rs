@@ -29,10 +29,14 @@ struct Row {
     code: i32,
     /// The test that runs, with its instances.
     test: (&'static str, &'static str),
+    /// Where outcomes are counted.
+    counts: Counts,
 }
 
 /// The test for the faults of the first table, and the tests for those of draws.
 const DISPATCHED: [(&str, &str); 1] = [("sb/SB+rlx-rlx", "2000000")];
+/// The tests whose results the host reads from copies.
+const COPIED: [(&str, &str); 1] = [("sb/SB+rlx-rlx@visible", "2000000")];
 const DRAWN: [(&str, &str); 2] = [("ssw/MP+ssw@fragment", "20000"), ("ssw/MP+ssw@vertex", "20000")];
 
 /// Returns the rows of a table, once for each test.
@@ -48,6 +52,7 @@ fn rows(document: &str, tests: &[(&'static str, &'static str)]) -> Vec<Row> {
             verdicts: verdicts.collect(),
             code: cells[3].trim_end_matches([' ', '|']).parse().unwrap(),
             test: DISPATCHED[0],
+            counts: Counts::Host,
         }
     });
     cells.flat_map(|row| tests.iter().map(move |test| Row { test: *test, ..row.clone() })).collect()
@@ -63,12 +68,18 @@ fn every_fault_is_told_as_the_table_says() {
     let document = std::fs::read_to_string(root().join("docs/faulty-drivers.md")).unwrap();
     let source = std::fs::read_to_string(root().join("ci/layer/fault.c")).unwrap();
     let (dispatched, drawn) = document.split_once("<!-- draws -->").unwrap();
+    let (drawn, copied) = drawn.split_once("<!-- copies -->").unwrap();
     let mut table = rows(dispatched, &DISPATCHED);
     table.extend(rows(drawn, &DRAWN));
+    let copied_by_host = rows(copied, &COPIED);
+    let copied_by_device =
+        rows(copied, &DISPATCHED).into_iter().map(|row| Row { counts: Counts::Device, ..row });
+    let copied: Vec<Row> = copied_by_host.into_iter().chain(copied_by_device).collect();
     let listed = document.split("<!-- calls -->\n```text\n").nth(1).unwrap().split("```").next().unwrap();
     let calls: BTreeSet<&str> = listed.split_whitespace().collect();
     // The document lists every fault and every call of the layer.
-    let kinds: BTreeSet<&str> = table.iter().map(|row| row.fault.split(':').next().unwrap()).collect();
+    let all_rows = table.iter().chain(&copied);
+    let kinds: BTreeSet<&str> = all_rows.map(|row| row.fault.split(':').next().unwrap()).collect();
     let mut faults = between(&source, "is(\"", '"');
     faults.insert("none");
     assert_eq!(kinds, faults);
@@ -91,21 +102,21 @@ fn every_fault_is_told_as_the_table_says() {
             None => runs.push(row),
         }
     }
-    let mut runs: Vec<(Row, Counts)> = runs.into_iter().map(|row| (row, Counts::Host)).collect();
     for at in 0..runs.len() {
-        let row = runs[at].0.clone();
+        let row = runs[at].clone();
         if row.verdicts.contains(&Some("inconclusive: not executed".to_owned())) {
-            runs.push((row, Counts::Device));
+            runs.push(Row { counts: Counts::Device, ..row });
         }
     }
+    runs.extend(copied);
     // Start the hanging ones first, as they take longest.
-    runs.sort_by_key(|(row, _)| !row.fault.starts_with("hang"));
+    runs.sort_by_key(|row| !row.fault.starts_with("hang"));
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
-                while let Some((row, counts)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Some(what) = told(row, *counts, driver, layer.folder()) {
+                while let Some(row) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Some(what) = told(row, driver, layer.folder()) {
                         wrong.lock().unwrap().push(what);
                     }
                 }
@@ -215,7 +226,8 @@ enum Counts {
 }
 
 /// Returns how a run differs from its row, if it does.
-fn told(row: &Row, counts: Counts, driver: &str, folder: &Path) -> Option<String> {
+fn told(row: &Row, driver: &str, folder: &Path) -> Option<String> {
+    let counts = row.counts;
     let many = row.fault.contains("120");
     let name = format!("{}-{}", row.test.0, row.fault).replace(['/', ':'], "-");
     let mut command = vk_litmus(["run", row.test.0, "--device", driver, "--seed", "1", "--strict", "-q"]);
@@ -242,6 +254,5 @@ fn told(row: &Row, counts: Counts, driver: &str, folder: &Path) -> Option<String
         line["reason"].as_str().map_or_else(|| word.to_owned(), |reason| format!("{word}: {reason}"))
     });
     let is_as_told = ran.code == row.code && row.verdicts.contains(&verdict);
-    (!is_as_told || ran.stderr.contains("panicked"))
-        .then(|| format!("{row:?}, {counts:?} counts: {verdict:?}, {ran:?}"))
+    (!is_as_told || ran.stderr.contains("panicked")).then(|| format!("{row:?}: {verdict:?}, {ran:?}"))
 }

@@ -11,7 +11,7 @@ use shaders::{KernelConfig, Parameters, Pipelines, Program};
 use sim::{Fault, SimDevice};
 
 use super::*;
-use crate::count::{Counted, Dispatched};
+use crate::count::{Counted, Dispatched, Unwritten};
 use crate::stress::Stress;
 
 const QUEUE: QueueId = QueueId(0);
@@ -54,7 +54,7 @@ fn case(name: &str, text: &str) -> Case {
 
 impl Case {
     fn counter(&self, batching: bool) -> Counter {
-        Counter::new(&self.test, &self.program, false, batching).unwrap()
+        Counter::new(&self.test, &self.program, batching).unwrap()
     }
 
     fn classifier(&self, counter: &Counter) -> Classifier {
@@ -127,7 +127,8 @@ fn dispatched(case: &Case, counter: &Counter, odd: u32, seed: u64) -> [Vec<u32>;
     let instances = (p.groups * p.rounds * case.program.lanes) as usize;
     let mut word = |done: bool| {
         let chance = generator.random_range(0..1000);
-        let unexpected = [POISON, DONE, !DONE, 3, 0xfeed_beef, 1 << 31];
+        // A dispatch with unwritten words is not counted.
+        let unexpected = [DONE, !DONE, 3, 0xfeed_beef, 1 << 31];
         if chance < odd {
             unexpected[generator.random_range(0..unexpected.len())]
         } else if done {
@@ -141,8 +142,9 @@ fn dispatched(case: &Case, counter: &Counter, odd: u32, seed: u64) -> [Vec<u32>;
     let results = (0..slots).flat_map(|slot| vec![done.contains(&(slot as u32)); instances]);
     let mut results: Vec<u32> = results.map(&mut word).collect();
     if odd > 100 {
-        // An instance that did not run.
+        // An instance that was not executed, and one that was written in part.
         (0..slots).for_each(|slot| results[slot * instances + 17] = POISON);
+        results[18] = POISON;
     }
     let units = instances * p.stride as usize * case.program.storage_words.max(1) as usize;
     let float = case.test.name == "float";
@@ -176,11 +178,19 @@ fn device_and_host_count_the_same_whatever_lies_in_memory() {
             assert_eq!(counted.instances(), instances as u64, "{name}: every instance is counted once");
 
             let mut host = counter.emptied();
-            let shown = Dispatched { parameters: &p, instances, results: &memory[0], locations: &memory[2] };
-            let not_executed = host.count(&shown).unwrap();
+            let shown = Dispatched {
+                parameters: &p,
+                instances,
+                results: &memory[0],
+                locations: &memory[2],
+                copied: false,
+            };
+            let unwritten = host.count(&shown).unwrap();
             elsewhere += counted.elsewhere;
-            if not_executed > 0 {
-                assert!(counted.elsewhere >= not_executed, "{name}");
+            if unwritten.instances > 0 {
+                let in_part = u64::from(case.program.results.len() > 1);
+                assert_eq!(unwritten, Unwritten { instances: 2, in_part }, "{name}");
+                assert!(counted.elsewhere >= unwritten.instances, "{name}");
                 discarded += 1;
                 continue;
             }
@@ -219,8 +229,13 @@ fn what_several_dispatches_add_up_to_does_not_depend_on_who_counts() {
                 let memory = dispatched(&case, &whole, 9, seed);
                 let p = parameters();
                 let instances = (p.groups * p.rounds * case.program.lanes) as usize;
-                let shown =
-                    Dispatched { parameters: &p, instances, results: &memory[0], locations: &memory[2] };
+                let shown = Dispatched {
+                    parameters: &p,
+                    instances,
+                    results: &memory[0],
+                    locations: &memory[2],
+                    copied: false,
+                };
                 whole.count(&shown).unwrap();
                 let mut part = parts.emptied();
                 part.count(&shown).unwrap();
@@ -264,6 +279,54 @@ fn memory_is_made_ready_for_every_instance_and_no_further() {
         run(&classifier.reset, classifier.workgroups, &mut memory);
         assert_eq!(memory, expected, "{name}");
     }
+}
+
+/// Surplus workgroups change no memory but the overflow word, which makes the counters invalid.
+#[test]
+fn surplus_workgroups_add_to_the_overflow_word_only() {
+    let case = case(TESTS[0].0, TESTS[0].1);
+    let counter = case.counter(false);
+    let classifier = case.classifier(&counter);
+    let overflow = classifier.words() as usize - 1;
+    for helper in [&classifier.reset, &classifier.count] {
+        let run_with = |more: u32| {
+            let mut memory = dispatched(&case, &counter, 0, 1);
+            run(helper, classifier.workgroups + more, &mut memory);
+            memory
+        };
+        let (asked, mut excessive) = (run_with(0), run_with(2));
+        assert_eq!(asked[1][overflow], 0);
+        let outside = std::mem::take(&mut excessive[1][overflow]);
+        assert!(outside > 0 && outside.is_multiple_of(2), "{outside}");
+        assert_eq!(asked, excessive);
+    }
+    let mut words = vec![parameters().receipt(); classifier.words() as usize];
+    words[overflow] = 0;
+    assert!(classifier.received(&words, parameters().receipt()).is_ok());
+    words[overflow] = 7;
+    let execution = classifier.received(&words, parameters().receipt());
+    assert_eq!(execution, Err(Execution::Excessive { outside: 7 }));
+    words[overflow - 1] += 1;
+    assert_eq!(classifier.received(&words, parameters().receipt()), Err(Execution::Incomplete));
+}
+
+/// The hole of an incomplete copy shows the poison that its destination held.
+#[test]
+fn poison_in_a_copy_of_locations_is_no_value() {
+    let (name, text) = TESTS.iter().find(|(name, _)| *name == "float").unwrap();
+    let case = case(name, text);
+    let mut counter = case.counter(false);
+    assert!(counter.reads_locations());
+    let p = parameters();
+    let instances = (p.groups * p.rounds * case.program.lanes) as usize;
+    let [results, _, mut locations, _] = dispatched(&case, &counter, 0, 1);
+    locations.iter_mut().take(p.stride as usize).for_each(|word| *word = POISON);
+    let mut shown =
+        Dispatched { parameters: &p, instances, results: &results, locations: &locations, copied: true };
+    assert_eq!(counter.count(&shown).unwrap(), Unwritten { instances: 1, in_part: 1 });
+    assert_eq!(counter.instances(), 0);
+    shown.copied = false;
+    assert_eq!(counter.count(&shown).unwrap(), Unwritten::default());
 }
 
 #[test]
@@ -315,7 +378,8 @@ fn components_that_share_a_word_are_told_apart() {
         (locations[second], locations[second + 1]) = (0x0002_0001, 0x0003 + instance as u32 % 2);
     }
     let mut counter = case.counter(false);
-    let shown = Dispatched { parameters: &p, instances, results: &results, locations: &locations };
+    let shown =
+        Dispatched { parameters: &p, instances, results: &results, locations: &locations, copied: false };
     counter.count(&shown).unwrap();
     let rows: Vec<(Vec<u64>, u64)> = counter
         .histogram()

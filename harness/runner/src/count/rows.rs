@@ -152,7 +152,6 @@ impl Counter {
         Counter {
             columns: self.columns.clone(),
             done_slots: self.done_slots.clone(),
-            traces: self.traces.clone(),
             direct: vec![0; 1 << KEY_BITS],
             rare: std::collections::HashMap::new(),
             unexpected: BTreeMap::new(),

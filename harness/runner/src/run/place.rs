@@ -10,7 +10,7 @@ use shaders::Parameters;
 use super::{OnProgress, Progress, Tally, WAIT};
 use crate::classify::Classifier;
 use crate::company::Way;
-use crate::count::{Counter, Dispatched, unit};
+use crate::count::{Counter, Dispatched, Unwritten, unit};
 use crate::error::Cause;
 use crate::host;
 use crate::memory::{Execution, Layout, Workgroups, look};
@@ -99,8 +99,8 @@ impl Place<'_> {
         match classifier {
             Some(classifier) => self.count_counted(classifier, parameters, instances, compared, tally)?,
             None => {
-                let not_executed = self.count(parameters, instances, &mut tally.counter)?;
-                tally.note(not_executed);
+                let unwritten = self.count(parameters, instances, &mut tally.counter)?;
+                tally.note(unwritten);
             }
         }
         tally.repeated += repeated;
@@ -129,11 +129,12 @@ impl Place<'_> {
         let counted = tally.counter.counted(&classifier.table, counters);
         if !compared && counted.elsewhere == 0 && counted.instances() == instances as u64 {
             tally.counter.add_counted(&counted, parameters.rounds.into());
-            tally.note(0);
+            tally.note(Unwritten::default());
             return Ok(());
         }
         let mut own = tally.counter.emptied();
-        let not_executed = self.count(parameters, instances, &mut own)?;
+        let unwritten = self.count(parameters, instances, &mut own)?;
+        let not_executed = unwritten.instances;
         let difference = if not_executed == 0 {
             own.differs_from(&counted)
         } else {
@@ -147,24 +148,24 @@ impl Place<'_> {
             })
         };
         if let Some(difference) = difference {
-            tally.note(instances as u64);
+            tally.discard(Execution::Incomplete, instances as u64);
             return Err(Cause::Disagreement { dispatch: tally.dispatches, difference });
         }
         tally.counter.absorb(&own);
-        tally.note(not_executed);
+        tally.note(unwritten);
         Ok(())
     }
 
-    /// Counts a finished dispatch; returns the number of instances that did not run.
+    /// Counts a finished dispatch.
     fn count(
         &mut self,
         parameters: &Parameters,
         instances: usize,
         counter: &mut Counter,
-    ) -> Result<u64, Cause> {
+    ) -> Result<Unwritten, Cause> {
         let (results, locations) = self.layout.readable();
         // Memory that the host cannot map is copied, as far as it was used.
-        let counted = self.layout.is_counted();
+        let (counted, copied) = (self.layout.is_counted(), self.layout.is_copied());
         let mut results = look(self.prepared.as_mut(), counted, results, counter.slots() * instances)?;
         let mut words: &[u32] = &[];
         let hosts = self.layout.plan.hosts.as_ref().map_or(0, host::slots);
@@ -215,6 +216,6 @@ impl Place<'_> {
                 instances,
             );
         }
-        counter.count(&Dispatched { parameters, instances, results, locations: words })
+        counter.count(&Dispatched { parameters, instances, results, locations: words, copied })
     }
 }
