@@ -268,7 +268,12 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
     let (verdict, detail) = verdict(evidence, &judgement);
     judgement.verdict = verdict;
     judgement.detail = detail;
-    if judgement.not_executed > 0 && verdict != Verdict::Inconclusive(Reason::NotExecuted) {
+    let is_told = match verdict {
+        Verdict::Inconclusive(Reason::NotExecuted) => true,
+        Verdict::Violates => unexplained(evidence, observation),
+        _ => false,
+    };
+    if judgement.not_executed > 0 && !is_told {
         let why = evidence.bound.map(|bound| format!(" ({bound})")).unwrap_or_default();
         let mut told = format!("{} instances were not executed{why}", judgement.not_executed);
         if observation.outside_grid > 0 {
@@ -371,6 +376,10 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
                 .map(|u| format!("values that no execution produces, {:?}, seen {}", u.raw, times(u.count))),
         );
         if !proofs.is_empty() {
+            // A driver that failed on some dispatches may have failed on others undetected.
+            if unexplained(evidence, observation) {
+                proofs.insert(0, weak_evidence(&missing(observation)));
+            }
             if let (Some(reason), Some(how)) = (ended, how) {
                 proofs.push(format!("the run ended early: {} ({how})", reason.word()));
             }
@@ -387,18 +396,7 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
     let ran = ran.filter(|(whose, seen)| whose.is_empty() || seen.dispatches > 0);
     let discarded = |is_too_much: &dyn Fn(&Observation) -> bool| {
         let (whose, seen) = ran.clone().find(|(_, seen)| is_too_much(seen))?;
-        let Observation { discarded_dispatches, dispatches, not_executed, outside_grid, .. } = seen;
-        let mut why = format!(
-            "{whose}{discarded_dispatches} of {dispatches} dispatches discarded: {not_executed} instances were not executed as asked"
-        );
-        if seen.written_in_part > 0 {
-            why += &format!(", {} of them were written in part", seen.written_in_part);
-        }
-        if *outside_grid > 0 {
-            why += "; ";
-            why += &excess(*outside_grid);
-        }
-        Some(inconclusive(Reason::NotExecuted, why))
+        Some(inconclusive(Reason::NotExecuted, whose.to_owned() + &missing(seen)))
     };
     let nothing_is_left =
         |seen: &Observation| seen.accounted_instances() == 0 || discarded_share(seen) > DISCARDED_SHARE_LIMIT;
@@ -442,10 +440,7 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
             format!("all {} instances ran into the bound of a spin loop", observation.unresolved),
         );
     }
-    // A bound keeps instances from being executed, and makes no others.
-    let unexplained =
-        |seen: &Observation| seen.not_executed > 0 && evidence.bound.is_none() || seen.outside_grid > 0;
-    if let Some(verdict) = discarded(&unexplained) {
+    if let Some(verdict) = discarded(&|seen| unexplained(evidence, seen)) {
         return verdict;
     }
     if !judgement.exercised {
@@ -561,7 +556,34 @@ fn discarded_share(observation: &Observation) -> f64 {
     observation.discarded_dispatches as f64 / observation.dispatches as f64
 }
 
-/// How a driver has executed more than it was asked for, for people.
+/// Returns true if a device did not execute a dispatch as requested, and no bound of our own explains it.
+fn unexplained(evidence: &Evidence<'_>, seen: &Observation) -> bool {
+    // A bound cannot explain surplus invocations.
+    seen.not_executed > 0 && evidence.bound.is_none() || seen.outside_grid > 0
+}
+
+/// Describes the dispatches that were not executed as requested.
+fn missing(seen: &Observation) -> String {
+    let Observation { discarded_dispatches, dispatches, not_executed, .. } = seen;
+    let mut text = format!(
+        "{discarded_dispatches} of {dispatches} dispatches discarded: {not_executed} instances were not executed as asked"
+    );
+    if seen.written_in_part > 0 {
+        text += &format!(", {} of them were written in part", seen.written_in_part);
+    }
+    if seen.outside_grid > 0 {
+        text += "; ";
+        text += &excess(seen.outside_grid);
+    }
+    text
+}
+
+/// Returns the prefix for evidence from a run in which the driver failed otherwise.
+pub fn weak_evidence(missing: &str) -> String {
+    format!("weak evidence ({missing})")
+}
+
+/// Describes invocations outside the grid.
 pub fn excess(outside_grid: u64) -> String {
     format!("the driver executed more invocations than the dispatch has: {outside_grid} outside the grid")
 }

@@ -61,4 +61,5 @@ pub mod write;
 pub use answer::{Answer, answer};
 pub use judge::{
     Ending, Evidence, Judgement, OutcomeCount, Reason, Twin, Unexpected, Verdict, excess, judge,
+    weak_evidence,
 };

@@ -140,7 +140,9 @@ fn nothing_washes_a_violation_out() {
         let judgement = verdict_of(&test, &prediction, &seen, ending);
         assert_eq!(judgement.verdict, Verdict::Violates);
         let detail = judgement.detail.unwrap();
-        assert!(detail.ends_with(&format!("{word}; 900 instances were not executed")), "{detail}");
+        let weak =
+            "weak evidence (900 of 1000 dispatches discarded: 900 instances were not executed as asked)";
+        assert!(detail.starts_with(weak) && detail.ends_with(word), "{detail}");
     }
 }
 
@@ -318,6 +320,38 @@ fn ordered_threads_are_exercised_when_every_instance_ran() {
     );
 }
 
+/// A driver that executes surplus invocations neither conforms nor violates, whatever bounds its loops.
+#[test]
+fn invocations_outside_the_grid_are_no_conformance() {
+    let (test, prediction) = weak_allowed(Race::Free);
+    let seen = Observation {
+        not_executed: 64,
+        written_in_part: 3,
+        discarded_dispatches: 1,
+        outside_grid: 8,
+        ..observation([300, 50_000, 50_000, 300])
+    };
+    for bound in [None, Some("the device ends loops")] {
+        let ending = &Ending::Finished;
+        let judgement = judge(&Evidence {
+            test: &test,
+            prediction: &prediction,
+            observation: &seen,
+            ending,
+            twin: None,
+            bound,
+            serial_stage: false,
+        });
+        assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotExecuted));
+        assert_eq!(
+            judgement.detail.as_deref(),
+            Some(
+                "1 of 1000 dispatches discarded: 64 instances were not executed as asked, 3 of them were written in part; the driver executed more invocations than the dispatch has: 8 outside the grid"
+            )
+        );
+    }
+}
+
 /// A device that skips one dispatch of a thousand is at fault.
 #[test]
 fn one_instance_that_was_not_executed_is_enough() {
@@ -350,7 +384,12 @@ fn one_instance_that_was_not_executed_is_enough() {
     assert_eq!(lost.verdict, Verdict::Inconclusive(Reason::DeviceLost));
     assert_eq!(lost.detail.as_deref(), Some("gone; 64 instances were not executed"));
     let (test, prediction) = weak_forbidden(Race::Free);
-    assert_eq!(verdict_of(&test, &prediction, &seen, Ending::Finished).verdict, Verdict::Violates);
+    let violation = verdict_of(&test, &prediction, &seen, Ending::Finished);
+    assert_eq!(violation.verdict, Verdict::Violates);
+    let detail = violation.detail.unwrap();
+    let weak =
+        "weak evidence (1 of 1000 dispatches discarded: 64 instances were not executed as asked); forbidden";
+    assert!(detail.starts_with(weak) && detail.matches("not executed").count() == 1, "{detail}");
     let (test, prediction) = weak_allowed(Race::Racy);
     assert_eq!(verdict_of(&test, &prediction, &seen, Ending::Finished).verdict, Verdict::Undefined);
 }

@@ -131,12 +131,18 @@ fn says(shader: &Shader, seen: &Seen, found: &Found, ending: Option<&Ending>, bo
     if let (count @ 1.., Some(what)) = &found.forbidden {
         let what = format!("{count} of {} dispatches left what no execution leaves: {what}", seen.dispatches);
         let excuse = match (bound, seen.left_out) {
-            (None, 0) => return Says { verdict: VerdictWord::Violates, reason: None, detail: Some(what) },
+            (None, 0) if seen.not_executed == 0 => {
+                return Says { verdict: VerdictWord::Violates, reason: None, detail: Some(what) };
+            }
+            (None, 0) => format!("{} dispatches left nothing behind", seen.not_executed),
             (Some(budget), 0) => format!("the device ends loops after {budget} iterations"),
             (_, _) if seen.outside_grid > 0 => results::excess(seen.outside_grid),
             (_, _) => "the device leaves out copies or dispatches beside the shader's, or parts of them, or executes some twice".to_owned(),
         };
-        return Says::inconclusive(Reason::NotExecuted, format!("{what}; {excuse}, which may be why"));
+        return Says::inconclusive(
+            Reason::NotExecuted,
+            format!("{}: {what}", results::weak_evidence(&excuse)),
+        );
     }
     if let Some((reason, why)) = failure {
         return Says::inconclusive(reason, why);
