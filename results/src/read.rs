@@ -7,6 +7,7 @@
 //! read results through this module.
 
 pub mod herd;
+mod unique;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -342,7 +343,7 @@ pub fn lines(
         let malformed = |what: String| ReadError::Malformed { path: path.to_owned(), line: number, what };
         let ended = bytes.last() == Some(&b'\n');
         let record = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
-        let value: Value = match serde_json::from_slice(record.trim_ascii_end()) {
+        let value: Value = match unique::value(record.trim_ascii_end()) {
             // The writer was killed in the middle of the line.
             Err(_) if !ended => {
                 incomplete = Some(Incomplete { line: number, bytes: bytes.len() });
@@ -460,9 +461,10 @@ impl PlanIndex {
     }
 }
 
-/// Returns true if both records have a value and the values differ. Older records lack newer fields.
-fn differs(left: &str, right: &str) -> bool {
-    !left.is_empty() && !right.is_empty() && left != right
+/// Returns true if the record does not have the value of the plan. Older plans lack newer fields, like their
+/// records.
+fn differs(found: &str, planned: &str) -> bool {
+    !planned.is_empty() && found != planned
 }
 
 /// Returns the first field in which `line` cannot belong to a run of `plan` on `device`, with the found and

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use results::folder::Folder;
-use results::wire::RunLine;
+use results::wire::{RunLine, VerdictWord};
 use results::write::RunWriter;
 use results::{Ending, Reason};
 use runner::pool::{self, Calls, End, Event, Health, Limits, NotRun, Report};
@@ -281,7 +281,8 @@ impl<K: Kind> Run<'_, K> {
                         // The line of a skipped test has a kernel hash too, except if the test had no kernel
                         // when it was recorded.
                         let (found, own) = (&line.hashes.kernel, self.kind.skipped(index, "").hashes.kernel);
-                        let other = !found.is_empty() && !own.is_empty() && *found != own;
+                        let has_none = found.is_empty() && line.verdict == VerdictWord::Skipped;
+                        let other = !has_none && !own.is_empty() && *found != own;
                         let other = other.then(|| "its `hashes.kernel` is of another kernel".to_owned());
                         if let Some(what) = other.or_else(|| self.kind.contradicts(index, &line)) {
                             return Err(foreign(book.folder.path(), &line, &what));

@@ -387,8 +387,21 @@ fn a_resumed_verdict_is_judged_again() {
         (line.verdict, line.race) = (VerdictWord::Undefined, Some(results::wire::RaceWord::Racy));
     };
     type Edit<'a> = &'a dyn Fn(&mut RunLine);
-    let edits: [(Edit<'_>, &str); 5] = [
+    let edits: [(Edit<'_>, &str); 9] = [
         (&|line| line.hashes.kernel = "0".repeat(64), "its `hashes.kernel` is of another kernel"),
+        (&|line| line.hashes.kernel.clear(), "its `hashes.kernel` is of another kernel"),
+        (&|line| line.hashes.test.clear(), "whose text is another than the plan's"),
+        (
+            &|line| line.outcomes.retain(|outcome| outcome.count > 0),
+            "it lists 3 of the 4 outcomes of the model",
+        ),
+        (
+            &|line| {
+                line.outcomes[0].count += 1 << 40;
+                line.instances += 1 << 40;
+            },
+            "which its budget allows",
+        ),
         (&conforms, "does not follow from the counts"),
         (
             &|line| {

@@ -10,8 +10,8 @@ use results::{Ending, Evidence, Judgement, Reason, Twin, judge, state};
 use runner::pool::{Attempt, End, Report};
 use runner::wire::{Answer, Snapshot, WireObservation};
 
-use super::Litmus;
 use super::plan::{Cell, LitmusPlan, mark_filtered};
+use super::{Litmus, TestBudget};
 use crate::kinds::{driver_record, quoted};
 use crate::patience::patience;
 use crate::run::{Judged, ending, failure_of};
@@ -158,12 +158,37 @@ pub fn contradicts(run: &Litmus<'_>, cell: &Cell, line: &RunLine) -> Option<Stri
     if line.race == Some(RaceWord::Unknown) {
         return None;
     }
-    line.outcomes.iter().find_map(|outcome| {
+    let (most, listed) = (most_instances(run), line.outcomes.len());
+    if line.instances > most {
+        return Some(format!("{} instances, more than {most}, which its budget allows", line.instances));
+    }
+    let other = line.outcomes.iter().find_map(|outcome| {
         let text = state::text(&outcome.state);
         let says = predicted.get(&text);
         let same = says.is_some_and(|says| says.allowed == outcome.allowed && says.weak == outcome.weak);
         (!same).then(|| format!("the model says another thing of {text}"))
+    });
+    // Each outcome occurs once, so an equal number means that all are there.
+    let omits = listed < predicted.len();
+    other.or_else(|| {
+        omits.then(|| format!("it lists {listed} of the {} outcomes of the model", predicted.len()))
     })
+}
+
+/// Upper limit of the instances of one dispatch: more than the result memory of any device holds.
+const MOST_OF_DISPATCH: u64 = 1 << 32;
+/// Upper limit of the instances in a second: more than any device executes.
+const MOST_OF_SECOND: f64 = 1e13;
+
+/// Returns an upper limit of the instances of one test within the budget of the run.
+fn most_instances(run: &Litmus<'_>) -> u64 {
+    match run.budget {
+        // Dispatches in flight may exceed the budget.
+        TestBudget::Instances(instances) => instances.saturating_add(MOST_OF_DISPATCH),
+        TestBudget::Time(time) => {
+            MOST_OF_DISPATCH.saturating_add((time.as_secs_f64() * MOST_OF_SECOND) as u64)
+        }
+    }
 }
 
 /// Judges a worker's report.
