@@ -280,10 +280,10 @@ fn read(path: &Path) -> Result<String, Unreadable> {
 /// Reads a pipe in a second thread, because opening it blocks until a writer opens it.
 fn from_pipe(path: PathBuf) -> std::io::Result<Vec<u8>> {
     let (sender, receiver) = channel();
-    std::thread::spawn(move || {
+    std::thread::Builder::new().spawn(move || {
         // The receiver may have timed out.
         let _ = sender.send(File::open(path).and_then(some));
-    });
+    })?;
     receiver.recv_timeout(PIPE_PATIENCE).unwrap_or_else(|_| {
         let what = format!("nothing that ends was written to it within {} s", PIPE_PATIENCE.as_secs());
         Err(std::io::Error::new(std::io::ErrorKind::TimedOut, what))

@@ -18,9 +18,10 @@ pub fn in_order<T: Sync, R: Send, E>(
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
     std::thread::scope(|scope| {
         let (sender, receiver) = channel();
+        let mut threads = 0;
         for _ in 0..workers {
             let (sender, next, work): (Sender<(usize, R)>, _, _) = (sender.clone(), &next, &work);
-            scope.spawn(move || {
+            let started = std::thread::Builder::new().spawn_scoped(scope, move || {
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(item) = items.get(index) else { return };
@@ -30,8 +31,16 @@ pub fn in_order<T: Sync, R: Send, E>(
                     }
                 }
             });
+            // The limit of threads is reached: the existing ones do the work.
+            if started.is_err() {
+                break;
+            }
+            threads += 1;
         }
         drop(sender);
+        if threads == 0 {
+            return items.iter().try_for_each(|item| deliver(work(item)));
+        }
         let mut early = BTreeMap::new();
         let mut due = 0;
         for (index, result) in receiver {

@@ -365,7 +365,7 @@ impl<K: Kind> Run<'_, K> {
         std::thread::scope(|scope| {
             let workers = self.workers;
             let (kind, interrupted) = (self.kind, self.interrupted);
-            scope.spawn(move || {
+            let pool = std::thread::Builder::new().spawn_scoped(scope, move || {
                 workers.run(
                     kind,
                     target,
@@ -391,6 +391,7 @@ impl<K: Kind> Run<'_, K> {
                     },
                 );
             });
+            pool.map_err(Failure::environment_error)?;
             let (mut judged, mut spoiled) = (0, false);
             // If a verdict cannot be recorded, the channel closes, and the pool ends.
             for happened in inbox {

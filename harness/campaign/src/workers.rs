@@ -132,12 +132,17 @@ pub fn ask(process: &Process, task: &Task, patience: Duration) -> Result<Said, F
         .map_err(Failure::environment_error)?;
     let (sender, receiver) = channel();
     let stdout = child.stdout.take();
-    std::thread::spawn(move || {
+    let reader = std::thread::Builder::new().spawn(move || {
         let mut bytes = Vec::new();
         let read = stdout.map(|mut stdout| stdout.read_to_end(&mut bytes));
         // The receiver may have timed out.
         let _ = sender.send(read.map(|_| bytes));
     });
+    if let Err(error) = reader {
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(Failure::environment_error(error));
+    }
     let deadline = Instant::now() + patience;
     let mut ended = false;
     let bytes = loop {

@@ -101,7 +101,7 @@ impl PipelineStore {
     pub(crate) fn make_ahead(&self, kernels: Vec<Kernel>, images: Vec<Image>) {
         self.join_ahead();
         let (maker, made) = (self.maker.clone(), Arc::clone(&self.made));
-        let thread = std::thread::spawn(move || {
+        let thread = std::thread::Builder::new().spawn(move || {
             for kernel in &kernels {
                 let key = PipelineKey::for_kernel(kernel, &images);
                 if find_cached(&made, &key).is_none()
@@ -111,7 +111,8 @@ impl PipelineStore {
                 }
             }
         });
-        self.ahead.borrow_mut().push(thread);
+        // If no thread can be created, each kernel is compiled when it is requested.
+        self.ahead.borrow_mut().extend(thread);
     }
 
     /// Returns the pipelines of a prepared plan; those that are no longer cached are destroyed.
@@ -176,10 +177,17 @@ fn make_all(
     let cut_short =
         || DeviceError::Driver { call: "vkCreateComputePipelines", code: "its thread ended".to_owned() };
     std::thread::scope(|scope| {
-        let others: Vec<_> =
-            others.iter().map(|kernel| scope.spawn(|| maker.compile_kernel(kernel, images))).collect();
+        let mut threads = Vec::with_capacity(others.len());
+        for kernel in others.iter().copied() {
+            let make = move || maker.compile_kernel(kernel, images);
+            threads.push(std::thread::Builder::new().spawn_scoped(scope, make).ok());
+        }
         let mut made = vec![maker.compile_kernel(first, images)];
-        made.extend(others.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(cut_short()))));
+        made.extend(threads.into_iter().zip(others).map(|(thread, kernel)| match thread {
+            Some(thread) => thread.join().unwrap_or_else(|_| Err(cut_short())),
+            // No thread could be created.
+            None => maker.compile_kernel(kernel, images),
+        }));
         made
     })
 }

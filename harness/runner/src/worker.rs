@@ -215,7 +215,8 @@ fn prepare_process() -> io::Result<io::Stdout> {
 /// Returns the lines of standard input. When it ends, the process exits, whatever it is doing.
 fn requests() -> Receiver<io::Result<String>> {
     let (lines, requests) = channel();
-    std::thread::spawn(move || {
+    let failures = lines.clone();
+    let reader = std::thread::Builder::new().spawn(move || {
         for line in io::stdin().lock().lines() {
             let failed = line.is_err();
             if lines.send(line).is_err() || failed {
@@ -225,6 +226,10 @@ fn requests() -> Receiver<io::Result<String>> {
         // The parent is gone or has no more jobs, and a hanging driver would keep the process alive.
         std::process::exit(0);
     });
+    if let Err(error) = reader {
+        // The receiver is the local `requests`.
+        let _ = failures.send(Err(error));
+    }
     requests
 }
 

@@ -33,7 +33,7 @@ use results::write::gtest::{Gtest, GtestCase, list};
 use results::write::{Format, RunWriter, number, run_writer};
 use runner::Variant;
 #[cfg(unix)]
-use signal_hook::consts::SIGHUP;
+use signal_hook::consts::{SIGHUP, SIGXFSZ};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use sim::{Fault, SimDevice};
 
@@ -640,8 +640,10 @@ fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
     let signals = [SIGINT, SIGTERM].into_iter().chain(is_hung_up().then_some(SIGHUP));
     let signals = signal_hook::iterator::Signals::new(signals);
     let mut signals = signals.map_err(Failure::environment_error)?;
+    // With a handler, a write beyond the limit of file sizes fails with an error and does not end the process.
+    signal_hook::flag::register(SIGXFSZ, Arc::default()).map_err(Failure::environment_error)?;
     let set = flag.clone();
-    std::thread::spawn(move || {
+    let watch = move || {
         let mut first = None;
         for signal in signals.forever() {
             set.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -650,7 +652,8 @@ fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
                 let _ = signal_hook::low_level::emulate_default_handler(signal);
             }
         }
-    });
+    };
+    std::thread::Builder::new().spawn(watch).map_err(Failure::environment_error)?;
     Ok(flag)
 }
 

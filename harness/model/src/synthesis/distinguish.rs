@@ -161,8 +161,10 @@ fn on_all_processors<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Syn
                 mine.push((index, work(item)));
             }
         };
-        let handles: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
-        let mut found = Vec::with_capacity(items.len());
+        let start = |_| std::thread::Builder::new().spawn_scoped(scope, worker).ok();
+        let handles: Vec<_> = (0..workers).map_while(start).collect();
+        // If no thread can be created, this one does the work.
+        let mut found = if handles.is_empty() { worker() } else { Vec::with_capacity(items.len()) };
         for handle in handles {
             match handle.join() {
                 Ok(mine) => found.extend(mine),

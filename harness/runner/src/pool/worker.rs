@@ -54,15 +54,15 @@ impl Worker {
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let stdout = child.stdout.take();
         let notes = notes.clone();
-        std::thread::spawn(move || {
+        let reads = move || {
             let note = stdout.map_or(Note::Ended, |stdout| read_records(stdout, generation, &notes));
             // The pool may have ended.
             let _ = notes.send((generation, note));
-        });
+        };
         // A worker that does not read must not block the pool, so a thread holds its requests.
         let (requests, waiting) = channel::<String>();
         let stdin = child.stdin.take();
-        std::thread::spawn(move || {
+        let writes = move || {
             let Some(mut stdin) = stdin else { return };
             for request in waiting {
                 if writeln!(stdin, "{request}").and_then(|()| stdin.flush()).is_err() {
@@ -70,15 +70,31 @@ impl Worker {
                     return;
                 }
             }
-        });
+        };
         let stderr = Arc::new(Mutex::new(VecDeque::new()));
         let (tail, stream) = (Arc::clone(&stderr), child.stderr.take());
-        let stderr_reader = std::thread::spawn(move || {
+        let keeps = move || {
             if let Some(stream) = stream {
                 keep_tail(stream, &tail);
             }
+        };
+        let start = |thread: Box<dyn FnOnce() + Send>| std::thread::Builder::new().spawn(thread);
+        let threads = start(Box::new(keeps)).and_then(|keeper| {
+            start(Box::new(reads))?;
+            start(Box::new(writes))?;
+            Ok(keeper)
         });
-        Ok(Worker { child, status: None, generation, requests, stderr, stderr_reader })
+        match threads {
+            Ok(stderr_reader) => {
+                Ok(Worker { child, status: None, generation, requests, stderr, stderr_reader })
+            }
+            Err(error) => {
+                // No thread could be created. The process may have ended already.
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(error)
+            }
+        }
     }
 
     /// Returns the number in its notifications.
