@@ -6,6 +6,7 @@ use model::Model;
 
 use crate::Failure;
 use crate::similar::meant;
+use crate::within::path_within;
 
 /// A loaded model with the hash of its text.
 #[derive(Debug)]
@@ -46,7 +47,7 @@ pub fn load(argument: &str) -> Result<Chosen, Failure> {
     }
     let text = read(path)?;
     let folder: PathBuf = path.parent().map(Path::to_owned).unwrap_or_default();
-    let include = |name: &str| read(&folder.join(name)).ok();
+    let include = |name: &str| path_within(&folder, name).ok().and_then(|path| read(&path).ok());
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let model = Model::from_text(&name, &text, &include).map_err(Failure::input)?;
     Ok(Chosen { hash: hash_of(&model), model, argument: argument.to_owned() })

@@ -5,6 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use campaign::shader::source::Compilation;
+use campaign::within::path_within;
 use clap::Args;
 use frontend::{AnalysisOptions, inputs};
 
@@ -68,6 +69,9 @@ pub struct KernelArguments {
     /// glslangValidator or glslang for GLSL, these or dxc for HLSL, slangc for Slang, naga or tint for WGSL.
     #[arg(long, value_name = "PROGRAM")]
     pub compiler: Option<String>,
+    /// Let the case read files outside its own folder.
+    #[arg(long, requires = "case")]
+    pub allow_outside: bool,
 }
 
 fn grid(text: &str) -> Result<[u32; 3], String> {
@@ -289,7 +293,14 @@ impl KernelArguments {
         if let Some(path) = &self.case {
             let shown = path.display().to_string();
             let text = String::from_utf8_lossy(&file("--case", &shown)?).into_owned();
-            let beside = |name: &str| bytes_of(&path.with_file_name("").join(name));
+            let folder = path.with_file_name("");
+            let beside = |name: &str| match self.allow_outside {
+                true => bytes_of(&folder.join(name)),
+                false => {
+                    let path = path_within(&folder, name);
+                    bytes_of(&path.map_err(|why| format!("{why}, or pass --allow-outside"))?)
+                }
+            };
             let case = inputs::parse_case_file(&text, &beside)
                 .map_err(|error| wrong("--case", &shown, &error.to_string()))?;
             options = inputs::merge_options(options, case.options);

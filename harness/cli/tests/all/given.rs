@@ -98,6 +98,36 @@ fn cases_may_say_more_and_less() {
     }
 }
 
+/// A case and a model open no file outside their own folder, and no error quotes such a file.
+#[test]
+fn files_outside_the_folder_of_the_file_that_names_them_stay_closed() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("case");
+    fs::create_dir(&folder).unwrap();
+    for secret in [root.path().join("secret"), folder.join("own")] {
+        fs::write(secret, "top-secret-words").unwrap();
+    }
+    let case = folder.join("case.toml");
+    for (file, flag, code) in
+        [("own", None, 0), ("../secret", None, 2), ("../secret", Some("--allow-outside"), 0)]
+    {
+        fs::write(&case, format!("[buffer.\"0.0\"]\nfile = \"{file}\"\n")).unwrap();
+        let flags: Vec<&str> = ["--case", case.to_str().unwrap()].into_iter().chain(flag).collect();
+        let ran = asked("race", "kernel.spvasm", &flags);
+        assert_eq!(ran.code, code, "{file} {flag:?}: {ran:?}");
+        assert_eq!(said(&ran).contains("--allow-outside"), code == 2, "{file} {flag:?}: {ran:?}");
+    }
+    let model = folder.join("model.cat");
+    for (file, words) in
+        [("own", "top-secret-words"), ("../secret", "no such file in the folder of the model")]
+    {
+        fs::write(&model, format!("\"model\"\ninclude \"{file}\"\n")).unwrap();
+        let mut command = vk_litmus(["check", "mp/MP+rel-acq", "--model", model.to_str().unwrap()]);
+        let ran = Ran::of(&mut command);
+        assert!(ran.code == 2 && said(&ran).contains(words), "{file}: {ran:?}");
+    }
+}
+
 #[test]
 fn recursion_and_variables_that_no_memory_holds_are_refused() {
     for (name, words) in [("recursion", "recursion"), ("too-large", "more bytes than memory has")] {

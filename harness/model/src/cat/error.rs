@@ -98,7 +98,7 @@ impl CatProblem {
             CatProblem::Unsupported { .. } => "not supported".into(),
             CatProblem::NestedTooDeep { .. } => "nested too deep".into(),
             CatProblem::TooManyStatements { .. } => "one too many".into(),
-            CatProblem::IncludeNotFound { .. } => "no such file".into(),
+            CatProblem::IncludeNotFound { .. } => "no such file in the folder of the model".into(),
             CatProblem::IncludeCycle { .. } => "includes itself".into(),
             CatProblem::TooManyIncludes { .. } => "one too many".into(),
             CatProblem::MalformedOption { .. } => "expected `key=value`".into(),
