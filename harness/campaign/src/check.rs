@@ -4,6 +4,7 @@
 pub mod kernel;
 mod undecided;
 mod walked;
+mod warnings;
 
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,8 @@ use crate::patience::patience;
 use crate::similar::similar;
 use crate::source::{Loaded, Rejected, TestSource};
 use crate::{Conclusion, Failure};
+
+pub use warnings::{TextWarning, text_warnings};
 
 /// The result of checking one source.
 #[derive(Debug)]
@@ -271,40 +274,13 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
     };
 
     let mut outcome = Conclusion::Success;
-    let mut warnings = Vec::new();
-    for (key, span) in &test.metadata.unknown_keys {
-        warnings.push(format!("{file}:{}:{}: warning: unknown key `{key}`", span.line, span.column));
-    }
-    // Only for tests in our own language: other tools treat every name as a location that holds 0.
-    let undeclared =
-        test.locations.iter().filter(|location| !location.declared && test.dialect == Dialect::Vulkan);
-    for location in undeclared {
-        let (line, column) = (location.span.line, location.span.column);
-        warnings.push(format!(
-            "{file}:{line}:{column}: warning: `{}` is not declared: it holds 0",
-            location.name
-        ));
-    }
-    // HSA's group segment and Khronos' tests have their own rules.
-    let foreign =
-        if test.dialect == Dialect::Vulkan { test.foreign_workgroup_accesses() } else { Vec::new() };
-    for (location, span) in foreign {
-        let (line, column) = (span.line, span.column);
-        warnings.push(format!(
-            "{file}:{line}:{column}: warning: `{}` is workgroup memory and used from two workgroups: the model takes it \
-             for one location, but each workgroup has its own; declare it as `buffer`",
-            test.location(location).name
-        ));
-    }
-    for ignored in litmus::ignored_words(test, &loaded.text) {
-        let (line, column) = (ignored.span.line, ignored.span.column);
-        let alone = if ignored.orders_nothing { "; nothing is ordered here" } else { "" };
-        warnings.push(format!(
-            "{file}:{line}:{column}: warning: `{}` is ignored: Vulkan's memory model orders no {} (VK-SEM-19){alone}",
-            ignored.word,
-            ignored.class.name()
-        ));
-    }
+    let mut warnings: Vec<String> = text_warnings(test, &loaded.text)
+        .iter()
+        .map(|warning| {
+            let (line, column) = (warning.span.line, warning.span.column);
+            format!("{file}:{line}:{column}: warning: {}", warning.message)
+        })
+        .collect();
     if prediction.truncated_runs > 0 {
         let (cut, runs, bound) = (prediction.truncated_runs, prediction.runs, prediction.bound);
         warnings.push(format!(
