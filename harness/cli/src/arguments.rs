@@ -90,6 +90,8 @@ pub enum Command {
     Diff(Diff),
     /// Merge the results of all shards of a run into one folder.
     Merge(Merge),
+    /// Start a language server, for editors (docs/editors.md).
+    Lsp,
     /// Print a completion script.
     Completions {
         /// The shell.

@@ -13,6 +13,7 @@ pub mod explain;
 pub mod generate;
 pub mod lint;
 pub mod lists;
+pub mod lsp;
 pub mod merge;
 pub mod patterns;
 pub mod race;
@@ -50,6 +51,7 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Codegen(arguments) => codegen::codegen(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments, quiet),
         Command::Lint(arguments) => lint::lint(&arguments, quiet),
+        Command::Lsp => lsp::lsp(),
         Command::Patterns(arguments) => patterns::patterns(&arguments),
         Command::Faults(arguments) => lists::faults(arguments.format),
         Command::Repro(arguments) => repro::repro(&arguments, quiet),

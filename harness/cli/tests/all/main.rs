@@ -31,6 +31,7 @@ mod kinds;
 mod ledger;
 mod library;
 mod lint;
+mod lsp;
 mod patterns;
 mod progress;
 mod rates;

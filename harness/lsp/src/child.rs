@@ -1,0 +1,215 @@
+//! Child processes of the program, with a time limit and cancellation.
+
+use std::ffi::OsStr;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{JoinHandle, sleep, spawn};
+use std::time::{Duration, Instant};
+
+/// The maximum number of concurrent child processes.
+const MAX_CHILDREN: usize = 4;
+/// The maximum length of each output that is kept.
+const MAX_OUTPUT: u64 = 16 << 20;
+/// The interval between two looks at a child.
+const POLL: Duration = Duration::from_millis(2);
+
+/// A flag that cancels a job; clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Requests the end of the job.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true once the end was requested.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Limits the number of concurrent children; clones share the limit.
+#[derive(Clone, Debug, Default)]
+pub struct Slots(Arc<(Mutex<usize>, Condvar)>);
+
+/// One of the slots, free again when dropped.
+struct Slot<'s>(&'s Slots);
+
+impl Slots {
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a slot; `None` if the job is cancelled meanwhile.
+    fn take(&self, cancel: &Cancel) -> Option<Slot<'_>> {
+        let mut taken = self.lock();
+        while *taken >= MAX_CHILDREN {
+            if cancel.is_cancelled() {
+                return None;
+            }
+            let waited = self.0.1.wait_timeout(taken, Duration::from_millis(20));
+            taken = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        *taken += 1;
+        Some(Slot(self))
+    }
+}
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        *self.0.lock() -= 1;
+        self.0.0.1.notify_one();
+    }
+}
+
+/// The output of a child that ended by itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChildOutput {
+    /// The exit code; `None` if a signal ended it.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+/// The reason that a child has no output.
+#[derive(Debug, thiserror::Error)]
+pub enum ChildError {
+    /// A newer job replaced it, or the editor cancelled it.
+    #[error("cancelled")]
+    Cancelled,
+    /// It exceeded its time limit.
+    #[error("no answer within {} s", .0.as_secs())]
+    TimedOut(Duration),
+    /// It could not be started or observed.
+    #[error(transparent)]
+    System(#[from] std::io::Error),
+}
+
+/// A command of the program.
+#[derive(Debug)]
+pub struct ChildCommand<'c> {
+    /// The program.
+    pub program: &'c Path,
+    /// Its arguments.
+    pub arguments: Vec<&'c OsStr>,
+    /// The working folder.
+    pub folder: &'c Path,
+    /// Standard input; nothing if empty.
+    pub input: &'c str,
+    /// The time limit, from the start of the process.
+    pub limit: Duration,
+}
+
+/// Runs a command to its end.
+///
+/// # Errors
+/// If it is cancelled, exceeds its limit, or cannot be started. In the first two cases it is killed together with
+/// the processes that it started.
+pub fn run(command: &ChildCommand<'_>, slots: &Slots, cancel: &Cancel) -> Result<ChildOutput, ChildError> {
+    let _slot = slots.take(cancel).ok_or(ChildError::Cancelled)?;
+    if cancel.is_cancelled() {
+        return Err(ChildError::Cancelled);
+    }
+    let mut process = Command::new(command.program);
+    process
+        .args(&command.arguments)
+        .current_dir(command.folder)
+        .env("NO_COLOR", "1")
+        .env_remove("RUST_LOG")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    // A group of its own, so that compilers end with it.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut process, 0);
+    let mut child = process.spawn()?;
+    let input = child.stdin.take().zip(Some(command.input.to_owned()));
+    // A child that never reads its input must not block the job.
+    let writer = input.map(|(mut pipe, text)| spawn(move || drop(pipe.write_all(text.as_bytes()))));
+    let [stdout, stderr] = [child.stdout.take().map(reader), child.stderr.take().map(reader)];
+    let since = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        let late = since.elapsed() > command.limit;
+        if late || cancel.is_cancelled() {
+            kill(&mut child);
+            // The pipes close with the last process of the group; their threads end then.
+            return Err(if late { ChildError::TimedOut(command.limit) } else { ChildError::Cancelled });
+        }
+        sleep(POLL);
+    };
+    drop(writer);
+    let text =
+        |reader: Option<JoinHandle<String>>| reader.and_then(|reader| reader.join().ok()).unwrap_or_default();
+    Ok(ChildOutput { code: status.code(), stdout: text(stdout), stderr: text(stderr) })
+}
+
+/// Reads a pipe to its end in a thread.
+fn reader(pipe: impl Read + Send + 'static) -> JoinHandle<String> {
+    spawn(move || {
+        let mut bytes = Vec::new();
+        // What was read before an error counts.
+        drop(pipe.take(MAX_OUTPUT).read_to_end(&mut bytes));
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// Kills a child with its process group, and waits for it.
+fn kill(child: &mut Child) {
+    #[cfg(unix)]
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+        // The group may have ended already.
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    drop(child.kill());
+    drop(child.wait());
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str, input: &str, limit: Duration, cancel: &Cancel) -> Result<ChildOutput, ChildError> {
+        let arguments = vec![OsStr::new("-c"), OsStr::new(script)];
+        let command =
+            ChildCommand { program: Path::new("sh"), arguments, folder: Path::new("/"), input, limit };
+        run(&command, &Slots::default(), cancel)
+    }
+
+    #[test]
+    fn children_end_by_themselves_or_are_ended() {
+        let (long, short) = (Duration::from_secs(20), Duration::from_millis(50));
+        let output = shell("cat; echo no >&2; exit 3", "text", long, &Cancel::default()).unwrap();
+        assert_eq!(
+            output,
+            ChildOutput { code: Some(3), stdout: "text".to_owned(), stderr: "no\n".to_owned() }
+        );
+        let killed = shell("kill -9 $$", "", long, &Cancel::default()).unwrap();
+        assert_eq!(killed.code, None);
+        let since = Instant::now();
+        let late = shell("sleep 30 & sleep 30", "", short, &Cancel::default());
+        assert!(matches!(late, Err(ChildError::TimedOut(_))), "{late:?}");
+        let cancel = Cancel::default();
+        cancel.cancel();
+        assert!(matches!(shell("sleep 30", "", long, &cancel), Err(ChildError::Cancelled)));
+        assert!(since.elapsed() < Duration::from_secs(10));
+    }
+
+    #[test]
+    fn waiting_for_a_slot_can_be_cancelled() {
+        let (slots, cancel) = (Slots::default(), Cancel::default());
+        let taken: Vec<_> = (0..MAX_CHILDREN).map(|_| slots.take(&cancel).unwrap()).collect();
+        cancel.cancel();
+        assert!(slots.take(&cancel).is_none());
+        drop(taken);
+        assert!(slots.take(&cancel).is_some());
+    }
+}

@@ -1,0 +1,81 @@
+//! Jobs: analyses and requests that run in threads of their own.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::Sender;
+use std::thread::Builder;
+
+use lsp_server::{Message, RequestId, ResponseError};
+use serde_json::Value;
+
+use crate::problem::Problem;
+
+/// The stack of a job: parsers recurse as deep as their limits allow.
+const STACK: usize = 8 << 20;
+
+/// An analysis of a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Analysis {
+    /// By a parser of the server.
+    Text,
+    /// By `lint`.
+    Lint,
+    /// By `race`.
+    Race,
+}
+
+/// An input of the main loop.
+#[derive(Debug)]
+pub enum Event {
+    /// A message of the editor.
+    Message(Message),
+    /// The editor closed the connection.
+    Closed,
+    /// The result of an analysis; `None` if it was cancelled or failed.
+    Analysed {
+        /// The document.
+        address: String,
+        /// The version of its text.
+        version: i32,
+        /// The analysis.
+        analysis: Analysis,
+        /// The problems.
+        problems: Option<Vec<Problem>>,
+    },
+    /// The answer to a request.
+    Answered {
+        /// The request.
+        id: RequestId,
+        /// The answer.
+        answer: Result<Value, ResponseError>,
+        /// A verdict about a version of a document, to be shown in its code lens.
+        verdict: Option<Verdict>,
+    },
+}
+
+/// A verdict of `check` or `race`.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// The document.
+    pub address: String,
+    /// The version of its text.
+    pub version: i32,
+    /// The verdict in words.
+    pub words: String,
+}
+
+/// Runs `work` in a thread and sends its event; if it panics, sends the event of `panicked` instead.
+pub fn start(
+    events: &Sender<Event>,
+    work: impl FnOnce() -> Event + Send + 'static,
+    panicked: impl FnOnce() -> Event + Send + 'static,
+) {
+    let sender = events.clone();
+    let job = move || {
+        let event = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| panicked());
+        // The main loop has ended if nothing receives.
+        drop(sender.send(event));
+    };
+    if let Err(error) = Builder::new().stack_size(STACK).spawn(job) {
+        tracing::warn!("start a thread: {error}");
+    }
+}

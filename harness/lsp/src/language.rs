@@ -1,0 +1,111 @@
+//! The languages that the server knows, and how a document shows its language.
+
+use campaign::shader::source::is_shader;
+use results::expectation::ExpectationKind;
+
+/// A language of documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// A litmus test of any dialect.
+    Litmus,
+    /// A model.
+    Cat,
+    /// A file of known failures.
+    Expectations,
+    /// A suite of tests.
+    Suite,
+    /// A stress file.
+    Stress,
+    /// A case file: the inputs of a shader.
+    Case,
+    /// A shader, as source or as SPIR-V text.
+    Shader,
+}
+
+impl Language {
+    /// Returns the language of a document by the editor's id, its name, and for TOML its keys.
+    ///
+    /// `None` for documents that the server leaves alone.
+    pub fn detect(path: &str, id: &str, text: &str) -> Option<Language> {
+        let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+        let ends = |end: &str| name.ends_with(end);
+        let in_suites = || path.rsplit(['/', '\\']).nth(1) == Some("suites");
+        match id {
+            "litmus" => return Some(Language::Litmus),
+            "cat" => return Some(Language::Cat),
+            "vk-litmus-expectations" => return Some(Language::Expectations),
+            "vk-litmus-suite" => return Some(Language::Suite),
+            "vk-litmus-stress" => return Some(Language::Stress),
+            "vk-litmus-case" => return Some(Language::Case),
+            _ => {}
+        }
+        if ends(".litmus") || ends(".test") && is_khronos(text) {
+            Some(Language::Litmus)
+        } else if ends(".cat") {
+            Some(Language::Cat)
+        } else if ExpectationKind::ALL.iter().any(|kind| ends(kind.suffix())) {
+            Some(Language::Expectations)
+        } else if ends(".txt") && in_suites() {
+            Some(Language::Suite)
+        } else if ends(".toml") {
+            toml(name, text)
+        } else if !ends(".spv") && is_shader(name) {
+            Some(Language::Shader)
+        } else {
+            None
+        }
+    }
+}
+
+/// Returns true for Khronos' dialect; other programs use the extension `.test` too.
+fn is_khronos(text: &str) -> bool {
+    text.lines().any(|line| {
+        ["NEWWG", "NEWQF", "NEWSG", "NEWTHREAD"].iter().any(|keyword| line.trim_start().starts_with(keyword))
+    })
+}
+
+/// Returns the language of a TOML file by its name or by keys that no other file has together.
+fn toml(name: &str, text: &str) -> Option<Language> {
+    let has = |key: &str| {
+        text.lines().any(|line| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with('=')))
+    };
+    if name.ends_with(".stress.toml") || has("pairing") && has("spin") {
+        Some(Language::Stress)
+    } else if name.ends_with(".case.toml") || has("module") && (has("grid") || has("entry")) {
+        Some(Language::Case)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_show_their_language() {
+        use Language::{Case, Cat, Expectations, Litmus, Shader, Stress, Suite};
+        let cases = [
+            ("a/MP.litmus", "plaintext", "", Some(Litmus)),
+            ("untitled:1", "litmus", "", Some(Litmus)),
+            ("a/x.test", "plaintext", "NEWWG\n", Some(Litmus)),
+            ("a/x.test", "plaintext", "echo", None),
+            ("m.cat", "", "", Some(Cat)),
+            ("a/lavapipe-fails.txt", "plaintext", "", Some(Expectations)),
+            ("a/suites/mine.txt", "plaintext", "", Some(Suite)),
+            ("a/notes.txt", "plaintext", "", None),
+            ("hard.stress.toml", "toml", "", Some(Stress)),
+            ("s.toml", "toml", "pairing = \"any\"\nspin = [1, 2]\n", Some(Stress)),
+            ("k.toml", "toml", "module = \"k.spv\"\ngrid = [1, 1, 1]\n", Some(Case)),
+            ("Cargo.toml", "toml", "[package]\n", None),
+            ("k.comp", "glsl", "", Some(Shader)),
+            ("k.wgsl", "wgsl", "", Some(Shader)),
+            ("k.spvasm", "", "", Some(Shader)),
+            ("k.spv", "", "", None),
+            ("main.rs", "rust", "", None),
+        ];
+        for (path, id, text, expected) in cases {
+            assert_eq!(Language::detect(path, id, text), expected, "{path} {id}");
+        }
+    }
+}

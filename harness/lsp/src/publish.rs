@@ -1,0 +1,65 @@
+//! Problems as diagnostics and code actions of the protocol.
+
+use lsp_types::{
+    CodeAction, CodeActionKind, Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Location,
+    NumberOrString, Range, TextEdit, Uri, WorkspaceEdit,
+};
+use serde_json::{Value, json};
+
+use crate::document::Text;
+use crate::problem::{Problem, Severity};
+
+/// Converts a problem to a diagnostic.
+pub fn diagnostic(uri: &Uri, text: &Text, problem: &Problem) -> Diagnostic {
+    let related = problem.related.iter().map(|(range, message)| DiagnosticRelatedInformation {
+        location: Location { uri: uri.clone(), range: text.range_of(range) },
+        message: message.clone(),
+    });
+    let related: Vec<_> = related.collect();
+    Diagnostic {
+        range: text.range_of(&problem.range),
+        severity: Some(match problem.severity {
+            Severity::Error => DiagnosticSeverity::ERROR,
+            Severity::Warning => DiagnosticSeverity::WARNING,
+            Severity::Information => DiagnosticSeverity::INFORMATION,
+        }),
+        code: Some(NumberOrString::String(problem.code.clone())),
+        source: Some("vk-litmus".to_owned()),
+        message: problem.message.clone(),
+        related_information: (!related.is_empty()).then_some(related),
+        ..Diagnostic::default()
+    }
+}
+
+/// Returns the code actions for the problems that touch a range.
+pub fn actions<'p>(
+    uri: &Uri,
+    text: &Text,
+    problems: impl IntoIterator<Item = &'p Problem>,
+    asked: Range,
+) -> Vec<Value> {
+    let (start, end) = (text.offset_of(asked.start), text.offset_of(asked.end));
+    let touched =
+        problems.into_iter().filter(|problem| problem.range.start <= end && start <= problem.range.end);
+    let mut actions = Vec::new();
+    for problem in touched {
+        for correction in &problem.corrections {
+            let edits = correction.edits.iter();
+            let edits: Vec<TextEdit> = edits
+                .map(|(range, new)| TextEdit { range: text.range_of(range), new_text: new.clone() })
+                .collect();
+            let action = CodeAction {
+                title: correction.title.clone(),
+                kind: Some(CodeActionKind::QUICKFIX),
+                diagnostics: Some(vec![diagnostic(uri, text, problem)]),
+                edit: Some(WorkspaceEdit::default()),
+                is_preferred: Some(problem.corrections.len() == 1),
+                ..CodeAction::default()
+            };
+            let mut action = json!(action);
+            action["edit"] = json!({ "changes": { uri.as_str(): edits } });
+            actions.push(action);
+        }
+    }
+    actions
+}

@@ -1,0 +1,648 @@
+//! The main loop: documents, debounced analyses, and requests.
+//!
+//! One thread owns all state. It receives messages of the editor and results of jobs from one channel, and starts
+//! an analysis when its document has not changed for a moment. A request that takes time is a job as well; the
+//! editor may cancel it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response, ResponseError};
+use lsp_types::notification::{
+    Cancel as CancelRequest, DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument,
+    DidSaveTextDocument, Exit, Notification as _, PublishDiagnostics, ShowMessage,
+};
+use lsp_types::request::{
+    CodeActionRequest, CodeLensRefresh, CodeLensRequest, Completion, ExecuteCommand, Formatting,
+    HoverRequest, Request as _, Shutdown,
+};
+use lsp_types::{
+    CancelParams, CodeActionParams, CodeLens, CodeLensParams, Command, CompletionItem, CompletionItemKind,
+    CompletionParams, CompletionTextEdit, DidChangeTextDocumentParams, DidCloseTextDocumentParams,
+    DidOpenTextDocumentParams, DidSaveTextDocumentParams, DocumentFormattingParams, ExecuteCommandParams,
+    Hover, HoverContents, HoverParams, MarkupContent, MarkupKind, MessageType, NumberOrString, Position,
+    PublishDiagnosticsParams, Range, ShowMessageParams, TextEdit, Uri,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::child::{Cancel, ChildCommand, ChildError, Slots, run};
+use crate::diagnose::diagnose;
+use crate::document::{Document, Text, path_of};
+use crate::format::format;
+use crate::jobs::{Analysis, Event, Verdict, start};
+use crate::language::Language;
+use crate::problem::{Problem, line_range};
+use crate::settings::Settings;
+use crate::shader::ShaderJob;
+use crate::verdict::verdict;
+use crate::{complete, hover, publish};
+
+/// The time without an edit after which a text is analysed.
+const TEXT_DELAY: Duration = Duration::from_millis(20);
+/// The time without an edit after which a shader is linted.
+const LINT_DELAY: Duration = Duration::from_millis(80);
+/// Time for starting and ending a child beyond its own limit.
+const GRACE: Duration = Duration::from_secs(2);
+/// The command of the code lens above a test.
+const CHECK: &str = "vk-litmus.check";
+/// The command of the code lens above a shader.
+const RACE: &str = "vk-litmus.race";
+
+/// An error that ends the server.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The editor does not follow the protocol.
+    #[error("the editor does not follow the protocol: {0}")]
+    Protocol(#[from] lsp_server::ProtocolError),
+    /// Standard input or output failed, or there is no folder for temporary files.
+    #[error(transparent)]
+    System(#[from] std::io::Error),
+}
+
+/// Serves an editor over standard input and output until it ends the connection.
+///
+/// `program` is the program whose commands run as children. Returns true if the editor requested the end.
+///
+/// # Errors
+/// If the connection fails or the editor does not follow the protocol.
+pub fn serve(program: PathBuf) -> Result<bool, ServeError> {
+    let (connection, threads) = Connection::stdio();
+    let (id, parameters) = connection.initialize_start()?;
+    let answer = json!({
+        "capabilities": capabilities(),
+        "serverInfo": { "name": "vk-litmus", "version": env!("CARGO_PKG_VERSION") },
+    });
+    connection.initialize_finish(id, answer)?;
+    let (events, inbox) = channel();
+    let messages = connection.receiver.clone();
+    let forward = events.clone();
+    let forwarder = std::thread::spawn(move || {
+        for message in messages {
+            if forward.send(Event::Message(message)).is_err() {
+                return;
+            }
+        }
+        drop(forward.send(Event::Closed));
+    });
+    let mut server = Server::new(program, connection, events, &parameters)?;
+    let requested = server.serve(&inbox);
+    // The threads of the connection end with its channels.
+    drop(inbox);
+    drop(server);
+    if requested {
+        drop(forwarder.join());
+        threads.join()?;
+    }
+    Ok(requested)
+}
+
+/// Returns what the server offers.
+fn capabilities() -> Value {
+    json!({
+        "positionEncoding": "utf-16",
+        "textDocumentSync": { "openClose": true, "change": 2, "save": { "includeText": false } },
+        "hoverProvider": true,
+        "completionProvider": { "triggerCharacters": [".", "@", ",", "/"] },
+        "codeActionProvider": { "codeActionKinds": ["quickfix"] },
+        "codeLensProvider": { "resolveProvider": false },
+        "documentFormattingProvider": true,
+        "executeCommandProvider": { "commands": [CHECK, RACE] },
+    })
+}
+
+/// The problems of one analysis of a document.
+struct Found {
+    version: i32,
+    problems: Vec<Problem>,
+}
+
+/// The state of the server.
+struct Server {
+    program: PathBuf,
+    connection: Connection,
+    events: Sender<Event>,
+    settings: Settings,
+    /// True if the editor refreshes code lenses on request.
+    refreshes_lenses: bool,
+    /// Open documents by address.
+    documents: BTreeMap<String, Document>,
+    /// When analyses start.
+    due: BTreeMap<(String, Analysis), Instant>,
+    /// Analyses that run.
+    running: BTreeMap<(String, Analysis), Cancel>,
+    /// Requests that run.
+    requests: HashMap<RequestId, Cancel>,
+    found: BTreeMap<(String, Analysis), Found>,
+    verdicts: BTreeMap<String, Verdict>,
+    slots: Slots,
+    scratch: tempfile::TempDir,
+    /// The number of requests to the editor.
+    sent: i32,
+    shut_down: bool,
+}
+
+/// The answer to a request: at once, or by a job.
+enum Reply {
+    Now(Value),
+    Later,
+}
+
+impl Server {
+    fn new(
+        program: PathBuf,
+        connection: Connection,
+        events: Sender<Event>,
+        parameters: &Value,
+    ) -> Result<Server, ServeError> {
+        let options = parameters.get("initializationOptions").filter(|options| !options.is_null());
+        let settings =
+            options.map_or_else(|| Ok(Settings::default()), |given| serde_json::from_value(given.clone()));
+        let refreshes = parameters.pointer("/capabilities/workspace/codeLens/refreshSupport");
+        let mut server = Server {
+            program,
+            connection,
+            events,
+            settings: Settings::default(),
+            refreshes_lenses: refreshes.and_then(Value::as_bool).unwrap_or(false),
+            documents: BTreeMap::new(),
+            due: BTreeMap::new(),
+            running: BTreeMap::new(),
+            requests: HashMap::new(),
+            found: BTreeMap::new(),
+            verdicts: BTreeMap::new(),
+            slots: Slots::default(),
+            scratch: tempfile::tempdir()?,
+            sent: 0,
+            shut_down: false,
+        };
+        match settings {
+            Ok(settings) => server.settings = settings,
+            Err(error) => {
+                server.show(MessageType::WARNING, format!("initializationOptions: {error}; defaults apply"))
+            }
+        }
+        Ok(server)
+    }
+
+    /// Handles events until the editor ends the connection; returns true if it requested the end.
+    fn serve(&mut self, inbox: &Receiver<Event>) -> bool {
+        loop {
+            self.start_due();
+            let next = self.due.values().min().map(|due| due.saturating_duration_since(Instant::now()));
+            let event = match next {
+                Some(wait) => match inbox.recv_timeout(wait) {
+                    Ok(event) => event,
+                    Err(RecvTimeoutError::Timeout) => continue,
+                    Err(RecvTimeoutError::Disconnected) => Event::Closed,
+                },
+                None => inbox.recv().unwrap_or(Event::Closed),
+            };
+            match event {
+                Event::Message(Message::Request(request)) => self.on_request(request),
+                Event::Message(Message::Notification(notification)) => {
+                    if notification.method == Exit::METHOD {
+                        break;
+                    }
+                    let handled = catch_unwind(AssertUnwindSafe(|| self.on_notification(notification)));
+                    match handled {
+                        Ok(Ok(())) => {}
+                        Ok(Err(error)) => tracing::warn!("a notification of the editor: {error}"),
+                        Err(_) => tracing::warn!("a notification of the editor could not be handled"),
+                    }
+                }
+                Event::Message(Message::Response(_)) => {}
+                Event::Closed => break,
+                Event::Analysed { address, version, analysis, problems } => {
+                    self.on_analysed(address, version, analysis, problems);
+                }
+                Event::Answered { id, answer, verdict } => self.on_answered(id, answer, verdict),
+            }
+        }
+        self.running.values().chain(self.requests.values()).for_each(Cancel::cancel);
+        self.shut_down
+    }
+
+    fn send(&self, message: impl Into<Message>) {
+        // The editor may be gone; the main loop notices it by the closed channel.
+        drop(self.connection.sender.send(message.into()));
+    }
+
+    fn notify(&self, method: &str, parameters: impl Serialize) {
+        self.send(Notification::new(method.to_owned(), parameters));
+    }
+
+    fn show(&self, typ: MessageType, message: String) {
+        self.notify(ShowMessage::METHOD, ShowMessageParams { typ, message });
+    }
+
+    fn on_request(&mut self, request: Request) {
+        let id = request.id.clone();
+        let answer = if self.shut_down {
+            Err(error(ErrorCode::InvalidRequest, "the server is shutting down"))
+        } else {
+            catch_unwind(AssertUnwindSafe(|| self.answer(request)))
+                .unwrap_or_else(|_| Err(error(ErrorCode::InternalError, "the request could not be handled")))
+        };
+        match answer {
+            Ok(Reply::Later) => {}
+            Ok(Reply::Now(value)) => self.send(Response::new_ok(id, value)),
+            Err(error) => self.send(Response::new_err(id, error.code, error.message)),
+        }
+    }
+
+    fn answer(&mut self, request: Request) -> Result<Reply, ResponseError> {
+        let value = match request.method.as_str() {
+            Shutdown::METHOD => {
+                self.shut_down = true;
+                Value::Null
+            }
+            HoverRequest::METHOD => json!(self.hover(&parse(request.params)?)),
+            Completion::METHOD => json!(self.complete(&parse(request.params)?)),
+            CodeActionRequest::METHOD => json!(self.actions(&parse(request.params)?)),
+            CodeLensRequest::METHOD => json!(self.lenses(&parse(request.params)?)),
+            Formatting::METHOD => json!(self.format(&parse(request.params)?)),
+            ExecuteCommand::METHOD => return self.execute(request.id, &parse(request.params)?),
+            other => return Err(error(ErrorCode::MethodNotFound, &format!("`{other}` is not offered"))),
+        };
+        Ok(Reply::Now(value))
+    }
+
+    fn on_notification(&mut self, notification: Notification) -> Result<(), serde_json::Error> {
+        let parameters = notification.params;
+        match notification.method.as_str() {
+            DidOpenTextDocument::METHOD => {
+                let opened = serde_json::from_value::<DidOpenTextDocumentParams>(parameters)?.text_document;
+                let address = opened.uri.as_str().to_owned();
+                let file = path_of(&address);
+                let is_file = file.is_some();
+                let path = file.unwrap_or_else(|| PathBuf::from(&address));
+                let language = Language::detect(&path.to_string_lossy(), &opened.language_id, &opened.text);
+                let text = Text::new(&opened.text);
+                let document = Document { version: opened.version, text, language, path, is_file };
+                self.documents.insert(address.clone(), document);
+                self.edited(&address);
+                self.saved(&address);
+            }
+            DidChangeTextDocument::METHOD => {
+                let changed: DidChangeTextDocumentParams = serde_json::from_value(parameters)?;
+                let address = changed.text_document.uri.as_str().to_owned();
+                if let Some(document) = self.documents.get_mut(&address) {
+                    // Races stay until the next save, at the lines where they were found.
+                    let mut stale = self.found.get_mut(&(address.clone(), Analysis::Race));
+                    for change in &changed.content_changes {
+                        let replaced = document.text.replaced(change);
+                        let problems = stale.iter_mut().flat_map(|found| &mut found.problems);
+                        problems.for_each(|problem| problem.shift(&replaced, change.text.len()));
+                        document.text = document.text.edited(change);
+                    }
+                    document.version = changed.text_document.version;
+                    self.edited(&address);
+                }
+            }
+            DidSaveTextDocument::METHOD => {
+                let saved: DidSaveTextDocumentParams = serde_json::from_value(parameters)?;
+                self.saved(saved.text_document.uri.as_str());
+            }
+            DidCloseTextDocument::METHOD => {
+                let closed: DidCloseTextDocumentParams = serde_json::from_value(parameters)?;
+                let uri = closed.text_document.uri;
+                self.close(uri.as_str());
+                self.notify(
+                    PublishDiagnostics::METHOD,
+                    PublishDiagnosticsParams { uri, diagnostics: Vec::new(), version: None },
+                );
+            }
+            CancelRequest::METHOD => {
+                let cancelled: CancelParams = serde_json::from_value(parameters)?;
+                let id = match cancelled.id {
+                    NumberOrString::Number(id) => RequestId::from(id),
+                    NumberOrString::String(id) => RequestId::from(id),
+                };
+                if let Some(cancel) = self.requests.get(&id) {
+                    cancel.cancel();
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Schedules the analyses of a changed text.
+    fn edited(&mut self, address: &str) {
+        let Some(language) = self.documents.get(address).and_then(|document| document.language) else {
+            return;
+        };
+        let (analysis, delay) = match language {
+            Language::Shader if self.settings.lint => (Analysis::Lint, LINT_DELAY),
+            Language::Shader => return,
+            _ => (Analysis::Text, TEXT_DELAY),
+        };
+        self.due.insert((address.to_owned(), analysis), Instant::now() + delay);
+    }
+
+    /// Schedules the analyses of a saved file.
+    fn saved(&mut self, address: &str) {
+        let Some(document) = self.documents.get(address) else { return };
+        if self.settings.race && document.is_file && document.language == Some(Language::Shader) {
+            self.due.insert((address.to_owned(), Analysis::Race), Instant::now());
+        }
+    }
+
+    fn close(&mut self, address: &str) {
+        self.documents.remove(address);
+        self.verdicts.remove(address);
+        for analysis in [Analysis::Text, Analysis::Lint, Analysis::Race] {
+            let key = (address.to_owned(), analysis);
+            self.due.remove(&key);
+            self.found.remove(&key);
+            if let Some(cancel) = self.running.remove(&key) {
+                cancel.cancel();
+            }
+        }
+    }
+
+    /// Starts the analyses whose time has come.
+    fn start_due(&mut self) {
+        let now = Instant::now();
+        let due: Vec<_> = self.due.iter().filter(|(_, at)| **at <= now).map(|(key, _)| key.clone()).collect();
+        for key in due {
+            self.due.remove(&key);
+            self.analyse(key.0, key.1);
+        }
+    }
+
+    /// Starts an analysis, and cancels the one of an earlier version.
+    fn analyse(&mut self, address: String, analysis: Analysis) {
+        let Some(document) = self.documents.get(&address).cloned() else { return };
+        let Some(language) = document.language else { return };
+        let cancel = Cancel::default();
+        if let Some(earlier) = self.running.insert((address.clone(), analysis), cancel.clone()) {
+            earlier.cancel();
+        }
+        let version = document.version;
+        let failed = {
+            let address = address.clone();
+            move || Event::Analysed { address, version, analysis, problems: None }
+        };
+        let (program, settings) = (self.program.clone(), self.settings.clone());
+        let (slots, scratch) = (self.slots.clone(), self.scratch.path().to_owned());
+        let work = move || {
+            let job = ShaderJob {
+                program: &program,
+                path: &document.path,
+                text: document.text.content(),
+                is_file: document.is_file,
+                settings: &settings,
+                slots: &slots,
+                cancel: &cancel,
+            };
+            let problems = match analysis {
+                Analysis::Text => Ok(diagnose(language, &document.path, document.text.content())),
+                Analysis::Lint => job.lint(&scratch),
+                Analysis::Race => job.race(),
+            };
+            Event::Analysed { address, version, analysis, problems: problems_of(problems, analysis) }
+        };
+        start(&self.events, work, failed);
+    }
+
+    fn on_analysed(
+        &mut self,
+        address: String,
+        version: i32,
+        analysis: Analysis,
+        problems: Option<Vec<Problem>>,
+    ) {
+        let Some(document) = self.documents.get(&address) else { return };
+        // `race` is about the saved file; the others are out of date with the next edit.
+        let current = document.version == version || analysis == Analysis::Race;
+        let Some(problems) = problems.filter(|_| current) else { return };
+        self.found.insert((address.clone(), analysis), Found { version, problems });
+        self.publish(&address);
+    }
+
+    fn problems_of<'s>(&'s self, address: &'s str) -> impl Iterator<Item = (i32, &'s Problem)> {
+        let found = self.found.iter().filter(move |((of, _), _)| of == address);
+        found.flat_map(|(_, found)| found.problems.iter().map(|problem| (found.version, problem)))
+    }
+
+    fn publish(&self, address: &str) {
+        let (Some(document), Ok(uri)) = (self.documents.get(address), Uri::from_str(address)) else { return };
+        let mut diagnostics = Vec::new();
+        for (_, problem) in self.problems_of(address) {
+            let diagnostic = publish::diagnostic(&uri, &document.text, problem);
+            // A shader that does not compile is refused by `lint` and by `race`.
+            let repeated = |known: &lsp_types::Diagnostic| {
+                known.range == diagnostic.range && known.message == diagnostic.message
+            };
+            if !diagnostics.iter().any(repeated) {
+                diagnostics.push(diagnostic);
+            }
+        }
+        let version = Some(document.version);
+        self.notify(PublishDiagnostics::METHOD, PublishDiagnosticsParams { uri, diagnostics, version });
+    }
+
+    fn hover(&self, parameters: &HoverParams) -> Option<Hover> {
+        let at = &parameters.text_document_position_params;
+        let document = self.documents.get(at.text_document.uri.as_str())?;
+        let text = &document.text;
+        let found = hover::hover(document.language?, text.content(), text.offset_of(at.position))?;
+        let contents = MarkupContent { kind: MarkupKind::Markdown, value: found.markdown };
+        Some(Hover { contents: HoverContents::Markup(contents), range: Some(text.range_of(&found.range)) })
+    }
+
+    fn complete(&self, parameters: &CompletionParams) -> Option<Vec<CompletionItem>> {
+        let at = &parameters.text_document_position;
+        let document = self.documents.get(at.text_document.uri.as_str())?;
+        let text = &document.text;
+        let found = complete::complete(document.language?, text.content(), text.offset_of(at.position));
+        let range = text.range_of(&found.range);
+        let item = |candidate: complete::Candidate| CompletionItem {
+            label: candidate.word.clone(),
+            kind: Some(CompletionItemKind::KEYWORD),
+            detail: Some(candidate.meaning).filter(|meaning| !meaning.is_empty()),
+            text_edit: Some(CompletionTextEdit::Edit(TextEdit { range, new_text: candidate.word })),
+            ..CompletionItem::default()
+        };
+        Some(found.candidates.into_iter().map(item).collect())
+    }
+
+    fn actions(&self, parameters: &CodeActionParams) -> Option<Vec<Value>> {
+        let uri = &parameters.text_document.uri;
+        let document = self.documents.get(uri.as_str())?;
+        let problems = self.problems_of(uri.as_str());
+        // The ranges of an older version are no longer right.
+        let current =
+            problems.filter(|(version, _)| *version == document.version).map(|(_, problem)| problem);
+        Some(publish::actions(uri, &document.text, current, parameters.range))
+    }
+
+    fn lenses(&self, parameters: &CodeLensParams) -> Option<Vec<CodeLens>> {
+        let address = parameters.text_document.uri.as_str();
+        let document = self.documents.get(address)?;
+        let text = document.text.content();
+        let (title, command, offset) = match document.language? {
+            Language::Litmus => {
+                let question = ["exists", "~exists", "forall", "final"];
+                let start = text.lines().position(|line| question.iter().any(|word| line.starts_with(word)));
+                ("check", CHECK, line_range(text, start.map_or(1, |line| line + 1)).start)
+            }
+            Language::Shader if document.is_file => ("race", RACE, 0),
+            _ => return Some(Vec::new()),
+        };
+        let known = self.verdicts.get(address).filter(|verdict| verdict.version == document.version);
+        let title = known.map_or_else(|| title.to_owned(), |verdict| format!("{title}: {}", verdict.words));
+        let at: Position = document.text.position_of(offset);
+        let command = Command { title, command: command.to_owned(), arguments: Some(vec![json!(address)]) };
+        Some(vec![CodeLens { range: Range { start: at, end: at }, command: Some(command), data: None }])
+    }
+
+    fn format(&self, parameters: &DocumentFormattingParams) -> Option<Vec<TextEdit>> {
+        let document = self.documents.get(parameters.text_document.uri.as_str())?;
+        if document.language? != Language::Litmus {
+            return None;
+        }
+        let text = document.text.content();
+        let name = document.path.file_name().unwrap_or_default().to_string_lossy();
+        let new_text = format(text, &name)?;
+        Some(vec![TextEdit { range: document.text.range_of(&(0..text.len())), new_text }])
+    }
+
+    /// Starts the command of a code lens.
+    fn execute(&mut self, id: RequestId, parameters: &ExecuteCommandParams) -> Result<Reply, ResponseError> {
+        let address = parameters.arguments.first().and_then(Value::as_str).unwrap_or_default().to_owned();
+        let document = self.documents.get(&address).cloned();
+        let document = document.ok_or_else(|| error(ErrorCode::InvalidParams, "the document is not open"))?;
+        let is_check = match parameters.command.as_str() {
+            CHECK => true,
+            RACE => false,
+            other => return Err(error(ErrorCode::InvalidParams, &format!("`{other}` is no command"))),
+        };
+        let cancel = Cancel::default();
+        self.requests.insert(id.clone(), cancel.clone());
+        let (program, settings, slots) = (self.program.clone(), self.settings.clone(), self.slots.clone());
+        let failed = {
+            let id = id.clone();
+            move || {
+                let answer = Err(error(ErrorCode::InternalError, "the command failed"));
+                Event::Answered { id, answer, verdict: None }
+            }
+        };
+        let work = move || {
+            let words = if is_check {
+                check(&document, &program, &settings, &slots, &cancel)
+            } else {
+                race(&document, &program, &settings, &slots, &cancel)
+            };
+            let verdict = words.map(|words| Verdict { address, version: document.version, words });
+            match verdict {
+                Ok(verdict) => {
+                    let answer = Ok(json!({ "verdict": verdict.words }));
+                    Event::Answered { id, answer, verdict: Some(verdict) }
+                }
+                Err(ChildError::Cancelled) => {
+                    let answer = Err(error(ErrorCode::RequestCanceled, "cancelled"));
+                    Event::Answered { id, answer, verdict: None }
+                }
+                Err(other) => {
+                    let answer = Err(error(ErrorCode::RequestFailed, &other.to_string()));
+                    Event::Answered { id, answer, verdict: None }
+                }
+            }
+        };
+        start(&self.events, work, failed);
+        Ok(Reply::Later)
+    }
+
+    fn on_answered(&mut self, id: RequestId, answer: Result<Value, ResponseError>, verdict: Option<Verdict>) {
+        self.requests.remove(&id);
+        match answer {
+            Ok(value) => self.send(Response::new_ok(id, value)),
+            Err(error) => self.send(Response::new_err(id, error.code, error.message)),
+        }
+        let Some(verdict) = verdict else { return };
+        self.show(MessageType::INFO, verdict.words.clone());
+        self.verdicts.insert(verdict.address.clone(), verdict);
+        if self.refreshes_lenses {
+            self.sent += 1;
+            let id = RequestId::from(self.sent);
+            self.send(Request { id, method: CodeLensRefresh::METHOD.to_owned(), params: Value::Null });
+        }
+    }
+}
+
+/// Returns the problems of an analysis; one for a child that failed, none for one that was cancelled.
+fn problems_of(problems: Result<Vec<Problem>, ChildError>, analysis: Analysis) -> Option<Vec<Problem>> {
+    match problems {
+        Ok(problems) => Some(problems),
+        Err(ChildError::Cancelled) => None,
+        Err(error @ (ChildError::TimedOut(_) | ChildError::System(_))) => {
+            let command = match analysis {
+                Analysis::Text => "the parser",
+                Analysis::Lint => "`lint`",
+                Analysis::Race => "`race`",
+            };
+            let message = format!("{command}: {error}");
+            Some(vec![Problem::new(0..0, crate::problem::Severity::Information, "limit", message)])
+        }
+    }
+}
+
+/// Checks the text of a test; returns the verdict in words.
+fn check(
+    document: &Document,
+    program: &std::path::Path,
+    settings: &Settings,
+    slots: &Slots,
+    cancel: &Cancel,
+) -> Result<String, ChildError> {
+    let limit = settings.check_limit();
+    let seconds = format!("{}s", limit.as_secs());
+    let arguments =
+        ["check", "--format", "json", "--timeout", &seconds, "-"].map(std::ffi::OsStr::new).into();
+    let folder = document.path.parent().filter(|_| document.is_file).unwrap_or(std::path::Path::new("."));
+    let folder = if folder.is_dir() { folder } else { std::path::Path::new(".") };
+    let command =
+        ChildCommand { program, arguments, folder, input: document.text.content(), limit: limit + GRACE };
+    Ok(verdict(&run(&command, slots, cancel)?))
+}
+
+/// Checks a saved shader for races; returns the number of findings in words.
+fn race(
+    document: &Document,
+    program: &std::path::Path,
+    settings: &Settings,
+    slots: &Slots,
+    cancel: &Cancel,
+) -> Result<String, ChildError> {
+    let job = ShaderJob {
+        program,
+        path: &document.path,
+        text: document.text.content(),
+        is_file: document.is_file,
+        settings,
+        slots,
+        cancel,
+    };
+    let problems = job.race()?;
+    Ok(match problems.as_slice() {
+        [] => "no finding".to_owned(),
+        [only] => only.message.clone(),
+        [first, others @ ..] => format!("{} (and {} more)", first.message, others.len()),
+    })
+}
+
+fn parse<T: DeserializeOwned>(parameters: Value) -> Result<T, ResponseError> {
+    serde_json::from_value(parameters).map_err(|cause| error(ErrorCode::InvalidParams, &cause.to_string()))
+}
+
+fn error(code: ErrorCode, message: &str) -> ResponseError {
+    ResponseError { code: code as i32, message: message.to_owned(), data: None }
+}

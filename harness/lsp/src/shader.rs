@@ -1,0 +1,299 @@
+//! Findings in shaders: `lint` and `race` in child processes, and their output as problems.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use results::wire::{FindingRecord, MendRecord};
+use serde::Deserialize;
+
+use crate::child::{Cancel, ChildCommand, ChildError, ChildOutput, Slots, run};
+use crate::problem::{Correction, Problem, Severity, line_range, offset_at};
+use crate::settings::Settings;
+
+/// The time limit of `lint`, compiling included.
+const LINT_LIMIT: Duration = Duration::from_secs(10);
+/// Time for compiling, and for ending a run that reached its limit.
+const GRACE: Duration = Duration::from_secs(10);
+/// Extensions of languages without included files.
+const WITHOUT_INCLUDES: [&str; 2] = ["spvasm", "wgsl"];
+
+/// The fields of an answer of `lint` or `race` that an editor shows.
+#[derive(Debug, Deserialize)]
+struct Answer {
+    #[serde(default)]
+    verdict: String,
+    #[serde(default)]
+    why: Option<String>,
+    findings: Vec<FindingRecord>,
+}
+
+/// A shader to analyse.
+#[derive(Debug)]
+pub struct ShaderJob<'s> {
+    /// The program.
+    pub program: &'s Path,
+    /// The path of the document.
+    pub path: &'s Path,
+    /// Its text.
+    pub text: &'s str,
+    /// True if the path is a file, whose folder holds included files.
+    pub is_file: bool,
+    /// The settings.
+    pub settings: &'s Settings,
+    /// The limit of child processes.
+    pub slots: &'s Slots,
+    /// Ends the job early.
+    pub cancel: &'s Cancel,
+}
+
+impl ShaderJob<'_> {
+    fn name(&self) -> &OsStr {
+        self.path.file_name().unwrap_or(self.path.as_os_str())
+    }
+
+    /// Lints the text, which may not be saved yet, in a copy in `scratch`.
+    ///
+    /// # Errors
+    /// If the job is cancelled, or the child cannot run.
+    pub fn lint(&self, scratch: &Path) -> Result<Vec<Problem>, ChildError> {
+        let folder = tempfile::tempdir_in(scratch)?;
+        fs::write(folder.path().join(self.name()), self.text)?;
+        let mut arguments: Vec<&OsStr> = ["lint", "--format", "json"].map(OsStr::new).into();
+        let extension = self.path.extension().and_then(OsStr::to_str).unwrap_or_default();
+        if !WITHOUT_INCLUDES.contains(&extension) {
+            let own = self.path.parent().filter(|_| self.is_file).map(Path::as_os_str);
+            for include in own.into_iter().chain(self.settings.include.iter().map(OsStr::new)) {
+                arguments.extend([OsStr::new("-I"), include]);
+            }
+        }
+        let output = self.run(arguments, folder.path(), LINT_LIMIT)?;
+        Ok(self.problems(&output))
+    }
+
+    /// Checks the saved file for races.
+    ///
+    /// A case file of the same name, `NAME.case.toml` or `STEM.case.toml`, gives the inputs.
+    ///
+    /// # Errors
+    /// If the job is cancelled, or the child cannot run.
+    pub fn race(&self) -> Result<Vec<Problem>, ChildError> {
+        let limit = self.settings.race_limit();
+        let seconds = format!("{}s", limit.as_secs());
+        let mut arguments: Vec<&OsStr> =
+            ["race", "--format", "json", "--time", &seconds].map(OsStr::new).into();
+        arguments.extend(self.settings.race_arguments.iter().map(OsStr::new));
+        for include in &self.settings.include {
+            arguments.extend([OsStr::new("-I"), OsStr::new(include)]);
+        }
+        let case = self.case_file();
+        if let Some(case) = &case {
+            arguments.extend([OsStr::new("--case"), case.as_os_str()]);
+        }
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        let output = self.run(arguments, folder, limit * 2 + GRACE)?;
+        Ok(self.problems(&output))
+    }
+
+    /// Returns the case file of the shader, if there is one.
+    fn case_file(&self) -> Option<PathBuf> {
+        let mut long = self.path.as_os_str().to_owned();
+        long.push(".case.toml");
+        let short = self.path.with_extension("case.toml");
+        [PathBuf::from(long), short].into_iter().find(|case| case.is_file())
+    }
+
+    fn run<'a>(
+        &'a self,
+        mut arguments: Vec<&'a OsStr>,
+        folder: &Path,
+        limit: Duration,
+    ) -> Result<ChildOutput, ChildError> {
+        arguments.extend([OsStr::new("--"), self.name()]);
+        let command = ChildCommand { program: self.program, arguments, folder, input: "", limit };
+        run(&command, self.slots, self.cancel)
+    }
+
+    /// Converts the output of a child to problems.
+    fn problems(&self, output: &ChildOutput) -> Vec<Problem> {
+        let name = self.name().to_string_lossy();
+        let answers: Vec<Answer> =
+            output.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        if answers.is_empty() {
+            return match output.code {
+                Some(0) => Vec::new(),
+                Some(_) => vec![refusal(&unwrapped(&output.stderr), &name, self.text, Severity::Error)],
+                None => {
+                    let message = "the analysis of this shader crashed".to_owned();
+                    vec![Problem::new(line_range(self.text, 1), Severity::Warning, "crash", message)]
+                }
+            };
+        }
+        let mut problems = Vec::new();
+        for answer in &answers {
+            problems.extend(answer.findings.iter().map(|finding| found(finding, &name, self.text)));
+            let severity = match answer.verdict.as_str() {
+                "refused" => Severity::Error,
+                _ => Severity::Information,
+            };
+            if answer.findings.is_empty()
+                && let Some(why) = &answer.why
+            {
+                problems.push(refusal(why, &name, self.text, severity));
+            }
+        }
+        problems.sort_by_key(|problem| problem.range.start);
+        problems.dedup();
+        problems
+    }
+}
+
+/// Returns the text of an error as it was before a report wrapped and marked its lines.
+fn unwrapped(stderr: &str) -> String {
+    let lines = stderr.lines().map(|line| line.trim().trim_start_matches(['×', '│', '╰', '─', '▶', ' ']));
+    lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the problem for a refused shader, at the first line that the message names.
+fn refusal(message: &str, name: &str, text: &str, severity: Severity) -> Problem {
+    let place = message.match_indices(name).find_map(|(at, _)| {
+        let rest = message[at + name.len()..].strip_prefix([':', '('])?;
+        let digits =
+            |text: &str| text.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok());
+        let line: usize = digits(rest)?;
+        let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        let column: Option<usize> = after.strip_prefix(':').and_then(digits);
+        Some((line, column))
+    });
+    let range = match place {
+        Some((line, Some(column))) => {
+            let start = offset_at(text, line, column);
+            start..line_range(text, line).end.max(start)
+        }
+        Some((line, None)) => line_range(text, line),
+        None => line_range(text, 1),
+    };
+    let message = message.trim();
+    let message = match place {
+        // The editor shows the place itself.
+        Some((line, _)) => message.strip_prefix(&format!("{name}:{line}:")).unwrap_or(message).trim_start(),
+        None => message,
+    };
+    Problem::new(range, severity, "refused", message.to_owned())
+}
+
+/// Converts a finding to a problem at its first place in this document.
+fn found(finding: &FindingRecord, name: &str, text: &str) -> Problem {
+    let here = |file: &Option<String>| {
+        file.as_deref().is_none_or(|file| file.rsplit(['/', '\\']).next() == Some(name))
+    };
+    let severity = if finding.kind.starts_with("lint:") { Severity::Warning } else { Severity::Error };
+    let mut places = finding.at.iter().filter(|place| here(&place.file));
+    let mut message = finding.message.clone();
+    let range = match places.next() {
+        Some(place) => line_range(text, place.line.unwrap_or(1) as usize),
+        None => {
+            if let Some(place) = finding.at.first() {
+                let file = place.file.as_deref().unwrap_or_default();
+                message = format!("{file}:{}: {message}", place.line.unwrap_or(1));
+            }
+            line_range(text, 1)
+        }
+    };
+    let related = places.map(|place| {
+        let what = place.access.as_deref().unwrap_or("reached");
+        let by = place.invocation.as_deref().map(|by| format!(" by invocation {by}")).unwrap_or_default();
+        (line_range(text, place.line.unwrap_or(1) as usize), format!("{what}{by}"))
+    });
+    let related = related.collect();
+    for change in &finding.mend {
+        message = format!("{message}\nFix: line {}: {}", change.line.unwrap_or(1), change.text);
+    }
+    let corrections = correction(&finding.mend, here, text).into_iter().collect();
+    Problem { related, corrections, ..Problem::new(range, severity, &finding.kind, message) }
+}
+
+/// Returns the edits of a fix whose changes all insert code before or after lines of this document.
+fn correction(
+    changes: &[MendRecord],
+    here: impl Fn(&Option<String>) -> bool,
+    text: &str,
+) -> Option<Correction> {
+    let mut edits = Vec::new();
+    let mut titles = Vec::new();
+    for change in changes.iter().filter(|change| here(&change.file)) {
+        let (code, side) = change.text.strip_prefix("put `")?.split_once("` ")?;
+        let line = change.line? as usize;
+        let range = line_range(text, line);
+        let start = text[..range.start].rfind('\n').map_or(0, |end| end + 1);
+        let indentation = &text[start..range.start];
+        let (at, new) = match side.split(' ').next()? {
+            "before" => (range.start, format!("{code}\n{indentation}")),
+            "after" | "behind" => (range.end, format!("\n{indentation}{code}")),
+            _ => return None,
+        };
+        titles.push(format!("`{code}` {} line {line}", if at == range.start { "before" } else { "after" }));
+        edits.push((at..at, new));
+    }
+    if edits.is_empty() || edits.len() < changes.len() {
+        return None;
+    }
+    edits.sort_by_key(|(range, _)| range.start);
+    Some(Correction { title: format!("Put {}", titles.join(" and ")), edits })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "void main() {\n    tile[i] = x;\n    y = tile[j];\n}\n";
+
+    fn finding(json: &str) -> Problem {
+        found(&serde_json::from_str(json).unwrap(), "k.comp", TEXT)
+    }
+
+    #[test]
+    fn findings_are_problems_with_fixes() {
+        let problem = finding(
+            r#"{"kind":"race","message":"data race","at":[
+                {"file":"src/k.comp","line":3,"invocation":"(0,0,0)","access":"read"},
+                {"file":"src/k.comp","line":2,"invocation":"(1,0,0)","access":"write"}],
+                "mend":[{"file":"src/k.comp","line":3,"text":"put `barrier();` before this line"}]}"#,
+        );
+        assert_eq!(&TEXT[problem.range.clone()], "y = tile[j];");
+        assert_eq!(problem.severity, Severity::Error);
+        assert_eq!(problem.related, [(18..30, "write by invocation (1,0,0)".to_owned())]);
+        let fix = Correction {
+            title: "Put `barrier();` before line 3".to_owned(),
+            edits: vec![(35..35, "barrier();\n    ".to_owned())],
+        };
+        assert_eq!(problem.corrections, [fix]);
+    }
+
+    #[test]
+    fn findings_elsewhere_are_on_the_first_line_and_have_no_edits() {
+        let problem = finding(
+            r#"{"kind":"lint:lockstep","message":"m","at":[{"file":"lib.glsl","line":9,"invocation":null,"access":null}],
+                "mend":[{"file":"lib.glsl","line":9,"text":"put `barrier();` before this line"}]}"#,
+        );
+        assert_eq!(problem.range, 0..13);
+        assert!(problem.message.starts_with("lib.glsl:9: m"), "{}", problem.message);
+        assert_eq!((problem.severity, problem.corrections.len()), (Severity::Warning, 0));
+    }
+
+    #[test]
+    fn refusals_are_at_the_line_that_they_name() {
+        let cases = [
+            ("k.comp:2: syntax error", "tile[i] = x;", "syntax error"),
+            ("error: no\n  ┌─ k.comp:3:9\n", "tile[j];", "error: no\n  ┌─ k.comp:3:9"),
+            ("glslangValidator is not installed", "void main() {", "glslangValidator is not installed"),
+            ("k.comp:99: beyond", "", "beyond"),
+        ];
+        for (message, at, shown) in cases {
+            let problem = refusal(message, "k.comp", TEXT, Severity::Error);
+            assert_eq!((&TEXT[problem.range.clone()], problem.message.as_str()), (at, shown));
+        }
+        assert_eq!(unwrapped("  × k.comp:2: a\n  │ b\n\n"), "k.comp:2: a\nb");
+    }
+}

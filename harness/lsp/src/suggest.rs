@@ -1,0 +1,18 @@
+//! Corrections of misspelled words.
+
+use campaign::similar::similar;
+
+use crate::problem::Problem;
+
+/// Adds the correction to the most similar known word, if there is one.
+pub fn suggest<'k>(problem: Problem, text: &str, known: impl IntoIterator<Item = &'k str>) -> Problem {
+    let word = text.get(problem.range.clone()).unwrap_or_default();
+    let bare = word.trim_start_matches('.');
+    match similar(bare, known) {
+        Some(known) => {
+            let dots = &word[..word.len() - bare.len()];
+            problem.replaced_by(&format!("{dots}{known}"))
+        }
+        None => problem,
+    }
+}
