@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use litmus::{Observable, Outcome, Prediction, Race, Test, Value};
 
-use crate::judge::{Reason, allows_nothing, no_execution};
+use crate::judge::{Reason, allows_nothing, first_unexpected, no_execution};
 use crate::state;
 use crate::state::State;
 use crate::wire::{RaceWord, RunLine, RunOutcome, UnexpectedValues, VerdictWord};
@@ -94,9 +94,9 @@ fn judge(line: &mut RunLine, ended: bool) {
         .map(|row| format!("forbidden outcome {} seen {} times", state::text(&row.state), row.count))
         .collect();
     let nowhere = line.unexpected.iter().filter(|values| values.count > 0);
-    proofs.extend(nowhere.map(|values| {
+    proofs.extend(first_unexpected(nowhere.map(|values| {
         format!("values that no execution produces, {:?}, seen {} times", values.raw, values.count)
-    }));
+    })));
     let (was, reason, detail) = (line.verdict, line.reason.take(), line.detail.take());
     let ended = reason.filter(|_| ended);
     let inconclusive =

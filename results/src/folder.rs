@@ -7,10 +7,12 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::difference::{PlanDifference, first_difference};
 use crate::journal::{Journal, JournalError, Recovered};
 use crate::read::{self, ReadError};
 use crate::wire::{MachineCodeLine, PlanRecord, RunLine};
 use crate::write::{Layout, RunWriter, csv, text};
+use crate::{Reason, conclusion};
 
 /// File name of the plan.
 pub const PLAN: &str = "plan.json";
@@ -47,16 +49,12 @@ pub enum FolderError {
         path: PathBuf,
     },
     /// The folder belongs to another plan.
-    #[error(
-        "{path} holds another run (plan {found}, not {wanted}): tests, devices, models, budget, stress or tool differ; use another --out, or the same options"
-    )]
+    #[error("{path} holds another run: {difference}; use another --out, or the same options")]
     OtherPlan {
         /// The folder.
         path: PathBuf,
-        /// Hash of the plan in the folder.
-        found: String,
-        /// Hash of the plan to resume.
-        wanted: String,
+        /// The first difference between its plan and the one to resume.
+        difference: PlanDifference,
     },
     /// The folder's plan has another seed.
     #[error("{path} was run with seed {found}, not {wanted}")]
@@ -163,14 +161,14 @@ impl Folder {
         // before we got it.
         let (journal, _) = Journal::open(&path.join(JOURNAL), plan)?;
         ensure_empty(path)?;
-        let mut text = serde_json::to_vec_pretty(plan)
-            .map_err(|source| FolderError::Io { path: path.join(PLAN), source: source.into() })?;
-        text.push(b'\n');
-        replace(&path.join(PLAN), &text)?;
+        write_plan(path, plan)?;
         Ok(Folder { path: path.to_owned(), plan: plan.clone(), journal })
     }
 
     /// Resumes `plan` in the folder at `path`, which must hold the same plan; without a folder, starts it.
+    ///
+    /// Two plans with a time as budget may have different times: the folder's plan then lists both. Tests that had no
+    /// time lose their verdict, so that they run again.
     ///
     /// # Errors
     /// Returns an error if the folder holds another plan, is in use, or cannot be read or written.
@@ -181,12 +179,15 @@ impl Folder {
         if found.schema != plan.schema {
             return Err(FolderError::OlderPlan { path: path.to_owned(), found: found.schema });
         }
-        if found.plan != plan.plan {
-            return Err(FolderError::OtherPlan {
-                path: path.to_owned(),
-                found: found.plan,
-                wanted: plan.plan.clone(),
-            });
+        let resumed = with_more_time(&found, plan)?;
+        if resumed.plan != found.plan && resumed.plan == plan.plan {
+            let hashes = || PlanDifference {
+                field: "the plan".into(),
+                recorded: found.plan.clone(),
+                requested: plan.plan.clone(),
+            };
+            let difference = first_difference(&found, plan).unwrap_or_else(hashes);
+            return Err(FolderError::OtherPlan { path: path.to_owned(), difference });
         }
         if found.seed != plan.seed {
             return Err(FolderError::OtherSeed {
@@ -195,8 +196,18 @@ impl Folder {
                 wanted: plan.seed,
             });
         }
-        let (journal, recovered) = Journal::open(&path.join(JOURNAL), &found)?;
-        Ok((Folder { path: path.to_owned(), plan: found, journal }, recovered))
+        let (mut journal, mut recovered) = Journal::open(&path.join(JOURNAL), &found)?;
+        if resumed.budget != found.budget {
+            write_plan(path, &resumed)?;
+        }
+        let had_time = |line: &RunLine| line.reason.as_deref() != Some(Reason::NoTime.word());
+        let (lines, repeated): (Vec<RunLine>, Vec<RunLine>) = recovered.lines.into_iter().partition(had_time);
+        if !repeated.is_empty() {
+            journal.replace(&lines)?;
+        }
+        recovered.repeated = repeated.len();
+        recovered.lines = lines;
+        Ok((Folder { path: path.to_owned(), plan: resumed, journal }, recovered))
     }
 
     /// Returns the folder's path.
@@ -235,7 +246,8 @@ impl Folder {
                 .map_err(|source| FolderError::Io { path: outcomes.clone(), source })?;
         }
         replace(&outcomes, &bytes)?;
-        replace(&self.path.join(SUMMARY), text::report(lines, Layout::default()).as_bytes())
+        let summary = conclusion::text(&self.plan, lines) + &text::report(lines, Layout::default());
+        replace(&self.path.join(SUMMARY), summary.as_bytes())
     }
 
     /// Writes the machine code of violating tests and replaces the previous file; without lines, writes none.
@@ -256,6 +268,38 @@ impl Folder {
         replace(&path, &bytes)
     }
 }
+
+/// Writes the plan of the folder at `path`.
+fn write_plan(path: &Path, plan: &PlanRecord) -> Result<(), FolderError> {
+    let mut text = serde_json::to_vec_pretty(plan)
+        .map_err(|source| FolderError::Io { path: path.join(PLAN), source: source.into() })?;
+    text.push(b'\n');
+    replace(&path.join(PLAN), &text)
+}
+
+/// Returns the plan of a run that `requested` resumes: that of `found`, with the further time if both have a time as
+/// budget, else `requested`.
+fn with_more_time(found: &PlanRecord, requested: &PlanRecord) -> Result<PlanRecord, FolderError> {
+    let hash = |plan: &PlanRecord| {
+        plan.hash().map_err(|source| FolderError::Io { path: PLAN.into(), source: source.into() })
+    };
+    let is_time = |plan: &PlanRecord| plan.instances().is_none();
+    let last_time = found.budget.rsplit(THEN).next().unwrap_or_default();
+    let same = PlanRecord { budget: found.budget.clone(), ..requested.clone() };
+    if !is_time(found) || !is_time(requested) || hash(&same)? != found.plan {
+        return Ok(requested.clone());
+    }
+    if last_time == requested.budget {
+        return Ok(found.clone());
+    }
+    let budget = format!("{}{THEN}{}", found.budget, requested.budget);
+    let mut resumed = PlanRecord { budget, ..found.clone() };
+    resumed.plan = hash(&resumed)?;
+    Ok(resumed)
+}
+
+/// Separator of the times of a run that was resumed with another one.
+const THEN: &str = ", then ";
 
 /// Counts the entries of a folder; 0 if it does not exist. An empty journal and an unfinished plan do not
 /// count: a run that was killed before it wrote its plan leaves them.

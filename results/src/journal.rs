@@ -15,6 +15,8 @@ use crate::wire::{PlanRecord, RunLine};
 pub struct Journal {
     file: File,
     path: PathBuf,
+    /// The file that was locked first; its lock is held, as another process may have opened it before it was replaced.
+    replaced: Option<File>,
 }
 
 /// The content of a journal when it was opened.
@@ -22,6 +24,8 @@ pub struct Journal {
 pub struct Recovered {
     /// The complete lines, in plan order.
     pub lines: Vec<RunLine>,
+    /// Number of tests whose verdict was removed, because they had no time and run again.
+    pub repeated: usize,
     /// Size in bytes of an incomplete last line, which was removed: its writer was killed while writing.
     pub truncated_bytes: u64,
 }
@@ -106,7 +110,33 @@ impl Journal {
         let truncated_bytes = found.incomplete.map_or(0, |incomplete| incomplete.bytes as u64);
         let end = file.seek(SeekFrom::End(0)).map_err(io)?.saturating_sub(truncated_bytes);
         file.set_len(end).and_then(|()| file.seek(SeekFrom::End(0))).map_err(io)?;
-        Ok((Journal { file, path: path.to_owned() }, Recovered { lines: found.lines, truncated_bytes }))
+        let journal = Journal { file, path: path.to_owned(), replaced: None };
+        Ok((journal, Recovered { lines: found.lines, repeated: 0, truncated_bytes }))
+    }
+
+    /// Replaces the content by these lines, atomically: a reader sees the old or the new content.
+    ///
+    /// # Errors
+    /// Returns an error if the new file cannot be written or locked.
+    pub fn replace(&mut self, lines: &[RunLine]) -> Result<(), JournalError> {
+        let failed = |source| JournalError::Io { path: self.path.clone(), source };
+        let mut text = Vec::new();
+        for line in lines {
+            text.extend(sealed(line).map_err(|error| failed(error.into()))?);
+        }
+        let unfinished = self.path.with_extension("unfinished");
+        // Left by a process that was killed here; a link in its place must not be followed.
+        match std::fs::remove_file(&unfinished) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+        let mut file = File::create_new(&unfinished).map_err(failed)?;
+        file.try_lock().map_err(|error| failed(error.into()))?;
+        file.write_all(&text).and_then(|()| file.sync_data()).map_err(failed)?;
+        std::fs::rename(&unfinished, &self.path).map_err(failed)?;
+        let old = std::mem::replace(&mut self.file, file);
+        self.replaced.get_or_insert(old);
+        Ok(())
     }
 
     /// Appends a record and syncs it to disk.
@@ -126,5 +156,6 @@ impl Drop for Journal {
     fn drop(&mut self) {
         // The operating system unlocks at process exit at the latest, so an error here has no effect.
         drop(self.file.unlock());
+        drop(self.replaced.as_ref().map(File::unlock));
     }
 }

@@ -130,6 +130,19 @@ impl Reason {
     }
 }
 
+/// Largest number of unexpected values that a verdict lists.
+const MOST_UNEXPECTED: usize = 3;
+
+/// Returns the first of these descriptions of unexpected values, and the number of the others.
+pub(crate) fn first_unexpected(mut all: impl Iterator<Item = String>) -> Vec<String> {
+    let mut first: Vec<String> = all.by_ref().take(MOST_UNEXPECTED).collect();
+    match all.count() {
+        0 => {}
+        others => first.push(format!("{others} others")),
+    }
+    first
+}
+
 /// A verdict with the counts that it follows from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
@@ -369,12 +382,10 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
                 format!("forbidden outcome {outcome} seen {}", times(row.count))
             })
             .collect();
-        proofs.extend(
-            judgement
-                .unexpected
-                .iter()
-                .map(|u| format!("values that no execution produces, {:?}, seen {}", u.raw, times(u.count))),
-        );
+        let unexpected = judgement.unexpected.iter();
+        let unexpected = unexpected
+            .map(|u| format!("values that no execution produces, {:?}, seen {}", u.raw, times(u.count)));
+        proofs.extend(first_unexpected(unexpected));
         if !proofs.is_empty() {
             // A driver that failed on some dispatches may have failed on others undetected.
             if unexplained(evidence, observation) {

@@ -9,6 +9,7 @@ use rand::Rng;
 use results::folder::{self, Folder};
 use results::wire::{PlanRecord, RunLine};
 use results::write::RunWriter;
+use results::write::number::plural;
 
 use crate::Failure;
 use crate::run::Watch;
@@ -29,8 +30,8 @@ pub struct RunPlace<'a> {
     pub resume: bool,
     /// The seed; if none, that of the resumed run, or a random one.
     pub seed: Option<u64>,
-    /// Prints a seed that was drawn at random.
-    pub tells_seed: bool,
+    /// Prints a seed that was drawn at random, and what is resumed.
+    pub is_verbose: bool,
 }
 
 impl RunPlace<'_> {
@@ -61,7 +62,7 @@ impl RunPlace<'_> {
             (None, None) => {
                 // 32 bits, so that a reader can type it again.
                 let seed = u64::from(rand::rng().next_u32());
-                if self.tells_seed {
+                if self.is_verbose {
                     tell(&format!("seed {seed}"));
                 }
                 seed
@@ -83,9 +84,31 @@ impl RunPlace<'_> {
         if recovered.truncated_bytes > 0 {
             tell("warning: the journal ended in the middle of a line: that test is run again");
         }
+        if self.is_verbose {
+            let total = folder.plan().tests.len() * folder.plan().devices.len();
+            tell(&resumed_note(total, recovered.lines.len(), recovered.repeated));
+        }
         let lines = recovered.lines.into_iter();
         let done = lines.map(|line| ((line.device.clone(), line.id.clone()), line)).collect();
         Ok((folder, seed, done))
+    }
+}
+
+/// Describes what a resumed run does: `total` test runs, of which `done` have a verdict and `repeated` had no time.
+fn resumed_note(total: usize, done: usize, repeated: usize) -> String {
+    let left = total.saturating_sub(done + repeated);
+    let tests = |number: usize| plural(number as u64, "test");
+    match (repeated, left) {
+        (0, 0) => format!("resumed: all of {} have a verdict", tests(total)),
+        (0, left) => format!("resumed: {done} of {} have a verdict; running the other {left}", tests(total)),
+        (again, 0) => format!(
+            "resumed: {done} of {} have a verdict; running {again} again that had no time",
+            tests(total)
+        ),
+        (again, left) => format!(
+            "resumed: {done} of {} have a verdict; running {again} again that had no time, and {left} for the first time",
+            tests(total)
+        ),
     }
 }
 

@@ -3,6 +3,8 @@
 
 use results::wire::DriverRecord;
 
+use std::time::Duration;
+
 use crate::shard::Shard;
 
 pub mod litmus;
@@ -28,6 +30,10 @@ pub struct RunOptions {
     pub validate: bool,
     /// The shard of the tests that this run executes.
     pub shard: Option<Shard>,
+    /// The suite; empty if tests were named instead.
+    pub suite: String,
+    /// Time after the end of the budget during which tests may still start.
+    pub grace: Duration,
 }
 
 /// Derives the seed of one test, independent of the other tests of the run.

@@ -1,6 +1,7 @@
 //! The devices of a run, with the stress and the worker processes of each.
 
 use std::collections::BTreeMap;
+use std::time::SystemTime;
 
 use device::Listed;
 use litmus::Test;
@@ -9,6 +10,7 @@ use results::wire::{DeviceRecord, EnvironmentRecord};
 use runner::{Runnable, Stress, Variant, told};
 
 use crate::Failure;
+use crate::kinds::RunOptions;
 use crate::probe::{self, CompileOnly, Meant, Trouble};
 use crate::similar::meant;
 use crate::workers::Process;
@@ -345,8 +347,8 @@ fn limits(capabilities: &Capabilities) -> BTreeMap<String, String> {
 const DRIVER_VARIABLES: [&str; 9] =
     ["VK_", "LP_", "GALLIUM_", "MESA_", "RADV_", "ANV_", "NVK_", "AMD_", "LIBGL_"];
 
-/// Records the environment of a run with `jobs` concurrent worker processes.
-pub fn environment(jobs: u32) -> EnvironmentRecord {
+/// Records the environment of a run that starts now with these options.
+pub fn environment(options: &RunOptions) -> EnvironmentRecord {
     // Of our own variables, only the one that hides device features affects results.
     let drivers = |name: &str| {
         !name.starts_with("VK_LITMUS_") && DRIVER_VARIABLES.iter().any(|begin| name.starts_with(begin))
@@ -356,12 +358,14 @@ pub fn environment(jobs: u32) -> EnvironmentRecord {
         architecture: std::env::consts::ARCH.to_owned(),
         processors: std::thread::available_parallelism()
             .map_or(1, |number| u32::try_from(number.get()).unwrap_or(u32::MAX)),
-        jobs,
+        jobs: options.jobs,
         variables: std::env::vars_os()
             .filter_map(|(name, value)| {
                 Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
             })
             .filter(|(name, _)| name == plan::FeatureMask::VARIABLE || drivers(name))
             .collect(),
+        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        suite: options.suite.clone(),
     }
 }

@@ -119,7 +119,7 @@ struct Came<K: Kind> {
 }
 
 fn place(folder: &Path, resume: bool, seed: Option<u64>) -> RunPlace<'_> {
-    RunPlace { out: Some(folder), resume, seed, tells_seed: false }
+    RunPlace { out: Some(folder), resume, seed, is_verbose: false }
 }
 
 /// Runs a kind in a folder; `answer` may set the flag that interrupts it.

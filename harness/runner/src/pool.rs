@@ -29,10 +29,12 @@ pub struct Limits {
     /// Concurrent worker processes.
     pub workers: u32,
     /// Time for all jobs together. Each job gets its share of the remaining time minus the expected overhead,
-    /// so that every job can start. After this time and a margin of a tenth (at most [`LATE`]), no job
-    /// starts.
+    /// so that every job can start. After this time and `grace`, but at least a margin of a tenth (at most
+    /// [`LATE`]), no job starts.
     pub time: Option<Duration>,
-    /// Time after `time` until all remaining workers are killed.
+    /// Time after `time` during which jobs may still start, without a share.
+    pub grace: Duration,
+    /// Time after `time` and `grace` until all remaining workers are killed.
     pub overrun: Duration,
     /// Time that a job may exceed its share.
     pub slack: Duration,
@@ -50,6 +52,7 @@ impl Limits {
     pub const DEFAULT: Limits = Limits {
         workers: 1,
         time: None,
+        grace: Duration::ZERO,
         overrun: Duration::from_secs(5),
         slack: Duration::from_secs(6),
         silence: Duration::from_secs(10),
@@ -63,7 +66,7 @@ impl Limits {
     /// `started`.
     fn end(&self, started: Instant, since: Instant, share: Option<Duration>) -> Option<Instant> {
         let own = since + share? + self.slack;
-        Some(own.min(started + self.time? + self.overrun))
+        Some(own.min(started + self.time? + self.grace + self.overrun))
     }
 }
 
@@ -408,7 +411,8 @@ where
         if self.failures >= enough + beside {
             return Some(NotRun::GivenUp { failures: self.failures, last: self.last_failure.clone() });
         }
-        let over = |time: Duration| self.started.elapsed() >= time + LATE.min(time / 10);
+        let over =
+            |time: Duration| self.started.elapsed() >= time + self.limits.grace.max(LATE.min(time / 10));
         self.limits.time.is_some_and(over).then_some(NotRun::TimeIsUp)
     }
 

@@ -20,7 +20,7 @@ pub struct PlanRecord {
     pub plan: String,
     /// Seed of all random choices.
     pub seed: u64,
-    /// Time or instances for each test.
+    /// Time for all tests of a device, or instances of each test. A run resumed with another time lists both.
     pub budget: String,
     /// Name of the stress.
     pub stress: String,
@@ -117,6 +117,12 @@ pub struct EnvironmentRecord {
     /// Environment variables that affect drivers, if set.
     #[serde(default)]
     pub variables: BTreeMap<String, String>,
+    /// Start of the run, as in RFC 3339; empty in older records.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub started: String,
+    /// The suite; empty if tests were named instead.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub suite: String,
 }
 
 /// The first line of a baseline; its run lines follow.

@@ -8,8 +8,9 @@ pub(super) mod parts;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::conclusion;
 use crate::report::Report;
-use parts::{Links, devices, encoded, summary, tests};
+use parts::{Links, conclusions, devices, encoded, summary, tests};
 
 /// The page's style sheet.
 pub(super) const STYLE: &str = include_str!("html/page.css");
@@ -45,6 +46,7 @@ pub fn page(report: &Report, pictures: &[Option<Picture>]) -> String {
         }
     };
     let main = html! {
+        (conclusions(report))
         (summary(report, &links))
         (tests(report, pictures))
         (devices(report))
@@ -52,6 +54,7 @@ pub fn page(report: &Report, pictures: &[Option<Picture>]) -> String {
     };
     let shell = Shell {
         title: &title,
+        description: &description(report),
         policy: &format!(
             "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src '{SCRIPT_HASH}'; base-uri 'none'; form-action 'none'"
         ),
@@ -65,6 +68,8 @@ pub fn page(report: &Report, pictures: &[Option<Picture>]) -> String {
 /// The frame of every page.
 pub(super) struct Shell<'a> {
     pub(super) title: &'a str,
+    /// The conclusion in one line, for previews of links.
+    pub(super) description: &'a str,
     /// The content security policy.
     pub(super) policy: &'a str,
     /// The style sheet, or a link to it.
@@ -84,6 +89,12 @@ impl Shell<'_> {
                     meta charset="utf-8";
                     meta http-equiv="Content-Security-Policy" content=(self.policy);
                     meta name="viewport" content="width=device-width";
+                    meta property="og:title" content=(self.title);
+                    meta property="og:type" content="article";
+                    @if !self.description.is_empty() {
+                        meta name="description" content=(self.description);
+                        meta property="og:description" content=(self.description);
+                    }
                     title { (self.title) }
                     (self.style)
                 }
@@ -112,6 +123,14 @@ pub(super) fn title(report: &Report) -> String {
     }
 }
 
+/// Returns the conclusions of all devices on one line.
+pub(super) fn description(report: &Report) -> String {
+    let conclusions = conclusion::of_report(report);
+    let sentences =
+        conclusions.iter().map(|conclusion| format!("{} {}.", conclusion.sentence, conclusion.circumstances));
+    sentences.collect::<Vec<_>>().join(" ")
+}
+
 pub(super) fn words() -> Markup {
     html! {
         section id="words" {
@@ -126,15 +145,15 @@ pub(super) fn words() -> Markup {
                 dt { span class="sign k3" { "‼" } " from nowhere" }
                 dd { "Values that no execution produces: corruption." }
                 dt { "rate, interval" }
-                dd { "Times seen over instances, with the two-sided Clopper–Pearson interval at 95 %. Of what was never seen, the bound that its rate stays below with 95 %. Both take instances as independent, which scheduling makes them not." }
+                dd { "Times seen over instances, with the two-sided Clopper–Pearson interval at 95 %. Of what was never seen, the bound that its rate stays below with 95 %. Both assume independent instances; scheduling makes them dependent." }
                 dt { "reproducibility" }
-                dd { "1 − e⁻ⁿ, n being how often weak outcomes were seen: the chance to see one again in a run of the same length." }
+                dd { "1 − e⁻ⁿ, where n counts the weak outcomes: the chance to see one again in a run of the same length." }
                 dt { "drifted" }
-                dd { "The rate of an outcome changed while the test ran, by more than chance would have it (a Kolmogorov–Smirnov test over stretches of the run, corrected for the number of tests): no single rate describes such a run." }
+                dd { "The rate of an outcome changed significantly during the test (a Kolmogorov–Smirnov test over parts of the run, corrected for the number of tests). No single rate describes such a run." }
                 dt { "exercised" }
-                dd { "Whether the run could have shown what it looked for: enough instances were interleaved. What was not exercised is no pass." }
+                dd { "Enough instances were interleaved to show the forbidden outcome. A test that was not exercised is not a pass." }
                 dt { "bars" }
-                dd { "Counts on a logarithmic scale, where each grid line is ten times the one before, or on a linear one: the switch stands above them." }
+                dd { "Counts on a logarithmic scale, where each grid line is ten times the one before, or on a linear one; the switch is above them." }
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Markdown output: the report in short, for an issue or a merge request.
 
+use crate::conclusion;
 use crate::drift::significant;
 use crate::mutants::Mutants;
 use crate::portability::{class_beside_hsa, seen_beyond_hsa};
@@ -20,6 +21,9 @@ const MOST_MACHINE_CODES: usize = 50;
 /// Formats the report.
 pub fn document(report: &Report) -> String {
     let mut text = "# Litmus tests\n\n".to_owned();
+    for conclusion in conclusion::of_report(report) {
+        text += &format!("**{}** {}.\n\n", plain(&conclusion.sentence), plain(&conclusion.circumstances));
+    }
     text += &totals(report);
     text += &violations(report);
     text += &drifted(report);

@@ -74,6 +74,7 @@ pub fn page(lines: &[CodegenLine]) -> String {
     };
     let shell = Shell {
         title: "Orders in machine code",
+        description: "",
         policy: "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
         style: html! { style { (PreEscaped(STYLE)) } },
         devices: devices.len(),

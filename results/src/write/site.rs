@@ -9,10 +9,10 @@ use std::io;
 use maud::{Markup, html};
 
 use super::html::parts::{
-    Block, Line, Links, broken, chip, devices, encoded, explained, histogram, linear, machine_code, share,
-    sign, strip, summary,
+    Block, Line, Links, broken, chip, conclusions, devices, encoded, explained, histogram, linear,
+    machine_code, share, sign, strip, summary,
 };
-use super::html::{Picture, STYLE, Shell, title, words};
+use super::html::{Picture, STYLE, Shell, description, title, words};
 use super::number::{count, probability};
 use super::plots;
 use crate::baseline;
@@ -132,7 +132,8 @@ pub fn files(
 }
 
 /// Renders a page; `up` is the relative path to the index.
-fn page(heading: &str, up: &str, script: Option<&str>, columns: usize, main: &Markup) -> String {
+fn page(heading: (&str, &str), up: &str, script: Option<&str>, columns: usize, main: &Markup) -> String {
+    let (heading, description) = heading;
     let header = html! {
         h1 { (heading) }
         nav {
@@ -144,6 +145,7 @@ fn page(heading: &str, up: &str, script: Option<&str>, columns: usize, main: &Ma
     let script_source = if script.is_some() { format!("'{SCRIPT_HASH}'") } else { "'none'".to_owned() };
     let shell = Shell {
         title: heading,
+        description,
         policy: &format!(
             "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; script-src {script_source}; base-uri 'none'; form-action 'none'"
         ),
@@ -160,20 +162,21 @@ fn index(report: &Report, places: &PagePaths) -> String {
     };
     let links = Links { test: &test, find: &|name| format!("#find={}", encoded(name)) };
     let main = html! {
+        (conclusions(report))
         (every_device(report, places))
         (broken(report, &links))
         (map(report, &links))
         section {
             h2 { "Data" }
-            p { "What was seen of each device stands as JSON lines beside it, a header with the plan and then a line a test (schemas: "
+            p { "The records of each device are JSON lines: a header with the plan, then one line for each test (schemas: "
                 @for (index, (path, _)) in SCHEMAS.iter().enumerate() { @if index > 0 { ", " } a href=(path) { (path.trim_start_matches("schema/")) } }
                 "). " code { "vk-litmus report" } ", " code { "diff" } " and " code { "report --site" }
                 " read these files. To add a device, add the file that " code { "vk-litmus run --save-baseline" }
-                " writes to the folder that this site is made of." }
+                " writes, and build the site again." }
         }
         (words())
     };
-    page(&title(report), "", Some(SCRIPT), report.devices.len(), &main)
+    page((&title(report), &description(report)), "", Some(SCRIPT), report.devices.len(), &main)
 }
 
 fn every_device(report: &Report, places: &PagePaths) -> Markup {
@@ -219,7 +222,7 @@ fn map(report: &Report, links: &Links<'_>) -> Markup {
                 input type="search" id="find" placeholder="id, name, clause or verdict" aria-label="find";
                 label { input type="checkbox" id="differs"; " devices differ" }
                 output id="shown" { (report.tests.len()) " tests" }
-                span class="quiet" { "What differs stands first; a heading sorts by its column." }
+                span class="quiet" { "Tests that differ come first; a heading sorts by its column." }
             }
             div class="wide" {
                 table class="map" {
@@ -280,7 +283,8 @@ fn device_page(report: &Report, device: usize, places: &PagePaths, plots: &[&str
         })
         .collect();
     let main = html! {
-        p { "Everything that was seen: " a href={ "../data/" (encoded(data)) ".jsonl" } { "JSON lines" } }
+        (conclusions(&own))
+        p { "All records: " a href={ "../data/" (encoded(data)) ".jsonl" } { "JSON lines" } }
         (summary(&own, &links))
         section {
             h2 { "Tests" }
@@ -307,7 +311,7 @@ fn device_page(report: &Report, device: usize, places: &PagePaths, plots: &[&str
     };
     let heading =
         own.devices.first().map_or_else(String::new, |device| crate::show::line(&device.label).into_owned());
-    page(&heading, "../", None, 1, &main)
+    page((&heading, &description(&own)), "../", None, 1, &main)
 }
 
 fn test_page(
@@ -329,6 +333,7 @@ fn test_page(
         @for (device, line) in &row.machine_code {
             (machine_code(report.devices.get(*device).map_or("", |device| &device.label), line))
         }
+        details { summary { h2 { "Runs" } } (conclusions(report)) }
     };
-    page(&crate::show::line(&row.id), "../", None, report.devices.len(), &main)
+    page((&crate::show::line(&row.id), &row.name), "../", None, report.devices.len(), &main)
 }

@@ -126,7 +126,11 @@ fn a_journal_of_another_run_is_refused() {
         read.err().map(|error| error.to_string().rsplit_once("of another run: ").unwrap().1.to_owned())
     };
     type Edit = &'static dyn Fn(&mut PlanRecord, &mut RunLine);
-    let foreign: [(Edit, &str); 7] = [
+    let foreign: [(Edit, &str); 8] = [
+        (
+            &|_, line| (line.tool, line.driver) = (String::new(), None),
+            "its `driver` is ``, the plan's is `llvmpipe Mesa 22.3.6 (13, 1)`",
+        ),
         (&|_, line| line.seed = 99, "its `seed` is `99`, the plan's is `7`"),
         (&|plan, _| plan.seed = 0, "its `seed` is `7`, the plan's is `0`"),
         (&|_, line| line.tool = "9".into(), "its `tool` is `9`, the plan's is `0.1.0`"),
@@ -153,10 +157,8 @@ fn a_journal_of_another_run_is_refused() {
     for (edit, expected) in foreign {
         assert_eq!(refused(edit).as_deref(), Some(expected));
     }
-    let own: [Edit; 6] = [
+    let own: [Edit; 5] = [
         &|_, _| (),
-        // Records of earlier versions.
-        &|_, line| (line.tool, line.driver) = (String::new(), None),
         // A plan with two stresses, and one with the default of each device.
         &|plan, _| plan.stress = "gpu,cpu".into(),
         &|plan, _| plan.stress = "default".into(),
@@ -220,12 +222,79 @@ fn links_in_the_way_are_replaced_or_refused() {
 fn another_plan_or_seed_is_refused() {
     let root = tempdir().unwrap();
     drop(Folder::start(root.path(), &plan()).unwrap());
-    let mut other = plan();
-    other.plan = "4567".into();
-    assert!(matches!(Folder::resume(root.path(), &other), Err(FolderError::OtherPlan { .. })));
+    let refused = |edit: &dyn Fn(&mut PlanRecord)| {
+        let mut other = plan();
+        edit(&mut other);
+        other.plan = other.hash().unwrap();
+        let error = Folder::resume(root.path(), &other).unwrap_err();
+        assert!(matches!(error, FolderError::OtherPlan { .. }), "{error}");
+        error.to_string().split_once("another run: ").unwrap().1.split_once("; use").unwrap().0.to_owned()
+    };
+    type Edit = &'static dyn Fn(&mut PlanRecord);
+    let edits: [(Edit, &str); 10] = [
+        (&|plan| plan.tool = "0.2.0".into(), "the version of vk-litmus is `0.1.0` there and `0.2.0` here"),
+        (&|plan| plan.devices[0].name = "sim".into(), "the device is `lavapipe` there and `sim` here"),
+        (
+            &|plan| plan.budget = "500 instances a test".into(),
+            "the time or number of instances is `15s` there and `500 instances a test` here",
+        ),
+        (&|plan| plan.stress = "gpu".into(), "the stress is `cpu` there and `gpu` here"),
+        (&|plan| plan.shard = None, "the shard is `1/4` there and `1/1` here"),
+        (&|plan| plan.tests.clear(), "the number of tests is `1` there and `0` here"),
+        (
+            &|plan| plan.tests[0].hash = "cc".into(),
+            "the text of sb/SB+rlx-rlx (its hash) is `aa` there and `cc` here",
+        ),
+        (
+            &|plan| plan.tests[0].models[0].name = "sc".into(),
+            "the model of sb/SB+rlx-rlx is `vulkan` there and `sc` here",
+        ),
+        (
+            &|plan| plan.tests[0].models[0].hash = "cc".into(),
+            "the text of the model vulkan (its hash) is `bb` there and `cc` here",
+        ),
+        (
+            &|plan| plan.devices[0].driver_info = "Mesa 23.1".into(),
+            "`driver_info` of lavapipe is `Mesa 22.3.6` there and `Mesa 23.1` here",
+        ),
+    ];
+    for (edit, difference) in edits {
+        assert_eq!(refused(edit), difference);
+    }
     let mut other = plan();
     other.seed = 8;
     assert!(matches!(Folder::resume(root.path(), &other), Err(FolderError::OtherSeed { .. })));
+}
+
+/// A resumed run may have another time, and runs what had none.
+#[test]
+fn a_run_is_resumed_with_more_time() {
+    let root = tempdir().unwrap();
+    let mut folder = Folder::start(root.path(), &whole_plan()).unwrap();
+    let mut lines = run_lines()[..2].to_vec();
+    lines[1].verdict = VerdictWord::Inconclusive;
+    lines[1].reason = Some("no time".into());
+    lines[1].outcomes.clear();
+    lines[1].unexpected.clear();
+    (lines[1].instances, lines[1].interleaved, lines[1].unresolved) = (0, 0, 0);
+    for line in &lines {
+        folder.append(line).unwrap();
+    }
+    drop(folder);
+    let mut longer = whole_plan();
+    let budget = longer.budget.clone();
+    longer.budget = "2m".into();
+    longer.plan = longer.hash().unwrap();
+    for _ in 0..2 {
+        let (folder, recovered) = Folder::resume(root.path(), &longer).unwrap();
+        assert_eq!(recovered.lines, lines[..1]);
+        assert_eq!(folder.plan().budget, format!("{budget}, then 2m"));
+        assert_eq!(planned(root.path()).unwrap().unwrap(), *folder.plan());
+        let locked = Folder::resume(root.path(), &longer).unwrap_err();
+        assert!(matches!(locked, FolderError::Journal(JournalError::InUse { .. })), "{locked}");
+    }
+    let journal = fs::read_to_string(root.path().join(JOURNAL)).unwrap();
+    assert_eq!(journal.lines().count(), 1);
 }
 
 #[test]

@@ -162,6 +162,8 @@ pub fn plan() -> PlanRecord {
             processors: 2,
             jobs: 1,
             variables: [("LP_NUM_THREADS".to_owned(), "2".to_owned())].into(),
+            started: "2026-01-02T03:04:05Z".into(),
+            suite: "quick".into(),
         }),
     };
     plan.plan = plan.hash().unwrap();

@@ -95,6 +95,7 @@ impl Kind for Litmus<'_> {
             workers: self.options.jobs,
             time: self.share_of(target, waiting),
             retries: self.options.retries,
+            grace: self.options.grace,
             ..Limits::DEFAULT
         }
     }

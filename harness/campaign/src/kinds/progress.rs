@@ -349,7 +349,7 @@ impl ProgressPlan {
                     }
                 })
                 .collect(),
-            environment: Some(targets::environment(options.jobs)),
+            environment: Some(targets::environment(options)),
         })
     }
 }

@@ -284,7 +284,7 @@ impl ShaderPlan {
             shard: options.shard.map(|shard| shard.to_string()),
             devices: self.devices()?,
             tests: self.shaders.iter().zip(&self.hashes).map(test).collect(),
-            environment: Some(targets::environment(options.jobs)),
+            environment: Some(targets::environment(options)),
         })
     }
 

@@ -4,7 +4,7 @@ mod outcome;
 mod progress;
 mod shader;
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -48,6 +48,8 @@ use progress::Bar;
 const DEFAULT_SUITE: &str = "quick";
 /// The default time.
 const DEFAULT_TIME: Duration = Duration::from_secs(60);
+/// The time that a run of the default time may last longer, so that every test runs on a busy machine.
+const DEFAULT_GRACE: Duration = Duration::from_secs(120);
 /// The share of the time for predictions, as a divisor.
 const PREDICTION_PART: u32 = 4;
 /// Environment variable with the default devices.
@@ -114,33 +116,34 @@ fn resumed(arguments: &Run) -> Result<Option<Run>, Failure> {
     let mut run = with_recorded_plan(*recorded, arguments);
     // The command line may be that of a shard although the folder holds the merged run, so the plan decides.
     if let Some(plan) = folder::planned(folder.as_ref()).map_err(Failure::folder)? {
-        run.shard = part_of(&plan)?;
+        run.shard = arguments.shard.or(part_of(&plan)?);
         run.knows_part = true;
     }
     run.out = Some(folder.into());
     Ok(Some(run))
 }
 
-/// Returns `arguments` with the tests, devices and budgets of `recorded`, the command line in a results folder.
+/// Returns `arguments`, completed by the tests, devices and budgets of `recorded`, the command line in a results folder.
+/// What is given on both is taken from `arguments`; the folder's plan decides if it may differ.
 ///
 /// The folder may come from an untrusted source. Only the fields listed here are read from it, so a new flag is not: no flag that
 /// names an output file, an executable or an exit code policy may be listed.
 fn with_recorded_plan(recorded: Run, arguments: &Run) -> Run {
     Run {
         tests: recorded.tests,
-        suite: recorded.suite,
-        cts_name: recorded.cts_name,
-        gtest_filter: recorded.gtest_filter,
-        model: recorded.model,
-        progress: recorded.progress,
-        device: recorded.device,
-        fault: recorded.fault,
-        stress: recorded.stress,
+        suite: arguments.suite.clone().or(recorded.suite),
+        cts_name: arguments.cts_name.clone().or(recorded.cts_name),
+        gtest_filter: arguments.gtest_filter.clone().or(recorded.gtest_filter),
+        model: arguments.model.clone().or(recorded.model),
+        progress: arguments.progress.clone().or(recorded.progress),
+        device: if arguments.device.is_empty() { recorded.device } else { arguments.device.clone() },
+        fault: arguments.fault.clone().or(recorded.fault),
+        stress: arguments.stress.clone().or(recorded.stress),
         validate: recorded.validate,
-        time: recorded.time,
-        instances: recorded.instances,
-        seed: recorded.seed,
-        shard: recorded.shard,
+        time: arguments.time.or(recorded.time.filter(|_| arguments.instances.is_none())),
+        instances: arguments.instances.or(recorded.instances.filter(|_| arguments.time.is_none())),
+        seed: arguments.seed.or(recorded.seed),
+        shard: arguments.shard.or(recorded.shard),
         jobs: recorded.jobs,
         retries: recorded.retries,
         kernel: KernelArguments { compiler: arguments.kernel.compiler.clone(), ..recorded.kernel },
@@ -204,7 +207,8 @@ fn kinds(arguments: &Run, quiet: bool, verdicts: &mut Vec<(VerdictWord, bool)>) 
             return Err(Failure::input_message("`--gtest_output` needs `--format gtest`"));
         }
         format => Some(
-            run_writer(format, Data::coloured(), layout(arguments.table)).map_err(Failure::input_error)?,
+            run_writer(format, result_output(format, quiet), layout(arguments.table))
+                .map_err(Failure::input_error)?,
         ),
     };
     let mut outcome = Outcome::Success;
@@ -244,8 +248,9 @@ fn forward_progress(
     let misbehaviour = Misbehaviour::parse(&arguments.misbehave)?;
     let scheduler =
         arguments.progress.as_deref().map(str::parse).transpose().map_err(Failure::input_error)?;
-    let mut writer = run_writer(arguments.format, Data::coloured(), layout(arguments.table))
-        .map_err(Failure::input_error)?;
+    let mut writer =
+        run_writer(arguments.format, result_output(arguments.format, quiet), layout(arguments.table))
+            .map_err(Failure::input_error)?;
     let place = place(arguments, quiet);
     place.check()?;
     let chosen = choice::load(arguments.model.as_deref().unwrap_or(forward::MODEL))?;
@@ -285,6 +290,11 @@ fn forward_progress(
     Ok(outcome)
 }
 
+/// Returns the stream for results: none for text if only errors are printed.
+fn result_output(format: Format, quiet: bool) -> Box<dyn Write> {
+    if quiet && format == Format::Text { Box::new(std::io::sink()) } else { Box::new(Data::coloured()) }
+}
+
 /// Rejects flags that a kind of run does not support.
 fn refuse(kind: &str, given: &[(&str, bool)]) -> Result<(), Failure> {
     match given.iter().find(|(_, given)| *given) {
@@ -299,7 +309,7 @@ fn place(arguments: &Run, quiet: bool) -> RunPlace<'_> {
         out: arguments.out.as_deref(),
         resume: arguments.resume,
         seed: arguments.seed,
-        tells_seed: !quiet,
+        is_verbose: !quiet,
     }
 }
 
@@ -314,6 +324,18 @@ fn options(arguments: &Run) -> RunOptions {
         retries: arguments.retries,
         validate: arguments.validate,
         shard: arguments.shard,
+        suite: suite(arguments),
+        grace: if arguments.time.is_none() { DEFAULT_GRACE } else { Duration::ZERO },
+    }
+}
+
+/// Returns the suite that a run executes; empty if its tests are named.
+fn suite(arguments: &Run) -> String {
+    let is_named = !arguments.tests.is_empty() || arguments.cts_name.is_some();
+    match &arguments.suite {
+        Some(suite) => suite.clone(),
+        None if is_named => String::new(),
+        None => DEFAULT_SUITE.to_owned(),
     }
 }
 
@@ -522,7 +544,8 @@ fn devices(arguments: &Run, one: bool) -> Result<Vec<targets::Target>, Failure> 
     Ok(targets)
 }
 
-/// Reports how a run ended and returns its exit code; `took` is printed before its folder.
+/// Reports how a run ended and returns its exit code; `took` is printed before its folder. If the code is not 0, the
+/// last line is its reason and what to do.
 fn conclude(ended: &Ended, arguments: &Run, expected: &Expected, quiet: bool, took: &str) -> Outcome {
     let mut outcome = Outcome::Success;
     let path = ended.folder.path().display();
@@ -532,18 +555,21 @@ fn conclude(ended: &Ended, arguments: &Run, expected: &Expected, quiet: bool, to
     if arguments.save_baseline {
         outcome.note(save_baseline(ended, quiet));
     }
+    if !expected.report(&ended.lines, quiet, &say) {
+        outcome.note(Outcome::RuleBroken);
+    }
     if ended.validation_messages > 0 {
-        say(&format!("error: the validation layers printed {} messages", ended.validation_messages));
+        let messages = number::plural(ended.validation_messages as u64, "message");
+        say(&format!(
+            "error: the validation layers printed {messages}, listed above: report them, or run without `--validate`"
+        ));
         outcome.note(Outcome::Environment);
     }
+    outcome.note(judgement_outcome(&ended.lines, arguments, expected, quiet, ended.folder.path()));
     let stopped = arguments.bisect && ended.lines.iter().any(|line| line.verdict == VerdictWord::Violates);
     if ended.interrupted && !stopped {
         say(&format!("interrupted: continue with `vk-litmus run --resume {path}`"));
         outcome.note(Outcome::Environment);
-    }
-    outcome.note(judgement_outcome(&ended.lines, arguments, expected, quiet));
-    if !expected.report(&ended.lines, quiet, &say) {
-        outcome.note(Outcome::RuleBroken);
     }
     outcome
 }

@@ -288,6 +288,51 @@ fn interrupted_it_keeps_the_journal_and_says_how_to_go_on() {
     }
 }
 
+/// A resumed run gives tests that had no time another time, and a contradiction names the field with both values.
+#[test]
+fn resume_runs_what_had_no_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| Ran::of(vk_litmus(arguments.iter().copied()).current_dir(folder.path()));
+    let tests = ["sb/SB+rlx-rlx", "coherence/CoRR+rlx", "mp/MP+rel-acq", "mp/MP+rlx-rlx"];
+    let begun = ["run", "--device", "sim", "--time", "1ms", "--seed", "1", "--out", "out"];
+    let hang = ["--misbehave", "hang:coherence/CoRR+rlx"];
+    let first = run(&[&begun[..], &hang, &tests].concat());
+    assert_eq!(first.code, 3, "{first:?}");
+    let last = first.stderr.lines().last().unwrap();
+    assert!(last.contains("`vk-litmus report out` lists them"), "{first:?}");
+    let summary = std::fs::read_to_string(folder.path().join("out/summary.txt")).unwrap();
+    assert!(summary.starts_with("Incomplete: 3 of 4 tests did not run. "), "{summary}");
+    let resumed = run(&["run", "--resume", "out", "--time", "10s", "--format", "json"]);
+    assert!(
+        resumed.stderr.contains("1 of 4 tests have a verdict; running 3 again that had no time"),
+        "{resumed:?}"
+    );
+    let late = resumed.json_lines().iter().filter(|line| line["reason"] == "no time").count();
+    assert_eq!(late, 0, "{resumed:?}");
+    let plan = std::fs::read_to_string(folder.path().join("out/plan.json")).unwrap();
+    let plan: Value = serde_json::from_str(&plan).unwrap();
+    assert_eq!(plan["budget"], "1ms a device, then 10s a device");
+    let other = run(&["run", "--resume", "out", "--instances", "500"]);
+    assert_eq!(other.code, 2, "{other:?}");
+    let difference = "the time or number of instances is `1ms a device, then 10s a device` there and `500 instances a test` here";
+    assert!(other.stderr.replace("\n  │", "").contains(difference), "{other:?}");
+}
+
+/// `-q` prints errors only.
+#[test]
+fn a_quiet_run_prints_errors_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| Ran::of(vk_litmus(arguments.iter().copied()).current_dir(folder.path()));
+    let sound = ["run", "mp/MP+rel-acq", "--device", "sim", "--instances", "2000", "--seed", "2", "-q"];
+    let ran = run(&sound);
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""), "{ran:?}");
+    let broken =
+        ["run", "avvis/MP+rel-acq.av-semvis", "--fault", "acquire-no-invalidate", "--instances", "2000"];
+    let ran = run(&[&broken[..], &["--seed", "2", "-q", "--out", "bug"]].concat());
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{ran:?}");
+    assert!(ran.stderr.starts_with("error: the device broke a rule in 1 test: "), "{ran:?}");
+}
+
 /// A worker hangs until the time is over: later tests never start.
 #[test]
 fn tests_without_time_say_so_and_may_be_allowed() {

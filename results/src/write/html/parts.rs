@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, Render, html};
 
 use super::Picture;
+use crate::conclusion;
 use crate::drift::significant;
 use crate::mutants::Mutants;
 use crate::portability::class_beside_hsa;
@@ -79,6 +80,48 @@ pub(in crate::write) fn sign(verdict: VerdictWord) -> &'static str {
     }
 }
 
+/// Renders the verdict on each device in one sentence, with driver, model, suite, date and version.
+pub(in crate::write) fn conclusions(report: &Report) -> Markup {
+    html! {
+        section id="conclusion" {
+            @for conclusion in conclusion::of_report(report) {
+                p class={ "conclusion" @if conclusion.violates { " alarm" } } {
+                    b { (Line(&conclusion.sentence)) }
+                    br; span class="quiet" { (Line(&conclusion.circumstances)) }
+                }
+            }
+        }
+    }
+}
+
+/// Largest number of undecided tests that are listed; the filter of the tests finds the others.
+const MOST_UNDECIDED: usize = 50;
+
+/// Renders the tests without a verdict, by reason, with what to do for one.
+fn undecided(report: &Report, links: &Links<'_>) -> Markup {
+    let found = conclusion::undecided(report);
+    let mut reasons: BTreeMap<&str, Vec<(usize, &RunLine)>> = BTreeMap::new();
+    for (index, _, line) in &found {
+        reasons.entry(line.reason.as_deref().unwrap_or("inconclusive")).or_default().push((*index, line));
+    }
+    html! {
+        @if !found.is_empty() {
+            h2 { "? Undecided tests" }
+            @for (reason, lines) in reasons {
+                details open[lines.len() <= 10] {
+                    summary { (lines.len()) " " (Line(reason)) ": " (conclusion::advice(reason)) }
+                    ul {
+                        @for (index, line) in lines.iter().take(MOST_UNDECIDED) {
+                            li { a href=((links.test)(*index)) { (Line(&line.id)) } " on " (Line(&line.device)) }
+                        }
+                        @if lines.len() > MOST_UNDECIDED { li { (lines.len() - MOST_UNDECIDED) " more" } }
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Renders devices with their verdicts, violations, families and clauses.
 pub(in crate::write) fn summary(report: &Report, links: &Links<'_>) -> Markup {
     let totals = report.totals();
@@ -88,6 +131,7 @@ pub(in crate::write) fn summary(report: &Report, links: &Links<'_>) -> Markup {
                 @for (device, tally) in report.devices.iter().zip(&totals) { (card(device, tally, report.tests.len())) }
             }
             (broken(report, links))
+            (undecided(report, links))
             (drifted(report, links))
             (powers(report))
             (group("family", &report.families(), report, links))
@@ -152,7 +196,7 @@ fn card(device: &Column, tally: &Tally, tests: usize) -> Markup {
             p { (tally.weak) " tests showed weak outcomes, " (tally.weak_unseen) " allow some and showed none" br;
                 (count(tally.instances)) " instances, " (count(tally.interleaved)) " interleaved" }
             @if device.unfinished > 0 {
-                p class="warning" { (device.unfinished) " of " (tests) " tests have no verdict: the run was not finished" }
+                p class="warning" { "Incomplete: " (device.unfinished) " of " (tests) " tests have no verdict" }
             }
         }
     }
@@ -313,7 +357,7 @@ fn test(
                     (machine_code(report.devices.get(*device).map_or("", |device| &device.label), line))
                 }
             } @else {
-                p { "Machine code is in the results: the page has room for that of others alone." }
+                p { "The machine code of this test is in the results folder: the page has no room for it." }
             }
         }
     }
@@ -566,6 +610,8 @@ pub(in crate::write) fn devices(report: &Report) -> Markup {
                     (sheet_row(report, "budget", &|d| d.budget.clone()))
                     (sheet_row(report, "stress", &|d| d.stress.clone()))
                     (sheet_row(report, "vk-litmus", &|d| d.tool.clone()))
+                    (sheet_row(report, "started", &|d| d.environment.as_ref().map(|e| e.started.clone()).unwrap_or_default()))
+                    (sheet_row(report, "suite", &|d| d.environment.as_ref().map(|e| e.suite.clone()).unwrap_or_default()))
                     (sheet_row(report, "environment", &|d| d.environment.as_ref().map(|e| {
                         let variables: Vec<String> = e.variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
                         format!("{} {}, {} processors, {} jobs {}", e.os, e.architecture, e.processors, e.jobs, variables.join(" "))

@@ -213,7 +213,7 @@ impl LitmusPlan {
                     clauses: item.loaded.test.metadata.clauses.clone(),
                 })
                 .collect(),
-            environment: Some(environment(options.jobs)),
+            environment: Some(environment(options)),
         })
     }
 }

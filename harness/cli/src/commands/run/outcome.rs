@@ -1,6 +1,7 @@
 //! The exit code of a run, and the messages that explain it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use campaign::expect::Expected;
 use results::Reason;
@@ -11,15 +12,17 @@ use crate::arguments::Run;
 use crate::exit::Outcome;
 use crate::output::say;
 
-/// Returns the exit code of the verdicts, without unmet expectations, and prints why it is not 0.
+/// Returns the exit code of the verdicts, without unmet expectations, and prints why it is not 0 and what to do;
+/// `folder` holds the results.
 pub(super) fn judgement_outcome(
     lines: &[RunLine],
     arguments: &Run,
     expected: &Expected,
     quiet: bool,
+    folder: &Path,
 ) -> Outcome {
     let mut outcome = Outcome::Success;
-    let (mut unexercised, mut unfinished) = (0_usize, 0_usize);
+    let (mut violating, mut unexercised, mut unfinished) = (0_usize, 0_usize, 0_usize);
     let mut undecided: BTreeMap<&str, u64> = BTreeMap::new();
     let is_skipped = |line: &RunLine| line.verdict == VerdictWord::Skipped;
     let is_named = arguments.gtest_filter.is_some();
@@ -30,12 +33,15 @@ pub(super) fn judgement_outcome(
         let reason = |line: &RunLine| line.detail.clone().or_else(|| line.reason.clone());
         let reasons: BTreeSet<String> = lines.iter().filter_map(reason).collect();
         let reasons = reasons.into_iter().collect::<Vec<_>>().join("; ");
-        say(&format!("error: every test was skipped: {reasons}"));
+        say(&format!("error: every test was skipped: {reasons}; `vk-litmus devices` lists other devices"));
         outcome.note(Outcome::Environment);
     }
     for line in lines.iter().filter(|line| !expected.standing(line).is_excused()) {
         match line.verdict {
-            VerdictWord::Violates => outcome.note(Outcome::RuleBroken),
+            VerdictWord::Violates => {
+                violating += 1;
+                outcome.note(Outcome::RuleBroken);
+            }
             VerdictWord::Inconclusive if line.reason.as_deref() == Some(Reason::NotExercised.word()) => {
                 unexercised += 1;
             }
@@ -58,7 +64,7 @@ pub(super) fn judgement_outcome(
         say(&format!("warning: {tests} had no time and did not run (`--time` gives more)"));
     }
     if unexercised > 0 {
-        if !quiet || arguments.format != Format::Gtest {
+        if !quiet || (arguments.strict && arguments.format != Format::Gtest) {
             say(&not_exercised_warning(unexercised as u64, arguments.strict));
         }
         if arguments.strict {
@@ -66,7 +72,10 @@ pub(super) fn judgement_outcome(
         }
     }
     if !undecided.is_empty() {
-        say(&undecided_summary(&undecided));
+        say(&undecided_summary(&undecided, folder));
+    }
+    if violating > 0 && arguments.format != Format::Gtest {
+        say(&violation_summary(violating as u64, folder));
     }
     outcome
 }
@@ -83,14 +92,23 @@ fn not_exercised_warning(count: u64, strict: bool) -> String {
     )
 }
 
+/// Describes how to continue after violations.
+fn violation_summary(count: u64, folder: &Path) -> String {
+    let (tests, folder) = (number::plural(count, "test"), folder.display());
+    format!(
+        "error: the device broke a rule in {tests}: `vk-litmus report {folder}` explains it, `vk-litmus repro --results {folder} --out repro` makes a bug report"
+    )
+}
+
 /// Describes the tests without a verdict, counted by reason, and how to get one.
-fn undecided_summary(undecided: &BTreeMap<&str, u64>) -> String {
+fn undecided_summary(undecided: &BTreeMap<&str, u64>, folder: &Path) -> String {
+    let folder = folder.display();
     let tests = number::plural(undecided.values().sum(), "test");
     let reasons: Vec<String> = undecided.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
     let advice = if undecided.keys().all(|reason| *reason == Reason::NoTime.word()) {
-        "give more time (`--time 2m`), or accept it with `--allow-unfinished`"
+        format!("`vk-litmus run --resume {folder} --time 2m` runs them, `--allow-unfinished` accepts it")
     } else {
-        "`report DIR` lists them with their causes"
+        format!("`vk-litmus report {folder}` lists them with causes and advice")
     };
     format!("error: {tests} without a verdict ({}): {advice}", reasons.join(", "))
 }

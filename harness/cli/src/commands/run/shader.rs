@@ -14,10 +14,10 @@ use results::wire::VerdictWord;
 use results::write::{Format, number, run_writer};
 
 use super::progress::Bar;
-use super::{DEFAULT_TIME, PREDICTION_PART};
+use super::{DEFAULT_TIME, PREDICTION_PART, result_output};
 use crate::arguments::Run;
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, layout, reject, say};
+use crate::output::{layout, reject, say};
 
 /// Time limit for predicting the contents of a shader, as for `check`.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -50,8 +50,9 @@ pub fn shaders(
     let arguments = &super::complete(arguments)?;
     let started = Instant::now();
     let misbehaviour = Misbehaviour::parse(&arguments.misbehave)?;
-    let mut writer = run_writer(arguments.format, Data::coloured(), layout(arguments.table))
-        .map_err(Failure::input_error)?;
+    let mut writer =
+        run_writer(arguments.format, result_output(arguments.format, quiet), layout(arguments.table))
+            .map_err(Failure::input_error)?;
     let place = super::place(arguments, quiet);
     place.check()?;
     let chosen = shader::model(arguments.model.as_deref())?;
