@@ -1,6 +1,7 @@
 //! Maintenance tasks of the repository. Without arguments the program lists them.
 
 mod bless;
+mod book;
 mod dependencies;
 mod tests;
 mod tidy;
@@ -36,6 +37,13 @@ const CHORES: &[Chore] = &[
     },
     Chore { name: "test", summary: "run every test", run: tests::run_all, arguments: "[PACKAGE…]" },
     Chore {
+        name: "docs",
+        summary: "write the pages of docs/reference that the program generates",
+        run: book::write_reference,
+        arguments: "",
+    },
+    Chore { name: "book", summary: "build the book in docs/ with mdbook", run: book::build, arguments: "" },
+    Chore {
         name: "times",
         summary: "print the times of the last run as Markdown",
         run: times::run,
@@ -70,6 +78,11 @@ enum ChoreError {
     /// A command failed and has printed the reason.
     #[error("cargo ended with {0}")]
     Command(std::process::ExitStatus),
+    /// A program that builds the book is missing.
+    #[error(
+        "mdbook is not installed: `cargo install mdbook`, or your distribution's package, then `cargo xtask book`"
+    )]
+    NoMdbook,
     /// Tests failed; their output has been printed.
     #[error("{0} test binaries failed")]
     Tests(usize),

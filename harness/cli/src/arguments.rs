@@ -25,9 +25,8 @@ use results::write::Format;
 
 /// Runs litmus tests on Vulkan devices and judges the outcomes by an axiomatic memory model.
 ///
-/// Exit codes: 0 success; 1 a rule was broken (a forbidden outcome or an unexpected answer); 2 the input or
-/// the command line is wrong; 3 the environment failed (no device, a test that did not end, I/O). If several
-/// apply, 2 has precedence over 1, and 1 over 3.
+/// Exit codes, in order of priority: 2 the command line or an input is wrong; 1 a rule was broken or an expectation was not
+/// met; 3 no answer (no device, a crash or hang, a test without a verdict); 0 otherwise.
 #[derive(Debug, Parser)]
 #[command(name = "vk-litmus", version, max_term_width = 100)]
 pub struct CommandLine {
@@ -68,9 +67,9 @@ pub enum Command {
     /// Measure instances and weak outcomes per second on a device.
     Bench(Bench),
     /// List the devices.
-    Devices(List),
-    /// List the shipped models.
-    Models(List),
+    Devices(Devices),
+    /// List the shipped models, or print one.
+    Models(Models),
     /// List the embedded tests.
     Tests(Tests),
     /// Lint a shader (without a shader: list the rules).
@@ -78,7 +77,7 @@ pub enum Command {
     /// Print patterns of shared memory, correct and incorrect, as shaders and as tests.
     Patterns(Patterns),
     /// Print the clauses of the model, the statements that encode them, and the tests that discriminate them.
-    Clauses(List),
+    Clauses(Clauses),
     /// List the faults that the simulated GPU can inject.
     Faults(List),
     /// Write a report on the results of one or several devices.
@@ -105,6 +104,9 @@ pub enum Command {
     /// Runs jobs for another process of this program.
     #[command(hide = true)]
     Worker(Worker),
+    /// Writes the generated pages of the documentation.
+    #[command(hide = true)]
+    Reference(Reference),
 }
 
 /// `run`.
@@ -129,6 +131,8 @@ pub struct Run {
     #[arg(long, value_name = "NAME")]
     pub fault: Option<String>,
     /// Time for all tests on one device, such as `15s` or `2m` [default: 1m].
+    ///
+    /// Without --time, a busy machine may take up to two minutes more, so that every test runs.
     #[arg(long, value_name = "DUR", value_parser = duration)]
     pub time: Option<Duration>,
     /// Instances of each test on each device, instead of --time.
@@ -138,13 +142,13 @@ pub struct Run {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// How tests use a device: a preset or a TOML file [default: the device's preset].
-    #[arg(long, value_name = "NAME|FILE.toml")]
+    #[arg(long, value_name = "NAME|FILE.toml", hide_short_help = true)]
     pub stress: Option<String>,
-    /// The model that judges: a shipped one or a cat file [default: by test and device].
+    /// The model: a shipped one or a cat file [default: by test and device].
     #[arg(long, value_name = "M")]
     pub model: Option<String>,
     /// Number of parallel worker processes per device.
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(long, value_name = "N", default_value = "1", hide_short_help = true)]
     pub jobs: NonZeroU32,
     /// Run only the i-th of n parts of the tests, i from 1 [default: from the environment].
     ///
@@ -157,17 +161,18 @@ pub struct Run {
     pub knows_part: bool,
     /// Resume the run in the folder of --out, or `run --resume DIR` without further tests.
     ///
-    /// `--resume DIR` takes tests, devices and budgets from the run in DIR.
+    /// `--resume DIR` takes tests, devices and budgets from the run in DIR. Tests that had no time run again; --time gives
+    /// them another time.
     #[arg(long)]
     pub resume: bool,
     /// Print every test on a terminal, instead of only violating and undecided ones if there are many.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub table: bool,
     /// For `git bisect run`: stop at the first violation, and exit with 1 for it.
     ///
     /// Exits with 0 if at least one test ran and every test conforms and was exercised, and with 125 (skip
     /// this commit) otherwise.
-    #[arg(long, conflicts_with_all = ["expect", "strict", "gtest_list_tests", "gtest_filter", "gtest_output"])]
+    #[arg(long, conflicts_with_all = ["expect", "strict", "gtest_list_tests", "gtest_filter", "gtest_output"], hide_short_help = true)]
     pub bisect: bool,
     /// Folder of known failures. A listed failure is ignored; a listed test that passes fails the run.
     ///
@@ -176,13 +181,13 @@ pub struct Run {
     #[arg(long, value_name = "DIR")]
     pub expect: Option<PathBuf>,
     /// Number of retries of a test whose worker crashed or hung. Earlier outcomes still count.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_short_help = true)]
     pub retries: u32,
     /// Exit with 1 if a test was not exercised.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub strict: bool,
     /// Do not fail for tests without time left by `--time`: they stay inconclusive.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub allow_unfinished: bool,
     /// Output format: text, json, csv, junit, herd or gtest.
     #[arg(
@@ -197,31 +202,41 @@ pub struct Run {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Save the results as the devices' baselines, in `results/baselines` of the current folder.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub save_baseline: bool,
     /// Select tests by names of the Vulkan CTS: a full name, with or without `dEQP-VK.memory_model.`, or a
     /// glob.
-    #[arg(long, value_name = "PATTERN")]
+    #[arg(long, value_name = "PATTERN", hide_short_help = true)]
     pub cts_name: Option<String>,
     /// Enable the validation layers; a message fails the run.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub validate: bool,
     /// Run forward-progress tests on the simulated GPU with a scheduler of this progress model.
     ///
     /// The scheduler gives no stronger guarantee. Models: fair, lobe, hsa-obe, hsa, obe, unfair, or one per
     /// level as in qf=obe,sg=hsa.
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", hide_short_help = true)]
     pub progress: Option<String>,
     /// Google Test: list the tests.
-    #[arg(long = "gtest_list_tests", help_heading = "Google Test")]
+    #[arg(long = "gtest_list_tests", help_heading = "Google Test", hide_short_help = true)]
     pub gtest_list_tests: bool,
     /// Google Test: run only tests that match POSITIVE:…-NEGATIVE:…, with wildcards `*` and `?`.
     ///
     /// Names and ids match. The default format is then gtest.
-    #[arg(long = "gtest_filter", value_name = "FILTER", help_heading = "Google Test")]
+    #[arg(
+        long = "gtest_filter",
+        value_name = "FILTER",
+        help_heading = "Google Test",
+        hide_short_help = true
+    )]
     pub gtest_filter: Option<String>,
     /// Google Test: also write results as xml or json to FILE or FOLDER/.
-    #[arg(long = "gtest_output", value_name = "xml|json[:PATH]", help_heading = "Google Test")]
+    #[arg(
+        long = "gtest_output",
+        value_name = "xml|json[:PATH]",
+        help_heading = "Google Test",
+        hide_short_help = true
+    )]
     pub gtest_output: Option<String>,
     /// For tests of this program: the worker behaves like a broken driver (`crash:ID`, `hang:ID`, `lost:ID`).
     #[arg(long, value_name = "HOW:ID", hide = true)]
@@ -243,7 +258,7 @@ pub struct Check {
     /// An embedded suite.
     #[arg(long, value_name = "NAME")]
     pub suite: Option<String>,
-    /// A shipped model or a cat file [default: by dialect].
+    /// The model: a shipped one or a cat file [default: by dialect].
     #[arg(long, value_name = "M")]
     pub model: Option<String>,
     /// Output format: text, json, csv, herd or sarif; html for shaders; with --executions text, dot, svg or
@@ -262,15 +277,15 @@ pub struct Check {
     /// left].
     ///
     /// For shaders the default is 2, or more if the number of iterations is known.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256), hide_short_help = true)]
     pub unroll: Option<u32>,
     /// Fairness of the scheduler with --progress: weak or strong.
-    #[arg(long, value_name = "FAIRNESS", requires = "progress", value_parser = fairness, default_value = "weak")]
+    #[arg(long, value_name = "FAIRNESS", requires = "progress", value_parser = fairness, default_value = "weak", hide_short_help = true)]
     pub fairness: Fairness,
     /// Also check if every run terminates under a progress model.
     ///
     /// Models: fair, lobe, hsa-obe, hsa, obe, unfair, or one per level as in qf=obe,wg=hsa,sg=fair.
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", hide_short_help = true)]
     pub progress: Option<ProgressModel>,
     #[command(flatten)]
     pub kernel: KernelArguments,
@@ -287,10 +302,10 @@ pub struct Race {
     pub format: RaceFormat,
     /// Print the smallest litmus test of each race instead: the two racing invocations, racy under the model
     /// as well.
-    #[arg(long, value_enum, conflicts_with = "format")]
+    #[arg(long, value_enum, conflicts_with = "format", hide_short_help = true)]
     pub emit: Option<RaceEmit>,
     /// Output file; further tests get a number. Without it only the first is printed.
-    #[arg(long, value_name = "FILE", requires = "emit")]
+    #[arg(long, value_name = "FILE", requires = "emit", hide_short_help = true)]
     pub out: Option<PathBuf>,
     /// Number of schedules to try [default: stop at the first finding; 12, up to 1000 for small grids].
     ///
@@ -299,7 +314,7 @@ pub struct Race {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub schedules: Option<u64>,
     /// Seed of the schedules.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_short_help = true)]
     pub seed: u64,
     /// Time limit for all schedules of an entry point, and separately for the search for fixes.
     ///
@@ -307,7 +322,7 @@ pub struct Race {
     #[arg(long, value_name = "DUR", default_value = "60s", value_parser = duration)]
     pub time: Duration,
     /// Time limit for the model, which decides small grids that the schedules leave undecided.
-    #[arg(long, value_name = "DUR", default_value = "3s", value_parser = duration)]
+    #[arg(long, value_name = "DUR", default_value = "3s", value_parser = duration, hide_short_help = true)]
     pub timeout: Duration,
     #[command(flatten)]
     pub kernel: KernelArguments,
@@ -347,7 +362,7 @@ pub struct Explain {
     /// A test file or the id of an embedded test; or a shader, as for `check`.
     #[arg(value_name = "TEST|SHADER")]
     pub test: String,
-    /// A shipped model or a cat file [default: by dialect].
+    /// The model: a shipped one or a cat file [default: by dialect].
     #[arg(long, value_name = "M")]
     pub model: Option<String>,
     /// The outcome to explain, such as `P1:r0 == 1 /\ P1:r1 == 0` [default: the test's own].
@@ -397,7 +412,7 @@ pub struct Compare {
     /// tests].
     #[arg(value_name = "TEST|DIR", conflicts_with = "synthesize")]
     pub tests: Vec<String>,
-    /// A shipped model or a cat file; given twice.
+    /// The model: a shipped one or a cat file; given twice.
     #[arg(long, value_name = "M", required = true)]
     pub model: Vec<String>,
     /// Search for the smallest test with at most this number of operations that distinguishes the models.
@@ -420,7 +435,7 @@ pub struct Compare {
 /// `generate`.
 #[derive(Debug, Args)]
 pub struct Generate {
-    /// A shipped model or a cat file.
+    /// The model: a shipped one or a cat file.
     #[arg(long, value_name = "M", default_value = "vulkan")]
     pub model: String,
     /// Largest number of threads of a test.
@@ -523,7 +538,7 @@ pub struct Codegen {
     #[arg(long)]
     pub explore: bool,
     /// Mutation-test the explorer: drop one instruction or bit at a time.
-    #[arg(long, requires = "explore")]
+    #[arg(long, requires = "explore", hide_short_help = true)]
     pub edits: bool,
     /// Output format: text or json; with --emit order also html.
     #[arg(long, value_enum, default_value = "text")]
@@ -536,20 +551,20 @@ pub struct Codegen {
     pub form: Vec<Form>,
     /// Folder of Mesa installations for the compile-only devices: a system root, or the output of
     /// `ci/compilers`.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
     pub mesa: Option<PathBuf>,
     /// Invocations per workgroup if each thread has a workgroup; 1 lets compilers use scalar memory
     /// instructions.
-    #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u32).range(1..=1024), hide_short_help = true)]
     pub lanes: u32,
     /// Folder of machine code to compare with; written if it does not exist.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
     pub baseline: Option<PathBuf>,
     /// Overwrite the folder of --baseline.
-    #[arg(long, requires = "baseline")]
+    #[arg(long, requires = "baseline", hide_short_help = true)]
     pub bless: bool,
     /// Time limit for one kernel, after which its compiler is killed.
-    #[arg(long, value_name = "DUR", default_value = "10s", value_parser = duration)]
+    #[arg(long, value_name = "DUR", default_value = "10s", value_parser = duration, hide_short_help = true)]
     pub timeout: Duration,
     /// For tests of this program: the compiler behaves like a broken one (`crash:OPCODE`, `hang:OPCODE`) on
     /// modules with that instruction.
@@ -568,6 +583,50 @@ pub enum CodegenEmit {
     Diff,
     /// Whether machine code and NIR implement each memory order of the test.
     Order,
+}
+
+/// `devices`.
+#[derive(Debug, Args)]
+pub struct Devices {
+    /// Also list compile-only devices: compilers for chips that are not there, for `codegen`.
+    #[arg(long)]
+    pub compile_only: bool,
+    /// Output format.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ListFormat,
+}
+
+/// `models`.
+#[derive(Debug, Args)]
+pub struct Models {
+    /// A shipped model [default: list all].
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// Print its text, with line numbers as in explanations.
+    #[arg(long, requires = "name", conflicts_with = "format")]
+    pub text: bool,
+    /// Output format.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ListFormat,
+}
+
+/// `clauses`.
+#[derive(Debug, Args)]
+pub struct Clauses {
+    /// Clauses, such as `VK-SW-01` [default: all, and the mutants of the models, which takes minutes].
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Output format.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ListFormat,
+}
+
+/// `reference`.
+#[derive(Debug, Args)]
+pub struct Reference {
+    /// Output folder.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
 }
 
 /// A list command.

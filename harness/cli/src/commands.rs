@@ -17,6 +17,7 @@ pub mod lsp;
 pub mod merge;
 pub mod patterns;
 pub mod race;
+pub mod reference;
 pub mod report;
 pub mod repro;
 pub mod run;
@@ -37,8 +38,8 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Compile(arguments) => compile::compile(&arguments),
         Command::Explain(arguments) => explain::explain(&arguments, quiet),
         Command::Convert(arguments) => convert::convert(&arguments),
-        Command::Devices(arguments) => lists::devices(arguments.format),
-        Command::Models(arguments) => lists::models(arguments.format),
+        Command::Devices(arguments) => lists::devices(&arguments),
+        Command::Models(arguments) => lists::models(&arguments),
         Command::Tests(arguments) => lists::tests(&arguments),
         Command::Completions { shell } => lists::completions(shell),
         Command::Man { command } => lists::man(command.as_deref()),
@@ -46,7 +47,8 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Compare(arguments) => compare::compare(&arguments, quiet),
         Command::Race(arguments) => race::race(&arguments, quiet),
         Command::Generate(arguments) => generate::generate(&arguments, quiet),
-        Command::Clauses(arguments) => clauses::clauses(arguments.format),
+        Command::Clauses(arguments) => clauses::clauses(&arguments, quiet),
+        Command::Reference(arguments) => reference::reference(&arguments),
         Command::Tune(arguments) => tune::tune(&arguments, quiet),
         Command::Codegen(arguments) => codegen::codegen(&arguments),
         Command::Bench(arguments) => bench::bench(&arguments, quiet),
@@ -55,7 +57,7 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Patterns(arguments) => patterns::patterns(&arguments),
         Command::Faults(arguments) => lists::faults(arguments.format),
         Command::Repro(arguments) => repro::repro(&arguments, quiet),
-        Command::Report(arguments) => report::report(&arguments),
+        Command::Report(arguments) => report::report(&arguments, quiet),
         Command::Diff(arguments) => diff::diff(&arguments, quiet),
         Command::Merge(arguments) => merge::merge(&arguments, quiet),
     }

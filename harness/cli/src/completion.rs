@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 use clap_complete::engine::{
     ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
 };
@@ -13,7 +13,7 @@ use model::Model;
 use runner::Variant;
 use sim::FAULTS;
 
-use crate::arguments::CommandLine;
+use crate::help;
 
 /// Environment variable through which a shell requests completions.
 const VARIABLE: &str = "VK_LITMUS_COMPLETE";
@@ -39,7 +39,7 @@ pub fn script(shell: &str) -> Option<String> {
 /// Returns the command line with completers for its arguments.
 fn command() -> Command {
     let is_hidden = |command: &Command| command.is_hide_set();
-    CommandLine::command().mut_subcommands(|command| {
+    help::command().mut_subcommands(|command| {
         if is_hidden(&command) {
             return command;
         }

@@ -2,6 +2,25 @@
 
 pub use campaign::{Conclusion as Outcome, Failure};
 
+/// Each exit code with its meaning, as the reference lists them.
+pub const CODES: [(u8, &str); 5] = [
+    (
+        0,
+        "success: no rule was broken. Undefined and skipped tests, and tests that were not exercised, are not failures",
+    ),
+    (
+        1,
+        "a rule was broken: a forbidden outcome was observed, a shader has a finding, or an answer differs from the expected \
+         one; with `--strict`, a test was not exercised",
+    ),
+    (2, "the command line or an input is wrong; a shader was refused"),
+    (
+        3,
+        "no answer: no device, a crash or hang, a test without a verdict, a limit was reached, or a file could not be written",
+    ),
+    (125, "with `--bisect`: this commit cannot be tested"),
+];
+
 /// Returns the exit code of an outcome.
 pub fn code(outcome: Outcome) -> u8 {
     match outcome {

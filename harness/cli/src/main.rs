@@ -3,14 +3,16 @@
 mod arguments;
 mod commands;
 mod completion;
+mod environment;
 mod exit;
+mod help;
 mod output;
 mod patterns;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 use tracing_subscriber::EnvFilter;
 
 use crate::arguments::CommandLine;
@@ -19,7 +21,8 @@ use crate::exit::Outcome;
 fn main() -> ExitCode {
     completion::answer();
     output::set_up_diagnostics();
-    let line = match CommandLine::try_parse_from(words(std::env::args_os().collect())) {
+    let matches = help::command().try_get_matches_from(words(std::env::args_os().collect()));
+    let line = match matches.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
         Ok(line) => line,
         Err(error) => {
             // Help and version are printed to standard output, and exit with 0.

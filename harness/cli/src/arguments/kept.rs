@@ -16,7 +16,7 @@ pub struct Report {
     /// Output format: html, md, csv, json, junit or herd.
     #[arg(long, value_name = "FORMAT", default_value = "html")]
     pub format: ReportFormat,
-    /// Output file [default: standard output].
+    /// Output file, `-` for standard output [default: report.html, other formats to standard output].
     #[arg(long, value_name = "PATH")]
     pub out: Option<PathBuf>,
     /// Write a site of static pages instead, with pages per device and test, and the data.
@@ -41,7 +41,7 @@ pub struct Diff {
     /// The later results [default: the earlier ones, judged by the current models].
     #[arg(value_name = "NEW")]
     pub new: Option<PathBuf>,
-    /// Model for judging the earlier results: a shipped one or a cat file [default: the recorded one].
+    /// The model: a shipped one or a cat file [default: the recorded one].
     #[arg(long, value_name = "MODEL", conflicts_with = "new")]
     pub model: Option<String>,
     /// Write the re-judged results of one device as a baseline to this file.

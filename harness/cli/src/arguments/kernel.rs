@@ -16,41 +16,42 @@ use crate::exit::Failure;
 #[command(next_help_heading = "Shaders")]
 pub struct KernelArguments {
     /// Entry point of a shader [default: every one].
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub entry: Option<String>,
     /// Number of workgroups; the local size comes from the module.
     #[arg(long, value_name = "X,Y,Z", value_parser = grid)]
     pub grid: Option<[u32; 3]>,
     /// Invocations per subgroup [default: the workgroup size].
-    #[arg(long, value_name = "N", value_parser = subgroup_size)]
+    #[arg(long, value_name = "N", value_parser = subgroup_size, hide_short_help = true)]
     pub subgroup_size: Option<u32>,
     /// Value of a specialization constant.
-    #[arg(long, value_name = "ID=V", value_parser = pair)]
+    #[arg(long, value_name = "ID=V", value_parser = pair, hide_short_help = true)]
     pub spec: Vec<(String, String)>,
     /// Push constants: a file of bytes, or 32-bit words from an offset.
-    #[arg(long, value_name = "FILE|OFFSET=V,V…")]
+    #[arg(long, value_name = "FILE|OFFSET=V,V…", hide_short_help = true)]
     pub push: Vec<String>,
     /// Initial contents of a buffer [default: 64 KiB of zeros].
     ///
-    /// A file, or zeros, iota, random or floats with an optional size in bytes. NAME is a name given with
-    /// `--bind`.
-    #[arg(long, value_name = "SET.BINDING|NAME=FILE|zeros|iota|random[:BYTES]", value_parser = pair)]
+    /// CONTENTS is a file, or zeros, iota, random or floats with an optional size in bytes (`iota:1024`). A NAME of `--bind`
+    /// may stand for SET.BINDING.
+    #[arg(long, value_name = "SET.BINDING=CONTENTS", value_parser = pair)]
     pub buffer: Vec<(String, String)>,
     /// Point a buffer-address member at a new buffer called NAME.
     ///
     /// MEMBER is in the push constants or a buffer: `block.member`, `push@OFFSET` or `SET.BINDING@OFFSET`.
     /// Members with the same NAME share one buffer.
-    #[arg(long, value_name = "MEMBER=NAME", value_parser = pair)]
+    #[arg(long, value_name = "MEMBER=NAME", value_parser = pair, hide_short_help = true)]
     pub bind: Vec<(String, String)>,
     /// Size and contents of an image [default contents: zeros].
     ///
-    /// Width, height and depth or layers, number of mip levels, and contents of the components.
-    #[arg(long, value_name = "SET.BINDING=WxH[xD][,mips=N][,fill=zeros|iota|random|floats]", value_parser = pair)]
+    /// IMAGE is `WxH[xD][,mips=N][,fill=zeros|iota|random|floats]`: width, height and depth or layers, number of mip levels,
+    /// and contents of the components.
+    #[arg(long, value_name = "SET.BINDING=IMAGE", value_parser = pair, hide_short_help = true)]
     pub image: Vec<(String, String)>,
     /// Sampler filter and address mode [default: repeat]. Without this, sampled values are unknown.
     ///
-    /// Also sets the sampler of a combined image sampler.
-    #[arg(long, value_name = "SET.BINDING=nearest|linear[,repeat|mirror|clamp]", value_parser = pair)]
+    /// SAMPLER is `nearest|linear[,repeat|mirror|clamp]`. Also sets the sampler of a combined image sampler.
+    #[arg(long, value_name = "SET.BINDING=SAMPLER", value_parser = pair, hide_short_help = true)]
     pub sampler: Vec<(String, String)>,
     /// A case file with all inputs of a shader.
     #[arg(long, value_name = "FILE.toml")]
@@ -59,18 +60,18 @@ pub struct KernelArguments {
     #[arg(long, value_name = "EXPR")]
     pub assert: Option<String>,
     /// Preprocessor definition for a shader source.
-    #[arg(short = 'D', long, value_name = "NAME[=VALUE]")]
+    #[arg(short = 'D', long, value_name = "NAME[=VALUE]", hide_short_help = true)]
     pub define: Vec<String>,
     /// Folder of include files; the shader's own folder is always searched.
-    #[arg(short = 'I', long, value_name = "DIR")]
+    #[arg(short = 'I', long, value_name = "DIR", hide_short_help = true)]
     pub include: Vec<PathBuf>,
     /// Compiler of a shader [default: the first installed one that accepts the source].
     ///
     /// glslangValidator or glslang for GLSL, these or dxc for HLSL, slangc for Slang, naga or tint for WGSL.
-    #[arg(long, value_name = "PROGRAM")]
+    #[arg(long, value_name = "PROGRAM", hide_short_help = true)]
     pub compiler: Option<String>,
     /// Let the case read files outside its own folder.
-    #[arg(long, requires = "case")]
+    #[arg(long, requires = "case", hide_short_help = true)]
     pub allow_outside: bool,
 }
 

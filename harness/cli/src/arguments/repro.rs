@@ -25,7 +25,7 @@ pub struct Repro {
     /// the device of the run, if present].
     #[arg(long, value_name = "SEL")]
     pub device: Option<String>,
-    /// The model that judges: a shipped one or a cat file [default: by dialect].
+    /// The model: a shipped one or a cat file [default: by dialect].
     #[arg(long, value_name = "M")]
     pub model: Option<String>,
     /// Folder of Mesa installations for the compile-only devices: a system root, or the output of

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use campaign::parallel::map;
+use campaign::similar;
 use litmus::{Test, corpus};
 use model::clauses::{Clause, Disposition, citations, clauses as inventory};
 use model::mutation::{Difference, EquivalenceReason, MUTATED, Mutant, Unkilled, killer, mutants, unkilled};
@@ -13,9 +14,9 @@ use results::wire::{
     Argument, ClauseRow, ClausesRecord, DifferenceWord, DispositionWord, MutantRow, MutantStatus, ReasonWord,
 };
 
-use crate::arguments::ListFormat;
+use crate::arguments::Clauses;
 use crate::exit::{Failure, Outcome};
-use crate::output::print_as;
+use crate::output::{print_as, say};
 
 /// Budget of one test under one mutant.
 const PATIENCE: Options = Options { budget: Budget::steps(200_000), unroll: 1 };
@@ -24,10 +25,27 @@ const PATIENCE: Options = Options { budget: Budget::steps(200_000), unroll: 1 };
 ///
 /// # Errors
 /// Returns an error if the matrix cannot be printed.
-pub fn clauses(format: ListFormat) -> Result<Outcome, Failure> {
+pub fn clauses(arguments: &Clauses, quiet: bool) -> Result<Outcome, Failure> {
     let tests = embedded_tests()?;
-    let record = ClausesRecord { clauses: rows(&tests)?, mutants: mutant_rows(&tests)? };
-    print_as(format, &record, text)
+    let mut rows = rows(&tests)?;
+    if arguments.ids.is_empty() {
+        if !quiet {
+            say(
+                "judging the mutants of each model takes some minutes; `clauses ID` prints one clause at once",
+            );
+        }
+        let record = ClausesRecord { clauses: rows, mutants: mutant_rows(&tests)? };
+        return print_as(arguments.format, &record, text);
+    }
+    for id in &arguments.ids {
+        if !rows.iter().any(|row| row.id == *id) {
+            let meant = similar::meant(id, rows.iter().map(|row| row.id.as_str()));
+            return Err(Failure::input_message(format!("unknown clause `{id}`{meant}; `clauses` lists all")));
+        }
+    }
+    rows.retain(|row| arguments.ids.contains(&row.id));
+    let record = ClausesRecord { clauses: rows, mutants: Vec::new() };
+    print_as(arguments.format, &record, |record| record.clauses.iter().map(clause_text).collect())
 }
 
 /// An embedded test with its id.
@@ -198,28 +216,32 @@ pub fn difference_word(difference: Difference) -> DifferenceWord {
     }
 }
 
-fn text(record: &ClausesRecord) -> String {
+/// Formats a clause.
+fn clause_text(row: &ClauseRow) -> String {
     let mut text = String::new();
-    for row in &record.clauses {
-        let word = match row.disposition {
-            DispositionWord::Encoded => "encoded",
-            DispositionWord::Static => "static",
-            DispositionWord::Device => "device",
-            DispositionWord::NotApplicable => "not applicable",
-        };
-        text += &format!("{}  {word}: {}\n", row.id, row.statement);
-        if let Some(why) = &row.why {
-            text += &format!("    {why}\n");
-        }
-        for statement in &row.statements {
-            text += &format!("    {statement}\n");
-        }
-        if row.tests.is_empty() && row.disposition == DispositionWord::Encoded {
-            text += "    gap: no test discriminates it\n";
-        } else if !row.tests.is_empty() {
-            text += &format!("    tests: {}\n", row.tests.join(" "));
-        }
+    let word = match row.disposition {
+        DispositionWord::Encoded => "encoded",
+        DispositionWord::Static => "static",
+        DispositionWord::Device => "device",
+        DispositionWord::NotApplicable => "not applicable",
+    };
+    text += &format!("{}  {word}: {}\n", row.id, row.statement);
+    if let Some(why) = &row.why {
+        text += &format!("    {why}\n");
     }
+    for statement in &row.statements {
+        text += &format!("    {statement}\n");
+    }
+    if row.tests.is_empty() && row.disposition == DispositionWord::Encoded {
+        text += "    gap: no test discriminates it\n";
+    } else if !row.tests.is_empty() {
+        text += &format!("    tests: {}\n", row.tests.join(" "));
+    }
+    text
+}
+
+fn text(record: &ClausesRecord) -> String {
+    let mut text: String = record.clauses.iter().map(clause_text).collect();
     text.push('\n');
     for row in &record.mutants {
         let MutantRow { model, statement, change, .. } = row;

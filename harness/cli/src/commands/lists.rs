@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use campaign::probe::{self, FoundDevice};
-use campaign::{cts, inputs};
-use clap::CommandFactory;
+use campaign::{cts, inputs, similar};
 use clap_complete::Shell;
 use litmus::corpus::{self, EmbeddedFile};
 use model::Model;
@@ -12,17 +11,17 @@ use plan::Identity;
 use results::wire::{CtsEntry, FaultEntry, ModelEntry, TestEntry};
 use sim::{Expect, FAULTS};
 
-use crate::arguments::{CommandLine, ListFormat, Tests};
+use crate::arguments::{Devices, ListFormat, Models, Tests};
 use crate::commands::coverage;
-use crate::completion;
 use crate::exit::{Failure, Outcome};
 use crate::output::{print_as, print_json, print_text, say};
+use crate::{completion, help};
 
-/// Prints the devices.
+/// Prints the devices, on request with the compile-only ones.
 ///
 /// # Errors
-/// Returns an error if there is no device.
-pub fn devices(format: ListFormat) -> Result<Outcome, Failure> {
+/// Returns an error if the output fails.
+pub fn devices(arguments: &Devices) -> Result<Outcome, Failure> {
     let (devices, trouble) = probe::list(&probe::environment(&[])?, &[])?;
     if let Some(why) = trouble.text() {
         say(&why);
@@ -31,15 +30,18 @@ pub fn devices(format: ListFormat) -> Result<Outcome, Failure> {
         .into_iter()
         .map(|d| FoundDevice { index: d.index, identity: d.identity, capabilities: d.capabilities })
         .collect();
-    let mesas = probe::mesas(None)?;
-    let compile_only = probe::all_compile_only(&mesas);
-    let missing = probe::missing_compile_only(&mesas, &compile_only);
-    for device in compile_only {
-        let identity = Identity { name: device.name(), ..device.listed.identity };
-        let capabilities = device.listed.capabilities;
-        devices.push(FoundDevice { index: devices.len(), identity, capabilities });
+    let mut missing = Vec::new();
+    if arguments.compile_only {
+        let mesas = probe::mesas(None)?;
+        let compile_only = probe::all_compile_only(&mesas);
+        missing = probe::missing_compile_only(&mesas, &compile_only);
+        for device in compile_only {
+            let identity = Identity { name: device.name(), ..device.listed.identity };
+            let capabilities = device.listed.capabilities;
+            devices.push(FoundDevice { index: devices.len(), identity, capabilities });
+        }
     }
-    if format == ListFormat::Json {
+    if arguments.format == ListFormat::Json {
         return print_json(&devices);
     }
     let mut text = String::new();
@@ -91,20 +93,50 @@ pub fn devices(format: ListFormat) -> Result<Outcome, Failure> {
     print_text(&text)
 }
 
-/// Prints the shipped models.
+/// Prints the shipped models, or the text of one.
 ///
 /// # Errors
-/// Returns an error if the output fails.
-pub fn models(format: ListFormat) -> Result<Outcome, Failure> {
+/// Returns an error if the model does not exist or the output fails.
+pub fn models(arguments: &Models) -> Result<Outcome, Failure> {
+    if let Some(name) = &arguments.name {
+        let Some(text) = Model::text(name).filter(|_| Model::names().iter().any(|(known, _)| known == name))
+        else {
+            let names = Model::names().iter().map(|(known, _)| *known);
+            let meant = similar::meant(name, names);
+            return Err(Failure::input_message(format!("unknown model `{name}`{meant}; `models` lists all")));
+        };
+        if arguments.text {
+            return print_text(&model_text(name, text)?);
+        }
+    }
+    let is_chosen = |name: &str| arguments.name.as_deref().is_none_or(|chosen| chosen == name);
     let entry = |(name, description): &(&'static str, &'static str)| {
         let chosen = campaign::choice::load(name)?;
         Ok(ModelEntry { name, description, hash: chosen.hash })
     };
-    let models: Vec<ModelEntry> = Model::names().iter().map(entry).collect::<Result<_, Failure>>()?;
-    print_as(format, &models, |models| {
+    let chosen = Model::names().iter().filter(|(name, _)| is_chosen(name));
+    let models: Vec<ModelEntry> = chosen.map(entry).collect::<Result<_, Failure>>()?;
+    print_as(arguments.format, &models, |models| {
         let width = models.iter().map(|model| model.name.len()).max().unwrap_or(0);
         models.iter().map(|model| format!("{:width$}  {}\n", model.name, model.description)).collect()
     })
+}
+
+/// Returns the text of a model and of the files that it includes, with line numbers as in explanations.
+fn model_text(name: &str, text: &str) -> Result<String, Failure> {
+    let numbered = |file: &str, text: &str| {
+        let lines = text.lines().enumerate().map(|(index, line)| format!("{:4}  {line}\n", index + 1));
+        format!("{file}\n{}", lines.collect::<String>())
+    };
+    let mut out = numbered(&format!("{name}.cat"), text);
+    let included = text.lines().filter_map(|line| line.trim().strip_prefix("include \"")?.split('"').next());
+    for file in included {
+        let stem = file.strip_suffix(".cat").unwrap_or(file);
+        if let Some(text) = Model::text(stem) {
+            out += &format!("\n{}", numbered(file, text));
+        }
+    }
+    Ok(out)
 }
 
 /// Prints the faults of the simulated GPU.
@@ -201,7 +233,7 @@ pub fn completions(shell: Shell) -> Result<Outcome, Failure> {
 /// # Errors
 /// Returns an error if the command does not exist or the output fails.
 pub fn man(command: Option<&str>) -> Result<Outcome, Failure> {
-    let mut program = CommandLine::command();
+    let mut program = help::command();
     // `build` copies the global flags to the subcommands.
     program.build();
     let asked = match command {

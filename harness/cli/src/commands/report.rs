@@ -1,6 +1,6 @@
 //! `report`: results of one or several devices in one report.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,8 @@ use crate::arguments;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, cannot_print, make_folder, say, write_file};
 
+/// File of an HTML report without `--out`.
+const DEFAULT_PAGE: &str = "report.html";
 /// Largest number of explained tests on a page.
 const MOST_PICTURES: usize = 150;
 /// Largest total size of the diagrams, in bytes.
@@ -34,7 +36,7 @@ const PICTURE_TIME: Duration = Duration::from_millis(2500);
 ///
 /// # Errors
 /// Returns an error if an input is not a result or the report cannot be written.
-pub fn report(arguments: &arguments::Report) -> Result<Outcome, Failure> {
+pub fn report(arguments: &arguments::Report, quiet: bool) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::Success;
     let results = read_all(&arguments.results, &mut outcome)?;
     let mut report = Report::new(&results);
@@ -64,12 +66,9 @@ pub fn report(arguments: &arguments::Report) -> Result<Outcome, Failure> {
         ReportFormat::Html => pictures(&report),
         _ => Vec::new(),
     };
-    match &arguments.out {
-        None if arguments.format == ReportFormat::Html && std::io::stdout().is_terminal() => {
-            return Err(Failure::input_message(
-                "an HTML page needs a file: add `--out FILE`, or print Markdown with `--format md`",
-            ));
-        }
+    let page = (arguments.format == ReportFormat::Html).then(|| PathBuf::from(DEFAULT_PAGE));
+    let out = arguments.out.clone().or(page).filter(|path| path.as_os_str() != "-");
+    match &out {
         None => {
             let mut out = Data::new();
             write::report(arguments.format, &results, &report, &pictures, &mut out).map_err(cannot_print)?;
@@ -80,6 +79,9 @@ pub fn report(arguments: &arguments::Report) -> Result<Outcome, Failure> {
             write::report(arguments.format, &results, &report, &pictures, &mut bytes)
                 .map_err(Failure::environment_error)?;
             write_file(path, &bytes)?;
+            if arguments.out.is_none() && !quiet {
+                say(&format!("report in {}", path.display()));
+            }
         }
     }
     Ok(outcome)

@@ -90,7 +90,7 @@ fn records(folder: &Path) -> Vec<Value> {
 }
 
 fn report(folder: &Path, format: &str) -> String {
-    let ran = Ran::of(vk_litmus(["report", "--format", format]).arg(folder));
+    let ran = Ran::of(vk_litmus(["report", "--out", "-", "--format", format]).arg(folder));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     ran.stdout
 }

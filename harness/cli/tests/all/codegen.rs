@@ -212,7 +212,7 @@ fn compile_only_devices_are_listed_and_never_the_default() {
     if !has_radv() {
         return;
     }
-    let listed = Ran::of(&mut vk_litmus(["devices", "--format", "json"]));
+    let listed = Ran::of(&mut vk_litmus(["devices", "--compile-only", "--format", "json"]));
     let devices: Vec<Value> = serde_json::from_str(&listed.stdout).unwrap();
     let compile_only: Vec<&Value> =
         devices.iter().filter(|device| device["identity"]["kind"] == "compile-only").collect();

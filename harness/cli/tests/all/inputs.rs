@@ -371,7 +371,7 @@ fn an_id_that_ends_like_a_file_of_another_syntax() {
     let told: Vec<(String, String)> = ran.json_lines().iter().map(told).collect();
     let conforms = |id: &str| (id.to_owned(), "conforms".to_owned());
     assert_eq!(told, ["foo.test", "ee/x.litmus", "ee/x.test"].map(conforms), "{ran:?}");
-    let page = ["report", "out", "--format", "html"];
+    let page = ["report", "out", "--format", "html", "--out", "-"];
     let page = Ran::of(vk_litmus(page).current_dir(folder.path()));
     assert_eq!(page.stdout.matches("<figure>").count(), 3, "each is explained");
 }

@@ -34,7 +34,10 @@ fn every_format_is_written_and_the_table_is_that_of_the_run() {
         let ran = in_folder(folder.path(), &["report", "one", "--format", format, "--out", &out]);
         assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{ran:?}");
         let written = std::fs::read_to_string(folder.path().join(&out)).unwrap();
-        assert_eq!(in_folder(folder.path(), &["report", "one", "--format", format]).stdout, written);
+        assert_eq!(
+            in_folder(folder.path(), &["report", "one", "--format", format, "--out", "-"]).stdout,
+            written
+        );
     }
     let table = std::fs::read_to_string(folder.path().join("out.csv")).unwrap();
     assert_eq!(table, std::fs::read_to_string(folder.path().join("one/outcomes.csv")).unwrap());
@@ -65,7 +68,7 @@ fn mutants_stand_beside_what_conforms() {
     assert_eq!(ran.code, 0, "{ran:?}");
     const WORDS: &str = "conforms (2 of 2 mutants seen)";
     assert_eq!(ran.stdout.matches(WORDS).count(), 1, "{ran:?}");
-    let report = |format| in_folder(folder.path(), &["report", "o", "--format", format]).stdout;
+    let report = |format| in_folder(folder.path(), &["report", "o", "--format", format, "--out", "-"]).stdout;
     assert_eq!(report("md").matches(WORDS).count(), 1);
     assert_eq!(report("html").matches("(2 of 2 mutants seen)").count(), 1);
     let document: Value = serde_json::from_str(&report("json")).unwrap();
@@ -313,7 +316,10 @@ fn a_saved_baseline_compares_with_a_later_run() {
     let diff = in_folder(folder.path(), &["diff", baseline, "one"]);
     assert_eq!(diff.code, 0, "{diff:?}");
     assert!(diff.stdout.ends_with("nothing changed\n"), "{}", diff.stdout);
-    let page = in_folder(folder.path(), &["report", baseline]).stdout;
+    let page = in_folder(folder.path(), &["report", baseline]);
+    assert_eq!((page.code, page.stdout.as_str()), (0, ""), "{page:?}");
+    assert!(page.stderr.contains("report in report.html"), "{page:?}");
+    let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
     assert_eq!(page.matches("<figure>").count(), TESTS.len(), "embedded tests are found by their hash");
 }
 
@@ -344,13 +350,13 @@ fn committed_baselines_are_sound() {
 #[test]
 fn the_worked_example_is_current() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let guide = std::fs::read_to_string(root.join("docs/reports.md")).unwrap();
+    let guide = std::fs::read_to_string(root.join("docs/dev/measurements.md")).unwrap();
     let example =
         guide.split("<!-- checked: the diff of the two lavapipes -->\n```\n$ vk-litmus ").nth(1).unwrap();
     let (command, output) = example.split("\n```").next().unwrap().split_once('\n').unwrap();
     let ran = in_folder(&root, &command.split(' ').collect::<Vec<&str>>());
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert_eq!(ran.stdout.trim_end(), output, "docs/reports.md shows something else");
+    assert_eq!(ran.stdout.trim_end(), output, "docs/dev/measurements.md shows something else");
 }
 
 #[test]
@@ -361,7 +367,7 @@ fn bad_input_changes_no_terminal_and_writes_nowhere_else() {
         let path = entry.unwrap().path();
         let path = path.to_str().unwrap();
         for format in ["html", "md", "csv", "json", "junit", "herd"] {
-            let ran = in_folder(folder.path(), &["report", path, "--format", format]);
+            let ran = in_folder(folder.path(), &["report", path, "--format", format, "--out", "-"]);
             assert!(ran.code == 0 || ran.code == 2, "{ran:?}");
             assert_eq!(ran.code == 2, ran.stdout.is_empty(), "{path} {format}");
             let acts = |text: &str| text.chars().any(|c| c.is_control() && c != '\n');
