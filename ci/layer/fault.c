@@ -30,7 +30,7 @@
  *     crash:CALL, hang:CALL  the call does so
  *     fork:CALL              the call leaves a process behind, which has everything open that the program has
  *
- * docs/faulty-drivers.md has what the program makes of each; a test builds this with `cc` and compares. It is not shipped.
+ * docs/dev/faulty-drivers.md has what the program makes of each; a test builds this with `cc` and compares. It is not shipped.
  *
  * Nothing here needs Vulkan's headers: the few structures that are looked into stand in layer.h. */
 

@@ -43,7 +43,6 @@ fn check(validator: &mut Validator, name: &str, kernel: &Kernel) {
 }
 
 /// For each stage, how many of the tests with a compute program have one, and why the others do not.
-/// `docs/coverage.md` repeats these numbers.
 #[test]
 fn the_corpus_in_stages() {
     let mut validator = Validator::new();

@@ -1,7 +1,7 @@
 //! Disagreements between the texts and the peers: the documentation page matches the current verdicts.
 //!
 //! `disagreements.tsv` lists the disagreements with their tests and decisions; the verdicts in
-//! `docs/disagreements.md` are computed. `VK_LITMUS_BLESS=1` rewrites the page.
+//! `docs/explanation/disagreements.md` are computed. `VK_LITMUS_BLESS=1` rewrites the page.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::fmt::Write;
@@ -83,7 +83,7 @@ fn page() -> String {
 
 #[test]
 fn the_page_is_what_the_models_say() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/disagreements.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/explanation/disagreements.md");
     let current = page();
     if std::env::var_os("VK_LITMUS_BLESS").is_some() {
         std::fs::write(&path, &current).unwrap();
@@ -91,7 +91,7 @@ fn the_page_is_what_the_models_say() {
     let committed = std::fs::read_to_string(&path).unwrap();
     assert!(
         committed == current,
-        "docs/disagreements.md is not what the models say: VK_LITMUS_BLESS=1 writes it"
+        "docs/explanation/disagreements.md is not what the models say: VK_LITMUS_BLESS=1 writes it"
     );
 }
 

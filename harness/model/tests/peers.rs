@@ -114,7 +114,7 @@ fn dartagnans_own_files_give_its_verdicts() {
     assert!(differences.is_empty(), "{differences:#?}");
 }
 
-/// The remaining differences are decided: docs/decisions.md gives the reasons.
+/// The remaining differences are decided: docs/dev/decisions.md gives the reasons.
 #[test]
 fn vulkan_differs_only_where_decided() {
     let Some(differences) = differences("vulkan", "vulkan-nochains") else { return };

@@ -2,7 +2,7 @@
 //! `vulkan-1.4.305` affects.
 //!
 //! `specifications.tsv` lists the versions and `texts.tsv` the changes; the affected tests are computed.
-//! `VK_LITMUS_BLESS=1` rewrites `docs/texts.md`.
+//! `VK_LITMUS_BLESS=1` rewrites `docs/explanation/texts.md`.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::collections::BTreeSet;
@@ -135,13 +135,16 @@ fn page() -> String {
 
 #[test]
 fn the_page_is_what_the_texts_say() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/texts.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/explanation/texts.md");
     let current = page();
     if std::env::var_os("VK_LITMUS_BLESS").is_some() {
         std::fs::write(&path, &current).unwrap();
     }
     let committed = std::fs::read_to_string(&path).unwrap();
-    assert!(committed == current, "docs/texts.md is not what the models say: VK_LITMUS_BLESS=1 writes it");
+    assert!(
+        committed == current,
+        "docs/explanation/texts.md is not what the models say: VK_LITMUS_BLESS=1 writes it"
+    );
 }
 
 #[test]

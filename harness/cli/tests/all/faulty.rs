@@ -1,4 +1,4 @@
-//! Drivers that lie, hang, crash or lose the device: each row of docs/faulty-drivers.md states the expected
+//! Drivers that lie, hang, crash or lose the device: each row of docs/dev/faulty-drivers.md states the expected
 //! verdict.
 //!
 //! The faults are injected by a Vulkan layer that is built here with `cc`.
@@ -65,7 +65,7 @@ fn between<'a>(source: &'a str, before: &str, end: char) -> BTreeSet<&'a str> {
 
 #[test]
 fn every_fault_is_told_as_the_table_says() {
-    let document = std::fs::read_to_string(root().join("docs/faulty-drivers.md")).unwrap();
+    let document = std::fs::read_to_string(root().join("docs/dev/faulty-drivers.md")).unwrap();
     let source = std::fs::read_to_string(root().join("ci/layer/fault.c")).unwrap();
     let (dispatched, drawn) = document.split_once("<!-- draws -->").unwrap();
     let (drawn, copied) = drawn.split_once("<!-- copies -->").unwrap();

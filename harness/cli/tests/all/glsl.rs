@@ -188,7 +188,7 @@ fn what_is_printed_lifts_back_to_the_same() {
         "| of the {} tests of the corpus in this dialect | |\n|---|---|\n| printed | {printed} |\n{rows}",
         printed + total
     );
-    generated("language.md", "tests as GLSL", &table);
+    generated("reference/shading-languages.md", "tests as GLSL", &table);
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn spans(text: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn every_row_of_the_ledger_names_tests_or_says_that_there_is_none() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let text = std::fs::read_to_string(root.join("docs/ledger.md")).unwrap();
+    let text = std::fs::read_to_string(root.join("docs/dev/ledger.md")).unwrap();
     let (mut numbers, mut none, mut partly) = (Vec::new(), Vec::new(), Vec::new());
     for line in text.lines() {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();

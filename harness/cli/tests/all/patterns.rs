@@ -161,7 +161,7 @@ fn pages_are_current() {
     let mut index = String::from(
         "# Patterns of shaders\n\nWays to share memory between invocations of a compute shader, right and commonly wrong, under the Vulkan memory \
          model. Each is GLSL that\n`vk-litmus check` answers, and a litmus test. `vk-litmus patterns NAME` prints a page, `--form FORM` the shader of one \
-         form, `--format json`\nall of it as data. What happens between dispatches, queues and the host is no shader: see the families `ssw` and `host` \
+         form, `--format json`\nall of it as data. Order between dispatches, queues and the host is not part of a shader: see the families `ssw` and `host` \
          of the tests.\n\n| pattern | what | wrong forms |\n|---|---|---|\n",
     );
     let mut names = BTreeSet::from(["README.md".to_owned()]);

@@ -3,7 +3,7 @@
 //!
 //! Long because one derivation processes the items of all queues and hosts.
 //!
-//! The rules are those of the synchronization chapter of the Vulkan specification; `docs/language.md` states
+//! The rules are those of the synchronization chapter of the Vulkan specification; `docs/reference/calls.md` states
 //! each. Programs that it does not settle are refused. Items of a queue follow the order of the columns, or
 //! of the submissions. All dispatches are compute: a barrier orders earlier dispatches if its source names
 //! that stage, and later ones if its target does. Barriers chain if their stages intersect. The operations of
