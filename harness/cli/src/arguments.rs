@@ -4,6 +4,7 @@
 mod check_format;
 mod kept;
 mod kernel;
+mod lists;
 mod measured;
 mod repro;
 
@@ -18,6 +19,7 @@ use clap_complete::Shell;
 use codegen::Form;
 pub use kept::{Diff, Merge, Report};
 pub use kernel::KernelArguments;
+pub use lists::{Clauses, Devices, List, Models, Patterns, Reference, Tests};
 pub use measured::{Bench, Tune};
 use model::progress::{Fairness, ProgressModel};
 pub use repro::Repro;
@@ -112,9 +114,9 @@ pub enum Command {
 /// `run`.
 #[derive(Clone, Debug, Args)]
 pub struct Run {
-    /// Test files, folders, `-` for standard input, or ids and globs of embedded tests.
+    /// Test files, folders, `-`, or ids and globs of embedded tests.
     ///
-    /// Examples: `sb/SB+rlx-rlx`, `mp/*`. Append `@VARIANT` to run a test in another form
+    /// `-` is standard input. Examples: `sb/SB+rlx-rlx`, `mp/*`. Append `@VARIANT` to run a test in another form
     /// (`mp/MP+rel-acq@split`). Shaders, as for `check`, are dispatched unchanged.
     #[arg(value_name = "TEST|DIR|SHADER")]
     pub tests: Vec<String>,
@@ -123,11 +125,12 @@ pub struct Run {
     /// `progress` tests which loops terminate; tests named on the command line replace those of the suite.
     #[arg(long, value_name = "NAME")]
     pub suite: Option<String>,
-    /// Devices: `lavapipe`, `swiftshader`, `sim`, `gpu`, an index, a UUID, or part of a name [default:
-    /// VK_LITMUS_DEVICE].
+    /// Devices: a name such as `lavapipe` or `sim`, `gpu`, an index or a UUID.
+    ///
+    /// A part of a name is enough; commas separate several. Without it, VK_LITMUS_DEVICE applies, then the best device.
     #[arg(long, value_name = "SEL", value_delimiter = ',')]
     pub device: Vec<String>,
-    /// Inject a fault into the simulated GPU, so that it breaks one rule (`faults` lists them).
+    /// Break one rule of the simulated GPU (`faults` lists them).
     #[arg(long, value_name = "NAME")]
     pub fault: Option<String>,
     /// Time for all tests on one device, such as `15s` or `2m` [default: 1m].
@@ -139,27 +142,27 @@ pub struct Run {
     #[arg(long, value_name = "N", conflicts_with = "time", value_parser = clap::value_parser!(u64).range(1..))]
     pub instances: Option<u64>,
     /// Seed of all random choices [default: random, printed].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,
     /// How tests use a device: a preset or a TOML file [default: the device's preset].
     #[arg(long, value_name = "NAME|FILE.toml", hide_short_help = true)]
     pub stress: Option<String>,
     /// The model: a shipped one or a cat file [default: by test and device].
-    #[arg(long, value_name = "M")]
+    #[arg(long, value_name = "M", hide_short_help = true)]
     pub model: Option<String>,
     /// Number of parallel worker processes per device.
     #[arg(long, value_name = "N", default_value = "1", hide_short_help = true)]
     pub jobs: NonZeroU32,
-    /// Run only the i-th of n parts of the tests, i from 1 [default: from the environment].
+    /// Run only the i-th of n parts of the tests [default: by environment].
     ///
     /// The first of these that is set applies: VK_LITMUS_SHARD, or the variables of Google Test, Bazel,
     /// Kubernetes' indexed jobs, Slurm's arrays, GitLab, CircleCI, Buildkite, Azure and Semaphore.
-    #[arg(long, value_name = "i/n", value_parser = shard)]
+    #[arg(long, value_name = "i/n", value_parser = shard, hide_short_help = true)]
     pub shard: Option<Shard>,
     /// Set if the results folder decides on the shard, so that the environment does not.
     #[arg(skip)]
     pub knows_part: bool,
-    /// Resume the run in the folder of --out, or `run --resume DIR` without further tests.
+    /// Resume the run in --out, or `run --resume DIR` without tests.
     ///
     /// `--resume DIR` takes tests, devices and budgets from the run in DIR. Tests that had no time run again; --time gives
     /// them another time.
@@ -174,7 +177,9 @@ pub struct Run {
     /// this commit) otherwise.
     #[arg(long, conflicts_with_all = ["expect", "strict", "gtest_list_tests", "gtest_filter", "gtest_output"], hide_short_help = true)]
     pub bisect: bool,
-    /// Folder of known failures. A listed failure is ignored; a listed test that passes fails the run.
+    /// Folder of known failures.
+    ///
+    /// A listed failure is ignored; a listed test that passes fails the run.
     ///
     /// The files are `DEVICE-fails.txt`, `DEVICE-flakes.txt` and `DEVICE-skips.txt`, in the format of
     /// deqp-runner.
@@ -248,8 +253,7 @@ pub struct Run {
 /// `check`.
 #[derive(Debug, Args)]
 pub struct Check {
-    /// Test files, folders, `-` for standard input, or ids and globs of embedded tests; or shaders [default:
-    /// all embedded tests].
+    /// Test files, folders, `-`, ids and globs of embedded tests; or shaders.
     ///
     /// Shader files: SPIR-V as .spv or .spvasm, GLSL by the extension of the stage (.comp, .vert, …), .hlsl,
     /// .slang or .wgsl.
@@ -379,14 +383,14 @@ pub struct Explain {
     pub device: Vec<String>,
     /// Folder of Mesa installations for the compile-only devices: a system root, or the output of
     /// `ci/compilers`.
-    #[arg(long, value_name = "DIR", requires = "device")]
+    #[arg(long, value_name = "DIR", requires = "device", hide_short_help = true)]
     pub mesa: Option<PathBuf>,
     /// Time limit for the whole explanation; what it leaves open is reported as unknown.
-    #[arg(long, value_name = "DUR", default_value = "5s", value_parser = duration)]
+    #[arg(long, value_name = "DUR", default_value = "5s", value_parser = duration, hide_short_help = true)]
     pub timeout: Duration,
     /// Largest number of iterations of a loop [default: 1, then 2, 4, 8 while runs are cut off and time is
     /// left].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256), hide_short_help = true)]
     pub unroll: Option<u32>,
     #[command(flatten)]
     pub kernel: KernelArguments,
@@ -498,7 +502,7 @@ pub struct Convert {
     /// several].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Largest number of iterations of a loop in a shader.
+    /// Largest number of iterations of a loop [default: as for `check`].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub unroll: Option<u32>,
     #[command(flatten)]
@@ -585,58 +589,6 @@ pub enum CodegenEmit {
     Order,
 }
 
-/// `devices`.
-#[derive(Debug, Args)]
-pub struct Devices {
-    /// Also list compile-only devices: compilers for chips that are not there, for `codegen`.
-    #[arg(long)]
-    pub compile_only: bool,
-    /// Output format.
-    #[arg(long, value_enum, default_value = "text")]
-    pub format: ListFormat,
-}
-
-/// `models`.
-#[derive(Debug, Args)]
-pub struct Models {
-    /// A shipped model [default: list all].
-    #[arg(value_name = "NAME")]
-    pub name: Option<String>,
-    /// Print its text, with line numbers as in explanations.
-    #[arg(long, requires = "name", conflicts_with = "format")]
-    pub text: bool,
-    /// Output format.
-    #[arg(long, value_enum, default_value = "text")]
-    pub format: ListFormat,
-}
-
-/// `clauses`.
-#[derive(Debug, Args)]
-pub struct Clauses {
-    /// Clauses, such as `VK-SW-01` [default: all, and the mutants of the models, which takes minutes].
-    #[arg(value_name = "ID")]
-    pub ids: Vec<String>,
-    /// Output format.
-    #[arg(long, value_enum, default_value = "text")]
-    pub format: ListFormat,
-}
-
-/// `reference`.
-#[derive(Debug, Args)]
-pub struct Reference {
-    /// Output folder.
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
-}
-
-/// A list command.
-#[derive(Debug, Args)]
-pub struct List {
-    /// Output format.
-    #[arg(long, value_enum, default_value = "text")]
-    pub format: ListFormat,
-}
-
 /// `lint`.
 #[derive(Debug, Args)]
 pub struct LintArguments {
@@ -648,39 +600,6 @@ pub struct LintArguments {
     pub format: ListFormat,
     #[command(flatten)]
     pub kernel: KernelArguments,
-}
-
-/// `patterns`.
-#[derive(Clone, Debug, Args)]
-pub struct Patterns {
-    /// A pattern, such as `spin-lock` [default: list all].
-    #[arg(value_name = "NAME")]
-    pub name: Option<String>,
-    /// Print only the shader of one form, such as `right`.
-    #[arg(long, value_name = "FORM", requires = "name", conflicts_with = "format")]
-    pub form: Option<String>,
-    /// Output format.
-    #[arg(long, value_enum, default_value = "text")]
-    pub format: ListFormat,
-}
-
-/// `tests`.
-#[derive(Debug, Args)]
-pub struct Tests {
-    /// List only tests with this text in their id or reason (`why:`), or with an id that matches this glob.
-    #[arg(conflicts_with_all = ["cts", "device"])]
-    pub pattern: Option<String>,
-    /// Output format.
-    #[arg(long, value_enum, default_value = "text")]
-    pub format: ListFormat,
-    /// List the names of the Vulkan CTS with the ids of their tests.
-    #[arg(long)]
-    pub cts: bool,
-    /// Devices: print Markdown tables of the tests that each runs, and why it skips the others.
-    ///
-    /// With --cts, the tables include the names of the CTS.
-    #[arg(long, value_name = "SEL", value_delimiter = ',', conflicts_with = "format")]
-    pub device: Vec<String>,
 }
 
 /// The format of a list.

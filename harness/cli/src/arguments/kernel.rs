@@ -54,10 +54,10 @@ pub struct KernelArguments {
     #[arg(long, value_name = "SET.BINDING=SAMPLER", value_parser = pair, hide_short_help = true)]
     pub sampler: Vec<(String, String)>,
     /// A case file with all inputs of a shader.
-    #[arg(long, value_name = "FILE.toml")]
+    #[arg(long, value_name = "FILE.toml", hide_short_help = true)]
     pub case: Option<PathBuf>,
     /// Assertion on every final state, such as `data[0] == 3 and flag == 1`.
-    #[arg(long, value_name = "EXPR")]
+    #[arg(long, value_name = "EXPR", hide_short_help = true)]
     pub assert: Option<String>,
     /// Preprocessor definition for a shader source.
     #[arg(short = 'D', long, value_name = "NAME[=VALUE]", hide_short_help = true)]

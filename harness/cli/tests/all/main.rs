@@ -28,6 +28,7 @@ mod jobs;
 mod kernel;
 mod kills;
 mod kinds;
+mod layout;
 mod ledger;
 mod library;
 mod lint;

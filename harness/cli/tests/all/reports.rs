@@ -413,7 +413,7 @@ fn lost_verdicts_are_failures() {
     assert_eq!(merged.code, 3, "{merged:?}");
     for (name, missing) in [("whole", 1), ("second", 2), ("merged", 2)] {
         for format in ["html", "md", "csv", "json", "junit", "herd"] {
-            let ran = in_folder(folder.path(), &["report", name, "--format", format]);
+            let ran = in_folder(folder.path(), &["report", name, "--format", format, "--out", "-"]);
             assert_eq!(ran.code, 3, "{name} {format}: {}", ran.stderr);
             assert!(ran.stdout.contains("missing"), "{name} {format}: {}", ran.stdout);
         }

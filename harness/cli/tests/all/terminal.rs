@@ -115,5 +115,5 @@ fn a_terminal_gets_violations_at_once_few_rows_and_the_summary_last() {
     }
     let report = format!("'{}' report vk-litmus-out/*", binary().display());
     let asked = on_a_terminal(folder.path(), &report, true).unwrap();
-    assert!(asked.contains("add `--out FILE`"), "{asked}");
+    assert!(asked.contains("report in report.html"), "{asked}");
 }
