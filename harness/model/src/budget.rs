@@ -82,6 +82,14 @@ impl<'b> BudgetTracker<'b> {
         self.spent.get() >= self.budget.steps
     }
 
+    /// Runs a search with at most `steps` of the budget that is left, and spends what it spent.
+    pub(crate) fn attempt<T>(&self, steps: u64, search: impl FnOnce(&BudgetTracker<'b>) -> T) -> T {
+        let attempt = BudgetTracker::new(self.remaining().at_most(steps));
+        let result = search(&attempt);
+        self.spend(attempt.spent.get());
+        result
+    }
+
     /// Returns the part of the budget that is left.
     pub(crate) fn remaining(&self) -> Budget<'b> {
         self.budget.at_most(self.budget.steps.saturating_sub(self.spent.get()))
@@ -108,6 +116,16 @@ mod tests {
         assert!(purse.spend(1) && purse.is_exhausted());
         assert!(BudgetTracker::new(purse.remaining()).is_exhausted());
         assert!(!BudgetTracker::new(Budget::UNLIMITED).spend(1 << 40));
+    }
+
+    #[test]
+    fn attempt_spends_what_its_search_spent() {
+        let purse = BudgetTracker::new(Budget::steps(100));
+        assert!(!purse.attempt(10, |attempt| attempt.spend(9)));
+        assert!(purse.attempt(10, |attempt| attempt.spend(10)));
+        assert!(!purse.is_exhausted());
+        assert!(purse.attempt(1_000, |attempt| attempt.spend(81)));
+        assert!(purse.is_exhausted());
     }
 
     #[test]

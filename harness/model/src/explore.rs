@@ -32,6 +32,15 @@ pub(crate) struct ExplorationStrategy {
     pub(crate) ordered_steps: u64,
     /// If set, lists outcomes.
     pub(crate) lists_outcomes: bool,
+    /// If set, decides races and question before it lists many outcomes.
+    pub(crate) decides_first: bool,
+    /// Step limit of the first attempt to list outcomes, before races and question are decided without a list.
+    pub(crate) first_listing_steps: u64,
+    /// If set, a decision that holds beyond the loop bound has precedence over a list of outcomes that does
+    /// not.
+    pub(crate) prefers_decision: bool,
+    /// Step limit of the list of outcomes, once races and question are decided.
+    pub(crate) listing_steps: u64,
     /// If set, uses thread symmetry.
     pub(crate) symmetry: bool,
     /// If set, uses RMW chains of counters.
@@ -48,14 +57,31 @@ impl ExplorationStrategy {
         decide_steps: 2_000,
         ordered_steps: 4,
         lists_outcomes: true,
+        decides_first: true,
+        first_listing_steps: 20_000,
+        prefers_decision: false,
+        listing_steps: u64::MAX,
         symmetry: true,
         rmw_chains: true,
         spin_loops: true,
     };
 
+    /// As [`FULL`](Self::FULL), for a reader who asks about races and the question first: a list of outcomes
+    /// may cost about as much as the decision.
+    pub(crate) const DECIDE_THEN_LIST: ExplorationStrategy = ExplorationStrategy {
+        first_listing_steps: 5_000,
+        prefers_decision: true,
+        listing_steps: 10_000,
+        ..ExplorationStrategy::FULL
+    };
+
     /// As [`FULL`](Self::FULL), without a list of outcomes.
-    pub(crate) const DECIDE_ONLY: ExplorationStrategy =
-        ExplorationStrategy { lists_outcomes: false, ..ExplorationStrategy::FULL };
+    pub(crate) const DECIDE_ONLY: ExplorationStrategy = ExplorationStrategy::FULL.without_list();
+
+    /// Returns this strategy without a list of outcomes.
+    pub(crate) const fn without_list(self) -> ExplorationStrategy {
+        ExplorationStrategy { lists_outcomes: false, ..self }
+    }
 }
 
 /// Limit of outcomes that are queried one by one.

@@ -55,6 +55,7 @@ mod local;
 pub mod matrix;
 mod model;
 pub mod mutation;
+mod mutual_order;
 #[cfg(any(test, feature = "testing"))]
 pub mod naive;
 mod narrow;

@@ -2,23 +2,23 @@
 
 use litmus::{Compute, Flow, Instruction, InstructionKind, LabelId};
 
-/// Returns for each instruction of a thread the live registers, by register number. At the end all are live,
-/// since they are outcomes.
-pub(crate) fn live_registers(instructions: &[Instruction], registers: usize) -> Vec<Vec<bool>> {
-    let end = vec![true; registers];
-    let mut live = vec![vec![false; registers]; instructions.len()];
+/// Returns for each instruction of a thread the live registers, by register number. `observed` are the
+/// registers that are live at the end of the thread.
+pub(crate) fn live_registers(instructions: &[Instruction], observed: &[bool]) -> Vec<Vec<bool>> {
+    let mut live = vec![vec![false; observed.len()]; instructions.len()];
     let position = |label: LabelId| {
         instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)))
     };
     loop {
         let mut changed = false;
         for (at, instruction) in instructions.iter().enumerate().rev() {
-            let follows = |next: Option<usize>| next.and_then(|next| live.get(next)).unwrap_or(&end);
+            let follows =
+                |next: Option<usize>| next.and_then(|next| live.get(next)).map_or(observed, Vec::as_slice);
             let kind = &instruction.kind;
             let mut here = if let InstructionKind::Flow(Flow::Goto(target)) = kind {
-                follows(position(*target)).clone()
+                follows(position(*target)).to_vec()
             } else {
-                follows(Some(at + 1)).clone()
+                follows(Some(at + 1)).to_vec()
             };
             if let InstructionKind::Flow(Flow::Branch { target, .. } | Flow::BranchIf { target, .. }) = kind {
                 here.iter_mut().zip(follows(position(*target))).for_each(|(here, there)| *here |= there);
@@ -53,7 +53,7 @@ mod tests {
         let text = "VULKAN spin\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 ;\nLC00: ;\nld.atom.dv.sc0 r0, x ;\nadd r1, r1, 1 ;\nbne r0, 1, LC00 ;";
         let test = litmus::parse(text, "spin").unwrap();
         let thread = &test.threads[0];
-        let live = live_registers(&thread.instructions, thread.registers.len());
+        let live = live_registers(&thread.instructions, &vec![true; thread.registers.len()]);
         let register = |name: &str| thread.registers.iter().position(|r| r.name == name).unwrap();
         let head = thread
             .instructions

@@ -97,6 +97,18 @@ const MAX_PATHS: usize = 4096;
 /// iteration. Removing the iteration removes order and adds none. So the last iteration of such a loop
 /// represents any number of them, and the races of an earlier iteration show in the path that ends there.
 pub(crate) fn paths(test: &Test, thread: ThreadId, unroll: u32) -> Result<Vec<Path>, PredictError> {
+    paths_observing(test, thread, unroll, &vec![true; test.thread(thread).registers.len()])
+}
+
+/// As [`paths`], for an observer of these registers of the thread alone.
+///
+/// A loop iteration may change the other registers and still be left out, unless later code reads them.
+pub(crate) fn paths_observing(
+    test: &Test,
+    thread: ThreadId,
+    unroll: u32,
+    observed: &[bool],
+) -> Result<Vec<Path>, PredictError> {
     let registers: Vec<_> = (0..test.thread(thread).registers.len())
         .map(|r| Symbolic::Known(test.initial_register(thread, RegisterId(r as u16))))
         .collect();
@@ -104,7 +116,7 @@ pub(crate) fn paths(test: &Test, thread: ThreadId, unroll: u32) -> Result<Vec<Pa
     let instructions = &test.thread(thread).instructions;
     // Only jumps ask.
     let jumps = instructions.iter().any(|i| matches!(i.kind, InstructionKind::Flow(_)));
-    let live = if jumps { live_registers(instructions, registers.len()) } else { Vec::new() };
+    let live = if jumps { live_registers(instructions, observed) } else { Vec::new() };
     let mut walker = Walker { test, thread, unroll, live, done: Vec::new() };
     let start = Path {
         steps: Vec::with_capacity(length),

@@ -16,7 +16,7 @@ use crate::explore::{ExplorationStrategy, explore_skeleton};
 use crate::line::{CounterLocations, PathChoice};
 use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
 use crate::model::{extension, scopes};
-use crate::path::{Path, paths};
+use crate::path::{Path, paths, paths_observing};
 use crate::prepared::Compiled;
 use crate::quick::{QuickMap, QuickSet};
 use crate::sequential::{Machine, Turns};
@@ -85,7 +85,13 @@ pub(crate) fn predict_with_tracker(
     let mut findings = find_outcomes(test, model, &compiled, &observables, unroll, ways, purse)?;
     let exhausted = !findings.timed_out && findings.cut_combinations == 0;
     let answer = |found: bool| (found || exhausted).then_some(found);
-    let (outcomes, listed) = list(test, &observables, &mut findings, unroll, purse);
+    let (outcomes, listed) = if ways.prefers_decision && !findings.timed_out {
+        let (outcomes, listed) =
+            purse.attempt(ways.listing_steps, |purse| list(test, &observables, &mut findings, unroll, purse));
+        if listed { (outcomes, listed) } else { (BTreeMap::new(), listed) }
+    } else {
+        list(test, &observables, &mut findings, unroll, purse)
+    };
     Ok(Prediction {
         model: model.name().to_owned(),
         observables,
@@ -165,7 +171,47 @@ const MAX_LISTED_COMBINATIONS: usize = 1 << 12;
 const MAX_LISTED_SPIN_COMBINATIONS: usize = 1 << 6;
 
 /// Finds the outcomes and races of a test under a model.
+///
+/// A portfolio: outcomes are listed if few steps suffice. Otherwise races and question are decided first, which
+/// is often far cheaper, and outcomes are listed with what is left of the budget. If that fails, or if only the
+/// decision holds beyond the loop bound, there is no list.
 fn find_outcomes(
+    test: &Test,
+    model: &Model,
+    compiled: &Compiled,
+    observables: &[Observable],
+    unroll: u32,
+    ways: ExplorationStrategy,
+    purse: &BudgetTracker<'_>,
+) -> Result<Findings, PredictError> {
+    let find = |ways, purse: &BudgetTracker<'_>| {
+        find_with_strategy(test, model, compiled, observables, unroll, ways, purse)
+    };
+    if !ways.lists_outcomes || !ways.decides_first {
+        return find(ways, purse);
+    }
+    let decision = ways.without_list();
+    let listed = purse.attempt(ways.first_listing_steps, |purse| find(ways, purse))?;
+    if !listed.timed_out {
+        if listed.cut_combinations == 0 || !ways.prefers_decision {
+            return Ok(listed);
+        }
+        let decided = purse.attempt(ways.first_listing_steps, |purse| find(decision, purse))?;
+        let holds = !decided.timed_out && decided.cut_combinations == 0;
+        return Ok(if holds { decided } else { listed });
+    }
+    let mut decided = find(decision, purse)?;
+    if decided.timed_out {
+        decided.add_definite(&listed);
+        return Ok(decided);
+    }
+    let listed = purse.attempt(ways.listing_steps, |purse| find(ways, purse))?;
+    let is_shorter = ways.prefers_decision && listed.cut_combinations > decided.cut_combinations;
+    Ok(if listed.timed_out || is_shorter { decided } else { listed })
+}
+
+/// Finds the outcomes and races of a test under a model with one strategy.
+fn find_with_strategy(
     test: &Test,
     model: &Model,
     compiled: &Compiled,
@@ -176,7 +222,16 @@ fn find_outcomes(
 ) -> Result<Findings, PredictError> {
     let semantic = model.semantic();
     let domain = ValueDomain::new(test);
-    let paths = supported_paths(test, semantic, unroll)?;
+    let paths = if ways.lists_outcomes {
+        supported_paths(test, semantic, unroll)?
+    } else {
+        check_supported(test, semantic)?;
+        let observed = observed_registers(test);
+        let threads = observed.iter().enumerate();
+        threads
+            .map(|(thread, observed)| paths_observing(test, ThreadId(thread as u16), unroll, observed))
+            .collect::<Result<_, _>>()?
+    };
     let asked = PredictionContext { compiled, ways, purse, semantic, domain: &domain };
     let alike = PathReductions::new(test, &paths, &asked);
     let waits =
@@ -482,6 +537,25 @@ pub(crate) fn for_each_skeleton(
         }
         Ok(true)
     })
+}
+
+/// Returns for each thread the registers that the question and the filter name.
+fn observed_registers(test: &Test) -> Vec<Vec<bool>> {
+    let mut observed: Vec<Vec<bool>> =
+        test.threads.iter().map(|thread| vec![false; thread.registers.len()]).collect();
+    let conditions = test.question.iter().map(|question| &question.condition).chain(&test.filter);
+    for condition in conditions {
+        condition.for_each_term(&mut |term| {
+            if let Term::Register(thread, register) = term
+                && let Some(named) = observed
+                    .get_mut(usize::from(thread.0))
+                    .and_then(|thread| thread.get_mut(usize::from(register.0)))
+            {
+                *named = true;
+            }
+        });
+    }
+    observed
 }
 
 /// Returns the paths of each thread.

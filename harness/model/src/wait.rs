@@ -17,9 +17,10 @@
 //! The reduction applies to races only. Final states are decided on executions in which all threads have left
 //! their loops.
 
-use litmus::{Access, Placement, Scope, Test, ThreadPlace};
+use litmus::{Access, Scope, Test};
 
 use crate::line::PathChoice;
+use crate::mutual_order::share_scopes;
 use crate::path::{Memory, Path, Step, StepKind};
 use crate::symbolic::{Constraint, LocalRead};
 
@@ -122,18 +123,6 @@ fn is_mutually_ordered(
     memory: &Memory,
     paths: &[Vec<Path>],
 ) -> bool {
-    let place = |thread: usize| -> Option<Placement> {
-        match test.threads.get(thread)?.place {
-            ThreadPlace::Device(place) => Some(place),
-            ThreadPlace::Host => None,
-        }
-    };
-    let shares = |other: usize, by: Scope| match (place(thread), place(other)) {
-        (Some(one), Some(two)) => {
-            thread == other || one.shares_scope(two, scope) && one.shares_scope(two, by)
-        }
-        _ => false,
-    };
     let all = paths.iter().enumerate().flat_map(|(writer, paths)| {
         paths.iter().flat_map(move |path| path.steps.iter().map(move |step| (writer, step)))
     });
@@ -143,7 +132,8 @@ fn is_mutually_ordered(
                 if other.extent.storage == memory.extent.storage =>
             {
                 let whole = other.location == memory.location && other.extent.whole && !step.cooperative;
-                matches!(other.access, Access::Atomic { scope: by, .. } if whole && shares(writer, by))
+                matches!(other.access, Access::Atomic { scope: by, .. }
+                    if whole && share_scopes(test, (thread, scope), (writer, by)))
             }
             _ => true,
         })

@@ -87,9 +87,12 @@ impl<W: Write> CheckWriter for TextCheckWriter<W> {
         writeln!(self.out, "{}: {race} {under}{}{read}", show::line(&line.id), show::line(&line.model))?;
         if line.cut > 0 {
             let (cut, runs, bound) = (line.cut, line.runs, line.bound);
+            let is_answered =
+                line.race != RaceWord::Unknown && line.queries.iter().all(|query| query.holds.is_some());
+            let what = if is_answered { "longer runs are not listed" } else { "unknown" };
             writeln!(
                 self.out,
-                "  unknown: {cut} of {runs} runs were cut off at the bound (--unroll {bound})"
+                "  {what}: {cut} of {runs} runs were cut off at the bound (--unroll {bound})"
             )?;
         }
         for outcome in &line.outcomes {

@@ -73,6 +73,14 @@ impl Findings {
         self.timed_out |= races.timed_out;
     }
 
+    /// Adds the races and matches of a search that was cut short: each was found in an execution.
+    pub(crate) fn add_definite(&mut self, partial: &Findings) {
+        self.raised.add(partial.raised);
+        self.grounded.add(partial.grounded);
+        self.has_match |= partial.has_match;
+        self.has_mismatch |= partial.has_mismatch;
+    }
+
     /// Adds earlier counts again, `times` times.
     pub(crate) fn add_counts(&mut self, again: ExecutionCounts, times: u64) {
         let add = |sum: &mut u64, once: u64| *sum = sum.saturating_add(once.saturating_mul(times));
