@@ -114,10 +114,12 @@ fn judge(line: &mut RunLine, ended: bool) {
             let detail = detail.filter(|_| was == VerdictWord::Inconclusive);
             inconclusive(Reason::NotExercised.word(), detail.or(Some("judged again".to_owned())))
         }
-        (Some(RaceWord::Unknown | RaceWord::NotDefined) | None, None) => inconclusive(
-            Reason::TimedOut.word(),
-            Some(format!("the prediction of {} was cut short", line.model)),
-        ),
+        (Some(RaceWord::Unknown | RaceWord::NeedsInputs | RaceWord::NotDefined) | None, None) => {
+            inconclusive(
+                Reason::TimedOut.word(),
+                Some(format!("the prediction of {} was cut short", line.model)),
+            )
+        }
     };
 }
 

@@ -120,6 +120,9 @@ pub struct CheckLine {
     /// Present for a shader without `--grid`: the finding that appears with two workgroups, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wider: Option<String>,
+    /// Present for a shader whose answer depends on inputs that no option supplies.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<NeededRecord>,
 }
 
 /// Whether every run of a program ends.
@@ -174,6 +177,9 @@ pub enum RaceWord {
     /// Not decided within the time limit.
     #[default]
     Unknown,
+    /// The answer depends on inputs that no option supplies.
+    #[serde(rename = "needs-inputs")]
+    NeedsInputs,
     /// The model has no race condition. In JSON this is null.
     #[serde(untagged)]
     NotDefined,
@@ -554,6 +560,7 @@ impl CheckLine {
             findings: None,
             compiler: None,
             wider: None,
+            needs: Vec::new(),
         }
     }
 }

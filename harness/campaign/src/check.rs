@@ -173,6 +173,8 @@ fn claims(test: &Test, model: &Model) -> Result<(), (ClaimError, Span)> {
 /// The options of a check.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
+    /// How missing inputs of shaders are supplied.
+    pub inputs: frontend::InputMode,
     /// Time limit for one test.
     pub timeout: Duration,
     /// The bound of loops.

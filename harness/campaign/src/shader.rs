@@ -18,6 +18,7 @@ pub fn entries(
     module: &SpirvModule,
     options: &AnalysisOptions,
 ) -> Result<Vec<AnalysisOptions>, Refusal> {
+    let options = &module.resolve_names(options)?;
     for foreign in module.unused_inputs(options)? {
         tracing::warn!("{file} is given {foreign}");
     }

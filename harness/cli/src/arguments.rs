@@ -311,7 +311,7 @@ pub struct Race {
     /// Output file; further tests get a number. Without it only the first is printed.
     #[arg(long, value_name = "FILE", requires = "emit", hide_short_help = true)]
     pub out: Option<PathBuf>,
-    /// Number of schedules to try [default: stop at the first finding; 12, up to 1000 for small grids].
+    /// Number of schedules to try [default: 12, up to 1000 for small grids without a finding].
     ///
     /// With a number, all schedules are tried, whatever earlier ones find. Only shaders whose behaviour
     /// depends on the schedule need more than one.
@@ -328,6 +328,9 @@ pub struct Race {
     /// Time limit for the model, which decides small grids that the schedules leave undecided.
     #[arg(long, value_name = "DUR", default_value = "3s", value_parser = duration, hide_short_help = true)]
     pub timeout: Duration,
+    /// Write a case file with the inputs that were used, for `--case`.
+    #[arg(long, value_name = "FILE.toml")]
+    pub save_case: Option<PathBuf>,
     #[command(flatten)]
     pub kernel: KernelArguments,
 }

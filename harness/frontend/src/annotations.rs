@@ -109,7 +109,8 @@ impl std::fmt::Display for FormulaTerm {
             FormulaTerm::Number(number) => write!(f, "{number}"),
             FormulaTerm::Element(name, path) => {
                 // A numeric name needs its sigil.
-                let sign = if name.starts_with(|c: char| c.is_ascii_digit()) { "%" } else { "" };
+                let number = name.starts_with(|c: char| c.is_ascii_digit()) && !name.contains('.');
+                let sign = if number { "%" } else { "" };
                 write!(f, "{sign}{name}")?;
                 path.iter().try_for_each(|part| match part {
                     PathStep::Index(index) => write!(f, "[{index}]"),
@@ -242,8 +243,17 @@ impl<'t> FormulaParser<'t> {
 
     fn parse_name(&mut self) -> Parsed<String> {
         self.eat_word("%");
-        let name = self.take_word(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$');
+        let name = self.take_word(|c| c.is_ascii_alphanumeric() || ['_', '$', '@'].contains(&c));
         if name.is_empty() { Err(format!("a name expected: `{}`", self.rest)) } else { Ok(name.to_owned()) }
+    }
+
+    /// Parses the name of a buffer without a name, `SET.BINDING`.
+    fn parse_binding(&mut self) -> Option<String> {
+        let end = self.rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (name, rest) = self.rest.split_at_checked(end)?;
+        crate::inputs::parse_binding(name).filter(|_| rest.starts_with(['[', '.']))?;
+        self.rest = rest;
+        Some(name.to_owned())
     }
 
     fn parse_input(&mut self) -> Parsed<(String, Initial)> {
@@ -314,10 +324,14 @@ impl<'t> FormulaParser<'t> {
 
     fn side(&mut self) -> Parsed<FormulaTerm> {
         self.rest = self.rest.trim_start();
-        if self.rest.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
+        let binding = self.parse_binding();
+        if binding.is_none() && self.rest.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
             return Ok(FormulaTerm::Number(self.parse_number()?));
         }
-        let name = self.parse_name()?;
+        let name = match binding {
+            Some(binding) => binding,
+            None => self.parse_name()?,
+        };
         let mut path = Vec::new();
         loop {
             if self.eat_word("[") {

@@ -14,7 +14,7 @@ use crate::lift::{
     FindingKind, InvocationId, LiftContext, LiftFinding, LiftedCase, Spot, is_descriptor_array,
 };
 use crate::mend;
-use crate::module::SpirvType;
+use crate::module::{SpirvType, is_synthetic_name};
 use crate::question::Asked;
 use crate::value::{MemoryCell, SymbolicNumber};
 use crate::walk::{END, ENTRY, Emitted, Round, Walked};
@@ -422,7 +422,8 @@ pub(crate) fn name_in(
         let Ok(Some((index, part))) = specialized.part_at(ty, offset, u64::MAX) else { break };
         match module.types.get(&ty) {
             Some(SpirvType::Struct { members }) => {
-                let member = module.member_names.get(&(ty, index as u32)).filter(|name| !name.is_empty());
+                let member =
+                    module.member_names.get(&(ty, index as u32)).filter(|name| !is_synthetic_name(name));
                 match member {
                     Some(member) => name = format!("{name}.{member}"),
                     None if members.len() == 1 => {}

@@ -39,6 +39,34 @@ impl SpirvModule {
         }
     }
 
+    /// Returns options in which contents given by name are at their bindings.
+    ///
+    /// # Errors
+    /// Fails if no buffer has the name; the error lists the names.
+    pub fn resolve_names(&self, options: &AnalysisOptions) -> Result<AnalysisOptions, Refusal> {
+        let mut resolved = AnalysisOptions { named_buffers: BTreeMap::new(), ..options.clone() };
+        let mut names: BTreeMap<String, (u32, u32)> = BTreeMap::new();
+        for (id, variable) in &self.variables {
+            let decorations = self.decorations_of(*id);
+            let Some(binding) = decorations.binding else { continue };
+            let at = (decorations.set.unwrap_or(0), binding);
+            names.insert(self.variable_name(*id, variable.ty), at);
+            if self.is_unnamed(*id) {
+                names.insert(self.display_name(variable.ty), at);
+            }
+        }
+        for (name, bytes) in &options.named_buffers {
+            let Some(at) = names.get(name) else {
+                let known: Vec<&str> =
+                    names.keys().map(String::as_str).filter(|name| !name.starts_with('%')).collect();
+                let what = format!("a buffer `{name}`, which it does not have (it has {})", known.join(", "));
+                return Err(Problem::Input(format!("it is given {what}")).located_at(SourcePosition::Module));
+            };
+            resolved.buffers.insert(*at, bytes.clone());
+        }
+        Ok(resolved)
+    }
+
     /// Returns the kinds of resources at each binding.
     fn declared_bindings(&self) -> BTreeMap<(u32, u32), BTreeSet<&'static str>> {
         let mut all: BTreeMap<(u32, u32), BTreeSet<&'static str>> = BTreeMap::new();

@@ -23,6 +23,7 @@ mod fast_path;
 mod final_contents;
 mod happens_before;
 mod image;
+mod influence;
 mod interlock;
 mod machine;
 mod memory;
@@ -35,6 +36,7 @@ mod split_barrier;
 mod subgroup;
 mod subgroup_starvation;
 mod sync;
+mod trial;
 mod value;
 mod vector_clock;
 mod workgroup_start;
@@ -42,6 +44,7 @@ mod workgroup_start;
 use crate::error::{Problem, Refusal, SourcePosition};
 use crate::lift::{AnalysisOptions, FindingKind, InvocationId};
 use crate::module::SpirvModule;
+use crate::question;
 use crate::stage::Stage;
 
 pub(crate) use final_contents::pack_texels;
@@ -49,6 +52,7 @@ use machine::Interpreter;
 pub use sampler::{AddressMode, Sampler};
 use schedule::SchedulePolicy;
 pub(crate) use setup::{default_image, initial_texels};
+pub(crate) use trial::{Blocked, FindingKey, Trial, run_trial};
 
 /// Upper bound on the steps of all walks of a kernel.
 const MAX_STEPS: u64 = 150_000_000;
@@ -74,6 +78,8 @@ pub enum GridVerdict {
     Clean,
     /// No finding, but a limit ended the walk.
     Undecided,
+    /// The answer depends on inputs that no option supplies.
+    NeedsInputs,
 }
 
 /// A source location of a finding, with the invocation that executes it.
@@ -98,6 +104,39 @@ pub struct GridFinding {
     pub message: String,
     /// The positions involved.
     pub at: Vec<GridSpot>,
+    /// The assumed inputs that its values or addresses depend on, by index.
+    pub inputs: Vec<usize>,
+    /// True if an assumed input decided a branch before it, and the kind may be due to that.
+    pub(crate) by_control: bool,
+    /// The numbers of its instructions, and of the labels of their blocks.
+    pub(crate) sites: Vec<u32>,
+    pub(crate) blocks: Vec<u32>,
+}
+
+impl GridFinding {
+    /// Returns a finding that no assumed input has to do with.
+    pub(crate) fn new(kind: FindingKind, message: String, at: Vec<GridSpot>) -> GridFinding {
+        let (inputs, sites, blocks) = (Vec::new(), Vec::new(), Vec::new());
+        GridFinding { kind, message, at, inputs, by_control: false, sites, blocks }
+    }
+
+    /// Returns the kind and the instructions, which are equal in other walks.
+    pub(crate) fn key(&self) -> FindingKey {
+        (trial::kind_group(self.kind), self.sites.clone())
+    }
+}
+
+/// An input that no option supplies and that the answer depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NeededInput {
+    /// The source name.
+    pub name: String,
+    /// The assumed value.
+    pub value: String,
+    /// The option that supplies it.
+    pub option: String,
+    /// The source lines that were not reached because of it, as ranges; empty if it decides a finding.
+    pub lines: String,
 }
 
 /// The content of a buffer after all invocations have ended.
@@ -109,6 +148,8 @@ pub struct FinalBuffer {
     pub bytes: Vec<u8>,
     /// Offset of the first byte that is schedule-dependent or not computed by the walk.
     pub first_open_byte: Option<usize>,
+    /// Offset of the first byte that the walk does not compute.
+    pub first_unknown_byte: Option<usize>,
 }
 
 /// The result of analyzing one kernel.
@@ -135,6 +176,9 @@ pub struct GridReport {
     pub is_schedule_dependent: bool,
     /// True if the axiomatic model decided every execution where the walk was incomplete.
     pub decided_by_model: bool,
+    /// True if lanes of a subgroup executed a subgroup operation without others that were still running. The
+    /// walk tries one reconvergence, and others are possible.
+    pub has_partial_subgroups: bool,
     /// Number of schedules tried.
     pub schedules: u64,
     /// Steps executed by all invocations.
@@ -149,6 +193,16 @@ pub struct GridReport {
     pub two_workgroup_finding: Option<String>,
     /// Description of what a pass covers.
     pub coverage: String,
+    /// The inputs to supply, if the verdict is [`GridVerdict::NeedsInputs`].
+    pub needs: Vec<NeededInput>,
+    /// The first element that schedules leave different contents in, though nothing races.
+    pub order_dependent: Option<String>,
+    /// The lines that no invocation reached.
+    pub(crate) unreached: std::collections::BTreeSet<u32>,
+    /// The lines that assumed inputs keep from being reached.
+    pub(crate) blocked: Vec<Blocked>,
+    /// The blocks that were reached.
+    pub(crate) reached: Vec<bool>,
 }
 
 impl GridReport {
@@ -170,6 +224,7 @@ impl GridReport {
             findings: Vec::new(),
             is_schedule_dependent: false,
             decided_by_model: false,
+            has_partial_subgroups: false,
             schedules: 0,
             steps: 0,
             accessed_bytes: 0,
@@ -177,6 +232,11 @@ impl GridReport {
             final_buffers: Vec::new(),
             two_workgroup_finding: None,
             coverage: String::new(),
+            needs: Vec::new(),
+            order_dependent: None,
+            unreached: std::collections::BTreeSet::new(),
+            blocked: Vec::new(),
+            reached: Vec::new(),
         }
     }
 }
@@ -235,6 +295,7 @@ fn explore_schedules(
             findings: Vec::new(),
             is_schedule_dependent: false,
             decided_by_model: false,
+            has_partial_subgroups: false,
             schedules: 0,
             steps: 0,
             accessed_bytes: 0,
@@ -242,14 +303,24 @@ fn explore_schedules(
             final_buffers: Vec::new(),
             two_workgroup_finding: None,
             coverage: String::new(),
+            needs: Vec::new(),
+            order_dependent: None,
+            unreached: std::collections::BTreeSet::new(),
+            blocked: Vec::new(),
+            reached: Vec::new(),
         };
+        let mut influence = influence::InputInfluence::of_inputs(options.assumed.len());
+        // A claim about other memory than buffers is for the model.
+        let claim = question::claim(module, options).ok().flatten();
+        let mut first_contents: Option<Vec<FinalBuffer>> = None;
         let mut notes = std::collections::BTreeSet::new();
         let mut reached = first.reached_blocks.clone();
         let copied =
             first.objects.iter().map(|object| object.bytes.len() as u64).sum::<u64>() / BYTES_PER_STEP;
         let few = options.schedules.unwrap_or(DEFAULT_SCHEDULES).max(1);
         for order in 0..options.schedules.unwrap_or(orders).max(1) {
-            let most = if order < few { most } else { most.min(CHEAP_STEPS) };
+            let is_few = order < few && report.findings.is_empty();
+            let most = if is_few { most } else { most.min(CHEAP_STEPS) };
             // An expensive walk leaves no budget for a second schedule.
             if order > 0 && report.steps + report.schedules * copied > most / 2 {
                 break;
@@ -261,18 +332,48 @@ fn explore_schedules(
             report.schedules += 1;
             report.steps += machine.steps;
             report.is_schedule_dependent |= machine.schedule_dependent;
+            report.has_partial_subgroups |= machine.has_partial_subgroups;
+            if report.order_dependent.is_none() {
+                report.order_dependent.clone_from(&machine.unordered_write);
+            }
             let (accessed, shadow) = machine.shadow_bytes();
             if shadow > report.shadow_bytes {
                 (report.accessed_bytes, report.shadow_bytes) = (accessed, shadow);
             }
             notes.append(&mut machine.notes);
+            influence.merge(&machine.influence);
             reached.iter_mut().zip(&machine.reached_blocks).for_each(|(known, now)| *known |= now);
             add_findings(&mut report.findings, &machine);
             if options.keep_final && order == 0 && walked.is_ok() {
                 report.final_buffers = machine.final_buffers();
             }
+            if let (Some(claim), Ok(())) = (&claim, &walked) {
+                match violated_claim(module, options, claim, &machine.final_buffers()) {
+                    Some(Ok(message)) => {
+                        let found = GridFinding::new(FindingKind::Assertion, message, Vec::new());
+                        if !report.findings.iter().any(|known| known.kind == FindingKind::Assertion) {
+                            report.findings.push(found);
+                        }
+                    }
+                    Some(Err(element)) => {
+                        let what = format!("{ASSERTION} about `{element}`");
+                        report.refusal = Some(Problem::Opaque { what }.located_at(SourcePosition::Module));
+                    }
+                    None => {}
+                }
+            }
+            if walked.is_ok() && order < COMPARED_SCHEDULES && copied <= MAX_COMPARED {
+                let now = machine.final_buffers();
+                match &first_contents {
+                    Some(first) if report.order_dependent.is_none() => {
+                        report.order_dependent = differing_element(module, options, first, &now);
+                    }
+                    Some(_) => {}
+                    None => first_contents = Some(now),
+                }
+            }
             if let Err(refusal) = walked {
-                if order > 0 && refusal.what.is_limit() && report.findings.is_empty() {
+                if order > 0 && refusal.what.is_limit() {
                     // The schedule hit a limit and counts as not tried.
                     report.schedules -= 1;
                     break;
@@ -280,8 +381,9 @@ fn explore_schedules(
                 report.refusal = Some(refusal);
                 break;
             }
+            // Another schedule may show another defect.
             let enough = options.schedules.is_none() && !report.findings.is_empty();
-            if !report.is_schedule_dependent || enough {
+            if !report.is_schedule_dependent || enough && order + 1 >= few {
                 break;
             }
         }
@@ -298,15 +400,81 @@ fn explore_schedules(
         report.verdict = match (report.findings.is_empty(), &report.refusal) {
             (false, _) => GridVerdict::Racy,
             (true, None) => GridVerdict::Clean,
+            (true, Some(Refusal { what: Problem::Opaque { what }, .. })) if what.starts_with(ASSERTION) => {
+                GridVerdict::Undecided
+            }
             (true, Some(refusal)) if refusal.what.is_limit() => GridVerdict::Undecided,
             (true, Some(refusal)) => return Err(refusal.clone()),
         };
+        report.unreached = first.program.unreached_lines(&reached);
         if report.verdict == GridVerdict::Clean {
-            notes.extend(describe_unreached_lines(module, &first.program.unreached_lines(&reached)));
+            notes.extend(describe_unreached(module, &report.unreached));
         }
+        report.blocked = trial::blocked_lines(first.program, &influence, &reached);
+        report.reached = reached;
         report.coverage = describe_coverage(&report, first.setup.has_unordered_interlock(), notes);
         Ok(report)
     })
+}
+
+/// The subject of a refusal that an assertion is not decided.
+const ASSERTION: &str = "the assertion";
+/// Schedules whose final contents are compared, and the largest contents, in units of [`BYTES_PER_STEP`].
+const COMPARED_SCHEDULES: u64 = 24;
+const MAX_COMPARED: u64 = (4 << 20) / BYTES_PER_STEP;
+
+/// Returns the description of a claim that does not hold, or the element that the walk does not compute.
+fn violated_claim(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    claim: &question::Claim,
+    buffers: &[FinalBuffer],
+) -> Option<Result<String, String>> {
+    let places: Vec<(u32, u32, u32, u64)> = claim
+        .places
+        .iter()
+        .map(|((set, binding, element), offset, _)| (*set, *binding, *element, *offset))
+        .collect();
+    let names = crate::dispatch::element_names(module, options, &places).unwrap_or_default();
+    let mut values = Vec::with_capacity(claim.places.len());
+    let mut says = Vec::new();
+    for (index, (at, offset, bytes)) in claim.places.iter().enumerate() {
+        let name = names.get(index).cloned().unwrap_or_default();
+        let end = *offset as usize + *bytes as usize;
+        let contents = buffers.iter().find(|buffer| buffer.at == *at);
+        let known = contents.filter(|buffer| buffer.first_unknown_byte.is_none_or(|unknown| end <= unknown));
+        let Some(range) = known.and_then(|buffer| buffer.bytes.get(*offset as usize..end)) else {
+            return Some(Err(name));
+        };
+        let value = range.iter().rev().fold(0_u64, |all, byte| all << 8 | u64::from(*byte));
+        says.push(format!("{name} is {value}"));
+        values.push(value);
+    }
+    let text = &claim.text;
+    (!claim.holds(&values)).then(|| Ok(format!("`{text}` does not hold at the end: {}", says.join(", "))))
+}
+
+/// Describes the first element with different contents.
+fn differing_element(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    first: &[FinalBuffer],
+    now: &[FinalBuffer],
+) -> Option<String> {
+    let differs = |(one, other): (&FinalBuffer, &FinalBuffer)| {
+        let at = one.bytes.iter().zip(&other.bytes).position(|(one, other)| one != other)?;
+        let word = at / 4 * 4;
+        let number = |buffer: &FinalBuffer| {
+            let bytes = buffer.bytes.get(word..word + 4).unwrap_or_default();
+            bytes.iter().rev().fold(0_u32, |all, byte| all << 8 | u32::from(*byte))
+        };
+        let (set, binding, element) = one.at;
+        let names = crate::dispatch::element_names(module, options, &[(set, binding, element, word as u64)]);
+        let name = names.ok()?.pop()?;
+        let (one, other) = (number(one), number(other));
+        Some(format!("`{name}` ends as {one} or {other}, since atomics decide; nothing races"))
+    };
+    first.iter().zip(now).find_map(differs)
 }
 
 fn add_findings(findings: &mut Vec<GridFinding>, machine: &Interpreter<'_>) {
@@ -316,10 +484,24 @@ fn add_findings(findings: &mut Vec<GridFinding>, machine: &Interpreter<'_>) {
             GridSpot { line, place, invocation: *invocation, access: *access }
         };
         let at: Vec<GridSpot> = found.at.iter().map(spot).collect();
-        let lines = |at: &[GridSpot]| at.iter().map(|spot| (spot.line, spot.place)).collect::<Vec<_>>();
+        let lines = |at: &[GridSpot]| {
+            let mut lines: Vec<_> = at.iter().map(|spot| (spot.line, spot.place)).collect();
+            // Another schedule may reach the same places in another order.
+            lines.sort_unstable();
+            lines
+        };
         let known = findings.iter().any(|known| known.kind == found.kind && lines(&known.at) == lines(&at));
         if !known && findings.len() < MAX_FINDINGS {
-            findings.push(GridFinding { kind: found.kind, message: found.message.clone(), at });
+            let mut sites: Vec<u32> = found.at.iter().map(|at| at.0).collect();
+            sites.sort_unstable();
+            let influence = &machine.influence;
+            findings.push(GridFinding {
+                inputs: value::inputs_in(found.inputs, influence.count),
+                by_control: influence.control != 0 && trial::depends_on_control(found.kind),
+                blocks: sites.iter().filter_map(|site| machine.program.block_of(*site)).collect(),
+                sites,
+                ..GridFinding::new(found.kind, found.message.clone(), at)
+            });
         }
     }
 }
@@ -348,8 +530,16 @@ fn classify_lockstep_races(findings: &mut Vec<GridFinding>) {
     }
 }
 
-/// Lists the source lines that no invocation reached.
-fn describe_unreached_lines(module: &SpirvModule, lines: &std::collections::BTreeSet<u32>) -> Option<String> {
+/// Describes the lines that no invocation reached.
+pub(crate) fn describe_unreached(
+    module: &SpirvModule,
+    lines: &std::collections::BTreeSet<u32>,
+) -> Option<String> {
+    line_ranges(module, lines).map(|lines| format!("nobody came to {lines}"))
+}
+
+/// Describes source lines as ranges, such as `lines 3-5, 9`.
+pub(crate) fn line_ranges(module: &SpirvModule, lines: &std::collections::BTreeSet<u32>) -> Option<String> {
     let mut all: Vec<(&str, u32)> = lines
         .iter()
         .filter_map(|line| module.source_line(*line))
@@ -370,7 +560,7 @@ fn describe_unreached_lines(module: &SpirvModule, lines: &std::collections::BTre
         false => format!("{first}-{last}"),
     });
     let ranges = ranges.collect::<Vec<_>>().join(", ");
-    Some(format!("nobody came to line{} {ranges}{more}", if all.len() == 1 { "" } else { "s" }))
+    Some(format!("line{} {ranges}{more}", if all.len() == 1 { "" } else { "s" }))
 }
 
 /// Describes what a pass covers. `unordered` is true if interlocked sections run in any order.
@@ -386,6 +576,10 @@ fn describe_coverage(
         false => "atomics decide where it goes or what is ordered",
     };
     let orders = match (report.is_schedule_dependent, report.schedules) {
+        (false, _) if report.has_partial_subgroups => {
+            "every order of the invocations, with subgroup operations in branches executed by the lanes that reach them together"
+                .to_owned()
+        }
         (false, _) => "every order of the invocations".to_owned(),
         (true, 1) => format!("the one order of the invocations tried, since {why}"),
         (true, orders) => format!("the {orders} orders of the invocations tried, since {why}"),

@@ -425,6 +425,84 @@ fn typed_contents(key: &str, table: &Table) -> Result<Vec<u8>, Problem> {
     Ok(bytes)
 }
 
+/// Writes options as a case file that reproduces them.
+pub fn write_case_file(options: &AnalysisOptions) -> String {
+    let numbers = |bytes: &[u8]| {
+        let words = bytes
+            .chunks_exact(4)
+            .map(|word| word.iter().rev().fold(0_u32, |all, byte| all << 8 | u32::from(*byte)));
+        match bytes.len().is_multiple_of(4) {
+            true => format!("u32 = {:?}", words.collect::<Vec<_>>()),
+            false => format!("u8 = {bytes:?}"),
+        }
+    };
+    let mut text = String::new();
+    if let Some(entry) = &options.entry {
+        text += &format!("entry = {entry:?}\n");
+    }
+    if let Some(grid) = options.grid {
+        text += &format!("grid = {grid:?}\n");
+    }
+    if let Some(size) = options.subgroup_size {
+        text += &format!("subgroup_size = {size}\n");
+    }
+    if !options.specialization.is_empty() {
+        text += "\n[spec]\n";
+        for (id, value) in options.specialization.iter().collect::<BTreeMap<_, _>>() {
+            text += &format!("{id} = {}\n", *value as i64);
+        }
+    }
+    let mut push: Vec<(u64, Vec<u8>)> = Vec::new();
+    for (at, byte) in &options.push {
+        match push.last_mut() {
+            Some((start, bytes)) if *start + bytes.len() as u64 == *at => bytes.push(*byte),
+            _ => push.push((*at, vec![*byte])),
+        }
+    }
+    for (offset, bytes) in push {
+        text += &format!("\n[[push]]\noffset = {offset}\n{}\n", numbers(&bytes));
+    }
+    let contents = |text: &mut String, bytes: &[u8], scalars: &[(u64, u32)]| {
+        let word = crate::assumed::fill_word_of(bytes, scalars);
+        if word == "bytes" {
+            *text += &format!("{}\n", numbers(bytes));
+            return;
+        }
+        *text += &format!("bytes = {}\nfill = {word:?}\n", bytes.len());
+        let filled = fill_bytes(word, bytes.len() as u64).unwrap_or_default();
+        let own = scalars.iter().filter_map(|(offset, size)| {
+            let range = *offset as usize..(*offset as usize).checked_add(*size as usize)?;
+            let (one, other) = (bytes.get(range.clone())?, filled.get(range)?);
+            (one != other).then(|| format!("{{ offset = {offset}, u8 = {one:?} }}"))
+        });
+        let own: Vec<String> = own.collect();
+        if !own.is_empty() {
+            *text += &format!("u8_at = [{}]\n", own.join(", "));
+        }
+    };
+    for ((set, binding), bytes) in &options.buffers {
+        let scalars = options.assumed.iter().filter_map(|input| match input.place {
+            crate::assumed::InputPlace::Scalar(at, offset, size) if at == (*set, *binding) => {
+                Some((offset, size))
+            }
+            _ => None,
+        });
+        text += &format!("\n[buffer.\"{set}.{binding}\"]\n");
+        contents(&mut text, bytes, &scalars.collect::<Vec<_>>());
+    }
+    for ((set, binding), image) in &options.images {
+        let TexelInput::Word(word) = &image.texels else { continue };
+        let (size, levels) = (image.size, image.levels);
+        text +=
+            &format!("\n[image.\"{set}.{binding}\"]\nsize = {size:?}\nmips = {levels}\nfill = {word:?}\n");
+    }
+    for address in &options.addresses {
+        text += &format!("\n[address.{:?}]\nat = {:?}\n", address.name, address.at.to_string());
+        contents(&mut text, &address.bytes, &[]);
+    }
+    text
+}
+
 /// Merges a case file into options; existing options win.
 pub fn merge_options(mut first: AnalysisOptions, second: AnalysisOptions) -> AnalysisOptions {
     first.case_inputs = Some(Box::new(AnalysisOptions {

@@ -9,8 +9,13 @@ use model::{Budget, Model};
 
 use crate::annotations::Annotations;
 use crate::answer::{ModelQuery, answer_with_model};
+use crate::assumed::{AssumedInput, InputPlace};
+use crate::choose::InputChoice;
 use crate::error::{Problem, Refusal};
-use crate::grid::{self, GridFinding, GridReport, GridSpot, GridVerdict};
+use crate::grid::{
+    self, Blocked, GridFinding, GridReport, GridSpot, GridVerdict, NeededInput, describe_unreached,
+    line_ranges,
+};
 use crate::lift::{AnalysisOptions, FindingKind, InvocationId, Lifted, Spot, lift};
 use crate::module::SpirvModule;
 use crate::stage::Stage;
@@ -36,6 +41,190 @@ pub fn judge(
     judged
 }
 
+/// The answer for chosen inputs.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// The report over all choices.
+    pub report: GridReport,
+    /// The choice that shows the findings, else the first.
+    pub options: AnalysisOptions,
+    /// The inputs that were chosen, in one line; empty if all were given.
+    pub chosen: String,
+}
+
+/// Analyzes a kernel for each choice of inputs.
+///
+/// Findings that exist only because of an assumed value, and lines that only it keeps from being reached, make
+/// the verdict [`GridVerdict::NeedsInputs`].
+///
+/// # Errors
+/// See [`judge`]; errors of further choices are ignored.
+pub fn judge_choice(
+    module: &SpirvModule,
+    given: &AnalysisOptions,
+    choice: &InputChoice,
+    model: &Model,
+    budget: Budget<'_>,
+) -> Result<Judged, Refusal> {
+    let mut choices = choice.choices.iter();
+    let Some(first) = choices.next() else {
+        let report = judge(module, given, model, budget)?;
+        return Ok(Judged { report, options: given.clone(), chosen: String::new() });
+    };
+    let first = AnalysisOptions { deadline: given.deadline.clone(), ..first.clone() };
+    let mut report = judge(module, &first, model, budget)?;
+    let mut options = first.clone();
+    let (mut certain, dependent): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut report.findings).into_iter().partition(|found| !choice.depends_on_values(found));
+    let noted = describe_unreached(module, &report.unreached);
+    let mut others = Vec::new();
+    for other in choices {
+        let other = AnalysisOptions { deadline: given.deadline.clone(), ..other.clone() };
+        let Ok(more) = judge(module, &other, model, budget) else { continue };
+        report.reached.iter_mut().zip(&more.reached).for_each(|(known, now)| *known |= now);
+        report.unreached.retain(|line| more.unreached.contains(line));
+        report.blocked.extend(more.blocked);
+        report.is_schedule_dependent |= more.is_schedule_dependent;
+        report.has_partial_subgroups |= more.has_partial_subgroups;
+        report.steps += more.steps;
+        let found = more.findings.into_iter().filter(|found| !choice.depends_on_values(found));
+        let found: Vec<GridFinding> = found.collect();
+        if certain.is_empty() && !found.is_empty() {
+            options = other.clone();
+        }
+        others.push(other);
+        for found in found {
+            if !certain.iter().any(|known| known.key() == found.key() && known.at.len() == found.at.len()) {
+                certain.push(found);
+            }
+        }
+    }
+    if let Some(noted) = noted.filter(|_| !others.is_empty()) {
+        let left = describe_unreached(module, &report.unreached);
+        let (old, new) = (format!("; {noted}"), left.map(|left| format!("; {left}")).unwrap_or_default());
+        report.coverage = report.coverage.replace(&old, &new);
+    }
+    let reached = std::mem::take(&mut report.reached);
+    report.blocked.retain(|blocked| !blocked.is_covered(&reached));
+    let settled = matches!(report.verdict, GridVerdict::Clean | GridVerdict::Racy);
+    if !certain.is_empty() {
+        report.verdict = GridVerdict::Racy;
+    } else if !dependent.is_empty() || settled && !report.blocked.is_empty() {
+        report.verdict = GridVerdict::NeedsInputs;
+        let depends = !dependent.is_empty();
+        let dependent: Vec<usize> = dependent.iter().flat_map(|found| found.inputs.iter().copied()).collect();
+        report.needs = needed_inputs(module, &first, &report.blocked, &dependent, depends);
+    }
+    if report.verdict != GridVerdict::Clean {
+        report.order_dependent = None;
+    }
+    report.findings = certain;
+    let mut chosen = describe_choice(given, &first);
+    for other in &others {
+        let changed: Vec<String> = other
+            .assumed
+            .iter()
+            .filter(|input| input.value(other) != input.value(&first))
+            .map(|input| format!("{} = {}", input.name, input.value(other)))
+            .collect();
+        if !changed.is_empty() {
+            let word = if chosen.is_empty() { "" } else { "; " };
+            chosen += &format!("{word}also {}", changed.join(", "));
+        }
+    }
+    if !chosen.is_empty() {
+        let rest = report.coverage.strip_prefix("these inputs").unwrap_or(&report.coverage).to_owned();
+        report.coverage = format!("these inputs (chosen by the tool: {chosen}){rest}");
+    }
+    Ok(Judged { report, options, chosen })
+}
+
+/// Returns the inputs that decide findings or keep lines from being reached.
+pub(crate) fn needed_inputs(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    blocked: &[Blocked],
+    dependent: &[usize],
+    by_branches: bool,
+) -> Vec<NeededInput> {
+    let mut all: Vec<NeededInput> = Vec::new();
+    let add = |all: &mut Vec<NeededInput>, input: &AssumedInput, lines: String| match all
+        .iter_mut()
+        .find(|one| one.name == input.name)
+    {
+        Some(known) if known.lines.is_empty() => known.lines = lines,
+        Some(_) => {}
+        None => all.push(NeededInput {
+            name: input.name.clone(),
+            value: input.value(options),
+            option: input.option(),
+            lines,
+        }),
+    };
+    for (index, input) in options.assumed.iter().enumerate() {
+        let blocked = blocked.iter().filter(|blocked| blocked.inputs.contains(&index));
+        let lines: std::collections::BTreeSet<u32> =
+            blocked.flat_map(|blocked| blocked.lines.iter().copied()).collect();
+        if !lines.is_empty() {
+            add(
+                &mut all,
+                input,
+                line_ranges(module, &lines).unwrap_or_else(|| "code without line numbers".to_owned()),
+            );
+        }
+        if dependent.contains(&index) {
+            add(&mut all, input, String::new());
+        }
+    }
+    if all.is_empty() {
+        // A branch that an input decided led to the finding.
+        for input in options.assumed.iter().filter(|input| is_number(input) && by_branches) {
+            add(&mut all, input, String::new());
+        }
+    }
+    all
+}
+
+fn is_number(input: &AssumedInput) -> bool {
+    matches!(input.place, InputPlace::Push(..) | InputPlace::Scalar(..) | InputPlace::Constant(_))
+}
+
+/// Upper bound on the inputs that a line lists.
+const MAX_LISTED: usize = 12;
+
+/// Lists the chosen inputs that are not zeros or defaults.
+pub(crate) fn describe_choice(given: &AnalysisOptions, chosen: &AnalysisOptions) -> String {
+    let mut all = Vec::new();
+    if let (None, Some([x, y, z])) = (given.grid, chosen.grid) {
+        all.push(format!("--grid {x},{y},{z}"));
+    }
+    let mut constants: Vec<(&u32, &u64)> =
+        chosen.specialization.iter().filter(|(id, _)| !given.specialization.contains_key(id)).collect();
+    constants.sort_unstable();
+    all.extend(constants.iter().map(|(id, value)| format!("--spec {id}={value}")));
+    for input in &chosen.assumed {
+        let value = input.value(chosen);
+        let default = match input.place {
+            InputPlace::Push(..) | InputPlace::Scalar(..) => value == "0",
+            InputPlace::Contents(_) => value == "zeros",
+            InputPlace::Length(at) => {
+                chosen.buffers.get(&at).is_none_or(|bytes| bytes.len() as u64 == crate::lift::DEFAULT_BYTES)
+            }
+            InputPlace::Image(at) => !chosen.images.contains_key(&at),
+            InputPlace::Constant(_) => true,
+        };
+        if !default {
+            all.push(format!("{} = {value}", input.name));
+        }
+    }
+    let more = all.len().saturating_sub(MAX_LISTED);
+    all.truncate(MAX_LISTED);
+    if more > 0 {
+        all.push(format!("{more} more"));
+    }
+    all.join(", ")
+}
+
 /// Repeats the walk with two workgroups if no grid was given, and describes the first finding.
 ///
 /// A single workgroup shares memory with no other. For graphics stages these are two vertices, or two
@@ -51,7 +240,8 @@ pub fn wider(module: &SpirvModule, options: &AnalysisOptions) -> Option<String> 
         Stage::Fragment => ([2, 1, 2], "2 fragments of each of 2 pixels (--grid 2,1,2)"),
     };
     let report = grid::analyze_grid(module, &AnalysisOptions { grid: Some(grid), ..options.clone() }).ok()?;
-    let found = report.findings.first()?;
+    // A stride that suits one workgroup says nothing about two.
+    let found = report.findings.iter().find(|found| found.inputs.is_empty())?;
     Some(format!("nothing is said of the grid, and of {words} something is wrong: {}", found.message))
 }
 
@@ -100,7 +290,7 @@ fn judged(
         findings.push(finding(&lifted, FindingKind::Race, message, &found.at));
     } else if answered.race == Race::Racy {
         let message = "data race: where is not known".to_owned();
-        findings.push(GridFinding { kind: FindingKind::Race, message, at: Vec::new() });
+        findings.push(GridFinding::new(FindingKind::Race, message, Vec::new()));
     }
     let complete = answered.race == Race::Free && !lifted.sampled;
     if findings.is_empty() && !complete {
@@ -136,5 +326,5 @@ fn finding(lifted: &Lifted, kind: FindingKind, message: String, at: &[Spot]) -> 
             access: spot.access,
         })
         .collect();
-    GridFinding { kind, message, at }
+    GridFinding::new(kind, message, at)
 }

@@ -43,10 +43,11 @@
 mod access;
 pub mod annotations;
 mod answer;
-
 mod assemble;
+mod assumed;
 mod atomic;
 mod atomic_features;
+mod choose;
 mod control_flow;
 mod dispatch;
 mod emit;
@@ -87,9 +88,11 @@ mod word;
 
 pub use annotations::parse_formula;
 pub use answer::{ModelAnswer, ModelQuery, RaceSpot, answer_with_model};
+pub use assumed::{AssumedInput, InputPlace};
+pub use choose::{InputChoice, InputGrid, InputMode, InputNeeds, choose_inputs};
 pub use dispatch::{DispatchBuffer, DispatchImage, KernelDispatch, element_names, plan_dispatch};
 pub use error::{Problem, Refusal, SourcePosition};
-pub use judge::{beside_races, judge, wider};
+pub use judge::{Judged, beside_races, judge, judge_choice, wider};
 pub use lift::{
     AnalysisOptions, DEFAULT_UNROLL, FindingKind, InvocationId, LiftFinding, Lifted, LiftedCase, Spot, lift,
 };

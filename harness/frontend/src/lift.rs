@@ -15,6 +15,7 @@ use rspirv::spirv::StorageClass;
 
 use crate::annotations::{Formula, Initial};
 use crate::assemble;
+use crate::assumed::AssumedInput;
 use crate::error::{ONE_WORKGROUP, Problem, Refusal, SourcePosition, malformed};
 use crate::grid::Sampler;
 use crate::inputs::{AddressInput, ImageInput};
@@ -58,6 +59,8 @@ pub struct AnalysisOptions {
     /// Inputs of vertices and fragments by location, concatenated for all invocations and repeated if too
     /// short. Other inputs are unknown.
     pub stage_inputs: BTreeMap<u32, Vec<u8>>,
+    /// Buffer contents by the name of the buffer; see [`SpirvModule::resolve_names`].
+    pub named_buffers: BTreeMap<String, Vec<u8>>,
     /// Buffer contents by set and binding.
     pub buffers: BTreeMap<(u32, u32), Vec<u8>>,
     /// Images by set and binding.
@@ -68,6 +71,9 @@ pub struct AnalysisOptions {
     pub addresses: Vec<AddressInput>,
     /// The inputs that a case file gives, without their contents.
     pub case_inputs: Option<Box<AnalysisOptions>>,
+    /// The inputs that no option supplies. The other fields hold assumed values for them, and a walk tracks
+    /// what these decide.
+    pub assumed: Vec<AssumedInput>,
     /// Bound on the iterations of every loop. Default: only loops that depend on read values are bounded, by
     /// [`AnalysisOptions::open_bodies`].
     pub unroll: Option<u32>,
@@ -124,6 +130,8 @@ pub enum FindingKind {
     UndefinedBehaviour,
     /// An invocation never ends.
     Hang,
+    /// A claim about the final contents does not hold.
+    Assertion,
 }
 
 impl FindingKind {
@@ -138,6 +146,7 @@ impl FindingKind {
             FindingKind::UninitialisedRead => "uninitialised-read",
             FindingKind::UndefinedBehaviour => "undefined-behaviour",
             FindingKind::Hang => "hang",
+            FindingKind::Assertion => "assertion",
         }
     }
 

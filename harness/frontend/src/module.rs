@@ -675,6 +675,28 @@ impl SpirvModule {
         (0..members.len() as u32).filter_map(name).collect()
     }
 
+    /// Returns true for a structure whose only member has no name in the source, as compilers of HLSL, Slang and
+    /// WGSL make it around the array of a buffer.
+    pub(crate) fn wraps_one_part(&self, ty: u32) -> bool {
+        let Some(SpirvType::Struct { members }) = self.types.get(&ty) else { return false };
+        let name = self.member_names.get(&(ty, 0)).map_or("", String::as_str);
+        members.len() == 1 && is_synthetic_name(name)
+    }
+
+    /// Returns true for a structure with one member.
+    pub(crate) fn has_one_member(&self, ty: u32) -> bool {
+        matches!(self.types.get(&ty), Some(SpirvType::Struct { members }) if members.len() == 1)
+    }
+
+    /// Returns the variable at a set and binding.
+    pub(crate) fn variable_at(&self, at: (u32, u32)) -> Option<u32> {
+        let place = |id: &u32| {
+            let decorations = self.decorations_of(*id);
+            decorations.binding.map(|binding| (decorations.set.unwrap_or(0), binding))
+        };
+        self.variables.keys().filter(|id| place(id) == Some(at)).min().copied()
+    }
+
     /// Returns true if a variable has no name.
     pub(crate) fn is_unnamed(&self, id: u32) -> bool {
         self.names.get(&id).is_none_or(String::is_empty)
@@ -779,6 +801,11 @@ fn apply_decoration(entry: &mut Decorations, decoration: u32, parameter: Option<
         Some(Decoration::Block) => entry.block = true,
         _ => {}
     }
+}
+
+/// Returns true for the names that compilers give to a member that the source does not name.
+pub(crate) fn is_synthetic_name(name: &str) -> bool {
+    name.is_empty() || name.starts_with('@')
 }
 
 /// The bits of storage classes and scopes come from the grammar tables.

@@ -126,7 +126,9 @@ impl Asked {
             word: Some((word.to_owned(), known)),
         };
         let mut path = path.clone();
-        let id = match module.id_by_name(name).filter(|id| module.variables.contains_key(id)) {
+        let bound = crate::inputs::parse_binding(name).and_then(|at| module.variable_at(at));
+        let named = || module.id_by_name(name);
+        let id = match bound.or_else(named).filter(|id| module.variables.contains_key(id)) {
             Some(id) => id,
             // An unnamed block is called by its type, as in findings, or its member stands alone.
             None => {
@@ -157,30 +159,45 @@ impl Asked {
         if storage_class_of(variable.class).is_none() {
             return Err(wrong(format!("`{name}` is no memory that invocations share")));
         }
-        let (mut ty, mut offset) = (variable.ty, 0);
-        for part in &path {
-            let index = match part {
-                PathStep::Index(index) => *index,
-                PathStep::Member(member) => module
-                    .member_by_name(ty, member)
-                    .ok_or_else(|| unknown(member, format!("no member `{member}`"), module.members(ty)))?,
-            };
-            let part =
-                setting.specialized.part_of(ty, index).map_err(|problem| wrong(problem.to_string()))?;
-            if let Some(length) = part.length.filter(|length| index >= *length) {
-                return Err(wrong(format!("the index {index} is beyond the {length} elements")));
+        let walk = |through: bool| -> Result<(u32, u64), Problem> {
+            let (mut ty, mut offset) = (variable.ty, 0);
+            for part in &path {
+                // Compilers wrap an array in a structure whose member has no name in the source.
+                let is_index = matches!(part, PathStep::Index(_));
+                while through
+                    && (module.wraps_one_part(ty) || bound.is_some() && is_index && module.has_one_member(ty))
+                {
+                    let part = setting.specialized.part_of(ty, 0)?;
+                    (ty, offset) = (part.ty, offset + part.offset);
+                }
+                let index = match part {
+                    PathStep::Index(index) => *index,
+                    PathStep::Member(member) => module.member_by_name(ty, member).ok_or_else(|| {
+                        unknown(member, format!("no member `{member}`"), module.members(ty))
+                    })?,
+                };
+                let part =
+                    setting.specialized.part_of(ty, index).map_err(|problem| wrong(problem.to_string()))?;
+                if let Some(length) = part.length.filter(|length| index >= *length) {
+                    return Err(wrong(format!("the index {index} is beyond the {length} elements")));
+                }
+                (ty, offset) = (part.ty, offset + part.offset);
             }
-            (ty, offset) = (part.ty, offset + part.offset);
-        }
-        // A structure with one member may stand for the member.
-        while !setting.specialized.is_scalar(ty)?
-            && setting.specialized.part_count(ty).is_ok_and(|count| count == 1)
-        {
-            ty = setting.specialized.part_of(ty, 0)?.ty;
-        }
-        if !setting.specialized.is_scalar(ty)? {
-            return Err(wrong(format!("`{side}` is no scalar")));
-        }
+            // A structure with one member may stand for the member.
+            while !setting.specialized.is_scalar(ty)?
+                && setting.specialized.part_count(ty).is_ok_and(|count| count == 1)
+            {
+                ty = setting.specialized.part_of(ty, 0)?.ty;
+            }
+            if !setting.specialized.is_scalar(ty)? {
+                return Err(wrong(format!("`{side}` is no scalar")));
+            }
+            Ok((ty, offset))
+        };
+        let (ty, offset) = match walk(false) {
+            Ok(found) => found,
+            Err(why) => walk(true).map_err(|_| why)?,
+        };
         let bytes = u32::try_from(setting.specialized.size_of(ty)?).unwrap_or(0);
         let object = ObjectId { variable: setting.canonical_variable(id), instance: 0 };
         let cell = MemoryCell { object, offset, bytes };

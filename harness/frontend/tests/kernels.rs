@@ -49,6 +49,7 @@ fn said(module: &SpirvModule, report: &GridReport) -> String {
         GridVerdict::Clean if report.is_schedule_dependent => "clean in the orders tried",
         GridVerdict::Clean => "clean",
         GridVerdict::Undecided => "undecided",
+        GridVerdict::NeedsInputs => "needs-inputs",
     };
     let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for finding in &report.findings {

@@ -31,6 +31,60 @@ pub struct RaceLine {
     pub findings: Vec<FindingRecord>,
     /// The scope of the verdict.
     pub coverage: RaceCoverage,
+    /// The inputs that the answer depends on and that no option supplies, if the verdict is `needs-inputs`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<NeededRecord>,
+    /// The first element that schedules leave different contents in, though nothing races. This is no finding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order_dependent: Option<String>,
+}
+
+impl RaceLine {
+    /// Returns the verdict; without a race, the kinds of the findings.
+    pub fn headline(&self) -> String {
+        let races = ["race", "lockstep", "unpublished-read"];
+        if self.verdict != RaceVerdict::Racy
+            || self.findings.iter().any(|found| races.contains(&&*found.kind))
+        {
+            return self.verdict.to_string();
+        }
+        let mut kinds: Vec<String> = Vec::new();
+        for found in &self.findings {
+            let kind = match found.message.contains("divides by zero") {
+                true => "division by zero".to_owned(),
+                false => found.kind.replace('-', " "),
+            };
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        if kinds.is_empty() { self.verdict.to_string() } else { kinds.join(", ") }
+    }
+}
+
+/// An input that no option supplies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NeededRecord {
+    /// The source name.
+    pub name: String,
+    /// The assumed value.
+    pub value: String,
+    /// The option that supplies it.
+    pub option: String,
+    /// The lines that were not reached because of it; empty if it decides a finding.
+    pub lines: String,
+}
+
+impl NeededRecord {
+    /// Formats the input as a sentence.
+    pub fn sentence(&self) -> String {
+        let NeededRecord { name, value, option, lines } = self;
+        let what = match lines.as_str() {
+            "" => "a finding depends on it".to_owned(),
+            lines => format!("{lines} not reached"),
+        };
+        format!("`{name}` is not given; assumed {value}, {what}: supply it with {option}")
+    }
 }
 
 /// The scope of a verdict.
@@ -62,7 +116,7 @@ pub enum RaceWitness {
 
 /// The verdict of `race`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum RaceVerdict {
     /// At least one finding.
     Racy,
@@ -72,6 +126,8 @@ pub enum RaceVerdict {
     Refused,
     /// The limit of time or steps was reached.
     Undecided,
+    /// The answer depends on inputs that no option supplies.
+    NeedsInputs,
 }
 
 impl std::fmt::Display for RaceVerdict {
@@ -81,6 +137,7 @@ impl std::fmt::Display for RaceVerdict {
             RaceVerdict::Clean => "clean",
             RaceVerdict::Refused => "refused",
             RaceVerdict::Undecided => "undecided",
+            RaceVerdict::NeedsInputs => "needs-inputs",
         })
     }
 }

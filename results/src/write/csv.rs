@@ -103,6 +103,7 @@ impl<W: Write> CheckWriter for CsvCheckWriter<W> {
             RaceWord::Free => "free",
             RaceWord::Racy => "racy",
             RaceWord::Unknown => "unknown",
+            RaceWord::NeedsInputs => "needs-inputs",
             RaceWord::NotDefined => "",
         };
         let level = match line.level {

@@ -238,7 +238,7 @@ pub fn prediction(line: &CheckLine) -> String {
         }
         let _ = writeln!(text, "{}\nWitnesses", if holds { "Ok" } else { "No" });
         let _ = writeln!(text, "Positive: {positive} Negative: {negative}");
-        if matches!(line.race, RaceWord::Racy | RaceWord::Unknown) {
+        if matches!(line.race, RaceWord::Racy | RaceWord::Unknown | RaceWord::NeedsInputs) {
             let _ =
                 writeln!(text, "Flag {}", if line.race == RaceWord::Racy { "race" } else { "race-unknown" });
         }

@@ -5,12 +5,18 @@ use crate::wire::{FindingPlace, RaceLine};
 /// Formats an entry point with its findings.
 pub fn text(line: &RaceLine) -> String {
     let entry = if line.entry.is_empty() { String::new() } else { format!(" `{}`", line.entry) };
-    let mut text = format!("{}{entry}: {}\n", line.file, line.verdict);
+    let mut text = format!("{}{entry}: {}\n", line.file, line.headline());
     if !line.coverage.words.is_empty() {
         text += &format!("  for {}\n", line.coverage.words);
     }
     if let Some(why) = &line.why {
         text += &format!("  {why}\n");
+    }
+    for needed in &line.needs {
+        text += &format!("  {}\n", needed.sentence());
+    }
+    if let Some(element) = &line.order_dependent {
+        text += &format!("  order-dependent: {element}\n");
     }
     for finding in &line.findings {
         text += &format!("  {}: {}\n", finding.kind, finding.message);

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use super::CheckWriter;
-use crate::wire::{CheckLine, FindingPlace, FindingRecord, MendRecord, RejectedLine};
+use crate::wire::{CheckLine, FindingPlace, FindingRecord, MendRecord, NeededRecord, RejectedLine};
 
 /// Writer of one SARIF log, written at the end.
 pub struct SarifCheckWriter<W> {
@@ -34,6 +34,13 @@ impl<W: Write> SarifCheckWriter<W> {
             let mends =
                 if mends.is_empty() { String::new() } else { format!(". Mend: {}", mends.join("; ")) };
             self.say(kind, &format!("{message}{mends}"), &places);
+        }
+    }
+
+    /// Adds the inputs that the answer about a shader depends on.
+    pub fn needs(&mut self, file: &str, needs: &[NeededRecord]) {
+        for needed in needs {
+            self.say("needs-inputs", &needed.sentence(), &[physical(file, None, None)]);
         }
     }
 
@@ -63,6 +70,7 @@ impl<W: Write> SarifCheckWriter<W> {
 impl<W: Write> CheckWriter for SarifCheckWriter<W> {
     fn answered(&mut self, line: &CheckLine) -> io::Result<()> {
         self.findings(&line.file, line.findings.as_deref().unwrap_or_default());
+        self.needs(&line.file, &line.needs);
         for unlike in &line.unlike {
             self.say("claim", unlike, &[physical(&line.file, None, None)]);
         }
@@ -110,6 +118,8 @@ fn about(rule: &str) -> (&'static str, &'static str) {
         "out-of-bounds" => ("An access out of bounds", "error"),
         "uninitialised-read" => ("A value that nobody wrote is read", "error"),
         "undefined-behaviour" => ("Behaviour that is undefined", "error"),
+        "assertion" => ("A claim about the final contents that does not hold", "error"),
+        "needs-inputs" => ("The answer depends on an input that is not given", "note"),
         "hang" => ("An invocation may wait for ever", "error"),
         "claim" => ("What is claimed of it does not hold", "error"),
         "rejected" => ("What is asked about cannot be read or lifted", "error"),

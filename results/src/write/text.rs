@@ -73,6 +73,7 @@ impl<W: Write> CheckWriter for TextCheckWriter<W> {
             RaceWord::Free => "race-free",
             RaceWord::Racy if line.race_thin_air => "racy by values out of thin air alone",
             RaceWord::Racy => "racy",
+            RaceWord::NeedsInputs => "needs-inputs",
             RaceWord::NotDefined => "no race condition in this model,",
             // Behaviour after the first undefined operation is unknown.
             RaceWord::Unknown if line.findings.as_ref().is_some_and(|found| !found.is_empty()) => "undefined",

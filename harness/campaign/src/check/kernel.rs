@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use frontend::{
-    AnalysisOptions, FindingKind, LiftFinding, Lifted, ModelQuery, Refusal, SourcePosition, SpirvModule,
-    Spot, Until,
+    AnalysisOptions, FindingKind, InputGrid, InputMode, InputNeeds, LiftFinding, Lifted, ModelQuery, Refusal,
+    SourcePosition, SpirvModule, Spot, Until,
 };
 use litmus::Race;
 use model::Budget;
@@ -73,6 +73,14 @@ pub fn check(
             if let Err(refusal) = frontend::check_claim(&module, &options) {
                 return refused(&refusal);
             }
+            let until = Until::new(patience(asked.timeout / SEARCH_PART));
+            let searched = AnalysisOptions { deadline: Some(until), ..options.clone() };
+            let choice = match frontend::choose_inputs(&module, &searched, asked.inputs, InputGrid::One) {
+                Ok(choice) => choice,
+                Err(refusal) => return refused(&refusal),
+            };
+            let chosen = choice.description(&options);
+            let options = choice.primary(&options);
             let compiler = shader.compiler.as_deref();
             // The grid interpreter takes the cases that are too large for the lifter or that the model leaves
             // open.
@@ -133,9 +141,30 @@ pub fn check(
             if let (Some(words), Checked::Answered(_, warnings, _)) = (words.flatten(), &mut checked) {
                 warnings.push(format!("{file}: {words}"));
             }
+            if let (false, Checked::Answered(_, warnings, _)) = (chosen.is_empty(), &mut checked) {
+                warnings.push(format!("{file}: inputs chosen by the tool: {chosen}"));
+            }
+            note_needs(file, &mut checked, choice.needs(&module));
             checked
         })
         .collect()
+}
+
+/// The part of the time that the search for inputs may take.
+const SEARCH_PART: u32 = 4;
+
+/// Replaces an answer that depends on inputs that no option supplies.
+fn note_needs(file: &str, checked: &mut Checked, needs: InputNeeds) {
+    let Checked::Answered(line, warnings, outcome) = checked else { return };
+    let finds = line.findings.as_ref().is_some_and(|all| !all.is_empty());
+    if needs.inputs.is_empty() || finds && !needs.decide_findings || !finds && line.race == RaceWord::Racy {
+        return;
+    }
+    let broken = line.queries.iter().any(|query| query.expected.is_some() && query.holds == Some(false));
+    (line.race, line.findings) = (RaceWord::NeedsInputs, Some(Vec::new()));
+    *outcome = if broken { Conclusion::RuleBroken } else { Conclusion::Environment };
+    line.needs = needs.inputs.into_iter().map(race::needed).collect();
+    warnings.extend(line.needs.iter().map(|needed| format!("{file}: {}", needed.sentence())));
 }
 
 /// Returns the line of an entry point for which both the lifter and the interpreter ran out of time, with
@@ -234,7 +263,7 @@ pub fn explained(
     given: &Compilation<'_>,
     options: &AnalysisOptions,
     model: &model::Model,
-    time: Duration,
+    (time, inputs): (Duration, InputMode),
 ) -> Result<(String, Conclusion), Failure> {
     let shader = load(file, given).map_err(|error| error.failure())?;
     let module = frontend::read_module(&shader.bytes)
@@ -242,7 +271,10 @@ pub fn explained(
     let (mut text, mut outcome) = (String::new(), Conclusion::Success);
     let entries =
         entries(file, &module, options).map_err(|refusal| Failure::input_message(told(file, &refusal)))?;
-    for options in entries {
+    for given in entries {
+        let choice = frontend::choose_inputs(&module, &given, inputs, InputGrid::One)
+            .map_err(|refusal| Failure::input_message(told(file, &refusal)))?;
+        let (options, needs) = (choice.primary(&given), choice.needs(&module));
         let compiler = shader.compiler.as_deref();
         let explain = |options: &AnalysisOptions| match frontend::lift(&module, options) {
             Ok(lifted) => {
@@ -272,8 +304,21 @@ pub fn explained(
             (None, Ok(said)) => (said.text, said.outcome),
             (None, Err(why)) => return Err(Failure::input_message(why)),
         };
-        text += &said;
-        outcome.note(ended);
+        let chosen = choice.description(&given);
+        if !chosen.is_empty() {
+            text += &format!("inputs chosen by the tool: {chosen}\n");
+        }
+        if needs.inputs.is_empty() || ended == Conclusion::RuleBroken && !needs.decide_findings {
+            text += &said;
+            outcome.note(ended);
+            continue;
+        }
+        let entry = options.entry.as_deref().unwrap_or("main");
+        text += &format!("{file} `{entry}`: needs-inputs under {}\n", model.name());
+        for needed in needs.inputs {
+            text += &format!("  {}\n", race::needed(needed).sentence());
+        }
+        outcome.note(Conclusion::Environment);
     }
     Ok((text, outcome))
 }

@@ -80,7 +80,7 @@ impl Walked<'_> {
             _ if report.findings.iter().any(|found| found.kind.is_race()) => Race::Racy,
             GridVerdict::Clean if !report.is_schedule_dependent => Race::Free,
             // After undefined behaviour, and for schedules that were not tried, the result is unknown.
-            GridVerdict::Clean | GridVerdict::Racy => Race::Unknown,
+            GridVerdict::Clean | GridVerdict::Racy | GridVerdict::NeedsInputs => Race::Unknown,
         };
         let findings: Vec<FindingRecord> =
             report.findings.iter().map(|found| race::record(self.file, self.module, found)).collect();

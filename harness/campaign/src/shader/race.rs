@@ -1,16 +1,19 @@
 //! `race`: interprets whole grids of user shaders and publishes the findings.
 
+use std::path::Path;
 use std::time::Duration;
 
 use explanation::{ShaderAnswer, ShaderFinding, ShaderPlace};
-use frontend::grid::{GridFinding, GridReport, GridSpot, GridVerdict};
+use frontend::grid::{GridFinding, GridReport, GridSpot, GridVerdict, NeededInput};
 use frontend::{
-    AnalysisOptions, KernelChange, Refusal, SourcePosition, SpirvModule, Until, WalkFixes, fix_walk_findings,
+    AnalysisOptions, InputGrid, InputMode, Judged, KernelChange, Refusal, SourcePosition, SpirvModule, Until,
+    WalkFixes, fix_walk_findings,
 };
 use litmus::Test;
 use model::{Budget, Model};
 use results::wire::{
-    FindingPlace, FindingRecord, MendRecord, RACE_SCHEMA, RaceCoverage, RaceLine, RaceVerdict, RaceWitness,
+    FindingPlace, FindingRecord, MendRecord, NeededRecord, RACE_SCHEMA, RaceCoverage, RaceLine, RaceVerdict,
+    RaceWitness,
 };
 
 use super::source::{SourceError, SourceModule};
@@ -21,14 +24,10 @@ use crate::patience::{patience, patience_once_asked};
 pub fn page_of(line: &RaceLine) -> ShaderAnswer {
     let covers = Some(&line.coverage.words).filter(|words| !words.is_empty());
     let covers = covers.map(|words| format!("For {words}."));
-    let notes = covers.into_iter().chain(line.why.clone()).collect();
-    shown(
-        format!("{} {}", line.file, line.entry),
-        line.verdict.to_string(),
-        notes,
-        &line.findings,
-        &line.file,
-    )
+    let needs = line.needs.iter().map(NeededRecord::sentence);
+    let order = line.order_dependent.iter().map(|element| format!("Order-dependent: {element}"));
+    let notes = covers.into_iter().chain(line.why.clone()).chain(needs).chain(order).collect();
+    shown(format!("{} {}", line.file, line.entry), line.headline(), notes, &line.findings, &line.file)
 }
 
 /// Converts findings to the data of an HTML page, with the source files that can be read.
@@ -58,13 +57,20 @@ pub fn shown(
     ShaderAnswer { title, verdict, notes, findings: findings.iter().map(finding).collect() }
 }
 
+/// The part of the time that the search for inputs may take.
+const SEARCH_PART: u32 = 4;
+
 /// The options for an entry point.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
+pub struct Asked<'a> {
     /// Time limit for interpreting the grid.
     pub walks: Duration,
     /// Time limit for the model, and again for fixes.
     pub model: Duration,
+    /// How missing inputs are supplied.
+    pub inputs: InputMode,
+    /// The file for a case with the inputs of the first entry point.
+    pub save_case: Option<&'a Path>,
     /// Also creates a litmus test for each finding that has one.
     pub smallest: bool,
 }
@@ -76,7 +82,7 @@ pub fn lines(
     shader: Result<SourceModule, SourceError>,
     options: &AnalysisOptions,
     model: &Model,
-    asked: Asked,
+    asked: Asked<'_>,
 ) -> Vec<(RaceLine, Vec<Option<Test>>)> {
     let refused = |entry: &str, why: String| vec![(refused(file, entry, options, why), Vec::new())];
     let shader = match shader {
@@ -95,10 +101,22 @@ pub fn lines(
         return refused("", format!("{file}: {}", module.no_entry_point()));
     }
     let judged = |options: AnalysisOptions| {
-        let options = AnalysisOptions { deadline: Some(Until::new(patience(asked.walks))), ..options };
+        if let Err(refusal) = frontend::check_claim(&module, &options) {
+            return refused(options.entry.as_deref().unwrap_or_default(), worded(file, &module, &refusal));
+        }
+        let within = |time: Duration| AnalysisOptions {
+            deadline: Some(Until::new(patience(time))),
+            ..options.clone()
+        };
+        let searched = within(asked.walks / SEARCH_PART);
+        let choice = frontend::choose_inputs(&module, &searched, asked.inputs, InputGrid::Chosen);
+        let options = within(asked.walks);
         let stop = patience_once_asked(asked.model);
-        let report = match frontend::judge(&module, &options, model, Budget::until(&stop)) {
-            Ok(report) => report,
+        let judged = choice.and_then(|choice| {
+            frontend::judge_choice(&module, &options, &choice, model, Budget::until(&stop))
+        });
+        let Judged { report, options, .. } = match judged {
+            Ok(judged) => judged,
             Err(refusal) => {
                 return refused(
                     options.entry.as_deref().unwrap_or_default(),
@@ -106,6 +124,13 @@ pub fn lines(
                 );
             }
         };
+        if let Some(path) = asked.save_case {
+            let case = frontend::inputs::write_case_file(&options);
+            if let Err(error) = std::fs::write(path, case) {
+                let why = format!("{}: {error}", path.display());
+                return refused(options.entry.as_deref().unwrap_or_default(), why);
+            }
+        }
         let test = |(number, finding): (usize, &GridFinding)| {
             let stop = patience(asked.model);
             let mut test = frontend::smallest(&module, &options, model, Budget::until(&stop), finding)?;
@@ -117,6 +142,9 @@ pub fn lines(
         let mends = fix_walk_findings(&module, &options, &report, &patience(asked.walks));
         let mut line = answered(file, &module, report);
         mend(&mut line, &module, &mends);
+        if !asked.smallest {
+            group_by_cause(&mut line.findings);
+        }
         vec![(line, tests)]
     };
     entries.into_iter().flat_map(judged).collect()
@@ -143,6 +171,8 @@ fn refused(file: &str, entry: &str, options: &AnalysisOptions, why: String) -> R
         why: Some(why),
         findings: Vec::new(),
         coverage: RaceCoverage::default(),
+        needs: Vec::new(),
+        order_dependent: None,
     }
 }
 
@@ -160,6 +190,7 @@ pub fn answered(file: &str, module: &SpirvModule, report: GridReport) -> RaceLin
             GridVerdict::Racy => RaceVerdict::Racy,
             GridVerdict::Clean => RaceVerdict::Clean,
             GridVerdict::Undecided => RaceVerdict::Undecided,
+            GridVerdict::NeedsInputs => RaceVerdict::NeedsInputs,
         },
         why: report.refusal.map(|refusal| worded(file, module, &refusal)),
         findings: report.findings.iter().map(|found| record(file, module, found)).collect(),
@@ -167,11 +198,44 @@ pub fn answered(file: &str, module: &SpirvModule, report: GridReport) -> RaceLin
             words: report.coverage,
             by: Some(if report.decided_by_model { RaceWitness::Model } else { RaceWitness::Walk }),
             invocations,
-            every_order: !report.is_schedule_dependent,
+            every_order: !report.is_schedule_dependent && !report.has_partial_subgroups,
             orders: report.schedules,
             steps: report.steps,
         },
+        needs: report.needs.into_iter().map(needed).collect(),
+        order_dependent: report.order_dependent,
     }
+}
+
+/// Converts an input that the answer depends on to its published record.
+pub fn needed(input: NeededInput) -> NeededRecord {
+    let NeededInput { name, value, option, lines } = input;
+    NeededRecord { name, value, option, lines }
+}
+
+/// Merges findings of one kind about one variable that the same fix removes.
+fn group_by_cause(findings: &mut Vec<FindingRecord>) {
+    let variable = |found: &FindingRecord| {
+        let name = found.message.split('`').nth(1).unwrap_or_default();
+        name.split(['[', '.']).next().unwrap_or_default().to_owned()
+    };
+    let mut groups: Vec<(FindingRecord, usize)> = Vec::new();
+    for found in findings.drain(..) {
+        let same = |known: &FindingRecord| {
+            known.kind == found.kind && known.mend == found.mend && variable(known) == variable(&found)
+        };
+        match groups.iter_mut().find(|(known, _)| !found.mend.is_empty() && same(known)) {
+            Some((_, more)) => *more += 1,
+            None => groups.push((found, 0)),
+        }
+    }
+    findings.extend(groups.into_iter().map(|(mut found, more)| {
+        if more > 0 {
+            let pairs = if more == 1 { "pair of lines has" } else { "pairs of lines have" };
+            found.message += &format!("; {more} more {pairs} the same cause and fix");
+        }
+        found
+    }));
 }
 
 /// Adds the fixes to their findings.

@@ -9,7 +9,7 @@ use model::Model;
 use runner::shader::{Input, InputImage, InputShape};
 
 use super::entries;
-use super::race::worded;
+use super::race::{needed, worded};
 use super::source::{Compilation, load};
 use super::told;
 use crate::Failure;
@@ -25,6 +25,8 @@ pub struct Given<'a> {
     pub flags: &'a [String],
     /// The compiler options.
     pub compilation: Compilation<'a>,
+    /// How missing inputs are supplied.
+    pub inputs: frontend::InputMode,
     /// The parsed inputs.
     pub options: &'a frontend::AnalysisOptions,
 }
@@ -56,6 +58,12 @@ pub fn read(given: &Given<'_>, model: &Model, longest: Duration) -> Result<Vec<S
     }
     let mut all = Vec::with_capacity(entries.len());
     for options in entries {
+        let choice = frontend::choose_inputs(&module, &options, given.inputs, frontend::InputGrid::One)
+            .map_err(|refusal| wrong(&refusal))?;
+        let chosen = choice.description(&options);
+        let primary = choice.primary(&options);
+        // A dispatch binds no buffers behind addresses.
+        let options = if primary.addresses.is_empty() { primary } else { options };
         let entry = options.entry.clone().unwrap_or_default();
         let stem = std::path::Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or(file);
         let mut own = Shader {
@@ -84,6 +92,17 @@ pub fn read(given: &Given<'_>, model: &Model, longest: Duration) -> Result<Vec<S
                 own.unavailable = Some(format!("not available: {what}"));
             }
             Err(refusal) => return Err(wrong(&refusal)),
+        }
+        if !chosen.is_empty() {
+            own.notes.push(format!("inputs chosen by the tool: {chosen}"));
+        }
+        let needs: Vec<String> =
+            choice.needs(&module).inputs.into_iter().map(|one| needed(one).sentence()).collect();
+        let is_open =
+            !matches!(own.expected, Expected::Undefined(_)) || choice.needs(&module).decide_findings;
+        if !needs.is_empty() && is_open {
+            let why = format!("needs-inputs: {}", needs.join("; "));
+            own.expected = Expected::Unknown { race_free: false, why };
         }
         all.push(own);
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use campaign::shader::source::Compilation;
 use campaign::within::path_within;
 use clap::Args;
-use frontend::{AnalysisOptions, inputs};
+use frontend::{AnalysisOptions, InputMode, inputs};
 
 use crate::exit::Failure;
 
@@ -30,10 +30,10 @@ pub struct KernelArguments {
     /// Push constants: a file of bytes, or 32-bit words from an offset.
     #[arg(long, value_name = "FILE|OFFSET=V,V…", hide_short_help = true)]
     pub push: Vec<String>,
-    /// Initial contents of a buffer [default: 64 KiB of zeros].
+    /// Initial contents of a buffer [default: chosen, see --inputs].
     ///
-    /// CONTENTS is a file, or zeros, iota, random or floats with an optional size in bytes (`iota:1024`). A NAME of `--bind`
-    /// may stand for SET.BINDING.
+    /// CONTENTS is a file, or zeros, iota, random or floats with an optional size in bytes (`iota:1024`). The name of the
+    /// buffer, or a NAME of `--bind`, may stand for SET.BINDING.
     #[arg(long, value_name = "SET.BINDING=CONTENTS", value_parser = pair)]
     pub buffer: Vec<(String, String)>,
     /// Point a buffer-address member at a new buffer called NAME.
@@ -53,6 +53,9 @@ pub struct KernelArguments {
     /// SAMPLER is `nearest|linear[,repeat|mirror|clamp]`. Also sets the sampler of a combined image sampler.
     #[arg(long, value_name = "SET.BINDING=SAMPLER", value_parser = pair, hide_short_help = true)]
     pub sampler: Vec<(String, String)>,
+    /// Inputs that no option supplies: chosen so that code is reached, or zeros [default: auto].
+    #[arg(long, value_name = "auto|zeros")]
+    pub inputs: Option<InputWord>,
     /// A case file with all inputs of a shader.
     #[arg(long, value_name = "FILE.toml", hide_short_help = true)]
     pub case: Option<PathBuf>,
@@ -73,6 +76,15 @@ pub struct KernelArguments {
     /// Let the case read files outside its own folder.
     #[arg(long, requires = "case", hide_short_help = true)]
     pub allow_outside: bool,
+}
+
+/// A value of `--inputs`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum InputWord {
+    /// Chosen so that code is reached and invocations interact.
+    Auto,
+    /// Zeros, and one workgroup.
+    Zeros,
 }
 
 fn grid(text: &str) -> Result<[u32; 3], String> {
@@ -152,10 +164,19 @@ impl KernelArguments {
             && self.image.is_empty()
             && self.sampler.is_empty()
             && self.case.is_none()
+            && self.inputs.is_none()
             && self.assert.is_none()
             && self.define.is_empty()
             && self.include.is_empty()
             && self.compiler.is_none()
+    }
+
+    /// Returns how missing inputs are supplied.
+    pub fn inputs(&self) -> InputMode {
+        match self.inputs {
+            Some(InputWord::Zeros) => InputMode::Zeros,
+            Some(InputWord::Auto) | None => InputMode::Auto,
+        }
     }
 
     /// Returns the settings for compiling a source.
@@ -190,6 +211,9 @@ impl KernelArguments {
         self.sampler.iter().for_each(|sampler| add("--sampler", pair(sampler)));
         if let Some(case) = &self.case {
             add("--case", case.display().to_string());
+        }
+        if self.inputs == Some(InputWord::Zeros) {
+            add("--inputs", "zeros".to_owned());
         }
         if let Some(claim) = &self.assert {
             add("--assert", claim.clone());
@@ -266,9 +290,10 @@ impl KernelArguments {
             if bound.peek().is_some() {
                 bound.for_each(|address| address.bytes.clone_from(&contents));
             } else {
-                let place = inputs::parse_binding(name)
-                    .ok_or_else(|| wrong("--buffer", name, "expected SET.BINDING or a NAME of --bind"))?;
-                options.buffers.insert(place, contents);
+                match inputs::parse_binding(name) {
+                    Some(place) => _ = options.buffers.insert(place, contents),
+                    None => _ = options.named_buffers.insert(name.clone(), contents),
+                }
             }
         }
         for (name, value) in &self.image {

@@ -22,6 +22,7 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
         return executions::show(arguments, most as usize);
     }
     let asked = Asked {
+        inputs: arguments.kernel.inputs(),
         timeout: arguments.timeout,
         unroll: arguments.unroll,
         progress: arguments.progress.map(|model| (model, arguments.fairness)),

@@ -110,7 +110,7 @@ fn kernel(arguments: &Explain) -> Result<Outcome, Failure> {
         &arguments.kernel.compilation(),
         &options,
         &chosen.model,
-        arguments.timeout,
+        (arguments.timeout, arguments.kernel.inputs()),
     )?;
     Data::new().print(&text)?;
     Ok(outcome)

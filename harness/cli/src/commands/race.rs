@@ -26,7 +26,13 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
     let model = model.map_err(|error| Failure::input_message(error.to_string()))?;
     let (mut out, mut outcome) = (Data::new(), Outcome::Success);
     let (mut log, mut page) = (sarif::SarifCheckWriter::new(Vec::new()), Vec::new());
-    let asked = Asked { walks: arguments.time, model: arguments.timeout, smallest: arguments.emit.is_some() };
+    let asked = Asked {
+        walks: arguments.time,
+        model: arguments.timeout,
+        inputs: arguments.kernel.inputs(),
+        save_case: arguments.save_case.as_deref(),
+        smallest: arguments.emit.is_some(),
+    };
     let mut emitted = Vec::new();
     for file in &arguments.shaders {
         let shader = load(file, &arguments.kernel.compilation());
@@ -37,7 +43,7 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
                 RaceVerdict::Racy => Outcome::RuleBroken,
                 RaceVerdict::Clean => Outcome::Success,
                 RaceVerdict::Refused => refusal,
-                RaceVerdict::Undecided => Outcome::Environment,
+                RaceVerdict::Undecided | RaceVerdict::NeedsInputs => Outcome::Environment,
             });
             if let Some(why) = line.why.as_ref().filter(|_| !quiet && arguments.format == RaceFormat::Json) {
                 say(why);
@@ -58,7 +64,10 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
             match arguments.format {
                 RaceFormat::Json => Lines::new(&mut out).write(&line).map_err(cannot_print)?,
                 RaceFormat::Text => out.print(&text(&line))?,
-                RaceFormat::Sarif => log.findings(&line.file, &line.findings),
+                RaceFormat::Sarif => {
+                    log.findings(&line.file, &line.findings);
+                    log.needs(&line.file, &line.needs);
+                }
                 RaceFormat::Html => page.push(page_of(&line)),
             }
         }

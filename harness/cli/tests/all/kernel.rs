@@ -275,7 +275,7 @@ fn addresses_and_images_are_given_by_name() {
     for (wrong, told) in [
         (["--bind", "pc.c=A"], "an address at pc.c, where it has nothing"),
         (["--bind", "7@x=A"], "expected push@OFFSET, SET.BINDING@OFFSET or BLOCK.MEMBER"),
-        (["--buffer", "C=iota"], "expected SET.BINDING or a NAME of --bind"),
+        (["--buffer", "C=iota"], "a buffer `C`, which it does not have"),
         (["--image", "0.0=8y"], "expected an image such as"),
         (["--sampler", "0.0=cubic"], "expected a sampler such as"),
         (["--sampler", "0.0=linear,border"], "expected a sampler such as"),

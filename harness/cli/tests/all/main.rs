@@ -33,6 +33,7 @@ mod ledger;
 mod library;
 mod lint;
 mod lsp;
+mod missing;
 mod patterns;
 mod progress;
 mod rates;

@@ -13,7 +13,7 @@ use super::machine::{Interpreter, InvocationCtx, SHARED, Step, WorkgroupState};
 use super::memory::{MemoryObject, address_of_byte, resolve_address};
 use super::program::{DecodedProgram, Inst, ScalarKind, TypeLayout};
 use super::shadow::{AccessRecord, AccessSite, MemoryAccessKind, RaceCheck};
-use super::value::{ConcretePointer, ConcreteValue, LOCAL, NULL_OBJECT, SITE_MASK, Taint};
+use super::value::{ConcretePointer, ConcreteValue, INPUT_MASK, LOCAL, NULL_OBJECT, SITE_MASK, Taint};
 
 /// Bytes per word of the access history.
 pub(super) const WORD: u64 = 4;
@@ -154,7 +154,7 @@ impl Interpreter<'_> {
         if taint & SITE_MASK == 0 {
             self.check_control_dependence(here, taint, "an index")?;
         }
-        Ok((arithmetic::signed(index, bits) as u64, taint & SITE_MASK))
+        Ok((arithmetic::signed(index, bits) as u64, taint & (SITE_MASK | INPUT_MASK)))
     }
 
     /// Returns the scalar kind of a type and its size in memory.
@@ -250,7 +250,7 @@ impl Interpreter<'_> {
         pointer: &ConcretePointer,
         bytes: u32,
     ) -> Option<&'m mut MemoryObject> {
-        if pointer.out_of_bounds || pointer.taint != 0 || pointer.matrix_stride != 0 {
+        if pointer.out_of_bounds || pointer.taint & !INPUT_MASK != 0 || pointer.matrix_stride != 0 {
             return None;
         }
         let object = self.object_mut(here, pointer.object)?;
@@ -265,6 +265,7 @@ impl Interpreter<'_> {
         bytes: u32,
         operands: MemoryOperands,
     ) -> Step<ConcreteValue> {
+        self.note_inputs(here, pointer.taint);
         let Some(object) = self.object_mut(here, pointer.object) else {
             self.check_control_dependence(here, pointer.taint & !SITE_MASK, "an address")?;
             let message = "a read through an address of nothing".to_owned();

@@ -3,6 +3,7 @@
 use rspirv::spirv::Op;
 
 use crate::mend::accessed_variable;
+use crate::module::is_synthetic_name;
 
 use super::machine::{Interpreter, InvocationCtx};
 use super::program::TypeLayout;
@@ -64,7 +65,11 @@ impl Interpreter<'_> {
                 TypeLayout::Struct { members } => {
                     let member = members.get(usize::try_from(index).ok()?)?;
                     let known = program.module.member_names.get(&(ty, index as u32));
-                    name += &known.map_or_else(|| format!("[{index}]"), |known| format!(".{known}"));
+                    match known.filter(|known| !is_synthetic_name(known)) {
+                        Some(known) => name += &format!(".{known}"),
+                        None if members.len() == 1 => {}
+                        None => name += &format!("[{index}]"),
+                    }
                     ty = member.ty;
                     continue;
                 }
@@ -126,7 +131,8 @@ impl Interpreter<'_> {
                 Ok(TypeLayout::Struct { members }) => {
                     let found = members.iter().enumerate().rfind(|(_, member)| member.offset <= rest);
                     let Some((index, member)) = found else { break };
-                    if let Some(known) = program.module.member_names.get(&(ty, index as u32)) {
+                    let known = program.module.member_names.get(&(ty, index as u32));
+                    if let Some(known) = known.filter(|known| !is_synthetic_name(known)) {
                         name += &format!(".{known}");
                     }
                     rest -= member.offset;

@@ -167,6 +167,16 @@ impl Interpreter<'_> {
             self.stores_same_value = new == old;
             let unordered = self.check_access(here, &pointer, bytes, class, manner, reads);
             self.stores_same_value = false;
+            let resets = op == Op::AtomicStore || commuting_group(op) != 0;
+            if unordered && writes && new != old && resets && self.unordered_write.is_none() {
+                let name = self.element_name(here, &pointer, pointer.offset);
+                let me = here.invocation_mut().identity;
+                let sentence = format!(
+                    "nothing orders the atomic write of `{name}` by invocation {me} with an earlier one that does not commute \
+                     with it: the order decides the final value, though nothing races"
+                );
+                self.unordered_write = Some(sentence);
+            }
             // The schedule decides which value is read, and which one remains unless the operations commute.
             let alone = self.is_single_invocation;
             let place = (self.location_key(here, pointer.object), pointer.offset);

@@ -43,8 +43,10 @@ impl Interpreter<'_> {
         if !Instruction::Core(op).is_componentwise() && op != Op::Bitcast {
             return match self.compute_reduction(inst, Instruction::Core(op), operands, arguments)? {
                 Some(value) => Ok(value),
-                None => Ok(program
-                    .filled_value(inst.raw.ty, taint | self.undefined_instruction_result(here, op)?)?),
+                None => Ok(program.filled_value(
+                    inst.raw.ty,
+                    taint | self.undefined_instruction_result(here, op, taint)?,
+                )?),
             };
         }
         let Some((_, bits, count)) = program.number_layout(inst.raw.ty) else {
@@ -87,7 +89,7 @@ impl Interpreter<'_> {
             row.iter_mut().zip(arguments).for_each(|(place, argument)| *place = single(argument));
             let (value, lacks) = one(&row[..arguments.len()]);
             return Ok(if lacks {
-                value.with_taint(self.undefined_instruction_result(here, op)?)
+                value.with_taint(self.undefined_instruction_result(here, op, taint)?)
             } else {
                 value
             });
@@ -106,7 +108,7 @@ impl Interpreter<'_> {
             parts.push(one(&row[..arguments.len()]));
         }
         let lacks = match parts.iter().any(|(_, lacks)| *lacks) {
-            true => self.undefined_instruction_result(here, op)?,
+            true => self.undefined_instruction_result(here, op, taint)?,
             false => 0,
         };
         let part =

@@ -99,7 +99,7 @@ impl Interpreter<'_> {
                     at.push((*site, identity, Some(true)));
                 }
             }
-            self.report(SiteFinding { kind: FindingKind::Hang, message, at });
+            self.report(SiteFinding { kind: FindingKind::Hang, message, at, inputs: 0 });
         }
     }
 
@@ -175,7 +175,7 @@ impl Interpreter<'_> {
             words.push(format!("and so on, {} invocations in all", circle.len()));
         }
         let message = format!("deadlock: {}", words.join("; "));
-        SiteFinding { kind: FindingKind::Hang, message, at }
+        SiteFinding { kind: FindingKind::Hang, message, at, inputs: 0 }
     }
 
     /// Returns the verb for the last write.

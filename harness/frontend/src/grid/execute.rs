@@ -69,7 +69,7 @@ impl Interpreter<'_> {
                     Ok(element) => element.with_taint(index.1),
                     Err(_) => ConcreteValue::Bits(
                         0,
-                        index.1 | self.undefined_instruction_result(here, inst.raw.op)?,
+                        index.1 | self.undefined_instruction_result(here, inst.raw.op, index.1)?,
                     ),
                 }
             }
@@ -79,7 +79,8 @@ impl Interpreter<'_> {
                 match self.insert_component(&into, &[index.0 as u32], value) {
                     Ok(all) => all.with_taint(index.1),
                     Err(_) => {
-                        into.with_taint(index.1 | self.undefined_instruction_result(here, inst.raw.op)?)
+                        let lacks = self.undefined_instruction_result(here, inst.raw.op, index.1)?;
+                        into.with_taint(index.1 | lacks)
                     }
                 }
             }
@@ -150,7 +151,7 @@ impl Interpreter<'_> {
             Some(0) if left.object == right.object => {
                 Ok(ConcreteValue::Bits((apart / stride) as u64 & mask(bits), taint))
             }
-            _ => Ok(ConcreteValue::Bits(0, taint | self.undefined_instruction_result(here, op)?)),
+            _ => Ok(ConcreteValue::Bits(0, taint | self.undefined_instruction_result(here, op, taint)?)),
         }
     }
 
@@ -210,8 +211,9 @@ impl Interpreter<'_> {
         let TypeLayout::Array { stride, .. } = program.type_layout(array.ty)? else {
             return Err(malformed("OpArrayLength of what is no array").into());
         };
-        let bytes = self.object_mut(here, array.object).map_or(0, |object| object.bytes.len() as u64);
-        Ok(ConcreteValue::Bits(bytes.saturating_sub(array.offset) / (*stride).max(1), 0))
+        let of = self.object_mut(here, array.object);
+        let (bytes, taint) = of.map_or((0, 0), |object| (object.bytes.len() as u64, object.length_taint));
+        Ok(ConcreteValue::Bits(bytes.saturating_sub(array.offset) / (*stride).max(1), taint))
     }
 
     fn construct_composite(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<ConcreteValue> {

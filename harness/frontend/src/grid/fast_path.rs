@@ -16,7 +16,7 @@ use super::machine::{CallFrame, Interpreter, Invocation, InvocationCtx, SHARED, 
 use super::memory::{MemoryObject, PrivateObjects};
 use super::program::{DecodedFunction, GLOBAL, Slots};
 use super::setup::DescriptorArray;
-use super::value::{ConcretePointer, ConcreteValue, LOCAL, Taint, result_taint};
+use super::value::{ConcretePointer, ConcreteValue, INPUT_MASK, LOCAL, Taint, result_taint};
 
 /// Upper bound on the components of all operands of a reduction.
 const MAX_COMPONENTS: usize = 48;
@@ -214,7 +214,7 @@ impl FastPathCtx<'_> {
             }
             DecodedOp::Load { pointer, to, offset, bytes, truth } => {
                 let ConcreteValue::Pointer(pointer) = value(pointer)? else { return None };
-                if pointer.out_of_bounds || pointer.taint != 0 || pointer.row_major {
+                if pointer.out_of_bounds || pointer.taint & !INPUT_MASK != 0 || pointer.row_major {
                     return None;
                 }
                 let object = match pointer.object & LOCAL {
@@ -226,6 +226,7 @@ impl FastPathCtx<'_> {
                     return None;
                 }
                 let (bits, taint) = object.read_scalar(offset, bytes);
+                let taint = taint | pointer.taint;
                 (to, ConcreteValue::Bits(if truth { u64::from(bits != 0) } else { bits }, taint))
             }
             DecodedOp::Store { pointer, value: stored, offset, bytes } => {

@@ -6,7 +6,7 @@ use litmus::StorageClass;
 use super::FinalBuffer;
 use super::image::TEXEL;
 use super::machine::Interpreter;
-use super::value::ConcreteValue;
+use super::value::{ConcreteValue, INPUT_MASK, OPAQUE, UNDEFINED};
 
 /// Packs texels as a device stores them; `None` unless a texel has 32 bits.
 pub(crate) fn pack_texels(format: TexelFormat, texels: &[u8]) -> Option<Vec<u8>> {
@@ -37,7 +37,7 @@ impl Interpreter<'_> {
                 if known || !matches!(object.class, Some(StorageClass::Buffer | StorageClass::Image)) {
                     continue;
                 }
-                let open = object.taint.iter().position(|taint| *taint != 0);
+                let open = object.taint.iter().position(|taint| *taint & !INPUT_MASK != 0);
                 let bytes = match object.texels {
                     Some(texels) => match texels.format.and_then(|format| pack_texels(format, &object.bytes))
                     {
@@ -46,7 +46,9 @@ impl Interpreter<'_> {
                     },
                     None => object.bytes.clone(),
                 };
-                all.push(FinalBuffer { at: (set, binding, element), bytes, first_open_byte: open });
+                let unknown = object.taint.iter().position(|taint| *taint & (OPAQUE | UNDEFINED) != 0);
+                let at = (set, binding, element);
+                all.push(FinalBuffer { at, bytes, first_open_byte: open, first_unknown_byte: unknown });
             }
         }
         all

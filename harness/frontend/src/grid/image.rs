@@ -105,8 +105,14 @@ impl Interpreter<'_> {
                     (0, 0)
                 };
                 let texels = self.image_layout(here, inst)?;
+                let assumed = match self.operand_value(here, inst, 0)? {
+                    ConcreteValue::Image(object, _) => {
+                        self.object_mut(here, object).map_or(0, |image| image.length_taint)
+                    }
+                    _ => 0,
+                };
                 let size = level_size(&texels, level.0 as u32);
-                let part = |size: &u32| ConcreteValue::Bits(u64::from(*size), level.1);
+                let part = |size: &u32| ConcreteValue::Bits(u64::from(*size), level.1 | assumed);
                 match self.program.number_layout(inst.raw.ty).and_then(|of| of.2) {
                     Some(count) => ConcreteValue::from_components(size.iter().take(count as usize).map(part)),
                     None => part(&size[0]),

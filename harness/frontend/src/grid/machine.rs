@@ -20,11 +20,12 @@ use crate::until::Until;
 
 use super::fast_path::{copy_slots, gather_slots, read_slot, scatter_value};
 use super::happens_before::{HappensBeforeView, ReleaseMessage, ReleaseSet};
+use super::influence::InputInfluence;
 use super::memory::{MemoryObject, PrivateObjects};
 use super::program::{DecodedProgram, GLOBAL, Inst, Slots};
 use super::shadow::{AccessOrder, AccessRecord, InvocationNumbering, SelfVisibleWrites};
 use super::value::{
-    ConcreteValue, FIRST_SITE, LOCAL, OPAQUE, SCHEDULE_DEPENDENT, SITE_MASK, Taint, UNDEFINED,
+    ConcreteValue, FIRST_SITE, LAST_SITE, LOCAL, OPAQUE, SCHEDULE_DEPENDENT, SITE_MASK, Taint, UNDEFINED,
 };
 
 /// The reason that a lockstep finding gives.
@@ -117,6 +118,8 @@ pub(super) struct SiteFinding {
     pub message: String,
     /// Site, invocation, and for an access whether it writes.
     pub at: Vec<(u32, InvocationId, Option<bool>)>,
+    /// The assumed inputs that the reported values or addresses depend on.
+    pub inputs: Taint,
 }
 
 /// The immutable configuration of a walk.
@@ -175,6 +178,12 @@ pub(super) struct Interpreter<'a> {
     pub reported: std::collections::BTreeSet<(FindingKind, Vec<u32>)>,
     /// True if the schedule decided control flow or an address.
     pub schedule_dependent: bool,
+    /// True if a subgroup operation was executed without lanes that were still running.
+    pub has_partial_subgroups: bool,
+    /// The first atomic write whose order with another decides the final value, as a sentence.
+    pub unordered_write: Option<String>,
+    /// How the inputs that no option supplies influence the walk.
+    pub influence: InputInfluence,
     /// Assumptions to mention in the coverage.
     pub notes: std::collections::BTreeSet<String>,
     pub steps: u64,
@@ -312,6 +321,7 @@ impl Interpreter<'_> {
         if taint == 0 {
             return Ok(());
         }
+        self.note_inputs(here, taint);
         if taint & OPAQUE != 0 {
             return Err(self.opaque_value_problem(what).into());
         }
@@ -338,13 +348,21 @@ impl Interpreter<'_> {
         }
         let me = &here.workgroup.invocations[here.index];
         let at = vec![(self.current_site(me), me.identity, access)];
-        self.undefined_sources.push(SiteFinding { kind, message, at });
+        self.undefined_sources.push(SiteFinding { kind, message, at, inputs: 0 });
         self.undefined_site_taint(here).unwrap_or(SITE_MASK)
     }
 
     /// Does the same for an instruction whose result is undefined for its operands.
-    pub fn undefined_instruction_result(&mut self, here: &InvocationCtx<'_>, op: Op) -> Step<Taint> {
+    ///
+    /// `operands` is the taint of its operands.
+    pub fn undefined_instruction_result(
+        &mut self,
+        here: &InvocationCtx<'_>,
+        op: Op,
+        operands: Taint,
+    ) -> Step<Taint> {
         let told = undefined_result(op).ok_or_else(|| unsupported(format!("Op{op:?} of this type")))?;
+        self.note_inputs(here, operands);
         Ok(self.undefined_result(here, told, None))
     }
 
@@ -355,7 +373,7 @@ impl Interpreter<'_> {
             .undefined_sources
             .iter()
             .position(|found| found.at.first().is_some_and(|at| at.0 == site))?;
-        Some(1 << (FIRST_SITE + at as u32).min(31))
+        Some(1 << (FIRST_SITE + at as u32).min(LAST_SITE))
     }
 
     /// Reports the sites that a tainted value comes from.
@@ -364,7 +382,7 @@ impl Interpreter<'_> {
             return;
         }
         for at in 0..self.undefined_sources.len() {
-            if taint >> (FIRST_SITE + at as u32).min(31) & 1 != 0 {
+            if taint >> (FIRST_SITE + at as u32).min(LAST_SITE) & 1 != 0 {
                 self.report(self.undefined_sources[at].clone());
             }
         }
@@ -386,11 +404,11 @@ impl Interpreter<'_> {
     pub fn report_here(&mut self, here: &mut InvocationCtx<'_>, kind: FindingKind, message: String) {
         let me = &here.workgroup.invocations[here.index];
         let at = vec![(self.current_site(me), me.identity, None)];
-        self.report(SiteFinding { kind, message, at });
+        self.report(SiteFinding { kind, message, at, inputs: 0 });
     }
 
     /// Reports a defect once for each set of source lines.
-    pub fn report(&mut self, found: SiteFinding) {
+    pub fn report(&mut self, mut found: SiteFinding) {
         let mut sites: Vec<u32> = found
             .at
             .iter()
@@ -401,6 +419,10 @@ impl Interpreter<'_> {
             .collect();
         sites.sort_unstable();
         if self.reported.insert((found.kind, sites)) {
+            found.inputs |= found.at.iter().fold(0, |all, at| all | self.influence.of_site(at.0));
+            if found.kind == FindingKind::Hang {
+                found.inputs |= self.influence.control;
+            }
             self.findings.push(found);
         }
     }
@@ -457,7 +479,7 @@ impl Interpreter<'_> {
         let spot = |(record, identity): (&AccessRecord, InvocationId)| {
             (record.site.instruction, identity, Some(record.site.kind.writes))
         };
-        self.report(SiteFinding { kind, message, at: vec![spot(earlier), spot(later)] });
+        self.report(SiteFinding { kind, message, at: vec![spot(earlier), spot(later)], inputs: 0 });
     }
 
     /// Describes the calls that led to an access, innermost first.
@@ -608,7 +630,11 @@ impl Interpreter<'_> {
                     _ if self.operand_value(here, inst, 0)?.combined_taint() & OPAQUE != 0 => {
                         return self.execute_both_branches(here, inst);
                     }
-                    _ => self.control_number(here, inst, 0, "a condition")?,
+                    _ => {
+                        let taken = self.control_number(here, inst, 0, "a condition")?;
+                        self.note_branch(here, inst)?;
+                        taken
+                    }
                 };
                 let target = program.module.operand_at(&inst.raw, if taken != 0 { 1 } else { 2 })?;
                 self.jump_to(here, target)
@@ -639,6 +665,7 @@ impl Interpreter<'_> {
     fn execute_switch(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<()> {
         let program = self.program;
         let selected = self.control_number(here, inst, 0, "a selector")?;
+        self.note_branch(here, inst)?;
         let operands = program.module.operands_of(&inst.raw);
         let bits =
             operands.first().and_then(|id| program.number_layout(program.type_of(*id))).map_or(32, |of| of.1);

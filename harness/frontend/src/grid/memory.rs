@@ -57,6 +57,8 @@ pub(super) struct MemoryObject {
     pub coherent: bool,
     /// True if the length was given and not assumed.
     pub has_known_length: bool,
+    /// The assumed input that is its size; 0 for a given or fixed size.
+    pub length_taint: Taint,
     pub texels: Option<ImageLayout>,
     /// The sampler, for sampler and combined objects with a known state.
     pub sampler: Option<Sampler>,
@@ -138,6 +140,15 @@ impl MemoryObject {
     ) -> MemoryObject {
         let taint = vec![UNDEFINED; bytes];
         MemoryObject { taint, ..MemoryObject::new(variable, name, class, vec![0; bytes]) }
+    }
+
+    /// Adds taint to a range of bytes.
+    pub fn add_taint(&mut self, offset: u64, bytes: u64, taint: Taint) {
+        self.taint.resize(self.bytes.len(), 0);
+        let end = offset.saturating_add(bytes) as usize;
+        if let Some(range) = self.taint.get_mut(offset as usize..end) {
+            range.iter_mut().for_each(|byte| *byte |= taint);
+        }
     }
 
     /// Resets an object to an uninitialized function variable.

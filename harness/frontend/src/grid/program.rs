@@ -132,6 +132,17 @@ pub(super) struct MemberLayout {
     pub row_major: bool,
 }
 
+/// Code that no invocation reached because of one branch.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SkippedCode {
+    /// The blocks, by the number of their label.
+    pub blocks: BTreeSet<u32>,
+    /// The source lines.
+    pub lines: BTreeSet<u32>,
+    /// The source lines of instructions with effects that other invocations can observe.
+    pub effects: BTreeSet<u32>,
+}
+
 /// A decoded instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Inst {
@@ -603,6 +614,74 @@ impl<'m> DecodedProgram<'m> {
         }
         left.retain(|line| *line > 0 && !come.contains(line));
         left
+    }
+
+    /// Returns what no invocation reached because of the branch at a site: the blocks that begin at one of its
+    /// targets.
+    pub fn skipped_by(&self, site: u32, reached: &[bool]) -> SkippedCode {
+        let at = self.functions.partition_point(|function| function.first_site <= site);
+        let Some(function) = at.checked_sub(1).and_then(|at| self.functions.get(at)) else {
+            return SkippedCode::default();
+        };
+        let label_site = |label: u32| {
+            function.labels.get(&label).map(|position| (label, function.first_site as usize + position))
+        };
+        let skipped = |label: u32| {
+            label_site(label).filter(|(_, site)| !reached.get(*site).copied().unwrap_or_default())
+        };
+        let successors = |inst: &Inst| {
+            let bits = self.module.operand_at(&inst.raw, 0);
+            let bits = bits.ok().and_then(|id| self.number_layout(self.type_of(id))).map_or(32, |of| of.1);
+            let operands = self.module.operands_of(&inst.raw);
+            match inst.raw.op {
+                Op::Branch => operands.iter().take(1).copied().collect(),
+                Op::BranchConditional => operands.iter().skip(1).take(2).copied().collect(),
+                Op::Switch => {
+                    let cases = self.module.switch_cases(&inst.raw, bits).map(|case| case.target);
+                    operands.iter().skip(1).take(1).copied().chain(cases).collect()
+                }
+                _ => Vec::new(),
+            }
+        };
+        let Some(branch) = self.instruction_at(site) else { return SkippedCode::default() };
+        let mut left: Vec<(u32, usize)> = successors(branch).into_iter().filter_map(skipped).collect();
+        let mut found = SkippedCode::default();
+        while let Some((_, start)) = left.pop() {
+            if !found.blocks.insert(start as u32) {
+                continue;
+            }
+            let code = function.code.iter().skip(start - function.first_site as usize + 1);
+            for inst in code.take_while(|inst| inst.raw.op != Op::Label) {
+                found.lines.insert(inst.raw.line);
+                if self.has_effect(inst) {
+                    found.effects.insert(inst.raw.line);
+                }
+                left.extend(successors(inst).into_iter().filter_map(skipped));
+            }
+        }
+        found
+    }
+
+    /// Returns true for an instruction whose effects other invocations can observe, and for a call.
+    fn has_effect(&self, inst: &Inst) -> bool {
+        match inst.raw.op {
+            Op::Store => {
+                let pointer = self.module.operand_at(&inst.raw, 0).map_or(0, |id| self.type_of(id));
+                let class = self.pointee_of(pointer).map(|of| of.0);
+                !matches!(class, Some(StorageClass::Function | StorageClass::Private | StorageClass::Output))
+            }
+            Op::ImageWrite | Op::ControlBarrier | Op::MemoryBarrier | Op::FunctionCall => true,
+            _ => inst.family == OpFamily::Atomic || inst.family == OpFamily::Collective,
+        }
+    }
+
+    /// Returns the number of the label of the block that contains a site.
+    pub fn block_of(&self, site: u32) -> Option<u32> {
+        let at = self.functions.partition_point(|function| function.first_site <= site);
+        let function = self.functions.get(at.checked_sub(1)?)?;
+        let code = function.code.get(..=(site - function.first_site) as usize)?;
+        let label = code.iter().rposition(|inst| inst.raw.op == Op::Label)?;
+        Some(function.first_site + label as u32)
     }
 
     /// Returns the instruction of a site.

@@ -373,6 +373,9 @@ impl Interpreter<'_> {
                 // a lane that bypasses it (VK-SW-10).
                 self.release_from_barrier(workgroup, &together, self.control_barrier_at(site)?.1, false);
             } else {
+                let ended = |index: usize| workgroup.invocations[index].state == InvocationState::Ended;
+                self.has_partial_subgroups |=
+                    lanes.clone().any(|index| !together.contains(&index) && !ended(index));
                 let done = self.execute_collective(workgroup, &together);
                 into_problem(done).map_err(|problem| problem.located_at(self.source_position(site)))?;
             }
@@ -448,7 +451,7 @@ impl Interpreter<'_> {
             (self.current_site(here), here.identity, None),
             (self.current_site(other), other.identity, None),
         ];
-        self.report(SiteFinding { kind: FindingKind::DivergentBarrier, message, at });
+        self.report(SiteFinding { kind: FindingKind::DivergentBarrier, message, at, inputs: 0 });
     }
 
     /// Checks whether any invocation can still change memory, and reports a deadlock otherwise.

@@ -7,22 +7,24 @@ use litmus::{Order, Scope};
 use rspirv::spirv::{MemoryAccess, Op, StorageClass};
 use rustc_hash::FxHashMap;
 
+use crate::assumed::{AssumedInput, InputPlace};
 use crate::error::{ONE_WORKGROUP, Problem, Refusal, SourcePosition, malformed, unsupported};
 use crate::foreign::offset_in;
 use crate::inputs::{ImageInput, TexelInput};
 use crate::launch::{Launch, reflected};
 use crate::layout::Specialized;
 use crate::lift::{AnalysisOptions, find_loops};
-use crate::module::{SpirvModule, SpirvType};
+use crate::module::{SpirvConstant, SpirvModule, SpirvType};
 use crate::order::{scope_from_number, semantics_from_number};
 use crate::stage::{self, Stage};
 
 use super::happens_before::{CLASSES, class_index};
 use super::image::{TEXEL, component_bytes, texel_count};
+use super::influence::InputInfluence;
 use super::machine::{Interpreter, SHARED, WalkSetup};
 use super::memory::{ImageLayout, MAX_BYTES, MemoryObject, address_of_byte as address_of};
-use super::program::{DecodedProgram, TypeLayout};
-use super::value::{ConcretePointer, ConcreteValue, LOCAL};
+use super::program::{DecodedProgram, GLOBAL, TypeLayout};
+use super::value::{ConcretePointer, ConcreteValue, LOCAL, Taint, input_taint};
 
 /// Size of a buffer whose content is not given.
 const DEFAULT_BYTES: u64 = 64 * 1024;
@@ -98,7 +100,13 @@ pub(super) fn with_interpreter<T>(
     let mut globals = program.globals.clone();
     let (of_workgroup, of_invocation) = building.build_variables(&mut globals).map_err(nowhere)?;
     building.build_addresses(&globals).map_err(nowhere)?;
-    let (objects, descriptors, notes) = (building.objects, building.descriptors, building.notes);
+    let (mut objects, descriptors, mut notes) = (building.objects, building.descriptors, building.notes);
+    taint_assumed_inputs(&specialized, &options.assumed, &mut objects);
+    taint_assumed_constants(&program, &options.assumed, &mut globals);
+    if !options.assumed.is_empty() {
+        notes.remove(NOTHING_PUSHED);
+    }
+    let influence = InputInfluence::of_inputs(options.assumed.len());
     let setup = WalkSetup {
         grid,
         annotated_values: said,
@@ -129,6 +137,9 @@ pub(super) fn with_interpreter<T>(
         reported: BTreeSet::new(),
         spare_frames: Vec::new(),
         schedule_dependent: false,
+        has_partial_subgroups: false,
+        unordered_write: None,
+        influence,
         notes,
         steps: 0,
         changes: 0,
@@ -148,6 +159,90 @@ pub(super) fn with_interpreter<T>(
         trial_budget: super::subgroup_starvation::TrialBudget::default(),
     };
     then(&machine)
+}
+
+/// Marks the bytes and lengths of assumed inputs with their taint.
+fn taint_assumed_inputs(
+    specialized: &Specialized<'_>,
+    assumed: &[AssumedInput],
+    objects: &mut [MemoryObject],
+) {
+    let module = specialized.module;
+    for object in objects.iter_mut().filter(|object| object.variable != 0) {
+        let decorations = module.decorations_of(object.variable);
+        let at = (decorations.set.unwrap_or(0), decorations.binding.unwrap_or(0));
+        let pushed = module
+            .variables
+            .get(&object.variable)
+            .is_some_and(|variable| variable.class == StorageClass::PushConstant);
+        let mut rest = 0;
+        for (index, input) in assumed.iter().enumerate() {
+            let taint = input_taint(index);
+            match input.place {
+                InputPlace::Push(offset, bytes) if pushed => object.add_taint(offset, bytes.into(), taint),
+                InputPlace::Scalar(of, offset, bytes) if of == at && !pushed => {
+                    object.add_taint(offset, bytes.into(), taint);
+                }
+                InputPlace::Contents(of) if of == at && !pushed => rest = taint,
+                InputPlace::Length(of) if of == at && !pushed => object.length_taint = taint,
+                InputPlace::Image(of) if of == at && !pushed && object.texels.is_some() => {
+                    (rest, object.length_taint) = (taint, taint);
+                }
+                _ => {}
+            }
+        }
+        if rest != 0 {
+            object.taint.resize(object.bytes.len(), 0);
+            object.taint.iter_mut().filter(|byte| **byte == 0).for_each(|byte| *byte = rest);
+        }
+    }
+}
+
+/// Marks specialization constants with their default values, and what is computed from them.
+fn taint_assumed_constants(
+    program: &DecodedProgram<'_>,
+    assumed: &[AssumedInput],
+    globals: &mut [ConcreteValue],
+) {
+    let module = program.module;
+    let mut taints: FxHashMap<u32, Taint> = FxHashMap::default();
+    // Constants are declared before their uses, which is not the order of their ids.
+    let mut ids: Vec<u32> = module.constants.keys().copied().collect();
+    ids.sort_unstable();
+    for id in &ids {
+        let number = module.decorations_of(*id).specialization;
+        let of = |input: &AssumedInput| Some(&input.place) == number.map(InputPlace::Constant).as_ref();
+        if let Some(index) = assumed.iter().position(of) {
+            taints.insert(*id, input_taint(index));
+        }
+    }
+    if taints.is_empty() {
+        return;
+    }
+    loop {
+        let before = taints.len();
+        for id in &ids {
+            if let Some((_, SpirvConstant::Composite(parts) | SpirvConstant::Operation(_, parts))) =
+                module.constants.get(id)
+                && !taints.contains_key(id)
+            {
+                let all = parts.iter().filter_map(|part| taints.get(part)).fold(0, |all, one| all | one);
+                if all != 0 {
+                    taints.insert(*id, all);
+                }
+            }
+        }
+        if taints.len() == before {
+            break;
+        }
+    }
+    for (id, taint) in ids.iter().filter_map(|id| Some((*id, *taints.get(id)?))) {
+        for slot in program.slots_of(id).as_slice() {
+            if let Some(value) = globals.get_mut((slot & !GLOBAL) as usize).filter(|_| slot & GLOBAL != 0) {
+                *value = value.clone().with_taint(taint);
+            }
+        }
+    }
 }
 
 /// Returns the refusal for annotated modules with an unspecified input: a walk needs one concrete value.
@@ -421,8 +516,9 @@ impl ObjectBuilder<'_> {
         let said = self.said.get(&variable);
         let last =
             said.into_iter().flatten().map(|(offset, bytes, _)| offset.saturating_add((*bytes).into())).max();
+        let assumed = |input: &AssumedInput| input.place == InputPlace::Length(at);
         let (bytes, given) = match self.options.buffers.get(&at) {
-            Some(bytes) => (bytes.clone(), true),
+            Some(bytes) => (bytes.clone(), !self.options.assumed.iter().any(assumed)),
             None if self.annotated && said.is_none() => return Err(missing_input(program.module, variable)),
             None if self.annotated => (vec![0; self.reserve_bytes(size.max(last.unwrap_or(0)))?], true),
             None if ends_in_runtime_array(program, ty) => (vec![0; DEFAULT_BYTES.max(size) as usize], false),
@@ -485,7 +581,8 @@ impl ObjectBuilder<'_> {
             .ok_or_else(|| unsupported("such contents of an image"))?;
         // Only storage images can be written; sampled images are read-only.
         let class = (sampled == 2).then_some(litmus::StorageClass::Image);
-        let (given, sampler) = (said.is_some(), self.options.samplers.get(&at).copied());
+        let assumed = self.options.assumed.iter().any(|input| input.place == InputPlace::Image(at));
+        let (given, sampler) = (said.is_some() && !assumed, self.options.samplers.get(&at).copied());
         let object = MemoryObject {
             texels: Some(texels),
             has_known_length: given,

@@ -109,7 +109,7 @@ impl Interpreter<'_> {
                     other.identity
                 );
                 let at = vec![(site, me, None), (self.current_site(other), other.identity, None)];
-                all.push(SiteFinding { kind: FindingKind::DivergentBarrier, message, at });
+                all.push(SiteFinding { kind: FindingKind::DivergentBarrier, message, at, inputs: 0 });
             }
         }
         all.into_iter().for_each(|found| self.report(found));

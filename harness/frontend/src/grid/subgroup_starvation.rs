@@ -63,6 +63,7 @@ impl Interpreter<'_> {
             kind: FindingKind::Hang,
             message,
             at: vec![(site, me, None), (there, other, None)],
+            inputs: 0,
         });
         true
     }

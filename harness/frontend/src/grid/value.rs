@@ -7,7 +7,7 @@ use rspirv::spirv::Op;
 use super::sampler::Sampler;
 
 /// A set of taint bits.
-pub(super) type Taint = u32;
+pub(super) type Taint = u64;
 /// The value was never initialized.
 pub(super) const UNDEFINED: Taint = 1;
 /// Another schedule may produce another value.
@@ -21,6 +21,25 @@ pub(super) const INACTIVE_LANE: Taint = 8;
 pub(super) const SITE_MASK: Taint = 0xffff_ff00;
 /// The first of these bits.
 pub(super) const FIRST_SITE: u32 = 8;
+/// The last of these bits.
+pub(super) const LAST_SITE: u32 = 31;
+/// One bit for each input that no option supplies ([`crate::assumed`]). The last bit stands for all further
+/// inputs.
+pub(super) const INPUT_MASK: Taint = 0xffff_ffff_0000_0000;
+/// The first of these bits.
+const FIRST_INPUT: usize = 32;
+/// The last of these bits.
+const LAST_INPUT: usize = 63;
+
+/// Returns the taint bit of an assumed input, by its index.
+pub(super) fn input_taint(index: usize) -> Taint {
+    1 << (FIRST_INPUT + index).min(LAST_INPUT)
+}
+
+/// Returns the indices of the assumed inputs in a taint, of `count` inputs.
+pub(super) fn inputs_in(taint: Taint, count: usize) -> Vec<usize> {
+    (0..count).filter(|index| taint & input_taint(*index) != 0).collect()
+}
 
 /// Describes the source of an undefined value.
 pub(super) fn undefined_source(taint: Taint) -> &'static str {
@@ -37,9 +56,11 @@ pub(super) fn undefined_source(taint: Taint) -> &'static str {
 /// number is still some number, so `undefined * 0` is 0.
 pub(super) fn result_taint(op: Op, numbers: &[(u64, Taint)], bits: u32) -> Taint {
     let decides = |(number, taint): &&(u64, Taint)| {
-        arithmetic::decides(op, *number, bits) && taint & !SCHEDULE_DEPENDENT == 0
+        arithmetic::decides(op, *number, bits) && taint & !(SCHEDULE_DEPENDENT | INPUT_MASK) == 0
     };
-    match numbers.iter().filter(decides).map(|(_, taint)| *taint).reduce(|one, other| one & other) {
+    // Of two absorbing inputs each decides alone, so that both have to change for another result.
+    let either = |one: Taint, other: Taint| one & other | (one | other) & INPUT_MASK;
+    match numbers.iter().filter(decides).map(|(_, taint)| *taint).reduce(either) {
         Some(decided) => decided,
         None => numbers.iter().fold(0, |all, (_, taint)| all | taint),
     }

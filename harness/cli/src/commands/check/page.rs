@@ -45,6 +45,7 @@ fn answered(line: &CheckLine, notes: Vec<String>) -> ShaderAnswer {
     let findings = line.findings.as_deref().unwrap_or_default();
     let verdict = match line.race {
         RaceWord::Racy => "racy",
+        RaceWord::NeedsInputs => "needs-inputs",
         RaceWord::Free if findings.is_empty() => "race-free",
         _ if !findings.is_empty() => "wrong",
         _ => "not known to be race-free",

@@ -67,7 +67,8 @@ pub fn shaders(
         let options = arguments.kernel.options(None);
         let shaders = options.and_then(|options| {
             let (flags, compilation) = (&arguments.kernel.words(), arguments.kernel.compilation());
-            read(&Given { file, flags, compilation, options: &options }, &chosen.model, longest)
+            let inputs = arguments.kernel.inputs();
+            read(&Given { file, flags, compilation, inputs, options: &options }, &chosen.model, longest)
         });
         match shaders {
             Ok(some) => all.extend(some),

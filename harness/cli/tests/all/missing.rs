@@ -1,0 +1,107 @@
+//! Inputs that no option supplies: the verdict for each shader of a folder.
+//!
+//! A comment `expect:` gives the headline of `race`, and `args:` its options.
+
+use std::fs;
+
+use results::wire::RaceLine;
+
+use crate::common::{Ran, assert_valid, installed, schemas, vk_litmus};
+
+fn folder() -> String {
+    format!("{}/tests/all/shaders/missing", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Returns the text after a key in the comments of a shader.
+fn comment<'t>(text: &'t str, key: &str) -> Option<&'t str> {
+    text.lines().find_map(|line| line.strip_prefix("// ")?.strip_prefix(key)).map(str::trim)
+}
+
+#[test]
+fn each_shader_has_its_verdict() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let mut wrong = Vec::new();
+    let mut files: Vec<_> = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() > 12);
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let expected = comment(&text, "expect:").unwrap();
+        let arguments = comment(&text, "args:").unwrap_or_default();
+        let mut command = vk_litmus(["race", "--format", "json"]);
+        let ran = Ran::of(command.arg(&file).args(arguments.split_whitespace()));
+        // The contract beside the corpora is older than this verdict.
+        let count = if expected == "needs-inputs" { 1 } else { usize::MAX };
+        for schema in schemas("race.schema.json", "race.schema.json").iter().take(count) {
+            assert_valid(schema, &ran.json_lines()[0]);
+        }
+        let line: RaceLine = serde_json::from_str(&ran.stdout).unwrap();
+        let code = match expected {
+            "clean" => 0,
+            "needs-inputs" => 3,
+            _ => 1,
+        };
+        if (line.headline().as_str(), ran.code) != (expected, code) {
+            wrong.push(format!("{}: {} {}, not {expected}", file.display(), line.headline(), ran.code));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The case that `--save-case` writes has the same verdict as the chosen inputs.
+#[test]
+fn a_saved_case_reproduces_the_chosen_inputs() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let saved = tempfile::tempdir().unwrap();
+    for name in ["count-uniform", "stride-push", "address", "early-return", "local-size"] {
+        let file = format!("{}/{name}.comp", folder());
+        let case = saved.path().join(format!("{name}.toml"));
+        let case = case.to_str().unwrap();
+        let verdict = |arguments: &[&str]| {
+            let mut command = vk_litmus(["race", "--format", "json", &file]);
+            let ran = Ran::of(command.args(arguments));
+            let line: RaceLine = serde_json::from_str(&ran.stdout).unwrap();
+            (line.verdict, line.findings, ran.code)
+        };
+        let chosen = verdict(&["--save-case", case]);
+        assert_eq!(verdict(&["--case", case]), chosen, "{name}");
+    }
+}
+
+/// Each kind of answer names the input, the assumed value, the lines and the option.
+#[test]
+fn an_answer_names_the_inputs_that_it_needs() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let file = format!("{}/hash.comp", folder());
+    for (command, format) in [
+        ("race", "text"),
+        ("race", "json"),
+        ("race", "sarif"),
+        ("race", "html"),
+        ("check", "json"),
+        ("explain", "text"),
+    ] {
+        let ran = Ran::of(&mut vk_litmus([command, &file, "--format", format]));
+        assert_eq!(ran.code, 3, "{command} {format}: {ran:?}");
+        for word in ["needs-inputs", "key", "not reached", "--push 0=VALUE"] {
+            assert!(ran.stdout.contains(word), "{command} {format}, {word}: {ran:?}");
+        }
+    }
+}
+
+#[test]
+fn an_assertion_about_an_unknown_name_lists_the_names() {
+    let file = format!("{}/assert-false.comp", folder());
+    if !installed("glslangValidator") {
+        return;
+    }
+    let ran = Ran::of(&mut vk_litmus(["race", &file, "--assert", "nothing[0] == 1"]));
+    assert_eq!(ran.code, 2, "{ran:?}");
+    assert!(ran.stdout.contains("data"), "{ran:?}");
+}

@@ -1,0 +1,520 @@
+//! Inputs that no option supplies: their places in the module, names, and the options that supply them.
+//!
+//! A walk needs a value for each of them. It takes an assumed one, and tracks by taint what the value decides
+//! ([`crate::grid`]). So an answer can name the inputs that it depends on.
+
+use std::collections::{BTreeSet, HashSet};
+
+use rspirv::spirv::{BuiltIn, Op, StorageClass};
+
+use crate::error::Problem;
+use crate::inputs::fill_bytes;
+use crate::layout::Specialized;
+use crate::lift::{AnalysisOptions, DEFAULT_BYTES, local_size_of};
+use crate::module::{SpirvConstant, SpirvFunction, SpirvModule, SpirvType};
+
+/// Upper bound on the scalars of one block that are separate inputs.
+const MAX_SCALARS: usize = 48;
+/// Upper bound on the nesting of the types of a block.
+const MAX_DEPTH: u32 = 16;
+/// Set and binding of a resource.
+pub(crate) type Binding = (u32, u32);
+
+/// The place of an input that no option supplies.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum InputPlace {
+    /// A scalar of the push constants: offset and size in bytes.
+    Push(u64, u32),
+    /// A scalar of a uniform or storage buffer: set and binding, offset and size in bytes.
+    Scalar(Binding, u64, u32),
+    /// The rest of the contents of a buffer.
+    Contents(Binding),
+    /// The number of elements of a buffer.
+    Length(Binding),
+    /// Size and texels of an image.
+    Image(Binding),
+    /// A specialization constant.
+    Constant(u32),
+}
+
+/// The kind of a scalar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InputKind {
+    Integer,
+    Float(u32),
+    Boolean,
+    Address,
+    Other,
+}
+
+/// An input that no option supplies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AssumedInput {
+    /// The place.
+    pub place: InputPlace,
+    /// The source name.
+    pub name: String,
+    pub(crate) kind: InputKind,
+}
+
+impl AssumedInput {
+    /// Returns the option that supplies the input, with a value as an example.
+    pub fn option(&self) -> String {
+        match &self.place {
+            InputPlace::Push(offset, _) if self.kind == InputKind::Address => {
+                format!("--bind push@{offset}={}", last_name(&self.name))
+            }
+            InputPlace::Scalar((set, binding), offset, _) if self.kind == InputKind::Address => {
+                format!("--bind {set}.{binding}@{offset}={}", last_name(&self.name))
+            }
+            InputPlace::Push(offset, _) => format!("--push {offset}=VALUE"),
+            InputPlace::Scalar((set, binding), ..) | InputPlace::Contents((set, binding)) => {
+                format!("--buffer {set}.{binding}=FILE")
+            }
+            InputPlace::Length((set, binding)) => format!("--buffer {set}.{binding}=zeros:BYTES"),
+            InputPlace::Image((set, binding)) => format!("--image {set}.{binding}=WIDTHxHEIGHT"),
+            InputPlace::Constant(id) => format!("--spec {id}=VALUE"),
+        }
+    }
+
+    /// Describes the value in `options`.
+    pub fn value(&self, options: &AnalysisOptions) -> String {
+        match &self.place {
+            InputPlace::Push(offset, _) if self.kind == InputKind::Address => {
+                describe_address(options, &crate::inputs::AddressTarget::Push(*offset))
+            }
+            InputPlace::Scalar(at, offset, _) if self.kind == InputKind::Address => {
+                describe_address(options, &crate::inputs::AddressTarget::Buffer(*at, *offset))
+            }
+            InputPlace::Push(offset, bytes) => {
+                let byte = |at: u64| options.push.get(&at).copied().unwrap_or(0);
+                self.number((0..u64::from(*bytes)).map(|at| byte(offset + at)))
+            }
+            InputPlace::Scalar(at, offset, bytes) => {
+                let contents = options.buffers.get(at).map_or(&[][..], Vec::as_slice);
+                let byte = |at: u64| contents.get(at as usize).copied().unwrap_or(0);
+                self.number((0..u64::from(*bytes)).map(|at| byte(offset + at)))
+            }
+            InputPlace::Contents(at) => {
+                let Some(contents) = options.buffers.get(at) else { return "zeros".to_owned() };
+                let scalars = options.assumed.iter().filter_map(|input| match input.place {
+                    InputPlace::Scalar(of, offset, bytes) if of == *at => Some((offset, bytes)),
+                    _ => None,
+                });
+                fill_word_of(contents, &scalars.collect::<Vec<_>>()).to_owned()
+            }
+            InputPlace::Length(at) => {
+                let bytes = options.buffers.get(at).map_or(DEFAULT_BYTES, |bytes| bytes.len() as u64);
+                format!("{bytes} bytes")
+            }
+            InputPlace::Image(at) => match options.images.get(at) {
+                Some(image) => {
+                    let [x, y, z] = image.size;
+                    let fill = match &image.texels {
+                        crate::inputs::TexelInput::Word(word) => word.as_str(),
+                        crate::inputs::TexelInput::Bytes(_) => "bytes",
+                    };
+                    format!("{x}x{y}x{z} of {fill}")
+                }
+                None => "zeros of a default size".to_owned(),
+            },
+            InputPlace::Constant(id) => match options.specialization.get(id) {
+                Some(value) => value.to_string(),
+                None => "its default".to_owned(),
+            },
+        }
+    }
+
+    fn number(&self, bytes: impl DoubleEndedIterator<Item = u8>) -> String {
+        let bits = bytes.rev().fold(0_u64, |all, byte| all << 8 | u64::from(byte));
+        match self.kind {
+            InputKind::Float(32) => f32::from_bits(bits as u32).to_string(),
+            InputKind::Float(64) => f64::from_bits(bits).to_string(),
+            _ => bits.to_string(),
+        }
+    }
+}
+
+fn describe_address(options: &AnalysisOptions, at: &crate::inputs::AddressTarget) -> String {
+    let bound = options.addresses.iter().find(|address| address.at == *at);
+    bound.map_or("no buffer".to_owned(), |address| {
+        format!("a buffer of {} bytes of {}", address.bytes.len(), fill_word_of(&address.bytes, &[]))
+    })
+}
+
+/// Returns the fill word that produces contents, apart from scalars at given offsets and sizes.
+pub(crate) fn fill_word_of(contents: &[u8], scalars: &[(u64, u32)]) -> &'static str {
+    let own = |at: usize| {
+        scalars.iter().any(|(offset, bytes)| {
+            (*offset as usize..(*offset as usize).saturating_add(*bytes as usize)).contains(&at)
+        })
+    };
+    let fits = |word: &&&str| {
+        let filled = fill_bytes(word, contents.len() as u64).unwrap_or_default();
+        contents.iter().zip(&filled).enumerate().all(|(at, (one, other))| one == other || own(at))
+    };
+    ["zeros", "iota", "floats", "random"].iter().find(fits).copied().unwrap_or("bytes")
+}
+
+fn last_name(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+/// Returns the inputs of an entry point that the options do not supply, in the order of their places.
+///
+/// Modules with annotations define their own inputs, so they lack none.
+///
+/// # Errors
+/// If the types of a variable are malformed.
+pub(crate) fn missing_inputs(
+    module: &SpirvModule,
+    specialized: &Specialized<'_>,
+    options: &AnalysisOptions,
+    function: u32,
+) -> Result<Vec<AssumedInput>, Problem> {
+    let mut all = Vec::new();
+    if module.annotations != crate::annotations::Annotations::default() {
+        return Ok(all);
+    }
+    let used = used_ids(module, function);
+    for (id, variable) in module.variables.iter().filter(|(id, _)| used.contains(id)) {
+        let decorations = module.decorations_of(*id);
+        let at = (decorations.set.unwrap_or(0), decorations.binding.unwrap_or(0));
+        let block = if module.is_unnamed(*id) { String::new() } else { module.display_name(*id) };
+        match variable.class {
+            StorageClass::PushConstant => {
+                let reflected = !module.reflection.is_empty();
+                let mut scalars = Vec::new();
+                add_scalars(specialized, variable.ty, 0, &block, 0, &mut scalars)?;
+                let bound = |offset: u64| {
+                    options
+                        .addresses
+                        .iter()
+                        .any(|known| crate::foreign::offset_in(specialized, *id, &known.at) == Some(offset))
+                };
+                for scalar in scalars.into_iter().filter(|_| !reflected) {
+                    let given = (0..u64::from(scalar.bytes))
+                        .any(|at| options.push.contains_key(&(scalar.offset + at)));
+                    if !given && !bound(scalar.offset) {
+                        all.push(AssumedInput {
+                            place: InputPlace::Push(scalar.offset, scalar.bytes),
+                            name: scalar.name,
+                            kind: scalar.kind,
+                        });
+                    }
+                }
+            }
+            StorageClass::StorageBuffer | StorageClass::Uniform
+                if decorations.binding.is_some() && !options.buffers.contains_key(&at) =>
+            {
+                // The elements of an array of buffers have equal contents.
+                let ty = module.element_type(variable.ty);
+                let known =
+                    |all: &[AssumedInput], place: &InputPlace| all.iter().any(|one| one.place == *place);
+                let mut scalars = Vec::new();
+                add_scalars(specialized, ty, 0, &block, 0, &mut scalars)?;
+                for scalar in scalars {
+                    let place = InputPlace::Scalar(at, scalar.offset, scalar.bytes);
+                    if !known(&all, &place) {
+                        all.push(AssumedInput { place, name: scalar.name, kind: scalar.kind });
+                    }
+                }
+                let name = module.variable_name(*id, variable.ty);
+                if !known(&all, &InputPlace::Contents(at)) {
+                    let kind = element_kind(specialized, ty, 0);
+                    all.push(AssumedInput { place: InputPlace::Contents(at), name: name.clone(), kind });
+                }
+                if ends_in_runtime_array(module, ty) && !known(&all, &InputPlace::Length(at)) {
+                    let kind = InputKind::Other;
+                    all.push(AssumedInput { place: InputPlace::Length(at), name, kind });
+                }
+            }
+            StorageClass::UniformConstant
+                if decorations.binding.is_some() && !options.images.contains_key(&at) =>
+            {
+                let name = module.variable_name(*id, variable.ty);
+                let ty = module.element_type(variable.ty);
+                let image = matches!(
+                    module.types.get(&ty),
+                    Some(SpirvType::Handle(Op::TypeImage | Op::TypeSampledImage))
+                );
+                if image && !all.iter().any(|one| one.place == InputPlace::Image(at)) {
+                    let kind = InputKind::Other;
+                    all.push(AssumedInput { place: InputPlace::Image(at), name, kind });
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut constants: Vec<AssumedInput> = Vec::new();
+    let mut ids: Vec<u32> = module.constants.keys().copied().collect();
+    ids.sort_unstable();
+    for id in &ids {
+        let Some(number) = module.decorations_of(*id).specialization else { continue };
+        let Some((ty, constant)) = module.constants.get(id) else { continue };
+        let known = |one: &AssumedInput| one.place == InputPlace::Constant(number);
+        if matches!(constant, SpirvConstant::Scalar(_))
+            && !options.specialization.contains_key(&number)
+            && !constants.iter().any(known)
+        {
+            let kind = scalar_kind(module, *ty).map_or(InputKind::Other, |of| of.0);
+            let name = module.display_name(*id);
+            constants.push(AssumedInput { place: InputPlace::Constant(number), name, kind });
+        }
+    }
+    all.extend(constants);
+    all.sort_by(|one, other| one.place.cmp(&other.place));
+    Ok(all)
+}
+
+/// Returns the axes of the local size that each specialization constant decides.
+pub(crate) fn local_size_constants(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    function: u32,
+) -> Vec<(u32, [bool; 3])> {
+    let size = |number: Option<u32>| {
+        let mut by_id = options.specialization.clone();
+        // A prime number, which no default is.
+        by_id.extend(number.map(|number| (number, 61)));
+        local_size_of(module, &by_id, &Default::default(), function).ok()
+    };
+    let Some(default) = size(None) else { return Vec::new() };
+    let ids: BTreeSet<u32> = module.decorations.values().filter_map(|own| own.specialization).collect();
+    let decides = |id: &u32| {
+        let changed = size(Some(*id))?;
+        let axes = [0, 1, 2].map(|axis: usize| changed[axis] != default[axis]);
+        axes.contains(&true).then_some((*id, axes))
+    };
+    ids.iter().filter(|id| !options.specialization.contains_key(id)).filter_map(decides).collect()
+}
+
+struct BlockScalar {
+    offset: u64,
+    bytes: u32,
+    name: String,
+    kind: InputKind,
+}
+
+fn scalar_kind(module: &SpirvModule, ty: u32) -> Option<(InputKind, u32)> {
+    Some(match module.types.get(&ty)? {
+        SpirvType::Bool => (InputKind::Boolean, 4),
+        SpirvType::Integer { bits, .. } => (InputKind::Integer, bits.div_ceil(8)),
+        SpirvType::Float { bits } => (InputKind::Float(*bits), bits.div_ceil(8)),
+        SpirvType::Pointer { class: StorageClass::PhysicalStorageBuffer, .. } => (InputKind::Address, 8),
+        _ => return None,
+    })
+}
+
+/// Adds the scalars of a block outside of long and runtime arrays.
+fn add_scalars(
+    specialized: &Specialized<'_>,
+    ty: u32,
+    offset: u64,
+    name: &str,
+    depth: u32,
+    all: &mut Vec<BlockScalar>,
+) -> Result<(), Problem> {
+    let module = specialized.module;
+    if let Some((kind, bytes)) = scalar_kind(module, ty) {
+        all.push(BlockScalar { offset, bytes, name: name.to_owned(), kind });
+        return Ok(());
+    }
+    let members = match module.types.get(&ty) {
+        Some(SpirvType::Struct { members }) => members.len(),
+        Some(SpirvType::RuntimeArray { .. }) | None => return Ok(()),
+        Some(_) => specialized.part_count(ty).unwrap_or(0),
+    };
+    if depth > MAX_DEPTH || members > MAX_SCALARS {
+        return Ok(());
+    }
+    let is_struct = matches!(module.types.get(&ty), Some(SpirvType::Struct { .. }));
+    let is_vector = matches!(module.types.get(&ty), Some(SpirvType::Vector { .. }));
+    for index in 0..members as u64 {
+        if all.len() >= MAX_SCALARS {
+            break;
+        }
+        let part = specialized.part_of(ty, index)?;
+        let own = match module.member_names.get(&(ty, index as u32)) {
+            Some(member) if is_struct && name.is_empty() => member.clone(),
+            Some(member) if is_struct => format!("{name}.{member}"),
+            _ if is_vector => format!("{name}.{}", ["x", "y", "z", "w"][(index as usize).min(3)]),
+            _ => format!("{name}[{index}]"),
+        };
+        add_scalars(specialized, part.ty, offset + part.offset, &own, depth + 1, all)?;
+    }
+    Ok(())
+}
+
+impl SpirvModule {
+    /// Returns the type of the elements of nested arrays, or the type itself.
+    pub(crate) fn element_type(&self, mut ty: u32) -> u32 {
+        while let Some(SpirvType::Array { element, .. } | SpirvType::RuntimeArray { element }) =
+            self.types.get(&ty)
+        {
+            ty = *element;
+        }
+        ty
+    }
+}
+
+/// Returns the kind of the elements of a block's last array: floats if it holds any.
+fn element_kind(specialized: &Specialized<'_>, ty: u32, depth: u32) -> InputKind {
+    let module = specialized.module;
+    if let Some((kind, _)) = scalar_kind(module, ty) {
+        return kind;
+    }
+    if depth > MAX_DEPTH {
+        return InputKind::Other;
+    }
+    let inner = |ty: &u32| element_kind(specialized, *ty, depth + 1);
+    match module.types.get(&ty) {
+        Some(SpirvType::Vector { element, .. } | SpirvType::Array { element, .. }) => inner(element),
+        Some(SpirvType::RuntimeArray { element }) => inner(element),
+        Some(SpirvType::Matrix { column, .. }) => inner(column),
+        Some(SpirvType::Struct { members }) => {
+            let kinds: Vec<InputKind> = members.iter().map(inner).collect();
+            let last = kinds.last().copied().unwrap_or(InputKind::Other);
+            let integers = kinds.contains(&InputKind::Integer);
+            if integers && depth > 0 { InputKind::Integer } else { last }
+        }
+        _ => InputKind::Other,
+    }
+}
+
+pub(crate) fn ends_in_runtime_array(module: &SpirvModule, ty: u32) -> bool {
+    match module.types.get(&ty) {
+        Some(SpirvType::RuntimeArray { .. }) => true,
+        Some(SpirvType::Struct { members }) => {
+            members.last().is_some_and(|last| ends_in_runtime_array(module, *last))
+        }
+        _ => false,
+    }
+}
+
+/// Returns the functions that a function may call, with itself.
+pub(crate) fn called_functions(module: &SpirvModule, function: u32) -> Vec<u32> {
+    let (mut all, mut at) = (vec![function], 0);
+    while let Some(next) = all.get(at).and_then(|id| module.functions.get(id)) {
+        for call in next.code.iter().filter(|one| one.op == Op::FunctionCall) {
+            let callee = module.operands_of(call).first().copied().unwrap_or(0);
+            if !all.contains(&callee) && module.functions.contains_key(&callee) {
+                all.push(callee);
+            }
+        }
+        at += 1;
+    }
+    all
+}
+
+fn code_of(module: &SpirvModule, function: u32) -> impl Iterator<Item = &SpirvFunction> {
+    called_functions(module, function).into_iter().filter_map(|id| module.functions.get(&id))
+}
+
+/// Returns the ids that the code of an entry point refers to.
+fn used_ids(module: &SpirvModule, function: u32) -> HashSet<u32> {
+    code_of(module, function)
+        .flat_map(|function| &function.code)
+        .flat_map(|one| module.operands_of(one).iter().copied())
+        .collect()
+}
+
+/// Returns the bindings of buffers that atomics access, which counters, flags and locks are in.
+pub(crate) fn atomic_bindings(module: &SpirvModule, function: u32) -> HashSet<Binding> {
+    let mut all = HashSet::new();
+    for function in code_of(module, function) {
+        let pointers: std::collections::HashMap<u32, u32> = function
+            .code
+            .iter()
+            .filter(|one| matches!(one.op, Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject))
+            .filter_map(|one| Some((one.result, *module.operands_of(one).first()?)))
+            .collect();
+        for one in function.code.iter().filter(|one| format!("{:?}", one.op).starts_with("Atomic")) {
+            let Some(mut pointer) = module.operands_of(one).first().copied() else { continue };
+            while let Some(base) = pointers.get(&pointer) {
+                pointer = *base;
+            }
+            let decorations = module.decorations_of(pointer);
+            all.extend(decorations.binding.map(|binding| (decorations.set.unwrap_or(0), binding)));
+        }
+    }
+    all
+}
+
+/// Returns the axes of the grid whose position or size the code uses.
+///
+/// The analysis follows vectors through loads, stores, calls and componentwise operations.
+pub(crate) fn used_axes(module: &SpirvModule, function: u32) -> [bool; 3] {
+    let is_position = |id: &&u32| {
+        matches!(
+            module.decorations_of(**id).built_in,
+            Some(BuiltIn::WorkgroupId | BuiltIn::GlobalInvocationId | BuiltIn::NumWorkgroups)
+        )
+    };
+    let mut vectors: HashSet<u32> = module.variables.keys().filter(is_position).copied().collect();
+    let mut axes = [false; 3];
+    let mut mark = |index: u32| {
+        if let Some(axis) = axes.get_mut(index as usize) {
+            *axis = true;
+        }
+    };
+    let functions: Vec<&SpirvFunction> = code_of(module, function).collect();
+    let number = |id: u32| match module.constants.get(&id) {
+        Some((_, SpirvConstant::Scalar(number))) => Some(*number as u32),
+        _ => None,
+    };
+    loop {
+        let before = vectors.len();
+        for one in functions.iter().flat_map(|function| &function.code) {
+            let operands = module.operands_of(one);
+            let known = |at: usize| operands.get(at).is_some_and(|id| vectors.contains(id));
+            match one.op {
+                Op::Load | Op::CopyObject if known(0) => _ = vectors.insert(one.result),
+                Op::Store if known(1) => vectors.extend(operands.first()),
+                Op::CompositeExtract if known(0) => mark(operands.get(1).copied().unwrap_or(0)),
+                Op::AccessChain | Op::InBoundsAccessChain if known(0) => {
+                    match operands.get(1).and_then(|id| number(*id)) {
+                        Some(index) => mark(index),
+                        None => (0..3).for_each(&mut mark),
+                    }
+                }
+                Op::VectorShuffle if known(0) => {
+                    operands.iter().skip(2).filter(|index| **index < 3).for_each(|index| mark(*index));
+                }
+                Op::VectorShuffle if known(1) => (0..3).for_each(&mut mark),
+                Op::FunctionCall => {
+                    let callee = operands.first().and_then(|id| module.functions.get(id));
+                    let parameters = callee.map_or(&[][..], |callee| &callee.parameters);
+                    let passed = operands.iter().skip(1).zip(parameters);
+                    let passed: Vec<u32> =
+                        passed.filter(|(id, _)| vectors.contains(id)).map(|(_, to)| *to).collect();
+                    vectors.extend(passed);
+                }
+                Op::IAdd
+                | Op::ISub
+                | Op::IMul
+                | Op::Bitcast
+                | Op::ConvertUToF
+                | Op::UConvert
+                | Op::ShiftLeftLogical
+                | Op::ShiftRightLogical
+                | Op::UDiv
+                | Op::UMod
+                | Op::Select
+                | Op::Phi
+                    if (0..operands.len()).any(known) =>
+                {
+                    vectors.insert(one.result);
+                }
+                Op::Label | Op::Variable | Op::Branch | Op::BranchConditional | Op::Load | Op::Store => {}
+                _ if (0..operands.len()).any(known) && one.op != Op::CompositeExtract => {
+                    (0..3).for_each(&mut mark);
+                }
+                _ => {}
+            }
+        }
+        if vectors.len() == before {
+            return axes;
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Taint analysis of assumed inputs: which branches, addresses and divisors they decide.
+//!
+//! Each input that no option supplies has a taint bit ([`super::value::INPUT_MASK`]). The walk records the
+//! sites where such a value decides something, and the numbers that it is compared with. Explicit flows are
+//! tracked exactly, and implicit flows only as the union of all branches so far.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rspirv::spirv::Op;
+use rustc_hash::FxHashMap;
+
+use super::compute::flatten_components;
+use super::machine::{Interpreter, InvocationCtx, Step};
+use super::program::Inst;
+use super::value::{INPUT_MASK, Taint, inputs_in};
+
+/// Upper bound on the numbers that are recorded for an input.
+const MAX_NUMBERS: usize = 48;
+/// Executions of a branch whose comparisons are recorded.
+const MAX_EXECUTIONS: u32 = 512;
+/// Upper bound on nested logical operations of a condition.
+const MAX_DEPTH: u32 = 4;
+
+/// The influence of assumed inputs on a walk.
+#[derive(Clone, Debug, Default)]
+pub(super) struct InputInfluence {
+    /// Number of assumed inputs.
+    pub count: usize,
+    /// The inputs that decided a branch.
+    pub control: Taint,
+    /// The branches that inputs decided, by site.
+    pub branches: BTreeMap<u32, Taint>,
+    /// The numbers that values of each input are compared with.
+    pub compared: BTreeMap<usize, BTreeSet<u64>>,
+    /// The inputs of the addresses and operands at a site.
+    sites: FxHashMap<u32, Taint>,
+    executions: FxHashMap<u32, u32>,
+    /// The position of the instruction that defines an id, by function and id.
+    definitions: FxHashMap<(usize, u32), Option<usize>>,
+}
+
+impl InputInfluence {
+    /// Returns the influence of `count` inputs before the first step.
+    pub fn of_inputs(count: usize) -> InputInfluence {
+        InputInfluence { count, ..InputInfluence::default() }
+    }
+
+    /// Returns the inputs that an address or operand at a site depends on.
+    pub fn of_site(&self, site: u32) -> Taint {
+        self.sites.get(&site).copied().unwrap_or(0)
+    }
+
+    /// Adds what another walk recorded.
+    pub fn merge(&mut self, other: &InputInfluence) {
+        self.control |= other.control;
+        for (site, taint) in &other.branches {
+            *self.branches.entry(*site).or_default() |= taint;
+        }
+        for (input, numbers) in &other.compared {
+            self.compared.entry(*input).or_default().extend(numbers);
+        }
+    }
+
+    fn add_numbers(&mut self, taint: Taint, numbers: &[u64]) {
+        for input in inputs_in(taint, self.count) {
+            let known = self.compared.entry(input).or_default();
+            known.extend(numbers);
+            // The smallest and the largest numbers are the boundaries.
+            while known.len() > MAX_NUMBERS {
+                let middle = known.iter().nth(MAX_NUMBERS / 2).copied().unwrap_or_default();
+                known.remove(&middle);
+            }
+        }
+    }
+}
+
+impl Interpreter<'_> {
+    /// Records that the current instruction uses a value that depends on assumed inputs.
+    pub(super) fn note_inputs(&mut self, here: &InvocationCtx<'_>, taint: Taint) {
+        if taint & INPUT_MASK != 0 {
+            let site = self.current_site(&here.workgroup.invocations[here.index]);
+            *self.influence.sites.entry(site).or_default() |= taint & INPUT_MASK;
+        }
+    }
+
+    /// Records a branch, and the numbers that its condition compares assumed inputs with.
+    pub(super) fn note_branch(&mut self, here: &InvocationCtx<'_>, inst: &Inst) -> Step<()> {
+        let condition = self.program.module.operand_at(&inst.raw, 0)?;
+        let taint = self.value_of_id(here, condition)?.combined_taint() & INPUT_MASK;
+        if taint == 0 || self.is_probing() {
+            return Ok(());
+        }
+        let site = self.current_site(&here.workgroup.invocations[here.index]);
+        self.influence.control |= taint;
+        *self.influence.branches.entry(site).or_default() |= taint;
+        let executed = self.influence.executions.entry(site).or_default();
+        *executed += 1;
+        if *executed <= MAX_EXECUTIONS {
+            match inst.raw.op {
+                Op::Switch => {
+                    let bits =
+                        self.program.number_layout(self.program.type_of(condition)).map_or(32, |of| of.1);
+                    let cases: Vec<u64> =
+                        self.program.module.switch_cases(&inst.raw, bits).map(|case| case.literal).collect();
+                    self.influence.add_numbers(taint, &cases);
+                }
+                _ => self.note_comparison(here, condition, 0),
+            }
+        }
+        Ok(())
+    }
+
+    fn note_comparison(&mut self, here: &InvocationCtx<'_>, condition: u32, depth: u32) {
+        let Some(frame) = here.workgroup.invocations[here.index].frames.last() else { return };
+        let code = &self.program.functions[frame.function].code;
+        let key = (frame.function, condition);
+        let at = *self
+            .influence
+            .definitions
+            .entry(key)
+            .or_insert_with(|| code.iter().position(|inst| inst.raw.result == condition));
+        let Some(inst) = at.and_then(|at| code.get(at)) else { return };
+        let operands = self.program.module.operands_of(&inst.raw);
+        match inst.raw.op {
+            Op::LogicalAnd | Op::LogicalOr | Op::LogicalNot if depth < MAX_DEPTH => {
+                operands.iter().for_each(|id| self.note_comparison(here, *id, depth + 1));
+            }
+            Op::Any | Op::All if depth < MAX_DEPTH => {
+                operands.iter().for_each(|id| self.note_comparison(here, *id, depth + 1));
+            }
+            _ => {
+                let [left, right] = operands else { return };
+                let sides = [left, right].map(|id| {
+                    let mut parts = Vec::new();
+                    if let Ok(value) = self.value_of_id(here, *id) {
+                        flatten_components(&value, &mut parts);
+                    }
+                    parts
+                });
+                for (one, other) in sides[0].iter().zip(&sides[1]) {
+                    self.influence.add_numbers(one.1 & !other.1, &[other.0]);
+                    self.influence.add_numbers(other.1 & !one.1, &[one.0]);
+                }
+            }
+        }
+    }
+}

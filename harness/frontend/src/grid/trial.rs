@@ -1,0 +1,157 @@
+//! One walk in one schedule, to learn what chosen inputs reach.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::error::{Problem, Refusal, SourcePosition};
+use crate::lift::{AnalysisOptions, FindingKind};
+use crate::module::SpirvModule;
+
+use super::influence::InputInfluence;
+use super::machine::Interpreter;
+use super::program::DecodedProgram;
+use super::schedule::SchedulePolicy;
+use super::setup;
+use super::value::{Taint, inputs_in};
+
+/// A finding by kind and instructions, for comparing walks.
+pub(crate) type FindingKey = (FindingKind, Vec<u32>);
+
+/// What a walk with certain inputs reached and found.
+#[derive(Clone, Debug)]
+pub(crate) struct Trial {
+    /// The blocks that were reached, by the number of their label instruction.
+    pub reached: Vec<bool>,
+    /// The findings, with the assumed inputs that each depends on.
+    pub findings: BTreeMap<FindingKey, Vec<usize>>,
+    /// The findings that depend on inputs only by the branches taken before them.
+    pub by_control: BTreeSet<FindingKey>,
+    /// The inputs that keep lines from being reached, with these lines.
+    pub blocked: Vec<Blocked>,
+    /// The numbers that each input is compared with.
+    pub compared: BTreeMap<usize, BTreeSet<u64>>,
+    /// False if a limit ended the walk.
+    pub is_complete: bool,
+    /// Number of buffers accessed beyond their assumed length.
+    pub exceeded: usize,
+    /// Number of steps.
+    pub steps: u64,
+}
+
+/// Lines that no invocation reaches for the assumed value of inputs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Blocked {
+    /// The indices of the inputs.
+    pub inputs: Vec<usize>,
+    /// Indices into [`SpirvModule::lines`].
+    pub lines: BTreeSet<u32>,
+    /// The blocks, by the number of their label instruction.
+    pub blocks: BTreeSet<u32>,
+}
+
+impl Trial {
+    /// Returns the number of reached blocks.
+    pub fn coverage(&self) -> usize {
+        self.reached.iter().filter(|reached| **reached).count()
+    }
+
+    /// Returns the findings that another choice of inputs may not have.
+    pub fn suspicious(&self) -> impl Iterator<Item = (&FindingKey, &Vec<usize>)> {
+        self.findings.iter().filter(|(key, inputs)| !inputs.is_empty() || self.by_control.contains(*key))
+    }
+}
+
+/// Returns the kind under which findings of different schedules are equal.
+pub(crate) fn kind_group(kind: FindingKind) -> FindingKind {
+    if kind.is_race() { FindingKind::Race } else { kind }
+}
+
+/// Returns true if a finding of this kind may be due to a branch that an input decided.
+///
+/// A race is one for every input that leads to it. An access out of bounds may be due to a count that the real
+/// program never has.
+pub(super) fn depends_on_control(kind: FindingKind) -> bool {
+    match kind {
+        FindingKind::OutOfBounds
+        | FindingKind::UninitialisedRead
+        | FindingKind::UndefinedBehaviour
+        | FindingKind::Hang => true,
+        FindingKind::Race
+        | FindingKind::Lockstep
+        | FindingKind::UnpublishedRead
+        | FindingKind::DivergentBarrier
+        | FindingKind::Assertion => false,
+    }
+}
+
+impl Blocked {
+    /// Returns true if other choices of inputs reach all these blocks.
+    pub fn is_covered(&self, covered: &[bool]) -> bool {
+        self.blocks.iter().all(|block| covered.get(*block as usize).copied().unwrap_or_default())
+    }
+}
+
+/// Returns the inputs that keep lines from being reached.
+pub(super) fn blocked_lines(
+    program: &DecodedProgram<'_>,
+    influence: &InputInfluence,
+    reached: &[bool],
+) -> Vec<Blocked> {
+    let unreached = program.unreached_lines(reached);
+    let blocked = |(site, taint): (&u32, &Taint)| {
+        let skipped = program.skipped_by(*site, reached);
+        let blocks = skipped.blocks;
+        let mut lines = skipped.lines;
+        lines.retain(|line| unreached.contains(line));
+        // A statement may be on the line of its condition.
+        if lines.is_empty() {
+            lines = skipped.effects;
+        }
+        (!lines.is_empty()).then(|| Blocked { inputs: inputs_in(*taint, influence.count), lines, blocks })
+    };
+    influence.branches.iter().filter_map(blocked).collect()
+}
+
+/// Walks a kernel once, with at most `most` steps.
+///
+/// # Errors
+/// See [`super::analyze_grid`]; limits are not errors.
+pub(crate) fn run_trial(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    most: u64,
+) -> Result<Trial, Refusal> {
+    let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
+    let entry = module.find_entry(options.entry.as_deref()).map_err(nowhere)?;
+    setup::with_interpreter(module, options, (entry.function, entry.shader_stage()), |first| {
+        let mut machine: Interpreter<'_> = first.clone();
+        let walked = machine.run_schedule(SchedulePolicy::Forward, most);
+        let is_complete = walked.is_ok();
+        if let Err(refusal) = walked
+            && !refusal.what.is_limit()
+        {
+            return Err(refusal);
+        }
+        let mut findings: BTreeMap<FindingKey, Vec<usize>> = BTreeMap::new();
+        let mut by_control = BTreeSet::new();
+        let influence = &machine.influence;
+        for found in &machine.findings {
+            let mut sites: Vec<u32> = found.at.iter().map(|at| at.0).collect();
+            sites.sort_unstable();
+            let key = (kind_group(found.kind), sites);
+            if influence.control != 0 && depends_on_control(found.kind) {
+                by_control.insert(key.clone());
+            }
+            findings.entry(key).or_default().extend(inputs_in(found.inputs, influence.count));
+        }
+        Ok(Trial {
+            blocked: blocked_lines(first.program, influence, &machine.reached_blocks),
+            findings,
+            by_control,
+            compared: influence.compared.clone(),
+            is_complete,
+            exceeded: machine.notes.iter().filter(|note| note.contains("beyond the bytes assumed")).count(),
+            steps: machine.steps,
+            reached: machine.reached_blocks,
+        })
+    })
+}
