@@ -3,6 +3,7 @@
 mod bless;
 mod book;
 mod dependencies;
+mod survey;
 mod tests;
 mod tidy;
 mod times;
@@ -50,6 +51,12 @@ const CHORES: &[Chore] = &[
         arguments: "",
     },
     Chore {
+        name: "survey",
+        summary: "run `race` over every shader below a folder and count the answers",
+        run: survey::run,
+        arguments: "DIR [ARGUMENT OF RACE…]",
+    },
+    Chore {
         name: "bless",
         summary: "run the tests and accept every new snapshot",
         run: bless::run,
@@ -86,6 +93,9 @@ enum ChoreError {
     /// Tests failed; their output has been printed.
     #[error("{0} test binaries failed")]
     Tests(usize),
+    /// The arguments of a survey are wrong.
+    #[error("{0}")]
+    Survey(String),
     /// A file could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: std::io::Error },
