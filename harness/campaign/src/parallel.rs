@@ -5,6 +5,9 @@ use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
+/// Stack size of a worker thread: that of the main thread on common systems.
+const STACK_BYTES: usize = 8 << 20;
+
 /// Runs `work` for every item in parallel and delivers the results in the order of the items.
 ///
 /// # Errors
@@ -12,16 +15,30 @@ use std::sync::mpsc::{Sender, channel};
 pub fn in_order<T: Sync, R: Send, E>(
     items: &[T],
     work: impl Fn(&T) -> R + Sync,
+    deliver: impl FnMut(R) -> Result<(), E>,
+) -> Result<(), E> {
+    in_order_on(std::thread::available_parallelism().map_or(1, usize::from), items, work, deliver)
+}
+
+/// Like [`in_order`], on at most `workers` threads.
+///
+/// # Errors
+/// The first error of `deliver`, which ends the delivery.
+pub fn in_order_on<T: Sync, R: Send, E>(
+    workers: usize,
+    items: &[T],
+    work: impl Fn(&T) -> R + Sync,
     mut deliver: impl FnMut(R) -> Result<(), E>,
 ) -> Result<(), E> {
     let next = AtomicUsize::new(0);
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    let workers = workers.min(items.len());
     std::thread::scope(|scope| {
         let (sender, receiver) = channel();
         let mut threads = 0;
         for _ in 0..workers {
             let (sender, next, work): (Sender<(usize, R)>, _, _) = (sender.clone(), &next, &work);
-            let started = std::thread::Builder::new().spawn_scoped(scope, move || {
+            let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+            let started = thread.spawn_scoped(scope, move || {
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(item) = items.get(index) else { return };

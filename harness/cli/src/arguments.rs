@@ -298,12 +298,15 @@ pub struct Check {
 /// `race`.
 #[derive(Debug, Args)]
 pub struct Race {
-    /// Shader files: .comp and other GLSL stages, .hlsl, .slang, .wgsl, .spv or .spvasm.
-    #[arg(value_name = "SHADER", required = true)]
+    /// Shader files, or folders of them: .comp and other GLSL stages, .hlsl, .slang, .wgsl, .spv or .spvasm.
+    #[arg(value_name = "SHADER|DIR", required = true)]
     pub shaders: Vec<String>,
     /// Output format.
     #[arg(long, value_enum, default_value = "text")]
     pub format: RaceFormat,
+    /// Number of shaders to analyse in parallel [default: the number of processors].
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroU32>,
     /// Print the smallest litmus test of each race instead: the two racing invocations, racy under the model
     /// as well.
     #[arg(long, value_enum, conflicts_with = "format", hide_short_help = true)]

@@ -27,6 +27,12 @@ pub struct RaceLine {
     pub verdict: RaceVerdict,
     /// Why it was refused or is undecided, with the line.
     pub why: Option<String>,
+    /// The cause of a refusal in a few words, to count them; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// The compiler with its version and flags; absent for SPIR-V.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compiler: Option<String>,
     /// The findings.
     pub findings: Vec<FindingRecord>,
     /// The scope of the verdict.

@@ -23,7 +23,7 @@ use super::undecided::{self, Undecided};
 use super::walked::Walked;
 use super::{Asked, Checked};
 use crate::patience::patience;
-use crate::shader::source::{Compilation, load};
+use crate::shader::source::{Compilation, SourceError, SourceModule, load_all};
 use crate::shader::{entries, placed, race, told, words};
 use crate::source::Rejected;
 use crate::{Conclusion, Failure};
@@ -31,7 +31,19 @@ use crate::{Conclusion, Failure};
 /// Checks every entry point of a shader, or the one in `options`.
 pub fn check(
     file: &str,
-    given: &Compilation<'_>,
+    given: &Compilation,
+    options: &AnalysisOptions,
+    model: &model::Model,
+    asked: Asked,
+) -> Vec<Checked> {
+    let modules = load_all(file, given).into_iter();
+    modules.flat_map(|module| check_module(file, module, options, model, asked)).collect()
+}
+
+/// Checks the entry points of a module.
+fn check_module(
+    file: &str,
+    shader: Result<SourceModule, SourceError>,
     options: &AnalysisOptions,
     model: &model::Model,
     asked: Asked,
@@ -47,7 +59,7 @@ pub fn check(
         Checked::Rejected(Rejected { line, failure })
     };
     let rejected = |error: String| Checked::Rejected(Rejected::whole(file, error));
-    let shader = match load(file, given) {
+    let shader = match shader {
         Ok(shader) => shader,
         Err(error) => {
             let (line, column) = error.place();
@@ -260,12 +272,29 @@ fn is_cut_short(checked: &Checked) -> bool {
 /// If the module is invalid or the lifter does not support it.
 pub fn explained(
     file: &str,
-    given: &Compilation<'_>,
+    given: &Compilation,
     options: &AnalysisOptions,
     model: &model::Model,
     (time, inputs): (Duration, InputMode),
 ) -> Result<(String, Conclusion), Failure> {
-    let shader = load(file, given).map_err(|error| error.failure())?;
+    let (mut all, mut outcome) = (String::new(), Conclusion::Success);
+    for shader in load_all(file, given) {
+        let (text, ended) = explain_module(file, shader, options, model, time)?;
+        all += &text;
+        outcome.note(ended);
+    }
+    Ok((all, outcome))
+}
+
+/// Explains the entry points of a module.
+fn explain_module(
+    file: &str,
+    shader: Result<SourceModule, SourceError>,
+    options: &AnalysisOptions,
+    model: &model::Model,
+    time: Duration,
+) -> Result<(String, Conclusion), Failure> {
+    let shader = shader.map_err(|error| error.failure())?;
     let module = frontend::read_module(&shader.bytes)
         .map_err(|refusal| Failure::input_message(told(file, &refusal)))?;
     let (mut text, mut outcome) = (String::new(), Conclusion::Success);

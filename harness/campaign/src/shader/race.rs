@@ -169,6 +169,8 @@ fn refused(file: &str, entry: &str, options: &AnalysisOptions, why: String) -> R
         subgroup_size: options.subgroup_size.unwrap_or_default(),
         verdict: RaceVerdict::Refused,
         why: Some(why),
+        cause: None,
+        compiler: None,
         findings: Vec::new(),
         coverage: RaceCoverage::default(),
         needs: Vec::new(),
@@ -193,6 +195,8 @@ pub fn answered(file: &str, module: &SpirvModule, report: GridReport) -> RaceLin
             GridVerdict::NeedsInputs => RaceVerdict::NeedsInputs,
         },
         why: report.refusal.map(|refusal| worded(file, module, &refusal)),
+        cause: None,
+        compiler: None,
         findings: report.findings.iter().map(|found| record(file, module, found)).collect(),
         coverage: RaceCoverage {
             words: report.coverage,

@@ -10,21 +10,21 @@ use runner::shader::{Input, InputImage, InputShape};
 
 use super::entries;
 use super::race::{needed, worded};
-use super::source::{Compilation, load};
+use super::source::{Compilation, SourceModule, load_all};
 use super::told;
 use crate::Failure;
 use crate::kinds::shader::{Expected, FinalNumber, Says, Shader, ShaderClaim};
 use crate::patience::patience;
 
 /// A shader file with its inputs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Given<'a> {
     /// The path of the file.
     pub file: &'a str,
     /// The command-line words of the inputs.
     pub flags: &'a [String],
     /// The compiler options.
-    pub compilation: Compilation<'a>,
+    pub compilation: Compilation,
     /// How missing inputs are supplied.
     pub inputs: frontend::InputMode,
     /// The parsed inputs.
@@ -48,9 +48,22 @@ pub fn name_apart(all: &mut [Shader]) {
 /// # Errors
 /// If the shader is invalid. An unsupported feature is recorded in the shader instead.
 pub fn read(given: &Given<'_>, model: &Model, longest: Duration) -> Result<Vec<Shader>, Failure> {
+    let mut all = Vec::new();
+    for shader in load_all(given.file, &given.compilation) {
+        all.extend(read_module(given, &shader.map_err(|error| error.failure())?, model, longest)?);
+    }
+    Ok(all)
+}
+
+/// Returns the entry points of a module.
+fn read_module(
+    given: &Given<'_>,
+    shader: &SourceModule,
+    model: &Model,
+    longest: Duration,
+) -> Result<Vec<Shader>, Failure> {
     let file = given.file;
     let wrong = |refusal: &Refusal| Failure::input_message(told(file, refusal));
-    let shader = load(file, &given.compilation).map_err(|error| error.failure())?;
     let module = Arc::new(frontend::read_module(&shader.bytes).map_err(|refusal| wrong(&refusal))?);
     let entries = entries(file, &module, given.options).map_err(|refusal| wrong(&refusal))?;
     if entries.is_empty() {

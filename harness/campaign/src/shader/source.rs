@@ -1,188 +1,82 @@
-//! Reads user shaders as SPIR-V, or compiles them with the compiler of their language, with debug lines.
+//! Reads user shaders as SPIR-V, or compiles them with the compilers of their languages, with debug lines.
 //!
 //! The compilers are the user's installed programs, so that the analysed code is the code that the user
-//! ships. Every answer contains the compiler's name, version and flags.
+//! ships. Every answer contains the compiler's name, version and flags. If a compiler refuses a source, the
+//! next installed one is tried. A source of HLSL, Slang or Unity has a module for each entry point.
 
-use std::collections::BTreeMap;
+mod cache;
+mod compilers;
+mod definitions;
+mod entry_points;
+mod error;
+mod includes;
+mod module_edit;
+mod prepare;
+mod process;
+mod scan;
+mod stage;
+
 use std::ffi::OsStr;
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
-use rspirv::spirv::{Decoration, Op};
+use compilers::{COMPILERS, Compiler};
+use entry_points::EntryPoint;
+use includes::{IncludeTree, find_folder, folder_of};
+use prepare::Override;
+use scan::{has_function, has_word, without_comments};
+use stage::{COMPUTE, Language, Stage};
 
-use crate::Failure;
+pub use definitions::{CommandFlags, CompileCommands, parse_definitions};
+pub use error::SourceError;
 
 /// Extensions of SPIR-V, binary and text.
 const MODULES: [&str; 2] = ["spv", "spvasm"];
-/// Extensions of GLSL: the stages, and `glsl`, which takes the stage from the extension before it, as in
-/// `name.comp.glsl`.
-const GLSL: &[&str] = &[
-    "comp", "vert", "frag", "tesc", "tese", "geom", "mesh", "task", "rgen", "rint", "rahit", "rchit",
-    "rmiss", "rcall", "glsl",
-];
 
-/// Time limit of a compiler.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// The maximum number of lines of a compiler's message.
-const MAX_LINES: usize = 20;
-
-/// A compiler to SPIR-V.
-struct Compiler {
-    /// The executable.
-    program: &'static str,
-    /// The file extensions of the language.
-    extensions: &'static [&'static str],
-    /// The arguments, with placeholders `{in}`, `{out}`, `{entry}` and `{stage}`. The flag for debug lines is
-    /// the last before the files.
-    flags: &'static [&'static str],
-    /// Additional arguments if registers of several kinds (`t0`, `u0`) share a binding: they shift the
-    /// bindings of each kind.
-    apart: &'static [&'static str],
-    /// The flags for a definition and for an include folder, if it has a preprocessor.
-    preprocessor: Option<[&'static str; 2]>,
-    /// How to install it.
-    install: &'static str,
-    /// True if the tests of this project run it.
-    tested: bool,
+/// The compiler options for source files.
+#[derive(Clone, Debug)]
+pub struct Compilation {
+    /// The entry point [default: every one].
+    pub entry: Option<String>,
+    /// Preprocessor definitions, `NAME` or `NAME=VALUE`.
+    pub defines: Vec<String>,
+    /// Include folders.
+    pub includes: Vec<PathBuf>,
+    /// The compiler; by default, the first installed one that accepts the source.
+    pub compiler: Option<String>,
+    /// A command line that turns the file into a source.
+    pub preprocess: Option<String>,
+    /// The flags of each source.
+    pub commands: Option<Arc<CompileCommands>>,
+    /// Values of pipeline-overridable constants of WGSL by name or number.
+    pub overrides: Vec<(String, String)>,
+    /// True if compiled modules are stored and used again.
+    pub is_cached: bool,
 }
 
-/// The arguments of glslang for GLSL.
-const GLSLANG: &[&str] = &["-V", "--target-env", "vulkan1.3", "-S", "{stage}", "-g", "{in}", "-o", "{out}"];
-const GLSLANG_HLSL: &[&str] =
-    &["-V", "-D", "--target-env", "vulkan1.3", "-S", "comp", "-e", "{entry}", "-g", "{in}", "-o", "{out}"];
+impl Default for Compilation {
+    fn default() -> Compilation {
+        Compilation {
+            entry: None,
+            defines: Vec::new(),
+            includes: Vec::new(),
+            compiler: None,
+            preprocess: None,
+            commands: None,
+            overrides: Vec::new(),
+            is_cached: true,
+        }
+    }
+}
 
-/// The first binding of each kind of HLSL register, if kinds share numbers: 0 for constants, 100 for textures
-/// and read-only buffers (`t`), 200 for samplers, 300 for writable resources (`u`).
-const GLSLANG_APART: &[&str] = &[
-    "--hlsl-iomap",
-    "--auto-map-bindings",
-    "--shift-texture-binding",
-    "100",
-    "--shift-sampler-binding",
-    "200",
-    "--shift-UAV-binding",
-    "300",
-];
-const DXC_APART: &[&str] =
-    &["-fvk-t-shift", "100", "all", "-fvk-s-shift", "200", "all", "-fvk-u-shift", "300", "all"];
-
-/// The compilers, in order of preference for each language.
-const COMPILERS: [Compiler; 8] = [
-    Compiler {
-        program: "glslangValidator",
-        extensions: GLSL,
-        flags: GLSLANG,
-        apart: &[],
-        preprocessor: Some(["-D", "-I"]),
-        install: "the package glslang-tools, or the Vulkan SDK",
-        tested: true,
-    },
-    Compiler {
-        program: "glslang",
-        extensions: GLSL,
-        flags: GLSLANG,
-        apart: &[],
-        preprocessor: Some(["-D", "-I"]),
-        install: "the Vulkan SDK",
-        tested: false,
-    },
-    Compiler {
-        program: "glslangValidator",
-        extensions: &["hlsl"],
-        flags: GLSLANG_HLSL,
-        apart: GLSLANG_APART,
-        preprocessor: Some(["-D", "-I"]),
-        install: "the package glslang-tools, or the Vulkan SDK",
-        tested: true,
-    },
-    Compiler {
-        program: "glslang",
-        extensions: &["hlsl"],
-        flags: GLSLANG_HLSL,
-        apart: GLSLANG_APART,
-        preprocessor: Some(["-D", "-I"]),
-        install: "the Vulkan SDK",
-        tested: false,
-    },
-    Compiler {
-        program: "dxc",
-        extensions: &["hlsl"],
-        flags: &[
-            "-spirv",
-            "-fspv-target-env=vulkan1.3",
-            "-T",
-            "cs_6_6",
-            "-E",
-            "{entry}",
-            "-Zi",
-            "-fspv-debug=vulkan-with-source",
-            "{in}",
-            "-Fo",
-            "{out}",
-        ],
-        apart: DXC_APART,
-        preprocessor: Some(["-D", "-I"]),
-        install: "the Vulkan SDK",
-        tested: false,
-    },
-    Compiler {
-        program: "slangc",
-        extensions: &["slang"],
-        flags: &[
-            "-target",
-            "spirv",
-            "-profile",
-            "spirv_1_5",
-            "-stage",
-            "compute",
-            "-entry",
-            "{entry}",
-            "-g",
-            "{in}",
-            "-o",
-            "{out}",
-        ],
-        apart: &[],
-        preprocessor: Some(["-D", "-I"]),
-        install: "the Vulkan SDK",
-        tested: false,
-    },
-    Compiler {
-        program: "naga",
-        extensions: &["wgsl"],
-        flags: &["-g", "{in}", "{out}"],
-        apart: &[],
-        preprocessor: None,
-        install: "`cargo install naga-cli`",
-        tested: true,
-    },
-    Compiler {
-        program: "tint",
-        extensions: &["wgsl"],
-        flags: &["--format", "spirv", "{in}", "-o", "{out}"],
-        apart: &[],
-        preprocessor: None,
-        install: "Dawn",
-        tested: false,
-    },
-];
-
-/// The compiler options for a source file.
-#[derive(Clone, Copy, Debug)]
-pub struct Compilation<'a> {
-    /// The entry point, for languages that require its name.
-    pub entry: Option<&'a str>,
-    /// Preprocessor definitions.
-    pub defines: &'a [String],
-    /// Include folders.
-    pub includes: &'a [PathBuf],
-    /// The executable of the compiler; by default, the first installed one that accepts the source.
-    pub compiler: Option<&'a str>,
+/// A pipeline-overridable constant without a value, and the value that was assumed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnsetOverride {
+    /// Its name.
+    pub name: String,
+    /// The assumed value.
+    pub value: String,
 }
 
 /// The SPIR-V of a user shader.
@@ -192,54 +86,35 @@ pub struct SourceModule {
     pub bytes: Vec<u8>,
     /// The compiler with its version and flags.
     pub compiler: Option<String>,
+    /// The function that was compiled, if the source has a module for each entry point.
+    pub entry: Option<String>,
+    /// Constants that nobody set.
+    pub unset: Vec<UnsetOverride>,
 }
 
-/// Why a shader could not be loaded.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "each message says what its fields are")]
-pub enum SourceError {
-    /// A file cannot be read or written.
-    #[error("{file}: {error}")]
-    File { file: String, error: std::io::Error },
-    /// The extension belongs to no shader language.
-    #[error(
-        "{file}: unknown shader extension; expected .comp or another GLSL stage, .hlsl, .slang, .wgsl, .spv or .spvasm"
-    )]
-    NoShader { file: String },
-    /// No compiler for the language is installed.
-    #[error("{file}: no compiler for it is installed: {wanted}")]
-    NoCompiler { file: String, wanted: String },
-    /// The chosen compiler does not support the language.
-    #[error("{file}: `{program}` is none of its compilers: {known}")]
-    NotOfLanguage { file: String, program: String, known: String },
-    /// The compiler has no preprocessor.
-    #[error("{file}: {program} takes no definitions and no folders of included files")]
-    NoPreprocessor { file: String, program: &'static str },
-    /// The compiler failed, or exceeded its time limit.
-    #[error("{file}: {compiler} {what}")]
-    Failed { file: String, compiler: &'static str, what: String },
-    /// The compiler rejected the shader.
-    #[error("{said}\n{file}: {compiler} does not compile it")]
-    Wrong { file: String, line: u32, column: u32, compiler: &'static str, said: String },
+/// A source with everything that its compilers need.
+struct ShaderSource<'a> {
+    file: &'a str,
+    language: Language,
+    /// The text, preprocessed if a command for that is given.
+    text: String,
+    is_preprocessed: bool,
+    given: Compilation,
+    tree: IncludeTree,
+    unset: Vec<UnsetOverride>,
+    /// Values of overrides by name.
+    set: Vec<(String, String)>,
 }
 
-impl SourceError {
-    /// Returns the line and column of the error, or 1 if unknown.
-    pub fn place(&self) -> (u32, u32) {
-        match self {
-            SourceError::Wrong { line, column, .. } => (*line, *column),
-            _ => (1, 1),
-        }
-    }
-
-    /// Converts the error: a missing or hanging compiler is a failure of the environment, any other error is
-    /// wrong input.
-    pub fn failure(&self) -> Failure {
-        match self {
-            SourceError::NoCompiler { .. } | SourceError::Failed { .. } => Failure::environment_error(self),
-            _ => Failure::input_error(self),
-        }
-    }
+/// A part of a source that is compiled on its own.
+struct CompileUnit {
+    /// The entry point, for languages that require its name.
+    entry: Option<String>,
+    stage: &'static Stage,
+    /// Definitions of this unit alone.
+    defines: Vec<String>,
+    /// The text, if it differs from that of the source.
+    text: Option<String>,
 }
 
 fn extension(file: &str) -> &str {
@@ -253,220 +128,305 @@ pub fn is_shader(argument: &str) -> bool {
         return false;
     }
     let extension = extension(argument);
-    MODULES.contains(&extension) || COMPILERS.iter().any(|compiler| compiler.extensions.contains(&extension))
+    MODULES.contains(&extension) || stage::language(extension).is_some()
 }
 
-/// Reads a shader, and compiles it if it is source code.
-///
-/// # Errors
-/// If the shader is invalid, or a file or compiler is missing.
-pub fn load(file: &str, given: &Compilation<'_>) -> Result<SourceModule, SourceError> {
-    let wrong = |error| SourceError::File { file: file.to_owned(), error };
+/// Reads a shader, and compiles it if it is source code. Returns a module for each entry point in languages
+/// that compile them one by one, otherwise one module. At least one result is returned.
+pub fn load_all(file: &str, given: &Compilation) -> Vec<Result<SourceModule, SourceError>> {
     let extension = extension(file);
     if MODULES.contains(&extension) {
-        return Ok(SourceModule { bytes: fs::read(file).map_err(wrong)?, compiler: None });
+        let bytes = fs::read(file).map_err(|error| SourceError::File { file: file.to_owned(), error });
+        let module = |bytes| SourceModule { bytes, compiler: None, entry: None, unset: Vec::new() };
+        return vec![bytes.map(module)];
     }
-    // Opening the file first gives our own error for an unreadable file.
-    fs::File::open(file).map_err(wrong)?;
-    let of_language = || COMPILERS.iter().filter(|compiler| compiler.extensions.contains(&extension));
-    let listed = |word: fn(&Compiler) -> String| of_language().map(word).collect::<Vec<_>>().join(" or ");
-    let chosen = |compiler: &&Compiler| given.compiler.is_none_or(|name| name == compiler.program);
-    if let Some(program) = given.compiler.filter(|_| !of_language().any(|one| chosen(&one))) {
-        let program = program.to_owned();
-        let known = listed(|compiler| format!("`{}`", compiler.program));
-        return Err(SourceError::NotOfLanguage { file: file.to_owned(), program, known });
+    let prepared = ShaderSource::read(file, given).and_then(|source| {
+        let units = source.units()?;
+        Ok((source, units))
+    });
+    let (source, units) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => return vec![Err(error)],
+    };
+    let mut all: Vec<_> = units.iter().map(|unit| source.compile(unit)).collect();
+    // The scan for entry points ignores `#if`, so some of its functions may not exist.
+    if all.iter().any(Result::is_ok) {
+        all.retain(|module| !matches!(module, Err(SourceError::EntryNotCompiled { .. })));
     }
-    if of_language().next().is_none() {
-        return Err(SourceError::NoShader { file: file.to_owned() });
+    all
+}
+
+/// Reads a shader with one module, and compiles it if it is source code.
+///
+/// # Errors
+/// If the shader is invalid or has several modules, or a file or compiler is missing.
+pub fn load(file: &str, given: &Compilation) -> Result<SourceModule, SourceError> {
+    let mut all = load_all(file, given);
+    if let [_, _, ..] = &all[..] {
+        let entries = all.iter().flatten().filter_map(|module| module.entry.clone()).collect();
+        return Err(no_entry_point(file, None, entries));
     }
-    let mut refused = None;
-    for compiler in of_language().filter(chosen) {
-        let made = match compiler.compile(file, given, &[]) {
-            Ok(Some(shader)) if !compiler.apart.is_empty() && has_shared_binding(&shader.bytes) => {
-                compiler.compile(file, given, compiler.apart)
-            }
-            made => made,
+    all.pop().unwrap_or_else(|| Err(no_entry_point(file, None, Vec::new())))
+}
+
+/// Creates the error for a missing or ambiguous entry point; `wanted` is the one that was named.
+fn no_entry_point(file: &str, wanted: Option<&str>, known: Vec<String>) -> SourceError {
+    let listed = known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let what = match (wanted, known.first()) {
+        (Some(wanted), Some(first)) => {
+            format!("no entry point `{wanted}`; expected one of {listed}: pass `--entry {first}`")
+        }
+        (Some(wanted), None) => format!("no function `{wanted}`; expected an entry point of the source"),
+        (None, Some(first)) => {
+            format!("several entry points: {listed}; expected one: pass `--entry {first}`")
+        }
+        (None, None) => {
+            "no entry point; expected a function with [numthreads] or [shader(\"…\")], or `main`: \
+                         name one with `--entry NAME`"
+                .to_owned()
+        }
+    };
+    SourceError::NoEntryPoint { file: file.to_owned(), what }
+}
+
+impl ShaderSource<'_> {
+    /// Reads a source and the files that it includes, and expands it with the command for that.
+    fn read<'a>(file: &'a str, given: &Compilation) -> Result<ShaderSource<'a>, SourceError> {
+        let wrong = |error| SourceError::File { file: file.to_owned(), error };
+        let Some(mut language) = stage::language(extension(file)) else {
+            return Err(SourceError::NoShader { file: file.to_owned() });
         };
-        match made {
-            Ok(Some(shader)) => return Ok(shader),
-            Ok(None) => {}
-            // Another compiler may accept the source: dxc knows newer HLSL, and tint more extensions of WGSL.
-            Err(wrong @ SourceError::Wrong { .. }) => {
-                refused.get_or_insert(wrong);
+        let bytes = fs::read(file).map_err(wrong)?;
+        let mut given = given.clone();
+        if let Some(flags) = given.commands.as_ref().and_then(|commands| commands.flags_of(Path::new(file))) {
+            let CommandFlags { defines, includes, entry } = flags.clone();
+            given.defines.splice(0..0, defines);
+            given.includes.extend(includes);
+            given.entry = given.entry.or(entry);
+        }
+        let (text, is_preprocessed) = match &given.preprocess {
+            Some(command) => {
+                let failed = |(what, said)| {
+                    let (file, command) = (file.to_owned(), command.clone());
+                    SourceError::Preprocess { file, command, what, said }
+                };
+                (process::preprocess(file, command, &given.defines).map_err(failed)?, true)
             }
-            Err(other) => return Err(other),
+            None => (String::from_utf8_lossy(&bytes).into_owned(), false),
+        };
+        let plain = without_comments(&text);
+        if language == Language::Glsl && stage::is_hlsl(&plain) {
+            language = Language::Hlsl;
         }
-    }
-    if let Some(wrong) = refused {
-        return Err(wrong);
-    }
-    let wanted = listed(|compiler| format!("`{}` ({})", compiler.program, compiler.install));
-    Err(SourceError::NoCompiler { file: file.to_owned(), wanted })
-}
-
-impl Compiler {
-    /// Compiles a file with additional flags; `None` if the compiler is not installed.
-    fn compile(
-        &self,
-        file: &str,
-        given: &Compilation<'_>,
-        besides: &[&str],
-    ) -> Result<Option<SourceModule>, SourceError> {
-        let failed =
-            |what: String| SourceError::Failed { file: file.to_owned(), compiler: self.program, what };
-        let folder = tempfile::Builder::new().prefix("vk-litmus-").tempdir();
-        let folder = folder.map_err(|error| failed(error.to_string()))?;
-        let module = folder.path().join("module.spv");
-        let mut flags = Vec::new();
-        match self.preprocessor {
-            Some([define, include]) => {
-                flags.extend(given.defines.iter().map(|definition| format!("{define}{definition}")));
-                flags.extend(given.includes.iter().map(|path| format!("{include}{}", path.display())));
+        let (mut unset, mut set) = (Vec::new(), Vec::new());
+        let tree = if language == Language::Wgsl {
+            for declared in prepare::overrides(&plain) {
+                let is_named = |(name, _): &&(String, String)| {
+                    *name == declared.name || Some(name) == declared.id.as_ref()
+                };
+                if let Some((_, value)) = given.overrides.iter().find(is_named) {
+                    set.push((declared.name, value.clone()));
+                } else if declared.is_unset {
+                    unset
+                        .push(UnsetOverride { value: assumed_value(&declared, &plain), name: declared.name });
+                }
             }
-            None if given.defines.is_empty() && given.includes.is_empty() => {}
-            None => return Err(SourceError::NoPreprocessor { file: file.to_owned(), program: self.program }),
+            IncludeTree::default()
+        } else {
+            IncludeTree::read(Path::new(file), &text, &given.includes)
+        };
+        Ok(ShaderSource { file, language, text, is_preprocessed, given, tree, unset, set })
+    }
+
+    /// Returns true if the files that the scan found are all that a compiler can read.
+    fn is_closed(&self) -> bool {
+        let imports =
+            |text: &str| ["import", "__import", "__include"].iter().any(|word| has_word(text, word));
+        let has_import = self.language == Language::Slang && imports(&self.text);
+        !self.tree.has_macro && !has_import
+    }
+
+    /// Returns true if the text of a unit is not that of the file.
+    fn is_changed(&self, unit: &CompileUnit) -> bool {
+        self.is_preprocessed || unit.text.is_some()
+    }
+
+    /// Returns the values of pipeline-overridable constants.
+    fn overrides(&self) -> impl Iterator<Item = (&str, &str)> {
+        let unset = self.unset.iter().map(|unset| (unset.name.as_str(), unset.value.as_str()));
+        self.set.iter().map(|(name, value)| (name.as_str(), value.as_str())).chain(unset)
+    }
+
+    /// Writes a changed text into a folder. Returns the path of the text to compile.
+    fn write(&self, unit: &CompileUnit, folder: &Path) -> Result<PathBuf, SourceError> {
+        if !self.is_changed(unit) {
+            return Ok(PathBuf::from(self.file));
         }
-        flags.extend(besides.iter().map(|flag| (*flag).to_owned()));
-        let mut arguments = Vec::new();
-        for flag in self.flags {
-            match *flag {
-                "{in}" => arguments.push(file.to_owned()),
-                "{out}" => arguments.push(module.display().to_string()),
-                "{entry}" => flags.push(given.entry.unwrap_or("main").to_owned()),
-                "{stage}" => flags.push(stage(file).to_owned()),
-                "-o" | "-Fo" => arguments.push((*flag).to_owned()),
-                flag => flags.push(flag.to_owned()),
+        let path = folder.join(Path::new(self.file).file_name().unwrap_or_default());
+        let wrong = |error| SourceError::File { file: path.display().to_string(), error };
+        fs::write(&path, unit.text.as_ref().unwrap_or(&self.text)).map_err(wrong)?;
+        Ok(path)
+    }
+
+    /// Returns the text of the source and of the files that it includes, without comments.
+    fn whole_text(&self) -> String {
+        let included = self.tree.files.iter().map(|file| without_comments(&file.text));
+        included.fold(without_comments(&self.text), |all, text| all + "\n" + &text)
+    }
+
+    /// Returns the parts of the source that are compiled on their own.
+    fn units(&self) -> Result<Vec<CompileUnit>, SourceError> {
+        let plain = without_comments(&self.text);
+        match self.language {
+            Language::Wgsl => {
+                let text = prepare::without_wgsl_directives(&self.text, &plain);
+                Ok(vec![CompileUnit { entry: None, stage: COMPUTE, defines: Vec::new(), text }])
+            }
+            Language::Glsl => self.glsl_units(&plain),
+            Language::Hlsl | Language::Slang => self.entry_units(),
+        }
+    }
+
+    fn glsl_units(&self, plain: &str) -> Result<Vec<CompileUnit>, SourceError> {
+        let unit = |stage, text| CompileUnit { entry: None, stage, defines: Vec::new(), text };
+        let sections = prepare::sections(&self.text);
+        if !sections.is_empty() {
+            let section = |section: prepare::Section| {
+                let text = prepare::prepare_glsl(&section.text, &without_comments(&section.text));
+                unit(section.stage, Some(text.unwrap_or(section.text)))
+            };
+            return Ok(sections.into_iter().map(section).collect());
+        }
+        let whole = self.whole_text();
+        let is_complete = self.tree.missing.is_empty() && !self.tree.has_macro;
+        if is_complete && !has_word(&whole, "main") && extension(self.file) == "glsl" {
+            let what = "no function `main`; expected a shader, not a file for others to include".to_owned();
+            return Err(SourceError::NoEntryPoint { file: self.file.to_owned(), what });
+        }
+        let stage = stage::of_file(self.file, &whole).unwrap_or(COMPUTE);
+        Ok(vec![unit(stage, prepare::prepare_glsl(&self.text, plain))])
+    }
+
+    /// Returns the entry points of a source whose compilers take one at a time.
+    fn entry_units(&self) -> Result<Vec<CompileUnit>, SourceError> {
+        let whole = self.whole_text();
+        let mut entries = entry_points::kernels(&whole);
+        if entries.is_empty() {
+            entries = entry_points::annotated(&whole);
+        }
+        if entries.is_empty() {
+            entries = entry_points::conventional(&whole, stage::of_file(self.file, ""));
+        }
+        if let Some(wanted) = &self.given.entry {
+            let known = entries.iter().map(|entry| entry.name.clone()).collect();
+            entries.retain(|entry| entry.name == *wanted);
+            if entries.is_empty() {
+                if !has_function(&whole, wanted) {
+                    return Err(no_entry_point(self.file, Some(wanted), known));
+                }
+                let stage = stage::of_file(self.file, "").unwrap_or(COMPUTE);
+                entries.push(EntryPoint { name: wanted.clone(), stage, defines: Vec::new() });
             }
         }
-        let mut command = Command::new(self.program);
-        command.args(&flags).args(&arguments);
-        let Some((status, said)) = ended(command, folder.path()).map_err(failed)? else { return Ok(None) };
-        if !status.success() {
-            let said = cleaned(&said, file);
-            let (line, column) = place(&said, file).unwrap_or((1, 1));
-            let (file, compiler) = (file.to_owned(), self.program);
-            return Err(SourceError::Wrong { file, line, column, compiler, said });
+        if entries.is_empty() {
+            let missing = || self.missing_include(|_| true);
+            return Err(missing().unwrap_or_else(|| no_entry_point(self.file, None, Vec::new())));
         }
-        let module = fs::read(module).map_err(|error| failed(format!("wrote no module: {error}")))?;
-        let tested = if self.tested { "" } else { " (no test of this project runs it)" };
-        let compiler =
-            format!("{} {}{tested} {}", self.program, self.version(folder.path()), flags.join(" "));
-        Ok(Some(SourceModule { bytes: module, compiler: Some(compiler) }))
+        let unit = |entry: EntryPoint| {
+            let EntryPoint { name, stage, defines } = entry;
+            CompileUnit { entry: Some(name), stage, defines, text: None }
+        };
+        Ok(entries.into_iter().map(unit).collect())
     }
 
-    /// Returns the last word of the first line that `--version` prints.
-    fn version(&self, folder: &Path) -> String {
-        let mut command = Command::new(self.program);
-        command.arg("--version");
-        let said = ended(command, folder).ok().flatten().map(|(_, said)| said).unwrap_or_default();
-        let first = said.lines().next().unwrap_or_default();
-        first.rsplit(' ').next().unwrap_or_default().to_owned()
+    /// Compiles a unit with the first compiler that accepts it.
+    fn compile(&self, unit: &CompileUnit) -> Result<SourceModule, SourceError> {
+        let file = || self.file.to_owned();
+        let of_language = || COMPILERS.iter().filter(|compiler| compiler.language == self.language);
+        let listed = |word: fn(&Compiler) -> String| of_language().map(word).collect::<Vec<_>>().join(" or ");
+        let named = self.given.compiler.as_deref();
+        let chosen = |compiler: &&Compiler| named.is_none_or(|name| compiler.is_named(name));
+        if let Some(program) = named.filter(|_| !of_language().any(|one| chosen(&one))) {
+            let program = program.to_owned();
+            let known = listed(|compiler| format!("`{}`", compiler.program));
+            return Err(SourceError::NotOfLanguage { file: file(), program, known });
+        }
+        let (mut refused, mut others) = (None, Vec::new());
+        for compiler in of_language().filter(chosen) {
+            match compiler.compile(self, unit) {
+                Ok(Some(module)) => return Ok(module),
+                Ok(None) => {}
+                // Another compiler may accept the source: dxc knows newer HLSL, and tint more of WGSL.
+                Err(wrong @ (SourceError::Wrong { .. } | SourceError::EntryNotCompiled { .. })) => {
+                    match refused {
+                        Some(_) => others.push(compiler.program),
+                        None => refused = Some(wrong),
+                    }
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        match refused {
+            Some(SourceError::Wrong { file, line, column, compiler, said, .. }) => {
+                let lowercase = said.to_lowercase();
+                let is_named = |header: &str| {
+                    lowercase.contains("include") && said.contains(header)
+                        || said.contains(&format!("'{header}' file not found"))
+                };
+                if let Some(missing) = self.missing_include(is_named) {
+                    return Err(missing);
+                }
+                let others = others.iter().map(|other| format!(", nor does {other}")).collect();
+                Err(SourceError::Wrong { file, line, column, compiler, said, others })
+            }
+            Some(other) => Err(other),
+            None => {
+                let wanted = listed(|compiler| format!("`{}` ({})", compiler.program, compiler.install));
+                Err(SourceError::NoCompiler { file: file(), wanted })
+            }
+        }
+    }
+
+    /// Returns the error for the first missing include file that the compiler's message names.
+    fn missing_include(&self, is_named: impl Fn(&str) -> bool) -> Option<SourceError> {
+        let missing = self.tree.missing.iter().find(|missing| is_named(&missing.header))?;
+        let own = [folder_of(&missing.includer), folder_of(Path::new(self.file))];
+        let mut searched: Vec<String> = Vec::new();
+        for folder in own.iter().chain(&self.given.includes) {
+            let folder = folder.display().to_string();
+            if !searched.contains(&folder) {
+                searched.push(folder);
+            }
+        }
+        let hint = match find_folder(Path::new(self.file), &missing.header) {
+            Some(folder) => format!("it is below another folder: pass `-I {}`", folder.display()),
+            None => "expected it in a folder that you name: pass `-I DIR`".to_owned(),
+        };
+        Some(SourceError::MissingInclude {
+            file: self.file.to_owned(),
+            includer: missing.includer.clone(),
+            line: missing.line,
+            header: missing.header.clone(),
+            searched: searched.join(", "),
+            hint,
+        })
     }
 }
 
-/// Returns true if two variables of a binary module have the same set and binding.
-fn has_shared_binding(module: &[u8]) -> bool {
-    let words: Vec<u32> =
-        module.chunks_exact(4).filter_map(|word| word.try_into().ok()).map(u32::from_le_bytes).collect();
-    let mut places: BTreeMap<u32, [Option<u32>; 2]> = BTreeMap::new();
-    let mut rest = words.get(5..).unwrap_or_default();
-    while let Some(first) = rest.first() {
-        let Some((instruction, others)) = rest.split_at_checked((first >> 16).max(1) as usize) else { break };
-        rest = others;
-        let [_, id, decoration, value] = instruction else { continue };
-        if first & 0xffff != Op::Decorate as u32 {
-            continue;
-        }
-        let [set, binding] = places.entry(*id).or_default();
-        if *decoration == Decoration::DescriptorSet as u32 {
-            *set = Some(*value);
-        } else if *decoration == Decoration::Binding as u32 {
-            *binding = Some(*value);
-        }
+/// Returns the value to assume for an override without one: a usual workgroup size where it is one.
+fn assumed_value(declared: &Override, plain: &str) -> String {
+    let sizes =
+        plain.split("@workgroup_size").skip(1).filter_map(|size| size.split_once('(')?.1.split_once(')'));
+    let dimension = sizes
+        .flat_map(|(size, _)| size.split(',').enumerate())
+        .find(|(_, size)| has_word(size, &declared.name));
+    match (declared.kind.as_str(), dimension) {
+        ("bool", _) => "false",
+        (_, Some((0, _))) => "64",
+        (_, Some(_)) => "1",
+        _ => "1",
     }
-    let mut bound: Vec<_> = places.into_values().filter(|[_, binding]| binding.is_some()).collect();
-    bound.sort_unstable();
-    bound.windows(2).any(|two| matches!(two, [one, next] if one == next))
-}
-
-/// Returns the stage of a GLSL file.
-fn stage(file: &str) -> &str {
-    let known = |name: &Path| {
-        let found = name.extension().and_then(OsStr::to_str)?;
-        GLSL.iter().find(|stage| **stage == found && found != "glsl").copied()
-    };
-    let name = Path::new(file);
-    known(name).or_else(|| known(Path::new(name.file_stem()?))).unwrap_or("comp")
-}
-
-/// Runs a program to its end; returns its status and output, or `None` if it does not exist.
-fn ended(mut command: Command, folder: &Path) -> Result<Option<(ExitStatus, String)>, String> {
-    let told = |error: std::io::Error| error.to_string();
-    let printed: PathBuf = folder.join("printed");
-    let output = fs::File::create(&printed).map_err(told)?;
-    let errors = output.try_clone().map_err(told)?;
-    let mut child = match command.stdin(Stdio::null()).stdout(output).stderr(errors).spawn() {
-        Ok(child) => child,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.to_string()),
-    };
-    let since = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().map_err(told)? {
-            let said = fs::read(&printed).map_err(told)?;
-            return Ok(Some((status, plain(&String::from_utf8_lossy(&said)))));
-        }
-        if since.elapsed() > PATIENCE {
-            child.kill().and_then(|()| child.wait()).map_err(told)?;
-            return Err(format!("did not end within {} seconds", PATIENCE.as_secs()));
-        }
-        sleep(Duration::from_millis(2));
-    }
-}
-
-/// Removes terminal control sequences: some compilers color messages even without a terminal.
-fn plain(said: &str) -> String {
-    let mut plain = String::with_capacity(said.len());
-    let mut rest = said.chars();
-    while let Some(next) = rest.next() {
-        match next {
-            // A sequence `ESC [ … letter`, `ESC ] … BEL`, or two characters.
-            '\u{1b}' => match rest.next() {
-                Some('[') => drop(rest.by_ref().find(|c| ('@'..='~').contains(c))),
-                Some(']') => drop(rest.by_ref().find(|c| matches!(c, '\u{7}' | '\u{1b}' | '\n'))),
-                _ => {}
-            },
-            '\n' | '\t' => plain.push(next),
-            other if results::show::acts(other) => {}
-            other => plain.push(other),
-        }
-    }
-    plain
-}
-
-/// Removes lines without information from a compiler's output.
-fn cleaned(said: &str, file: &str) -> String {
-    let says = |line: &&str| {
-        !line.trim().is_empty()
-            && line.trim() != file
-            && !line.contains("No code generated.")
-            && !line.starts_with("SPIR-V is not generated")
-    };
-    let strip = |line: &str| line.strip_prefix("ERROR: ").unwrap_or(line).trim_end().to_owned();
-    said.lines().filter(says).take(MAX_LINES).map(strip).collect::<Vec<_>>().join("\n")
-}
-
-/// Returns the first position in a file that a message names: `FILE:LINE`, `FILE:LINE:COLUMN` or
-/// `FILE(LINE)`.
-fn place(said: &str, file: &str) -> Option<(u32, u32)> {
-    said.match_indices(file).find_map(|(at, _)| {
-        let rest = said[at + file.len()..].strip_prefix([':', '('])?;
-        let mut numbers = rest.split(|c: char| !c.is_ascii_digit());
-        let line = numbers.next()?.parse().ok().filter(|line| *line > 0)?;
-        let column = rest.find([':', ')', ' ', '\n']).filter(|end| rest[*end..].starts_with(':'));
-        let column = column.and_then(|_| numbers.next()?.parse().ok()).filter(|column| *column > 0);
-        Some((line, column.unwrap_or(1)))
-    })
+    .to_owned()
 }
 
 #[cfg(test)]
@@ -474,47 +434,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_in_the_words_of_each_compiler() {
-        let cases = [
-            ("ERROR: a/k.comp:7: '' :  syntax error", Some((7, 1))),
-            ("error: no definition\n  ┌─ a/k.comp:5:13\n", Some((5, 13))),
-            ("a/k.comp:3:9: error: expected ';'", Some((3, 9))),
-            ("a/k.comp(12): error 20001: unexpected", Some((12, 1))),
-            ("ERROR: other.glsl:2: 'x' : undeclared identifier", None),
-            ("a/k.comp: no such thing", None),
-        ];
-        for (said, expected) in cases {
-            assert_eq!(place(said, "a/k.comp"), expected, "{said}");
-        }
-    }
-
-    #[test]
-    fn colours_of_compilers_are_left_out() {
-        let cases = [
-            (
-                "\u{1b}[0m\u{1b}[1m\u{1b}[38;5;9merror\u{1b}[0m: no\n  ┌─ a.wgsl:1:2\r\n",
-                "error: no\n  ┌─ a.wgsl:1:2\n",
-            ),
-            ("\u{1b}]8;;file:a\u{7}a.wgsl:3\u{1b}]8;;\u{7}\tis \u{202e}wrong\u{1b}", "a.wgsl:3\tis wrong"),
-            ("é 日本 `x`", "é 日本 `x`"),
-        ];
-        for (said, expected) in cases {
-            assert_eq!(plain(said), expected);
-        }
-    }
-
-    #[test]
     fn a_variant_of_a_test_is_no_shader() {
         assert!(is_shader("a.mesh"));
         assert!(!is_shader("barrier/MP+cbar@size-33.mesh"));
-    }
-
-    #[test]
-    fn stages_are_named_by_extensions() {
-        let cases =
-            [("k.comp", "comp"), ("k.frag.glsl", "frag"), ("k.glsl", "comp"), ("a.vert/k.glsl", "comp")];
-        for (file, expected) in cases {
-            assert_eq!(stage(file), expected, "{file}");
-        }
     }
 }

@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use campaign::shader::source::Compilation;
+use campaign::shader::source::{Compilation, CompileCommands, parse_definitions};
 use campaign::within::path_within;
 use clap::Args;
 use frontend::{AnalysisOptions, InputMode, inputs};
@@ -24,8 +25,8 @@ pub struct KernelArguments {
     /// Invocations per subgroup [default: the workgroup size].
     #[arg(long, value_name = "N", value_parser = subgroup_size, hide_short_help = true)]
     pub subgroup_size: Option<u32>,
-    /// Value of a specialization constant.
-    #[arg(long, value_name = "ID=V", value_parser = pair, hide_short_help = true)]
+    /// Value of a specialization constant, or of an override of WGSL by name.
+    #[arg(long, value_name = "ID|NAME=V", value_parser = pair, hide_short_help = true)]
     pub spec: Vec<(String, String)>,
     /// Push constants: a file of bytes, or 32-bit words from an offset.
     #[arg(long, value_name = "FILE|OFFSET=V,V…", hide_short_help = true)]
@@ -68,9 +69,25 @@ pub struct KernelArguments {
     /// Folder of include files; the shader's own folder is always searched.
     #[arg(short = 'I', long, value_name = "DIR", hide_short_help = true)]
     pub include: Vec<PathBuf>,
+    /// A file of preprocessor definitions: `NAME VALUE`, `NAME=VALUE` or `#define NAME VALUE` a line.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub define_file: Vec<PathBuf>,
+    /// Definitions, include folders and entry point of each source, as in compile_commands.json.
+    #[arg(long, value_name = "FILE.json", hide_short_help = true)]
+    pub compile_commands: Option<PathBuf>,
+    /// Shell command that expands a source, such as a template; reads standard input.
+    ///
+    /// It prints the new source, or writes it to `{out}`. `{in}` is the file and `{defines}` the definitions of
+    /// `--define`. Lines of the answer are those of the new source.
+    #[arg(long, value_name = "CMD", hide_short_help = true)]
+    pub preprocess: Option<String>,
+    /// Compile sources again, without the cache of compiled modules.
+    #[arg(long, hide_short_help = true)]
+    pub no_cache: bool,
     /// Compiler of a shader [default: the first installed one that accepts the source].
     ///
-    /// glslangValidator or glslang for GLSL, these or dxc for HLSL, slangc for Slang, naga or tint for WGSL.
+    /// glslangValidator, glslang or glslc for GLSL; glslangValidator, glslang, slangc or dxc for HLSL; slangc for
+    /// Slang; naga or tint for WGSL.
     #[arg(long, value_name = "PROGRAM", hide_short_help = true)]
     pub compiler: Option<String>,
     /// Let the case read files outside its own folder.
@@ -144,6 +161,17 @@ fn contents(value: &str) -> Result<Vec<u8>, Failure> {
     inputs::fill_bytes(word, bytes).map_or_else(|| file("--buffer", value), Ok)
 }
 
+/// Returns true if the left side of `--spec` is a number, not a name.
+fn is_constant_id(text: &str) -> bool {
+    !text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+}
+
+/// Returns the folder of a file, which is `.` for a bare name.
+fn folder_of(file: &Path) -> PathBuf {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new(".")).to_owned()
+}
+
 fn integer(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
@@ -168,6 +196,9 @@ impl KernelArguments {
             && self.assert.is_none()
             && self.define.is_empty()
             && self.include.is_empty()
+            && self.define_file.is_empty()
+            && self.compile_commands.is_none()
+            && self.preprocess.is_none()
             && self.compiler.is_none()
     }
 
@@ -179,14 +210,43 @@ impl KernelArguments {
         }
     }
 
-    /// Returns the settings for compiling a source.
-    pub fn compilation(&self) -> Compilation<'_> {
-        Compilation {
-            entry: self.entry.as_deref(),
-            defines: &self.define,
-            includes: &self.include,
-            compiler: self.compiler.as_deref(),
+    /// Returns the settings for compiling a source, and reads the files of definitions and flags.
+    ///
+    /// # Errors
+    /// Returns an error if a file is invalid.
+    pub fn compilation(&self) -> Result<Compilation, Failure> {
+        let text = |flag: &str, path: &Path| {
+            let bytes = file(flag, &path.display().to_string())?;
+            Ok::<_, Failure>(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        let mut defines = Vec::new();
+        for path in &self.define_file {
+            let parsed = parse_definitions(&text("--define-file", path)?);
+            defines.extend(parsed.map_err(|(line, found)| {
+                let what = format!("`{found}`; expected `NAME VALUE`, `NAME=VALUE` or `#define NAME VALUE`");
+                wrong("--define-file", &format!("{}:{line}", path.display()), &what)
+            })?);
         }
+        defines.extend(self.define.iter().cloned());
+        let commands = match &self.compile_commands {
+            Some(path) => {
+                let parsed = CompileCommands::parse(&text("--compile-commands", path)?, &folder_of(path));
+                let shown = path.display().to_string();
+                Some(Arc::new(parsed.map_err(|error| wrong("--compile-commands", &shown, &error))?))
+            }
+            None => None,
+        };
+        let is_name = |(id, _): &&(String, String)| !is_constant_id(id);
+        Ok(Compilation {
+            entry: self.entry.clone(),
+            defines,
+            includes: self.include.clone(),
+            compiler: self.compiler.clone(),
+            preprocess: self.preprocess.clone(),
+            commands,
+            overrides: self.spec.iter().filter(is_name).cloned().collect(),
+            is_cached: !self.no_cache,
+        })
     }
 
     /// Returns the command-line words for these inputs.
@@ -220,6 +280,13 @@ impl KernelArguments {
         }
         self.define.iter().for_each(|definition| add("--define", definition.clone()));
         self.include.iter().for_each(|folder| add("--include", folder.display().to_string()));
+        self.define_file.iter().for_each(|path| add("--define-file", path.display().to_string()));
+        if let Some(path) = &self.compile_commands {
+            add("--compile-commands", path.display().to_string());
+        }
+        if let Some(command) = &self.preprocess {
+            add("--preprocess", command.clone());
+        }
         if let Some(compiler) = &self.compiler {
             add("--compiler", compiler.clone());
         }
@@ -238,7 +305,8 @@ impl KernelArguments {
             unroll,
             ..AnalysisOptions::default()
         };
-        for (id, value) in &self.spec {
+        // Names are overrides of WGSL, which its compilers set.
+        for (id, value) in self.spec.iter().filter(|(id, _)| is_constant_id(id)) {
             let number = id
                 .parse()
                 .map_err(|_| wrong("--spec", id, "not the id of a specialization constant, such as 0"))?;

@@ -74,8 +74,9 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
     if !kernels.is_empty() {
         let given = arguments.kernel.options(arguments.unroll)?;
         let chosen = models.for_kernels()?;
+        let compilation = arguments.kernel.compilation()?;
         for file in &kernels {
-            kernel::check(file, &arguments.kernel.compilation(), &given, &chosen.model, asked)
+            kernel::check(file, &compilation, &given, &chosen.model, asked)
                 .into_iter()
                 .try_for_each(&mut take)?;
         }

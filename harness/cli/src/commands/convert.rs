@@ -113,7 +113,7 @@ fn kernel(arguments: &Convert, file: &str) -> Result<Outcome, Failure> {
         return Err(Failure::not_available("`--out` with a shader"));
     }
     let wrong = |refusal: &frontend::Refusal| Failure::input_message(told(file, refusal));
-    let shader = load(file, &arguments.kernel.compilation()).map_err(|error| error.failure())?;
+    let shader = load(file, &arguments.kernel.compilation()?).map_err(|error| error.failure())?;
     let module = frontend::read_module(&shader.bytes).map_err(|refusal| wrong(&refusal))?;
     let options = arguments.kernel.options(arguments.unroll)?;
     let lifted = frontend::lift(&module, &options).map_err(|refusal| wrong(&refusal))?;

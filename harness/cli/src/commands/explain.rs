@@ -107,7 +107,7 @@ fn kernel(arguments: &Explain) -> Result<Outcome, Failure> {
     let chosen = choice::load(arguments.model.as_deref().unwrap_or(Model::default_for(Dialect::Vulkan)))?;
     let (text, outcome) = explained(
         &arguments.test,
-        &arguments.kernel.compilation(),
+        &arguments.kernel.compilation()?,
         &options,
         &chosen.model,
         (arguments.timeout, arguments.kernel.inputs()),

@@ -1,7 +1,7 @@
 //! `lint`: findings in a shader that hold for every dispatch.
 
 use campaign::shader::placed;
-use campaign::shader::source::{is_shader, load};
+use campaign::shader::source::{is_shader, load_all};
 use frontend::Lint;
 use results::wire::{FindingPlace, FindingRecord, LINT_SCHEMA, LintLine};
 
@@ -20,23 +20,33 @@ pub fn lint(arguments: &LintArguments, quiet: bool) -> Result<Outcome, Failure> 
         return print_text(&rules.collect::<String>());
     }
     let mut text = String::new();
+    let compilation = arguments.kernel.compilation()?;
     for file in &arguments.shaders {
         if !is_shader(file) {
             return Err(Failure::input_message(format!(
-                "{file}: unknown shader extension; expected .comp or another GLSL stage, .hlsl, .slang, .wgsl, .spv or .spvasm"
+                "{file}: unknown shader extension; expected .comp or another GLSL stage, .hlsl, .compute, .slang, .wgsl, .spv or .spvasm"
             )));
         }
         let wrong = |what: String| Failure::input_message(format!("{file}:{what}"));
-        let shader = load(file, &arguments.kernel.compilation()).map_err(|error| error.failure())?;
-        let module = frontend::read_module(&shader.bytes).map_err(|refusal| wrong(refusal.to_string()))?;
-        if module.has_no_entry_point() {
-            return Err(Failure::input_message(format!("{file}: the module has no entry point")));
+        let mut findings: Vec<FindingRecord> = Vec::new();
+        for shader in load_all(file, &compilation) {
+            let shader = shader.map_err(|error| error.failure())?;
+            let module =
+                frontend::read_module(&shader.bytes).map_err(|refusal| wrong(refusal.to_string()))?;
+            if module.has_no_entry_point() {
+                return Err(Failure::input_message(format!("{file}: the module has no entry point")));
+            }
+            if let Some(compiler) = shader.compiler.as_ref().filter(|_| !quiet) {
+                say(&format!("{file}: compiled by {compiler}"));
+            }
+            for lint in frontend::lint(&module) {
+                let found = finding(file, &module, &lint);
+                // Functions that several entry points call are in several modules.
+                if !findings.contains(&found) {
+                    findings.push(found);
+                }
+            }
         }
-        if let Some(compiler) = shader.compiler.as_ref().filter(|_| !quiet) {
-            say(&format!("{file}: compiled by {compiler}"));
-        }
-        let found = frontend::lint(&module);
-        let findings: Vec<FindingRecord> = found.iter().map(|lint| finding(file, &module, lint)).collect();
         if arguments.format == ListFormat::Json {
             let line = LintLine { schema: LINT_SCHEMA.to_owned(), file: file.clone(), findings };
             let line = serde_json::to_string(&line).map_err(Failure::environment_error)?;

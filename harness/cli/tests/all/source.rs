@@ -160,3 +160,92 @@ fn another_compiler_is_asked_where_one_refuses() {
     let ran = ask(&["--compiler", "naga"]);
     assert!(ran.code == 2 && ran.stderr.contains("first"), "{ran:?}");
 }
+
+/// Each row of `sources/cases.tsv`: a source as projects have it, and what `race` answers. An underscore in
+/// the arguments is a blank within one argument.
+#[test]
+fn sources_are_read_as_projects_have_them() {
+    let folder = format!("{FOLDER}/sources");
+    let cases = fs::read_to_string(format!("{folder}/cases.tsv")).unwrap();
+    for case in cases.lines().skip(1) {
+        let [file, arguments, code, words] = case.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("not four columns: {case}");
+        };
+        if !installed(if file.ends_with("wgsl") { "naga" } else { "glslangValidator" }) {
+            continue;
+        }
+        let cache = tempfile::tempdir().unwrap();
+        let arguments = arguments.split_whitespace().map(|argument| argument.replace('_', " "));
+        let mut command = vk_litmus(["race", file]);
+        let command = command.args(arguments).current_dir(&folder).env("XDG_CACHE_HOME", cache.path());
+        let ran = Ran::of(command);
+        assert_eq!(ran.code.to_string(), code, "{case}: {ran:?}");
+        let said = format!("{}{}", ran.stdout, ran.stderr.replace("\n  │ ", " "));
+        assert!(said.contains(words), "{case}: {ran:?}");
+    }
+}
+
+#[test]
+fn compiled_modules_are_used_again_until_a_source_changes() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("size.glsl"), "#define SIZE 4\n").unwrap();
+    fs::copy(format!("{FOLDER}/sources/engine-version.comp"), at("k.comp")).unwrap();
+    let source = fs::read_to_string(at("k.comp")).unwrap();
+    fs::write(at("k.comp"), format!("#include \"size.glsl\"\n{source}")).unwrap();
+    let compiler = |arguments: &[&str]| {
+        let mut command = vk_litmus(["race", "k.comp", "--format", "json"]);
+        command.args(arguments).current_dir(folder.path()).env("XDG_CACHE_HOME", at("cache"));
+        let ran = Ran::of(&mut command);
+        let line = ran.json_lines().remove(0);
+        (line["compiler"].as_str().unwrap().to_owned(), line["local_size"][0].as_u64().unwrap())
+    };
+    let (first, size) = compiler(&[]);
+    assert!(first.starts_with("glslangValidator ") && size == 4, "{first} {size}");
+    let stored: Vec<_> = fs::read_dir(at("cache/vk-litmus/modules")).unwrap().collect();
+    let [stored] = &stored[..] else { panic!("{stored:?}") };
+    // The stored name of the compiler shows whether the stored module is used.
+    let path = stored.as_ref().unwrap().path();
+    let bytes = fs::read(&path).unwrap();
+    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap();
+    let header = String::from_utf8_lossy(&bytes[..end]).replace("glslangValidator", "stored");
+    fs::write(&path, [header.as_bytes(), &bytes[end..]].concat()).unwrap();
+    assert!(compiler(&[]).0.starts_with("stored "));
+    assert_eq!(compiler(&["--no-cache"]), (first.clone(), 4));
+    // A damaged module is compiled again, and so is one with a changed include file.
+    fs::write(&path, &bytes[..bytes.len() - 4]).unwrap();
+    assert_eq!(compiler(&[]), (first.clone(), 4));
+    fs::write(at("size.glsl"), "#define SIZE 8\n").unwrap();
+    assert_eq!(compiler(&[]), (first, 8));
+}
+
+#[test]
+fn a_folder_stands_for_its_shaders_and_the_counts_follow() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["include.comp", "no-version.comp", "absent.comp", "empty.hlsl", "parts/width.glsl"] {
+        let to = folder.path().join(name);
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(format!("{FOLDER}/sources/{name}"), to).unwrap();
+    }
+    let one = |jobs: &str| {
+        let mut command = vk_litmus(["race", ".", "--jobs", jobs]);
+        Ran::of(command.current_dir(folder.path()).env("XDG_CACHE_HOME", folder.path().join(".cache")))
+    };
+    let (ran, again) = (one("1"), one("2"));
+    assert_eq!((ran.code, &ran.stdout), (again.code, &again.stdout), "the order of answers is that of files");
+    assert_eq!(ran.code, 2, "{ran:?}");
+    let table = "3 entry points in 3 files\n";
+    assert!(ran.stderr.contains(table), "{ran:?}");
+    assert!(ran.stderr.contains("       1  refused\n               1  include file not found\n"), "{ran:?}");
+    assert!(ran.stderr.contains("       2  files without an entry point, skipped\n"), "{ran:?}");
+    let nothing = tempfile::tempdir().unwrap();
+    let mut command = vk_litmus(["race", "."]);
+    let ran = Ran::of(command.current_dir(nothing.path()));
+    assert!(ran.code == 2 && ran.stderr.contains("no shaders below this folder"), "{ran:?}");
+}

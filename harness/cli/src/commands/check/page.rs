@@ -22,8 +22,9 @@ pub fn page(
     asked: Asked,
 ) -> Result<Outcome, Failure> {
     let (mut answers, mut outcome) = (Vec::new(), Outcome::Success);
+    let compilation = arguments.kernel.compilation()?;
     for file in &arguments.tests {
-        for checked in kernel::check(file, &arguments.kernel.compilation(), options, model, asked) {
+        for checked in kernel::check(file, &compilation, options, model, asked) {
             answers.push(match checked {
                 Checked::Answered(line, notes, says) => {
                     outcome.note(says);

@@ -66,7 +66,7 @@ pub fn shaders(
     for file in &arguments.tests {
         let options = arguments.kernel.options(None);
         let shaders = options.and_then(|options| {
-            let (flags, compilation) = (&arguments.kernel.words(), arguments.kernel.compilation());
+            let (flags, compilation) = (&arguments.kernel.words(), arguments.kernel.compilation()?);
             let inputs = arguments.kernel.inputs();
             read(&Given { file, flags, compilation, inputs, options: &options }, &chosen.model, longest)
         });

@@ -1,0 +1,180 @@
+//! Finds the entry points of HLSL, Slang and Unity sources by their attributes.
+//!
+//! The scan ignores conditional compilation, so it may find functions that the definitions leave out. The
+//! compiler decides about these.
+
+use super::scan::{directive, has_function, has_word, is_word, words};
+use super::stage::{COMPUTE, Stage, of_extension, of_name};
+
+/// An entry point of a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntryPoint {
+    /// The function.
+    pub name: String,
+    /// Its stage.
+    pub stage: &'static Stage,
+    /// Additional preprocessor definitions, `NAME` or `NAME=VALUE`.
+    pub defines: Vec<String>,
+}
+
+/// Returns the functions with `[numthreads]` or `[shader("…")]` in a text without comments.
+pub fn annotated(text: &str) -> Vec<EntryPoint> {
+    let mut found: Vec<EntryPoint> = Vec::new();
+    let mut at = 0;
+    while let Some(next) = text[at..].find('[') {
+        at += next;
+        let (attributes, rest) = attributes(&text[at..]);
+        if attributes.is_empty() {
+            at += 1;
+            continue;
+        }
+        at = text.len() - rest.len();
+        let is_entry = |attribute: &&str| {
+            has_function(attribute, "numthreads") || attribute.trim_start().starts_with("shader")
+        };
+        if !attributes.iter().any(is_entry) {
+            continue;
+        }
+        let Some(open) = rest.find(['(', ';', '{', '}', '=']).filter(|end| rest[*end..].starts_with('('))
+        else {
+            continue;
+        };
+        let declared = rest[..open].trim_end();
+        // A generic function is an entry point only where it is instantiated.
+        let Some(name) = words(declared).last().filter(|name| declared.ends_with(*name)) else { continue };
+        if found.iter().all(|entry| entry.name != name) {
+            let stage = stage(&attributes, body(&rest[open..]));
+            found.push(EntryPoint { name: name.to_owned(), stage, defines: Vec::new() });
+        }
+    }
+    found
+}
+
+/// Returns the contents of the attributes at the start of a text, and the text behind them and behind the
+/// directives between them.
+fn attributes(text: &str) -> (Vec<&str>, &str) {
+    let (mut found, mut rest) = (Vec::new(), text);
+    loop {
+        rest = rest.trim_start();
+        if rest.starts_with('#') && !found.is_empty() {
+            rest = rest.split_once('\n').map_or("", |(_, after)| after);
+            continue;
+        }
+        let Some(end) = closing(rest, '[', ']') else { return (found, rest) };
+        found.push(&rest[1..end]);
+        rest = &rest[end + 1..];
+    }
+}
+
+/// Returns the position of the bracket that closes the one at the start of a text.
+fn closing(text: &str, open: char, close: char) -> Option<usize> {
+    let mut depth = 0_u32;
+    for (at, c) in text.char_indices() {
+        if c == open {
+            depth += 1;
+        } else if depth == 0 {
+            return None;
+        } else if c == close {
+            depth -= 1;
+            if depth == 0 {
+                return Some(at);
+            }
+        }
+    }
+    None
+}
+
+/// Returns the body of the function whose parameters start a text.
+fn body(text: &str) -> &str {
+    let Some(open) = text.find('{') else { return "" };
+    let text = &text[open..];
+    closing(text, '{', '}').map_or(text, |end| &text[..end])
+}
+
+/// Returns the stage of a function: named by `shader`, or implied by other attributes or calls.
+fn stage(attributes: &[&str], body: &str) -> &'static Stage {
+    let named = attributes.iter().find_map(|attribute| {
+        let name = attribute.trim().strip_prefix("shader")?.trim();
+        of_name(name.strip_prefix('(')?.strip_suffix(')')?.trim().trim_matches('"'))
+    });
+    let mesh = || {
+        let topology = attributes.iter().any(|attribute| has_function(attribute, "outputtopology"));
+        topology.then(|| of_extension("mesh")).flatten()
+    };
+    let task = || has_word(body, "DispatchMesh").then(|| of_extension("task")).flatten();
+    named.or_else(mesh).or_else(task).unwrap_or(COMPUTE)
+}
+
+/// Returns the kernels of a Unity compute shader: `#pragma kernel NAME DEFINITION…`.
+pub fn kernels(text: &str) -> Vec<EntryPoint> {
+    let kernel = |line: &str| {
+        let mut words = directive(line, "pragma")?.strip_prefix("kernel")?.split_whitespace();
+        let name = words.next()?.to_owned();
+        Some(EntryPoint { name, stage: COMPUTE, defines: words.map(str::to_owned).collect() })
+    };
+    text.lines().filter_map(kernel).collect()
+}
+
+/// Returns the functions without attributes that are named like a vertex or pixel shader, or `main`.
+pub fn conventional(text: &str, file_stage: Option<&'static Stage>) -> Vec<EntryPoint> {
+    const NAMES: [(&str, &str); 8] = [
+        ("VSMain", "vert"),
+        ("vs_main", "vert"),
+        ("mainVS", "vert"),
+        ("VS", "vert"),
+        ("PSMain", "frag"),
+        ("ps_main", "frag"),
+        ("mainPS", "frag"),
+        ("PS", "frag"),
+    ];
+    let entry = |name: &str, stage| EntryPoint { name: name.to_owned(), stage, defines: Vec::new() };
+    if has_function(text, "main") {
+        let implied = || if is_pixel_shader(text) { of_extension("frag") } else { of_extension("vert") };
+        return file_stage.or_else(implied).map(|stage| entry("main", stage)).into_iter().collect();
+    }
+    let found = NAMES.iter().filter(|(name, _)| has_function(text, name));
+    found.filter_map(|(name, stage)| Some(entry(name, of_extension(stage)?))).collect()
+}
+
+/// Returns true if a text uses the output semantics of pixel shaders.
+fn is_pixel_shader(text: &str) -> bool {
+    text.split(|c| !is_word(c)).any(|word| word.starts_with("SV_Target") || word.starts_with("SV_TARGET"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_with_attributes_are_entry_points() {
+        let cases = [
+            ("[numthreads(8, 8, 1)] void Blur(uint3 id : SV_DispatchThreadID) {}", "Blur:comp"),
+            ("[shader(\"compute\")]\n[numthreads(N, 1, 1)]\nvoid scan_up() {}", "scan_up:comp"),
+            (
+                "[numthreads(1,1,1)] [RootSignature(RS)] void f() {} [numthreads(2,1,1)] void g() {}",
+                "f:comp g:comp",
+            ),
+            ("#if A\n[numthreads(1,1,1)]\n#else\n[numthreads(2,1,1)]\n#endif\nvoid f(int x) {}", "f:comp"),
+            ("[outputtopology(\"triangle\")] [numthreads(1,1,1)] void f() {}", "f:mesh"),
+            ("[numthreads(1,1,1)] void f() { DispatchMesh(1, 1, 1, p); }", "f:task"),
+            ("[shader(\"raygeneration\")] void gen() { a[numthreads] = 1; }", "gen:rgen"),
+            ("[shader(\"fragment\")] float4 shade(V v) : SV_Target { return x[0]; }", "shade:frag"),
+            ("[unroll] for (int i = 0; i < n[3]; i++) {}", ""),
+            ("[numthreads(1,1,1)] void f<T>() {}", ""),
+        ];
+        for (text, expected) in cases {
+            let found = annotated(text);
+            let found: Vec<String> =
+                found.iter().map(|entry| format!("{}:{}", entry.name, entry.stage.extension)).collect();
+            assert_eq!(found.join(" "), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_of_unity_has_its_definitions() {
+        let found = kernels("#pragma kernel Fill\n#pragma kernel Sort SIZE=64 FAST\n#pragma target 5.0\n");
+        let found: Vec<String> =
+            found.iter().map(|entry| format!("{} {}", entry.name, entry.defines.join(" "))).collect();
+        assert_eq!(found, ["Fill ", "Sort SIZE=64 FAST"]);
+    }
+}

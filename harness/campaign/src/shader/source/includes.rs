@@ -1,0 +1,193 @@
+//! Finds the files that a source includes, in the order in which compilers search.
+//!
+//! Conditional compilation is ignored, so the result may list files that the compiler never reads.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use walkdir::WalkDir;
+
+use super::scan::{directive, without_comments};
+
+/// The maximum number of included files.
+const MAX_FILES: usize = 2_000;
+/// The maximum size of an included file in bytes.
+const MAX_BYTES: u64 = 8 << 20;
+/// The maximum number of folders above a source in which missing files are looked for.
+const MAX_ANCESTORS: usize = 6;
+/// The maximum number of directory entries that are read to find a missing file.
+const MAX_ENTRIES: usize = 20_000;
+
+/// A file that a source includes.
+#[derive(Clone, Debug)]
+pub struct IncludedFile {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its text.
+    pub text: String,
+}
+
+/// An include directive whose file was not found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingFile {
+    /// The file with the directive.
+    pub includer: PathBuf,
+    /// Its line.
+    pub line: u32,
+    /// The name in the directive.
+    pub header: String,
+}
+
+/// The files that a source includes, directly and through others.
+#[derive(Clone, Debug, Default)]
+pub struct IncludeTree {
+    /// The files.
+    pub files: Vec<IncludedFile>,
+    /// The directives without a file.
+    pub missing: Vec<MissingFile>,
+    /// True if a directive names its file by a macro, which is not expanded here.
+    pub has_macro: bool,
+}
+
+impl IncludeTree {
+    /// Reads the files that a source includes. `folders` are searched after the folders of the including file
+    /// and of the source.
+    pub fn read(source: &Path, text: &str, folders: &[PathBuf]) -> IncludeTree {
+        let mut tree = IncludeTree::default();
+        let mut seen = BTreeSet::from([source.to_owned()]);
+        let mut open = vec![(source.to_owned(), text.to_owned())];
+        while let Some((includer, text)) = open.pop() {
+            for (line, argument) in directives(&without_comments(&text)) {
+                let Some(header) = header(&argument) else {
+                    tree.has_macro = true;
+                    continue;
+                };
+                let beside = [folder_of(&includer), folder_of(source)];
+                let mut candidates = beside.iter().chain(folders).map(|folder| folder.join(header));
+                let Some(path) = candidates.find(|path| path.is_file()) else {
+                    let (includer, header) = (includer.clone(), header.to_owned());
+                    tree.missing.push(MissingFile { includer, line, header });
+                    continue;
+                };
+                if tree.files.len() >= MAX_FILES || !seen.insert(path.clone()) {
+                    continue;
+                }
+                if fs::metadata(&path).is_ok_and(|file| file.len() <= MAX_BYTES)
+                    && let Ok(bytes) = fs::read(&path)
+                {
+                    let text = String::from_utf8_lossy(&bytes).into_owned();
+                    tree.files.push(IncludedFile { path: path.clone(), text: text.clone() });
+                    open.push((path, text));
+                }
+            }
+        }
+        tree
+    }
+}
+
+/// Returns the folder of a file, which is `.` for a bare name.
+pub fn folder_of(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// Returns true if a text without comments has an include directive.
+pub fn has_include(text: &str) -> bool {
+    text.lines().any(|line| directive(line, "include").is_some())
+}
+
+/// Returns the lines and arguments of include directives in a text without comments.
+fn directives(text: &str) -> Vec<(u32, String)> {
+    let numbered = text.lines().zip(1..);
+    let found = numbered.filter_map(|(line, number)| Some((number, directive(line, "include")?.to_owned())));
+    found.collect()
+}
+
+/// Returns the name in `"name"` or `<name>`.
+fn header(argument: &str) -> Option<&str> {
+    let (close, rest) = match argument.chars().next()? {
+        '"' => ('"', &argument[1..]),
+        '<' => ('>', &argument[1..]),
+        _ => return None,
+    };
+    rest.split_once(close).map(|(name, _)| name).filter(|name| !name.is_empty())
+}
+
+/// Returns a folder near a source that makes a missing file found, for `-I`. Folders closer to the source are
+/// preferred.
+pub fn find_folder(source: &Path, header: &str) -> Option<PathBuf> {
+    let wanted = Path::new(header);
+    let name = wanted.file_name()?;
+    let depth = wanted.components().count();
+    let mut entries = 0;
+    let mut folder = folder_of(source).canonicalize().ok()?;
+    let start = folder.clone();
+    for _ in 0..MAX_ANCESTORS {
+        let files = WalkDir::new(&folder).sort_by_file_name().into_iter().filter_entry(|entry| {
+            !entry.file_name().to_string_lossy().starts_with('.') || entry.depth() == 0
+        });
+        for entry in files {
+            entries += 1;
+            if entries > MAX_ENTRIES {
+                return None;
+            }
+            let Ok(entry) = entry else { continue };
+            if entry.file_name() == name && entry.path().ends_with(wanted) {
+                let found = entry.path().ancestors().nth(depth)?;
+                return Some(
+                    relative(&start, found).map_or(found.to_owned(), |path| folder_of(source).join(path)),
+                );
+            }
+        }
+        // The root of a repository ends the project.
+        if folder.join(".git").exists() || !folder.pop() {
+            return None;
+        }
+    }
+    None
+}
+
+/// Returns the path from one folder to another, if they share more than the root.
+fn relative(from: &Path, to: &Path) -> Option<PathBuf> {
+    let shared = from.components().zip(to.components()).take_while(|(one, other)| one == other).count();
+    if shared < 2 {
+        return None;
+    }
+    let up = from.components().skip(shared).map(|_| Path::new("..").to_owned());
+    Some(up.chain(to.components().skip(shared).map(|part| PathBuf::from(part.as_os_str()))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn includes_are_found_where_compilers_search() -> std::io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at("shaders/parts"))?;
+        fs::create_dir_all(at("common/math"))?;
+        fs::write(at("shaders/parts/a.h"), "#include \"b.h\"\n#include \"c.h\"\n")?;
+        fs::write(at("shaders/parts/b.h"), "int b;\n")?;
+        fs::write(at("shaders/c.h"), "int c; // #include \"d.h\"\n")?;
+        fs::write(at("common/math/fft.h"), "int fft;\n")?;
+        let text = "#version 450\n#include \"parts/a.h\"\n# include <math/fft.h>\n#include NAME\n";
+        let source = at("shaders/k.comp");
+        fs::write(&source, text)?;
+
+        let tree = IncludeTree::read(&source, text, &[]);
+        assert_eq!(tree.files.len(), 3);
+        assert!(tree.has_macro);
+        let [missing] = &tree.missing[..] else { panic!("{:?}", tree.missing) };
+        assert_eq!((missing.line, missing.header.as_str()), (3, "math/fft.h"));
+
+        let found = find_folder(&source, "math/fft.h");
+        assert_eq!(found.as_deref(), Some(at("shaders/../common").as_path()));
+        let tree = IncludeTree::read(&source, text, &found.into_iter().collect::<Vec<_>>());
+        assert_eq!((tree.files.len(), tree.missing.len()), (4, 0));
+        Ok(())
+    }
+}

@@ -1,0 +1,138 @@
+//! Reads and changes binary modules word by word, without parsing them.
+
+use std::collections::BTreeMap;
+
+use rspirv::spirv::{Decoration, Op};
+
+/// Number of words before the first instruction.
+const HEADER_WORDS: usize = 5;
+
+/// Returns the words of a module.
+fn words_of(module: &[u8]) -> Vec<u32> {
+    module.chunks_exact(4).filter_map(|word| word.try_into().ok()).map(u32::from_le_bytes).collect()
+}
+
+/// Returns the instructions of a module. The last one may be incomplete.
+fn instructions(words: &[u32]) -> Vec<&[u32]> {
+    let mut found = Vec::new();
+    let mut rest = words.get(HEADER_WORDS..).unwrap_or_default();
+    while let Some(first) = rest.first() {
+        let Some((instruction, others)) = rest.split_at_checked((first >> 16).max(1) as usize) else {
+            found.push(rest);
+            break;
+        };
+        found.push(instruction);
+        rest = others;
+    }
+    found
+}
+
+fn has_opcode(instruction: &[u32], opcode: Op) -> bool {
+    instruction.first().is_some_and(|first| first & 0xffff == opcode as u32)
+}
+
+/// Returns true if two variables of a binary module have the same set and binding.
+pub fn has_shared_binding(module: &[u8]) -> bool {
+    let words = words_of(module);
+    let mut places: BTreeMap<u32, [Option<u32>; 2]> = BTreeMap::new();
+    for instruction in instructions(&words) {
+        let [_, id, decoration, value] = instruction else { continue };
+        if !has_opcode(instruction, Op::Decorate) {
+            continue;
+        }
+        let [set, binding] = places.entry(*id).or_default();
+        if *decoration == Decoration::DescriptorSet as u32 {
+            *set = Some(*value);
+        } else if *decoration == Decoration::Binding as u32 {
+            *binding = Some(*value);
+        }
+    }
+    let mut bound: Vec<_> = places.into_values().filter(|[_, binding]| binding.is_some()).collect();
+    bound.sort_unstable();
+    bound.windows(2).any(|two| matches!(two, [one, next] if one == next))
+}
+
+/// Returns the words of a string literal.
+fn literal(text: &str) -> Vec<u32> {
+    let mut bytes = text.as_bytes().to_vec();
+    bytes.resize(text.len() / 4 * 4 + 4, 0);
+    words_of(&bytes)
+}
+
+/// Returns a string literal and the number of its words.
+fn read_literal(words: &[u32]) -> (String, usize) {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    (String::from_utf8_lossy(&bytes[..end]).into_owned(), (end / 4 + 1).min(words.len()))
+}
+
+/// Replaces the string of each instruction for which `new` returns one. `at` is the position of the string
+/// among the words of instructions with this opcode.
+fn replace_strings(
+    module: &[u8],
+    opcode: Op,
+    at: usize,
+    new: impl Fn(&str) -> Option<String>,
+) -> Option<Vec<u8>> {
+    let words = words_of(module);
+    let mut changed = words.get(..HEADER_WORDS)?.to_vec();
+    let mut is_changed = false;
+    for instruction in instructions(&words) {
+        let found = instruction.get(at..).filter(|_| has_opcode(instruction, opcode)).map(read_literal);
+        let Some((text, (_, length))) = found.and_then(|found| Some((new(&found.0)?, found))) else {
+            changed.extend(instruction);
+            continue;
+        };
+        let literal = literal(&text);
+        let all =
+            u32::try_from(instruction.len() - length + literal.len()).ok().filter(|all| *all < 1 << 16)?;
+        changed.push(all << 16 | opcode as u32);
+        changed.extend(&instruction[1..at]);
+        changed.extend(literal);
+        changed.extend(&instruction[at + length..]);
+        is_changed = true;
+    }
+    is_changed.then(|| changed.iter().flat_map(|word| word.to_le_bytes()).collect())
+}
+
+/// Renames a source file in the debug information of a module.
+pub fn rename_source(module: Vec<u8>, from: &str, to: &str) -> Vec<u8> {
+    let new = |text: &str| (text == from).then(|| to.to_owned());
+    replace_strings(&module, Op::String, 2, new).unwrap_or(module)
+}
+
+/// Renames the entry point of a module that has only one: some compilers call every entry point `main`.
+pub fn rename_entry_point(module: Vec<u8>, name: &str) -> Vec<u8> {
+    let words = words_of(&module);
+    let entries = instructions(&words).into_iter().filter(|one| has_opcode(one, Op::EntryPoint)).count();
+    if entries != 1 {
+        return module;
+    }
+    let new = |text: &str| (text != name).then(|| name.to_owned());
+    replace_strings(&module, Op::EntryPoint, 3, new).unwrap_or(module)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn module(instructions: &[(Op, &[u32], &str, &[u32])]) -> Vec<u8> {
+        let mut words = vec![0x0723_0203, 0x0001_0500, 0, 10, 0];
+        for (opcode, before, text, after) in instructions {
+            let literal = literal(text);
+            words.push(((1 + before.len() + literal.len() + after.len()) as u32) << 16 | *opcode as u32);
+            words.extend(before.iter().chain(&literal).chain(*after));
+        }
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn sources_and_entry_points_are_renamed() {
+        let old =
+            [(Op::EntryPoint, &[5, 1][..], "main", &[2, 3][..]), (Op::String, &[4], "scratch/a.comp", &[])];
+        let new = [(Op::EntryPoint, &[5, 1][..], "blur", &[2, 3][..]), (Op::String, &[4], "a.comp", &[])];
+        let renamed = rename_source(module(&old), "scratch/a.comp", "a.comp");
+        assert_eq!(rename_entry_point(renamed, "blur"), module(&new));
+        assert_eq!(rename_source(module(&new), "other", "x"), module(&new));
+    }
+}

@@ -1,0 +1,217 @@
+//! Runs compilers and reads their messages.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Time limit of a compiler.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The maximum number of lines of a compiler's message.
+const MAX_LINES: usize = 20;
+
+/// Runs a program to its end, with an empty standard input. Returns its status and output, or `None` if the
+/// program does not exist.
+pub fn run_to_end(mut command: Command, folder: &Path) -> Result<Option<(ExitStatus, String)>, String> {
+    let told = |error: std::io::Error| error.to_string();
+    let printed: PathBuf = folder.join("printed");
+    let output = fs::File::create(&printed).map_err(told)?;
+    let errors = output.try_clone().map_err(told)?;
+    let Some(status) = wait(command.stdin(Stdio::null()).stdout(output).stderr(errors))? else {
+        return Ok(None);
+    };
+    let said = fs::read(&printed).map_err(told)?;
+    Ok(Some((status, plain(&String::from_utf8_lossy(&said)))))
+}
+
+/// Starts a program and waits for it, at most [`PATIENCE`]. Returns `None` if the program does not exist.
+fn wait(command: &mut Command) -> Result<Option<ExitStatus>, String> {
+    let told = |error: std::io::Error| error.to_string();
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.to_string()),
+    };
+    let since = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().map_err(told)? {
+            return Ok(Some(status));
+        }
+        if since.elapsed() > PATIENCE {
+            child.kill().and_then(|()| child.wait()).map_err(told)?;
+            return Err(format!("did not end within {} seconds", PATIENCE.as_secs()));
+        }
+        sleep(Duration::from_millis(2));
+    }
+}
+
+/// Runs a command line on the text of a file and returns the new text: its standard output, or the file that
+/// `{out}` names. `{in}` is the file; `{defines}` are the definitions as `-DNAME=VALUE`.
+///
+/// # Errors
+/// The reason, and what the command printed to standard error.
+pub fn preprocess(file: &str, command: &str, defines: &[String]) -> Result<String, (String, String)> {
+    let failed = |error: std::io::Error| (error.to_string(), String::new());
+    let folder = tempfile::Builder::new().prefix("vk-litmus-").tempdir().map_err(failed)?;
+    let (output, errors) = (folder.path().join("output"), folder.path().join("errors"));
+    let out = folder.path().join("out");
+    let quote = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
+    let defined: Vec<String> = defines.iter().map(|define| quote(&format!("-D{define}"))).collect();
+    let line = command
+        .replace("{in}", &quote(file))
+        .replace("{out}", &quote(&out.display().to_string()))
+        .replace("{defines}", &defined.join(" "));
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &line]).stdin(fs::File::open(file).map_err(failed)?);
+    shell
+        .stdout(fs::File::create(&output).map_err(failed)?)
+        .stderr(fs::File::create(&errors).map_err(failed)?);
+    let said = || {
+        let said = fs::read(&errors).unwrap_or_default();
+        let said = cleaned(&plain(&String::from_utf8_lossy(&said)), file);
+        if said.is_empty() { said } else { format!("{said}\n") }
+    };
+    match wait(&mut shell) {
+        Ok(Some(status)) if status.success() => {}
+        Ok(Some(status)) => return Err((format!("ended with {status}"), said())),
+        Ok(None) => return Err(("cannot run: no shell `sh`".to_owned(), String::new())),
+        Err(why) => return Err((why, said())),
+    }
+    let written = if command.contains("{out}") { out } else { output };
+    let text = fs::read(written).map_err(failed)?;
+    let text = String::from_utf8(text).map_err(|_| ("wrote no UTF-8".to_owned(), said()))?;
+    if text.trim().is_empty() { Err(("wrote nothing".to_owned(), said())) } else { Ok(text) }
+}
+
+/// Returns the path of an executable, as a shell finds it.
+pub fn find_program(name: &str) -> Option<PathBuf> {
+    if name.contains(std::path::MAIN_SEPARATOR) {
+        return Some(PathBuf::from(name)).filter(|path| path.is_file());
+    }
+    let name = format!("{name}{}", env::consts::EXE_SUFFIX);
+    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(&name)).find(|path| path.is_file())
+}
+
+/// Returns the last word of the first line that `--version` prints. Each program runs once.
+pub fn version(program: &Path, folder: &Path) -> String {
+    static KNOWN: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(version) = known().get(program) {
+        return version.clone();
+    }
+    let mut command = Command::new(program);
+    command.arg("--version");
+    let printed = run_to_end(command, folder).ok().flatten().filter(|(status, _)| status.success());
+    let said = printed.map(|(_, said)| said).unwrap_or_default();
+    let first = said.lines().next().unwrap_or_default();
+    let version = first.rsplit(' ').next().unwrap_or_default().to_owned();
+    known().insert(program.to_owned(), version.clone());
+    version
+}
+
+/// Removes terminal control sequences: some compilers color messages even without a terminal.
+fn plain(said: &str) -> String {
+    let mut plain = String::with_capacity(said.len());
+    let mut rest = said.chars();
+    while let Some(next) = rest.next() {
+        match next {
+            // A sequence `ESC [ … letter`, `ESC ] … BEL`, or two characters.
+            '\u{1b}' => match rest.next() {
+                Some('[') => drop(rest.by_ref().find(|c| ('@'..='~').contains(c))),
+                Some(']') => drop(rest.by_ref().find(|c| matches!(c, '\u{7}' | '\u{1b}' | '\n'))),
+                _ => {}
+            },
+            '\n' | '\t' => plain.push(next),
+            other if results::show::acts(other) => {}
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+/// Removes lines without information from a compiler's output.
+pub fn cleaned(said: &str, file: &str) -> String {
+    let says = |line: &&str| {
+        !line.trim().is_empty()
+            && line.trim() != file
+            && !line.contains("No code generated.")
+            && !line.starts_with("SPIR-V is not generated")
+    };
+    let strip = |line: &str| line.strip_prefix("ERROR: ").unwrap_or(line).trim_end().to_owned();
+    said.lines().filter(says).take(MAX_LINES).map(strip).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the first position in a file that a message names: `FILE:LINE`, `FILE:LINE:COLUMN` or
+/// `FILE(LINE)`.
+pub fn place(said: &str, file: &str) -> Option<(u32, u32)> {
+    said.match_indices(file).find_map(|(at, _)| {
+        let rest = said[at + file.len()..].strip_prefix([':', '('])?;
+        let mut numbers = rest.split(|c: char| !c.is_ascii_digit());
+        let line = numbers.next()?.parse().ok().filter(|line| *line > 0)?;
+        let column = rest.find([':', ')', ' ', '\n']).filter(|end| rest[*end..].starts_with(':'));
+        let column = column.and_then(|_| numbers.next()?.parse().ok()).filter(|column| *column > 0);
+        Some((line, column.unwrap_or(1)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_in_the_words_of_each_compiler() {
+        let cases = [
+            ("ERROR: a/k.comp:7: '' :  syntax error", Some((7, 1))),
+            ("error: no definition\n  ┌─ a/k.comp:5:13\n", Some((5, 13))),
+            ("a/k.comp:3:9: error: expected ';'", Some((3, 9))),
+            ("a/k.comp(12): error 20001: unexpected", Some((12, 1))),
+            ("ERROR: other.glsl:2: 'x' : undeclared identifier", None),
+            ("a/k.comp: no such thing", None),
+        ];
+        for (said, expected) in cases {
+            assert_eq!(place(said, "a/k.comp"), expected, "{said}");
+        }
+    }
+
+    #[test]
+    fn colours_of_compilers_are_left_out() {
+        let cases = [
+            (
+                "\u{1b}[0m\u{1b}[1m\u{1b}[38;5;9merror\u{1b}[0m: no\n  ┌─ a.wgsl:1:2\r\n",
+                "error: no\n  ┌─ a.wgsl:1:2\n",
+            ),
+            ("\u{1b}]8;;file:a\u{7}a.wgsl:3\u{1b}]8;;\u{7}\tis \u{202e}wrong\u{1b}", "a.wgsl:3\tis wrong"),
+            ("é 日本 `x`", "é 日本 `x`"),
+        ];
+        for (said, expected) in cases {
+            assert_eq!(plain(said), expected);
+        }
+    }
+
+    #[test]
+    fn a_preprocessor_reads_and_writes_text() -> std::io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("a b.wgsl");
+        fs::write(&file, "size {{N}}\n")?;
+        let file = file.display().to_string();
+        let cases = [
+            ("sed 's/{{N}}/64/'", Ok("size 64\n")),
+            ("sed 's/{{N}}/64/' {in} > {out}", Ok("size 64\n")),
+            ("echo {defines}", Ok("-DN=a b -DM\n")),
+            ("echo wrong >&2; exit 3", Err("ended with exit status: 3")),
+            ("true", Err("wrote nothing")),
+        ];
+        for (command, expected) in cases {
+            let new = preprocess(&file, command, &["N=a b".to_owned(), "M".to_owned()]);
+            let new = new.as_deref().map_err(|(why, _)| why.as_str());
+            assert_eq!(new, expected, "{command}");
+        }
+        Ok(())
+    }
+}

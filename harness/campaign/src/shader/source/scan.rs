@@ -1,0 +1,103 @@
+//! Scans shader sources for comments, identifiers and directives, without a grammar.
+
+/// Replaces the characters of comments by blanks. Line ends and string literals stay.
+pub fn without_comments(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(next) = rest.next() {
+        match (next, rest.peek()) {
+            ('/', Some('/')) => {
+                while rest.peek().is_some_and(|next| *next != '\n') {
+                    rest.next();
+                }
+            }
+            ('/', Some('*')) => {
+                rest.next();
+                plain.push_str("  ");
+                let mut last = ' ';
+                for next in rest.by_ref() {
+                    plain.push(if next == '\n' { '\n' } else { ' ' });
+                    if last == '*' && next == '/' {
+                        break;
+                    }
+                    last = next;
+                }
+            }
+            ('"', _) => {
+                plain.push('"');
+                // A string literal ends at its line: an apostrophe or quote in an inactive block opens none.
+                while let Some(next) = rest.next_if(|next| *next != '\n') {
+                    plain.push(next);
+                    match next {
+                        '\\' => plain.extend(rest.next_if(|next| *next != '\n')),
+                        '"' => break,
+                        _ => {}
+                    }
+                }
+            }
+            _ => plain.push(next),
+        }
+    }
+    plain
+}
+
+/// Returns true for characters of identifiers.
+pub fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// Returns the identifiers and numbers of a text.
+pub fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !is_word(c)).filter(|word| !word.is_empty())
+}
+
+/// Returns true if an identifier occurs in a text.
+pub fn has_word(text: &str, word: &str) -> bool {
+    words(text).any(|other| other == word)
+}
+
+/// Returns true if a text has an identifier that a parenthesis follows, as a function has.
+pub fn has_function(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        before.is_none_or(|c| !is_word(c)) && text[at + name.len()..].trim_start().starts_with('(')
+    })
+}
+
+/// Returns the argument of a preprocessor directive if a line is one of that name.
+pub fn directive<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix(name)?;
+    if rest.starts_with(is_word) { None } else { Some(rest.trim()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_become_blanks() {
+        let cases = [
+            ("a // b\nc", "a \nc"),
+            ("a/* b\n* */c", "a    \n    c"),
+            ("\"// no\" // yes", "\"// no\" "),
+            ("a / b \" open\n// c\nd", "a / b \" open\n\nd"),
+            ("/*/ still */x", "            x"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(without_comments(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_directive_has_its_whole_name() {
+        let cases = [
+            ("#include \"a.h\"", "include", Some("\"a.h\"")),
+            ("  #  version 450", "version", Some("450")),
+            ("#versions 450", "version", None),
+            ("version 450", "version", None),
+        ];
+        for (line, name, expected) in cases {
+            assert_eq!(directive(line, name), expected, "{line}");
+        }
+    }
+}

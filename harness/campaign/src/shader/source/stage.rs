@@ -1,0 +1,181 @@
+//! Languages of shaders, and the names that compilers use for their stages.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use super::scan::{directive, has_function, has_word};
+
+/// A source language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// The OpenGL shading language.
+    Glsl,
+    /// The high-level shading language of DirectX.
+    Hlsl,
+    /// Slang.
+    Slang,
+    /// The WebGPU shading language.
+    Wgsl,
+}
+
+/// A shader stage.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Stage {
+    /// The file extension of GLSL, which is also the name that glslang uses.
+    pub extension: &'static str,
+    /// The name in `[shader("…")]`, which slangc uses.
+    pub hlsl: &'static str,
+    /// The name that glslc uses.
+    pub glslc: &'static str,
+    /// The target profile of dxc.
+    pub profile: &'static str,
+}
+
+const fn stage(
+    extension: &'static str,
+    hlsl: &'static str,
+    glslc: &'static str,
+    profile: &'static str,
+) -> Stage {
+    Stage { extension, hlsl, glslc, profile }
+}
+
+/// The compute stage.
+pub const COMPUTE: &Stage = &STAGES[0];
+
+/// Every stage.
+pub static STAGES: [Stage; 14] = [
+    stage("comp", "compute", "compute", "cs_6_6"),
+    stage("vert", "vertex", "vertex", "vs_6_6"),
+    stage("frag", "pixel", "fragment", "ps_6_6"),
+    stage("tesc", "hull", "tesscontrol", "hs_6_6"),
+    stage("tese", "domain", "tesseval", "ds_6_6"),
+    stage("geom", "geometry", "geometry", "gs_6_6"),
+    stage("mesh", "mesh", "mesh", "ms_6_6"),
+    stage("task", "amplification", "task", "as_6_6"),
+    stage("rgen", "raygeneration", "rgen", "lib_6_6"),
+    stage("rint", "intersection", "rint", "lib_6_6"),
+    stage("rahit", "anyhit", "rahit", "lib_6_6"),
+    stage("rchit", "closesthit", "rchit", "lib_6_6"),
+    stage("rmiss", "miss", "rmiss", "lib_6_6"),
+    stage("rcall", "callable", "rcall", "lib_6_6"),
+];
+
+/// Extensions of GLSL other than those of the stages.
+const GLSL: [&str; 1] = ["glsl"];
+/// Extensions of HLSL; `compute` is Unity's.
+const HLSL: [&str; 2] = ["hlsl", "compute"];
+
+/// Returns the language of a file extension.
+pub fn language(extension: &str) -> Option<Language> {
+    match extension {
+        extension if GLSL.contains(&extension) || of_extension(extension).is_some() => Some(Language::Glsl),
+        extension if HLSL.contains(&extension) => Some(Language::Hlsl),
+        "slang" => Some(Language::Slang),
+        "wgsl" => Some(Language::Wgsl),
+        _ => None,
+    }
+}
+
+/// Returns true if a text without comments is HLSL, whatever the extension of its file: engines use the
+/// extensions of GLSL stages for both.
+pub fn is_hlsl(text: &str) -> bool {
+    let has_version = text.lines().any(|line| directive(line, "version").is_some());
+    let semantics = |part: &str| {
+        let part = part.trim_start();
+        part.starts_with("register") || part.starts_with("SV_")
+    };
+    !has_version && (has_function(text, "numthreads") || text.split(':').skip(1).any(semantics))
+}
+
+/// Returns the stage of an extension of GLSL.
+pub fn of_extension(extension: &str) -> Option<&'static Stage> {
+    STAGES.iter().find(|stage| stage.extension == extension)
+}
+
+/// Returns the stage of a name in `[shader("…")]`, `#pragma shader_stage(…)` or a section of a file.
+pub fn of_name(name: &str) -> Option<&'static Stage> {
+    let name = match name {
+        "fragment" => "pixel",
+        "raygen" => "raygeneration",
+        "tesscontrol" | "tesselation_control" | "tessellation_control" => "hull",
+        "tesseval" | "tesselation_evaluation" | "tessellation_evaluation" => "domain",
+        "task" => "amplification",
+        name => name,
+    };
+    STAGES.iter().find(|stage| stage.hlsl == name).or_else(|| of_extension(name))
+}
+
+/// Returns the stage of a file: from its extensions (`name.comp`, `name.comp.glsl`), from
+/// `#pragma shader_stage`, or from built-ins of one stage in its text without comments.
+pub fn of_file(file: &str, text: &str) -> Option<&'static Stage> {
+    let known = |name: &Path| of_extension(name.extension().and_then(OsStr::to_str)?);
+    let name = Path::new(file);
+    let second = || known(Path::new(name.file_stem()?));
+    known(name).or_else(second).or_else(|| of_pragma(text)).or_else(|| of_contents(text))
+}
+
+/// Returns the stage of `#pragma shader_stage(NAME)`.
+fn of_pragma(text: &str) -> Option<&'static Stage> {
+    text.lines().find_map(|line| {
+        let name = directive(line, "pragma")?.strip_prefix("shader_stage")?.trim();
+        of_name(name.strip_prefix('(')?.strip_suffix(')')?.trim())
+    })
+}
+
+/// Returns the stage whose built-ins a text of GLSL uses.
+fn of_contents(text: &str) -> Option<&'static Stage> {
+    const MARKS: [(&str, &str); 12] = [
+        ("EmitMeshTasksEXT", "task"),
+        ("SetMeshOutputsEXT", "mesh"),
+        ("local_size_x", "comp"),
+        ("local_size_x_id", "comp"),
+        ("gl_GlobalInvocationID", "comp"),
+        ("hitAttributeEXT", "rchit"),
+        ("traceRayEXT", "rgen"),
+        ("rayPayloadInEXT", "rmiss"),
+        ("EmitVertex", "geom"),
+        ("gl_TessCoord", "tese"),
+        ("gl_Position", "vert"),
+        ("gl_FragCoord", "frag"),
+    ];
+    let (_, stage) = MARKS.iter().find(|(word, _)| has_word(text, word))?;
+    of_extension(stage)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stages_are_named_by_extensions_pragmas_and_contents() {
+        let cases = [
+            ("k.comp", "", Some("comp")),
+            ("k.frag.glsl", "", Some("frag")),
+            ("k.glsl", "", None),
+            ("a.vert/k.glsl", "", None),
+            ("k.glsl", "#pragma shader_stage(compute)", Some("comp")),
+            ("k.glsl", "  # pragma shader_stage( raygen )", Some("rgen")),
+            ("k.glsl", "layout(local_size_x = 8) in;", Some("comp")),
+            ("k.glsl", "void main() { gl_Position = vec4(0); }", Some("vert")),
+            ("k.rmiss", "", Some("rmiss")),
+        ];
+        for (file, text, expected) in cases {
+            assert_eq!(of_file(file, text).map(|stage| stage.extension), expected, "{file} {text}");
+        }
+    }
+
+    #[test]
+    fn hlsl_is_told_from_glsl_by_its_text() {
+        let cases = [
+            ("RWBuffer<uint> b : register(u0);", true),
+            ("[numthreads(8, 8, 1)] void main() {}", true),
+            ("float4 main(float4 p : SV_Position) : SV_Target { return p; }", true),
+            ("#version 450\nint register(int a) { return true ? register(a) : register(a); }", false),
+            ("layout(local_size_x = 4) in; void main() {}", false),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(is_hlsl(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The shaders that arguments name: files, and the shaders below folders.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use campaign::shader::source::is_shader;
+use walkdir::WalkDir;
+
+use crate::exit::Failure;
+
+/// A shader file.
+pub struct ShaderFile {
+    /// Its path.
+    pub path: String,
+    /// True if it was found in a folder, not named.
+    pub is_found: bool,
+}
+
+/// Returns the files that arguments name. A folder stands for every shader below it, except in folders that
+/// start with a dot.
+///
+/// # Errors
+/// If a folder has no shaders or cannot be read.
+pub fn expand(arguments: &[String]) -> Result<Vec<ShaderFile>, Failure> {
+    let mut files = Vec::new();
+    for argument in arguments {
+        if !Path::new(argument).is_dir() {
+            files.push(ShaderFile { path: argument.clone(), is_found: false });
+            continue;
+        }
+        let before = files.len();
+        let is_hidden = |name: &OsStr| name.as_encoded_bytes().starts_with(b".");
+        let entries = WalkDir::new(argument).sort_by_file_name().into_iter();
+        for entry in entries.filter_entry(|entry| entry.depth() == 0 || !is_hidden(entry.file_name())) {
+            let entry = entry.map_err(|error| Failure::input_message(format!("{argument}: {error}")))?;
+            let path = entry.path().display().to_string();
+            if entry.file_type().is_file() && is_shader(&path) {
+                files.push(ShaderFile { path, is_found: true });
+            }
+        }
+        if files.len() == before {
+            return Err(Failure::input_message(format!(
+                "{argument}: no shaders below this folder; expected files such as NAME.comp, NAME.hlsl or NAME.wgsl"
+            )));
+        }
+    }
+    Ok(files)
+}

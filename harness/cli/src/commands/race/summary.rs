@@ -1,0 +1,116 @@
+//! The progress bar and the summary of `race` over several files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use results::show::line as shown;
+use results::wire::{RaceLine, RaceVerdict};
+
+/// A progress bar over files; hidden if standard error is not a terminal.
+pub struct FileBar(ProgressBar);
+
+impl FileBar {
+    /// Creates a bar over `files` files.
+    pub fn new(files: usize, wanted: bool) -> FileBar {
+        if !wanted || !std::io::stderr().is_terminal() {
+            return FileBar(ProgressBar::hidden());
+        }
+        let bar = ProgressBar::new(files as u64);
+        // The template is constant; if it did not parse, the default style would be used.
+        if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len} {eta} left, {wide_msg}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(250));
+        FileBar(bar)
+    }
+
+    /// Counts a file.
+    pub fn advance(&self, file: &str) {
+        self.0.set_message(shown(file).into_owned());
+        self.0.inc(1);
+    }
+
+    /// Prints without the bar in the way.
+    pub fn suspend<R>(&self, print: impl FnOnce() -> R) -> R {
+        self.0.suspend(print)
+    }
+
+    /// Removes the bar.
+    pub fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// Counts of answers.
+#[derive(Debug, Default)]
+pub struct Summary {
+    files: BTreeSet<String>,
+    skipped: usize,
+    verdicts: BTreeMap<String, usize>,
+    causes: BTreeMap<String, usize>,
+    lines: usize,
+}
+
+impl Summary {
+    /// Counts an answer; `is_skipped` if the file has no entry point.
+    pub fn add(&mut self, line: &RaceLine, is_skipped: bool) {
+        if is_skipped {
+            self.skipped += 1;
+            return;
+        }
+        self.files.insert(line.file.clone());
+        self.lines += 1;
+        *self.verdicts.entry(line.verdict.to_string()).or_default() += 1;
+        if line.verdict == RaceVerdict::Refused {
+            *self.causes.entry(line.cause.clone().unwrap_or_default()).or_default() += 1;
+        }
+    }
+
+    /// Formats the counts as a table.
+    pub fn text(&self) -> String {
+        let mut text = format!("{} entry points in {} files\n", self.lines, self.files.len());
+        let mut verdicts: Vec<_> = self.verdicts.iter().collect();
+        verdicts.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        for (verdict, count) in verdicts {
+            text += &format!("  {count:>6}  {verdict}\n");
+            let mut causes: Vec<_> = self.causes.iter().filter(|_| verdict == "refused").collect();
+            causes.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+            for (cause, count) in causes {
+                text += &format!("          {count:>6}  {cause}\n");
+            }
+        }
+        if self.skipped > 0 {
+            text += &format!("  {:>6}  files without an entry point, skipped\n", self.skipped);
+        }
+        text.truncate(text.trim_end().len());
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_counted_by_verdict_and_cause() -> Result<(), serde_json::Error> {
+        let line = |file: &str, verdict: &str, cause: Option<&str>| {
+            let line = serde_json::json!({
+                "schema": "", "file": file, "entry": "main", "grid": [1, 1, 1], "local_size": null,
+                "subgroup_size": 0, "verdict": verdict, "why": null, "cause": cause, "findings": [],
+                "coverage": { "words": "", "by": null, "invocations": 0, "every_order": false, "orders": 0, "steps": 0 },
+            });
+            serde_json::from_value::<RaceLine>(line)
+        };
+        let mut summary = Summary::default();
+        summary.add(&line("a", "clean", None)?, false);
+        summary.add(&line("a", "refused", Some("does not compile"))?, false);
+        summary.add(&line("b", "clean", None)?, false);
+        summary.add(&line("c", "refused", None)?, true);
+        let expected = "3 entry points in 2 files\n       2  clean\n       1  refused\n               1  does not compile\n       \
+                        1  files without an entry point, skipped";
+        assert_eq!(summary.text(), expected);
+        Ok(())
+    }
+}

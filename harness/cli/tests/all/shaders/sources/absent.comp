@@ -1,0 +1,3 @@
+#version 450
+#include "parts/absent.glsl"
+void main() {}

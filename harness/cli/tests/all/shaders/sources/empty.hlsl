@@ -1,0 +1,1 @@
+uint twice(uint x) { return 2 * x; }
