@@ -275,11 +275,11 @@ pub fn explained(
     given: &Compilation,
     options: &AnalysisOptions,
     model: &model::Model,
-    (time, inputs): (Duration, InputMode),
+    limits: (Duration, InputMode),
 ) -> Result<(String, Conclusion), Failure> {
     let (mut all, mut outcome) = (String::new(), Conclusion::Success);
     for shader in load_all(file, given) {
-        let (text, ended) = explain_module(file, shader, options, model, time)?;
+        let (text, ended) = explain_module(file, shader, options, model, limits)?;
         all += &text;
         outcome.note(ended);
     }
@@ -292,7 +292,7 @@ fn explain_module(
     shader: Result<SourceModule, SourceError>,
     options: &AnalysisOptions,
     model: &model::Model,
-    time: Duration,
+    (time, inputs): (Duration, InputMode),
 ) -> Result<(String, Conclusion), Failure> {
     let shader = shader.map_err(|error| error.failure())?;
     let module = frontend::read_module(&shader.bytes)
