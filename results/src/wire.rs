@@ -3,6 +3,8 @@
 //! A field may be added; none is removed or renamed without a new version in [`CHECK_SCHEMA`],
 //! [`RUN_SCHEMA`], [`COMPARE_SCHEMA`] or [`PLAN_SCHEMA`]. The JSON schemas in `results/schema/` are generated
 //! from these types.
+//!
+//! Long because the records of all commands are described in one place.
 
 mod codegen;
 mod diff;

@@ -1,4 +1,6 @@
 //! Computes the prediction of a test under a model.
+//!
+//! Long because one function per strategy shares the context of a prediction.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
