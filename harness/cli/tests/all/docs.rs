@@ -88,7 +88,7 @@ fn folder() -> tempfile::TempDir {
     let program = format!(
         r#"#!/bin/bash
 case "$1 $*" in
-*--time* | *--instances*) ;;
+*--time* | *--instances* | *--resume*) ;;
 run\ *) set -- "$@" --instances 20000 ;;
 esac
 exec '{}' "$@"
