@@ -29,10 +29,8 @@ pub fn annotated(text: &str) -> Vec<EntryPoint> {
             continue;
         }
         at = text.len() - rest.len();
-        let is_entry = |attribute: &&str| {
-            has_function(attribute, "numthreads") || attribute.trim_start().starts_with("shader")
-        };
-        if !attributes.iter().any(is_entry) {
+        let names_stage = attributes.iter().any(|attribute| attribute.trim_start().starts_with("shader"));
+        if !names_stage && !attributes.iter().any(|attribute| has_function(attribute, "numthreads")) {
             continue;
         }
         let Some(open) = rest.find(['(', ';', '{', '}', '=']).filter(|end| rest[*end..].starts_with('('))
@@ -40,6 +38,10 @@ pub fn annotated(text: &str) -> Vec<EntryPoint> {
             continue;
         };
         let declared = rest[..open].trim_end();
+        // A compute entry point returns nothing; a preprocessor may have removed the one an attribute belongs to.
+        if !names_stage && !words(declared).any(|word| word == "void" || word == "func") {
+            continue;
+        }
         // A generic function is an entry point only where it is instantiated.
         let Some(name) = words(declared).last().filter(|name| declared.ends_with(*name)) else { continue };
         if found.iter().all(|entry| entry.name != name) {
@@ -161,6 +163,8 @@ mod tests {
             ("[shader(\"fragment\")] float4 shade(V v) : SV_Target { return x[0]; }", "shade:frag"),
             ("[unroll] for (int i = 0; i < n[3]; i++) {}", ""),
             ("[numthreads(1,1,1)] void f<T>() {}", ""),
+            ("[numthreads(1,1,1)] #if 0 void f() {} #endif bool inside(float4 p) { return true; }", "f:comp"),
+            ("[numthreads(64,1,1)] bool inside(float4 p) { return true; }", ""),
         ];
         for (text, expected) in cases {
             let found = annotated(text);
