@@ -283,17 +283,17 @@ impl Prepared for FakePrepared<'_> {
                     let numbers = ["locations", "results", "rendezvous"].map(find);
                     let mut memories = numbers.map(|number| std::mem::take(&mut self.buffers[number]));
                     let [locations, results, rendezvous] = &mut memories;
-                    happening = (self.device.script)(
-                        number,
-                        &mut Memories { parameters, workgroups, locations, results, rendezvous },
-                    );
-                    let overflow_word = 1 + (workgroups / parameters.groups) as usize;
+                    let mut own = Memories { parameters, workgroups, locations, results, rendezvous };
+                    happening = (self.device.script)(number, &mut own);
+                    // The script leaves out the workgroups of memory stress.
+                    let classes = (own.workgroups / parameters.groups) as usize;
+                    let overflow_word = shaders::contract::overflow_word(classes as u32) as usize;
                     let overflow = rendezvous[overflow_word];
                     rendezvous.fill(2);
                     rendezvous[overflow_word] = overflow;
                     let places = rendezvous.chunks_exact_mut(32).take(parameters.groups as usize);
                     for place in places.filter(|_| self.device.executes) {
-                        place[1..][..(workgroups / parameters.groups) as usize].fill(parameters.receipt());
+                        place[1..][..classes].fill(parameters.receipt());
                     }
                     for (number, words) in numbers.into_iter().zip(memories) {
                         self.buffers[number] = words;
