@@ -41,21 +41,26 @@ const DRAWN: [(&str, &str); 2] = [("ssw/MP+ssw@fragment", "20000"), ("ssw/MP+ssw
 
 /// Returns the rows of a table, once for each test.
 fn rows(document: &str, tests: &[(&'static str, &'static str)]) -> Vec<Row> {
-    let cells = document.lines().filter(|line| line.starts_with("| `")).map(|line| {
+    let mut rows = Vec::new();
+    for line in document.lines().filter(|line| line.starts_with("| `")) {
         let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        // A row may hold for one stage only.
+        let (fault, stage) = cells[0].split_once(" in ").unwrap_or((cells[0], ""));
         let verdicts = cells[2].split(" or ").map(|verdict| match verdict {
             "none" => None,
             verdict => Some(verdict.trim_matches('`').to_owned()),
         });
-        Row {
-            fault: cells[0].trim_matches('`').to_owned(),
+        let row = Row {
+            fault: fault.trim_matches('`').to_owned(),
             verdicts: verdicts.collect(),
             code: cells[3].trim_end_matches([' ', '|']).parse().unwrap(),
             test: DISPATCHED[0],
             counts: Counts::Host,
-        }
-    });
-    cells.flat_map(|row| tests.iter().map(move |test| Row { test: *test, ..row.clone() })).collect()
+        };
+        let tests = tests.iter().filter(|test| test.0.ends_with(stage.trim_matches('`')));
+        rows.extend(tests.map(|test| Row { test: *test, ..row.clone() }));
+    }
+    rows
 }
 
 /// Returns the words of a source between two texts.
