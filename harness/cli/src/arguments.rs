@@ -304,7 +304,7 @@ pub struct Race {
     /// Output format.
     #[arg(long, value_enum, default_value = "text")]
     pub format: RaceFormat,
-    /// Number of shaders to analyse in parallel [default: the number of processors].
+    /// Number of shaders analysed in parallel [default: processors].
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroU32>,
     /// Print the smallest litmus test of each race instead: the two racing invocations, racy under the model

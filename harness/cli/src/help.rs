@@ -175,7 +175,7 @@ mod tests {
         // What these mean depends on the command.
         let differ = [
             "format", "out", "time", "timeout", "seed", "suite", "device", "emit", "form", "progress",
-            "stress", "threads", "shard",
+            "jobs", "stress", "threads", "shard",
         ];
         let mut texts: BTreeMap<String, (String, String)> = BTreeMap::new();
         for command in visible() {

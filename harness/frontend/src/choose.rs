@@ -5,37 +5,30 @@
 //! the next candidates. A candidate stays if it reaches further blocks. Then inputs of suspicious findings are
 //! varied: a race that a stride of 0 makes is none of the shader.
 //!
-//! The search is deterministic. It may miss values that reach a block; the answer then names the inputs.
+//! The search ([`search`]) is deterministic. It may miss values that reach a block; the answer then names the inputs.
 
-use std::cmp::Reverse;
+mod search;
+
 use std::collections::BTreeSet;
 
-use rspirv::spirv::{Op, StorageClass};
+use rspirv::spirv::StorageClass;
 
+use self::search::Search;
 use crate::assumed::{
-    AssumedInput, Binding, InputKind, InputPlace, atomic_bindings, ends_in_runtime_array,
-    local_size_constants, missing_inputs, used_axes,
+    AssumedInput, Binding, InputPlace, atomic_bindings, ends_in_runtime_array, local_size_constants,
+    missing_inputs, used_axes,
 };
 use crate::error::{Problem, Refusal, SourcePosition};
-use crate::grid::{Blocked, FindingKey, GridFinding, NeededInput, Trial, run_trial};
-use crate::inputs::{AddressInput, AddressTarget, ImageInput, TexelInput, fill_bytes};
+use crate::grid::{Blocked, FindingKey, GridFinding, NeededInput, Trial};
 use crate::judge::{describe_choice, needed_inputs};
 use crate::launch::Launch;
 use crate::layout::Specialized;
-use crate::lift::{AnalysisOptions, DEFAULT_BYTES, FindingKind};
-use crate::module::{SpirvModule, SpirvType};
+use crate::lift::{AnalysisOptions, DEFAULT_BYTES, FindingKind, local_size_of};
+use crate::module::SpirvModule;
 use crate::stage::Stage;
 
-/// Upper bounds on the trials, on the steps of one trial and of all.
-const MAX_TRIALS: usize = 72;
-const MAX_TRIAL_STEPS: u64 = 3_000_000;
-const MAX_STEPS: u64 = 40_000_000;
-/// Upper bound on the choices that are kept, each of which reaches further blocks.
-const MAX_CHOICES: usize = 6;
 /// Upper bound on the bytes of a buffer whose contents are chosen.
 const MAX_BLOCK: u64 = 1 << 24;
-/// Upper bound on the candidates for one input.
-const MAX_CANDIDATES: usize = 14;
 /// Trials without a finding, or with it, from which on it counts as independent of its inputs.
 const ROBUST_TRIALS: usize = 3;
 
@@ -68,6 +61,10 @@ pub struct InputChoice {
     chosen: Vec<Trial>,
     /// True if zeros reach everything, so that the options need no values.
     is_default: bool,
+    /// True if specialization constants of the local size were chosen.
+    has_chosen_local_size: bool,
+    /// Inputs that start as zeros by convention: buffers with atomics. A race may depend on them.
+    conventional: BTreeSet<usize>,
 }
 
 /// What an answer for chosen inputs depends on.
@@ -106,7 +103,7 @@ impl InputChoice {
         }
         let blocked: Vec<Blocked> =
             trial.blocked.iter().filter(|blocked| !blocked.is_covered(&reached)).cloned().collect();
-        let dependent: Vec<&Vec<usize>> = trial.suspicious().map(|(_, inputs)| inputs).collect();
+        let dependent: Vec<&Vec<usize>> = trial.suspicious().map(|found| &found.inputs).collect();
         let decide_findings = !dependent.is_empty() && dependent.len() == trial.findings.len();
         let dependent: Vec<usize> =
             dependent.into_iter().filter(|_| decide_findings).flatten().copied().collect();
@@ -118,32 +115,100 @@ impl InputChoice {
 
     /// Returns options without any assumption.
     pub fn fixed(options: AnalysisOptions) -> InputChoice {
-        InputChoice { choices: vec![options], trials: Vec::new(), chosen: Vec::new(), is_default: true }
+        InputChoice {
+            choices: vec![options],
+            trials: Vec::new(),
+            chosen: Vec::new(),
+            is_default: true,
+            has_chosen_local_size: false,
+            conventional: BTreeSet::new(),
+        }
     }
 
     /// Returns true if a finding exists only because of assumed values: a trial reached its code without it.
-    pub(crate) fn depends_on_values(&self, found: &GridFinding) -> bool {
-        if found.inputs.is_empty() && !found.by_control {
+    ///
+    /// `options` are those that show the finding.
+    pub(crate) fn depends_on_values(&self, found: &GridFinding, options: &AnalysisOptions) -> bool {
+        // An array may fit only other local sizes.
+        if self.has_chosen_local_size
+            && matches!(found.kind, FindingKind::OutOfBounds | FindingKind::UndefinedBehaviour)
+        {
+            return true;
+        }
+        let is_conventional = has_conventional_values(&self.conventional, options);
+        let conventional = |input: &usize| self.conventional.contains(input);
+        let only = |inputs: &[usize]| -> Vec<usize> {
+            let has_conventions = is_conventional && follows_conventions(found.kind);
+            inputs.iter().copied().filter(|input| !has_conventions || !conventional(input)).collect()
+        };
+        let (inputs, control) = (only(&found.inputs), only(&found.control));
+        if inputs.is_empty() && control.is_empty() {
             return false;
+        }
+        // A lock that is taken from the start is no deadlock of the shader.
+        if found.kind == FindingKind::Hang && !is_conventional {
+            return true;
         }
         let reaches = |trial: &Trial| {
             found.blocks.iter().all(|block| trial.reached.get(*block as usize).copied().unwrap_or_default())
         };
-        let relevant: Vec<&(AnalysisOptions, Trial)> =
-            self.trials.iter().filter(|(_, trial)| trial.is_complete && reaches(trial)).collect();
+        // With a lock that is taken from the start, nothing is known of the others.
+        let is_relevant = |(options, trial): &&(AnalysisOptions, Trial)| {
+            let convention = !is_conventional || has_conventional_values(&self.conventional, options);
+            trial.is_complete && reaches(trial) && convention
+        };
+        let relevant: Vec<&(AnalysisOptions, Trial)> = self.trials.iter().filter(is_relevant).collect();
         let key: FindingKey = found.key();
         let everywhere = relevant.iter().all(|(_, trial)| trial.findings.contains_key(&key));
         // An uninitialized value is undefined whatever it is computed with.
-        if found.inputs.is_empty() || found.kind == FindingKind::UninitialisedRead {
+        if inputs.is_empty() || found.kind == FindingKind::UninitialisedRead {
             return !everywhere;
         }
         let values = relevant.iter().map(|(options, _)| {
             let value = |input: &usize| options.assumed.get(*input).map(|input| input.value(options));
-            found.inputs.iter().map(value).collect::<Vec<_>>()
+            inputs.iter().map(value).collect::<Vec<_>>()
         });
         let distinct: BTreeSet<Vec<Option<String>>> = values.collect();
         !everywhere || distinct.len() < ROBUST_TRIALS || found.kind == FindingKind::UndefinedBehaviour
     }
+
+    /// Returns the buffers whose contents decide whether invocations race.
+    ///
+    /// Those of a histogram or a linked list: if two of its elements are equal, two invocations read and write one
+    /// place. Writes alone are not counted, as the elements may be a permutation.
+    pub(crate) fn contents_that_decide_races(&self) -> Vec<usize> {
+        let Some((options, first)) = self.choices.first().zip(self.chosen.first()) else { return Vec::new() };
+        let is_contents = |input: &usize| {
+            let place = options.assumed.get(*input).map(|input| &input.place);
+            matches!(place, Some(InputPlace::Contents(_)))
+        };
+        let mut all = BTreeSet::new();
+        for (_, trial) in self.trials.iter().filter(|(_, trial)| trial.is_complete) {
+            for ((kind, sites), found) in &trial.findings {
+                let is_new = kind.is_race() && !first.findings.contains_key(&(*kind, sites.clone()));
+                if is_new && found.has_read && found.inputs.iter().all(is_contents) {
+                    all.extend(found.inputs.iter().copied());
+                }
+            }
+        }
+        all.into_iter().collect()
+    }
+}
+
+/// Returns true if findings of this kind are judged with counters, flags and locks that start as zeros.
+fn follows_conventions(kind: FindingKind) -> bool {
+    kind.is_race() || kind == FindingKind::Hang
+}
+
+/// Returns true if counters, flags and locks are zeros, as programs start them.
+fn has_conventional_values(conventional: &BTreeSet<usize>, options: &AnalysisOptions) -> bool {
+    let assumed = |input: &usize| options.assumed.get(*input);
+    conventional.iter().filter_map(assumed).all(|input| is_zero(input, options))
+}
+
+/// Returns true if the bytes of an input are zeros.
+fn is_zero(input: &AssumedInput, options: &AnalysisOptions) -> bool {
+    matches!(input.value(options).as_str(), "0" | "zeros")
 }
 
 /// Chooses the inputs that `options` do not supply.
@@ -171,8 +236,9 @@ pub fn choose_inputs(
     let specialized = Specialized::new(module, &launch.by_id, &launch.by_result, Some(launch.local_size))
         .map_err(nowhere)?;
     start.assumed = missing_inputs(module, &specialized, &start, function).map_err(nowhere)?;
+    let has_chosen_local_size = start.specialization != options.specialization;
     if start.assumed.is_empty() {
-        return Ok(InputChoice::fixed(start));
+        return Ok(InputChoice { has_chosen_local_size, ..InputChoice::fixed(start) });
     }
     for input in &start.assumed {
         if let InputPlace::Contents(at) = input.place
@@ -182,21 +248,30 @@ pub fn choose_inputs(
         }
     }
     let [x, y, z] = [0, 1, 2].map(|axis: usize| u64::from(launch.grid[axis] * launch.local_size[axis]));
+    let atomics: BTreeSet<Binding> = atomic_bindings(module, function).into_iter().collect();
+    let is_counter = |input: &AssumedInput| match input.place {
+        InputPlace::Scalar(at, ..) | InputPlace::Contents(at) => atomics.contains(&at),
+        _ => false,
+    };
+    let inputs = start.assumed.iter().enumerate();
     let mut search = Search {
         module,
-        atomics: atomic_bindings(module, function).into_iter().collect(),
+        conventional: inputs.filter(|(_, input)| is_counter(input)).map(|(index, _)| index).collect(),
+        atomics,
         sizes: [x, y, z],
         local: u64::from(launch.local_size.iter().product::<u32>()),
         trials: Vec::new(),
         steps: 0,
     };
-    let is_unchanged = start.grid == options.grid && start.specialization == options.specialization;
-    Ok(search.run(start, is_unchanged).unwrap_or_else(fixed))
+    let is_unchanged = start.grid == options.grid && !has_chosen_local_size;
+    let choice = search.run(start, is_unchanged);
+    Ok(choice.map_or_else(fixed, |choice| InputChoice { has_chosen_local_size, ..choice }))
 }
 
 /// Chooses local size and grid: at least two workgroups in each axis that the code uses.
 ///
-/// Sizes that the caller gave may belong to one workgroup, so the grid stays.
+/// Sizes that the caller gave may belong to one workgroup, so the grid stays. A local size whose default has more
+/// than one invocation is the author's and stays too.
 fn choose_launch(
     module: &SpirvModule,
     options: &AnalysisOptions,
@@ -208,7 +283,11 @@ fn choose_launch(
     if annotated || given || options.grid.is_some() || !stage.has_workgroups() {
         return;
     }
-    let constants = local_size_constants(module, options, function);
+    let mut constants = local_size_constants(module, options, function);
+    let default = local_size_of(module, &options.specialization, &Default::default(), function);
+    if default.is_ok_and(|size| size.iter().product::<u32>() > 1) {
+        constants.clear();
+    }
     let axes = constants.iter().fold(0, |all, (_, axes)| all + axes.iter().filter(|axis| **axis).count());
     for (id, _) in constants {
         let value = match axes {
@@ -238,357 +317,4 @@ fn block_size(module: &SpirvModule, specialized: &Specialized<'_>, at: Binding) 
         (size <= MAX_BLOCK).then_some(size)
     };
     bound.filter_map(|(_, variable)| size(variable.ty)).max()
-}
-
-struct Search<'m> {
-    module: &'m SpirvModule,
-    /// Buffers with counters, flags or locks, which start as zeros.
-    atomics: BTreeSet<Binding>,
-    /// Invocations by axis.
-    sizes: [u64; 3],
-    /// Invocations per workgroup.
-    local: u64,
-    trials: Vec<(AnalysisOptions, Trial)>,
-    steps: u64,
-}
-
-/// Returns the merits of a trial: complete, far-reaching and unsuspicious ones are better.
-///
-/// A finding that no assumed value has part in outweighs suspicious ones.
-fn rank(trial: &Trial) -> (bool, usize, bool, Reverse<usize>, Reverse<usize>) {
-    let suspicious = trial.suspicious().count();
-    let is_certain = trial.findings.len() > suspicious;
-    (trial.is_complete, trial.coverage(), is_certain, Reverse(suspicious), Reverse(trial.exceeded))
-}
-
-fn is_settled(trial: &Trial) -> bool {
-    trial.is_complete && trial.blocked.is_empty() && trial.suspicious().next().is_none()
-}
-
-impl Search<'_> {
-    fn run(&mut self, mut start: AnalysisOptions, is_unchanged: bool) -> Option<InputChoice> {
-        self.bind_addresses(&mut start);
-        let is_unchanged = is_unchanged && start.addresses.is_empty();
-        let mut best: Option<usize> = None;
-        let count = self.sizes.iter().copied().max().unwrap_or(1);
-        let whole = self.sizes.iter().product::<u64>();
-        // One number for all scalars, then contents of buffers as well.
-        for (number, contents) in [
-            (0, false),
-            (count, false),
-            (count, true),
-            (1, true),
-            (self.local, true),
-            (whole, true),
-            (4, true),
-        ] {
-            let options = self.uniform_choice(&start, number, contents);
-            let Some(trial) = self.try_inputs(options) else { continue };
-            let better = best.is_none_or(|best| rank(&self.trials[trial].1) > rank(&self.trials[best].1));
-            if better {
-                best = Some(trial);
-            }
-            if best.is_some_and(|best| is_settled(&self.trials[best].1)) {
-                break;
-            }
-        }
-        let mut primary = best?;
-        let mut others: Vec<usize> = Vec::new();
-        let mut covered = self.trials[primary].1.reached.clone();
-        // Change one input at a time to reach further blocks.
-        let mut tried: BTreeSet<(usize, String)> = BTreeSet::new();
-        while let Some((base, input, numbers)) = self.next_blocked(primary, &others, &covered, &tried) {
-            for candidate in self.candidates(base, input, &numbers) {
-                let options = self.with_candidate(base, input, &candidate);
-                if !tried.insert((input, format!("{base} {candidate:?}"))) {
-                    continue;
-                }
-                let Some(trial) = self.try_inputs(options) else { continue };
-                let reached = &self.trials[trial].1.reached;
-                if !self.trials[trial].1.is_complete || !adds(reached, &covered) {
-                    continue;
-                }
-                let superset = !adds(&self.trials[primary].1.reached, reached);
-                covered.iter_mut().zip(reached).for_each(|(known, now)| *known |= now);
-                if superset {
-                    primary = trial;
-                } else if others.len() + 1 < MAX_CHOICES {
-                    others.push(trial);
-                }
-                break;
-            }
-            tried.insert((input, format!("{base} done")));
-            if self.is_spent() {
-                break;
-            }
-        }
-        primary = self.settle_findings(primary);
-        others.retain(|other| adds(&self.trials[*other].1.reached, &self.trials[primary].1.reached));
-        let all: Vec<usize> = std::iter::once(primary).chain(others).collect();
-        let choices = all.iter().map(|index| self.trials[*index].0.clone()).collect();
-        let chosen = all.iter().map(|index| self.trials[*index].1.clone()).collect();
-        let is_default = all == [0] && is_unchanged;
-        Some(InputChoice { choices, trials: std::mem::take(&mut self.trials), chosen, is_default })
-    }
-
-    fn is_spent(&self) -> bool {
-        let late = || {
-            let deadline = self.trials.first().and_then(|(options, _)| options.deadline.as_ref());
-            deadline.is_some_and(crate::until::Until::is_over)
-        };
-        self.trials.len() >= MAX_TRIALS || self.steps >= MAX_STEPS || late()
-    }
-
-    /// Walks with inputs; returns the index of the trial.
-    fn try_inputs(&mut self, options: AnalysisOptions) -> Option<usize> {
-        if self.is_spent() {
-            return None;
-        }
-        let most = MAX_TRIAL_STEPS.min(MAX_STEPS - self.steps);
-        let trial = run_trial(self.module, &options, most).ok()?;
-        self.steps += trial.steps.max(10_000);
-        self.trials.push((options, trial));
-        Some(self.trials.len() - 1)
-    }
-
-    /// Returns the next input that keeps lines from being reached, with the trial to start from and the numbers
-    /// that the input is compared with.
-    fn next_blocked(
-        &self,
-        primary: usize,
-        others: &[usize],
-        covered: &[bool],
-        tried: &BTreeSet<(usize, String)>,
-    ) -> Option<(usize, usize, BTreeSet<u64>)> {
-        if self.is_spent() {
-            return None;
-        }
-        for base in std::iter::once(primary).chain(others.iter().copied()) {
-            let trial = &self.trials[base].1;
-            let blocked = trial.blocked.iter().filter(|blocked| !blocked.is_covered(covered));
-            for input in blocked.flat_map(|blocked| &blocked.inputs) {
-                if !tried.contains(&(*input, format!("{base} done"))) {
-                    let numbers = trial.compared.get(input).cloned().unwrap_or_default();
-                    return Some((base, *input, numbers));
-                }
-            }
-        }
-        None
-    }
-
-    /// Varies the inputs of suspicious findings until fewer are left.
-    fn settle_findings(&mut self, mut primary: usize) -> usize {
-        let mut tried = BTreeSet::new();
-        loop {
-            let suspicious: Vec<usize> = {
-                let trial = &self.trials[primary].1;
-                let direct = trial.suspicious().flat_map(|(_, inputs)| inputs.iter().copied());
-                let by_branches = trial.compared.keys().copied().filter(|_| !trial.by_control.is_empty());
-                direct.chain(by_branches).collect()
-            };
-            let next = suspicious.into_iter().find(|input| !tried.contains(&(primary, *input)));
-            let Some(input) = next.filter(|_| !self.is_spent()) else { return primary };
-            tried.insert((primary, input));
-            let numbers = self.trials[primary].1.compared.get(&input).cloned().unwrap_or_default();
-            for candidate in self.candidates(primary, input, &numbers) {
-                let options = self.with_candidate(primary, input, &candidate);
-                let Some(trial) = self.try_inputs(options) else { break };
-                if rank(&self.trials[trial].1) > rank(&self.trials[primary].1) {
-                    primary = trial;
-                    break;
-                }
-            }
-        }
-    }
-
-    /// Binds each address to a buffer of its own.
-    fn bind_addresses(&self, options: &mut AnalysisOptions) {
-        let addresses: Vec<AssumedInput> =
-            options.assumed.iter().filter(|input| input.kind == InputKind::Address).cloned().collect();
-        for (number, input) in addresses.iter().enumerate() {
-            let at = match input.place {
-                InputPlace::Push(offset, _) => AddressTarget::Push(offset),
-                InputPlace::Scalar(at, offset, _) => AddressTarget::Buffer(at, offset),
-                _ => continue,
-            };
-            let bytes = fill_bytes("zeros", DEFAULT_BYTES).unwrap_or_default();
-            let name = format!("{}{number}", input.name.rsplit('.').next().unwrap_or_default());
-            options.addresses.push(AddressInput { name, at, bytes });
-        }
-    }
-
-    /// Returns options with one number for all scalars, and with contents of buffers and images if `contents`.
-    fn uniform_choice(&self, start: &AnalysisOptions, number: u64, contents: bool) -> AnalysisOptions {
-        let mut options = start.clone();
-        for input in &start.assumed {
-            match &input.place {
-                InputPlace::Contents(at) => {
-                    let word = match input.kind {
-                        _ if !contents || self.atomics.contains(at) => "zeros",
-                        InputKind::Float(_) => "floats",
-                        _ => "iota",
-                    };
-                    set_contents(&mut options, *at, word);
-                }
-                InputPlace::Image(at) if contents => {
-                    let size = default_size(self.module, *at);
-                    let texels = TexelInput::Word("iota".to_owned());
-                    if let Some(size) = size {
-                        options.images.insert(*at, ImageInput { size, levels: 1, texels });
-                    }
-                }
-                InputPlace::Push(..) | InputPlace::Scalar(..) if number > 0 => {
-                    let in_atomic =
-                        matches!(input.place, InputPlace::Scalar(at, ..) if self.atomics.contains(&at));
-                    if !in_atomic {
-                        set_scalar(&mut options, input, scalar_bits(input.kind, number));
-                    }
-                }
-                InputPlace::Push(..)
-                | InputPlace::Scalar(..)
-                | InputPlace::Length(_)
-                | InputPlace::Image(_)
-                | InputPlace::Constant(_) => {}
-            }
-        }
-        options
-    }
-
-    /// Returns candidate values for an input.
-    fn candidates(&self, base: usize, input: usize, compared: &BTreeSet<u64>) -> Vec<Candidate> {
-        let options = &self.trials[base].0;
-        let Some(assumed) = options.assumed.get(input) else { return Vec::new() };
-        let mut all: Vec<Candidate> = match (&assumed.place, assumed.kind) {
-            (InputPlace::Contents(_), _) => {
-                ["iota", "floats", "random", "zeros"].map(|word| Candidate::Fill(word.to_owned())).into()
-            }
-            (InputPlace::Image(_), _) => {
-                ["iota", "floats", "zeros"].map(|word| Candidate::Fill(word.to_owned())).into()
-            }
-            (InputPlace::Length(_), _) => {
-                [self.local * 4, self.local * 16, 1 << 20].map(Candidate::Bits).into()
-            }
-            (_, InputKind::Float(32)) => {
-                let near = compared.iter().flat_map(|bits| {
-                    let number = f32::from_bits(*bits as u32);
-                    [number, number + 1.0, number - 1.0]
-                });
-                let all = near.filter(|number| number.is_finite()).chain([1.0, 0.0, -1.0, 0.5, 2.0, 100.0]);
-                all.map(|number| Candidate::Bits(u64::from(number.to_bits()))).collect()
-            }
-            (_, InputKind::Boolean) => vec![Candidate::Bits(1), Candidate::Bits(0)],
-            _ => {
-                let [x, y, z] = self.sizes;
-                let near = compared.iter().rev().take(3).chain(compared.iter().take(3));
-                let near = near.flat_map(|number| [number.wrapping_add(1), *number, number.wrapping_sub(1)]);
-                let generic = [x, x * y, y, z, self.local, x * y * z, 1, 2, 4, 16, 0, 256, 4096];
-                near.chain(generic).map(Candidate::Bits).collect()
-            }
-        };
-        let mut seen = BTreeSet::new();
-        all.retain(|candidate| seen.insert(format!("{candidate:?}")));
-        all.truncate(MAX_CANDIDATES);
-        all
-    }
-
-    fn with_candidate(&self, base: usize, input: usize, candidate: &Candidate) -> AnalysisOptions {
-        let mut options = self.trials[base].0.clone();
-        let Some(assumed) = options.assumed.get(input).cloned() else { return options };
-        match (&assumed.place, candidate) {
-            (InputPlace::Contents(at), Candidate::Fill(word)) => set_contents(&mut options, *at, word),
-            (InputPlace::Image(at), Candidate::Fill(word)) => {
-                let known = options.images.get(at).map(|image| image.size);
-                if let Some(size) = known.or_else(|| default_size(self.module, *at)) {
-                    let texels = TexelInput::Word(word.clone());
-                    options.images.insert(*at, ImageInput { size, levels: 1, texels });
-                }
-            }
-            (InputPlace::Length(at), Candidate::Bits(bytes)) => {
-                let mut contents = options.buffers.get(at).cloned().unwrap_or_default();
-                contents.resize(*bytes as usize, 0);
-                options.buffers.insert(*at, contents);
-            }
-            (InputPlace::Constant(id), Candidate::Bits(bits)) => {
-                options.specialization.insert(*id, *bits);
-            }
-            (_, Candidate::Bits(bits)) => set_scalar(&mut options, &assumed, *bits),
-            _ => {}
-        }
-        options
-    }
-}
-
-#[derive(Clone, Debug)]
-enum Candidate {
-    Bits(u64),
-    Fill(String),
-}
-
-/// Returns true if a walk reached a block that is not covered.
-fn adds(reached: &[bool], covered: &[bool]) -> bool {
-    reached.iter().enumerate().any(|(at, reached)| *reached && !covered.get(at).copied().unwrap_or_default())
-}
-
-fn scalar_bits(kind: InputKind, number: u64) -> u64 {
-    match kind {
-        InputKind::Float(32) => u64::from(1_f32.to_bits()),
-        InputKind::Float(64) => 1_f64.to_bits(),
-        // One in half precision.
-        InputKind::Float(_) => 0x3c00,
-        InputKind::Boolean => 1,
-        InputKind::Integer | InputKind::Address | InputKind::Other => number,
-    }
-}
-
-fn set_scalar(options: &mut AnalysisOptions, input: &AssumedInput, bits: u64) {
-    if input.kind == InputKind::Address {
-        return;
-    }
-    match input.place {
-        InputPlace::Push(offset, bytes) => {
-            options.push.extend((offset..).zip(bits.to_le_bytes().into_iter().take(bytes as usize)));
-        }
-        InputPlace::Scalar(at, offset, bytes) => {
-            let Some(contents) = options.buffers.get_mut(&at) else { return };
-            let place = (offset as usize..).zip(bits.to_le_bytes()).take(bytes as usize);
-            for (at, byte) in place {
-                if let Some(place) = contents.get_mut(at) {
-                    *place = byte;
-                }
-            }
-        }
-        InputPlace::Contents(_) | InputPlace::Length(_) | InputPlace::Image(_) | InputPlace::Constant(_) => {}
-    }
-}
-
-/// Fills a buffer, apart from the scalars that are inputs of their own.
-fn set_contents(options: &mut AnalysisOptions, at: Binding, word: &str) {
-    let Some(known) = options.buffers.get(&at).cloned() else { return };
-    let mut contents = fill_bytes(word, known.len() as u64).unwrap_or_default();
-    for input in &options.assumed {
-        if let InputPlace::Scalar(of, offset, bytes) = input.place
-            && of == at
-        {
-            let range = offset as usize..offset as usize + bytes as usize;
-            if let (Some(place), Some(own)) = (contents.get_mut(range.clone()), known.get(range)) {
-                place.copy_from_slice(own);
-            }
-        }
-    }
-    options.buffers.insert(at, contents);
-}
-
-fn default_size(module: &SpirvModule, at: Binding) -> Option<[u32; 3]> {
-    let (_, variable) = module.variables.iter().find(|(id, variable)| {
-        let decorations = module.decorations_of(**id);
-        variable.class == StorageClass::UniformConstant
-            && (decorations.set.unwrap_or(0), decorations.binding) == (at.0, Some(at.1))
-    })?;
-    let mut ty = module.element_type(variable.ty);
-    if let Some(SpirvType::Handle(Op::TypeSampledImage)) = module.types.get(&ty) {
-        ty = *module.handles.get(&ty)?.first()?;
-    }
-    let handle = module.handles.get(&ty)?;
-    let [_, dimension, _, arrayed, ..] = handle[..] else { return None };
-    Some(crate::grid::default_image(dimension, arrayed != 0).size)
 }

@@ -106,8 +106,8 @@ pub struct GridFinding {
     pub at: Vec<GridSpot>,
     /// The assumed inputs that its values or addresses depend on, by index.
     pub inputs: Vec<usize>,
-    /// True if an assumed input decided a branch before it, and the kind may be due to that.
-    pub(crate) by_control: bool,
+    /// The assumed inputs that decided a branch before it, if the kind may be due to that.
+    pub(crate) control: Vec<usize>,
     /// The numbers of its instructions, and of the labels of their blocks.
     pub(crate) sites: Vec<u32>,
     pub(crate) blocks: Vec<u32>,
@@ -116,8 +116,8 @@ pub struct GridFinding {
 impl GridFinding {
     /// Returns a finding that no assumed input has to do with.
     pub(crate) fn new(kind: FindingKind, message: String, at: Vec<GridSpot>) -> GridFinding {
-        let (inputs, sites, blocks) = (Vec::new(), Vec::new(), Vec::new());
-        GridFinding { kind, message, at, inputs, by_control: false, sites, blocks }
+        let (inputs, control, sites, blocks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        GridFinding { kind, message, at, inputs, control, sites, blocks }
     }
 
     /// Returns the kind and the instructions, which are equal in other walks.
@@ -485,7 +485,14 @@ fn add_findings(findings: &mut Vec<GridFinding>, machine: &Interpreter<'_>) {
         };
         let at: Vec<GridSpot> = found.at.iter().map(spot).collect();
         let lines = |at: &[GridSpot]| {
-            let mut lines: Vec<_> = at.iter().map(|spot| (spot.line, spot.place)).collect();
+            // Schedules differ in where others stop while an invocation repeats its loop.
+            let at = if found.kind == FindingKind::Hang { at.get(..1).unwrap_or_default() } else { at };
+            let source_line = |spot: &GridSpot| machine.program.module.source_line(spot.line);
+            let line = |spot: &GridSpot| match source_line(spot) {
+                Some(source) if found.kind == FindingKind::Hang => (source.line, SourcePosition::Module),
+                _ => (spot.line, spot.place),
+            };
+            let mut lines: Vec<_> = at.iter().map(line).collect();
             // Another schedule may reach the same places in another order.
             lines.sort_unstable();
             lines
@@ -497,7 +504,7 @@ fn add_findings(findings: &mut Vec<GridFinding>, machine: &Interpreter<'_>) {
             let influence = &machine.influence;
             findings.push(GridFinding {
                 inputs: value::inputs_in(found.inputs, influence.count),
-                by_control: influence.control != 0 && trial::depends_on_control(found.kind),
+                control: influence.control_of(found.kind),
                 blocks: sites.iter().filter_map(|site| machine.program.block_of(*site)).collect(),
                 sites,
                 ..GridFinding::new(found.kind, found.message.clone(), at)

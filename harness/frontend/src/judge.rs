@@ -74,8 +74,9 @@ pub fn judge_choice(
     let first = AnalysisOptions { deadline: given.deadline.clone(), ..first.clone() };
     let mut report = judge(module, &first, model, budget)?;
     let mut options = first.clone();
-    let (mut certain, dependent): (Vec<_>, Vec<_>) =
-        std::mem::take(&mut report.findings).into_iter().partition(|found| !choice.depends_on_values(found));
+    let (mut certain, dependent): (Vec<_>, Vec<_>) = std::mem::take(&mut report.findings)
+        .into_iter()
+        .partition(|found| !choice.depends_on_values(found, &first));
     let noted = describe_unreached(module, &report.unreached);
     let mut others = Vec::new();
     for other in choices {
@@ -87,7 +88,7 @@ pub fn judge_choice(
         report.is_schedule_dependent |= more.is_schedule_dependent;
         report.has_partial_subgroups |= more.has_partial_subgroups;
         report.steps += more.steps;
-        let found = more.findings.into_iter().filter(|found| !choice.depends_on_values(found));
+        let found = more.findings.into_iter().filter(|found| !choice.depends_on_values(found, &other));
         let found: Vec<GridFinding> = found.collect();
         if certain.is_empty() && !found.is_empty() {
             options = other.clone();
@@ -107,13 +108,19 @@ pub fn judge_choice(
     let reached = std::mem::take(&mut report.reached);
     report.blocked.retain(|blocked| !blocked.is_covered(&reached));
     let settled = matches!(report.verdict, GridVerdict::Clean | GridVerdict::Racy);
+    let by_contents = choice.contents_that_decide_races();
+    let is_decided = !dependent.is_empty() || settled && !by_contents.is_empty();
     if !certain.is_empty() {
         report.verdict = GridVerdict::Racy;
-    } else if !dependent.is_empty() || settled && !report.blocked.is_empty() {
+    } else if is_decided || settled && !report.blocked.is_empty() {
         report.verdict = GridVerdict::NeedsInputs;
         let depends = !dependent.is_empty();
-        let dependent: Vec<usize> = dependent.iter().flat_map(|found| found.inputs.iter().copied()).collect();
+        let of_findings = dependent.iter().flat_map(|found| found.inputs.iter().copied());
+        let dependent: Vec<usize> = of_findings.chain(by_contents).collect();
         report.needs = needed_inputs(module, &first, &report.blocked, &dependent, depends);
+        if report.needs.is_empty() {
+            report.needs = chosen_constants(module, given, &first);
+        }
     }
     if report.verdict != GridVerdict::Clean {
         report.order_dependent = None;
@@ -183,6 +190,29 @@ pub(crate) fn needed_inputs(
         }
     }
     all
+}
+
+/// Returns the specialization constants whose values were chosen.
+fn chosen_constants(
+    module: &SpirvModule,
+    given: &AnalysisOptions,
+    chosen: &AnalysisOptions,
+) -> Vec<NeededInput> {
+    let mut all: Vec<(&u32, &u64)> =
+        chosen.specialization.iter().filter(|(id, _)| !given.specialization.contains_key(id)).collect();
+    all.sort_unstable();
+    let name = |id: u32| {
+        let decorated = module.decorations.iter().filter(|(_, own)| own.specialization == Some(id));
+        decorated.map(|(result, _)| module.display_name(*result)).min().unwrap_or_default()
+    };
+    all.into_iter()
+        .map(|(id, value)| NeededInput {
+            name: name(*id),
+            value: value.to_string(),
+            option: format!("--spec {id}=VALUE"),
+            lines: String::new(),
+        })
+        .collect()
 }
 
 fn is_number(input: &AssumedInput) -> bool {

@@ -23,6 +23,8 @@ pub(crate) struct Asked {
 
 /// The source of a command line claim.
 const ASSERTION: &str = "--assert";
+/// Upper bound on the names that an error lists.
+const MAX_LISTED: usize = 12;
 
 /// A formula over cells.
 #[derive(Clone, Debug)]
@@ -147,7 +149,14 @@ impl Asked {
                         let members = module.members(it.ty).into_iter().filter(|_| module.is_unnamed(*id));
                         members.chain([module.variable_name(*id, it.ty)])
                     });
-                    unknown(name, format!("no variable `{name}`"), names.collect())
+                    let names: BTreeSet<String> = names.collect();
+                    let listed: Vec<String> =
+                        names.iter().take(MAX_LISTED).map(|name| format!("`{name}`")).collect();
+                    let there = match listed.is_empty() {
+                        true => "the shader shares no variable".to_owned(),
+                        false => format!("the shader has {}", listed.join(", ")),
+                    };
+                    unknown(name, format!("no variable `{name}`; {there}"), names.into_iter().collect())
                 })?;
                 if by_member {
                     path.insert(0, PathStep::Member(name.clone()));

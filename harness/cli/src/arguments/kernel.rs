@@ -54,8 +54,10 @@ pub struct KernelArguments {
     /// SAMPLER is `nearest|linear[,repeat|mirror|clamp]`. Also sets the sampler of a combined image sampler.
     #[arg(long, value_name = "SET.BINDING=SAMPLER", value_parser = pair, hide_short_help = true)]
     pub sampler: Vec<(String, String)>,
-    /// Inputs that no option supplies: chosen so that code is reached, or zeros [default: auto].
-    #[arg(long, value_name = "auto|zeros")]
+    /// Values of inputs that no option supplies [default: auto].
+    ///
+    /// `auto` chooses values that reach the code and let invocations interact; `zeros` takes zeros and one workgroup.
+    #[arg(long, value_name = "auto|zeros", hide_possible_values = true)]
     pub inputs: Option<InputWord>,
     /// A case file with all inputs of a shader.
     #[arg(long, value_name = "FILE.toml", hide_short_help = true)]

@@ -105,7 +105,8 @@ fn files_outside_the_folder_of_the_file_that_names_them_stay_closed() {
     let folder = root.path().join("case");
     fs::create_dir(&folder).unwrap();
     for secret in [root.path().join("secret"), folder.join("own")] {
-        fs::write(secret, "top-secret-words").unwrap();
+        // As a model, this is an error whose message shows the line.
+        fs::write(secret, "top-secret-words (").unwrap();
     }
     let case = folder.join("case.toml");
     for (file, flag, code) in

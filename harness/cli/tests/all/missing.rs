@@ -89,7 +89,7 @@ fn an_answer_names_the_inputs_that_it_needs() {
     ] {
         let ran = Ran::of(&mut vk_litmus([command, &file, "--format", format]));
         assert_eq!(ran.code, 3, "{command} {format}: {ran:?}");
-        for word in ["needs-inputs", "key", "not reached", "--push 0=VALUE"] {
+        for word in ["needs-inputs", "key", "line 13", "--push 0=VALUE"] {
             assert!(ran.stdout.contains(word), "{command} {format}, {word}: {ran:?}");
         }
     }

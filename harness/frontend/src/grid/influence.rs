@@ -12,7 +12,9 @@ use rustc_hash::FxHashMap;
 use super::compute::flatten_components;
 use super::machine::{Interpreter, InvocationCtx, Step};
 use super::program::Inst;
+use super::trial::depends_on_control;
 use super::value::{INPUT_MASK, Taint, inputs_in};
+use crate::lift::FindingKind;
 
 /// Upper bound on the numbers that are recorded for an input.
 const MAX_NUMBERS: usize = 48;
@@ -48,6 +50,14 @@ impl InputInfluence {
     /// Returns the inputs that an address or operand at a site depends on.
     pub fn of_site(&self, site: u32) -> Taint {
         self.sites.get(&site).copied().unwrap_or(0)
+    }
+
+    /// Returns the inputs that decided branches, if a finding of this kind may be due to them.
+    pub fn control_of(&self, kind: FindingKind) -> Vec<usize> {
+        match depends_on_control(kind) {
+            true => inputs_in(self.control, self.count),
+            false => Vec::new(),
+        }
     }
 
     /// Adds what another walk recorded.

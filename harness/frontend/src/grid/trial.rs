@@ -21,10 +21,8 @@ pub(crate) type FindingKey = (FindingKind, Vec<u32>);
 pub(crate) struct Trial {
     /// The blocks that were reached, by the number of their label instruction.
     pub reached: Vec<bool>,
-    /// The findings, with the assumed inputs that each depends on.
-    pub findings: BTreeMap<FindingKey, Vec<usize>>,
-    /// The findings that depend on inputs only by the branches taken before them.
-    pub by_control: BTreeSet<FindingKey>,
+    /// The findings, with what each depends on.
+    pub findings: BTreeMap<FindingKey, TrialFinding>,
     /// The inputs that keep lines from being reached, with these lines.
     pub blocked: Vec<Blocked>,
     /// The numbers that each input is compared with.
@@ -35,6 +33,17 @@ pub(crate) struct Trial {
     pub exceeded: usize,
     /// Number of steps.
     pub steps: u64,
+}
+
+/// What a finding of one walk depends on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TrialFinding {
+    /// The assumed inputs that its values or addresses depend on.
+    pub inputs: Vec<usize>,
+    /// The assumed inputs that decided a branch before it, if the kind may be due to that.
+    pub control: Vec<usize>,
+    /// True if one of its accesses reads.
+    pub has_read: bool,
 }
 
 /// Lines that no invocation reaches for the assumed value of inputs.
@@ -55,8 +64,8 @@ impl Trial {
     }
 
     /// Returns the findings that another choice of inputs may not have.
-    pub fn suspicious(&self) -> impl Iterator<Item = (&FindingKey, &Vec<usize>)> {
-        self.findings.iter().filter(|(key, inputs)| !inputs.is_empty() || self.by_control.contains(*key))
+    pub fn suspicious(&self) -> impl Iterator<Item = &TrialFinding> {
+        self.findings.values().filter(|found| !found.inputs.is_empty() || !found.control.is_empty())
     }
 }
 
@@ -131,22 +140,20 @@ pub(crate) fn run_trial(
         {
             return Err(refusal);
         }
-        let mut findings: BTreeMap<FindingKey, Vec<usize>> = BTreeMap::new();
-        let mut by_control = BTreeSet::new();
+        let mut findings: BTreeMap<FindingKey, TrialFinding> = BTreeMap::new();
         let influence = &machine.influence;
         for found in &machine.findings {
             let mut sites: Vec<u32> = found.at.iter().map(|at| at.0).collect();
             sites.sort_unstable();
             let key = (kind_group(found.kind), sites);
-            if influence.control != 0 && depends_on_control(found.kind) {
-                by_control.insert(key.clone());
-            }
-            findings.entry(key).or_default().extend(inputs_in(found.inputs, influence.count));
+            let known = findings.entry(key).or_default();
+            known.inputs.extend(inputs_in(found.inputs, influence.count));
+            known.control = influence.control_of(found.kind);
+            known.has_read |= found.at.iter().any(|at| at.2 == Some(false));
         }
         Ok(Trial {
             blocked: blocked_lines(first.program, influence, &machine.reached_blocks),
             findings,
-            by_control,
             compared: influence.compared.clone(),
             is_complete,
             exceeded: machine.notes.iter().filter(|note| note.contains("beyond the bytes assumed")).count(),

@@ -1,4 +1,4 @@
-// --grid 1 --subgroup-size 32
+// --grid 1 --subgroup-size 32 --buffer 0.0=zeros:256
 #version 450
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require

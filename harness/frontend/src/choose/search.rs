@@ -1,0 +1,410 @@
+//! The search for inputs: trials with one number for all scalars, then with one input changed at a time.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use rspirv::spirv::{Op, StorageClass};
+
+use super::{InputChoice, follows_conventions, has_conventional_values};
+use crate::assumed::{AssumedInput, Binding, InputKind, InputPlace};
+use crate::grid::{Trial, run_trial};
+use crate::inputs::{AddressInput, AddressTarget, ImageInput, TexelInput, fill_bytes};
+use crate::lift::{AnalysisOptions, DEFAULT_BYTES};
+use crate::module::{SpirvModule, SpirvType};
+
+/// Upper bounds on the trials, on the steps of one trial and of all.
+const MAX_TRIALS: usize = 72;
+const MAX_TRIAL_STEPS: u64 = 3_000_000;
+const MAX_STEPS: u64 = 40_000_000;
+/// Upper bound on the choices that are kept, each of which reaches further blocks.
+const MAX_CHOICES: usize = 6;
+/// Upper bound on the candidates for one input.
+const MAX_CANDIDATES: usize = 14;
+
+/// A search for one entry point.
+pub(super) struct Search<'m> {
+    pub(super) module: &'m SpirvModule,
+    /// Buffers with counters, flags or locks, which start as zeros.
+    pub(super) atomics: BTreeSet<Binding>,
+    /// The inputs in these buffers.
+    pub(super) conventional: BTreeSet<usize>,
+    /// Invocations by axis.
+    pub(super) sizes: [u64; 3],
+    /// Invocations per workgroup.
+    pub(super) local: u64,
+    pub(super) trials: Vec<(AnalysisOptions, Trial)>,
+    pub(super) steps: u64,
+}
+
+fn is_settled(trial: &Trial) -> bool {
+    trial.is_complete && trial.blocked.is_empty() && trial.suspicious().next().is_none()
+}
+
+impl Search<'_> {
+    /// Returns the inputs that reach the most, or none if the first trial has an error.
+    pub(super) fn run(&mut self, mut start: AnalysisOptions, is_unchanged: bool) -> Option<InputChoice> {
+        self.bind_addresses(&mut start);
+        let is_unchanged = is_unchanged && start.addresses.is_empty();
+        let mut best: Option<usize> = None;
+        let count = self.sizes.iter().copied().max().unwrap_or(1);
+        let whole = self.sizes.iter().product::<u64>();
+        // One number for all scalars, then contents of buffers as well.
+        for (number, float, contents) in [
+            (0, 0.0, false),
+            (count, 1.0, false),
+            (count, 1.0, true),
+            (1, 1.0, true),
+            (self.local, 1.0, true),
+            (whole, 1.0, true),
+            (4, 1.0, true),
+            (count, -1.0, true),
+        ] {
+            let options = self.uniform_choice(&start, (number, float), contents);
+            let Some(trial) = self.try_inputs(options) else { continue };
+            let better = best.is_none_or(|best| self.rank(trial) > self.rank(best));
+            if better {
+                best = Some(trial);
+            }
+            if best.is_some_and(|best| is_settled(&self.trials[best].1)) {
+                break;
+            }
+        }
+        let mut primary = best?;
+        let mut others: Vec<usize> = Vec::new();
+        let mut covered = self.trials[primary].1.reached.clone();
+        for (at, (_, trial)) in self.trials.iter().enumerate() {
+            if trial.is_complete && adds(&trial.reached, &covered) && others.len() + 1 < MAX_CHOICES {
+                covered.iter_mut().zip(&trial.reached).for_each(|(known, now)| *known |= now);
+                others.push(at);
+            }
+        }
+        // Change one input at a time to reach further blocks.
+        let mut tried: BTreeSet<(usize, String)> = BTreeSet::new();
+        while let Some((base, input, numbers)) = self.next_blocked(primary, &others, &covered, &tried) {
+            for candidate in self.candidates(base, input, &numbers) {
+                let options = self.with_candidate(base, input, &candidate);
+                if !tried.insert((input, format!("{base} {candidate:?}"))) {
+                    continue;
+                }
+                let Some(trial) = self.try_inputs(options) else { continue };
+                let reached = &self.trials[trial].1.reached;
+                if !self.trials[trial].1.is_complete || !adds(reached, &covered) {
+                    continue;
+                }
+                let superset = !adds(&self.trials[primary].1.reached, reached);
+                covered.iter_mut().zip(reached).for_each(|(known, now)| *known |= now);
+                if superset && (self.is_conventional(trial) || !self.is_conventional(primary)) {
+                    primary = trial;
+                } else if others.len() + 1 < MAX_CHOICES {
+                    others.push(trial);
+                }
+                break;
+            }
+            tried.insert((input, format!("{base} done")));
+            if self.is_spent() {
+                break;
+            }
+        }
+        primary = self.settle_findings(primary);
+        others.retain(|other| adds(&self.trials[*other].1.reached, &self.trials[primary].1.reached));
+        let all: Vec<usize> = std::iter::once(primary).chain(others).collect();
+        let choices = all.iter().map(|index| self.trials[*index].0.clone()).collect();
+        let chosen = all.iter().map(|index| self.trials[*index].1.clone()).collect();
+        let is_default = all == [0] && is_unchanged;
+        let trials = std::mem::take(&mut self.trials);
+        let conventional = self.conventional.clone();
+        Some(InputChoice { choices, trials, chosen, is_default, has_chosen_local_size: false, conventional })
+    }
+
+    /// Returns the merits of a trial: complete, conventional, far-reaching and unsuspicious ones are better.
+    ///
+    /// A finding that no assumed value has part in outweighs suspicious ones.
+    fn rank(&self, at: usize) -> (bool, bool, usize, bool, Reverse<usize>, Reverse<usize>) {
+        let trial = &self.trials[at].1;
+        let suspicious = trial.suspicious().count();
+        let is_certain = trial.findings.len() > suspicious;
+        let rest = (is_certain, Reverse(suspicious), Reverse(trial.exceeded));
+        (trial.is_complete, self.is_conventional(at), trial.coverage(), rest.0, rest.1, rest.2)
+    }
+
+    /// Returns true if counters, flags and locks of a trial are zeros.
+    fn is_conventional(&self, at: usize) -> bool {
+        has_conventional_values(&self.conventional, &self.trials[at].0)
+    }
+
+    fn is_spent(&self) -> bool {
+        let late = || {
+            let deadline = self.trials.first().and_then(|(options, _)| options.deadline.as_ref());
+            deadline.is_some_and(crate::until::Until::is_over)
+        };
+        self.trials.len() >= MAX_TRIALS || self.steps >= MAX_STEPS || late()
+    }
+
+    /// Walks with inputs; returns the index of the trial.
+    fn try_inputs(&mut self, options: AnalysisOptions) -> Option<usize> {
+        if self.is_spent() {
+            return None;
+        }
+        let most = MAX_TRIAL_STEPS.min(MAX_STEPS - self.steps);
+        let mut trial = run_trial(self.module, &options, most).ok()?;
+        if has_conventional_values(&self.conventional, &options) {
+            for ((kind, _), found) in trial.findings.iter_mut() {
+                let keeps = |input: &usize| !follows_conventions(*kind) || !self.conventional.contains(input);
+                found.inputs.retain(keeps);
+                found.control.retain(keeps);
+            }
+        }
+        self.steps += trial.steps.max(10_000);
+        self.trials.push((options, trial));
+        Some(self.trials.len() - 1)
+    }
+
+    /// Returns the next input that keeps lines from being reached, with the trial to start from and the numbers
+    /// that the input is compared with.
+    fn next_blocked(
+        &self,
+        primary: usize,
+        others: &[usize],
+        covered: &[bool],
+        tried: &BTreeSet<(usize, String)>,
+    ) -> Option<(usize, usize, BTreeSet<u64>)> {
+        if self.is_spent() {
+            return None;
+        }
+        for base in std::iter::once(primary).chain(others.iter().copied()) {
+            let trial = &self.trials[base].1;
+            let blocked = trial.blocked.iter().filter(|blocked| !blocked.is_covered(covered));
+            for input in blocked.flat_map(|blocked| &blocked.inputs) {
+                if !tried.contains(&(*input, format!("{base} done"))) {
+                    let numbers = trial.compared.get(input).cloned().unwrap_or_default();
+                    return Some((base, *input, numbers));
+                }
+            }
+        }
+        None
+    }
+
+    /// Varies the inputs of suspicious findings until fewer are left.
+    fn settle_findings(&mut self, mut primary: usize) -> usize {
+        let mut tried = BTreeSet::new();
+        loop {
+            let suspicious: Vec<usize> = {
+                let trial = &self.trials[primary].1;
+                let direct = trial.suspicious().flat_map(|found| found.inputs.iter().copied());
+                let has_control = trial.findings.values().any(|found| !found.control.is_empty());
+                let by_branches = trial.compared.keys().copied().filter(|_| has_control);
+                direct.chain(by_branches).collect()
+            };
+            let next = suspicious.into_iter().find(|input| !tried.contains(&(primary, *input)));
+            let Some(input) = next.filter(|_| !self.is_spent()) else { return primary };
+            tried.insert((primary, input));
+            let numbers = self.trials[primary].1.compared.get(&input).cloned().unwrap_or_default();
+            for candidate in self.candidates(primary, input, &numbers) {
+                let options = self.with_candidate(primary, input, &candidate);
+                let Some(trial) = self.try_inputs(options) else { break };
+                if self.rank(trial) > self.rank(primary) {
+                    primary = trial;
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Binds each address to a buffer of its own.
+    fn bind_addresses(&self, options: &mut AnalysisOptions) {
+        let addresses: Vec<AssumedInput> =
+            options.assumed.iter().filter(|input| input.kind == InputKind::Address).cloned().collect();
+        for (number, input) in addresses.iter().enumerate() {
+            let at = match input.place {
+                InputPlace::Push(offset, _) => AddressTarget::Push(offset),
+                InputPlace::Scalar(at, offset, _) => AddressTarget::Buffer(at, offset),
+                _ => continue,
+            };
+            let bytes = fill_bytes("zeros", DEFAULT_BYTES).unwrap_or_default();
+            let name = format!("{}{number}", input.name.rsplit('.').next().unwrap_or_default());
+            options.addresses.push(AddressInput { name, at, bytes });
+        }
+    }
+
+    /// Returns options with one number for all integers and one for all floats, and with contents of buffers and images if `contents`.
+    fn uniform_choice(
+        &self,
+        start: &AnalysisOptions,
+        (number, float): (u64, f32),
+        contents: bool,
+    ) -> AnalysisOptions {
+        let mut options = start.clone();
+        for input in &start.assumed {
+            match &input.place {
+                InputPlace::Contents(at) => {
+                    let word = match input.kind {
+                        _ if !contents || self.atomics.contains(at) => "zeros",
+                        InputKind::Float(_) => "floats",
+                        _ => "iota",
+                    };
+                    set_contents(&mut options, *at, word);
+                }
+                InputPlace::Image(at) if contents => {
+                    let size = default_size(self.module, *at);
+                    let texels = TexelInput::Word("iota".to_owned());
+                    if let Some(size) = size {
+                        options.images.insert(*at, ImageInput { size, levels: 1, texels });
+                    }
+                }
+                InputPlace::Push(..) | InputPlace::Scalar(..) if number > 0 => {
+                    let in_atomic =
+                        matches!(input.place, InputPlace::Scalar(at, ..) if self.atomics.contains(&at));
+                    if !in_atomic {
+                        set_scalar(&mut options, input, scalar_bits(input.kind, (number, float)));
+                    }
+                }
+                InputPlace::Push(..)
+                | InputPlace::Scalar(..)
+                | InputPlace::Length(_)
+                | InputPlace::Image(_)
+                | InputPlace::Constant(_) => {}
+            }
+        }
+        options
+    }
+
+    /// Returns candidate values for an input.
+    fn candidates(&self, base: usize, input: usize, compared: &BTreeSet<u64>) -> Vec<Candidate> {
+        let options = &self.trials[base].0;
+        let Some(assumed) = options.assumed.get(input) else { return Vec::new() };
+        let mut all: Vec<Candidate> = match (&assumed.place, assumed.kind) {
+            (InputPlace::Contents(_), _) => {
+                ["iota", "floats", "random", "zeros"].map(|word| Candidate::Fill(word.to_owned())).into()
+            }
+            (InputPlace::Image(_), _) => {
+                ["iota", "floats", "zeros"].map(|word| Candidate::Fill(word.to_owned())).into()
+            }
+            (InputPlace::Length(_), _) => {
+                [self.local * 4, self.local * 16, 1 << 20].map(Candidate::Bits).into()
+            }
+            (_, InputKind::Float(32)) => {
+                let near = compared.iter().flat_map(|bits| {
+                    let number = f32::from_bits(*bits as u32);
+                    [number, number + 1.0, number - 1.0]
+                });
+                let all = near.filter(|number| number.is_finite()).chain([1.0, 0.0, -1.0, 0.5, 2.0, 100.0]);
+                all.map(|number| Candidate::Bits(u64::from(number.to_bits()))).collect()
+            }
+            (_, InputKind::Boolean) => vec![Candidate::Bits(1), Candidate::Bits(0)],
+            _ => {
+                let [x, y, z] = self.sizes;
+                let near = compared.iter().rev().take(3).chain(compared.iter().take(3));
+                let near = near.flat_map(|number| [number.wrapping_add(1), *number, number.wrapping_sub(1)]);
+                let generic = [x, x * y, y, z, self.local, x * y * z, 1, 2, 4, 16, 0, 256, 4096];
+                near.chain(generic).map(Candidate::Bits).collect()
+            }
+        };
+        let mut seen = BTreeSet::new();
+        all.retain(|candidate| seen.insert(format!("{candidate:?}")));
+        all.truncate(MAX_CANDIDATES);
+        all
+    }
+
+    fn with_candidate(&self, base: usize, input: usize, candidate: &Candidate) -> AnalysisOptions {
+        let mut options = self.trials[base].0.clone();
+        let Some(assumed) = options.assumed.get(input).cloned() else { return options };
+        match (&assumed.place, candidate) {
+            (InputPlace::Contents(at), Candidate::Fill(word)) => set_contents(&mut options, *at, word),
+            (InputPlace::Image(at), Candidate::Fill(word)) => {
+                let known = options.images.get(at).map(|image| image.size);
+                if let Some(size) = known.or_else(|| default_size(self.module, *at)) {
+                    let texels = TexelInput::Word(word.clone());
+                    options.images.insert(*at, ImageInput { size, levels: 1, texels });
+                }
+            }
+            (InputPlace::Length(at), Candidate::Bits(bytes)) => {
+                let mut contents = options.buffers.get(at).cloned().unwrap_or_default();
+                contents.resize(*bytes as usize, 0);
+                options.buffers.insert(*at, contents);
+            }
+            (InputPlace::Constant(id), Candidate::Bits(bits)) => {
+                options.specialization.insert(*id, *bits);
+            }
+            (_, Candidate::Bits(bits)) => set_scalar(&mut options, &assumed, *bits),
+            _ => {}
+        }
+        options
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Candidate {
+    Bits(u64),
+    Fill(String),
+}
+
+/// Returns true if a walk reached a block that is not covered.
+fn adds(reached: &[bool], covered: &[bool]) -> bool {
+    reached.iter().enumerate().any(|(at, reached)| *reached && !covered.get(at).copied().unwrap_or_default())
+}
+
+/// Returns the bits of a scalar of some kind; `float` is 1 or -1.
+fn scalar_bits(kind: InputKind, (number, float): (u64, f32)) -> u64 {
+    match kind {
+        InputKind::Float(32) => u64::from(float.to_bits()),
+        InputKind::Float(64) => f64::from(float).to_bits(),
+        // One in half precision.
+        InputKind::Float(_) if float > 0.0 => 0x3c00,
+        InputKind::Float(_) => 0xbc00,
+        InputKind::Boolean => 1,
+        InputKind::Integer | InputKind::Address | InputKind::Other => number,
+    }
+}
+
+fn set_scalar(options: &mut AnalysisOptions, input: &AssumedInput, bits: u64) {
+    if input.kind == InputKind::Address {
+        return;
+    }
+    match input.place {
+        InputPlace::Push(offset, bytes) => {
+            options.push.extend((offset..).zip(bits.to_le_bytes().into_iter().take(bytes as usize)));
+        }
+        InputPlace::Scalar(at, offset, bytes) => {
+            let Some(contents) = options.buffers.get_mut(&at) else { return };
+            let place = (offset as usize..).zip(bits.to_le_bytes()).take(bytes as usize);
+            for (at, byte) in place {
+                if let Some(place) = contents.get_mut(at) {
+                    *place = byte;
+                }
+            }
+        }
+        InputPlace::Contents(_) | InputPlace::Length(_) | InputPlace::Image(_) | InputPlace::Constant(_) => {}
+    }
+}
+
+/// Fills a buffer, apart from the scalars that are inputs of their own.
+fn set_contents(options: &mut AnalysisOptions, at: Binding, word: &str) {
+    let Some(known) = options.buffers.get(&at).cloned() else { return };
+    let mut contents = fill_bytes(word, known.len() as u64).unwrap_or_default();
+    for input in &options.assumed {
+        if let InputPlace::Scalar(of, offset, bytes) = input.place
+            && of == at
+        {
+            let range = offset as usize..offset as usize + bytes as usize;
+            if let (Some(place), Some(own)) = (contents.get_mut(range.clone()), known.get(range)) {
+                place.copy_from_slice(own);
+            }
+        }
+    }
+    options.buffers.insert(at, contents);
+}
+
+fn default_size(module: &SpirvModule, at: Binding) -> Option<[u32; 3]> {
+    let (_, variable) = module.variables.iter().find(|(id, variable)| {
+        let decorations = module.decorations_of(**id);
+        variable.class == StorageClass::UniformConstant
+            && (decorations.set.unwrap_or(0), decorations.binding) == (at.0, Some(at.1))
+    })?;
+    let mut ty = module.element_type(variable.ty);
+    if let Some(SpirvType::Handle(Op::TypeSampledImage)) = module.types.get(&ty) {
+        ty = *module.handles.get(&ty)?.first()?;
+    }
+    let handle = module.handles.get(&ty)?;
+    let [_, dimension, _, arrayed, ..] = handle[..] else { return None };
+    Some(crate::grid::default_image(dimension, arrayed != 0).size)
+}
