@@ -205,7 +205,7 @@ fn analyse(program: &Path, file: &Path, project: &str, flags: &[String]) -> Vec<
 fn classify(line: &Value) -> AnswerClass {
     let coverage = &line["coverage"];
     let is_whole = coverage["invocations"].as_u64().is_some_and(|count| count > 1)
-        && !coverage["words"].as_str().is_some_and(|words| words.contains("nobody came to"));
+        && !coverage["words"].as_str().is_some_and(|words| words.contains("not reached:"));
     match line["verdict"].as_str().unwrap_or_default() {
         "clean" | "order-dependent" if is_whole => AnswerClass::Clean,
         "clean" | "order-dependent" => AnswerClass::Partial,
@@ -314,7 +314,7 @@ mod tests {
         let cases = [
             (line("clean", 64, "these inputs", None), AnswerClass::Clean),
             (line("clean", 1, "these inputs", None), AnswerClass::Partial),
-            (line("clean", 64, "these inputs, nobody came to line 3", None), AnswerClass::Partial),
+            (line("clean", 64, "these inputs, not reached: line 3", None), AnswerClass::Partial),
             (line("racy", 64, "", None), AnswerClass::Found),
             (line("needs-inputs", 64, "", None), AnswerClass::NeedsInputs),
             (line("refused", 0, "", Some("does not compile")), AnswerClass::Refused),

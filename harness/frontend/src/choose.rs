@@ -107,6 +107,7 @@ impl InputChoice {
         let decide_findings = !dependent.is_empty() && dependent.len() == trial.findings.len();
         let dependent: Vec<usize> =
             dependent.into_iter().filter(|_| decide_findings).flatten().copied().collect();
+        let dependent: Vec<usize> = dependent.into_iter().chain(self.contents_that_decide_races()).collect();
         InputNeeds {
             inputs: needed_inputs(module, options, &blocked, &dependent, decide_findings),
             decide_findings,

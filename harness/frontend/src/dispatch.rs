@@ -160,7 +160,7 @@ fn dispatch_of(module: &SpirvModule, options: &AnalysisOptions) -> Result<Kernel
             StorageClass::PushConstant => {
                 pushed = pushed.max(specialized.size_of(variable.ty)?);
                 if options.push.is_empty() {
-                    all.notes.push("nothing is said of push constants, taken as zeros".to_owned());
+                    all.notes.push("push constants are not given: zeros assumed".to_owned());
                 }
             }
             StorageClass::Workgroup => {
@@ -359,7 +359,7 @@ fn add_image(
     let given = options.images.get(&at).unwrap_or(&assumed);
     let [width, height, _] = given.size;
     if !options.images.contains_key(&at) {
-        notes.push(format!("nothing is said of image `{name}`, taken as {width}x{height} of zeros"));
+        notes.push(format!("image `{name}` is not given: {width}x{height} of zeros assumed"));
     }
     if given.levels > 1 {
         return Err(refused("several levels of"));
@@ -416,7 +416,7 @@ fn add_buffers(
             Some(bytes) if ends_in_runtime_array(specialized, ty) => (bytes.len() as u64).max(size),
             None if ends_in_runtime_array(specialized, ty) => {
                 if !places.contains_key(&(set, binding, element)) {
-                    notes.push(format!("nothing is said of `{name}`, taken as 64 KiB of zeros"));
+                    notes.push(format!("`{name}` is not given: 64 KiB of zeros assumed"));
                 }
                 DEFAULT_BYTES.max(size)
             }

@@ -139,6 +139,18 @@ pub struct NeededInput {
     pub lines: String,
 }
 
+impl NeededInput {
+    /// Returns the grid of a shader that is clean in one workgroup alone.
+    pub fn grid() -> NeededInput {
+        NeededInput {
+            name: "grid".to_owned(),
+            value: "one workgroup".to_owned(),
+            option: "--grid X,Y,Z".to_owned(),
+            lines: String::new(),
+        }
+    }
+}
+
 /// The content of a buffer after all invocations have ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinalBuffer {
@@ -542,7 +554,7 @@ pub(crate) fn describe_unreached(
     module: &SpirvModule,
     lines: &std::collections::BTreeSet<u32>,
 ) -> Option<String> {
-    line_ranges(module, lines).map(|lines| format!("nobody came to {lines}"))
+    line_ranges(module, lines).map(|lines| format!("not reached: {lines}"))
 }
 
 /// Describes source lines as ranges, such as `lines 3-5, 9`.

@@ -110,6 +110,7 @@ pub fn judge_choice(
     let settled = matches!(report.verdict, GridVerdict::Clean | GridVerdict::Racy);
     let by_contents = choice.contents_that_decide_races();
     let is_decided = !dependent.is_empty() || settled && !by_contents.is_empty();
+    let needs_grid = report.verdict == GridVerdict::Clean && report.two_workgroup_finding.is_some();
     if !certain.is_empty() {
         report.verdict = GridVerdict::Racy;
     } else if is_decided || settled && !report.blocked.is_empty() {
@@ -121,6 +122,11 @@ pub fn judge_choice(
         if report.needs.is_empty() {
             report.needs = chosen_constants(module, given, &first);
         }
+    } else if needs_grid {
+        report.verdict = GridVerdict::NeedsInputs;
+    }
+    if needs_grid && report.verdict == GridVerdict::NeedsInputs {
+        report.needs.push(NeededInput::grid());
     }
     if report.verdict != GridVerdict::Clean {
         report.order_dependent = None;
@@ -272,7 +278,7 @@ pub fn wider(module: &SpirvModule, options: &AnalysisOptions) -> Option<String> 
     let report = grid::analyze_grid(module, &AnalysisOptions { grid: Some(grid), ..options.clone() }).ok()?;
     // A stride that suits one workgroup says nothing about two.
     let found = report.findings.iter().find(|found| found.inputs.is_empty())?;
-    Some(format!("nothing is said of the grid, and of {words} something is wrong: {}", found.message))
+    Some(format!("the grid is not given: with {words}: {}", found.message))
 }
 
 /// Returns the findings of a walk that a model does not check: endless loops and uninitialized values.

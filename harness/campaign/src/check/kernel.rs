@@ -6,6 +6,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use frontend::grid::NeededInput;
 use frontend::{
     AnalysisOptions, FindingKind, InputGrid, InputMode, InputNeeds, LiftFinding, Lifted, ModelQuery, Refusal,
     SourcePosition, SpirvModule, Spot, Until,
@@ -20,7 +21,7 @@ use results::wire::{
 use results::write::race::places;
 
 use super::undecided::{self, Undecided};
-use super::walked::Walked;
+use super::walked::{ExplainedWalk, Walked};
 use super::{Asked, Checked};
 use crate::patience::patience;
 use crate::shader::source::{Compilation, SourceError, SourceModule, load_all};
@@ -166,8 +167,11 @@ fn check_module(
 const SEARCH_PART: u32 = 4;
 
 /// Replaces an answer that depends on inputs that no option supplies.
-fn note_needs(file: &str, checked: &mut Checked, needs: InputNeeds) {
+fn note_needs(file: &str, checked: &mut Checked, mut needs: InputNeeds) {
     let Checked::Answered(line, warnings, outcome) = checked else { return };
+    if line.wider.is_some() {
+        needs.inputs.push(NeededInput::grid());
+    }
     let finds = line.findings.as_ref().is_some_and(|all| !all.is_empty());
     if needs.inputs.is_empty() || finds && !needs.decide_findings || !finds && line.race == RaceWord::Racy {
         return;
@@ -303,7 +307,7 @@ fn explain_module(
     for given in entries {
         let choice = frontend::choose_inputs(&module, &given, inputs, InputGrid::One)
             .map_err(|refusal| Failure::input_message(told(file, &refusal)))?;
-        let (options, needs) = (choice.primary(&given), choice.needs(&module));
+        let (options, mut needs) = (choice.primary(&given), choice.needs(&module));
         let compiler = shader.compiler.as_deref();
         let explain = |options: &AnalysisOptions| match frontend::lift(&module, options) {
             Ok(lifted) => {
@@ -318,7 +322,10 @@ fn explain_module(
         let open = answer.as_ref().map_or(true, |said| said.open && options.unroll.is_none());
         let walked = if open { walked.explained(model, time) } else { None };
         let (said, ended) = match (walked, answer) {
-            (Some((mut text, outcome, pairs)), _) => {
+            (Some(ExplainedWalk { mut text, outcome, pairs, needs_grid }), _) => {
+                if needs_grid {
+                    needs.inputs.push(NeededInput::grid());
+                }
                 // Two racing invocations race with any others present, so cause and fix are computed for the
                 // pair alone.
                 let alone = pairs.into_iter().take(MAX_PAIRS);
@@ -330,7 +337,13 @@ fn explain_module(
                 }
                 (text, outcome)
             }
-            (None, Ok(said)) => (said.text, said.outcome),
+            (None, Ok(said)) => {
+                if let Some(words) = said.two_workgroup_finding {
+                    text += &format!("{words}\n");
+                    needs.inputs.push(NeededInput::grid());
+                }
+                (said.text, said.outcome)
+            }
             (None, Err(why)) => return Err(Failure::input_message(why)),
         };
         let chosen = choice.description(&given);
@@ -361,6 +374,8 @@ struct Said {
     outcome: Conclusion,
     /// True if nothing was found, or the position is unknown.
     open: bool,
+    /// The finding that appears with two workgroups, in words, if no grid was given.
+    two_workgroup_finding: Option<String>,
 }
 
 /// A lifted entry point.
@@ -524,12 +539,9 @@ impl Kernel<'_> {
                 text += &format!("    {}{line}: {}\n", place.file.unwrap_or_default(), change.text);
             }
         }
-        if answer.race == Race::Free
-            && let Some(wider) = frontend::wider(self.module, self.options)
-        {
-            text += &format!("  {wider}\n");
-        }
-        Ok(Said { text, outcome, open })
+        let is_clean = answer.race == Race::Free && lifted.question.is_none();
+        let two_workgroup_finding = is_clean.then(|| frontend::wider(self.module, self.options)).flatten();
+        Ok(Said { text, outcome, open, two_workgroup_finding })
     }
 
     /// Returns the findings other than races that only the interpreter sees: endless loops and uninitialised

@@ -15,6 +15,17 @@ use crate::Conclusion;
 use crate::patience::patience;
 use crate::shader::race;
 
+/// The explanation of a kernel by the walk.
+pub struct ExplainedWalk {
+    /// The report as text.
+    pub text: String,
+    pub outcome: Conclusion,
+    /// The two invocations of each race.
+    pub pairs: Vec<Vec<InvocationId>>,
+    /// True if no grid was given and two workgroups have a finding that one has not.
+    pub needs_grid: bool,
+}
+
 /// An entry point to interpret.
 pub struct Walked<'a> {
     pub file: &'a str,
@@ -28,11 +39,7 @@ pub struct Walked<'a> {
 impl Walked<'_> {
     /// Returns the findings as text, and the pairs of invocations that race. None if the interpreter fails,
     /// or the question is one that it does not support.
-    pub fn explained(
-        &self,
-        model: &model::Model,
-        time: Duration,
-    ) -> Option<(String, Conclusion, Vec<Vec<InvocationId>>)> {
+    pub fn explained(&self, model: &model::Model, time: Duration) -> Option<ExplainedWalk> {
         if model.name() != model::Model::default_for(litmus::Dialect::Vulkan)
             || self.options.assertion.is_some()
         {
@@ -48,11 +55,12 @@ impl Walked<'_> {
             _ => None,
         };
         let pairs = report.findings.iter().filter_map(pair).collect();
+        let needs_grid = report.two_workgroup_finding.is_some();
         let mut text = text(&race::answered(self.file, self.module, report));
         if let Some(compiler) = self.compiler {
             text += &format!("  compiled by {compiler}\n");
         }
-        Some((text, outcome, pairs))
+        Some(ExplainedWalk { text, outcome, pairs, needs_grid })
     }
 
     /// Answers by interpreting the grid; `lacks` is the reason why the model cannot answer queries.

@@ -267,7 +267,7 @@ fn addresses_and_images_are_given_by_name() {
     let (ran, line) = race("addresses", &["--bind", "pc.a=A", "--bind", "pc.b=B"]);
     assert_eq!((ran.code, &line["verdict"]), (0, &"clean".into()), "{ran:?}");
     let words = line["coverage"]["words"].as_str().unwrap();
-    assert!(words.contains("nothing is said of image `") && words.contains("taken as 64x64x1"), "{words}");
+    assert!(words.contains("` is not given: 64x64x1 of zeros assumed"), "{words}");
     // The buffer has a length, and accesses beyond it are out of bounds.
     let bound = ["--bind", "pc.a=A", "--bind", "pc.b=B", "--buffer", "B=iota:16"];
     let (ran, line) = race("addresses", &[&bound, &image[..]].concat());

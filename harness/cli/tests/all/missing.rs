@@ -95,6 +95,20 @@ fn an_answer_names_the_inputs_that_it_needs() {
     }
 }
 
+/// A command that does not try several inputs must not take one race-free choice for an answer.
+#[test]
+fn contents_that_decide_a_race_are_needed_by_every_analysis() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let file = format!("{}/histogram-plain.comp", folder());
+    for command in ["race", "check", "explain"] {
+        let ran = Ran::of(&mut vk_litmus([command, &file]));
+        assert_eq!(ran.code, 3, "{command}: {ran:?}");
+        assert!(ran.stdout.contains("needs-inputs") && ran.stdout.contains("values"), "{command}: {ran:?}");
+    }
+}
+
 #[test]
 fn an_assertion_about_an_unknown_name_lists_the_names() {
     let file = format!("{}/assert-false.comp", folder());

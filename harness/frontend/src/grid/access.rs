@@ -596,12 +596,11 @@ impl Interpreter<'_> {
         if elements.assumed {
             let name = self.objects.get(pointer.object as usize).map_or("", |holder| holder.name.as_str());
             let count = elements.objects.len();
-            self.notes
-                .insert(format!("nothing is said of how many descriptors `{name}` has, taken as {count}"));
+            self.notes.insert(format!("the number of descriptors of `{name}` is not given: {count} assumed"));
         }
         let object = elements.objects.get(index as usize).copied();
         let object = object.ok_or_else(|| {
-            unsupported(format!("descriptor {index} of an array, of which nothing is said"))
+            unsupported(format!("descriptor {index} of an array whose descriptors are not given"))
         })?;
         Ok(Some(ConcretePointer {
             coherent: pointer.coherent,

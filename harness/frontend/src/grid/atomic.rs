@@ -59,13 +59,15 @@ fn commuting_group(op: Op) -> u8 {
     }
 }
 
+/// The end of the note on a buffer that is accessed beyond its assumed length.
+pub(super) const BEYOND_ASSUMED: &str = "and accesses lie beyond the assumed bytes";
+
 impl Interpreter<'_> {
     /// Notes that the length of a buffer was assumed, if an access lies beyond it.
     pub(super) fn note_unknown_length(&mut self, here: &mut InvocationCtx<'_>, pointer: &ConcretePointer) {
         let unknown = self.object_mut(here, pointer.object).filter(|object| !object.has_known_length);
         if let Some(name) = unknown.map(|object| object.name.clone()) {
-            self.notes
-                .insert(format!("nothing is said of `{name}`, which is accessed beyond the bytes assumed"));
+            self.notes.insert(format!("`{name}` is not given, {BEYOND_ASSUMED}"));
         }
     }
 

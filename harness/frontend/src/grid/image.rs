@@ -150,7 +150,7 @@ impl Interpreter<'_> {
         let (texels, given, name) = (image.texels?, image.has_known_length, image.name.clone());
         if !given {
             let [x, y, z] = texels.size;
-            self.notes.insert(format!("nothing is said of image `{name}`, taken as {x}x{y}x{z} of zeros"));
+            self.notes.insert(format!("image `{name}` is not given: {x}x{y}x{z} of zeros assumed"));
         }
         Some(texels)
     }

@@ -44,7 +44,7 @@ pub(super) struct DescriptorArray {
 }
 
 /// The note if no push constants are given.
-const NOTHING_PUSHED: &str = "nothing is said of push constants, taken as zeros";
+const NOTHING_PUSHED: &str = "push constants are not given: zeros assumed";
 
 /// Assumed length of a runtime-sized descriptor array.
 const ASSUMED_DESCRIPTORS: u64 = 16;

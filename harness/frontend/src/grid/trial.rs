@@ -6,6 +6,7 @@ use crate::error::{Problem, Refusal, SourcePosition};
 use crate::lift::{AnalysisOptions, FindingKind};
 use crate::module::SpirvModule;
 
+use super::atomic::BEYOND_ASSUMED;
 use super::influence::InputInfluence;
 use super::machine::Interpreter;
 use super::program::DecodedProgram;
@@ -156,7 +157,7 @@ pub(crate) fn run_trial(
             findings,
             compared: influence.compared.clone(),
             is_complete,
-            exceeded: machine.notes.iter().filter(|note| note.contains("beyond the bytes assumed")).count(),
+            exceeded: machine.notes.iter().filter(|note| note.ends_with(BEYOND_ASSUMED)).count(),
             steps: machine.steps,
             reached: machine.reached_blocks,
         })

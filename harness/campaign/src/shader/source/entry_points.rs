@@ -163,7 +163,10 @@ mod tests {
             ("[shader(\"fragment\")] float4 shade(V v) : SV_Target { return x[0]; }", "shade:frag"),
             ("[unroll] for (int i = 0; i < n[3]; i++) {}", ""),
             ("[numthreads(1,1,1)] void f<T>() {}", ""),
-            ("[numthreads(1,1,1)]\n#if A\nvoid f() {}\n#endif\nbool inside(float4 p) { return true; }", "f:comp"),
+            (
+                "[numthreads(1,1,1)]\n#if A\nvoid f() {}\n#endif\nbool inside(float4 p) { return true; }",
+                "f:comp",
+            ),
             ("[numthreads(64,1,1)] bool inside(float4 p) { return true; }", ""),
         ];
         for (text, expected) in cases {
