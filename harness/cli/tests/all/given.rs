@@ -92,7 +92,7 @@ fn cases_may_say_more_and_less() {
         "[buffer.\"0.0\"]\nu32_at = [{ offset = 65532, u32 = [7] }]\n[spec]\n9 = 1",
     ] {
         fs::write(&case, text).unwrap();
-        let ran = asked("race", "kernel.spvasm", &["--case", case.to_str().unwrap()]);
+        let ran = asked("race", "kernel.spvasm", &["--case", case.to_str().unwrap(), "--grid", "1"]);
         assert_eq!(ran.code, 0, "{ran:?}");
         assert!(ran.stderr.contains("which it does not have"), "{ran:?}");
     }
@@ -113,7 +113,8 @@ fn files_outside_the_folder_of_the_file_that_names_them_stay_closed() {
         [("own", None, 0), ("../secret", None, 2), ("../secret", Some("--allow-outside"), 0)]
     {
         fs::write(&case, format!("[buffer.\"0.0\"]\nfile = \"{file}\"\n")).unwrap();
-        let flags: Vec<&str> = ["--case", case.to_str().unwrap()].into_iter().chain(flag).collect();
+        let flags: Vec<&str> =
+            ["--case", case.to_str().unwrap(), "--grid", "1"].into_iter().chain(flag).collect();
         let ran = asked("race", "kernel.spvasm", &flags);
         assert_eq!(ran.code, code, "{file} {flag:?}: {ran:?}");
         assert_eq!(said(&ran).contains("--allow-outside"), code == 2, "{file} {flag:?}: {ran:?}");
@@ -141,7 +142,7 @@ fn recursion_and_variables_that_no_memory_holds_are_refused() {
 #[test]
 fn constants_of_vectors_are_computed() {
     for command in ["check", "race"] {
-        let ran = asked(command, "vectors.spvasm", &[]);
+        let ran = asked(command, "vectors.spvasm", &["--grid", "1"]);
         assert_eq!(ran.code, 0, "{ran:?}");
         let ran = asked(command, "vectors.spvasm", &["--spec", "0=1"]);
         assert!(ran.code == 1 && ran.stdout.contains("out-of-bounds"), "{ran:?}");

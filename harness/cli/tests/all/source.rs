@@ -52,9 +52,10 @@ fn definitions_and_included_files_reach_the_compiler() {
     if !installed("glslangValidator") {
         return;
     }
-    for arguments in
-        [&["exchange.comp", "-DMEND"][..], &["exchange.hlsl", "--entry", "swap", "--define", "MEND"]]
-    {
+    for arguments in [
+        &["exchange.comp", "-DMEND", "--grid", "1"][..],
+        &["exchange.hlsl", "--entry", "swap", "--define", "MEND", "--grid", "1"],
+    ] {
         let (ran, line) = check(arguments);
         assert_eq!((ran.code, &line["race"]), (0, &"free".into()), "{ran:?}");
     }
@@ -62,11 +63,11 @@ fn definitions_and_included_files_reach_the_compiler() {
     let source = fs::read_to_string(format!("{FOLDER}/exchange.comp")).unwrap();
     let file = folder.path().join("moved.comp");
     fs::write(&file, source.replace("part/meet", "meet")).unwrap();
-    let (ran, line) = check(&[file.to_str().unwrap(), "-I", "part", "-DMEND"]);
+    let (ran, line) = check(&[file.to_str().unwrap(), "-I", "part", "-DMEND", "--grid", "1"]);
     assert_eq!((ran.code, &line["race"]), (0, &"free".into()), "{ran:?}");
     for command in ["explain", "convert"] {
         let to: &[&str] = if command == "convert" { &["--to", "litmus"] } else { &[] };
-        let mut ran = vk_litmus([command, "exchange.comp", "-DMEND"]);
+        let mut ran = vk_litmus([command, "exchange.comp", "-DMEND", "--grid", "1"]);
         let ran = Ran::of(ran.args(to).current_dir(FOLDER));
         assert_eq!(ran.code, 0, "{ran:?}");
     }

@@ -1,4 +1,4 @@
-// --subgroup-size 1
+// --subgroup-size 1 --grid 1
 #version 450
 #pragma use_vulkan_memory_model
 #extension GL_KHR_memory_scope_semantics : require
