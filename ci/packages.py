@@ -148,7 +148,7 @@ def debian(stage, version, target):
 
 
 def wheel(stage, version, target):
-    """Returns the name and bytes of a Python wheel with the program as a script."""
+    """Returns the name and bytes of a Python wheel with the program as a script and the package `vk_litmus`."""
     glibc = needed_glibc(stage / "bin" / NAME).replace(".", "_")
     tag = f"py3-none-manylinux_{glibc}_{target.split('-')[0]}"
     plain = NAME.replace("-", "_")
@@ -161,6 +161,9 @@ def wheel(stage, version, target):
         ).encode(),
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: {NAME}\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(),
     }
+    for path in sorted((ROOT / "ci/python" / plain).iterdir()):
+        if path.is_file():
+            files[f"{plain}/{path.name}"] = path.read_bytes()
     for licence in ("LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY.txt"):
         files[f"{info}/licenses/{licence}"] = (stage / "share/doc" / NAME / licence).read_bytes()
     record = io.StringIO()

@@ -36,6 +36,7 @@ mod lsp;
 mod missing;
 mod patterns;
 mod progress;
+mod python;
 mod rates;
 mod readme;
 mod reports;
