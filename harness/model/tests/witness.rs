@@ -399,7 +399,7 @@ fn compare(profiles: &[Profile], make: &impl Fn(u64) -> Program) -> Vec<String> 
 }
 
 /// Random programs that the coverage of the generator is measured with, and those of them that every run of the tests tries.
-const COVERAGE: (u64, u64) = (3_000, 60);
+const COVERAGE: (u64, u64) = (3_000, 40);
 
 /// Coverage of the generator: the mutants of the model's statements that random programs kill. With
 /// `VK_LITMUS_SOAK`, it tries more programs and lists the survivors.

@@ -41,6 +41,9 @@ pub trait Bits: Copy + PartialEq + Eq + Hash + Debug + Send + Sync + 'static {
     /// The smallest member.
     fn first(self) -> Option<usize>;
 
+    /// The largest member.
+    fn last(self) -> Option<usize>;
+
     /// The events 0 … n−1 that are not in `self`.
     #[inline]
     fn complement(self, n: usize) -> Self {
@@ -140,6 +143,11 @@ macro_rules! word_bits {
             fn first(self) -> Option<usize> {
                 (self != 0).then(|| self.trailing_zeros() as usize)
             }
+
+            #[inline]
+            fn last(self) -> Option<usize> {
+                self.checked_ilog2().map(|bit| bit as usize)
+            }
         }
     };
 }
@@ -225,5 +233,10 @@ impl<const WORDS: usize> Bits for WideBits<WORDS> {
     #[inline]
     fn first(self) -> Option<usize> {
         self.0.iter().enumerate().find_map(|(word, bits)| bits.first().map(|bit| 64 * word + bit))
+    }
+
+    #[inline]
+    fn last(self) -> Option<usize> {
+        self.0.iter().enumerate().rev().find_map(|(word, bits)| bits.last().map(|bit| 64 * word + bit))
     }
 }

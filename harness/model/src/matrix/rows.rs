@@ -168,8 +168,10 @@ macro_rules! row_matrix {
                 // Removes events without a remaining target until a fixpoint is reached.
                 let mut left = self.domain() & self.range();
                 loop {
-                    let mut kept = left;
-                    for event in left.iter() {
+                    let (mut kept, mut rest) = (left, left);
+                    // Most relations follow program order, so targets have larger numbers than sources.
+                    while let Some(event) = rest.last() {
+                        rest &= !(1 << event);
                         if self.0[event] & kept == 0 {
                             kept &= !(1 << event);
                         }

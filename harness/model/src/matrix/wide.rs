@@ -155,8 +155,10 @@ impl<const WORDS: usize> Matrix for WideMatrix<WORDS> {
         // Removes events without a remaining target until a fixpoint is reached.
         let mut left = self.domain().intersection(self.range());
         loop {
-            let mut kept = left;
-            for event in left.iter() {
+            let (mut kept, mut rest) = (left, left);
+            // Most relations follow program order, so targets have larger numbers than sources.
+            while let Some(event) = rest.last() {
+                rest.remove(event);
                 if self.row(event).intersection(kept).is_empty() {
                     kept.remove(event);
                 }

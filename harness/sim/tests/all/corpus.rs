@@ -84,11 +84,17 @@ fn nothing_forbidden_is_shown_and_most_of_what_is_weak_is() {
 fn no_way_to_tell_a_test_shows_anything_forbidden() {
     let device = SimDevice::new(Fault::None);
     let (mut ran, mut wrong) = (BTreeMap::new(), Vec::new());
-    for entry in CORPUS.iter().filter(|entry| !entry.id.starts_with("hsa/")) {
+    // A soak runs every variant of each test; otherwise each test has one in three.
+    let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 3 };
+    let entries = CORPUS.iter().filter(|entry| !entry.id.starts_with("hsa/"));
+    for (index, entry) in entries.enumerate() {
         let Entry { id, test, .. } = entry;
         // Many variants share a meaning; each meaning is predicted once.
         let mut predicted: Vec<(Test, Option<Prediction>)> = Vec::new();
-        for (name, variant) in shaders::variant::words() {
+        for (number, (name, variant)) in shaders::variant::words().enumerate() {
+            if !(index + number).is_multiple_of(share) {
+                continue;
+            }
             let Ok(meaning) = shaders::meaning(test, variant) else { continue };
             let Some(seen) = run_variant(&device, test, instances(600), 3, variant) else { continue };
             let seen = seen.unwrap_or_else(|error| panic!("{id} {name}: {error}"));
@@ -110,7 +116,7 @@ fn no_way_to_tell_a_test_shows_anything_forbidden() {
     }
     println!("{ran:?}");
     assert!(
-        shaders::variant::words().all(|(name, _)| ran.get(name).is_some_and(|count| *count > 20)),
+        shaders::variant::words().all(|(name, _)| ran.get(name).is_some_and(|count| *count > 6)),
         "{ran:?}"
     );
     assert!(wrong.is_empty(), "{wrong:#?}");

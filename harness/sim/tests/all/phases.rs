@@ -133,7 +133,7 @@ fn recorded(test: &Test, program: &Program) -> Test {
 
 #[test]
 fn the_program_that_runs_is_the_one_that_is_judged() {
-    let wanted = cases(150);
+    let wanted = cases(75);
     let device = SimDevice::new(Fault::None);
     let mut runner =
         TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &[9; 32]));
