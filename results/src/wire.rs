@@ -138,7 +138,7 @@ pub struct ProgressAnswer {
     pub memory: String,
     /// Whether every run ends; null if unknown.
     pub terminates: Option<bool>,
-    /// What the file expects; null if it states nothing.
+    /// The expectation of the file; null if it states none.
     pub expected: Option<bool>,
     /// How it may hang, why the answer is unknown, or the bound of weak memory within which it ends.
     pub why: Option<String>,

@@ -74,7 +74,7 @@ pub enum Rule {
     #[error("binary semaphore whose signal may be submitted behind its wait")]
     LateSignal,
     /// A host thread waits for an event that never happens.
-    #[error("wait for what nobody signals")]
+    #[error("wait without a signal")]
     EndlessWait,
     /// `ssw`, `avdevice` and `visdevice` take place between dispatches: the test does not fit one kernel, but
     /// a [program](crate::program()).

@@ -388,7 +388,7 @@ fn threads_of_the_host_submit_batches() {
     assert_eq!(reports.last(), Some(&ThreadId(0)));
     let two = "buffer u32 x [host] = 0; buffer u32 y [host, noncoherent] = 0;";
     let cases = [
-        (host(x, "", "wait P1 | st.sc0 x, 1 | ; submit P1 | | ;"), "wait for what nobody signals"),
+        (host(x, "", "wait P1 | st.sc0 x, 1 | ; submit P1 | | ;"), "wait without a signal"),
         (
             host(x, "", "submit P1, P2 | st.sc0 x, 1 | ld.sc0 r0, x ; wait P1 | | ;"),
             "wait for part of a submission",

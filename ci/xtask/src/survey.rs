@@ -37,7 +37,7 @@ enum AnswerClass {
     Found,
     /// No finding, but with one invocation or unreached lines.
     Partial,
-    /// The result depends on inputs that nobody supplied.
+    /// The result depends on inputs that no option supplies.
     NeedsInputs,
     /// A limit of time or steps was reached.
     Undecided,

@@ -5,6 +5,7 @@ mod corpus;
 mod edges;
 mod map;
 mod names;
+mod prose;
 mod text;
 
 use std::fmt;
@@ -73,7 +74,11 @@ pub fn check(files: &[SourceFile]) -> Vec<Finding> {
     for file in files {
         findings.extend(text::machine_paths(file));
         findings.extend(text::unfinished_marks(file));
+        if file.path.ends_with(".rs") || file.path.ends_with(".md") {
+            findings.extend(prose::words(file));
+        }
         if file.path.ends_with(".rs") {
+            findings.extend(prose::first_words(file));
             findings.extend(text::length(file));
             findings.extend(code::ash_outside_device(file));
             findings.extend(code::printing_in_libraries(file));

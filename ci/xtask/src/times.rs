@@ -17,7 +17,7 @@ const SLOWEST: usize = 50;
 /// The number of compilation units in the table.
 const UNITS: usize = 30;
 
-/// What one test binary costs, in seconds.
+/// The times of one test binary, in seconds.
 pub struct BinaryTime {
     pub name: String,
     pub wall: f64,
@@ -26,7 +26,7 @@ pub struct BinaryTime {
     pub tests: usize,
 }
 
-/// What one test costs: wall time in seconds, beside other tests.
+/// The wall time of one test, in seconds, with other tests running.
 pub struct TestTime {
     binary: String,
     name: String,

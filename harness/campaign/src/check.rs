@@ -218,7 +218,7 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
         Checked::Rejected(Rejected { line, failure: Failure::input(labelled) })
     };
     if let Err((error, span)) = claims(test, &chosen.model) {
-        return misplaced(error.to_string(), "a claim that nobody verifies", span);
+        return misplaced(error.to_string(), "an assertion that is not checked", span);
     }
     let twin = models.for_nochains(chosen);
     let without_chains =

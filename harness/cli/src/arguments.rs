@@ -540,7 +540,7 @@ pub struct Codegen {
     /// Append `@VERSION` to select one of several Mesa versions.
     #[arg(long, value_name = "SEL", value_delimiter = ',', required = true)]
     pub device: Vec<String>,
-    /// What to print: machine code, intermediate representations, effects of relaxations, or memory orders
+    /// Output: machine code, intermediate representations, effects of relaxations, or memory orders
     /// [default: whether every kernel compiles].
     #[arg(long, value_enum)]
     pub emit: Option<CodegenEmit>,

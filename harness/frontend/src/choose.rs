@@ -67,7 +67,7 @@ pub struct InputChoice {
     conventional: BTreeSet<usize>,
 }
 
-/// What an answer for chosen inputs depends on.
+/// The inputs that an answer for chosen inputs depends on.
 #[derive(Clone, Debug, Default)]
 pub struct InputNeeds {
     /// The inputs to supply.

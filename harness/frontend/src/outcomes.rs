@@ -145,10 +145,10 @@ fn enumerate_contents(
         (_, false) => {}
     }
     let [case] = &lifted.cases[..] else {
-        return unknown(race_free, "they depend on memory that nobody wrote".to_owned());
+        return unknown(race_free, "they depend on uninitialized memory".to_owned());
     };
     if lifted.sampled {
-        return unknown(race_free, "they depend on memory that nobody wrote".to_owned());
+        return unknown(race_free, "they depend on uninitialized memory".to_owned());
     }
     contents_of_case(&lifted, case, module, model, race_free, budget)
 }

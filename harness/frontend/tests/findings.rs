@@ -304,7 +304,7 @@ fn deadlocks_name_the_whole_circle() {
     let again = of_lanes(&[take(1, "%flag"), take(2, "%flag")].concat());
     let itself = "deadlock: (0,0,0) waits for `flags[0]`, which it took itself".to_owned();
     assert_eq!(hangs(&again, 1), [(itself, vec![None, Some(true)])]);
-    let leaked = "(1,0,0) repeats a loop for good: nobody changes any more what it reads, `flags[0]`, which (0,0,0) took before it ended";
+    let leaked = "(1,0,0) repeats a loop for good: no invocation changes what it reads, `flags[0]`, which (0,0,0) took before it ended";
     assert_eq!(hangs(&of_lanes(&take(1, "%flag")), 2), [(leaked.to_owned(), vec![None, Some(true)])]);
     // The lock holder waits at a barrier for a lane that waits for the lock.
     let two = "%other = OpIEqual %bool %me %63\n%first_or_last = OpLogicalOr %bool %first %other\n";

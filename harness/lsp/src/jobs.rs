@@ -1,4 +1,4 @@
-//! Jobs: analyses and requests that run in threads of their own.
+//! Jobs: analyses and requests that run in separate threads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::Sender;

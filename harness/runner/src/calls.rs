@@ -242,7 +242,7 @@ fn is_awaited(schedule: &Schedule, semaphore: &str) -> bool {
 }
 
 /// All owned memory is in one buffer.
-const PARTS_OWNED: &str = "parts of the owned memory with owners of their own";
+const PARTS_OWNED: &str = "parts of owned memory with several owners";
 const UNORDERED: &str = "signals of one timeline semaphore in no order";
 
 /// Checks that timeline values increase in every possible order of queues and host threads.

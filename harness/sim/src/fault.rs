@@ -292,7 +292,7 @@ faults! {
         "some memory holds garbage where its initial contents should be"
         Some("gfx-rs/wgpu#4591"), Violates;
     WorkgroupMemoryZeroedLate "workgroup-memory-zeroed-late"
-        "each invocation sets workgroup memory with an initializer to zero, and nobody waits for the others"
+        "each invocation sets workgroup memory with an initializer to zero, and no invocation waits for the others"
         Some("gfx-rs/wgpu#4591"), Violates;
     EvictionDropsDirty "eviction-drops-dirty"
         "dirty lines are lost now and then on their way up"
@@ -304,7 +304,7 @@ faults! {
         "an atomic store of eight bytes is performed as two of four"
         None, Violates;
     WholeLineWrittenBack "whole-line-written-back"
-        "a line of two words is written back whole, with what it found in the word that nobody wrote"
+        "a line of two words is written back whole, with what it found in the unwritten word"
         None, Violates;
     ForwardingIgnoresSize "forwarding-ignores-size"
         "a load behind a narrower store of the same invocation takes the other bytes for zero"

@@ -99,7 +99,7 @@ pub enum CallError {
         span: Span,
     },
     /// A semaphore without a signal that may end the wait.
-    #[error("wait for what nobody signals: `{semaphore}`")]
+    #[error("wait without a signal: `{semaphore}`")]
     #[diagnostic(code(litmus::call::endless_wait))]
     EndlessWait {
         semaphore: String,
@@ -107,7 +107,7 @@ pub enum CallError {
         span: Span,
     },
     /// An event that is never set, or only after its wait.
-    #[error("wait for what nobody signals: event `{event}`")]
+    #[error("wait without a signal: event `{event}`")]
     #[diagnostic(code(litmus::call::endless_await))]
     EndlessAwait {
         event: String,

@@ -38,7 +38,7 @@ pub struct PatternRecord {
     pub name: String,
     /// The title.
     pub title: String,
-    /// What it does, and why it is correct.
+    /// Its purpose, and why it is correct.
     pub about: String,
     /// Number of workgroups of the dispatch that is checked.
     pub grid: [u32; 3],

@@ -95,7 +95,7 @@ fn cell(line: &RunLine, progress: Option<&ProgressRun>) -> String {
     };
     match (line.verdict, line.reason.as_deref()) {
         (VerdictWord::Inconclusive, Some("not exercised")) => {
-            format!("ended {} of {}, nobody waited", progress.ended, progress.runs)
+            format!("ended {} of {}, no thread waited", progress.ended, progress.runs)
         }
         (VerdictWord::Inconclusive, Some(reason)) => reason.to_owned(),
         (VerdictWord::Undefined, _) => "undefined: racy".to_owned(),

@@ -116,7 +116,7 @@ fn about(rule: &str) -> (&'static str, &'static str) {
         "unpublished-read" => ("A read of what is not made available and visible to it", "error"),
         "divergent-barrier" => ("A control barrier that not all invocations reach", "error"),
         "out-of-bounds" => ("An access out of bounds", "error"),
-        "uninitialised-read" => ("A value that nobody wrote is read", "error"),
+        "uninitialised-read" => ("An uninitialized value is read", "error"),
         "undefined-behaviour" => ("Behaviour that is undefined", "error"),
         "assertion" => ("A claim about the final contents that does not hold", "error"),
         "needs-inputs" => ("The answer depends on an input that is not given", "note"),

@@ -571,7 +571,7 @@ impl Kernel<'_> {
             ),
         };
         let values = if self.lifted.sampled {
-            ", values that nobody gave tried as 0, 1 and some that the code or the question tells apart"
+            ", missing values tried as 0, 1 and some that the code or the question tells apart"
         } else {
             ""
         };

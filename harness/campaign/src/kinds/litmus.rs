@@ -156,7 +156,7 @@ impl Litmus<'_> {
     }
 
     /// Returns the parts of its share of the time that a test may use. An exercised test leaves half of its
-    /// share to later tests. One that is not exercised may use more, unless earlier tests took so much that
+    /// share to later tests. One that is not exercised may use more, unless earlier tests took an amount such that
     /// later ones would get too little.
     fn parts(&self, target: &Target, share: Duration, is_last: bool) -> Parts {
         let of_target =

@@ -88,7 +88,7 @@ pub struct SourceModule {
     pub compiler: Option<String>,
     /// The function that was compiled, if the source has a module for each entry point.
     pub entry: Option<String>,
-    /// Constants that nobody set.
+    /// Constants without a value.
     pub unset: Vec<UnsetOverride>,
 }
 

@@ -30,7 +30,7 @@ struct Answer {
     refusal: Outcome,
     /// True if the file has no entry point and was found in a folder, so it is a part of others.
     is_skipped: bool,
-    /// Constants of the source that nobody set, with the values that were assumed.
+    /// Constants of the source that no option sets, with the values that were assumed.
     assumed: Vec<String>,
 }
 

@@ -377,7 +377,7 @@ fn set_scalar(options: &mut AnalysisOptions, input: &AssumedInput, bits: u64) {
     }
 }
 
-/// Fills a buffer, apart from the scalars that are inputs of their own.
+/// Fills a buffer, except for the scalars that are separate inputs.
 fn set_contents(options: &mut AnalysisOptions, at: Binding, word: &str) {
     let Some(known) = options.buffers.get(&at).cloned() else { return };
     let mut contents = fill_bytes(word, known.len() as u64).unwrap_or_default();

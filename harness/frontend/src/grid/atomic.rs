@@ -138,7 +138,10 @@ impl Interpreter<'_> {
         if (value_taint | expected_taint) & UNDEFINED != 0 || used && old_taint & UNDEFINED != 0 {
             let message = match used && old_taint & UNDEFINED != 0 {
                 true if old_taint & INACTIVE_LANE == 0 => {
-                    format!("an atomic depends on what `{}` held before, which nobody wrote", object.name)
+                    format!(
+                        "an atomic depends on what `{}` held before, which was not initialized",
+                        object.name
+                    )
                 }
                 true => format!("an atomic depends on {}", undefined_source(old_taint)),
                 false => {

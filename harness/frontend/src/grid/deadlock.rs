@@ -87,7 +87,7 @@ impl Interpreter<'_> {
         for spin in spins.iter().filter(|spin| sites.insert(spin.site)).take(MAX_SEPARATE) {
             let mut at = vec![(spin.site, spin.identity, None)];
             let mut message = format!(
-                "invocation {} repeats a loop for good: nobody changes any more what it reads",
+                "invocation {} repeats a loop for good: no invocation changes what it reads",
                 spin.identity
             );
             if let [AwaitedLocation { name, last_write: changed }] = &spin.awaited[..] {

@@ -274,7 +274,7 @@ pub(super) struct DomainExtents {
     pub workgroup_range: (u32, u32),
 }
 
-/// Available writes, by the level of their own availability operation and by the domain they reached.
+/// Available writes, by the level of the availability operation that they carry and by the domain they reached.
 type AvailabilityClocks = [[HappensBeforeClock; DEVICE]; DEVICE + 1];
 
 /// Accesses that happen before a point, and the domains that barriers and atomics made them available in.

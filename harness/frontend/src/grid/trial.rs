@@ -17,7 +17,7 @@ use super::value::{Taint, inputs_in};
 /// A finding by kind and instructions, for comparing walks.
 pub(crate) type FindingKey = (FindingKind, Vec<u32>);
 
-/// What a walk with certain inputs reached and found.
+/// The blocks that a walk with certain inputs reached, and its findings.
 #[derive(Clone, Debug)]
 pub(crate) struct Trial {
     /// The blocks that were reached, by the number of their label instruction.
@@ -36,7 +36,7 @@ pub(crate) struct Trial {
     pub steps: u64,
 }
 
-/// What a finding of one walk depends on.
+/// The inputs that a finding of one walk depends on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TrialFinding {
     /// The assumed inputs that its values or addresses depend on.

@@ -44,7 +44,7 @@ pub(super) fn inputs_in(taint: Taint, count: usize) -> Vec<usize> {
 /// Describes the source of an undefined value.
 pub(super) fn undefined_source(taint: Taint) -> &'static str {
     match taint & INACTIVE_LANE {
-        0 => "memory that nobody wrote",
+        0 => "uninitialized memory",
         _ => "what an operation of the subgroup takes from a lane that is not active or not there",
     }
 }

@@ -34,7 +34,7 @@ fn line() -> impl Strategy<Value = Line> {
 #[derive(Clone, Debug)]
 struct Random {
     threads: Vec<Vec<Line>>,
-    /// 0: a workgroup each; 1: one workgroup, subgroups of their own; 2: one subgroup; 3: mixed.
+    /// 0: a workgroup each; 1: one workgroup, separate subgroups; 2: one subgroup; 3: mixed.
     placement: u8,
     /// Strength of most accesses: 0 any, 1 all atomic, 2 mostly correct.
     style: u8,

@@ -154,7 +154,7 @@ fn says(
         return Says::inconclusive(Reason::NotExercised, format!("{detail}; no thread ever waited"));
     }
     if !seen.hangs.is_empty() && progress.refutes.is_empty() && !progress.ends_under.is_empty() {
-        let why = format!("{detail}, though nobody was seen to be left out: it may be slow");
+        let why = format!("{detail}, though no thread starved: it may be slow");
         return Says { exercised: true, ..Says::inconclusive(Reason::TimedOut, why) };
     }
     Says { verdict: VerdictWord::Conforms, reason: None, detail: Some(detail), exercised: true }

@@ -236,7 +236,8 @@ fn found(shader: &Shader, seen: &Seen) -> Found {
                     found.forbidden.0 += content.count;
                     if content.count > most.0 {
                         let text = results::state::text(&state(cells, &values));
-                        let elsewhere = if content.elsewhere { " and words that nobody writes" } else { "" };
+                        let elsewhere =
+                            if content.elsewhere { " and words that no invocation writes" } else { "" };
                         most = (content.count, Some(format!("{text}{elsewhere}")));
                     }
                 }

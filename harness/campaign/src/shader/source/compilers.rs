@@ -203,7 +203,7 @@ pub const COMPILERS: [Compiler; 10] = [
     },
 ];
 
-/// What glslang prints where it makes up an empty entry point.
+/// The message of glslang if it adds an empty entry point.
 const NO_ENTRY_POINT: &str = "Entry point not found";
 
 impl Compiler {

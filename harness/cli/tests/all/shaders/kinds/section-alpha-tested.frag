@@ -1,5 +1,5 @@
 // --grid 2,1,2
-// Clean in the orders tried: layers in a section, behind an alpha test of what a sampler gives: nobody is discarded.
+// Clean in the orders tried: layers in a section, behind an alpha test of what a sampler gives: no fragment is discarded.
 #version 450
 #extension GL_ARB_fragment_shader_interlock : require
 layout(pixel_interlock_unordered) in;

@@ -1,0 +1,99 @@
+//! Rules on prose: comments and Markdown use the field's words, and a documentation comment says what an item is.
+
+use super::{Finding, SourceFile};
+
+/// Words and phrases that are refused, each with what to write.
+const REFUSED: [(&str, &str); 8] = [
+    ("whoever", "the thread, driver or caller that"),
+    ("whom", "the thread, driver or caller that"),
+    ("nobody", "no thread, no invocation or no option"),
+    ("somebody", "a thread, a driver or a caller"),
+    ("anew", "again"),
+    ("so many", "the number"),
+    ("so much", "the amount"),
+    ("of their own", "their"),
+];
+
+/// First words of a documentation comment that describe the reader's question instead of the item.
+const REFUSED_STARTS: [&str; 3] = ["What", "Who", "So"];
+
+/// Rejects words that are not the field's, in comments of Rust code and in Markdown outside code blocks.
+pub fn words(file: &SourceFile) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut in_code = false;
+    for (number, line) in (1..).zip(file.text.lines()) {
+        let prose = if file.path.ends_with(".rs") {
+            line.trim_start().strip_prefix("//")
+        } else {
+            in_code ^= line.trim_start().starts_with("```");
+            (!in_code).then_some(line)
+        };
+        let prose = prose.unwrap_or_default();
+        for (refused, instead) in REFUSED {
+            if has_phrase(prose, refused) {
+                let message = format!("`{refused}` in prose: write \"{instead}\"");
+                findings.push(Finding { file: file.path.clone(), line: number, message });
+            }
+        }
+    }
+    findings
+}
+
+/// Rejects documentation comments that begin with a question word.
+pub fn first_words(file: &SourceFile) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut before = "";
+    for (number, line) in (1..).zip(file.text.lines()) {
+        let first = line.trim_start().strip_prefix("/// ").and_then(|text| text.split_whitespace().next());
+        let is_start = !before.trim_start().starts_with("///");
+        if let Some(word) = first.filter(|word| is_start && REFUSED_STARTS.contains(word)) {
+            let message =
+                format!("a documentation comment starts with `{word}`: say what the item is or returns");
+            findings.push(Finding { file: file.path.clone(), line: number, message });
+        }
+        before = line;
+    }
+    findings
+}
+
+/// Returns true if a text has these words, in any case, and not as parts of others.
+fn has_phrase(text: &str, phrase: &str) -> bool {
+    let text = text.to_lowercase();
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(phrase).any(|(start, _)| {
+        let before = text[..start].chars().next_back();
+        let after = text[start + phrase.len()..].chars().next();
+        !before.is_some_and(is_part) && !after.is_some_and(is_part)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::file;
+    use super::*;
+
+    fn lines(findings: &[Finding]) -> Vec<usize> {
+        findings.iter().map(|finding| finding.line).collect()
+    }
+
+    #[test]
+    fn refused_words_are_found_in_comments_and_not_in_code() {
+        let word = ["any", "one and Who", "ever waits"].concat();
+        let text = format!("// {word}\nlet a = \"{word}\";\n    /// {}d\n", ["who", "ever"].concat());
+        assert_eq!(lines(&words(&file("a.rs", &text))), [1]);
+    }
+
+    #[test]
+    fn code_blocks_of_markdown_are_no_prose() {
+        let word = ["an", "ew"].concat();
+        let text = format!("It runs {word}.\n```\n{word}\n```\n{word}\n");
+        assert_eq!(lines(&words(&file("a.md", &text))), [1, 5]);
+    }
+
+    #[test]
+    fn documentation_starts_with_what_an_item_is() {
+        let text =
+            "/// What it costs.\nstruct A;\n/// The cost.\n/// What else.\nstruct B;\n/// Who-is list.\n";
+        assert_eq!(lines(&first_words(&file("a.rs", text))), [1]);
+    }
+}
