@@ -331,6 +331,9 @@ pub struct Race {
     /// Time limit for the model, which decides small grids that the schedules leave undecided.
     #[arg(long, value_name = "DUR", default_value = "3s", value_parser = duration, hide_short_help = true)]
     pub timeout: Duration,
+    /// Print the findings of `lint` as well.
+    #[arg(long, conflicts_with = "emit", hide_short_help = true)]
+    pub lint: bool,
     /// Write a case file with the inputs that were used, for `--case`.
     #[arg(long, value_name = "FILE.toml")]
     pub save_case: Option<PathBuf>,

@@ -79,7 +79,7 @@ pub fn command() -> Command {
     let command = CommandLine::command();
     let groups = groups(&command);
     let template = format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}\nOptions:\n{{options}}{{after-help}}"
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n       vk-litmus SHADER…       (race --lint)\n       vk-litmus TEST.litmus…  (check)\n\n{groups}\nOptions:\n{{options}}{{after-help}}"
     );
     command.help_template(template).mut_subcommands(|command| match examples(command.get_name()) {
         Some(examples) => command.after_long_help(examples),

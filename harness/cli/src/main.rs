@@ -41,8 +41,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns the words of the command line. A Google Test runner starts the program with only `--gtest_*`
-/// flags; then `run` is inserted.
+/// Returns the words of the command line with the command that is implied without one.
+///
+/// A Google Test runner starts the program with only `--gtest_*` flags, which implies `run`. A shader implies
+/// `race --lint`, and a litmus test `check`.
 fn words(mut words: Vec<OsString>) -> Vec<OsString> {
     let is_flag = |word: &OsString, start: &str| word.to_str().is_some_and(|word| word.starts_with(start));
     let rest = words.get(1..).unwrap_or_default();
@@ -51,6 +53,18 @@ fn words(mut words: Vec<OsString>) -> Vec<OsString> {
     {
         words.insert(1, "run".into());
     }
+    let first = words.iter().skip(1).position(|word| !is_flag(word, "-")).map(|index| index + 1);
+    let name = first.and_then(|index| words.get(index)).and_then(|word| word.to_str()).unwrap_or_default();
+    let implied: &[&str] = if help::command().find_subcommand(name).is_some() {
+        &[]
+    } else if campaign::shader::source::is_shader(name) {
+        &["race", "--lint"]
+    } else if name.ends_with(".litmus") {
+        &["check"]
+    } else {
+        &[]
+    };
+    words.splice(1..1, implied.iter().map(|word| (*word).into()));
     words
 }
 

@@ -43,6 +43,9 @@ pub struct RaceLine {
     /// The first element that schedules leave different contents in, though nothing races. This is no finding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order_dependent: Option<String>,
+    /// The findings of `lint`, if requested. They do not change the verdict.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lints: Vec<FindingRecord>,
 }
 
 impl RaceLine {

@@ -26,6 +26,10 @@ pub fn text(line: &RaceLine) -> String {
             text += &format!("    {lead} {}\n", change.placed());
         }
     }
+    for lint in &line.lints {
+        text += &format!("  {}: {}\n", lint.kind, lint.message);
+        text += &places(&lint.at);
+    }
     text
 }
 

@@ -175,6 +175,7 @@ fn refused(file: &str, entry: &str, options: &AnalysisOptions, why: String) -> R
         coverage: RaceCoverage::default(),
         needs: Vec::new(),
         order_dependent: None,
+        lints: Vec::new(),
     }
 }
 
@@ -208,6 +209,7 @@ pub fn answered(file: &str, module: &SpirvModule, report: GridReport) -> RaceLin
         },
         needs: report.needs.into_iter().map(needed).collect(),
         order_dependent: report.order_dependent,
+        lints: Vec::new(),
     }
 }
 

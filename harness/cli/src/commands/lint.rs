@@ -63,7 +63,8 @@ pub fn lint(arguments: &LintArguments, quiet: bool) -> Result<Outcome, Failure> 
     print_text(&text)
 }
 
-fn finding(file: &str, module: &frontend::SpirvModule, lint: &Lint) -> FindingRecord {
+/// Returns a finding with its place in the source.
+pub fn finding(file: &str, module: &frontend::SpirvModule, lint: &Lint) -> FindingRecord {
     let (file, line) = placed(file, module, lint.at.line, lint.at.place);
     FindingRecord::new(
         &format!("lint:{}", lint.rule),

@@ -6,11 +6,11 @@ mod summary;
 use campaign::compilers::kernels::numbered;
 use campaign::parallel::in_order_on;
 use campaign::shader::race::{Asked, lines, page_of};
-use campaign::shader::source::{Compilation, SourceError, load_all};
+use campaign::shader::source::{Compilation, SourceError, SourceModule, load_all};
 use frontend::AnalysisOptions;
 use litmus::Test;
 use model::Model;
-use results::wire::{RaceLine, RaceVerdict};
+use results::wire::{FindingRecord, RaceLine, RaceVerdict};
 use results::write::json::Lines;
 use results::write::{race::text, sarif};
 
@@ -18,6 +18,7 @@ use crate::arguments::{Race, RaceFormat};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, cannot_print, say, write_file};
 
+use super::lint;
 use files::{ShaderFile, expand};
 use summary::{FileBar, Summary};
 
@@ -62,7 +63,7 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
     let mut output = Output::new(arguments, quiet);
     let mut summary = Summary::default();
     let analyse = |file: &ShaderFile| {
-        let answers = analyse(file, &compilation, &options, &model, asked);
+        let answers = analyse(file, &compilation, (&options, arguments.lint), &model, asked);
         bar.advance(&file.path);
         answers
     };
@@ -86,7 +87,7 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
 fn analyse(
     file: &ShaderFile,
     compilation: &Compilation,
-    options: &AnalysisOptions,
+    (options, has_lints): (&AnalysisOptions, bool),
     model: &Model,
     asked: Asked,
 ) -> Vec<Answer> {
@@ -94,9 +95,13 @@ fn analyse(
         // A missing compiler is an environment error, not a mistake in the shader.
         let refusal = shader.as_ref().err().map_or(Outcome::Input, |error| Outcome::from(&error.failure()));
         let is_part = file.is_found && matches!(&shader, Err(SourceError::NoEntryPoint { .. }));
+        let mut lints = match &shader {
+            Ok(shader) if has_lints => lint_findings(&file.path, shader),
+            _ => Vec::new(),
+        };
         let cause = shader.as_ref().err().map_or("not supported by the analysis", SourceError::cause);
         let (mut compiler, mut entry, mut assumed) = (None, None, Vec::new());
-        if let Ok(campaign::shader::source::SourceModule { compiler: by, entry: own, unset, .. }) = &shader {
+        if let Ok(SourceModule { compiler: by, entry: own, unset, .. }) = &shader {
             (compiler, entry) = (by.clone(), own.clone());
             assumed = unset.iter().map(|unset| format!("{}={}", unset.name, unset.value)).collect();
         }
@@ -109,11 +114,19 @@ fn analyse(
             if let Some(entry) = entry.as_ref().filter(|_| line.entry.is_empty()) {
                 line.entry.clone_from(entry);
             }
+            // A module has one list for all its entry points.
+            line.lints = std::mem::take(&mut lints);
             Answer { line, tests, refusal, is_skipped: is_part, assumed: assumed.clone() }
         };
         answered.into_iter().map(answer).collect::<Vec<_>>()
     };
     load_all(&file.path, compilation).into_iter().flat_map(answers).collect()
+}
+
+/// Returns the findings of `lint` in a module; none if it cannot be read, which its analysis reports.
+fn lint_findings(file: &str, shader: &SourceModule) -> Vec<FindingRecord> {
+    let Ok(module) = frontend::read_module(&shader.bytes) else { return Vec::new() };
+    frontend::lint(&module).iter().map(|lint| lint::finding(file, &module, lint)).collect()
 }
 
 /// Writes the answers in the requested format.

@@ -144,3 +144,38 @@ OpFunctionEnd
     ];
     assert_eq!(said, expected);
 }
+
+/// A shader without a command is analysed and linted, and a litmus test is checked.
+#[test]
+fn a_file_implies_its_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let test = folder.path().join("a.litmus");
+    let text =
+        "VULKAN a\n{ buffer u32 x = 0; }\n P0@sg 0, wg 0, qf 0 ;\n st.atom.dv x, 1 ;\nexists (x == 1)\n";
+    fs::write(&test, text).unwrap();
+    let ran = Ran::of(&mut vk_litmus([test.to_str().unwrap(), "--format", "json"]));
+    assert_eq!((ran.code, &ran.json_lines()[0]["schema"]), (0, &"vk-litmus/check/1".into()), "{ran:?}");
+    if !installed("glslangValidator") {
+        return;
+    }
+    let shader = folder.path().join("k.comp");
+    let body = "row[id] = id;\ndata.value[id] = row[1 - id];\n";
+    fs::write(&shader, format!("{KHR}{body}}}\n")).unwrap();
+    let line = |words: &[&str]| {
+        let mut command = vk_litmus(words.iter().copied());
+        Ran::of(command.args([shader.to_str().unwrap(), "--grid", "1", "--format", "json"]))
+            .json_lines()
+            .remove(0)
+    };
+    let (implied, raced) = (line(&["--quiet"]), line(&["race"]));
+    assert_eq!((&implied["verdict"], &implied["findings"]), (&raced["verdict"], &raced["findings"]));
+    assert_eq!(
+        (&implied["lints"][0]["kind"], &raced["lints"]),
+        (&"lint:lockstep".into(), &serde_json::Value::Null)
+    );
+    for schema in schemas("race.schema.json", "race.schema.json").iter().take(1) {
+        assert_valid(schema, &implied);
+    }
+    let ran = Ran::of(&mut vk_litmus([shader.to_str().unwrap(), "--grid", "1"]));
+    assert!(ran.stdout.contains("lint:lockstep"), "{ran:?}");
+}
