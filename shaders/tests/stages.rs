@@ -47,7 +47,9 @@ fn check(validator: &mut Validator, name: &str, kernel: &Kernel) {
 fn the_corpus_in_stages() {
     let mut validator = Validator::new();
     let mut table = String::new();
-    for stage in STAGES.into_iter().chain(MIXED) {
+    // The table covers all tests; outside of a soak the kernels of one in three are validated and lifted.
+    let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 3 };
+    for (index, stage) in STAGES.into_iter().chain(MIXED).enumerate() {
         let (mut compute, mut told, mut draws) = (0, 0, 0);
         let mut refused: BTreeMap<String, usize> = BTreeMap::new();
         for (number, entry) in litmus::corpus::tests().into_iter().enumerate() {
@@ -62,9 +64,11 @@ fn the_corpus_in_stages() {
             match program(&test, &in_stage(config, stage), Pipelines::Merged) {
                 Ok(program) => {
                     told += 1;
-                    program.kernels().for_each(|kernel| check(&mut validator, &entry.id, kernel));
                     draws += check_draws(&validator, stage, &program);
-                    says_the_test(&entry.id, &test, &program);
+                    if (number + index).is_multiple_of(share) {
+                        program.kernels().for_each(|kernel| check(&mut validator, &entry.id, kernel));
+                        says_the_test(&entry.id, &test, &program);
+                    }
                 }
                 Err(CompileError::NotPlaceable { rule }) => *refused.entry(rule).or_default() += 1,
                 Err(error) => panic!("{}: {error}", entry.id),

@@ -147,6 +147,8 @@ fn what_is_printed_lifts_back_to_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let module = folder.path().join("test.spv");
     let compiles = installed("glslangValidator");
+    // A soak lifts all of them; otherwise one in three.
+    let share = if std::env::var_os("VK_LITMUS_SOAK").is_some() { 1 } else { 3 };
     let (mut printed, mut open, mut wrong) = (0, 0, Vec::new());
     let mut refused: BTreeMap<String, usize> = BTreeMap::new();
     for (id, test) in corpus() {
@@ -158,7 +160,7 @@ fn what_is_printed_lifts_back_to_the_same() {
             }
         };
         printed += 1;
-        if !compiles {
+        if !compiles || printed % share > 0 && !THIN_AIR.contains(&id.as_str()) {
             continue;
         }
         let file = folder.path().join(format!("test.{}", glsl.file_extension()));
@@ -181,7 +183,10 @@ fn what_is_printed_lifts_back_to_the_same() {
         }
     }
     assert!(wrong.is_empty(), "{} of {printed}:\n{}", wrong.len(), wrong.join("\n\n"));
-    assert!(open * 20 < printed, "{open} of {printed} are not answered on both sides");
+    assert!(
+        open * 20 * share < printed,
+        "{open} of one in {share} of {printed} are not answered on both sides"
+    );
     let rows: String = refused.iter().map(|(what, count)| format!("| {what} | {count} |\n")).collect();
     let total: usize = refused.values().sum();
     let table = format!(

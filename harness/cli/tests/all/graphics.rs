@@ -56,11 +56,8 @@ fn answers_and_refusals() {
             "layout(set = 0, binding = 0) buffer X { uint x[]; };
             void main() { x[uint(gl_FragCoord.x)] = uint(gl_PrimitiveID); }",
             &["race"],
-            &[
-                "clean",
-                "2 fragments of each of 2 pixels (--grid 2,1,2) something is wrong: data race on `X.x[0]`",
-            ],
-            0,
+            &["needs-inputs", "with 2 fragments of each of 2 pixels (--grid 2,1,2): data race on `X.x[0]`"],
+            3,
         ),
         (
             "tally.frag",

@@ -1,10 +1,12 @@
 //! Shaders of many kinds: the answers of `race` with the flags in their first line, and after applying the
 //! proposed fixes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
@@ -117,32 +119,46 @@ fn table_of(folder: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/shaders").join(folder);
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
-    let mut table = String::new();
-    for file in files {
-        let text = fs::read_to_string(&file).unwrap();
-        let flags = text.lines().next().unwrap().trim_start_matches("// ");
-        let ran = Ran::of(vk_litmus(["race", "--format", "json"]).arg(&file).args(flags.split_whitespace()));
-        let lines = ran.json_lines();
-        assert!(!lines.is_empty(), "{ran:?}");
-        for line in lines {
-            for schema in schemas("race.schema.json", "race.schema.json") {
-                // The contract beside the corpora is older than this verdict.
-                let is_known =
-                    !schema.to_string_lossy().contains("contract") || line["verdict"] != "needs-inputs";
-                if schema.exists() && is_known {
-                    assert_valid(&schema, &line);
-                }
-            }
-            let name = file.file_name().unwrap().to_str().unwrap();
-            writeln!(table, "{name} {}: {}", line["entry"].as_str().unwrap(), said(&line)).unwrap();
-            let Some(mended) = mended(&text, &line) else { continue };
-            let folder = tempfile::tempdir().unwrap();
-            let again = folder.path().join(name);
-            fs::write(&again, mended).unwrap();
-            let ran =
-                Ran::of(vk_litmus(["race", "--format", "json"]).arg(&again).args(flags.split_whitespace()));
-            writeln!(table, "    mended: {}", said(&ran.json_lines()[0])).unwrap();
+    let (next, rows) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
+    let work = || {
+        while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let row = row_of(file);
+            rows.lock().unwrap().insert(file, row);
         }
+    };
+    std::thread::scope(|scope| {
+        let count = std::thread::available_parallelism().map_or(1, usize::from);
+        let workers: Vec<_> = (0..count).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().for_each(|worker| worker.join().unwrap());
+    });
+    rows.into_inner().unwrap().into_values().collect()
+}
+
+/// Formats the answers for a shader, and for its fixed version.
+fn row_of(file: &Path) -> String {
+    let mut table = String::new();
+    let text = fs::read_to_string(file).unwrap();
+    let flags = text.lines().next().unwrap().trim_start_matches("// ");
+    let ran = Ran::of(vk_litmus(["race", "--format", "json"]).arg(file).args(flags.split_whitespace()));
+    let lines = ran.json_lines();
+    assert!(!lines.is_empty(), "{ran:?}");
+    for line in lines {
+        for schema in schemas("race.schema.json", "race.schema.json") {
+            // The contract beside the corpora is older than this verdict.
+            let is_known =
+                !schema.to_string_lossy().contains("contract") || line["verdict"] != "needs-inputs";
+            if schema.exists() && is_known {
+                assert_valid(&schema, &line);
+            }
+        }
+        let name = file.file_name().unwrap().to_str().unwrap();
+        writeln!(table, "{name} {}: {}", line["entry"].as_str().unwrap(), said(&line)).unwrap();
+        let Some(mended) = mended(&text, &line) else { continue };
+        let folder = tempfile::tempdir().unwrap();
+        let again = folder.path().join(name);
+        fs::write(&again, mended).unwrap();
+        let ran = Ran::of(vk_litmus(["race", "--format", "json"]).arg(&again).args(flags.split_whitespace()));
+        writeln!(table, "    mended: {}", said(&ran.json_lines()[0])).unwrap();
     }
     table
 }

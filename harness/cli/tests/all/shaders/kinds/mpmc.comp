@@ -1,4 +1,4 @@
-// --grid 4
+// --grid 4 --inputs zeros
 // Clean: Vyukov's queue of bounded size, one lane a workgroup.
 #version 450
 layout(local_size_x = 1) in;
