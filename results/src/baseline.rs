@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use crate::folder::{FolderError, replace};
 use crate::journal::sealed;
 use crate::judge::Reason;
+use crate::number::plural;
 use crate::read::Results;
 use crate::wire::{BASELINE_SCHEMA, BaselineRecord, DeviceRecord, PlanRecord, RunLine};
-use crate::write::number::plural;
 
 /// Folder of baselines, relative to the root of a project.
 pub const FOLDER: &str = "results/baselines";

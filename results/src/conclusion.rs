@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::number::plural;
 use crate::report::{Column, Report, Tally, TestRow, VERDICTS};
 use crate::wire::{PlanRecord, RunLine, VerdictWord};
-use crate::write::number::plural;
 use crate::{Reason, show};
 
 /// The conclusion of a run on a device.

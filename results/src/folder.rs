@@ -10,20 +10,15 @@ use std::path::{Path, PathBuf};
 use crate::difference::{PlanDifference, first_difference};
 use crate::journal::{Journal, JournalError, Recovered};
 use crate::read::{self, ReadError};
+pub use crate::read::{JOURNAL, MACHINE_CODE, PLAN};
 use crate::wire::{MachineCodeLine, PlanRecord, RunLine};
 use crate::write::{Layout, RunWriter, csv, text};
 use crate::{Reason, conclusion};
 
-/// File name of the plan.
-pub const PLAN: &str = "plan.json";
-/// File name of the journal.
-pub const JOURNAL: &str = "run.jsonl";
 /// File name of the table of outcomes.
 pub const OUTCOMES: &str = "outcomes.csv";
 /// File name of the text report.
 pub const SUMMARY: &str = "summary.txt";
-/// File name of the machine code of violating tests.
-pub const MACHINE_CODE: &str = "machine-code.jsonl";
 
 /// An open results folder; it holds the journal's lock.
 #[derive(Debug)]

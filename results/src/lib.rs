@@ -38,18 +38,16 @@
 
 pub mod again;
 pub mod answer;
-pub mod baseline;
 pub mod bench;
 pub mod conclusion;
 pub mod diff;
 pub mod difference;
 pub mod drift;
 pub mod expectation;
-pub mod folder;
 pub mod journal;
 pub mod judge;
-pub mod merge;
 pub mod mutants;
+pub mod number;
 pub mod portability;
 pub mod power;
 pub mod read;
@@ -58,6 +56,15 @@ pub mod show;
 pub mod state;
 pub mod statistics;
 pub mod wire;
+
+// Folders of results and formats of reports: WebAssembly has no files.
+#[cfg(not(target_family = "wasm"))]
+pub mod baseline;
+#[cfg(not(target_family = "wasm"))]
+pub mod folder;
+#[cfg(not(target_family = "wasm"))]
+pub mod merge;
+#[cfg(not(target_family = "wasm"))]
 pub mod write;
 
 pub use answer::{Answer, answer};

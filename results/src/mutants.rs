@@ -50,7 +50,7 @@ impl<'a> Mutants<'a> {
 
     /// Returns a line for each mutant with its counts.
     pub fn how_often(&self, line: &RunLine) -> Vec<String> {
-        let number = crate::write::number::count;
+        let number = crate::number::count;
         let told = |mutant: MutantSeen| {
             format!("{}: {} of {}", show::line(&mutant.id), number(mutant.seen), number(mutant.instances))
         };

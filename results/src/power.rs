@@ -13,8 +13,8 @@ use std::sync::LazyLock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::number::count;
 use crate::wire::{RunLine, VerdictWord};
-use crate::write::number::count;
 
 /// Schema of the matrix.
 pub const MATRIX_SCHEMA: &str = "vk-litmus/power/1";

@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::folder::{JOURNAL, MACHINE_CODE, PLAN};
 use crate::journal::is_whole;
 use crate::judge::find_contradiction;
 use crate::show;
@@ -24,6 +23,13 @@ use crate::wire::{
     BASELINE_SCHEMA, BaselineRecord, DEFAULT_STRESS, DeviceRecord, MACHINE_CODE_SCHEMA, MachineCodeLine,
     PLAN_SCHEMA, PLAN_SCHEMA_WITHOUT_SUMS, PlanRecord, RUN_SCHEMA, RunLine, VerdictWord,
 };
+
+/// File name of the plan.
+pub const PLAN: &str = "plan.json";
+/// File name of the journal.
+pub const JOURNAL: &str = "run.jsonl";
+/// File name of the machine code of violating tests.
+pub const MACHINE_CODE: &str = "machine-code.jsonl";
 
 /// Largest size of a record in bytes.
 const MAX_RECORD_BYTES: u64 = 64 << 20;

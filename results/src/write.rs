@@ -13,7 +13,6 @@ pub mod json;
 pub mod junit;
 pub mod markdown;
 pub mod matrix;
-pub mod number;
 pub mod plots;
 pub mod progress;
 pub mod race;
@@ -21,6 +20,8 @@ pub mod sarif;
 mod shader;
 pub mod site;
 pub mod text;
+
+pub use crate::number;
 
 use std::io::{self, Write};
 use std::str::FromStr;
