@@ -8,6 +8,7 @@
 
 mod accesses;
 mod check;
+mod clock;
 mod host;
 mod image;
 mod interface;
@@ -20,6 +21,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use accesses::Accesses;
+pub use clock::Timestamp;
 pub use host::{
     BatchStart, HostAct, HostLayout, HostOperation, HostOrder, HostPlace, HostRelation, HostReport,
     HostThread, HostValue, Hosts,

@@ -3,11 +3,11 @@
 mod place;
 
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use litmus::{Observation, Test};
 use place::{InFlight, Place};
-use plan::{Device, DeviceError, Hosts, Memory, MemoryProperties};
+use plan::{Device, DeviceError, Hosts, Memory, MemoryProperties, Timestamp};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use shaders::{Kernel, Parameters, Program};
@@ -169,7 +169,7 @@ struct Tally {
     memory: Vec<MemoryProperties>,
     /// Why the host counts all outcomes instead of the device.
     counted_by_host: Option<String>,
-    started: Instant,
+    started: Timestamp,
     /// Duration of the first dispatch, if a driver may compile the kernel during it. It extends the time
     /// budget, by at most half of the budget.
     warm_up: Duration,
@@ -190,7 +190,7 @@ impl Tally {
             stretches: Stretches::new(),
             memory: Vec::new(),
             counted_by_host: None,
-            started: Instant::now(),
+            started: Timestamp::now(),
             warm_up: Duration::ZERO,
             took: None,
         }
@@ -323,7 +323,7 @@ impl<'d> Run<'d> {
             let place = self.prepare(tally)?;
             self.places.push(place);
         }
-        tally.started = Instant::now();
+        tally.started = Timestamp::now();
         let mut stop = false;
         for next in (0..self.places.len()).cycle() {
             stop |= self.collect(next, tally, on_progress)?.is_break();
@@ -410,7 +410,7 @@ impl<'d> Run<'d> {
 
     /// Draws parameters, resets memory and submits.
     fn submit(&mut self, number: usize, wanted: u64, tally: &mut Tally) -> Result<(), Cause> {
-        let begun = Instant::now();
+        let begun = Timestamp::now();
         self.regroup(number, tally)?;
         let Some(workgroups) = self.places.get(number).map(|place| place.workgroups) else { return Ok(()) };
         let stress = self.draw.stress(workgroups.groups, workgroups.stress);
@@ -436,10 +436,13 @@ impl<'d> Run<'d> {
         if let Some((workgroups, stress)) = beside {
             place.layout.set_beside(place.prepared.as_mut(), workgroups, &stress)?;
         }
-        std::thread::sleep(way.rest);
+        // Sleeping panics on targets without threads, which never rest.
+        if !way.rest.is_zero() {
+            std::thread::sleep(way.rest);
+        }
         let used = if shared { processor::used() } else { None };
         place.prepared.submit()?;
-        place.in_flight = Some(InFlight { parameters, begun, since: Instant::now(), used, way });
+        place.in_flight = Some(InFlight { parameters, begun, since: Timestamp::now(), used, way });
         Ok(())
     }
 

@@ -6,7 +6,7 @@ mod phases;
 mod rasterize;
 
 use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use plan::{
     BufferId, Capabilities, Device, DeviceError, Drawing, HostLayout, Hosts, Identity, Memory,
@@ -593,7 +593,7 @@ impl Prepared for SimPrepared<'_> {
             self.flight = Flight::Finished;
             return Err(DeviceError::DeviceLost("a submission"));
         }
-        let since = Instant::now();
+        let since = plan::Timestamp::now();
         loop {
             if self.flight == Flight::Finished {
                 return Ok(plan::Progress::Finished { device_time: None });

@@ -2,9 +2,9 @@
 //! results.
 
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use plan::Prepared;
+use plan::{Prepared, Timestamp};
 use shaders::Parameters;
 
 use super::{OnProgress, Progress, Tally, WAIT};
@@ -20,8 +20,8 @@ use crate::processor;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InFlight {
     pub(super) parameters: Parameters,
-    pub(super) begun: Instant,
-    pub(super) since: Instant,
+    pub(super) begun: Timestamp,
+    pub(super) since: Timestamp,
     /// Processor time of this process before the dispatch, if the device computes in this process.
     pub(super) used: Option<Duration>,
     pub(super) way: Way,
