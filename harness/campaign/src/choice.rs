@@ -72,7 +72,7 @@ fn read(path: &Path) -> Result<String, Failure> {
 
 /// Returns the BLAKE3 hash in hexadecimal digits.
 pub fn hash(text: &str) -> String {
-    blake3::hash(text.as_bytes()).to_hex().to_string()
+    runner::text_hash(text)
 }
 
 /// Returns the BLAKE3 hash of a model and its included files, because both determine verdicts.

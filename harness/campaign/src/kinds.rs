@@ -36,16 +36,6 @@ pub struct RunOptions {
     pub grace: Duration,
 }
 
-/// Derives the seed of one test, independent of the other tests of the run.
-fn seed_of(seed: u64, test: &str) -> u64 {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(&seed.to_le_bytes());
-    hasher.update(test.as_bytes());
-    let mut bytes = [0; 8];
-    hasher.finalize_xof().fill(&mut bytes);
-    u64::from_le_bytes(bytes)
-}
-
 /// Converts a driver's identity to its record.
 fn driver_record(identity: &plan::Identity) -> DriverRecord {
     DriverRecord {

@@ -14,7 +14,7 @@ use runner::pool::{Limits, Report};
 use runner::wire::{Answer, Failure, Job, Snapshot};
 use runner::{Parts, Settings};
 
-use super::{RunOptions, seed_of};
+use super::RunOptions;
 use crate::misbehave::Misbehaviour;
 use crate::run::{self, Judged, Kind};
 use crate::targets::Target;
@@ -183,7 +183,7 @@ impl Litmus<'_> {
             stress: Some(target.stress.clone()),
             instances,
             seconds: share.map(|share| share.as_secs_f64()),
-            seed: seed_of(self.seed, &item.hash),
+            seed: runner::test_seed(self.seed, &item.hash),
             plausible: cell.ready.as_ref().map(|prediction| plausible(prediction)).unwrap_or_default(),
             twin: item.judged.thread_overlap() != Overlap::Ordered,
             serial: serial(cell),

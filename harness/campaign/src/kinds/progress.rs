@@ -26,7 +26,7 @@ use runner::progress::{Answer, Job, PLACEMENTS, Placement, Seen};
 use runner::wire;
 use sim::SimDevice;
 
-use super::{RunOptions, seed_of};
+use super::RunOptions;
 use crate::choice::{self, Chosen};
 use crate::misbehave::Misbehaviour;
 use crate::parallel::map;
@@ -417,7 +417,7 @@ impl Kind for ProgressKind<'_> {
             runs: runs(self.options),
             enough: ENOUGH,
             longest: longest.as_secs_f64(),
-            seed: seed_of(self.seed, &item.hash),
+            seed: runner::test_seed(self.seed, &item.hash),
         }
     }
 

@@ -18,8 +18,8 @@ use runner::pool::{Limits, Report};
 use runner::shader::{Answer, Job, Seen};
 use runner::wire::Failure as Told;
 
+use super::RunOptions;
 use super::litmus::TestBudget;
-use super::{RunOptions, seed_of};
 use crate::Failure;
 use crate::choice::{self, Chosen};
 use crate::misbehave::Misbehaviour;
@@ -356,7 +356,7 @@ impl Kind for Shaders<'_> {
                 TestBudget::Time(_) => None,
             },
             seconds: share.map(|share| share.as_secs_f64()),
-            seed: seed_of(self.seed, hash),
+            seed: runner::test_seed(self.seed, hash),
             stress: Some(target.stress.clone()),
             patience: Settings::PATIENCE.as_secs_f64(),
         }
