@@ -44,6 +44,7 @@ pub mod system;
 pub mod tangle;
 pub mod test;
 pub mod value;
+mod warnings;
 
 pub use condition::{Comparison, Condition, Question, QuestionKind, Term};
 pub use error::{CallError, KhronosError, ParseError, ParseErrors, SubgroupError, Tangled};
@@ -75,3 +76,4 @@ pub use test::{
     ThreadId, ThreadPlace, UNDEFINED_BYTE,
 };
 pub use value::Value;
+pub use warnings::{TextWarning, text_warnings};

@@ -4,7 +4,6 @@
 pub mod kernel;
 mod undecided;
 mod walked;
-mod warnings;
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +24,7 @@ use crate::similar::similar;
 use crate::source::{Loaded, Rejected, TestSource};
 use crate::{Conclusion, Failure};
 
-pub use warnings::{TextWarning, text_warnings};
+pub use litmus::{TextWarning, text_warnings};
 
 /// The result of checking one source.
 #[derive(Debug)]

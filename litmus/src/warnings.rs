@@ -1,6 +1,6 @@
 //! Warnings about the text of a test: valid, and probably not what was meant.
 
-use litmus::{Dialect, Span, Test};
+use crate::{Dialect, Span, Test};
 
 /// A warning about a part of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub fn text_warnings(test: &Test, text: &str) -> Vec<TextWarning> {
             warn(span, "check::foreign-workgroup", message);
         }
     }
-    for ignored in litmus::ignored_words(test, text) {
+    for ignored in crate::ignored_words(test, text) {
         let alone = if ignored.orders_nothing { "; nothing is ordered here" } else { "" };
         let message = format!(
             "`{}` is ignored: Vulkan's memory model orders no {} (VK-SEM-19){alone}",
