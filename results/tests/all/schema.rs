@@ -8,7 +8,7 @@ use jsonschema::Validator;
 use results::wire::{
     BaselineRecord, CheckLine, ClausesRecord, CodegenDiffLine, CodegenEditLine, CodegenExploreLine,
     CodegenLine, CompareRecord, DiffRecord, LintLine, MachineCodeLine, PatternsRecord, PlanRecord,
-    RejectedLine, ReportRecord, RunLine,
+    PlaygroundAnswer, PlaygroundRequest, RejectedLine, ReportRecord, RunLine,
 };
 use schemars::Schema;
 use serde_json::Value;
@@ -35,6 +35,8 @@ fn schemas() -> Vec<(&'static str, Schema)> {
         ("machine-code.schema.json", schemars::schema_for!(MachineCodeLine)),
         ("lint.schema.json", schemars::schema_for!(LintLine)),
         ("patterns.schema.json", schemars::schema_for!(PatternsRecord)),
+        ("playground-request.schema.json", schemars::schema_for!(PlaygroundRequest)),
+        ("playground-answer.schema.json", schemars::schema_for!(PlaygroundAnswer)),
     ]
 }
 

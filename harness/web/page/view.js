@@ -1,0 +1,107 @@
+// Elements of the page and the tables of outcomes.
+
+export const byId = (id) => document.getElementById(id);
+
+// Creates an element with properties and children; strings become text, never markup.
+export function element(name, properties, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+}
+
+// Returns the condition that selects an outcome, in the syntax of tests.
+export function condition(state) {
+  return Object.entries(state).map(([name, value]) => `${name} == ${value}`).join(" /\\ ");
+}
+
+const words = (state) => Object.entries(state).map(([name, value]) => `${name}=${value}`).join(" ");
+
+function head(row, names, more) {
+  row.replaceChildren(...[...names, ...more].map((name) => element("th", { scope: "col" }, name)));
+}
+
+// Shows the outcomes of a check; `choose` gets the state of a chosen one.
+export function showOutcomes(line, choose) {
+  const outcomes = line.outcomes.filter((outcome) => !outcome.filtered);
+  byId("outcomes").hidden = outcomes.length === 0;
+  const names = outcomes.length > 0 ? Object.keys(outcomes[0].state) : [];
+  head(byId("outcome-names"), names, ["allowed", "kind", "explain"]);
+  const rows = outcomes.map((outcome) => {
+    const values = names.map((name) => element("td", { className: "number" }, String(outcome.state[name])));
+    const kind = [outcome.weak ? "weak" : "sequential", outcome.thin_air ? "out of thin air" : "", outcome.witness ? "asked" : ""];
+    const button = element("button", { type: "button" }, "explain");
+    button.setAttribute("aria-label", `explain ${words(outcome.state)}`);
+    const row = element("tr", {}, ...values,
+      element("td", { className: outcome.allowed ? "allowed" : "forbidden" }, outcome.allowed ? "allowed" : "forbidden"),
+      element("td", { className: outcome.weak ? "weak" : "" }, kind.filter(Boolean).join(", ")),
+      element("td", {}, button));
+    button.addEventListener("click", () => {
+      for (const other of byId("outcome-rows").children) other.classList.toggle("chosen", other === row);
+      choose(outcome.state);
+    });
+    return row;
+  });
+  byId("outcome-rows").replaceChildren(...rows);
+  byId("verdict").replaceChildren(...sentences(line));
+}
+
+function sentences(line) {
+  const races = {
+    racy: ["bad", "The program has a data race: its outcomes are undefined. "],
+    free: ["good", "The program is free of data races. "],
+    unknown: ["bad", "Races are not decided within the limit of steps. "],
+  };
+  const parts = [];
+  if (line.no_execution) parts.push(element("span", { className: "bad" }, "No execution is consistent: the model or the test is at fault. "));
+  const [className, race] = races[line.race] ?? ["", `The model ${line.model} defines no races. `];
+  parts.push(element("span", { className }, race));
+  for (const query of line.queries) {
+    const holds = query.holds === null ? "is not decided" : query.holds ? "holds" : "does not hold";
+    const unlike = query.expected !== null && query.holds !== null && query.expected !== query.holds;
+    parts.push(element("span", { className: unlike ? "bad" : "" }, `${query.text} ${holds}${unlike ? ", unlike what the test expects" : ""}. `));
+  }
+  if (line.cut > 0) parts.push(`${line.cut} of ${line.runs} runs were cut off after ${line.bound} bodies of a loop. `);
+  if (line.outcomes_listed === false) parts.push("The outcomes are not complete. ");
+  return parts;
+}
+
+// Shows the histogram of a run.
+export function showHistogram(line) {
+  const outcomes = line.outcomes.filter((outcome) => outcome.count > 0 || outcome.weak);
+  byId("histogram").hidden = outcomes.length === 0;
+  const names = outcomes.length > 0 ? Object.keys(outcomes[0].state) : [];
+  head(byId("histogram-names"), names, ["count", "share", "allowed", "kind"]);
+  const most = Math.max(1, ...outcomes.map((outcome) => outcome.count));
+  byId("histogram-rows").replaceChildren(...outcomes.map((outcome) => {
+    const bar = element("span", {});
+    // As a property: the policy of the page refuses style attributes.
+    bar.style.width = `${(100 * outcome.count) / most}%`;
+    const values = names.map((name) => element("td", { className: "number" }, String(outcome.state[name])));
+    return element("tr", {}, ...values,
+      element("td", { className: "number" }, outcome.count.toLocaleString("en")),
+      element("td", { className: "bar" }, bar),
+      element("td", { className: outcome.allowed ? "allowed" : "forbidden" }, outcome.allowed ? "allowed" : "forbidden"),
+      element("td", { className: outcome.weak ? "weak" : "" }, outcome.weak ? "weak" : "sequential"));
+  }));
+  const detail = line.detail ? `: ${line.detail}` : "";
+  const reason = line.reason && line.reason !== line.detail ? ` (${line.reason})` : "";
+  byId("simulated").textContent = `${line.instances.toLocaleString("en")} instances: ${line.verdict}${reason}${detail}`;
+  byId("simulated").className = line.verdict === "violates" ? "bad" : "";
+}
+
+// Shows mistakes and warnings; a click moves the caret to the place.
+export function showMistakes(mistakes, warnings) {
+  const text = byId("text");
+  const item = (className, { line, column, error, message }) => {
+    const button = element("button", { type: "button" }, `${line}:${column}: ${error ?? message}`);
+    button.addEventListener("click", () => {
+      const before = text.value.split("\n").slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
+      const at = before + [...text.value.slice(before)].slice(0, column - 1).join("").length;
+      text.focus();
+      text.setSelectionRange(at, at);
+    });
+    return element("li", { className }, button);
+  };
+  text.setAttribute("aria-invalid", String(mistakes.length > 0));
+  byId("mistakes").replaceChildren(...mistakes.map((one) => item("mistake", one)), ...warnings.map((one) => item("warning", one)));
+}

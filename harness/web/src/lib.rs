@@ -1,0 +1,78 @@
+//! The playground: models, explanations and the simulated GPU behind one entry, for WebAssembly.
+//!
+//! [`answer`] takes a request as JSON and returns an answer as JSON; `results::wire` defines both. It reads
+//! no clock, no file and no randomness, so that the same request has the same answer in a browser and in the
+//! program. A limit on steps replaces limits on time; a page stops a request by ending its worker.
+//!
+//! `exports` makes the entry callable from JavaScript without generated code.
+
+mod check;
+mod explain;
+#[cfg(target_family = "wasm")]
+mod exports;
+mod question;
+mod simulate;
+
+use litmus::corpus;
+use model::Model;
+use results::wire::{
+    PLAYGROUND_SCHEMA, PlaygroundAnswer, PlaygroundCatalogue, PlaygroundName, PlaygroundRequest, RejectedLine,
+};
+
+/// Answers a request.
+///
+/// ```
+/// let answer = web::answer(r#"{"request": "test", "id": "sb/SB+rlx-rlx"}"#);
+/// assert!(answer.starts_with(r#"{"answer":"test","id":"sb/SB+rlx-rlx""#));
+/// ```
+pub fn answer(request: &str) -> String {
+    let answer = match serde_json::from_str(request) {
+        Ok(request) => answer_request(request),
+        Err(error) => rejected(format!("not a request of {PLAYGROUND_SCHEMA}: {error}")),
+    };
+    serde_json::to_string(&answer).unwrap_or_else(|error| {
+        let message = serde_json::Value::String(error.to_string());
+        format!(
+            "{{\"answer\":\"rejected\",\"mistakes\":[{{\"file\":\"\",\"error\":{message},\"line\":1,\"column\":1}}]}}"
+        )
+    })
+}
+
+fn answer_request(request: PlaygroundRequest) -> PlaygroundAnswer {
+    let answered = match request {
+        PlaygroundRequest::Catalogue {} => Ok(PlaygroundAnswer::Catalogue(catalogue())),
+        PlaygroundRequest::Test { id } => embedded_test(id),
+        PlaygroundRequest::Check(question) => check::check(&question),
+        PlaygroundRequest::Explain { question, outcome } => explain::explain(&question, outcome.as_deref()),
+        PlaygroundRequest::Simulate { question, fault, instances, seed } => {
+            simulate::simulate(&question, fault.as_deref(), instances, seed)
+        }
+    };
+    answered.unwrap_or_else(|mistakes| PlaygroundAnswer::Rejected { mistakes })
+}
+
+/// Returns the answer to a request without a position in a text.
+fn rejected(error: String) -> PlaygroundAnswer {
+    PlaygroundAnswer::Rejected { mistakes: question::whole(error) }
+}
+
+fn catalogue() -> PlaygroundCatalogue {
+    let named = |(name, description): (&str, &str)| PlaygroundName {
+        name: name.to_owned(),
+        description: description.to_owned(),
+    };
+    PlaygroundCatalogue {
+        schema: PLAYGROUND_SCHEMA.to_owned(),
+        tool: env!("CARGO_PKG_VERSION").to_owned(),
+        models: Model::names().iter().copied().map(named).collect(),
+        tests: corpus::tests().into_iter().map(|test| test.id).collect(),
+        faults: sim::FAULTS.iter().map(|row| named((row.name, row.rule))).collect(),
+    }
+}
+
+fn embedded_test(id: String) -> Result<PlaygroundAnswer, Vec<RejectedLine>> {
+    match corpus::tests().into_iter().find(|test| test.id == id) {
+        Some(test) => Ok(PlaygroundAnswer::Test { id, text: test.text.to_owned() }),
+        None => Err(question::whole(format!("unknown test `{id}`: `catalogue` lists the ids"))),
+    }
+}

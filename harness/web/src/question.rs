@@ -1,0 +1,71 @@
+//! A question of a request: the parsed test, its model and its limit.
+
+use litmus::{ParseErrors, Span, Test};
+use model::{Budget, Model, PredictError};
+use results::wire::{PlaygroundQuestion, RejectedLine};
+
+/// The name of the text in messages.
+pub const FILE: &str = "test.litmus";
+
+/// The limit on steps without one in the request: some seconds for the largest tests.
+const STEPS: u64 = 500_000;
+
+/// A test and its model.
+pub struct Question {
+    pub test: Test,
+    pub model: Model,
+    pub budget: Budget<'static>,
+}
+
+impl Question {
+    /// Parses the test and loads the model.
+    ///
+    /// # Errors
+    /// Every mistake in the text, or one about the model.
+    pub fn read(asked: &PlaygroundQuestion) -> Result<Question, Vec<RejectedLine>> {
+        let test = litmus::parse(&asked.text, FILE).map_err(|errors| mistakes(&errors))?;
+        let name = asked.model.as_deref().unwrap_or(Model::default_for(test.dialect));
+        let model = match Model::shipped(name) {
+            Some(Ok(model)) => model,
+            Some(Err(error)) => return Err(whole(error.to_string())),
+            None => return Err(whole(format!("unknown model `{name}`: `catalogue` lists the models"))),
+        };
+        if !model.judges(test.dialect) {
+            return Err(whole(format!("the model `{name}` does not judge tests of this dialect")));
+        }
+        Ok(Question { test, model, budget: Budget::steps(asked.steps.unwrap_or(STEPS)) })
+    }
+}
+
+/// Returns every mistake of a text with its position.
+pub fn mistakes(errors: &ParseErrors) -> Vec<RejectedLine> {
+    let messages = errors.messages();
+    if messages.is_empty() {
+        return whole(errors.to_string());
+    }
+    let line = |message: litmus::error::Message| RejectedLine {
+        file: FILE.to_owned(),
+        error: message.text,
+        line: message.line,
+        column: message.column,
+    };
+    messages.into_iter().map(line).collect()
+}
+
+/// Returns a mistake without a position.
+pub fn whole(error: String) -> Vec<RejectedLine> {
+    vec![RejectedLine { file: FILE.to_owned(), error, line: 1, column: 1 }]
+}
+
+/// Returns a mistake at a position.
+fn placed(error: String, span: Span) -> Vec<RejectedLine> {
+    vec![RejectedLine { file: FILE.to_owned(), error, line: span.line.max(1), column: span.column.max(1) }]
+}
+
+/// Returns the mistake that a model found.
+pub fn refused(error: PredictError) -> Vec<RejectedLine> {
+    match error {
+        PredictError::TwoStorageClasses { span, .. } => placed(error.to_string(), span),
+        error => whole(error.to_string()),
+    }
+}
