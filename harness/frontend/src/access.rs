@@ -228,6 +228,7 @@ impl Walk<'_> {
         if let Some(stored) = self.knowledge.domains.get(&cell) {
             domain.union_with(stored);
         }
+        domain.union_with_open(self.setting.open_values(cell), cell);
         Ok(domain)
     }
 

@@ -282,7 +282,7 @@ fn find_racing_subset(
 }
 
 /// Locates a race.
-fn locate_race(
+pub(crate) fn locate_race(
     case: &LiftedCase,
     model: &Model,
     budget: Budget<'_>,

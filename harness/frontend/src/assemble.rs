@@ -16,7 +16,7 @@ use crate::lift::{
 use crate::mend;
 use crate::module::{SpirvType, is_synthetic_name};
 use crate::question::Asked;
-use crate::value::{MemoryCell, SymbolicNumber};
+use crate::value::{MemoryCell, NumberDomain, SymbolicNumber};
 use crate::walk::{END, ENTRY, Emitted, Round, Walked};
 
 /// Assembles the test from the last fixpoint iteration.
@@ -32,6 +32,7 @@ pub(crate) fn case(
     let mut cells: Vec<MemoryCell> = round.locations.keys().copied().collect();
     cells.sort_by_key(|cell| round.locations[cell]);
     let mut locations = Vec::with_capacity(cells.len());
+    let mut domains = Vec::with_capacity(cells.len());
     let mut names = Vec::with_capacity(cells.len());
     let mut taken = HashSet::new();
     let accessed = accessed(setting, &round.locations, &walked);
@@ -65,6 +66,12 @@ pub(crate) fn case(
             span: Span::default(),
         });
         names.push(shown);
+        let mut domain = NumberDomain::from_value(initial);
+        if let Some(stored) = round.facts.domains.get(cell) {
+            domain.union_with(stored);
+        }
+        domain.union_with_open(setting.open_values(*cell), *cell);
+        domains.push(domain);
     }
     let barriers = Barriers::new(invocations, &walked);
     barriers.report(findings, &walked);
@@ -126,7 +133,8 @@ pub(crate) fn case(
         question,
         khronos: None,
     };
-    Ok(LiftedCase { test, origins, names, cells, suspicions: round.suspicions })
+    let (suspicions, opaque) = (round.suspicions, round.facts.opaque);
+    Ok(LiftedCase { test, origins, names, cells, suspicions, domains, opaque })
 }
 
 fn initial_of(setting: &LiftContext<'_>, cell: MemoryCell) -> Result<u64, Problem> {

@@ -24,12 +24,13 @@ use crate::layout::{Specialized, known_number};
 use crate::module::{SpirvModule, SpirvType};
 use crate::order::storage_class_of;
 use crate::question::Asked;
+use crate::refine::OpenMemory;
 use crate::section::Sections;
 use crate::stage::{self, Stage};
 use crate::state::PathState;
 use crate::tried::{self, Assignment};
 use crate::until::Until;
-use crate::value::{MemoryCell, ObjectId, UndefOrigin};
+use crate::value::{MemoryCell, NumberDomain, ObjectId, UndefOrigin};
 use crate::walk::{Knowledge, Round, Touch, Walk, Walked};
 
 /// Upper bound on the invocations of a grid: the engine's bound on threads.
@@ -97,6 +98,8 @@ pub struct AnalysisOptions {
     pub only_invocations: Vec<InvocationId>,
     /// When to give up with [`Problem::OutOfTime`]. Default: never.
     pub deadline: Option<Until>,
+    /// The memory that others write during the kernel, and what they write. Default: none.
+    pub open: Option<OpenMemory>,
 }
 
 /// The position of an invocation in the grid.
@@ -193,6 +196,10 @@ pub struct LiftedCase {
     pub(crate) cells: Vec<MemoryCell>,
     /// The finding for each suspicion mark, valid if some execution reaches the mark.
     pub(crate) suspicions: Vec<LiftFinding>,
+    /// The values that each location may hold.
+    pub(crate) domains: Vec<NumberDomain>,
+    /// The locations that hold values without a symbolic representation.
+    pub(crate) opaque: BTreeSet<MemoryCell>,
 }
 
 /// A kernel as litmus tests.
@@ -236,6 +243,8 @@ pub(crate) struct LiftContext<'a> {
     pub keep_all: bool,
     /// True if final buffer contents are queried.
     pub keep_final: bool,
+    /// The memory that others write.
+    pub open: Option<&'a OpenMemory>,
     /// Cells that the question refers to.
     pub observed: BTreeSet<MemoryCell>,
     assignment: Assignment,
@@ -283,6 +292,13 @@ impl<'a> LiftContext<'a> {
     /// Returns true if a cell lies in a buffer, whose final content is observable.
     pub fn in_buffer(&self, cell: MemoryCell) -> bool {
         self.class_of(cell.object.variable) == Some(litmus::StorageClass::Buffer)
+    }
+
+    /// Returns the values that others write to a cell; empty if it is closed.
+    pub fn open_values(&self, cell: MemoryCell) -> &'a [u64] {
+        let decorations = self.module().decorations_of(cell.object.variable);
+        let binding = decorations.binding.map(|binding| (decorations.set.unwrap_or(0), binding));
+        self.open.filter(|open| open.contains(binding)).map_or(&[], |open| &open.values)
     }
 
     /// Returns the storage class of a shared variable; `None` for private ones and for outputs of graphics
@@ -463,6 +479,7 @@ pub(crate) fn with_context<T>(
         deadline: None,
         keep_all: false,
         keep_final: false,
+        open: options.open.as_ref(),
         observed: BTreeSet::new(),
         assignment: Assignment::new(),
         inputs: HashMap::new(),
@@ -523,6 +540,7 @@ fn lift_entry(
         deadline: options.deadline.clone(),
         keep_all: options.keep_all,
         keep_final: options.keep_final,
+        open: options.open.as_ref(),
         observed: BTreeSet::new(),
         assignment: Assignment::new(),
         inputs,

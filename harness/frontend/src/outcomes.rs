@@ -97,7 +97,8 @@ fn leaves_memory_unchanged(
     allowed.all(|(values, _)| values.iter().zip(&first).all(|(now, before)| Some(*now) == *before))
 }
 
-fn enumerate_contents(
+/// [`final_contents`], also if a dispatch changes nothing.
+pub(crate) fn enumerate_contents(
     module: &SpirvModule,
     dispatch: &KernelDispatch,
     options: &AnalysisOptions,

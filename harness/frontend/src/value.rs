@@ -171,6 +171,14 @@ impl NumberDomain {
         }
     }
 
+    /// Adds the values that others write to a cell.
+    pub fn union_with_open(&mut self, values: &[u64], cell: MemoryCell) {
+        let narrow = arithmetic::mask(cell.bytes.saturating_mul(8));
+        for value in values {
+            self.union_with(&NumberDomain::from_value(*value & narrow));
+        }
+    }
+
     /// Returns the values that satisfy `keep`.
     pub fn filter_values(&self, keep: impl Fn(u64) -> bool) -> NumberDomain {
         match self {

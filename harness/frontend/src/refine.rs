@@ -1,0 +1,550 @@
+//! Translation validation: is every behaviour of a module AFTER a compiler one of the module BEFORE it?
+//!
+//! Three methods answer, each sound in one direction:
+//!
+//! 1. A simulation ([`simulation`]) compares the memory events of each invocation. Every load of shared memory
+//!    may return any value of a set, so the proof holds in every context: `refines`, closed and open.
+//! 2. In a **closed** world, the final contents and defects of the whole grid are compared, by the walk or by
+//!    the model: `refines` or `breaks` for these inputs.
+//! 3. In an **open** world, an environment is searched in which the model allows AFTER what it forbids BEFORE
+//!    ([`environment`]): `breaks`.
+//!
+//! If none decides, the answer is `unknown`. A BEFORE without defined behaviour allows anything.
+//!
+//! Bounds: loops that depend on read values have the lifter's bound. The values of loads are those that the
+//! kernels store, 0, 1, and those near constants that the code compares with. Descriptors do not alias unless
+//! they have one binding. Numbers computed with floats are compared only by a walk in a closed world.
+
+mod environment;
+mod expression;
+mod program;
+mod simulation;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Budget, Model};
+
+use crate::dispatch::plan_dispatch;
+use crate::error::{Problem, Refusal, SourcePosition};
+use crate::grid::{GridReport, GridVerdict};
+use crate::judge::judge;
+use crate::launch::Launch;
+use crate::lift::{AnalysisOptions, FindingKind, InvocationId, Lifted, MAX_INVOCATIONS, Spot, lift};
+use crate::module::SpirvModule;
+use crate::outcomes::{FinalContents, enumerate_contents};
+use crate::stage::Stage;
+use crate::tried;
+use environment::{Search, find_environment};
+use program::Program;
+use simulation::{Mismatch, NoProof, Simulation};
+
+/// Upper bound on the invocations that are compared one by one.
+const MAX_COMPARED: usize = 1_024;
+/// Upper bound on the values that others write, other than 0 and 1.
+const MAX_OPEN_VALUES: usize = 6;
+/// A value that no constant of the code is likely to equal.
+const UNUSUAL: u64 = 42;
+
+/// The memory that others write while a kernel runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenMemory {
+    /// Descriptor sets and bindings; `None` for all shared memory.
+    pub bindings: Option<BTreeSet<(u32, u32)>>,
+    /// The values that they write.
+    pub values: Vec<u64>,
+}
+
+impl OpenMemory {
+    /// Returns true if others write to a descriptor, or to memory without one.
+    pub(crate) fn contains(&self, binding: Option<(u32, u32)>) -> bool {
+        self.bindings.as_ref().is_none_or(|open| binding.is_some_and(|binding| open.contains(&binding)))
+    }
+}
+
+/// A comparison of two modules.
+#[derive(Clone, Copy)]
+pub struct RefinementQuery<'q> {
+    /// The model that decides races and outcomes.
+    pub model: &'q Model,
+    /// The limit of the model.
+    pub budget: Budget<'q>,
+    /// When to give up.
+    pub stop: &'q dyn Fn() -> bool,
+    /// Descriptor sets and bindings that others access; `None` in the inner option for all. Default: a closed
+    /// world.
+    pub open: Option<&'q Option<BTreeSet<(u32, u32)>>>,
+}
+
+/// The verdict of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefinementVerdict {
+    /// Every behaviour of AFTER is one of BEFORE.
+    Refines,
+    /// AFTER refines BEFORE and orders more.
+    Stronger,
+    /// Some behaviour of AFTER is none of BEFORE.
+    Breaks,
+    /// Not decided.
+    Unknown,
+}
+
+/// A behaviour of AFTER that BEFORE does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counterexample {
+    /// `outcome`, or the kind of a finding.
+    pub kind: &'static str,
+    /// The description.
+    pub message: String,
+    /// The position in BEFORE.
+    pub before: Option<Spot>,
+    /// The position in AFTER.
+    pub after: Option<Spot>,
+    /// What others do, step by step.
+    pub environment: Vec<String>,
+}
+
+/// The answer of a comparison.
+#[derive(Clone, Debug)]
+pub struct Refinement {
+    /// The verdict.
+    pub verdict: RefinementVerdict,
+    /// The reason for the verdict, as one sentence.
+    pub reason: String,
+    /// The behaviour that breaks refinement.
+    pub difference: Option<Counterexample>,
+}
+
+impl Refinement {
+    fn new(verdict: RefinementVerdict, reason: impl Into<String>) -> Refinement {
+        Refinement { verdict, reason: reason.into(), difference: None }
+    }
+
+    fn unknown(reason: impl Into<String>) -> Refinement {
+        Refinement::new(RefinementVerdict::Unknown, reason)
+    }
+
+    fn breaks(difference: Counterexample) -> Refinement {
+        let reason = difference.message.clone();
+        Refinement { verdict: RefinementVerdict::Breaks, reason, difference: Some(difference) }
+    }
+}
+
+/// Compares an entry point of two modules. Both get the inputs of `options`.
+///
+/// # Errors
+/// Fails if the modules have different interfaces.
+pub fn refine(
+    before: (&SpirvModule, &AnalysisOptions),
+    after: (&SpirvModule, &AnalysisOptions),
+    query: &RefinementQuery<'_>,
+) -> Result<Refinement, Refusal> {
+    check_interfaces(before, after)?;
+    let judged = judge(before.0, before.1, query.model, query.budget);
+    if let Some(undefined) = judged.as_ref().ok().and_then(undefined_reason) {
+        let reason = format!("BEFORE has no defined behaviour ({undefined}), so it allows anything");
+        return Ok(Refinement::new(RefinementVerdict::Refines, reason));
+    }
+    let proof = prove_by_simulation(before, after, query);
+    let (mismatch, why) = match proof {
+        Proof::Complete { is_stronger, coverage } => {
+            let verdict = if is_stronger { RefinementVerdict::Stronger } else { RefinementVerdict::Refines };
+            return Ok(Refinement::new(verdict, coverage));
+        }
+        Proof::OrderOnly(why) | Proof::Limit(why) => (None, why),
+        Proof::Mismatch(mismatch) => {
+            let found =
+                query.open.and_then(|open| search_environment(before, after, (&mismatch, open), query));
+            if let Some(difference) = found {
+                return Ok(Refinement::breaks(difference));
+            }
+            let why = mismatch.as_ref().map_or_else(
+                || "no rule explains a change of the events".to_owned(),
+                |mismatch| mismatch.what.clone(),
+            );
+            (mismatch, why)
+        }
+    };
+    if query.open.is_some() {
+        let mut unknown = Refinement::unknown(format!(
+            "{why}; no environment was found that shows it (of one thread, for at most {MAX_INVOCATIONS} invocations)"
+        ));
+        if mismatch.is_none() {
+            unknown.reason = why;
+        }
+        return Ok(unknown);
+    }
+    Ok(compare_contents(before, after, judged.as_ref().ok(), &why, query))
+}
+
+/// Checks that both modules can be given the same inputs.
+fn check_interfaces(
+    (before, before_options): (&SpirvModule, &AnalysisOptions),
+    (after, after_options): (&SpirvModule, &AnalysisOptions),
+) -> Result<(), Refusal> {
+    let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
+    let different = |what: String| nowhere(Problem::Input(what));
+    let first = before.find_entry(before_options.entry.as_deref()).map_err(nowhere)?;
+    let second = after.find_entry(after_options.entry.as_deref()).map_err(nowhere)?;
+    if first.shader_stage() != second.shader_stage() {
+        return Err(different(format!(
+            "the stage of BEFORE is {:?} and that of AFTER is {:?}",
+            first.shader_stage(),
+            second.shader_stage()
+        )));
+    }
+    let size = |module: &SpirvModule, options: &AnalysisOptions, function: u32| {
+        Launch::new(module, options, function).map(|launch| launch.local_size).map_err(nowhere)
+    };
+    let sizes = [size(before, before_options, first.function)?, size(after, after_options, second.function)?];
+    if sizes[0] != sizes[1] {
+        return Err(different(format!(
+            "the workgroup size of BEFORE is {:?} and that of AFTER is {:?}",
+            sizes[0], sizes[1]
+        )));
+    }
+    let (known, more) = (before.descriptors(), after.descriptors());
+    if let Some((set, binding)) = more.difference(&known).next() {
+        return Err(different(format!(
+            "AFTER uses the descriptor {set}.{binding}, which BEFORE does not have"
+        )));
+    }
+    Ok(())
+}
+
+impl SpirvModule {
+    /// Returns the descriptor sets and bindings of the variables.
+    pub fn descriptors(&self) -> BTreeSet<(u32, u32)> {
+        let ids = self.variables.keys().map(|id| self.decorations_of(*id));
+        ids.filter_map(|own| Some((own.set.unwrap_or(0), own.binding?))).collect()
+    }
+}
+
+/// Returns why a kernel has no defined behaviour.
+fn undefined_reason(report: &GridReport) -> Option<String> {
+    let found = report.findings.iter().find(|found| leaves_nothing_defined(found.kind))?;
+    Some(format!("{}: {}", found.kind.name(), found.message))
+}
+
+fn leaves_nothing_defined(kind: FindingKind) -> bool {
+    match kind {
+        FindingKind::Race
+        | FindingKind::Lockstep
+        | FindingKind::UnpublishedRead
+        | FindingKind::DivergentBarrier
+        | FindingKind::OutOfBounds
+        | FindingKind::UndefinedBehaviour => true,
+        FindingKind::UninitialisedRead | FindingKind::Hang | FindingKind::Assertion => false,
+    }
+}
+
+/// Returns true for defects that a compiler may not add.
+///
+/// An undefined value may become visible by a legal change.
+fn is_new_defect(kind: FindingKind) -> bool {
+    leaves_nothing_defined(kind) || kind == FindingKind::Hang
+}
+
+/// Returns true if contents are undefined because of an undefined value alone.
+fn is_value_undefined(reason: &str) -> bool {
+    reason.starts_with(FindingKind::UninitialisedRead.name())
+}
+
+/// The result of the simulation of all invocations.
+enum Proof {
+    Complete {
+        is_stronger: bool,
+        coverage: String,
+    },
+    /// The order of the events agrees, but their values are not compared.
+    OrderOnly(String),
+    Mismatch(Option<Mismatch>),
+    Limit(String),
+}
+
+/// Returns the options for lifting with all shared memory open.
+fn open_options(
+    options: &AnalysisOptions,
+    values: &[u64],
+    bindings: Option<BTreeSet<(u32, u32)>>,
+    only: &[InvocationId],
+) -> AnalysisOptions {
+    AnalysisOptions {
+        keep_all: true,
+        keep_final: false,
+        assertion: None,
+        ignore_filter: true,
+        only_invocations: only.to_vec(),
+        open: Some(OpenMemory { bindings, values: values.to_vec() }),
+        ..options.clone()
+    }
+}
+
+/// Returns the values that others may write, from the constants of both modules.
+fn open_values(modules: [(&SpirvModule, &AnalysisOptions); 2]) -> Vec<u64> {
+    let mut values = vec![0, 1];
+    for (module, options) in modules {
+        let near = crate::lift::with_context(module, options, |setting| {
+            Ok(tried::values(setting, &BTreeSet::new()))
+        });
+        for value in near.unwrap_or_default() {
+            if !values.contains(&value) && values.len() < MAX_OPEN_VALUES + 2 {
+                values.push(value);
+            }
+        }
+    }
+    if !values.contains(&UNUSUAL) {
+        values.push(UNUSUAL);
+    }
+    values
+}
+
+/// Lists the invocations of a dispatch, up to a bound, and returns their number.
+fn list_invocations(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+) -> Result<(Vec<InvocationId>, u64), Refusal> {
+    let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
+    let entry = module.find_entry(options.entry.as_deref()).map_err(nowhere)?;
+    let stage: Stage = entry.shader_stage();
+    let launch = Launch::new(module, options, entry.function).map_err(nowhere)?;
+    let count = |size: [u32; 3]| size.iter().fold(1_u64, |all, one| all.saturating_mul(u64::from(*one)));
+    let (local, groups) = (count(launch.local_size), count(launch.grid));
+    let at = |index: u64, size: [u32; 3]| {
+        let (x, y) = (u64::from(size[0].max(1)), u64::from(size[1].max(1)));
+        [(index % x) as u32, (index / x % y) as u32, (index / x / y) as u32]
+    };
+    let total = local.saturating_mul(groups);
+    let listed = (0..total.min(MAX_COMPARED as u64)).map(|index| {
+        let (group, own) = (index / local.max(1), index % local.max(1));
+        InvocationId {
+            workgroup: at(group, launch.grid),
+            local: at(own, launch.local_size),
+            workgroup_index: group as u32,
+            local_index: own as u32,
+            stage,
+        }
+    });
+    Ok((listed.collect(), total))
+}
+
+/// Simulates each invocation of AFTER by BEFORE.
+fn prove_by_simulation(
+    before: (&SpirvModule, &AnalysisOptions),
+    after: (&SpirvModule, &AnalysisOptions),
+    query: &RefinementQuery<'_>,
+) -> Proof {
+    let limit = |refusal: &Refusal| Proof::Limit(format!("the events are not known: {refusal}"));
+    let (all, total) = match list_invocations(before.0, before.1) {
+        Ok(listed) => listed,
+        Err(refusal) => return limit(&refusal),
+    };
+    let values = open_values([before, after]);
+    let (mut is_stronger, mut is_cut, mut is_opaque) = (false, false, false);
+    let mut barriers = BTreeMap::new();
+    for only in all.chunks(MAX_INVOCATIONS) {
+        let lifted = |(module, options): (&SpirvModule, &AnalysisOptions)| {
+            lift(module, &open_options(options, &values, None, only))
+        };
+        let (first, second) = match (lifted(before), lifted(after)) {
+            (Ok(first), Ok(second)) => (first, second),
+            (Err(refusal), _) | (_, Err(refusal)) => return limit(&refusal),
+        };
+        if let Some(reason) = incomparable(&first, &second) {
+            return Proof::Limit(reason);
+        }
+        let (Some(one), Some(other)) = (first.cases.first(), second.cases.first()) else {
+            return Proof::Limit("a module has no test".to_owned());
+        };
+        is_opaque |= !one.opaque.is_empty() || !other.opaque.is_empty();
+        for thread in 0..only.len() {
+            let programs = (Program::new(one, before.0, thread), Program::new(other, after.0, thread));
+            let mut simulation = Simulation::new(programs.0, programs.1, &mut barriers, query.stop);
+            let proof = simulation.prove_thread();
+            is_stronger |= simulation.is_stronger;
+            is_cut |= simulation.is_cut;
+            match proof {
+                Ok(()) => {}
+                Err(NoProof::Limit(why)) => return Proof::Limit(why),
+                Err(NoProof::Mismatch) => {
+                    return Proof::Mismatch(simulation.mismatch.take());
+                }
+            }
+        }
+    }
+    if total > all.len() as u64 {
+        return Proof::Limit(format!("only {} of {total} invocations were compared", all.len()));
+    }
+    if is_opaque {
+        return Proof::OrderOnly(
+            "the order of memory events is preserved; numbers computed with floats were not compared"
+                .to_owned(),
+        );
+    }
+    let count = if total == 1 { "1 invocation".to_owned() } else { format!("{total} invocations") };
+    let loops = if is_cut {
+        format!(", loops that depend on read values up to {} bodies", before.1.open_bodies())
+    } else {
+        String::new()
+    };
+    let coverage =
+        format!("the memory events of AFTER are events of BEFORE in every context ({count}{loops})");
+    Proof::Complete { is_stronger, coverage }
+}
+
+/// Returns why two lifted kernels cannot be compared.
+fn incomparable(before: &Lifted, after: &Lifted) -> Option<String> {
+    let new =
+        after.findings.iter().find(|found| !before.findings.iter().any(|known| known.kind == found.kind));
+    if let Some(found) = new {
+        return Some(format!("AFTER has a defect: {}", found.message));
+    }
+    let is_sampled = before.sampled || after.sampled;
+    is_sampled.then(|| "a kernel depends on memory that nothing initializes".to_owned())
+}
+
+/// Searches for an environment of the whole dispatch.
+///
+/// Fewer invocations would not do: BEFORE may race with the environment in another one.
+fn search_environment(
+    before: (&SpirvModule, &AnalysisOptions),
+    after: (&SpirvModule, &AnalysisOptions),
+    (mismatch, open): (&Option<Mismatch>, &Option<BTreeSet<(u32, u32)>>),
+    query: &RefinementQuery<'_>,
+) -> Option<Counterexample> {
+    let values = open_values([before, after]);
+    let is_open =
+        |set: u32, binding: u32| open.as_ref().is_none_or(|bindings| bindings.contains(&(set, binding)));
+    let search = Search { model: query.model, budget: query.budget, stop: query.stop, is_open: &is_open };
+    // All buffers, but no workgroup memory, which only the kernel can access.
+    let bindings = open.clone().unwrap_or_else(|| before.0.descriptors());
+    let lifted = |(module, options): (&SpirvModule, &AnalysisOptions)| {
+        lift(module, &open_options(options, &values, Some(bindings.clone()), &[])).ok()
+    };
+    let (first, second) = (lifted(before)?, lifted(after)?);
+    find_environment((&first, before.0), (&second, after.0), mismatch.as_ref(), &search)
+}
+
+/// Compares defects and final contents of the whole grid.
+fn compare_contents(
+    before: (&SpirvModule, &AnalysisOptions),
+    after: (&SpirvModule, &AnalysisOptions),
+    judged: Option<&GridReport>,
+    why: &str,
+    query: &RefinementQuery<'_>,
+) -> Refinement {
+    let with_contents = |options: &AnalysisOptions| AnalysisOptions { keep_final: true, ..options.clone() };
+    let walked = |(module, options): (&SpirvModule, &AnalysisOptions)| {
+        judge(module, &with_contents(options), query.model, query.budget).ok()
+    };
+    let is_settled = |report: &GridReport| {
+        report.verdict == GridVerdict::Clean
+            && report.findings.is_empty()
+            && !report.is_schedule_dependent
+            && !report.has_partial_subgroups
+    };
+    let second = walked(after);
+    if let (Some(first), Some(second)) = (judged, &second)
+        && is_settled(first)
+        && let Some(found) = second.findings.iter().find(|found| is_new_defect(found.kind))
+    {
+        let spot = found.at.first();
+        let after = spot.map(|at| Spot { thread: 0, line: at.line, place: at.place, access: at.access });
+        let (message, kind) = (format!("AFTER only: {}", found.message), found.kind.name());
+        return Refinement::breaks(Counterexample {
+            kind,
+            message,
+            before: None,
+            after,
+            environment: Vec::new(),
+        });
+    }
+    if let (Some(first), Some(second)) = (walked(before), &second)
+        && is_settled(&first)
+        && is_settled(second)
+        && !first.final_buffers.is_empty()
+        && first.final_buffers == second.final_buffers
+        && first.final_buffers.iter().all(|buffer| buffer.first_open_byte.is_none())
+    {
+        let reason = "both are free of races and leave the same contents for these inputs";
+        return Refinement::new(RefinementVerdict::Refines, reason);
+    }
+    let contents = |(module, options): (&SpirvModule, &AnalysisOptions)| {
+        let dispatch = plan_dispatch(module, options)?;
+        let describe = |refusal: &Refusal| refusal.to_string();
+        let found = enumerate_contents(module, &dispatch, options, query.model, query.budget, &describe);
+        Ok::<_, Refusal>((dispatch, found))
+    };
+    let (first, second) = match (contents(before), contents(after)) {
+        (Ok(first), Ok(second)) => (first, second),
+        (Err(refusal), _) | (_, Err(refusal)) => return Refinement::unknown(format!("{why}; {refusal}")),
+    };
+    let (cells, allowed) = match first.1 {
+        FinalContents::Known { cells, contents } => (cells, contents),
+        FinalContents::Undefined(undefined) if !is_value_undefined(&undefined) => {
+            let reason = format!("BEFORE has no defined behaviour ({undefined}), so it allows anything");
+            return Refinement::new(RefinementVerdict::Refines, reason);
+        }
+        FinalContents::Undefined(open) | FinalContents::Unknown { why: open, .. } => {
+            return Refinement::unknown(format!(
+                "{why}; the contents that BEFORE leaves are not known: {open}"
+            ));
+        }
+    };
+    let (more, shown) = match second.1 {
+        FinalContents::Known { cells, contents } => (cells, contents),
+        FinalContents::Undefined(undefined) if !is_value_undefined(&undefined) => {
+            let (kind, message) = ("race", format!("AFTER only: {undefined}"));
+            let (before, after, environment) = (None, None, Vec::new());
+            return Refinement::breaks(Counterexample { kind, message, before, after, environment });
+        }
+        FinalContents::Undefined(open) | FinalContents::Unknown { why: open, .. } => {
+            return Refinement::unknown(format!(
+                "{why}; the contents that AFTER leaves are not known: {open}"
+            ));
+        }
+    };
+    type Contents = BTreeMap<((u32, u32, u32), u64, u32), u64>;
+    let initial = |at: (u32, u32, u32), offset: u64, bytes: u32| {
+        let buffers = &first.0.buffers;
+        let buffer = buffers.iter().find(|own| (own.set, own.binding, own.element) == at);
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let part = buffer.and_then(|buffer| buffer.bytes.get(start..start.checked_add(bytes as usize)?));
+        part.map_or(0, |part| part.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)))
+    };
+    let places: BTreeMap<_, _> = cells
+        .iter()
+        .chain(&more)
+        .map(|cell| ((cell.at, cell.offset, cell.bytes), initial(cell.at, cell.offset, cell.bytes)))
+        .collect();
+    let whole = |cells: &[crate::outcomes::FinalCell], values: &[u64]| -> Contents {
+        let mut all: Contents = places.clone();
+        all.extend(
+            cells.iter().zip(values).map(|(cell, value)| ((cell.at, cell.offset, cell.bytes), *value)),
+        );
+        all
+    };
+    let kept = |cells: &[crate::outcomes::FinalCell], of: &BTreeMap<Vec<u64>, _>| -> BTreeSet<Contents> {
+        let allowed = of.iter().filter(|(_, content): &(_, &crate::outcomes::FinalContent)| content.allowed);
+        allowed.map(|(values, _)| whole(cells, values)).collect()
+    };
+    let (allowed, shown) = (kept(&cells, &allowed), kept(&more, &shown));
+    match shown.difference(&allowed).next() {
+        None => {
+            let fewer = shown.len() < allowed.len();
+            let verdict = if fewer { RefinementVerdict::Stronger } else { RefinementVerdict::Refines };
+            let reason = format!("{} of {} final contents remain", shown.len(), allowed.len());
+            Refinement::new(verdict, reason)
+        }
+        Some(content) => {
+            let parts: Vec<String> = content
+                .iter()
+                .map(|(((set, binding, _), offset, _), value)| {
+                    format!("{set}.{binding} at byte {offset} = {value}")
+                })
+                .collect();
+            let message = format!("AFTER may end with {}, BEFORE may not", parts.join(", "));
+            let (kind, before, after, environment) = ("outcome", None, None, Vec::new());
+            Refinement::breaks(Counterexample { kind, message, before, after, environment })
+        }
+    }
+}

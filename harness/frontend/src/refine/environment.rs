@@ -1,0 +1,383 @@
+//! Searches for an environment in which AFTER shows what BEFORE cannot.
+//!
+//! An environment is one more thread: it may wait for a write of the kernel, accesses one location plainly,
+//! and may publish that by a write that the kernel reads. A found environment is a proof: the model finds
+//! BEFORE free of races in it, and AFTER racy or with another outcome. If none is found, nothing is proved.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use litmus::{
+    Access, BranchRelation, Instruction, InstructionKind, Label, Location, LocationId, LocationInit,
+    Observable, Order, Outcome, Placement, Prediction, Race, Reference, Register, RegisterInit, Scope,
+    Semantics, Span, StorageClass, StorageClassSet, Term, Test, Thread, ThreadPlace,
+};
+use model::{Budget, Model, Options, predict};
+
+use super::Counterexample;
+use super::program::{CellKey, cell_keys};
+use super::simulation::Mismatch;
+use crate::answer::locate_race;
+use crate::emit::{self, Target};
+use crate::error::SourcePosition;
+use crate::lift::{Lifted, LiftedCase, Spot};
+use crate::module::SpirvModule;
+use crate::suspicion::confirmed;
+use crate::value::{NumberDomain, SymbolicNumber};
+
+/// Model steps for one environment.
+const STEPS: u64 = 40_000;
+/// Upper bound on the environments.
+const MAX_ENVIRONMENTS: usize = 400;
+/// Upper bound on the values that are published at one location.
+const MAX_PUBLISHED: usize = 6;
+/// The registers of the thread.
+const WAITED: u16 = 0;
+const LOADED: u16 = 1;
+/// A workgroup that no kernel has.
+const OUTSIDE: u32 = 1 << 20;
+
+/// One thread that accesses the memory of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Environment {
+    /// The location whose change is waited for.
+    wait: Option<CellKey>,
+    access: CellKey,
+    /// The value of the accessed location at the start, if not that of the inputs.
+    initial: Option<u64>,
+    /// The stored value; `None` for a load.
+    stored: Option<u64>,
+    /// The location and value of the release.
+    publish: Option<(CellKey, u64)>,
+}
+
+impl Environment {
+    /// Describes the thread, one step a line.
+    fn describe(&self) -> Vec<String> {
+        let initial = self.initial.iter().map(|value| format!("have left {value} in {}", self.access));
+        let wait = self.wait.iter().map(|cell| format!("waits for a write of {cell} (acquire)"));
+        let access = match self.stored {
+            Some(value) => format!("stores {value} to {}", self.access),
+            None => format!("loads {}", self.access),
+        };
+        let publish = self.publish.iter().map(|(cell, value)| format!("stores {value} to {cell} (release)"));
+        initial.chain(wait).chain([access]).chain(publish).collect()
+    }
+}
+
+/// A kernel with the identities of its locations.
+struct Kernel<'a> {
+    lifted: &'a Lifted,
+    case: &'a LiftedCase,
+    keys: Vec<CellKey>,
+}
+
+impl<'a> Kernel<'a> {
+    fn new(lifted: &'a Lifted, module: &SpirvModule) -> Option<Kernel<'a>> {
+        let case = lifted.cases.first()?;
+        Some(Kernel { lifted, case, keys: cell_keys(case, module) })
+    }
+
+    /// Returns the values that a location may hold, other than the initial one.
+    fn other_values(&self, key: &CellKey) -> Vec<u64> {
+        let Some(position) = self.keys.iter().position(|known| known == key) else { return Vec::new() };
+        let initial = initial_value(&self.case.test.locations[position]);
+        match &self.case.domains[position] {
+            NumberDomain::Values(values) => {
+                values.iter().copied().filter(|value| *value != initial).collect()
+            }
+            NumberDomain::Any => Vec::new(),
+        }
+    }
+
+    /// Returns the buffer locations of accesses that satisfy `keep`.
+    fn accessed(&self, keep: impl Fn(&litmus::MemoryAccess) -> bool) -> BTreeSet<CellKey> {
+        let code = self.case.test.threads.iter().flat_map(|thread| &thread.instructions);
+        let accesses = code.filter_map(|instruction| instruction.kind.access());
+        let kept = accesses.filter(|access| keep(access));
+        kept.filter_map(|access| self.keys.get(usize::from(access.place.location.0)))
+            .filter(|key| matches!(key, CellKey::Buffer { .. }))
+            .cloned()
+            .collect()
+    }
+
+    /// Returns the kernel with one more thread. `known` are the locations of both kernels.
+    fn with(&self, environment: &Environment, known: &BTreeMap<CellKey, Location>) -> Option<Combined> {
+        let (mut case, mut keys) = (self.case.clone(), self.keys.clone());
+        let test = &mut case.test;
+        let mut target = |key: &CellKey| {
+            let position = keys.iter().position(|own| own == key);
+            let position = match position {
+                Some(position) => position,
+                None => {
+                    let mut location = known.get(key)?.clone();
+                    location.name = format!("environment{}", keys.len());
+                    test.locations.push(location);
+                    keys.push(key.clone());
+                    keys.len() - 1
+                }
+            };
+            let location = LocationId(u16::try_from(position).ok()?);
+            Some(Target { location, class: StorageClass::Buffer, scalar: None })
+        };
+        let atomic = |order, make_available, make_visible| Access::Atomic {
+            scope: Scope::QueueFamily,
+            semantics: Semantics {
+                order,
+                classes: StorageClassSet::EMPTY.with(StorageClass::Buffer),
+                make_available,
+                make_visible,
+                ..Semantics::RELAXED
+            },
+        };
+        let plain = Access::Coherent { scope: Scope::QueueFamily };
+        let mut code = Vec::new();
+        if let Some(cell) = &environment.wait {
+            code.push(emit::load(WAITED, target(cell)?, atomic(Order::Acquire, false, true)));
+            let initial = SymbolicNumber::Known(initial_value(known.get(cell)?));
+            code.push(emit::branch(BranchRelation::Equal, SymbolicNumber::Register(WAITED), initial, 0));
+        }
+        let place = target(&environment.access)?;
+        let initial = environment.initial;
+        code.push(match environment.stored {
+            Some(value) => emit::store(place, SymbolicNumber::Known(value), plain),
+            None => emit::load(LOADED, place, plain),
+        });
+        if let Some((cell, value)) = &environment.publish {
+            let release = atomic(Order::Release, true, false);
+            code.push(emit::store(target(cell)?, SymbolicNumber::Known(*value), release));
+        }
+        if let Some(initial) = initial {
+            test.locations[usize::from(place.location.0)].init = LocationInit::Constant(initial as i64);
+        }
+        let ends = environment.wait.is_some();
+        code.extend(ends.then(|| emit::label(0)));
+        let thread = test.threads.len();
+        let spot = |kind: &InstructionKind| Spot {
+            thread: thread as u16,
+            line: 0,
+            place: SourcePosition::Module,
+            access: emit::writes(kind),
+        };
+        case.origins.push(code.iter().map(spot).collect());
+        let placement = Placement { queue_family: 0, queue: 0, workgroup: OUTSIDE, subgroup: 0 };
+        let register = |number: u16| Register {
+            name: format!("r{number}"),
+            init: RegisterInit::Constant(0),
+            declared: false,
+        };
+        test.threads.push(Thread {
+            number: thread as u32,
+            place: ThreadPlace::Device(placement),
+            registers: [WAITED, LOADED].map(register).into(),
+            labels: ends.then(|| Label { name: "LC00".to_owned() }).into_iter().collect(),
+            instructions: code.into_iter().map(|kind| Instruction { kind, span: Span::default() }).collect(),
+            span: Span::default(),
+        });
+        let buffers = (0..test.locations.len())
+            .filter(|index| test.locations[*index].reference == Some(Reference::Buffer))
+            .map(|index| LocationId(index as u16));
+        test.listed = buffers.map(|location| Term::Location(location, 0)).collect();
+        (test.question, test.filter) = (None, None);
+        case.names.resize_with(keys.len(), String::new);
+        case.domains.resize_with(keys.len(), NumberDomain::empty);
+        Some(Combined { case, keys, thread })
+    }
+}
+
+fn initial_value(location: &Location) -> u64 {
+    match location.init {
+        LocationInit::Constant(value) => value as u64,
+        _ => 0,
+    }
+}
+
+/// A kernel with an environment.
+struct Combined {
+    case: LiftedCase,
+    keys: Vec<CellKey>,
+    /// The index of the environment's thread.
+    thread: usize,
+}
+
+/// What is compared of an outcome: the buffers, and the register of the environment.
+type Seen = (BTreeMap<CellKey, u64>, Option<u64>);
+
+impl Combined {
+    fn predict(&self, model: &Model, budget: Budget<'_>) -> Option<Prediction> {
+        let test: &Test = &self.case.test;
+        predict(test, model, &Options { budget: budget.at_most(STEPS), unroll: 1 }).ok()
+    }
+
+    /// Returns the compared part of an outcome. Other locations keep their initial value.
+    fn seen(&self, prediction: &Prediction, outcome: &Outcome, known: &BTreeMap<CellKey, Location>) -> Seen {
+        let mut cells: BTreeMap<CellKey, u64> =
+            known.iter().map(|(key, location)| (key.clone(), initial_value(location))).collect();
+        let mut loaded = None;
+        for (observable, value) in prediction.observables.iter().zip(&outcome.0) {
+            match observable {
+                Observable::Location(location, _) => {
+                    if let Some(key) = self.keys.get(usize::from(location.0)) {
+                        cells.insert(key.clone(), value.0);
+                    }
+                }
+                Observable::Register(thread, register) => {
+                    if usize::from(thread.0) == self.thread && register.0 == LOADED {
+                        loaded = Some(value.0);
+                    }
+                }
+            }
+        }
+        cells.retain(|key, _| matches!(key, CellKey::Buffer { .. }));
+        (cells, loaded)
+    }
+}
+
+/// What a search needs besides the kernels.
+pub(super) struct Search<'s> {
+    pub model: &'s Model,
+    pub budget: Budget<'s>,
+    pub stop: &'s dyn Fn() -> bool,
+    /// Returns true if others may access the descriptor.
+    pub is_open: &'s dyn Fn(u32, u32) -> bool,
+}
+
+/// Searches for an environment that tells the kernels apart.
+pub(super) fn find_environment(
+    (before, before_module): (&Lifted, &SpirvModule),
+    (after, after_module): (&Lifted, &SpirvModule),
+    mismatch: Option<&Mismatch>,
+    search: &Search<'_>,
+) -> Option<Counterexample> {
+    let (before, after) = (Kernel::new(before, before_module)?, Kernel::new(after, after_module)?);
+    let mut known: BTreeMap<CellKey, Location> = BTreeMap::new();
+    for kernel in [&after, &before] {
+        known.extend(kernel.keys.iter().cloned().zip(kernel.case.test.locations.iter().cloned()));
+    }
+    for environment in candidates(&before, &after, mismatch, search).into_iter().take(MAX_ENVIRONMENTS) {
+        if (search.stop)() {
+            return None;
+        }
+        let Some(first) = before.with(&environment, &known) else { continue };
+        let Some(allowed) = first.predict(search.model, search.budget) else { continue };
+        if allowed.race != Race::Free || allowed.race_thin_air {
+            continue;
+        }
+        let Some(second) = after.with(&environment, &known) else { continue };
+        let Some(shown) = second.predict(search.model, search.budget) else { continue };
+        let race = shown.race == Race::Racy && !shown.race_thin_air;
+        let outcome = if race { None } else { new_outcome((&first, &allowed), (&second, &shown), &known) };
+        if !race && outcome.is_none() || !is_defined(&before, &first, search) {
+            continue;
+        }
+        let is_own = |spot: &Spot| usize::from(spot.thread) != second.thread;
+        let mut difference = Counterexample {
+            kind: if race { "race" } else { "outcome" },
+            message: String::new(),
+            before: mismatch.and_then(|mismatch| mismatch.before),
+            after: mismatch.and_then(|mismatch| mismatch.after),
+            environment: environment.describe(),
+        };
+        if let Some(outcome) = outcome {
+            difference.message = format!("in this environment AFTER may end with {outcome}, BEFORE may not");
+        } else {
+            let found = locate_race(&second.case, search.model, search.budget).ok().flatten();
+            let own = found.as_ref().and_then(|found| found.at.iter().copied().find(is_own));
+            difference.after = own.or(difference.after);
+            let place = &environment.access;
+            difference.message = format!("in this environment AFTER races on {place}, BEFORE does not");
+        }
+        return Some(difference);
+    }
+    None
+}
+
+/// Returns true if no environment-dependent defect of BEFORE is reachable.
+fn is_defined(before: &Kernel<'_>, combined: &Combined, search: &Search<'_>) -> bool {
+    if combined.case.suspicions.is_empty() {
+        return true;
+    }
+    let lifted = Lifted { cases: vec![combined.case.clone()], ..before.lifted.clone() };
+    let (found, open) = confirmed(&lifted, search.model, search.budget);
+    found.is_empty() && !open
+}
+
+/// Returns an allowed outcome of AFTER that BEFORE does not allow, in words.
+fn new_outcome(
+    (first, allowed): (&Combined, &Prediction),
+    (second, shown): (&Combined, &Prediction),
+    known: &BTreeMap<CellKey, Location>,
+) -> Option<String> {
+    let is_complete = allowed.complete && allowed.truncated_runs == 0 && shown.race == Race::Free;
+    if !is_complete {
+        return None;
+    }
+    let of_before: BTreeSet<Seen> = (allowed.outcomes.iter())
+        .filter(|(_, verdict)| verdict.allowed)
+        .map(|(outcome, _)| first.seen(allowed, outcome, known))
+        .collect();
+    let mut of_after = shown.outcomes.iter().filter(|(_, verdict)| verdict.allowed && !verdict.thin_air);
+    let (cells, loaded) = of_after.find_map(|(outcome, _)| {
+        Some(second.seen(shown, outcome, known)).filter(|seen| !of_before.contains(seen))
+    })?;
+    let initial = |key: &CellKey| known.get(key).map_or(0, initial_value);
+    let mut parts: Vec<String> = (cells.iter())
+        .filter(|(key, value)| **value != initial(key))
+        .map(|(key, value)| format!("{key} = {value}"))
+        .collect();
+    parts.extend(loaded.map(|value| format!("the load of the environment = {value}")));
+    Some(if parts.is_empty() { "unchanged buffers".to_owned() } else { parts.join(", ") })
+}
+
+/// Returns the environments to try, the most promising first.
+fn candidates(
+    before: &Kernel<'_>,
+    after: &Kernel<'_>,
+    mismatch: Option<&Mismatch>,
+    search: &Search<'_>,
+) -> Vec<Environment> {
+    let is_open = |key: &CellKey| match key {
+        CellKey::Buffer { set, binding, .. } => (search.is_open)(*set, *binding),
+        CellKey::Workgroup { .. } => false,
+    };
+    let open = |cells: BTreeSet<CellKey>| cells.into_iter().filter(|key| is_open(key)).collect::<Vec<_>>();
+    let waits = open(before.accessed(|access| access.strength.is_atomic() && access.writes()));
+    let published = open(before.accessed(|access| access.strength.is_atomic() && access.reads()));
+    let mut plain = before.accessed(|access| !access.strength.is_atomic());
+    plain.extend(after.accessed(|access| !access.strength.is_atomic()));
+    let mut plain = open(plain);
+    let focus = |key: &CellKey| !mismatch.is_some_and(|mismatch| mismatch.cells.contains(key));
+    plain.sort_by_key(|key| (focus(key), key.clone()));
+    let waits: Vec<Option<CellKey>> = std::iter::once(None).chain(waits.into_iter().map(Some)).collect();
+    let mut publishes: Vec<Option<(CellKey, u64)>> = vec![None];
+    for cell in published {
+        let mut values = before.other_values(&cell);
+        values.reverse();
+        values.truncate(MAX_PUBLISHED);
+        publishes.extend(values.into_iter().map(|value| Some((cell.clone(), value))));
+    }
+    let mut all = Vec::new();
+    for access in &plain {
+        // The largest value is least likely to be one of the kernel's own.
+        let mut values = before.other_values(access);
+        values.extend(after.other_values(access));
+        let value = values.last().copied().unwrap_or(1);
+        let other = values.first().copied().unwrap_or(0);
+        // Also from another initial value, so that a missing store or a stale load shows.
+        let ways = [(None, Some(value)), (None, None), (Some(value), Some(other))];
+        for wait in &waits {
+            for publish in &publishes {
+                for (initial, stored) in ways {
+                    let is_flag = |key: &CellKey| key == access;
+                    if wait.as_ref().is_some_and(is_flag)
+                        || publish.as_ref().is_some_and(|(key, _)| is_flag(key))
+                    {
+                        continue;
+                    }
+                    let (wait, publish) = (wait.clone(), publish.clone());
+                    all.push(Environment { wait, access: access.clone(), initial, stored, publish });
+                }
+            }
+        }
+    }
+    all
+}

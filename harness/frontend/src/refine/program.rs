@@ -1,0 +1,386 @@
+//! The thread of an invocation as a sequence of memory events, one at a time.
+
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use litmus::{
+    Access, AccessKind, Compute, Flow, InstructionKind, Operand, RmwOperation, ScalarType, Semantics,
+};
+
+use super::expression::{Expression, LiveRegisters, Registers, Symbol};
+use crate::emit;
+use crate::lift::{LiftedCase, Spot};
+use crate::module::SpirvModule;
+use crate::value::NumberDomain;
+use crate::walk::COUNT;
+
+/// Upper bound on the instructions between two events.
+const MAX_SILENT_STEPS: usize = 100_000;
+
+/// A cell with an identity that does not depend on ids and names of a module.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum CellKey {
+    /// Descriptor set, binding, element of an array of descriptors, offset and size.
+    Buffer { set: u32, binding: u32, element: u32, offset: u64, bytes: u32 },
+    /// The position among the workgroup variables, offset and size.
+    Workgroup { position: usize, offset: u64, bytes: u32 },
+}
+
+/// The operation of an event.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Operation {
+    Load,
+    Store(Expression),
+    Exchange(Expression),
+    Fetch(litmus::ArithmeticOperation, ScalarType, Expression),
+    CompareExchange(Expression, Expression, Semantics),
+    /// A memory barrier, a control barrier without its instance, or an end of an interlocked section.
+    Order(OrderShape),
+}
+
+/// An event without a location.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum OrderShape {
+    Fence,
+    Barrier { scope: litmus::Scope },
+    Interlock(String),
+}
+
+/// A memory event of an invocation.
+#[derive(Clone, Debug)]
+pub(super) struct Event {
+    pub operation: Operation,
+    pub cell: Option<CellKey>,
+    pub strength: Access,
+    /// The register of the value that is read.
+    pub destination: Option<u16>,
+    /// The values that may be read; `None` if they are unbounded.
+    pub domain: Option<Vec<u64>>,
+    pub spot: Spot,
+}
+
+impl Event {
+    /// Returns true for loads and stores that are not atomic.
+    pub fn is_plain(&self) -> bool {
+        self.cell.is_some() && !self.strength.is_atomic()
+    }
+
+    pub fn is_load(&self) -> bool {
+        self.operation == Operation::Load
+    }
+
+    pub fn writes(&self) -> bool {
+        self.cell.is_some() && !self.is_load()
+    }
+
+    /// Returns scope and semantics if the event may synchronize.
+    fn semantics(&self) -> Semantics {
+        match self.strength {
+            Access::Atomic { semantics, .. } => semantics,
+            Access::Private | Access::NonPrivate | Access::Coherent { .. } => Semantics::RELAXED,
+        }
+    }
+
+    /// Returns true if the event orders later accesses after others' earlier ones.
+    pub fn acquires(&self) -> bool {
+        self.is_full() || self.semantics().order.acquires()
+    }
+
+    /// Returns true if the event orders earlier accesses before others' later ones.
+    pub fn releases(&self) -> bool {
+        self.is_full() || self.semantics().order.releases()
+    }
+
+    /// Returns true for control barriers.
+    pub fn is_barrier(&self) -> bool {
+        matches!(self.operation, Operation::Order(OrderShape::Barrier { .. }))
+    }
+
+    /// Returns true for barriers, which count as acquire and release whatever their semantics are.
+    fn is_full(&self) -> bool {
+        matches!(self.operation, Operation::Order(OrderShape::Barrier { .. } | OrderShape::Interlock(_)))
+    }
+
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Expression> {
+        let (first, second) = match &mut self.operation {
+            Operation::Load | Operation::Order(_) => (None, None),
+            Operation::Store(value) | Operation::Exchange(value) | Operation::Fetch(_, _, value) => {
+                (Some(value), None)
+            }
+            Operation::CompareExchange(compare, value, _) => (Some(compare), Some(value)),
+        };
+        first.into_iter().chain(second)
+    }
+
+    /// Returns the values that the event writes or compares.
+    pub fn values(&self) -> Vec<&Expression> {
+        match &self.operation {
+            Operation::Load | Operation::Order(_) => Vec::new(),
+            Operation::Store(value) | Operation::Exchange(value) | Operation::Fetch(_, _, value) => {
+                vec![value]
+            }
+            Operation::CompareExchange(compare, value, _) => vec![compare, value],
+        }
+    }
+}
+
+/// A position in the code, with the registers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Machine {
+    pub at: usize,
+    pub registers: Registers,
+}
+
+/// The next step of a machine.
+pub(super) enum Step {
+    /// The next event; the machine stands behind it.
+    Event(Event),
+    /// A branch depends on this value.
+    Split(Symbol),
+    /// The thread ends.
+    End,
+    /// The thread loops forever without an event.
+    Hang,
+    /// The path ends at the unrolling bound.
+    Cut,
+    /// Nothing after this position is defined.
+    Undefined(String),
+    /// An instruction that the comparison does not support.
+    Unsupported(String),
+}
+
+/// The code of an invocation.
+pub(super) struct Program<'a> {
+    case: &'a LiftedCase,
+    thread: usize,
+    keys: Vec<CellKey>,
+    labels: BTreeMap<u16, usize>,
+    live: Vec<LiveRegisters>,
+    /// True if the code has a loop.
+    pub loops: bool,
+}
+
+/// Returns the identities of the locations of a test.
+pub(super) fn cell_keys(case: &LiftedCase, module: &SpirvModule) -> Vec<CellKey> {
+    let workgroup: Vec<u32> = module
+        .variables
+        .iter()
+        .filter(|(_, variable)| variable.class == rspirv::spirv::StorageClass::Workgroup)
+        .map(|(id, _)| *id)
+        .collect();
+    let key = |cell: &crate::value::MemoryCell| {
+        let decorations = module.decorations_of(cell.object.variable);
+        match (decorations.binding, workgroup.iter().position(|id| *id == cell.object.variable)) {
+            (None, Some(position)) => CellKey::Workgroup { position, offset: cell.offset, bytes: cell.bytes },
+            (binding, _) => CellKey::Buffer {
+                set: decorations.set.unwrap_or(0),
+                binding: binding.unwrap_or(u32::MAX),
+                element: cell.object.instance.saturating_sub(1) as u32,
+                offset: cell.offset,
+                bytes: cell.bytes,
+            },
+        }
+    };
+    case.cells.iter().map(key).collect()
+}
+
+impl<'a> Program<'a> {
+    pub fn new(case: &'a LiftedCase, module: &SpirvModule, thread: usize) -> Program<'a> {
+        let code = &case.test.threads[thread].instructions;
+        let mut labels = BTreeMap::new();
+        for (at, instruction) in code.iter().enumerate() {
+            if let (_, Some(label)) = emit::labels_of(&instruction.kind) {
+                labels.insert(label.0, at);
+            }
+        }
+        let target = |kind: &InstructionKind| emit::labels_of(kind).0.and_then(|label| labels.get(&label.0));
+        let loops = code
+            .iter()
+            .enumerate()
+            .any(|(at, instruction)| target(&instruction.kind).is_some_and(|target| *target <= at));
+        // Backward data flow, repeated until loops are stable.
+        let mut live: Vec<LiveRegisters> = vec![BTreeSet::new(); code.len() + 1];
+        loop {
+            let mut changed = false;
+            for (at, instruction) in code.iter().enumerate().rev() {
+                let kind = &instruction.kind;
+                let mut now = match emit::jump_of(kind) {
+                    Some(_) => BTreeSet::new(),
+                    None => live[at + 1].clone(),
+                };
+                if let Some(target) = target(kind) {
+                    now.extend(live[*target].iter().copied());
+                }
+                for written in kind.destinations() {
+                    now.remove(&written.0);
+                }
+                now.extend(kind.registers_read().map(|register| register.0));
+                if now != live[at] {
+                    live[at] = now;
+                    changed = true;
+                }
+            }
+            if !changed || !loops {
+                break;
+            }
+        }
+        Program { case, thread, keys: cell_keys(case, module), labels, live, loops }
+    }
+
+    /// Removes registers that are not read any more.
+    pub fn drop_dead_registers(&self, machine: &mut Machine) {
+        let live = self.live.get(machine.at);
+        machine.registers.retain(|register, _| live.is_some_and(|live| live.contains(register)));
+    }
+
+    fn jump(&self, label: litmus::LabelId) -> usize {
+        self.labels.get(&label.0).copied().unwrap_or(usize::MAX)
+    }
+
+    /// Executes up to the next event.
+    pub fn advance(&self, machine: &mut Machine) -> Step {
+        let code = &self.case.test.threads[self.thread].instructions;
+        for _ in 0..MAX_SILENT_STEPS {
+            let Some(instruction) = code.get(machine.at) else { return Step::End };
+            let at = machine.at;
+            let value = |operand: Operand| match operand {
+                // Constants are bit patterns of 32 bits, possibly sign-extended.
+                Operand::Constant(number) => Expression::Known(number as u64),
+                Operand::Register(register) => {
+                    machine.registers.get(&register.0).cloned().unwrap_or(Expression::Known(0))
+                }
+            };
+            match &instruction.kind {
+                InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
+                    if destination.0 == COUNT {
+                        return Step::Cut;
+                    }
+                    let result = Expression::apply(*operation, value(*left), value(*right));
+                    machine.registers.insert(destination.0, result);
+                    machine.at += 1;
+                }
+                InstructionKind::Flow(Flow::Label(_)) => machine.at += 1,
+                InstructionKind::Flow(Flow::Goto(label)) => {
+                    let target = self.jump(*label);
+                    if target.saturating_add(1) == at {
+                        return Step::Hang;
+                    }
+                    machine.at = target;
+                }
+                InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
+                    if let Some(suspicion) = emit::suspicion_of(&instruction.kind) {
+                        let found = self.case.suspicions.get(suspicion);
+                        let what = found.map_or("undefined behaviour", |found| found.message.as_str());
+                        return Step::Undefined(what.to_owned());
+                    }
+                    let (left, right) = (value(*left), value(*right));
+                    if left == right && left.first_symbol().is_some() {
+                        // Equal expressions need no values.
+                        machine.at = if relation.holds(0, 0) { self.jump(*target) } else { at + 1 };
+                        continue;
+                    }
+                    let (Expression::Known(left), Expression::Known(right)) = (&left, &right) else {
+                        let symbol = left.first_symbol().or_else(|| right.first_symbol());
+                        return match symbol {
+                            Some(symbol) => Step::Split(symbol),
+                            None => Step::Unsupported("a branch without a value".to_owned()),
+                        };
+                    };
+                    let signed = |value: u64| i64::from(value as u32 as i32);
+                    machine.at = if relation.holds(signed(*left), signed(*right)) {
+                        self.jump(*target)
+                    } else {
+                        at + 1
+                    };
+                }
+                kind @ (InstructionKind::Access(_)
+                | InstructionKind::Fence { .. }
+                | InstructionKind::ControlBarrier(_)
+                | InstructionKind::Interlock(_)) => {
+                    let event = self.event(kind, at, &value);
+                    machine.at += 1;
+                    return match event {
+                        Some(event) => Step::Event(event),
+                        None => Step::Unsupported("an access of several components".to_owned()),
+                    };
+                }
+                other @ (InstructionKind::SplitBarrier(_)
+                | InstructionKind::Subgroup(_)
+                | InstructionKind::System(_)
+                | InstructionKind::ShaderCall(_)
+                | InstructionKind::Compute(_)
+                | InstructionKind::Flow(_)) => return Step::Unsupported(other.name().to_owned()),
+            }
+        }
+        Step::Hang
+    }
+
+    fn event(
+        &self,
+        kind: &InstructionKind,
+        at: usize,
+        value: &impl Fn(Operand) -> Expression,
+    ) -> Option<Event> {
+        let spot = *self.case.origins.get(self.thread)?.get(at)?;
+        let order = |shape, scope, semantics| Event {
+            operation: Operation::Order(shape),
+            cell: None,
+            strength: Access::Atomic { scope, semantics },
+            destination: None,
+            domain: None,
+            spot,
+        };
+        if let InstructionKind::Fence { scope, semantics } = kind {
+            return Some(order(OrderShape::Fence, *scope, *semantics));
+        }
+        if let InstructionKind::ControlBarrier(barrier) = kind {
+            let shape = OrderShape::Barrier { scope: barrier.execution_scope };
+            let semantics = barrier.semantics.unwrap_or(Semantics::RELAXED);
+            return Some(order(shape, barrier.memory_scope, semantics));
+        }
+        if let InstructionKind::Interlock(interlock) = kind {
+            let shape = OrderShape::Interlock(format!("{interlock:?}"));
+            return Some(order(shape, litmus::Scope::Device, Semantics::RELAXED));
+        }
+        let access = kind.access().filter(|access| !access.is_vector())?;
+        let location = usize::from(access.place.location.0);
+        let domain = match self.case.domains.get(location)? {
+            NumberDomain::Values(values) => Some(values.iter().copied().collect()),
+            NumberDomain::Any => None,
+        };
+        let operation = match access.kind {
+            AccessKind::Load(_) => Operation::Load,
+            AccessKind::Store(values) => Operation::Store(value(values.first())),
+            AccessKind::Rmw { operation, .. } => match operation {
+                RmwOperation::Exchange(operand) => Operation::Exchange(value(operand)),
+                RmwOperation::Fetch(operation, operand) => {
+                    Operation::Fetch(operation, access.place.scalar_type(&self.case.test), value(operand))
+                }
+                RmwOperation::CompareExchange { compare, value: stored, unequal } => {
+                    Operation::CompareExchange(value(compare), value(stored), unequal)
+                }
+            },
+            AccessKind::Await { .. } => return None,
+        };
+        let destination = access.destinations().next().map(|register| register.0);
+        let (cell, strength) = (Some(self.keys.get(location)?.clone()), access.strength);
+        Some(Event { operation, cell, strength, destination, domain, spot })
+    }
+}
+
+impl std::fmt::Display for CellKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            CellKey::Buffer { set, binding, element: 0, offset, .. } => {
+                write!(f, "{set}.{binding} at byte {offset}")
+            }
+            CellKey::Buffer { set, binding, element, offset, .. } => {
+                write!(f, "{set}.{binding}[{element}] at byte {offset}")
+            }
+            CellKey::Workgroup { position, offset, .. } => {
+                write!(f, "workgroup variable {position} at byte {offset}")
+            }
+        }
+    }
+}

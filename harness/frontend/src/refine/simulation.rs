@@ -1,0 +1,642 @@
+//! A simulation of one invocation of AFTER by the same invocation of BEFORE.
+//!
+//! Long because the rules of elimination and of reordering refer to one state.
+//!
+//! Both threads are executed in lockstep: each event of AFTER has to be an event of BEFORE. A value that is
+//! read is a symbol, and a branch on it is decided for each value of its domain. BEFORE may be ahead by plain
+//! accesses (`pending`). The rules are those of Ševčík, *Safe optimisations for shared-memory concurrent
+//! programs* (PLDI 2011), and of Morisset, Pawan and Zappa Nardelli, *Compiler testing via a theory of sound
+//! optimisations in the C11/C++11 memory model* (PLDI 2013):
+//!
+//! - a plain load may be removed if its value does not matter, or if an earlier plain access of the cell by
+//!   the same invocation determines it, and no release with a later acquire lies between the two. Any write
+//!   of another invocation between them would need both to be ordered, and be a race otherwise;
+//! - a plain store may be removed if the next event of the cell is a plain store without a synchronizing
+//!   event between;
+//! - plain accesses of different cells, and two plain loads, may change places. A plain access may move
+//!   behind an acquire or before a release, but not the other way;
+//! - a plain load may be added if it repeats a plain access of the cell and nothing that synchronizes lies
+//!   between the two;
+//! - an event may be replaced by a stronger one, and a memory barrier may be added.
+//!
+//! A simulation proves refinement in every context. If there is none, nothing is proved.
+//!
+//! Loops that depend on read values repeat states. A repeated state holds by coinduction. Between two visits
+//! AFTER performs an event, which BEFORE matches, so that BEFORE is endless too if AFTER is.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use litmus::{Access, Semantics};
+
+use super::expression::{Expression, Symbol};
+use super::program::{CellKey, Event, Machine, Operation, Program, Step};
+use crate::error::SourcePosition;
+use crate::lift::Spot;
+
+/// Upper bound on the events of all paths.
+const MAX_STEPS: usize = 400_000;
+/// Upper bound on the events that BEFORE is ahead.
+const MAX_PENDING: usize = 256;
+/// Upper bound on the events of BEFORE between two of AFTER.
+const MAX_AHEAD: usize = 4_096;
+/// Upper bound on nested decisions.
+const MAX_DEPTH: usize = 500;
+
+/// The place where a simulation stops.
+#[derive(Clone, Debug)]
+pub(super) struct Mismatch {
+    pub what: String,
+    pub before: Option<Spot>,
+    pub after: Option<Spot>,
+    pub cells: Vec<CellKey>,
+    /// Number of matched events.
+    matched: usize,
+}
+
+/// Why there is no proof.
+pub(super) enum NoProof {
+    /// No rule explains an event.
+    Mismatch,
+    /// A bound was reached.
+    Limit(String),
+}
+
+/// An event that BEFORE performed and AFTER did not.
+#[derive(Clone, Debug)]
+struct Pending {
+    event: Event,
+    result: Option<Expression>,
+}
+
+/// What AFTER does next.
+#[derive(Clone, Debug)]
+enum Wanted {
+    Event(Event),
+    End,
+    Hang,
+    Undefined(String),
+}
+
+/// The value that the last access of a cell saw, and true if a release followed.
+type LastAccess = (Expression, bool);
+
+/// The position in AFTER of each control barrier of BEFORE, by its number in the trace and its position.
+///
+/// All invocations of a workgroup have to meet at one barrier of AFTER too.
+pub(super) type BarrierPlaces = BTreeMap<(u32, BarrierPlace), BarrierPlace>;
+
+/// A source line and a position in the module.
+type BarrierPlace = (u32, SourcePosition);
+
+#[derive(Clone, Debug)]
+struct State {
+    before: Machine,
+    after: Machine,
+    pending: Vec<Pending>,
+    wanted: Option<Wanted>,
+    known: BTreeMap<CellKey, LastAccess>,
+    /// The plain accesses of AFTER since its last synchronizing event.
+    repeatable: BTreeMap<CellKey, (Expression, Access)>,
+    domains: BTreeMap<Symbol, Option<Vec<u64>>>,
+    next_symbol: Symbol,
+    matched: usize,
+    /// Number of matched control barriers.
+    barriers: u32,
+    last_spot: Option<Spot>,
+}
+
+/// A state without symbol names and positions in the source.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    before: Machine,
+    after: Machine,
+    pending: Vec<(Operation, Option<CellKey>, Access, Option<Expression>)>,
+    wanted: Option<(u8, Option<(Operation, Option<CellKey>)>)>,
+    known: BTreeMap<CellKey, LastAccess>,
+    repeatable: BTreeMap<CellKey, (Expression, Access)>,
+    domains: Vec<Option<Vec<u64>>>,
+}
+
+impl State {
+    /// Replaces symbols everywhere.
+    fn substitute(&mut self, replace: &impl Fn(Symbol) -> Expression) {
+        let change = |value: &mut Expression| *value = value.substitute(replace);
+        self.before.registers.values_mut().for_each(change);
+        self.after.registers.values_mut().for_each(change);
+        for pending in &mut self.pending {
+            pending.event.values_mut().for_each(change);
+            pending.result.iter_mut().for_each(change);
+        }
+        if let Some(Wanted::Event(event)) = &mut self.wanted {
+            event.values_mut().for_each(change);
+        }
+        self.known.values_mut().for_each(|(value, _)| change(value));
+        self.repeatable.values_mut().for_each(|(value, _)| change(value));
+    }
+
+    fn key(&self, before: &Program<'_>, after: &Program<'_>) -> Key {
+        let mut state = self.clone();
+        before.drop_dead_registers(&mut state.before);
+        after.drop_dead_registers(&mut state.after);
+        let mut symbols = Vec::new();
+        let values = state.before.registers.values().chain(state.after.registers.values());
+        values.for_each(|value| value.collect_symbols(&mut symbols));
+        for pending in &state.pending {
+            pending.event.values().into_iter().for_each(|value| value.collect_symbols(&mut symbols));
+            pending.result.iter().for_each(|value| value.collect_symbols(&mut symbols));
+        }
+        if let Some(Wanted::Event(event)) = &state.wanted {
+            event.values().into_iter().for_each(|value| value.collect_symbols(&mut symbols));
+        }
+        state.known.values().for_each(|(value, _)| value.collect_symbols(&mut symbols));
+        state.repeatable.values().for_each(|(value, _)| value.collect_symbols(&mut symbols));
+        let numbers: HashMap<Symbol, Symbol> =
+            symbols.iter().enumerate().map(|(number, symbol)| (*symbol, number as Symbol)).collect();
+        state.substitute(&|symbol| Expression::Symbol(numbers.get(&symbol).copied().unwrap_or(symbol)));
+        let pending = state.pending.into_iter();
+        Key {
+            before: state.before,
+            after: state.after,
+            pending: pending
+                .map(|one| (one.event.operation, one.event.cell, one.event.strength, one.result))
+                .collect(),
+            wanted: state.wanted.map(|wanted| match wanted {
+                Wanted::Event(event) => (0, Some((event.operation, event.cell))),
+                Wanted::End => (1, None),
+                Wanted::Hang => (2, None),
+                Wanted::Undefined(_) => (3, None),
+            }),
+            known: state.known,
+            repeatable: state.repeatable,
+            domains: symbols.iter().map(|symbol| self.domains.get(symbol).cloned().flatten()).collect(),
+        }
+    }
+}
+
+/// The result of looking for an event among the pending ones.
+enum Found {
+    Matched,
+    /// AFTER cannot read this value, so that the path does not exist.
+    Vacuous,
+    Nothing,
+}
+
+/// The simulation of one invocation.
+pub(super) struct Simulation<'a> {
+    before: Program<'a>,
+    after: Program<'a>,
+    barriers: &'a mut BarrierPlaces,
+    proven: HashSet<Key>,
+    in_progress: HashSet<Key>,
+    assumed: HashSet<Key>,
+    steps: usize,
+    stop: &'a dyn Fn() -> bool,
+    /// True if an event of AFTER is stronger.
+    pub is_stronger: bool,
+    /// True if a loop was longer than the bound.
+    pub is_cut: bool,
+    /// The mismatch that most events precede.
+    pub mismatch: Option<Mismatch>,
+}
+
+impl<'a> Simulation<'a> {
+    pub fn new(
+        before: Program<'a>,
+        after: Program<'a>,
+        barriers: &'a mut BarrierPlaces,
+        stop: &'a dyn Fn() -> bool,
+    ) -> Simulation<'a> {
+        Simulation {
+            before,
+            after,
+            barriers,
+            proven: HashSet::new(),
+            in_progress: HashSet::new(),
+            assumed: HashSet::new(),
+            steps: 0,
+            stop,
+            is_stronger: false,
+            is_cut: false,
+            mismatch: None,
+        }
+    }
+
+    /// Proves the whole thread.
+    pub fn prove_thread(&mut self) -> Result<(), NoProof> {
+        let start = || Machine { at: 0, registers: BTreeMap::new() };
+        let state = State {
+            before: start(),
+            after: start(),
+            pending: Vec::new(),
+            wanted: None,
+            known: BTreeMap::new(),
+            repeatable: BTreeMap::new(),
+            domains: BTreeMap::new(),
+            next_symbol: 0,
+            matched: 0,
+            barriers: 0,
+            last_spot: None,
+        };
+        self.prove(state, 0)
+    }
+
+    fn prove(&mut self, state: State, depth: usize) -> Result<(), NoProof> {
+        if depth > MAX_DEPTH {
+            return Err(NoProof::Limit(format!("more than {MAX_DEPTH} nested branches on read values")));
+        }
+        let key = state.key(&self.before, &self.after);
+        if self.proven.contains(&key) {
+            return Ok(());
+        }
+        if !self.in_progress.insert(key.clone()) {
+            self.assumed.insert(key);
+            return Ok(());
+        }
+        let proof = self.follow(state, depth);
+        self.in_progress.remove(&key);
+        if proof.is_ok() {
+            self.proven.insert(key);
+        } else if self.assumed.remove(&key) {
+            // Proofs that rest on this state are void.
+            self.proven.clear();
+        }
+        proof
+    }
+
+    /// Follows a path up to a decision.
+    fn follow(&mut self, mut state: State, depth: usize) -> Result<(), NoProof> {
+        let mut ahead = 0;
+        loop {
+            self.steps += 1;
+            if self.steps > MAX_STEPS || self.steps.is_multiple_of(64) && (self.stop)() {
+                return Err(NoProof::Limit("the traces are too many for the limits".to_owned()));
+            }
+            if state.wanted.is_none() {
+                let from = state.after.at;
+                state.wanted = Some(match self.after.advance(&mut state.after) {
+                    Step::Event(event) => Wanted::Event(event),
+                    Step::End => Wanted::End,
+                    Step::Hang => Wanted::Hang,
+                    Step::Undefined(what) => Wanted::Undefined(what),
+                    Step::Split(symbol) => return self.decide(&state, symbol, depth),
+                    Step::Cut => {
+                        self.is_cut = true;
+                        return Ok(());
+                    }
+                    Step::Unsupported(what) => return Err(NoProof::Limit(what)),
+                });
+                ahead = 0;
+                if self.after.loops && state.after.at <= from {
+                    return self.prove(state, depth + 1);
+                }
+            }
+            match self.find_pending(&mut state)? {
+                Found::Matched => {
+                    state.wanted = None;
+                    state.matched += 1;
+                    continue;
+                }
+                Found::Vacuous => return Ok(()),
+                Found::Nothing => {}
+            }
+            if repeats_access(&mut state) {
+                state.wanted = None;
+                continue;
+            }
+            // Nothing that follows an unmatched synchronizing event can match.
+            if let Some(blocked) = blocking(&state) {
+                return self.fail(state, Some(blocked), depth);
+            }
+            ahead += 1;
+            if ahead > MAX_AHEAD || state.pending.len() > MAX_PENDING {
+                return self.fail(state, None, depth);
+            }
+            match self.before.advance(&mut state.before) {
+                Step::Event(event) => perform_before(&mut state, event),
+                Step::Split(symbol) => return self.decide(&state, symbol, depth),
+                // Everything is allowed.
+                Step::Undefined(_) => return Ok(()),
+                Step::Unsupported(what) => return Err(NoProof::Limit(what)),
+                Step::Cut => {
+                    let what = "loops of BEFORE that depend on read values are longer than the bound";
+                    return Err(NoProof::Limit(what.to_owned()));
+                }
+                Step::End => match &state.wanted {
+                    Some(Wanted::End) if lost_event(&state).is_none() => return Ok(()),
+                    _ => {
+                        let lost = lost_event(&state);
+                        return self.fail(state, lost, depth);
+                    }
+                },
+                Step::Hang => match &state.wanted {
+                    Some(Wanted::Hang) if lost_event(&state).is_none() => return Ok(()),
+                    _ => {
+                        let lost = lost_event(&state);
+                        return self.fail(state, lost, depth);
+                    }
+                },
+            }
+        }
+    }
+
+    /// Continues for each value of a symbol.
+    fn decide(&mut self, state: &State, symbol: Symbol, depth: usize) -> Result<(), NoProof> {
+        let Some(values) = state.domains.get(&symbol).cloned().flatten() else {
+            return Err(NoProof::Limit("a branch depends on a value that may be any number".to_owned()));
+        };
+        for value in values {
+            let mut one = state.clone();
+            one.substitute(&|other| {
+                if other == symbol { Expression::Known(value) } else { Expression::Symbol(other) }
+            });
+            self.prove(one, depth + 1)?;
+        }
+        Ok(())
+    }
+
+    /// Records a mismatch. If values keep an event from matching, they are decided first.
+    fn fail(&mut self, mut state: State, blocked: Option<Event>, depth: usize) -> Result<(), NoProof> {
+        if let Some(Wanted::Event(event)) = &state.wanted {
+            let same =
+                |pending: &&Pending| pending.event.cell == event.cell && same_shape(&pending.event, event);
+            let values = state.pending.iter().filter(same).flat_map(|pending| pending.event.values());
+            let symbol = values.chain(event.values()).find_map(Expression::first_symbol);
+            if let Some(symbol) = symbol.filter(|_| state.pending.iter().any(|pending| same(&pending))) {
+                return self.decide(&state, symbol, depth);
+            }
+            if event.operation == Operation::Order(super::program::OrderShape::Fence) {
+                self.is_stronger = true;
+                state.wanted = None;
+                return self.prove(state, depth + 1);
+            }
+        }
+        let (what, after, mut cells) = match &state.wanted {
+            Some(Wanted::Event(event)) => {
+                (describe(event), Some(event.spot), event.cell.iter().cloned().collect::<Vec<_>>())
+            }
+            Some(Wanted::Hang) => ("an endless loop".to_owned(), None, Vec::new()),
+            Some(Wanted::Undefined(what)) => (what.clone(), None, Vec::new()),
+            Some(Wanted::End) | None => ("the end".to_owned(), None, Vec::new()),
+        };
+        let what = match &blocked {
+            Some(event) => format!("AFTER has {what} where BEFORE has {}", describe(event)),
+            None => format!("AFTER has {what}, which BEFORE does not have there"),
+        };
+        cells.extend(blocked.iter().filter_map(|event| event.cell.clone()));
+        let before = blocked.map(|event| event.spot).or(state.last_spot);
+        let mismatch = Mismatch { what, before, after, cells, matched: state.matched };
+        if self.mismatch.as_ref().is_none_or(|known| known.matched < mismatch.matched) {
+            self.mismatch = Some(mismatch);
+        }
+        Err(NoProof::Mismatch)
+    }
+
+    /// Looks for the event of AFTER among the pending ones of BEFORE.
+    fn find_pending(&mut self, state: &mut State) -> Result<Found, NoProof> {
+        let Some(Wanted::Event(event)) = &state.wanted else { return Ok(Found::Nothing) };
+        for (index, pending) in state.pending.iter().enumerate() {
+            let Some(is_stronger) = strength_relation(event, &pending.event) else { continue };
+            let is_same = pending.event.cell == event.cell && pending.event.operation == event.operation;
+            let earlier = &state.pending[..index];
+            // A store is only overwritten if nothing that synchronizes lies between.
+            let is_overwritten = |one: &Pending| one.event.writes() && one.event.cell == event.cell;
+            let synchronizes = earlier.iter().any(|one| !one.event.is_plain());
+            if !is_same
+                || !earlier.iter().all(|one| may_precede(event, &one.event))
+                || synchronizes && earlier.iter().any(is_overwritten)
+            {
+                continue;
+            }
+            if event.is_barrier() {
+                let place = |event: &Event| (event.spot.line, event.spot.place);
+                let instance = (state.barriers, place(&pending.event));
+                let known = self.barriers.entry(instance).or_insert_with(|| place(event));
+                if *known != place(event) {
+                    let what = "one control barrier of BEFORE is several of AFTER";
+                    return Err(NoProof::Limit(what.to_owned()));
+                }
+                state.barriers += 1;
+            }
+            self.is_stronger |= is_stronger;
+            let (event, pending) = (event.clone(), pending.clone());
+            if let (Some(register), Some(result)) = (event.destination, &pending.result) {
+                match (result, &event.domain) {
+                    (Expression::Known(value), Some(domain)) if !domain.contains(value) => {
+                        return Ok(Found::Vacuous);
+                    }
+                    (Expression::Symbol(symbol), domain) => {
+                        let allowed = state.domains.get(symbol).cloned().flatten();
+                        let is_within = match (&allowed, domain) {
+                            (None, _) => true,
+                            (Some(_), None) => false,
+                            (Some(allowed), Some(domain)) => {
+                                domain.iter().all(|value| allowed.contains(value))
+                            }
+                        };
+                        if !is_within {
+                            return Err(NoProof::Limit(
+                                "AFTER may read values that BEFORE does not store".to_owned(),
+                            ));
+                        }
+                        if domain.is_some() {
+                            state.domains.insert(*symbol, domain.clone());
+                        }
+                    }
+                    _ => {}
+                }
+                state.after.registers.insert(register, result.clone());
+            }
+            note_repeatable(state, &event);
+            let mut position = 0;
+            state.pending.retain(|one| {
+                position += 1;
+                let is_earlier = position <= index;
+                let is_match = position == index + 1;
+                // A store that the matched one overwrites, and a load whose value does not matter.
+                let is_overwritten =
+                    is_earlier && one.event.is_plain() && one.event.writes() && one.event.cell == event.cell;
+                let is_irrelevant = is_earlier && one.event.is_load() && event.releases();
+                !(is_match || is_overwritten || is_irrelevant)
+            });
+            return Ok(Found::Matched);
+        }
+        Ok(Found::Nothing)
+    }
+}
+
+/// Remembers the value of an access of AFTER.
+fn note_repeatable(state: &mut State, event: &Event) {
+    let Some(cell) = event.cell.clone().filter(|_| event.is_plain()) else {
+        return state.repeatable.clear();
+    };
+    let loaded = event.destination.and_then(|register| state.after.registers.get(&register));
+    let value = match &event.operation {
+        Operation::Store(value) => Some(value),
+        _ => loaded,
+    };
+    match value.cloned() {
+        Some(value) => _ = state.repeatable.insert(cell, (value, event.strength)),
+        None => _ = state.repeatable.remove(&cell),
+    }
+}
+
+/// Performs the wanted event if it is a load that repeats an access of AFTER.
+fn repeats_access(state: &mut State) -> bool {
+    let Some(Wanted::Event(event)) = &state.wanted else { return false };
+    let (Some(cell), Some(register)) = (&event.cell, event.destination) else { return false };
+    let known = state.repeatable.get(cell).filter(|_| event.is_plain() && event.is_load());
+    match known.filter(|(_, strength)| *strength == event.strength).cloned() {
+        Some((value, _)) => {
+            state.after.registers.insert(register, value);
+            true
+        }
+        None => false,
+    }
+}
+
+/// Performs an event of BEFORE.
+fn perform_before(state: &mut State, event: Event) {
+    state.last_spot = Some(event.spot);
+    let known = event.cell.as_ref().and_then(|cell| state.known.get(cell)).cloned();
+    let wants_it = matches!(&state.wanted, Some(Wanted::Event(wanted))
+        if wanted.is_load() && wanted.cell == event.cell && strength_relation(wanted, &event).is_some());
+    if event.is_plain()
+        && event.is_load()
+        && !wants_it
+        && let (Some((value, _)), Some(register)) = (known, event.destination)
+    {
+        state.before.registers.insert(register, value);
+        return;
+    }
+    let result = event.destination.map(|register| {
+        let symbol = state.next_symbol;
+        state.next_symbol += 1;
+        state.domains.insert(symbol, event.domain.clone());
+        state.before.registers.insert(register, Expression::Symbol(symbol));
+        Expression::Symbol(symbol)
+    });
+    if event.releases() {
+        state.known.values_mut().for_each(|(_, released)| *released = true);
+    }
+    if event.acquires() {
+        state.known.retain(|_, (_, released)| !*released);
+    }
+    if let Some(cell) = &event.cell {
+        match (&event.operation, &result) {
+            (Operation::Load, Some(value)) if event.is_plain() => {
+                state.known.insert(cell.clone(), (value.clone(), false));
+            }
+            (Operation::Store(value), _) if event.is_plain() => {
+                state.known.insert(cell.clone(), (value.clone(), false));
+            }
+            _ => _ = state.known.remove(cell),
+        }
+    }
+    state.pending.push(Pending { event, result });
+}
+
+/// Returns the pending event that the wanted one cannot pass.
+fn blocking(state: &State) -> Option<Event> {
+    let mut synchronizing = state.pending.iter().map(|pending| &pending.event).filter(|one| !one.is_plain());
+    match &state.wanted {
+        Some(Wanted::Event(event)) if event.is_plain() => {
+            synchronizing.find(|one| !may_precede(event, one)).cloned()
+        }
+        Some(Wanted::Event(_) | Wanted::End | Wanted::Hang | Wanted::Undefined(_)) => {
+            synchronizing.next().cloned()
+        }
+        None => None,
+    }
+}
+
+/// Returns a pending event that may not be removed at the end.
+fn lost_event(state: &State) -> Option<Event> {
+    state.pending.iter().map(|pending| &pending.event).find(|one| !one.is_plain() || one.writes()).cloned()
+}
+
+/// Returns true if AFTER may perform `event` before `pending`, which precedes it in BEFORE.
+///
+/// Also true if `pending` disappears by that: a store that is overwritten, or a load before a release.
+fn may_precede(event: &Event, pending: &Event) -> bool {
+    let is_same_cell = event.cell.is_some() && event.cell == pending.cell;
+    match (pending.is_plain(), event.is_plain()) {
+        (true, true) => {
+            !is_same_cell || event.is_load() && pending.is_load() || event.writes() && pending.writes()
+        }
+        (true, false) => !is_same_cell && (pending.is_load() || !event.releases()),
+        (false, true) => !is_same_cell && !pending.acquires(),
+        (false, false) => false,
+    }
+}
+
+/// Returns true if both events have the same kind of operation.
+fn same_shape(left: &Event, right: &Event) -> bool {
+    match (&left.operation, &right.operation) {
+        (Operation::Fetch(left, first, _), Operation::Fetch(right, second, _)) => {
+            left == right && first == second
+        }
+        (Operation::Order(left), Operation::Order(right)) => left == right,
+        (left, right) => std::mem::discriminant(left) == std::mem::discriminant(right),
+    }
+}
+
+/// Returns true if an event of AFTER is stronger than that of BEFORE, false if it is as strong, and `None`
+/// if it is weaker or another one.
+fn strength_relation(after: &Event, before: &Event) -> Option<bool> {
+    if !same_shape(after, before) {
+        return None;
+    }
+    let rank = |access: Access| match access {
+        Access::Private => (0, None),
+        Access::NonPrivate => (1, None),
+        Access::Coherent { scope } => (2, Some(scope)),
+        Access::Atomic { .. } => (3, None),
+    };
+    match (after.strength, before.strength) {
+        (Access::Atomic { scope, semantics }, Access::Atomic { scope: least, semantics: required }) => {
+            (scope >= least && includes(semantics, required))
+                .then_some(scope != least || semantics != required)
+        }
+        (Access::Atomic { .. }, _) | (_, Access::Atomic { .. }) => None,
+        (after, before) => (rank(after) >= rank(before)).then_some(rank(after) != rank(before)),
+    }
+}
+
+/// Returns true if semantics order and publish at least what others do.
+fn includes(semantics: Semantics, required: Semantics) -> bool {
+    (semantics.order.acquires() || !required.order.acquires())
+        && (semantics.order.releases() || !required.order.releases())
+        && semantics.classes.0 & required.classes.0 == required.classes.0
+        && (semantics.make_available || !required.make_available)
+        && (semantics.make_visible || !required.make_visible)
+}
+
+/// Describes an event in a few words.
+fn describe(event: &Event) -> String {
+    let plain = if event.strength.is_atomic() { "an atomic" } else { "a" };
+    let what = match &event.operation {
+        Operation::Load => format!("{plain} load"),
+        Operation::Store(_) => format!("{plain} store"),
+        Operation::Exchange(_) | Operation::Fetch(..) | Operation::CompareExchange(..) => {
+            "a read-modify-write".to_owned()
+        }
+        Operation::Order(super::program::OrderShape::Fence) => "a memory barrier".to_owned(),
+        Operation::Order(super::program::OrderShape::Barrier { .. }) => "a control barrier".to_owned(),
+        Operation::Order(super::program::OrderShape::Interlock(_)) => {
+            "an end of an interlocked section".to_owned()
+        }
+    };
+    let order = match event.strength {
+        Access::Atomic { semantics, .. } => match semantics.order {
+            litmus::Order::Relaxed => "",
+            litmus::Order::Acquire => " (acquire)",
+            litmus::Order::Release => " (release)",
+            litmus::Order::AcquireRelease => " (acquire and release)",
+        },
+        Access::Private | Access::NonPrivate | Access::Coherent { .. } => "",
+    };
+    match &event.cell {
+        Some(cell) => format!("{what}{order} of {cell}"),
+        None => format!("{what}{order}"),
+    }
+}
