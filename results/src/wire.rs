@@ -17,6 +17,7 @@ mod plan;
 mod playground;
 mod progress;
 mod race;
+mod refine;
 mod report;
 mod shader;
 
@@ -31,6 +32,7 @@ pub use plan::*;
 pub use playground::*;
 pub use progress::*;
 pub use race::*;
+pub use refine::*;
 pub use report::*;
 pub use shader::*;
 

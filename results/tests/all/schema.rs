@@ -8,7 +8,7 @@ use jsonschema::Validator;
 use results::wire::{
     BaselineRecord, CheckLine, ClausesRecord, CodegenDiffLine, CodegenEditLine, CodegenExploreLine,
     CodegenLine, CompareRecord, DiffRecord, LintLine, MachineCodeLine, PatternsRecord, PlanRecord,
-    PlaygroundAnswer, PlaygroundRequest, RejectedLine, ReportRecord, RunLine,
+    PlaygroundAnswer, PlaygroundRequest, RefineLine, RejectedLine, ReportRecord, RunLine,
 };
 use schemars::Schema;
 use serde_json::Value;
@@ -34,6 +34,7 @@ fn schemas() -> Vec<(&'static str, Schema)> {
         ("codegen-edit.schema.json", schemars::schema_for!(CodegenEditLine)),
         ("machine-code.schema.json", schemars::schema_for!(MachineCodeLine)),
         ("lint.schema.json", schemars::schema_for!(LintLine)),
+        ("refine.schema.json", schemars::schema_for!(RefineLine)),
         ("patterns.schema.json", schemars::schema_for!(PatternsRecord)),
         ("playground-request.schema.json", schemars::schema_for!(PlaygroundRequest)),
         ("playground-answer.schema.json", schemars::schema_for!(PlaygroundAnswer)),
