@@ -2,6 +2,7 @@
 
 pub mod race;
 pub mod read;
+pub mod refine;
 pub mod source;
 
 use frontend::{AnalysisOptions, Problem, Refusal, SourcePosition, SpirvModule};

@@ -6,6 +6,7 @@ mod kept;
 mod kernel;
 mod lists;
 mod measured;
+mod refine;
 mod repro;
 
 use std::num::NonZeroU32;
@@ -22,6 +23,7 @@ pub use kernel::KernelArguments;
 pub use lists::{Clauses, Devices, List, Models, Patterns, Reference, Tests};
 pub use measured::{Bench, Tune};
 use model::progress::{Fairness, ProgressModel};
+pub use refine::Refine;
 pub use repro::Repro;
 use results::write::Format;
 
@@ -76,6 +78,8 @@ pub enum Command {
     Tests(Tests),
     /// Lint a shader (without a shader: list the rules).
     Lint(Box<LintArguments>),
+    /// Check that a compiler preserves the behaviour of a shader under the memory model.
+    Refine(Box<Refine>),
     /// Print patterns of shared memory, correct and incorrect, as shaders and as tests.
     Patterns(Patterns),
     /// Print the clauses of the model, the statements that encode them, and the tests that discriminate them.

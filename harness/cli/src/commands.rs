@@ -18,6 +18,7 @@ pub mod merge;
 pub mod patterns;
 pub mod race;
 pub mod reference;
+pub mod refine;
 pub mod report;
 pub mod repro;
 pub mod run;
@@ -48,6 +49,7 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Race(arguments) => race::race(&arguments, quiet),
         Command::Generate(arguments) => generate::generate(&arguments, quiet),
         Command::Clauses(arguments) => clauses::clauses(&arguments, quiet),
+        Command::Refine(arguments) => refine::refine(&arguments, quiet),
         Command::Reference(arguments) => reference::reference(&arguments),
         Command::Tune(arguments) => tune::tune(&arguments, quiet),
         Command::Codegen(arguments) => codegen::codegen(&arguments),

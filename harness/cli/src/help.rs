@@ -6,7 +6,7 @@ use crate::arguments::CommandLine;
 
 /// The commands by what they are for. Others are listed last.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Shaders", &["race", "lint", "patterns"]),
+    ("Shaders", &["race", "lint", "refine", "patterns"]),
     ("Tests", &["run", "check", "explain", "tests", "convert", "compile", "codegen"]),
     ("Devices", &["devices", "faults", "tune", "bench"]),
     ("Models", &["models", "clauses", "compare", "generate"]),
@@ -17,6 +17,13 @@ const GROUPS: [(&str, &[&str]); 5] = [
 const EXAMPLES: &[(&str, &[&str])] = &[
     ("race", &["vk-litmus race shader.comp", "vk-litmus race reduce.wgsl --grid 4 --buffer 0.0=iota:1024"]),
     ("lint", &["vk-litmus lint shader.comp", "vk-litmus lint"]),
+    (
+        "refine",
+        &[
+            "vk-litmus refine before.spv after.spv --open all",
+            "vk-litmus refine --through 'spirv-opt -O {in} -o {out}' --open all shader.comp",
+        ],
+    ),
     ("patterns", &["vk-litmus patterns", "vk-litmus patterns spin-lock --form right"]),
     (
         "run",

@@ -30,6 +30,7 @@ use stage::{COMPUTE, Language, Stage};
 
 pub use definitions::{CommandFlags, CompileCommands, parse_definitions};
 pub use error::SourceError;
+pub(crate) use process::run_to_end;
 
 /// Extensions of SPIR-V, binary and text.
 const MODULES: [&str; 2] = ["spv", "spvasm"];

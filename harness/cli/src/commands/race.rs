@@ -1,6 +1,6 @@
 //! `race`: races and other undefined behaviour in shaders, over whole grids.
 
-mod files;
+pub(crate) mod files;
 mod summary;
 
 use campaign::compilers::kernels::numbered;

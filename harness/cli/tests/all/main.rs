@@ -39,6 +39,7 @@ mod progress;
 mod python;
 mod rates;
 mod readme;
+mod refine;
 mod reports;
 mod repro;
 mod run;

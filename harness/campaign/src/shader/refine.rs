@@ -1,0 +1,374 @@
+//! Compares shaders before and after a compiler, and reduces the list of passes that breaks one.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use frontend::{
+    AnalysisOptions, InputGrid, InputMode, Refinement, RefinementQuery, RefinementVerdict, SpirvModule, Spot,
+    Until,
+};
+use model::{Budget, Model};
+use results::wire::{FindingPlace, REFINE_SCHEMA, RefineDifference, RefineLine, RefineVerdict};
+
+use super::source::{Compilation, load, run_to_end};
+use super::{entries, placed, told};
+use crate::Failure;
+use crate::patience::patience;
+
+/// Upper bound on the runs of a compiler that reduce one list of passes.
+const MAX_REDUCTIONS: usize = 64;
+/// The first word of a SPIR-V binary.
+const MAGIC: [u8; 4] = [0x03, 0x02, 0x23, 0x07];
+/// The length of the header of a module.
+const HEADER_WORDS: usize = 5;
+/// The opcode of `OpSource`, and the operand for no language.
+const OP_SOURCE: u32 = 3;
+const UNKNOWN_LANGUAGE: u32 = 0;
+
+/// The limits and the world of a comparison.
+#[derive(Clone, Debug)]
+pub struct RefineRequest {
+    /// Time limit for an entry point.
+    pub timeout: Duration,
+    /// How missing inputs are supplied.
+    pub inputs: InputMode,
+    /// The descriptors that others may access; `None` inside for all. `None` for a closed world.
+    pub open: Option<Option<BTreeSet<(u32, u32)>>>,
+}
+
+impl RefineRequest {
+    /// Returns the open descriptors for output.
+    fn open_words(&self) -> Vec<String> {
+        match &self.open {
+            None => Vec::new(),
+            Some(None) => vec!["all".to_owned()],
+            Some(Some(open)) => open.iter().map(|(set, binding)| format!("{set}.{binding}")).collect(),
+        }
+    }
+}
+
+/// A module with the name that output gives it.
+struct Named<'a> {
+    file: &'a str,
+    module: SpirvModule,
+}
+
+fn read_file<'a>(file: &'a str, compilation: &Compilation) -> Result<(Named<'a>, Vec<u8>), Failure> {
+    let source = load(file, compilation).map_err(|error| error.failure())?;
+    let module = frontend::read_module(&source.bytes)
+        .map_err(|refusal| Failure::input_message(told(file, &refusal)))?;
+    Ok((Named { file, module }, source.bytes))
+}
+
+/// Checks that the open descriptors exist.
+fn check_open(before: &Named<'_>, request: &RefineRequest) -> Result<(), Failure> {
+    let Some(Some(open)) = &request.open else { return Ok(()) };
+    let known = before.module.descriptors();
+    let Some((set, binding)) = open.difference(&known).next() else { return Ok(()) };
+    let known: Vec<String> = known.iter().map(|(set, binding)| format!("{set}.{binding}")).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    Err(Failure::input_message(format!(
+        "--open {set}.{binding}: {} has no such descriptor; expected one of {known}: pass `--open all` for every one",
+        before.file
+    )))
+}
+
+/// Compares two shaders: one line for each entry point of `before`, or for the one in `options`.
+///
+/// # Errors
+/// If a shader is invalid, or their interfaces differ.
+pub fn compare_files(
+    (before, after): (&str, &str),
+    compilation: &Compilation,
+    options: &AnalysisOptions,
+    model: &Model,
+    request: &RefineRequest,
+) -> Result<Vec<RefineLine>, Failure> {
+    let (first, _) = read_file(before, compilation)?;
+    check_open(&first, request)?;
+    let (second, _) = read_file(after, compilation)?;
+    compare_modules(&first, &second, options, model, request)
+}
+
+/// Compares the entry points of two modules.
+fn compare_modules(
+    before: &Named<'_>,
+    after: &Named<'_>,
+    options: &AnalysisOptions,
+    model: &Model,
+    request: &RefineRequest,
+) -> Result<Vec<RefineLine>, Failure> {
+    let wrong = |refusal: &frontend::Refusal| Failure::input_message(told(before.file, refusal));
+    let known = entries(before.file, &before.module, options).map_err(|refusal| wrong(&refusal))?;
+    if known.is_empty() {
+        let what = before.module.no_entry_point();
+        return Err(Failure::input_message(format!("{}: {what}", before.file)));
+    }
+    let others = after.module.entry_points();
+    let mut lines = Vec::with_capacity(known.len());
+    for given in &known {
+        let started = Instant::now();
+        let entry = given.entry.clone().unwrap_or_default();
+        // Compilers rename a single entry point.
+        let other = match &others[..] {
+            [only] if known.len() == 1 => (*only).to_owned(),
+            _ if others.contains(&entry.as_str()) => entry.clone(),
+            _ => {
+                return Err(Failure::input_message(format!(
+                    "{}: no entry point `{entry}`, which {} has; expected the output of a compiler for the same shader: pass \
+                     `--entry NAME` to compare another one",
+                    after.file, before.file
+                )));
+            }
+        };
+        let until = Until::new(patience(request.timeout / 4));
+        let searched = AnalysisOptions { deadline: Some(until), ..given.clone() };
+        let choice = frontend::choose_inputs(&before.module, &searched, request.inputs, InputGrid::One);
+        let chosen = choice.map_err(|refusal| wrong(&refusal))?.primary(given);
+        let limit = Some(Until::new(patience(request.timeout)));
+        let first = AnalysisOptions { deadline: limit, ..chosen };
+        let second = AnalysisOptions { entry: Some(other), ..first.clone() };
+        let stop = patience(request.timeout);
+        let query =
+            RefinementQuery { model, budget: Budget::until(&stop), stop: &stop, open: request.open.as_ref() };
+        let found = frontend::refine((&before.module, &first), (&after.module, &second), &query);
+        let found = found.map_err(|refusal| {
+            Failure::input_message(format!(
+                "{} and {}: {refusal}; expected two modules with one interface, such as the input and the output of an optimizer",
+                before.file, after.file
+            ))
+        })?;
+        lines.push(RefineLine {
+            before: before.file.to_owned(),
+            after: after.file.to_owned(),
+            entry,
+            micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+            ..line_of(&found, (before, after), model, request)
+        });
+    }
+    Ok(lines)
+}
+
+/// Returns the line of a comparison, without files, entry point and time.
+fn line_of(
+    found: &Refinement,
+    (before, after): (&Named<'_>, &Named<'_>),
+    model: &Model,
+    request: &RefineRequest,
+) -> RefineLine {
+    let place = |named: &Named<'_>, spot: &Spot| {
+        let (file, line) = placed(named.file, &named.module, spot.line, spot.place);
+        let access = spot.access.map(|writes| if writes { "write" } else { "read" }.to_owned());
+        FindingPlace { file: Some(file), line, invocation: None, access }
+    };
+    let difference = found.difference.as_ref().map(|difference| RefineDifference {
+        kind: difference.kind.to_owned(),
+        message: difference.message.clone(),
+        before: difference.before.as_ref().map(|spot| place(before, spot)),
+        after: difference.after.as_ref().map(|spot| place(after, spot)),
+        environment: difference.environment.clone(),
+    });
+    RefineLine {
+        schema: REFINE_SCHEMA.to_owned(),
+        before: String::new(),
+        after: String::new(),
+        entry: String::new(),
+        model: model.name().to_owned(),
+        open: request.open_words(),
+        verdict: match found.verdict {
+            RefinementVerdict::Refines => RefineVerdict::Refines,
+            RefinementVerdict::Stronger => RefineVerdict::Stronger,
+            RefinementVerdict::Breaks => RefineVerdict::Breaks,
+            RefinementVerdict::Unknown => RefineVerdict::Unknown,
+        },
+        reason: found.reason.clone(),
+        difference,
+        reduced: None,
+        micros: 0,
+    }
+}
+
+/// Compiles a shader with a command line, and compares the entry points. A failure of the command is a line
+/// too.
+///
+/// # Errors
+/// If the shader itself is invalid.
+pub fn compare_through(
+    file: &str,
+    command: &str,
+    compilation: &Compilation,
+    options: &AnalysisOptions,
+    model: &Model,
+    request: &RefineRequest,
+) -> Result<Vec<RefineLine>, Failure> {
+    let started = Instant::now();
+    let (before, bytes) = read_file(file, compilation)?;
+    check_open(&before, request)?;
+    let words = to_binary(file, &bytes)?;
+    let failed = |reason: String| RefineLine {
+        schema: REFINE_SCHEMA.to_owned(),
+        before: file.to_owned(),
+        after: command.to_owned(),
+        entry: String::new(),
+        model: model.name().to_owned(),
+        open: request.open_words(),
+        verdict: RefineVerdict::Failed,
+        reason,
+        difference: None,
+        reduced: None,
+        micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+    };
+    let compared = |command: &str| -> Result<Vec<RefineLine>, String> {
+        let module = compile(&words, command)?;
+        let after = Named { file: command, module };
+        compare_modules(&before, &after, options, model, request)
+            .map_err(|failure| failure.report().to_string())
+    };
+    let mut lines = match compared(command) {
+        Ok(lines) => lines,
+        Err(reason) => return Ok(vec![failed(reason)]),
+    };
+    if lines.iter().any(|line| line.verdict == RefineVerdict::Breaks) {
+        let breaks = |command: &str| {
+            compared(command)
+                .is_ok_and(|lines| lines.iter().any(|line| line.verdict == RefineVerdict::Breaks))
+        };
+        let reduced = reduce_passes(command, &expand_passes(&words, command), breaks);
+        for line in lines.iter_mut().filter(|line| line.verdict == RefineVerdict::Breaks) {
+            line.reduced.clone_from(&reduced);
+        }
+    }
+    Ok(lines)
+}
+
+/// Returns a module as bytes of a binary.
+fn to_binary(file: &str, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
+    let mut words: Vec<u32> = if bytes.starts_with(&MAGIC) {
+        bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
+    } else {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let assembled =
+            frontend::assemble_text(&text).map_err(|refusal| Failure::input_message(told(file, &refusal)))?;
+        assembled.words
+    };
+    // Older tools refuse source languages that they do not know.
+    let mut at = HEADER_WORDS;
+    while let Some(first) = words.get(at).copied() {
+        if first & 0xffff == OP_SOURCE
+            && let Some(language) = words.get_mut(at + 1)
+        {
+            *language = UNKNOWN_LANGUAGE;
+        }
+        at += ((first >> 16) as usize).max(1);
+    }
+    Ok(words.iter().flat_map(|word| word.to_le_bytes()).collect())
+}
+
+/// Runs a command line on a module and reads the module that it writes.
+fn compile(words: &[u8], command: &str) -> Result<SpirvModule, String> {
+    let (bytes, printed) = run_command(words, command)?;
+    if bytes.is_empty() {
+        return Err(format!(
+            "the command wrote no {{out}}{printed}; expected a SPIR-V module: run `{command}` by hand"
+        ));
+    }
+    frontend::read_module(&bytes).map_err(|refusal| format!("the command wrote an invalid module: {refusal}"))
+}
+
+/// Runs a command line, and returns the file that it wrote and what it printed.
+fn run_command(words: &[u8], command: &str) -> Result<(Vec<u8>, String), String> {
+    let failed = |error: std::io::Error| error.to_string();
+    let folder = tempfile::Builder::new().prefix("vk-litmus-").tempdir().map_err(failed)?;
+    let (input, output) = (folder.path().join("in.spv"), folder.path().join("out.spv"));
+    std::fs::write(&input, words).map_err(failed)?;
+    let quote = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
+    let line = command.replace("{in}", &quote(&input)).replace("{out}", &quote(&output));
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("exec {line}")]);
+    let ended = run_to_end(shell, folder.path()).map_err(|why| format!("the command {why}"))?;
+    let Some((status, printed)) = ended else { return Err("cannot run: no shell `sh`".to_owned()) };
+    let first = printed.lines().find(|line| !line.trim().is_empty()).map(str::to_owned);
+    if !status.success() {
+        let said = first.map(|first| format!(": {first}")).unwrap_or_default();
+        return Err(format!("the command ended with {status}{said}"));
+    }
+    Ok((std::fs::read(&output).unwrap_or_default(), printed))
+}
+
+/// Returns true if a word of a command line is a pass.
+fn is_pass(word: &str) -> bool {
+    word.starts_with("--") || word.starts_with("-O")
+}
+
+/// Replaces `-O` and `-Os` of spirv-opt by the passes that it runs.
+fn expand_passes(words: &[u8], command: &str) -> String {
+    let is_list = |word: &&str| *word == "-O" || *word == "-Os";
+    let Some(list) = command.split_whitespace().find(is_list) else { return command.to_owned() };
+    if !command.contains("spirv-opt") {
+        return command.to_owned();
+    }
+    let alone = command.replacen(list, &format!("{list} --print-all"), 1);
+    let printed = run_command(words, &alone).map(|(_, printed)| printed).unwrap_or_default();
+    let passes = printed.lines().filter_map(|line| line.strip_prefix("; IR before pass "));
+    let passes: Vec<String> = passes.map(|pass| format!("--{}", pass.trim())).collect();
+    match passes.is_empty() {
+        true => command.to_owned(),
+        false => command.replacen(list, &passes.join(" "), 1),
+    }
+}
+
+/// Returns the shortest found command line that still breaks, if it is shorter than `command`.
+///
+/// Removes halves, quarters and so on of the passes, down to single ones (Zeller and Hildebrandt, *Simplifying
+/// and isolating failure-inducing input*, TSE 2002).
+fn reduce_passes(command: &str, expanded: &str, breaks: impl Fn(&str) -> bool) -> Option<String> {
+    let mut words: Vec<&str> = expanded.split_whitespace().collect();
+    let mut runs = 0;
+    let count = |words: &[&str]| words.iter().filter(|word| is_pass(word)).count();
+    // The list of a preset may name internal passes.
+    if expanded != command && !breaks(expanded) {
+        words = command.split_whitespace().collect();
+    }
+    let mut size = count(&words).div_ceil(2);
+    while size > 0 && count(&words) > 1 && runs < MAX_REDUCTIONS {
+        let mut start = 0;
+        let mut is_shorter = false;
+        while start < count(&words) && runs < MAX_REDUCTIONS {
+            let mut number = 0;
+            let mut fewer = words.clone();
+            fewer.retain(|word| {
+                number += usize::from(is_pass(word));
+                !is_pass(word) || number <= start || number > start + size
+            });
+            runs += 1;
+            if count(&fewer) > 0 && breaks(&fewer.join(" ")) {
+                words = fewer;
+                is_shorter = true;
+            } else {
+                start += size;
+            }
+        }
+        if !is_shorter || size > 1 {
+            size /= 2;
+        }
+    }
+    let shortest = words.join(" ");
+    (shortest != command).then_some(shortest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_passes_is_reduced_to_those_that_break() {
+        let breaks = |line: &str| line.contains("--c ") && line.contains("--e ");
+        let command = "tool --a --b --c --d --e --f {in} -o {out}";
+        let reduced = reduce_passes(command, command, breaks);
+        assert_eq!(reduced.as_deref(), Some("tool --c --e {in} -o {out}"));
+        let shortest = "tool --c --e {in} -o {out}";
+        assert_eq!(reduce_passes(shortest, shortest, breaks), None);
+    }
+}

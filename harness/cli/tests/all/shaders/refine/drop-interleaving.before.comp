@@ -1,0 +1,15 @@
+// open: closed
+// expect: stronger
+// why: one of the two orders of the additions remains
+#version 450
+#pragma use_vulkan_memory_model
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 2) in;
+#include "world.glsl"
+void main() {
+    uint old = atomicAdd(f, 1u);
+    if (gl_LocalInvocationIndex == 0u) {
+        a = old;
+    }
+}

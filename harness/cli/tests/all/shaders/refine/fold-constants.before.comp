@@ -1,0 +1,16 @@
+// open: all
+// expect: refines
+// why: the values are equal
+#version 450
+#pragma use_vulkan_memory_model
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 1) in;
+#include "world.glsl"
+void main() {
+    uint base = 3u;
+    for (uint i = 0u; i < 4u; i++) {
+        base += i;
+    }
+    a = base + x * 2u;
+}

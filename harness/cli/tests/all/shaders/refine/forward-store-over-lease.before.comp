@@ -1,0 +1,16 @@
+// open: all
+// expect: breaks
+// why: others may write the word between the release and the acquire
+#version 450
+#pragma use_vulkan_memory_model
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 1) in;
+#include "world.glsl"
+void main() {
+    x = 3u;
+    release_f(1u);
+    if (acquire_g() == 1u) {
+        a = x;
+    }
+}

@@ -1,0 +1,18 @@
+// open: closed
+// expect: breaks
+// why: the load is no longer ordered after the store of the other invocation
+#version 450
+#pragma use_vulkan_memory_model
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 2) in;
+#include "world.glsl"
+void main() {
+    if (gl_LocalInvocationIndex == 0u) {
+        x = 1u;
+    }
+    controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible);
+    if (gl_LocalInvocationIndex == 1u) {
+        a = x;
+    }
+}
