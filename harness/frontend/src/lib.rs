@@ -105,7 +105,9 @@ pub use mend::{
 pub use module::{SourceLine, SpirvModule, read_module};
 pub use outcomes::{FinalCell, FinalContent, FinalContents, final_contents};
 pub use question::{Claim, check_claim, claim};
-pub use refine::{Counterexample, OpenMemory, Refinement, RefinementQuery, RefinementVerdict, refine};
+pub use refine::{
+    Counterexample, OpenDescriptors, OpenMemory, Refinement, RefinementQuery, RefinementVerdict, refine,
+};
 pub use smallest::smallest;
 pub use stage::Stage;
 pub use text::{Assembled, assemble_text};

@@ -61,6 +61,9 @@ impl OpenMemory {
     }
 }
 
+/// Descriptor sets and bindings that others may access; `None` for all.
+pub type OpenDescriptors = Option<BTreeSet<(u32, u32)>>;
+
 /// A comparison of two modules.
 #[derive(Clone, Copy)]
 pub struct RefinementQuery<'q> {
@@ -72,7 +75,7 @@ pub struct RefinementQuery<'q> {
     pub stop: &'q dyn Fn() -> bool,
     /// Descriptor sets and bindings that others access; `None` in the inner option for all. Default: a closed
     /// world.
-    pub open: Option<&'q Option<BTreeSet<(u32, u32)>>>,
+    pub open: Option<&'q OpenDescriptors>,
 }
 
 /// The verdict of a comparison.
@@ -408,7 +411,7 @@ fn incomparable(before: &Lifted, after: &Lifted) -> Option<String> {
 fn search_environment(
     before: (&SpirvModule, &AnalysisOptions),
     after: (&SpirvModule, &AnalysisOptions),
-    (mismatch, open): (&Option<Mismatch>, &Option<BTreeSet<(u32, u32)>>),
+    (mismatch, open): (&Option<Mismatch>, &OpenDescriptors),
     query: &RefinementQuery<'_>,
 ) -> Option<Counterexample> {
     let values = open_values([before, after]);

@@ -1,13 +1,12 @@
 //! Compares shaders before and after a compiler, and reduces the list of passes that breaks one.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use frontend::{
-    AnalysisOptions, InputGrid, InputMode, Refinement, RefinementQuery, RefinementVerdict, SpirvModule, Spot,
-    Until,
+    AnalysisOptions, InputGrid, InputMode, OpenDescriptors, Refinement, RefinementQuery, RefinementVerdict,
+    SpirvModule, Spot, Until,
 };
 use model::{Budget, Model};
 use results::wire::{FindingPlace, REFINE_SCHEMA, RefineDifference, RefineLine, RefineVerdict};
@@ -35,7 +34,7 @@ pub struct RefineRequest {
     /// How missing inputs are supplied.
     pub inputs: InputMode,
     /// The descriptors that others may access; `None` inside for all. `None` for a closed world.
-    pub open: Option<Option<BTreeSet<(u32, u32)>>>,
+    pub open: Option<OpenDescriptors>,
 }
 
 impl RefineRequest {

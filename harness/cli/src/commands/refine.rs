@@ -1,9 +1,10 @@
 //! `refine`: compares shaders before and after a compiler.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use campaign::choice;
 use campaign::shader::refine::{RefineRequest, compare_files, compare_through};
+use frontend::OpenDescriptors;
 use results::wire::{FindingPlace, RefineLine, RefineVerdict};
 
 use super::race::files::expand;
@@ -77,7 +78,7 @@ pub fn refine(arguments: &Refine, quiet: bool) -> Result<Outcome, Failure> {
 }
 
 /// Parses `--open`.
-fn open_descriptors(words: &[String]) -> Result<Option<Option<BTreeSet<(u32, u32)>>>, Failure> {
+fn open_descriptors(words: &[String]) -> Result<Option<OpenDescriptors>, Failure> {
     if words.is_empty() {
         return Ok(None);
     }

@@ -105,13 +105,16 @@ struct State {
     last_spot: Option<Spot>,
 }
 
+/// The kind of what AFTER does next, and operation and cell of an event.
+type WantedKey = (u8, Option<(Operation, Option<CellKey>)>);
+
 /// A state without symbol names and positions in the source.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     before: Machine,
     after: Machine,
     pending: Vec<(Operation, Option<CellKey>, Access, Option<Expression>)>,
-    wanted: Option<(u8, Option<(Operation, Option<CellKey>)>)>,
+    wanted: Option<WantedKey>,
     known: BTreeMap<CellKey, LastAccess>,
     repeatable: BTreeMap<CellKey, (Expression, Access)>,
     domains: Vec<Option<Vec<u64>>>,
