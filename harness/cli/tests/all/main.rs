@@ -35,6 +35,7 @@ mod lint;
 mod lsp;
 mod missing;
 mod patterns;
+mod playground;
 mod progress;
 mod python;
 mod rates;
