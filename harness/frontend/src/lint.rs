@@ -2,6 +2,8 @@
 
 mod divergence;
 mod lock;
+mod storage_class;
+mod update;
 
 use std::collections::BTreeSet;
 
@@ -25,7 +27,7 @@ pub struct Lint {
 }
 
 /// The rules: name, subject and clause.
-pub const RULES: [(&str, &str, &str); 5] = [
+pub const RULES: [(&str, &str, &str); 7] = [
     (
         "orders-nothing",
         "a memory barrier without an order, or an order without a storage class that Vulkan knows",
@@ -50,6 +52,16 @@ pub const RULES: [(&str, &str, &str); 5] = [
         "lock-in-every-lane",
         "a lock that every invocation of a workgroup takes in a loop: lanes of one subgroup wait for each other",
         "VK-X-05",
+    ),
+    (
+        "wrong-barrier",
+        "a control barrier for memory that nothing wrote, between accesses to workgroup memory that it does not order",
+        "VK-SEM-08",
+    ),
+    (
+        "plain-update",
+        "a load and a store of one word by every invocation of a workgroup, where an atomic is needed",
+        "VK-DR-01",
     ),
 ];
 
@@ -134,6 +146,18 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
                        none of them is promised to go on";
         say(4, exchange, message.to_owned());
     }
+    for (barrier, variable) in storage_class::barriers(module) {
+        let name = module.display_name(variable);
+        let message =
+            format!("this barrier does not order `{name}`, and nothing wrote the memory that it orders");
+        say(5, barrier, message);
+    }
+    for (store, variable) in update::updates(module) {
+        let name = module.display_name(variable);
+        let message =
+            format!("every invocation loads, changes and stores the same word of `{name}`: use an atomic");
+        say(6, store, message);
+    }
     found.into_iter().collect()
 }
 
@@ -206,6 +230,17 @@ impl Facts {
         facts.meets |= !several;
         facts
     }
+}
+
+/// Returns the numbers of a declared workgroup size; a specialized size may be one.
+fn smallest_size(module: &SpirvModule, (size, ids): ([u32; 3], bool)) -> [u32; 3] {
+    let number = |id: u32| match module.constants.get(&id) {
+        Some((_, SpirvConstant::Scalar(number))) if module.decorations_of(id).specialization.is_none() => {
+            u32::try_from(*number).unwrap_or(1)
+        }
+        _ => 1,
+    };
+    if ids { size.map(number) } else { size }
 }
 
 /// Returns the memory semantics of an instruction, as far as they are constant.

@@ -36,7 +36,7 @@ fn each_rule_finds_what_it_is_for() {
     if !installed("glslangValidator") {
         return;
     }
-    let cases: [(&str, &[(&str, u32)]); 12] = [
+    let cases: [(&str, &[(&str, u32)]); 17] = [
         ("memoryBarrier(gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease);\n", &[]),
         (
             "data.value[id] = 1;\natomicStore(data.flag, 1u, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelease);\n",
@@ -67,6 +67,23 @@ fn each_rule_finds_what_it_is_for() {
              atomicExchange(data.flag, 0u);\ndone = true;\n}\n}\n",
             &[("lint:lock-in-every-lane", 3)],
         ),
+        // The barrier of buffers between accesses of shared memory, and one that a buffer needs.
+        (
+            "row[id] = id;\ncontrolBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer, \
+             gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible);\n\
+             data.value[id] = row[1 - id];\n",
+            &[("lint:wrong-barrier", 2)],
+        ),
+        (
+            "row[id] = id;\ndata.value[id] = id;\ncontrolBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, \
+             gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | \
+             gl_SemanticsMakeVisible);\nrow[id] = data.value[1 - id];\n",
+            &[],
+        ),
+        // A counter without an atomic, by every invocation and by one.
+        ("data.flag += 2;\n", &[("lint:plain-update", 1)]),
+        ("if (id == 0) {\ndata.flag += 2;\n}\n", &[]),
+        ("if (id != 0) return;\ndata.flag += 2;\n", &[]),
         (
             "if (id == 0) {\nwhile (atomicExchange(data.flag, 1u) != 0u) {}\natomicExchange(data.flag, 0u);\n}\n",
             &[],

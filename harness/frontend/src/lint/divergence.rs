@@ -13,15 +13,10 @@ use crate::module::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule}
 /// Returns the divergent barriers in module order.
 pub(super) fn barriers(module: &SpirvModule) -> Vec<&SpirvInstruction> {
     let sizes = module.entry_points.iter().filter_map(|entry| module.declared_local_size(entry.function));
-    // The smallest size over all entry points; a specialized size may be one.
-    let number = |id: u32| match module.constants.get(&id) {
-        Some((_, SpirvConstant::Scalar(number))) if module.decorations_of(id).specialization.is_none() => {
-            u32::try_from(*number).unwrap_or(1)
-        }
-        _ => 1,
-    };
-    let least = |size: [u32; 3], (other, ids): ([u32; 3], bool)| {
-        [0, 1, 2].map(|axis: usize| size[axis].min(if ids { number(other[axis]) } else { other[axis] }))
+    // The smallest size over all entry points.
+    let least = |size: [u32; 3], declared: ([u32; 3], bool)| {
+        let other = super::smallest_size(module, declared);
+        [0, 1, 2].map(|axis: usize| size[axis].min(other[axis]))
     };
     let size = sizes.fold([u32::MAX; 3], least);
     module.functions.values().flat_map(|function| Flow::of(module, function, size).found()).collect()

@@ -1,0 +1,87 @@
+//! Control barriers that order a storage class that nothing wrote, while another class needs an order.
+//!
+//! A barrier is reported if workgroup memory is accessed on both of its sides and written on one, and if its
+//! semantics leave out that memory and name only memory that nothing wrote before. Barriers in loops and next
+//! to calls are not checked, because the code around them is not known.
+
+use rspirv::spirv::{MemorySemantics, Op, StorageClass};
+
+use super::semantics_of;
+use crate::mend::root_variable;
+use crate::module::{SpirvFunction, SpirvInstruction, SpirvModule};
+
+/// Returns the barriers in module order, each with a variable that it leaves unordered.
+pub(super) fn barriers(module: &SpirvModule) -> Vec<(&SpirvInstruction, u32)> {
+    module.functions.values().flat_map(|function| barriers_of(module, function)).collect()
+}
+
+/// An access of a variable.
+#[derive(Clone, Copy)]
+struct Access {
+    variable: u32,
+    class: StorageClass,
+    writes: bool,
+}
+
+fn barriers_of<'m>(module: &'m SpirvModule, function: &'m SpirvFunction) -> Vec<(&'m SpirvInstruction, u32)> {
+    let code = &function.code;
+    let workgroup = MemorySemantics::WORKGROUP_MEMORY.bits();
+    let is_barrier = |one: &SpirvInstruction| one.op == Op::ControlBarrier;
+    let mut found = Vec::new();
+    for (at, barrier) in code.iter().enumerate().filter(|(_, one)| is_barrier(one)) {
+        let semantics = semantics_of(module, barrier).first().copied().unwrap_or(0);
+        if semantics & super::ORDERED == 0 || semantics & workgroup != 0 || is_in_loop(module, function, at) {
+            continue;
+        }
+        let start = code[..at].iter().rposition(is_barrier).map_or(0, |index| index + 1);
+        let end = code[at + 1..].iter().position(is_barrier).map_or(code.len(), |index| at + 1 + index);
+        let unclear = |one: &SpirvInstruction| {
+            one.op == Op::FunctionCall
+                || one.op == Op::MemoryBarrier
+                    && semantics_of(module, one).iter().any(|bits| bits & workgroup != 0)
+        };
+        if code[..end].iter().any(|one| one.op == Op::FunctionCall) || code[start..end].iter().any(unclear) {
+            continue;
+        }
+        let accesses = |part: &[SpirvInstruction]| -> Vec<Access> {
+            part.iter().filter_map(|one| access_of(module, function, one)).collect()
+        };
+        // Memory of the named class that is written before needs this barrier.
+        let needed =
+            accesses(&code[..at]).iter().any(|one| one.writes && one.class != StorageClass::Workgroup);
+        if needed {
+            continue;
+        }
+        let (before, after) = (accesses(&code[start..at]), accesses(&code[at + 1..end]));
+        let unordered = before.iter().find(|one| {
+            one.class == StorageClass::Workgroup
+                && after.iter().any(|other| other.variable == one.variable && (one.writes || other.writes))
+        });
+        found.extend(unordered.map(|one| (barrier, one.variable)));
+    }
+    found
+}
+
+/// Returns true if a branch leads from behind an instruction to before it.
+fn is_in_loop(module: &SpirvModule, function: &SpirvFunction, at: usize) -> bool {
+    function.code[at..].iter().any(|one| {
+        let branches = matches!(one.op, Op::Branch | Op::BranchConditional | Op::Switch);
+        let back = |label: u32| function.labels.get(&label).is_some_and(|index| *index <= at);
+        branches && module.successors(&function.types, one).into_iter().any(back)
+    })
+}
+
+/// Returns the access of an instruction to memory that invocations share.
+fn access_of(module: &SpirvModule, function: &SpirvFunction, one: &SpirvInstruction) -> Option<Access> {
+    let atomic = format!("{:?}", one.op).starts_with("Atomic");
+    let accesses = atomic || matches!(one.op, Op::Load | Op::Store | Op::ImageRead | Op::ImageWrite);
+    let pointer = *module.operands_of(one).first().filter(|_| accesses)?;
+    let variable = root_variable(module, function, pointer)?;
+    let class = module.variables.get(&variable).map_or(StorageClass::PhysicalStorageBuffer, |one| one.class);
+    let private = matches!(
+        class,
+        StorageClass::Private | StorageClass::Function | StorageClass::Input | StorageClass::Output
+    );
+    let writes = one.op == Op::Store || one.op == Op::ImageWrite || atomic && one.op != Op::AtomicLoad;
+    (!private).then_some(Access { variable, class, writes })
+}

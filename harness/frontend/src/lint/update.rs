@@ -1,0 +1,105 @@
+//! Plain read-modify-writes that every invocation of a workgroup executes on one word.
+//!
+//! The rule reports only certain cases: the address is constant, and the statement is in a block that every
+//! invocation reaches. An address that depends on data may be different for all invocations.
+
+use std::collections::HashSet;
+
+use rspirv::spirv::{Op, StorageClass};
+
+use crate::module::{SpirvFunction, SpirvInstruction, SpirvModule};
+use crate::update::plain_updates;
+
+/// Returns the stores of the updates in module order, with their variables.
+pub(super) fn updates(module: &SpirvModule) -> Vec<(&SpirvInstruction, u32)> {
+    let mut found = Vec::new();
+    let mut known = HashSet::new();
+    for entry in &module.entry_points {
+        let size = module.declared_local_size(entry.function);
+        let several =
+            size.is_some_and(|size| super::smallest_size(module, size).iter().any(|size| *size > 1));
+        let Some(function) = module.functions.get(&entry.function).filter(|_| several) else { continue };
+        if !known.insert(entry.function) {
+            continue;
+        }
+        let reached = unconditional_code(module, function);
+        for update in plain_updates(module, function) {
+            let store = &function.code[update.store];
+            let pointer = module.operands_of(store).first().copied().unwrap_or(0);
+            if reached.contains(&update.store)
+                && let Some(variable) = constant_address(module, function, pointer)
+            {
+                found.push((store, variable));
+            }
+        }
+    }
+    found
+}
+
+/// Returns the variable of a pointer whose indices are constants, if invocations share it.
+fn constant_address(module: &SpirvModule, function: &SpirvFunction, pointer: u32) -> Option<u32> {
+    let mut id = pointer;
+    for _ in 0..module.id_bound() {
+        if let Some(variable) = module.variables.get(&id) {
+            let shared = [StorageClass::StorageBuffer, StorageClass::Uniform, StorageClass::Workgroup];
+            return shared.contains(&variable.class).then_some(id);
+        }
+        let chain = function.code.iter().find(|one| one.result == id)?;
+        if !matches!(chain.op, Op::AccessChain | Op::InBoundsAccessChain) {
+            return None;
+        }
+        let (base, indices) = module.operands_of(chain).split_first()?;
+        if !indices.iter().all(|index| module.constants.contains_key(index)) {
+            return None;
+        }
+        id = *base;
+    }
+    None
+}
+
+/// Returns the indices of instructions in blocks that every invocation reaches.
+///
+/// Bodies of selections and loops are skipped. A function that may end early has no such block.
+fn unconditional_code(module: &SpirvModule, function: &SpirvFunction) -> HashSet<usize> {
+    let ends = |one: &&SpirvInstruction| {
+        matches!(
+            one.op,
+            Op::Return
+                | Op::ReturnValue
+                | Op::Kill
+                | Op::TerminateInvocation
+                | Op::Unreachable
+                | Op::EmitMeshTasksEXT
+        )
+    };
+    let mut reached = HashSet::new();
+    if function.code.iter().filter(ends).count() != 1 {
+        return reached;
+    }
+    let mut at = 0;
+    let mut merge = None;
+    while let Some(one) = function.code.get(at) {
+        if !reached.insert(at) {
+            break;
+        }
+        let target = match (one.op, module.operands_of(one)) {
+            (Op::SelectionMerge | Op::LoopMerge, [to, ..]) => {
+                merge = Some(*to);
+                at += 1;
+                continue;
+            }
+            (Op::Branch, [to, ..]) => merge.take().unwrap_or(*to),
+            (Op::BranchConditional | Op::Switch, _) => match merge.take() {
+                Some(to) => to,
+                None => break,
+            },
+            _ => {
+                at += 1;
+                continue;
+            }
+        };
+        let Some(next) = function.labels.get(&target) else { break };
+        at = *next;
+    }
+    reached
+}
