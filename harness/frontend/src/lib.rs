@@ -83,6 +83,7 @@ mod suspicion;
 mod text;
 mod tried;
 mod until;
+mod update;
 mod value;
 mod walk;
 mod word;

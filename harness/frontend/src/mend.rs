@@ -4,6 +4,7 @@
 //! combination after which nothing races and the claim holds. It tries single changes first, then pairs and
 //! triples (at most three), so a fix of more changes is missed.
 
+mod candidates;
 mod edit;
 mod handover;
 mod walked;
@@ -15,6 +16,7 @@ use litmus::{
     StorageClass, Test,
 };
 use model::{Model, PredictError};
+use rspirv::spirv::Op;
 
 use crate::answer::{ModelQuery, RaceSpot, decide_with_model};
 use crate::emit::{self, Ordering};
@@ -22,8 +24,8 @@ use crate::error::SourcePosition;
 use crate::lift::{Lifted, LiftedCase, Spot};
 use crate::module::SpirvModule;
 
-pub(crate) use walked::accessed_variable;
 pub use walked::{KernelChange, WalkFixes, fix_walk_findings};
+pub(crate) use walked::{accessed_variable, root_variable};
 
 /// Model steps for one candidate.
 const TRIAL_STEPS: u64 = 40_000;
@@ -139,6 +141,23 @@ impl SourceLanguage {
             }
         };
         one.to_owned()
+    }
+
+    /// Returns the function for an atomic instruction.
+    fn atomic_function(self, atomic: Op) -> Option<String> {
+        let name = match atomic {
+            Op::AtomicIAdd | Op::AtomicISub => "Add",
+            Op::AtomicAnd => "And",
+            Op::AtomicOr => "Or",
+            Op::AtomicXor => "Xor",
+            Op::AtomicUMin | Op::AtomicSMin => "Min",
+            Op::AtomicUMax | Op::AtomicSMax => "Max",
+            _ => return None,
+        };
+        Some(match self {
+            SourceLanguage::Hlsl => format!("Interlocked{name}"),
+            SourceLanguage::Glsl | SourceLanguage::Wgsl => format!("atomic{name}"),
+        })
     }
 
     fn coherent_qualifier(self) -> &'static str {

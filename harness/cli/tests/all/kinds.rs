@@ -162,3 +162,32 @@ fn row_of(file: &Path) -> String {
     }
     table
 }
+
+/// Every finding of a plain read-modify-write has the expected fix and no other.
+#[test]
+fn plain_updates_become_atomics() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/shaders/updates");
+    let mut files = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let file = entry.unwrap().path();
+        let text = fs::read_to_string(&file).unwrap();
+        let comment = |number: usize| text.lines().nth(number).unwrap().trim_start_matches("// ");
+        let ran =
+            Ran::of(vk_litmus(["race", "--format", "json"]).arg(&file).args(comment(0).split_whitespace()));
+        let line = &ran.json_lines()[0];
+        assert_eq!(line["verdict"], "racy", "{}", file.display());
+        let expected = comment(1).strip_prefix("fix: ").unwrap();
+        for finding in line["findings"].as_array().unwrap() {
+            let found: Vec<String> = changes(finding).into_iter().map(|(_, text)| text).collect();
+            match expected {
+                "none" => assert!(found.iter().all(|text| !text.starts_with("use `")), "{found:?}"),
+                expected => assert_eq!(found, [expected], "{}", file.display()),
+            }
+        }
+        files += 1;
+    }
+    assert!(files > 4);
+}

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use litmus::StorageClass;
 use rspirv::spirv::{MemoryAccess, MemorySemantics, Op, Scope, StorageClass as Class};
 
-use crate::module::{HEADER_WORDS, SpirvConstant, SpirvInstruction, SpirvModule, SpirvType};
+use crate::module::{HEADER_WORDS, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
+use crate::update::PlainUpdate;
 
 /// A module with pending edits. All positions refer to the original module.
 pub(super) struct ModuleEdit<'m> {
@@ -255,6 +256,51 @@ impl<'m> ModuleEdit<'m> {
             _ => return None,
         };
         self.instead.insert(self.module.first_word(one), words);
+        Some(())
+    }
+
+    /// Replaces a load, an operation and a store by one atomic instruction.
+    ///
+    /// If the loaded value has other uses, the operand must be defined before the load.
+    pub fn make_update(
+        &mut self,
+        function: &SpirvFunction,
+        update: &PlainUpdate,
+        class: Class,
+    ) -> Option<()> {
+        let module = self.module;
+        let code = &function.code;
+        let (load, operation, store) =
+            (code.get(update.load)?, code.get(update.operation)?, code.get(update.store)?);
+        let scope = if class == Class::Workgroup { Scope::Workgroup } else { widest_scope(module) };
+        let (scope, relaxed) = (self.constant_id(scope as u32)?, self.constant_id(0)?);
+        // Literals may look like uses, which makes the answer conservative.
+        let uses = |id: u32, besides: usize| {
+            let others = code.iter().enumerate().filter(|(index, _)| *index != besides);
+            others.into_iter().any(|(_, one)| module.operands_of(one).contains(&id))
+        };
+        let alone = !uses(load.result, update.operation) && !uses(operation.result, update.store);
+        let result = self.bound;
+        self.bound = self.bound.checked_add(1)?;
+        let mut replace = |one: &SpirvInstruction, words: Vec<u32>| {
+            self.instead.insert(module.first_word(one), words);
+        };
+        if alone {
+            let pointer = *module.operands_of(store).first()?;
+            let operands = [operation.ty, result, pointer, scope, relaxed, update.operand];
+            replace(load, Vec::new());
+            replace(operation, Vec::new());
+            replace(store, encode_instruction(update.atomic, &operands));
+            return Some(());
+        }
+        let defined = code.iter().position(|one| one.result == update.operand);
+        if defined.is_some_and(|index| index >= update.load) {
+            return None;
+        }
+        let pointer = *module.operands_of(load).first()?;
+        let operands = [load.ty, load.result, pointer, scope, relaxed, update.operand];
+        replace(load, encode_instruction(update.atomic, &operands));
+        replace(store, Vec::new());
         Some(())
     }
 

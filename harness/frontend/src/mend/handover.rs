@@ -7,9 +7,8 @@ use std::collections::BTreeSet;
 use litmus::StorageClass;
 use rspirv::spirv::Op;
 
-use super::walked::{
-    ChangeSite, KernelChange, ModuleCandidates, ModuleChange, accessed_class, is_atomic, root_variable,
-};
+use super::candidates::{ModuleCandidates, is_atomic};
+use super::walked::{ChangeSite, KernelChange, ModuleChange, accessed_class, root_variable};
 
 /// Upper bound on the pairs of atomics to try.
 const MAX_HANDOVERS: usize = 24;

@@ -8,19 +8,19 @@ use std::collections::BTreeSet;
 use litmus::StorageClass;
 use rspirv::spirv::{MemoryAccess, Op, Scope, StorageClass as Class};
 
+use super::candidates::ModuleCandidates;
 use super::edit::ModuleEdit;
 use super::{SourceLanguage, find_combination};
 use crate::error::SourcePosition;
 use crate::grid::{self, GridFinding, GridReport, GridVerdict};
-use crate::lift::{AnalysisOptions, FindingKind};
+use crate::lift::AnalysisOptions;
 use crate::module::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType, read_module};
+use crate::update::PlainUpdate;
 
 /// Upper bound on the changed modules.
 const MAX_TRIALS: usize = 400;
 /// Upper bound on the steps of all their walks, unless the first walk was longer.
 const MAX_STEPS: u64 = 40_000_000;
-/// Upper bound on the call depth at which a caller may synchronize.
-const MAX_CALLS: u32 = 4;
 /// Upper bound on the races that are fixed one after another.
 const MAX_ROUNDS: usize = 4;
 
@@ -49,6 +49,8 @@ pub(super) enum ModuleChange {
     Ordered(ChangeSite, bool, bool, StorageClass),
     Widened(ChangeSite),
     Atomic(Vec<ChangeSite>, Class),
+    /// Atomic instructions instead of plain read-modify-writes of a function.
+    Update(u32, Vec<PlainUpdate>, Class),
 }
 
 /// An instruction of a function.
@@ -267,6 +269,10 @@ fn apply_changes(module: &SpirvModule, changes: &[&KernelChange]) -> Option<Spir
                 edit.strengthen_order(site.instruction(module)?, *acquire, *release, *class)?;
             }
             ModuleChange::Widened(site) => edit.widen_scope(site.instruction(module)?)?,
+            ModuleChange::Update(id, updates, class) => {
+                let function = module.functions.get(id)?;
+                updates.iter().try_for_each(|update| edit.make_update(function, update, *class))?;
+            }
             ModuleChange::Atomic(sites, class) => {
                 for site in sites {
                     let types = &module.functions.get(&site.function)?.types;
@@ -299,20 +305,20 @@ fn insert_barrier(
 
 impl ChangeSite {
     /// Returns the instruction at a module position.
-    fn at(module: &SpirvModule, place: SourcePosition) -> Option<ChangeSite> {
+    pub(super) fn at(module: &SpirvModule, place: SourcePosition) -> Option<ChangeSite> {
         module.functions.iter().find_map(|(function, of)| {
             let index = of.code.iter().position(|one| one.place == place)?;
             Some(ChangeSite { function: *function, index })
         })
     }
 
-    fn instruction(self, module: &SpirvModule) -> Option<&SpirvInstruction> {
+    pub(super) fn instruction(self, module: &SpirvModule) -> Option<&SpirvInstruction> {
         module.functions.get(&self.function)?.code.get(self.index)
     }
 }
 
 /// Returns the variable that a pointer or image comes from, or the structure at an address.
-pub(super) fn root_variable(module: &SpirvModule, function: &SpirvFunction, pointer: u32) -> Option<u32> {
+pub(crate) fn root_variable(module: &SpirvModule, function: &SpirvFunction, pointer: u32) -> Option<u32> {
     let mut id = pointer;
     for _ in 0..MAX_WAY {
         if module.variables.contains_key(&id) {
@@ -352,7 +358,7 @@ pub(crate) fn accessed_variable(module: &SpirvModule, place: SourcePosition) -> 
 const MAX_WAY: usize = 64;
 
 /// Returns whether a load or store of the Vulkan model is private.
-fn is_private(one: &SpirvInstruction, module: &SpirvModule) -> Option<bool> {
+pub(super) fn is_private(one: &SpirvInstruction, module: &SpirvModule) -> Option<bool> {
     let mask = match one.op {
         Op::Load => 1,
         Op::Store => 2,
@@ -387,300 +393,4 @@ pub(super) fn accessed_class(module: &SpirvModule, root: u32) -> Option<(Storage
         _ => return None,
     };
     Some((class, variable.class))
-}
-
-/// Returns true if nothing can be inserted before an instruction, or if it ends its block.
-fn is_terminator(op: Op) -> bool {
-    matches!(
-        op,
-        Op::Branch
-            | Op::BranchConditional
-            | Op::Switch
-            | Op::Return
-            | Op::ReturnValue
-            | Op::Kill
-            | Op::EmitMeshTasksEXT
-            | Op::Unreachable
-    )
-}
-
-fn begins_block(op: Op) -> bool {
-    matches!(op, Op::Label | Op::Phi | Op::Variable)
-}
-
-fn is_merge(op: Op) -> bool {
-    matches!(op, Op::SelectionMerge | Op::LoopMerge)
-}
-
-/// The candidate changes for a race.
-pub(super) struct ModuleCandidates<'m> {
-    pub module: &'m SpirvModule,
-    pub language: SourceLanguage,
-    /// Cheapest first.
-    pub found: Vec<KernelChange>,
-    /// Combinations of changes that hand memory over by atomics.
-    pub handed: Vec<Vec<KernelChange>>,
-    /// The last resort.
-    pub last: Option<KernelChange>,
-    /// True if the invocations share no barrier.
-    pub apart: bool,
-}
-
-/// Returns true for atomic instructions.
-pub(super) fn is_atomic(op: Op) -> bool {
-    format!("{op:?}").starts_with("Atomic")
-}
-
-impl<'m> ModuleCandidates<'m> {
-    fn from_finding(
-        module: &'m SpirvModule,
-        finding: &GridFinding,
-        made: &[KernelChange],
-    ) -> Option<ModuleCandidates<'m>> {
-        let sites: Vec<ChangeSite> =
-            finding.at.iter().filter_map(|at| ChangeSite::at(module, at.place)).collect();
-        let roots = |site: &ChangeSite| {
-            let function = module.functions.get(&site.function)?;
-            let one = function.code.get(site.index)?;
-            root_variable(module, function, *module.operands_of(one).first()?)
-        };
-        let known: BTreeSet<u32> = sites.iter().filter_map(roots).collect();
-        let first = *known.iter().next()?;
-        let (class, of) = accessed_class(module, first)?;
-        let one_workgroup =
-            finding.at.iter().all(|at| at.invocation.workgroup == finding.at[0].invocation.workgroup);
-        let language = SourceLanguage::of_module(module);
-        let apart = !one_workgroup;
-        let mut all =
-            ModuleCandidates { module, language, found: Vec::new(), handed: Vec::new(), last: None, apart };
-        if one_workgroup && class == StorageClass::Workgroup {
-            all.add_barriers(&sites, class, finding.kind);
-        }
-        if class != StorageClass::Workgroup {
-            known.iter().for_each(|root| all.add_coherent(*root, &sites));
-        }
-        if language != SourceLanguage::Wgsl {
-            all.add_stronger_order(class);
-        }
-        if one_workgroup && class != StorageClass::Workgroup {
-            all.add_barriers(&sites, class, finding.kind);
-        }
-        if language != SourceLanguage::Wgsl {
-            all.handover_changes(&sites, class, &known, made);
-        }
-        all.last = all.atomic_change(&sites, of);
-        Some(all)
-    }
-
-    fn push_candidate(&mut self, site: ChangeSite, text: String, make: ModuleChange) {
-        let Some(change) = self.new_change(site, text, make) else { return };
-        if self.found.iter().all(|known| known.make != change.make) {
-            self.found.push(change);
-        }
-    }
-
-    pub(super) fn new_change(
-        &self,
-        site: ChangeSite,
-        text: String,
-        make: ModuleChange,
-    ) -> Option<KernelChange> {
-        let one = site.instruction(self.module)?;
-        Some(KernelChange { line: one.line, place: one.place, text, make })
-    }
-
-    pub(super) fn add_coherent(&mut self, root: u32, sites: &[ChangeSite]) {
-        let module = self.module;
-        let left_out = |site: &&ChangeSite| {
-            site.instruction(module).and_then(|one| is_private(one, module)) == Some(true)
-        };
-        let left_out = sites.iter().find(left_out).filter(|_| is_shared_elsewhere(module, root));
-        let Some(site) = left_out.or(sites.first()) else { return };
-        let text = self.language.make_coherent_text(module, &[root], left_out.is_some());
-        self.push_candidate(*site, text, ModuleChange::Coherent(root));
-    }
-
-    /// Adds stronger semantics for existing atomics and barriers.
-    fn add_stronger_order(&mut self, class: StorageClass) {
-        let module = self.module;
-        let memory = self.language.memory_barrier(class);
-        for (id, function) in &module.functions {
-            for (index, one) in function.code.iter().enumerate() {
-                let site = ChangeSite { function: *id, index };
-                let word = match one.op {
-                    Op::ControlBarrier | Op::MemoryBarrier => "barrier",
-                    op if is_atomic(op) => "atomic",
-                    _ => continue,
-                };
-                let at = module.first_word(one);
-                let behind = function.code.get(index + 1).map(|next| module.first_word(next));
-                if module.vulkan {
-                    // A barrier gets both acquire and release semantics.
-                    let orders = [(true, false), (false, true), (true, true)];
-                    for (acquire, release) in orders.into_iter().skip(if word == "barrier" { 2 } else { 0 }) {
-                        let order = super::order_words(acquire, release);
-                        let text =
-                            format!("give this {word} {order} semantics on {}", super::class_words(class));
-                        self.push_candidate(site, text, ModuleChange::Ordered(site, acquire, release, class));
-                    }
-                    let text = format!(
-                        "widen the scope of this {word} to {}",
-                        super::scope_words(litmus::Scope::QueueFamily)
-                    );
-                    self.push_candidate(site, text, ModuleChange::Widened(site));
-                    continue;
-                }
-                if one.op == Op::MemoryBarrier {
-                    continue;
-                }
-                let Some(behind) = behind else { continue };
-                let here = if word == "barrier" { "this barrier" } else { "this atomic" };
-                let fences = |at: &[usize]| ModuleChange::Fences(at.to_vec(), vec![class]);
-                self.push_candidate(site, format!("put `{memory}` before {here}"), fences(&[at]));
-                self.push_candidate(site, format!("put `{memory}` behind {here}"), fences(&[behind]));
-                let both = format!("put `{memory}` before and behind {here}");
-                self.push_candidate(site, both, fences(&[at, behind]));
-            }
-        }
-    }
-
-    /// Adds workgroup barriers around the accesses and their enclosing constructs.
-    fn add_barriers(&mut self, sites: &[ChangeSite], class: StorageClass, kind: FindingKind) {
-        let mut positions = Vec::new();
-        for site in sites {
-            self.barrier_positions(*site, 0, &mut positions);
-        }
-        let function = self.language.control_barrier(class);
-        for (site, at, side) in &positions {
-            self.push_candidate(*site, format!("put `{function}` {side}"), ModuleChange::Meet(*at, class));
-        }
-        if kind == FindingKind::Lockstep && self.language == SourceLanguage::Glsl {
-            for (site, at, side) in &positions {
-                self.push_candidate(
-                    *site,
-                    format!("put `subgroupBarrier();` {side}"),
-                    ModuleChange::MeetSubgroup(*at),
-                );
-            }
-        }
-    }
-
-    /// Returns the insertion positions around an instruction: the naming instruction, the word, and the side.
-    fn barrier_positions(
-        &self,
-        site: ChangeSite,
-        depth: u32,
-        positions: &mut Vec<(ChangeSite, usize, &'static str)>,
-    ) {
-        let Some(function) = self.module.functions.get(&site.function) else { return };
-        let code = &function.code;
-        let word = |index: usize| code.get(index).map(|one| self.module.first_word(one));
-        let mut put = |named: usize, before: usize, side: &'static str| {
-            if let Some(at) = word(before) {
-                positions.push((ChangeSite { index: named, ..site }, at, side));
-            }
-        };
-        put(site.index, statement_start(code, site.index), "before this line");
-        if let Some(end) = position_after(code, site.index) {
-            put(site.index, end, "behind this line");
-        }
-        for at in (0..site.index).rev() {
-            let one = &code[at];
-            let label = |operand: usize| {
-                let id = self.module.operands_of(one).get(operand)?;
-                let label = *function.labels.get(id)?;
-                Some((label, code[label + 1..].iter().position(|one| !begins_block(one.op))? + label + 1))
-            };
-            // Skips a construct whose merge block follows.
-            let Some((_, after)) = label(0).filter(|(merge, _)| is_merge(one.op) && *merge > site.index)
-            else {
-                continue;
-            };
-            if one.op == Op::SelectionMerge {
-                put(at + 1, statement_start(code, at + 1), "before this line");
-                put(at + 1, after, "behind what this line decides about");
-                continue;
-            }
-            if let Some((_, next)) = label(1) {
-                put(at, next, "at the end of the body of the loop in this line");
-            }
-            let header = code[..at].iter().rposition(|one| one.op == Op::Label);
-            if let Some(header) = header.filter(|header| *header > 0) {
-                put(at, header - 1, "before the loop in this line");
-            }
-            put(at, after, "behind the loop in this line");
-        }
-        if depth < MAX_CALLS {
-            for (id, caller) in &self.module.functions {
-                for (index, one) in caller.code.iter().enumerate() {
-                    if one.op == Op::FunctionCall
-                        && self.module.operands_of(one).first() == Some(&site.function)
-                    {
-                        self.barrier_positions(ChangeSite { function: *id, index }, depth + 1, positions);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Returns the last resort: atomic accesses.
-    ///
-    /// They order nothing else, and a read followed by a write does not become one atomic operation.
-    fn atomic_change(&self, sites: &[ChangeSite], class: Class) -> Option<KernelChange> {
-        let plain = |site: &ChangeSite| {
-            matches!(site.instruction(self.module).map(|one| one.op), Some(Op::Load | Op::Store))
-        };
-        let mut changed: Vec<ChangeSite> = sites.iter().copied().filter(plain).collect();
-        changed.dedup();
-        let site = *changed.first()?;
-        let one = site.instruction(self.module)?;
-        let function = self.module.functions.get(&site.function)?;
-        let line = |of: &ChangeSite| of.instruction(self.module).map(|one| one.line);
-        let reads = function.code.iter().any(|other| {
-            let same = other.op == Op::Load && changed.iter().any(|site| Some(other.line) == line(site));
-            let root = |one: &SpirvInstruction| {
-                root_variable(self.module, function, *self.module.operands_of(one).first()?)
-            };
-            same && root(other) == root(one)
-        });
-        let stores =
-            changed.iter().any(|site| site.instruction(self.module).is_some_and(|one| one.op == Op::Store));
-        if reads && stores && changed.iter().all(|site| line(site) == line(&changed[0])) {
-            return None;
-        }
-        let text = "make the racing accesses atomic, which leaves them without an order".to_owned();
-        Some(KernelChange {
-            line: one.line,
-            place: one.place,
-            text,
-            make: ModuleChange::Atomic(changed, class),
-        })
-    }
-}
-
-/// Returns the first instruction of a statement in its block.
-fn statement_start(code: &[SpirvInstruction], index: usize) -> usize {
-    let line = code[index].line;
-    let mut at = index;
-    while at > 0 {
-        let before = &code[at - 1];
-        let joined = is_merge(before.op) || line != 0 && before.line == line;
-        if begins_block(before.op) || is_terminator(before.op) || !joined {
-            break;
-        }
-        at -= 1;
-    }
-    at
-}
-
-/// Returns the position after a statement; `None` if it decides control flow.
-fn position_after(code: &[SpirvInstruction], index: usize) -> Option<usize> {
-    let line = code[index].line;
-    let same = |one: &&SpirvInstruction| {
-        !is_terminator(one.op) && !is_merge(one.op) && line != 0 && one.line == line
-    };
-    let end = index + 1 + code[index + 1..].iter().take_while(same).count();
-    let next = code.get(end)?;
-    let decides = is_merge(next.op) || matches!(next.op, Op::BranchConditional | Op::Switch);
-    (!decides || next.line != line).then_some(end)
 }

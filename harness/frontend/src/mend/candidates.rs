@@ -1,0 +1,343 @@
+//! Candidate changes for a race of a walk: barriers, qualifiers, stronger semantics and atomics.
+
+use std::collections::BTreeSet;
+
+use litmus::StorageClass;
+use rspirv::spirv::{Op, StorageClass as Class};
+
+use super::SourceLanguage;
+use super::walked::{
+    ChangeSite, KernelChange, ModuleChange, accessed_class, is_private, is_shared_elsewhere, root_variable,
+};
+use crate::grid::GridFinding;
+use crate::lift::FindingKind;
+use crate::module::{SpirvInstruction, SpirvModule};
+use crate::update::{PlainUpdate, plain_updates};
+
+/// Upper bound on the call depth at which a caller may synchronize.
+const MAX_CALLS: u32 = 4;
+
+/// Returns true if nothing can be inserted before an instruction, or if it ends its block.
+fn is_terminator(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Branch
+            | Op::BranchConditional
+            | Op::Switch
+            | Op::Return
+            | Op::ReturnValue
+            | Op::Kill
+            | Op::EmitMeshTasksEXT
+            | Op::Unreachable
+    )
+}
+
+fn begins_block(op: Op) -> bool {
+    matches!(op, Op::Label | Op::Phi | Op::Variable)
+}
+
+fn is_merge(op: Op) -> bool {
+    matches!(op, Op::SelectionMerge | Op::LoopMerge)
+}
+
+/// The candidate changes for a race.
+pub(super) struct ModuleCandidates<'m> {
+    pub module: &'m SpirvModule,
+    pub language: SourceLanguage,
+    /// Cheapest first.
+    pub found: Vec<KernelChange>,
+    /// Combinations of changes that hand memory over by atomics.
+    pub handed: Vec<Vec<KernelChange>>,
+    /// The last resort.
+    pub last: Option<KernelChange>,
+    /// True if the invocations share no barrier.
+    pub apart: bool,
+}
+
+/// Returns true for atomic instructions.
+pub(super) fn is_atomic(op: Op) -> bool {
+    format!("{op:?}").starts_with("Atomic")
+}
+
+impl<'m> ModuleCandidates<'m> {
+    pub(super) fn from_finding(
+        module: &'m SpirvModule,
+        finding: &GridFinding,
+        made: &[KernelChange],
+    ) -> Option<ModuleCandidates<'m>> {
+        let sites: Vec<ChangeSite> =
+            finding.at.iter().filter_map(|at| ChangeSite::at(module, at.place)).collect();
+        let roots = |site: &ChangeSite| {
+            let function = module.functions.get(&site.function)?;
+            let one = function.code.get(site.index)?;
+            root_variable(module, function, *module.operands_of(one).first()?)
+        };
+        let known: BTreeSet<u32> = sites.iter().filter_map(roots).collect();
+        let first = *known.iter().next()?;
+        let (class, of) = accessed_class(module, first)?;
+        let one_workgroup =
+            finding.at.iter().all(|at| at.invocation.workgroup == finding.at[0].invocation.workgroup);
+        let language = SourceLanguage::of_module(module);
+        let apart = !one_workgroup;
+        let mut all =
+            ModuleCandidates { module, language, found: Vec::new(), handed: Vec::new(), last: None, apart };
+        if one_workgroup && class == StorageClass::Workgroup {
+            all.add_barriers(&sites, class, finding.kind);
+        }
+        if class != StorageClass::Workgroup {
+            known.iter().for_each(|root| all.add_coherent(*root, &sites));
+        }
+        if language != SourceLanguage::Wgsl {
+            all.add_stronger_order(class);
+        }
+        if one_workgroup && class != StorageClass::Workgroup {
+            all.add_barriers(&sites, class, finding.kind);
+        }
+        if language != SourceLanguage::Wgsl {
+            all.handover_changes(&sites, class, &known, made);
+        }
+        if let Some(change) = all.update_change(&sites, of) {
+            // Last, since a lock that is only not published needs no atomic.
+            all.found.push(change);
+        }
+        all.last = all.atomic_change(&sites, of);
+        Some(all)
+    }
+
+    /// Returns the change of plain read-modify-writes to atomics, if all accesses belong to some.
+    fn update_change(&self, sites: &[ChangeSite], class: Class) -> Option<KernelChange> {
+        let site = *sites.first()?;
+        let function = self.module.functions.get(&site.function)?;
+        let updates = plain_updates(self.module, function);
+        let mut changed: Vec<PlainUpdate> = Vec::new();
+        for one in sites {
+            let of_site = |update: &&PlainUpdate| [update.load, update.store].contains(&one.index);
+            let update = updates.iter().find(of_site).filter(|_| one.function == site.function)?;
+            if !changed.contains(update) {
+                changed.push(*update);
+            }
+        }
+        let call = self.language.atomic_function(changed.first()?.atomic)?;
+        let text = match self.language {
+            SourceLanguage::Wgsl => {
+                format!("declare the element `atomic` and use `{call}` instead of this load and store")
+            }
+            SourceLanguage::Glsl | SourceLanguage::Hlsl => {
+                format!("use `{call}` instead of this load and store")
+            }
+        };
+        self.new_change(site, text, ModuleChange::Update(site.function, changed, class))
+    }
+
+    fn push_candidate(&mut self, site: ChangeSite, text: String, make: ModuleChange) {
+        let Some(change) = self.new_change(site, text, make) else { return };
+        if self.found.iter().all(|known| known.make != change.make) {
+            self.found.push(change);
+        }
+    }
+
+    pub(super) fn new_change(
+        &self,
+        site: ChangeSite,
+        text: String,
+        make: ModuleChange,
+    ) -> Option<KernelChange> {
+        let one = site.instruction(self.module)?;
+        Some(KernelChange { line: one.line, place: one.place, text, make })
+    }
+
+    pub(super) fn add_coherent(&mut self, root: u32, sites: &[ChangeSite]) {
+        let module = self.module;
+        let left_out = |site: &&ChangeSite| {
+            site.instruction(module).and_then(|one| is_private(one, module)) == Some(true)
+        };
+        let left_out = sites.iter().find(left_out).filter(|_| is_shared_elsewhere(module, root));
+        let Some(site) = left_out.or(sites.first()) else { return };
+        let text = self.language.make_coherent_text(module, &[root], left_out.is_some());
+        self.push_candidate(*site, text, ModuleChange::Coherent(root));
+    }
+
+    /// Adds stronger semantics for existing atomics and barriers.
+    fn add_stronger_order(&mut self, class: StorageClass) {
+        let module = self.module;
+        let memory = self.language.memory_barrier(class);
+        for (id, function) in &module.functions {
+            for (index, one) in function.code.iter().enumerate() {
+                let site = ChangeSite { function: *id, index };
+                let word = match one.op {
+                    Op::ControlBarrier | Op::MemoryBarrier => "barrier",
+                    op if is_atomic(op) => "atomic",
+                    _ => continue,
+                };
+                let at = module.first_word(one);
+                let behind = function.code.get(index + 1).map(|next| module.first_word(next));
+                if module.vulkan {
+                    // A barrier gets both acquire and release semantics.
+                    let orders = [(true, false), (false, true), (true, true)];
+                    for (acquire, release) in orders.into_iter().skip(if word == "barrier" { 2 } else { 0 }) {
+                        let order = super::order_words(acquire, release);
+                        let text =
+                            format!("give this {word} {order} semantics on {}", super::class_words(class));
+                        self.push_candidate(site, text, ModuleChange::Ordered(site, acquire, release, class));
+                    }
+                    let text = format!(
+                        "widen the scope of this {word} to {}",
+                        super::scope_words(litmus::Scope::QueueFamily)
+                    );
+                    self.push_candidate(site, text, ModuleChange::Widened(site));
+                    continue;
+                }
+                if one.op == Op::MemoryBarrier {
+                    continue;
+                }
+                let Some(behind) = behind else { continue };
+                let here = if word == "barrier" { "this barrier" } else { "this atomic" };
+                let fences = |at: &[usize]| ModuleChange::Fences(at.to_vec(), vec![class]);
+                self.push_candidate(site, format!("put `{memory}` before {here}"), fences(&[at]));
+                self.push_candidate(site, format!("put `{memory}` behind {here}"), fences(&[behind]));
+                let both = format!("put `{memory}` before and behind {here}");
+                self.push_candidate(site, both, fences(&[at, behind]));
+            }
+        }
+    }
+
+    /// Adds workgroup barriers around the accesses and their enclosing constructs.
+    fn add_barriers(&mut self, sites: &[ChangeSite], class: StorageClass, kind: FindingKind) {
+        let mut positions = Vec::new();
+        for site in sites {
+            self.barrier_positions(*site, 0, &mut positions);
+        }
+        let function = self.language.control_barrier(class);
+        for (site, at, side) in &positions {
+            self.push_candidate(*site, format!("put `{function}` {side}"), ModuleChange::Meet(*at, class));
+        }
+        if kind == FindingKind::Lockstep && self.language == SourceLanguage::Glsl {
+            for (site, at, side) in &positions {
+                self.push_candidate(
+                    *site,
+                    format!("put `subgroupBarrier();` {side}"),
+                    ModuleChange::MeetSubgroup(*at),
+                );
+            }
+        }
+    }
+
+    /// Returns the insertion positions around an instruction: the naming instruction, the word, and the side.
+    fn barrier_positions(
+        &self,
+        site: ChangeSite,
+        depth: u32,
+        positions: &mut Vec<(ChangeSite, usize, &'static str)>,
+    ) {
+        let Some(function) = self.module.functions.get(&site.function) else { return };
+        let code = &function.code;
+        let word = |index: usize| code.get(index).map(|one| self.module.first_word(one));
+        let mut put = |named: usize, before: usize, side: &'static str| {
+            if let Some(at) = word(before) {
+                positions.push((ChangeSite { index: named, ..site }, at, side));
+            }
+        };
+        put(site.index, statement_start(code, site.index), "before this line");
+        if let Some(end) = position_after(code, site.index) {
+            put(site.index, end, "behind this line");
+        }
+        for at in (0..site.index).rev() {
+            let one = &code[at];
+            let label = |operand: usize| {
+                let id = self.module.operands_of(one).get(operand)?;
+                let label = *function.labels.get(id)?;
+                Some((label, code[label + 1..].iter().position(|one| !begins_block(one.op))? + label + 1))
+            };
+            // Skips a construct whose merge block follows.
+            let Some((_, after)) = label(0).filter(|(merge, _)| is_merge(one.op) && *merge > site.index)
+            else {
+                continue;
+            };
+            if one.op == Op::SelectionMerge {
+                put(at + 1, statement_start(code, at + 1), "before this line");
+                put(at + 1, after, "behind what this line decides about");
+                continue;
+            }
+            if let Some((_, next)) = label(1) {
+                put(at, next, "at the end of the body of the loop in this line");
+            }
+            let header = code[..at].iter().rposition(|one| one.op == Op::Label);
+            if let Some(header) = header.filter(|header| *header > 0) {
+                put(at, header - 1, "before the loop in this line");
+            }
+            put(at, after, "behind the loop in this line");
+        }
+        if depth < MAX_CALLS {
+            for (id, caller) in &self.module.functions {
+                for (index, one) in caller.code.iter().enumerate() {
+                    if one.op == Op::FunctionCall
+                        && self.module.operands_of(one).first() == Some(&site.function)
+                    {
+                        self.barrier_positions(ChangeSite { function: *id, index }, depth + 1, positions);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the last resort: atomic accesses.
+    ///
+    /// They order nothing else, and a read followed by a write does not become one atomic operation.
+    fn atomic_change(&self, sites: &[ChangeSite], class: Class) -> Option<KernelChange> {
+        let plain = |site: &ChangeSite| {
+            matches!(site.instruction(self.module).map(|one| one.op), Some(Op::Load | Op::Store))
+        };
+        let mut changed: Vec<ChangeSite> = sites.iter().copied().filter(plain).collect();
+        changed.dedup();
+        let site = *changed.first()?;
+        let one = site.instruction(self.module)?;
+        let function = self.module.functions.get(&site.function)?;
+        let line = |of: &ChangeSite| of.instruction(self.module).map(|one| one.line);
+        let reads = function.code.iter().any(|other| {
+            let same = other.op == Op::Load && changed.iter().any(|site| Some(other.line) == line(site));
+            let root = |one: &SpirvInstruction| {
+                root_variable(self.module, function, *self.module.operands_of(one).first()?)
+            };
+            same && root(other) == root(one)
+        });
+        let stores =
+            changed.iter().any(|site| site.instruction(self.module).is_some_and(|one| one.op == Op::Store));
+        if reads && stores && changed.iter().all(|site| line(site) == line(&changed[0])) {
+            return None;
+        }
+        let text = "make the racing accesses atomic, which leaves them without an order".to_owned();
+        Some(KernelChange {
+            line: one.line,
+            place: one.place,
+            text,
+            make: ModuleChange::Atomic(changed, class),
+        })
+    }
+}
+
+/// Returns the first instruction of a statement in its block.
+fn statement_start(code: &[SpirvInstruction], index: usize) -> usize {
+    let line = code[index].line;
+    let mut at = index;
+    while at > 0 {
+        let before = &code[at - 1];
+        let joined = is_merge(before.op) || line != 0 && before.line == line;
+        if begins_block(before.op) || is_terminator(before.op) || !joined {
+            break;
+        }
+        at -= 1;
+    }
+    at
+}
+
+/// Returns the position after a statement; `None` if it decides control flow.
+fn position_after(code: &[SpirvInstruction], index: usize) -> Option<usize> {
+    let line = code[index].line;
+    let same = |one: &&SpirvInstruction| {
+        !is_terminator(one.op) && !is_merge(one.op) && line != 0 && one.line == line
+    };
+    let end = index + 1 + code[index + 1..].iter().take_while(same).count();
+    let next = code.get(end)?;
+    let decides = is_merge(next.op) || matches!(next.op, Op::BranchConditional | Op::Switch);
+    (!decides || next.line != line).then_some(end)
+}
