@@ -90,7 +90,7 @@ fn of_workgroups(counts: bool) -> Vec<u32> {
         module.begin(counting);
         let overflow = module.word(Op::IMul, &[workgroups, words]);
         let one = module.constant(1);
-        add(&mut module, buffer, overflow, one);
+        add_to_word(&mut module, buffer, overflow, one);
         module.effect(Op::Return, []);
         module.begin(answering);
         module.word(Op::IMul, &[workgroup, words])
@@ -106,14 +106,14 @@ fn of_workgroups(counts: bool) -> Vec<u32> {
     if let Some(first) = first {
         let one = module.constant(1);
         let tally = module.word(Op::IAdd, &[first, one]);
-        add(&mut module, buffer, tally, word);
+        add_to_word(&mut module, buffer, tally, word);
     }
     module.effect(Op::Return, []);
     module.finish(1)
 }
 
 /// Adds to a word of a buffer by a relaxed atomic.
-fn add(module: &mut Module, buffer: Word, index: Word, value: Word) {
+fn add_to_word(module: &mut Module, buffer: Word, index: Word, value: Word) {
     let [scope, relaxed] =
         [Scope::Device as u32, MemorySemantics::RELAXED.bits()].map(|value| module.constant(value));
     let pointer = module.element(buffer, index);

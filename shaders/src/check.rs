@@ -43,7 +43,7 @@ pub fn check(words: &[u32]) -> Result<Vec<Violation>, ModuleError> {
 
 /// A numeric type.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Number {
+enum NumericType {
     Integer(u32),
     Float(u32),
 }
@@ -52,7 +52,7 @@ struct Checker<'a> {
     reader: &'a Reader,
     capabilities: BTreeSet<Capability>,
     vulkan: bool,
-    numbers: BTreeMap<Word, Number>,
+    numbers: BTreeMap<Word, NumericType>,
     /// The component type of each vector type.
     vectors: BTreeMap<Word, Word>,
     /// The type of each value.
@@ -79,10 +79,10 @@ impl<'a> Checker<'a> {
             };
             match (instruction.class.opcode, instruction.result_id) {
                 (Op::TypeInt, Some(id)) => {
-                    numbers.insert(id, Number::Integer(width));
+                    numbers.insert(id, NumericType::Integer(width));
                 }
                 (Op::TypeFloat, Some(id)) => {
-                    numbers.insert(id, Number::Float(width));
+                    numbers.insert(id, NumericType::Float(width));
                 }
                 (Op::TypeVector, Some(id)) => {
                     vectors.extend(ids(instruction).first().map(|component| (id, *component)));
@@ -107,7 +107,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Returns the numeric type of a scalar type, or of a vector type's components.
-    fn number_of(&self, ty: Word) -> Option<&Number> {
+    fn number_of(&self, ty: Word) -> Option<&NumericType> {
         self.numbers.get(self.vectors.get(&ty).unwrap_or(&ty))
     }
 
@@ -189,9 +189,9 @@ impl<'a> Checker<'a> {
             _ => None,
         };
         match ty.and_then(|ty| self.numbers.get(&ty)) {
-            Some(Number::Integer(32)) => {}
-            Some(Number::Integer(64)) if self.has(Capability::Int64Atomics) => {}
-            Some(Number::Float(width @ (32 | 64))) => {
+            Some(NumericType::Integer(32)) => {}
+            Some(NumericType::Integer(64)) if self.has(Capability::Int64Atomics) => {}
+            Some(NumericType::Float(width @ (32 | 64))) => {
                 let needed = if *width == 32 {
                     float_op(Capability::AtomicFloat32AddEXT, Capability::AtomicFloat32MinMaxEXT)
                 } else {
@@ -270,7 +270,7 @@ impl<'a> Checker<'a> {
                 instruction.result_type
             };
             let bytes = match value.and_then(|ty| self.number_of(ty)) {
-                Some(Number::Integer(width) | Number::Float(width)) => width / 8,
+                Some(NumericType::Integer(width) | NumericType::Float(width)) => width / 8,
                 None => 0,
             };
             let fits =

@@ -155,7 +155,7 @@ pub struct Helper {
 /// Returns the kernel that fills the results of all instances with [`Parameters::poison`] and their locations
 /// with initial values.
 pub fn reset(memory: &CountedMemory) -> Helper {
-    let mut code = Code::new(memory, vec![Shown::Results, Shown::Locations, Shown::Counters]);
+    let mut code = ClassifierCode::new(memory, vec![Shown::Results, Shown::Locations, Shown::Counters]);
     code.begin(memory.first_receipt);
     let poison = code.parameter(Parameter::Poison);
     for parameter in [Parameter::Stride, Parameter::Spacing] {
@@ -196,7 +196,7 @@ pub fn count(memory: &CountedMemory, table: &RowTable) -> Helper {
     if sees(|source| matches!(source, WordSource::Texel { .. })) {
         bindings.push(Shown::Texels);
     }
-    let mut code = Code::new(memory, bindings);
+    let mut code = ClassifierCode::new(memory, bindings);
     // A workgroup sums its own counts first, because all invocations hit the same few rows.
     let local = (!memory.by_round && table.counters() <= MAX_LOCAL).then(|| {
         let array = code.module.array(code.module.u32, table.counters());
@@ -253,7 +253,7 @@ pub fn count(memory: &CountedMemory, table: &RowTable) -> Helper {
 }
 
 /// A kernel under construction.
-struct Code {
+struct ClassifierCode {
     module: Module,
     bindings: Vec<Shown>,
     buffers: Vec<Word>,
@@ -277,7 +277,7 @@ struct Code {
     total: Word,
 }
 
-impl Arithmetic for Code {
+impl Arithmetic for ClassifierCode {
     type Word = Word;
 
     fn number(&mut self, value: u32) -> Word {
@@ -299,8 +299,8 @@ impl Arithmetic for Code {
     }
 }
 
-impl Code {
-    fn new(memory: &CountedMemory, bindings: Vec<Shown>) -> Code {
+impl ClassifierCode {
+    fn new(memory: &CountedMemory, bindings: Vec<Shown>) -> ClassifierCode {
         let mut capabilities = vec![Capability::Shader, Capability::VulkanMemoryModel];
         if memory.device_scope {
             capabilities.push(Capability::VulkanMemoryModelDeviceScope);
@@ -331,7 +331,7 @@ impl Code {
             module.built_in_word(BuiltIn::LocalInvocationIndex),
             module.built_in_vector(BuiltIn::WorkgroupId),
         ];
-        Code {
+        ClassifierCode {
             module,
             bindings,
             buffers,
@@ -416,7 +416,7 @@ impl Code {
     }
 
     /// Emits a loop over the numbers from `first` up to `end` with step `step`.
-    fn each(&mut self, first: Word, end: Word, step: Word, body_of: impl FnOnce(&mut Code, Word)) {
+    fn each(&mut self, first: Word, end: Word, step: Word, body_of: impl FnOnce(&mut ClassifierCode, Word)) {
         let mut turns = Loop::new(&mut self.module);
         let next = self.module.id();
         let number = self.module.id();

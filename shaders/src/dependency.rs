@@ -31,15 +31,15 @@ pub(crate) struct Dependencies {
 
 /// Half of a memory dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Half {
+enum DependencyHalf {
     Available,
     Visible,
 }
 
 /// One operation of the API.
 #[derive(Clone, Copy, Debug)]
-struct Operation {
-    half: Half,
+struct ApiOperation {
+    half: DependencyHalf,
     mask: AccessMask,
     thread: usize,
     position: usize,
@@ -51,16 +51,16 @@ struct Operation {
 
 /// Returns the half of a memory dependency and its mask; all accesses of kernels if the instruction names
 /// none.
-fn half_of(kind: &InstructionKind) -> Option<(Half, AccessMask)> {
+fn half_of(kind: &InstructionKind) -> Option<(DependencyHalf, AccessMask)> {
     match kind {
         InstructionKind::System(SystemOperation::AvailableToDevice) => {
-            Some((Half::Available, AccessMask::SHADER_WRITE))
+            Some((DependencyHalf::Available, AccessMask::SHADER_WRITE))
         }
         InstructionKind::System(SystemOperation::VisibleFromDevice) => {
-            Some((Half::Visible, AccessMask::SHADER_READ))
+            Some((DependencyHalf::Visible, AccessMask::SHADER_READ))
         }
-        InstructionKind::System(SystemOperation::Available(mask)) => Some((Half::Available, *mask)),
-        InstructionKind::System(SystemOperation::Visible(mask)) => Some((Half::Visible, *mask)),
+        InstructionKind::System(SystemOperation::Available(mask)) => Some((DependencyHalf::Available, *mask)),
+        InstructionKind::System(SystemOperation::Visible(mask)) => Some((DependencyHalf::Visible, *mask)),
         _ => None,
     }
 }
@@ -81,7 +81,7 @@ fn is_memory_operation(instruction: &Instruction) -> bool {
 }
 
 /// Returns the operations of a thread in a phase, in order.
-fn operations_of(thread: usize, code: &Thread, phase: usize) -> Result<Vec<Operation>, Rule> {
+fn operations_of(thread: usize, code: &Thread, phase: usize) -> Result<Vec<ApiOperation>, Rule> {
     let mut operations = Vec::new();
     for (position, instruction) in code.instructions.iter().enumerate() {
         let Some((half, mask)) = half_of(&instruction.kind) else { continue };
@@ -89,12 +89,12 @@ fn operations_of(thread: usize, code: &Thread, phase: usize) -> Result<Vec<Opera
         let leads = after.iter().any(is_memory_operation);
         if leads && before.iter().any(is_memory_operation) {
             return Err(match half {
-                Half::Available => Rule::AvailabilityAmidThread,
-                Half::Visible => Rule::VisibilityAmidThread,
+                DependencyHalf::Available => Rule::AvailabilityAmidThread,
+                DependencyHalf::Visible => Rule::VisibilityAmidThread,
             });
         }
         let boundary = if leads { phase } else { phase + 1 };
-        operations.push(Operation { half, mask, thread, position, leads, boundary });
+        operations.push(ApiOperation { half, mask, thread, position, leads, boundary });
     }
     Ok(operations)
 }
@@ -131,31 +131,33 @@ fn order(test: &Test) -> Vec<Vec<bool>> {
 /// The kinds of later accesses that are synchronized: a write if the earlier write is available, a read if it
 /// is also visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Served {
+struct SynchronizedAccesses {
     write: bool,
     read: bool,
 }
 
-impl Served {
+impl SynchronizedAccesses {
     /// By the operations that make writes available and the pairs of those with ones that make them visible.
     fn by(
-        operations: &[Operation],
-        first: impl Fn(&Operation) -> bool,
-        last: impl Fn(&Operation) -> bool,
-        chain: impl Fn(&Operation, &Operation) -> bool,
-    ) -> Served {
-        let available: Vec<&Operation> = operations
+        operations: &[ApiOperation],
+        first: impl Fn(&ApiOperation) -> bool,
+        last: impl Fn(&ApiOperation) -> bool,
+        chain: impl Fn(&ApiOperation, &ApiOperation) -> bool,
+    ) -> SynchronizedAccesses {
+        let available: Vec<&ApiOperation> = operations
             .iter()
             .filter(|operation| {
-                operation.half == Half::Available && operation.mask.covers_access(false, true)
+                operation.half == DependencyHalf::Available && operation.mask.covers_access(false, true)
             })
             .filter(|operation| first(operation))
             .collect();
         let mut visible = operations
             .iter()
-            .filter(|operation| operation.half == Half::Visible && operation.mask.covers_access(false, false))
+            .filter(|operation| {
+                operation.half == DependencyHalf::Visible && operation.mask.covers_access(false, false)
+            })
             .filter(|operation| last(operation));
-        Served {
+        SynchronizedAccesses {
             write: available.iter().any(|operation| last(operation)),
             read: visible.any(|to| available.iter().any(|from| chain(from, to))),
         }
@@ -176,11 +178,11 @@ pub(crate) fn around(test: &Test, threads: &[ThreadId]) -> Result<(Dependency, D
         return Err(Rule::MaskOfOtherThreads);
     }
     let of = |leads: bool| {
-        let masks = |half: Half| {
+        let masks = |half: DependencyHalf| {
             let own = operations.iter().filter(|own| own.half == half && own.leads == leads);
             own.fold(AccessMask::NONE, |all, own| all.with(own.mask))
         };
-        Dependency { available: masks(Half::Available), visible: masks(Half::Visible) }
+        Dependency { available: masks(DependencyHalf::Available), visible: masks(DependencyHalf::Visible) }
     };
     Ok((of(true), of(false)))
 }
@@ -215,7 +217,7 @@ pub(crate) fn between(test: &Test, phases: &[Vec<ThreadId>]) -> Result<Dependenc
             let shared =
                 |writes| storages(test, later, writes).iter().any(|storage| written.contains(storage));
             let (writes, reads) = (shared(true), shared(false));
-            let asked = Served::by(
+            let asked = SynchronizedAccesses::by(
                 &operations,
                 |own| (own.thread == earlier && !own.leads) || is_before(earlier, own.thread),
                 |own| (own.thread == later && own.leads) || is_before(own.thread, later),
@@ -224,7 +226,7 @@ pub(crate) fn between(test: &Test, phases: &[Vec<ThreadId>]) -> Result<Dependenc
                         || is_before(own.thread, other.thread)
                 },
             );
-            let recorded = Served::by(
+            let recorded = SynchronizedAccesses::by(
                 &operations,
                 |own| *from < own.boundary && own.boundary <= *to,
                 |own| own.boundary <= *to,
@@ -243,17 +245,18 @@ pub(crate) fn between(test: &Test, phases: &[Vec<ThreadId>]) -> Result<Dependenc
 
 /// Returns the dependency before a phase. A write needs no visibility, but the API has no other way to order
 /// it after another write.
-fn dependency(test: &Test, operations: &[Operation], phase_of: &[usize], phase: usize) -> Dependency {
+fn dependency(test: &Test, operations: &[ApiOperation], phase_of: &[usize], phase: usize) -> Dependency {
     if phase == 0 {
         return Dependency::default();
     }
-    let masks = |half: Half| {
+    let masks = |half: DependencyHalf| {
         let own = operations.iter().filter(|own| own.half == half && own.boundary == phase);
         own.fold(AccessMask::NONE, |all, own| all.with(own.mask))
     };
-    let dependency = Dependency { available: masks(Half::Available), visible: masks(Half::Visible) };
+    let dependency =
+        Dependency { available: masks(DependencyHalf::Available), visible: masks(DependencyHalf::Visible) };
     let available = operations.iter().any(|own| {
-        own.half == Half::Available && own.boundary <= phase && own.mask.covers_access(false, true)
+        own.half == DependencyHalf::Available && own.boundary <= phase && own.mask.covers_access(false, true)
     });
     let writes = phase_of
         .iter()

@@ -41,14 +41,14 @@ pub(crate) use storages::{Storages, apart, storages};
 use subgroup::Shared;
 
 /// A thread's steps in a segment.
-struct Code {
+struct SegmentCode {
     part: segments::Part,
     steps: Vec<Step>,
 }
 
 /// A segment and the barrier after it.
 struct Between {
-    parts: Vec<Code>,
+    parts: Vec<SegmentCode>,
     barrier: Option<segments::Meeting>,
     /// As [`Segment::shared`].
     shared: Option<Shared>,
@@ -58,7 +58,7 @@ struct Between {
 
 impl Between {
     /// Returns all code of threads in it, including blocks.
-    fn codes(&self) -> Vec<&Code> {
+    fn codes(&self) -> Vec<&SegmentCode> {
         let shared = self.shared.as_ref().map(Shared::codes);
         self.parts.iter().chain(shared.into_iter().flatten()).collect()
     }
@@ -134,7 +134,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
 
     let storages = storages(test);
     let (preamble, features) = preamble(test, config, &layout, &uses);
-    let mut emitter = Emitter {
+    let mut emitter = DispatchEmitter {
         test,
         config,
         layout: &layout,
@@ -278,7 +278,7 @@ fn preamble(
     (Preamble { version, capabilities, extensions, addressing, model, loops }, features)
 }
 
-impl Arithmetic for Emitter<'_> {
+impl Arithmetic for DispatchEmitter<'_> {
     type Word = Word;
 
     fn number(&mut self, value: u32) -> Word {
@@ -307,7 +307,7 @@ impl Arithmetic for Emitter<'_> {
     }
 }
 
-struct Emitter<'a> {
+struct DispatchEmitter<'a> {
     test: &'a Test,
     config: &'a KernelConfig,
     layout: &'a Layout,
@@ -339,7 +339,7 @@ struct Emitter<'a> {
     parameters: [Option<Word>; Parameters::WORDS as usize],
 }
 
-impl Emitter<'_> {
+impl DispatchEmitter<'_> {
     /// Returns the number of concurrent workgroup classes.
     fn classes_that_meet(&self) -> u32 {
         self.company.classes.unwrap_or(self.layout.classes.len() as u32)
@@ -418,7 +418,7 @@ impl Emitter<'_> {
         for segment in segments {
             let code = |part: segments::Part| {
                 let thread = self.test.thread(ThreadId(part.thread as u16));
-                Code { steps: flow::structure(thread, part.body.clone()), part }
+                SegmentCode { steps: flow::structure(thread, part.body.clone()), part }
             };
             let parts = segment.parts.into_iter().map(code).collect();
             let shared: Vec<_> = segment.shared.iter().map(|(thread, part)| (*thread, part)).collect();
@@ -538,7 +538,7 @@ impl Emitter<'_> {
     /// them, and so on.
     fn segment(
         &mut self,
-        parts: &[Code],
+        parts: &[SegmentCode],
         place: &Place,
         instance: Word,
         targets: &[(Path, Target)],
@@ -551,7 +551,7 @@ impl Emitter<'_> {
             let here: Vec<usize> = (0..parts.len())
                 .filter(|part| stretches.get(*part).is_some_and(|s| s.len() > stage))
                 .collect();
-            let codes: Vec<&Code> = here.iter().filter_map(|part| parts.get(*part)).collect();
+            let codes: Vec<&SegmentCode> = here.iter().filter_map(|part| parts.get(*part)).collect();
             self.roles(&codes, place, |emitter, code| {
                 let thread = ThreadId(code.part.thread as u16);
                 let Some(registers) = registers.get_mut(code.part.thread) else { return Ok(()) };
@@ -594,9 +594,9 @@ impl Emitter<'_> {
     /// Emits code for each role among `codes`.
     fn roles<'c>(
         &mut self,
-        codes: &[&'c Code],
+        codes: &[&'c SegmentCode],
         place: &Place,
-        mut code_of: impl FnMut(&mut Self, &'c Code) -> Result<(), CompileError>,
+        mut code_of: impl FnMut(&mut Self, &'c SegmentCode) -> Result<(), CompileError>,
     ) -> Result<(), CompileError> {
         if codes.is_empty() {
             return Ok(());
@@ -629,7 +629,7 @@ impl Emitter<'_> {
     /// exits and used after it.
     fn turns(
         &mut self,
-        code: &Code,
+        code: &SegmentCode,
         blocks: &[Step],
         place: &Place,
         targets: &[(Path, Target)],

@@ -51,9 +51,9 @@ pub(crate) enum Step {
 pub(crate) fn structure(thread: &Thread, body: Range<usize>) -> Vec<Step> {
     let exit = body.end;
     if has_loop(thread) {
-        return predicate(thread, body, true);
+        return predicate_blocks(thread, body, true);
     }
-    nest(thread, body.clone(), exit, 0).unwrap_or_else(|| predicate(thread, body, false))
+    nest_selections(thread, body.clone(), exit, 0).unwrap_or_else(|| predicate_blocks(thread, body, false))
 }
 
 /// Returns true if a jump of the thread goes back.
@@ -114,7 +114,7 @@ fn target_of(thread: &Thread, position: usize) -> Option<usize> {
 /// Every jump is used by the only pattern that it forms with its target. A jump into the middle of a
 /// selection from outside needs no check: its own region would end before the selection does, so that the
 /// selection's jump would leave that region.
-fn nest(thread: &Thread, range: Range<usize>, exit: usize, depth: usize) -> Option<Vec<Step>> {
+fn nest_selections(thread: &Thread, range: Range<usize>, exit: usize, depth: usize) -> Option<Vec<Step>> {
     if depth > NESTING_LIMIT {
         return None;
     }
@@ -147,10 +147,10 @@ fn nest(thread: &Thread, range: Range<usize>, exit: usize, depth: usize) -> Opti
                     // `branch L; A; goto M; L: B; M:` runs A or B.
                     Some(after) => {
                         let end = within(after)?;
-                        let otherwise = nest(thread, over.start..to - 1, after, depth + 1)?;
-                        (otherwise, nest(thread, to..end, after, depth + 1)?, end)
+                        let otherwise = nest_selections(thread, over.start..to - 1, after, depth + 1)?;
+                        (otherwise, nest_selections(thread, to..end, after, depth + 1)?, end)
                     }
-                    None => (nest(thread, over, target, depth + 1)?, Vec::new(), to),
+                    None => (nest_selections(thread, over, target, depth + 1)?, Vec::new(), to),
                 };
                 if !(taken.is_empty() && otherwise.is_empty()) {
                     steps.push(Step::Select { branch: position, taken, otherwise });
@@ -168,7 +168,7 @@ fn nest(thread: &Thread, range: Range<usize>, exit: usize, depth: usize) -> Opti
 
 /// Returns every block under its condition, without unreachable ones. With `all`, the first block has a
 /// condition too, because a thread that reached a loop bound runs none.
-fn predicate(thread: &Thread, range: Range<usize>, all: bool) -> Vec<Step> {
+fn predicate_blocks(thread: &Thread, range: Range<usize>, all: bool) -> Vec<Step> {
     let loops = loops(thread);
     let mut leaders = vec![range.start];
     for position in range.clone() {

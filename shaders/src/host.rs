@@ -135,7 +135,7 @@ pub(crate) fn plan(test: &Test) -> Result<(Vec<Vec<ThreadId>>, Hosts), Rule> {
     for id in ids().filter(|id| is_host(*id)) {
         let own: Vec<(usize, Act)> =
             signals.iter().filter(|(from, ..)| *from == id).map(|(_, at, act)| (*at, act.clone())).collect();
-        threads.push(HostThread { thread: id, acts: acts(test, id, &batches, &own, &[])? });
+        threads.push(HostThread { thread: id, acts: host_acts(test, id, &batches, &own, &[])? });
     }
     let starts: Vec<Start> = batches.iter().map(|(start, _)| *start).collect();
     // A held batch blocks all later submissions of its queue.
@@ -190,7 +190,7 @@ fn memory(test: &Test) -> Result<bool, Rule> {
 /// Returns the acts of a thread, in order. A wait for fences waits for the named ones, else for all batches
 /// of the instruction.
 #[expect(clippy::wildcard_enum_match_arm, reason = "`check` refuses what a host cannot do")]
-fn acts(
+fn host_acts(
     test: &Test,
     id: ThreadId,
     batches: &[(Start, Vec<ThreadId>)],
@@ -356,7 +356,7 @@ fn check_ends(threads: &[HostThread], starts: &[Start], queued: &[(usize, Semaph
 
 /// Returns host threads and batches of a test with calls.
 pub(crate) fn called(test: &Test, schedule: &Schedule) -> Result<Called, Rule> {
-    let batches = submitted(test, schedule)?;
+    let batches = submission_order(test, schedule)?;
     let all = schedule.queues.iter().flat_map(|queue| &queue.items);
     let awaited: Vec<&String> = all
         .filter_map(|item| if let ScheduledItem::Wait(name, _) = item { Some(name) } else { None })
@@ -403,7 +403,7 @@ pub(crate) fn called(test: &Test, schedule: &Schedule) -> Result<Called, Rule> {
             ))
         });
         let calls = calls.collect::<Result<Vec<_>, Rule>>()?;
-        threads.push(HostThread { thread, acts: acts(test, thread, &named, &calls, &schedule.fences)? });
+        threads.push(HostThread { thread, acts: host_acts(test, thread, &named, &calls, &schedule.fences)? });
     }
     let starts: Vec<Start> = batches.iter().map(|batch| batch.start).collect();
     check_ends(&threads, &starts, &queued)?;
@@ -422,7 +422,7 @@ type By = Option<(ThreadId, usize)>;
 
 /// Returns the batches in a valid order of submission. The wait for a binary semaphore comes after its
 /// signal, and after everything that the signal depends on (VUID-vkQueueSubmit-pWaitSemaphores-03238).
-fn submitted(test: &Test, schedule: &Schedule) -> Result<Vec<Batch>, Rule> {
+fn submission_order(test: &Test, schedule: &Schedule) -> Result<Vec<Batch>, Rule> {
     let mut calls: Vec<(By, Vec<ThreadId>)> = Vec::new();
     for (number, thread) in
         test.threads.iter().enumerate().filter(|(_, thread)| thread.place == ThreadPlace::Host)

@@ -291,7 +291,7 @@ pub(crate) fn owners(blocks: &[Block]) -> Result<BTreeMap<Word, ThreadId>, LiftE
             let [Operand::LiteralBit32(thread), Operand::IdRef(target)] = case else {
                 return Err(LiftError::Malformed(Op::Switch));
             };
-            for label in until(&successors, *target, end) {
+            for label in blocks_until(&successors, *target, end) {
                 owners.entry(label).or_insert(ThreadId(*thread as u16));
             }
         }
@@ -300,7 +300,7 @@ pub(crate) fn owners(blocks: &[Block]) -> Result<BTreeMap<Word, ThreadId>, LiftE
 }
 
 /// Returns the blocks that are reachable before another one.
-fn until(successors: &BTreeMap<Word, Vec<Word>>, from: Word, end: Word) -> BTreeSet<Word> {
+fn blocks_until(successors: &BTreeMap<Word, Vec<Word>>, from: Word, end: Word) -> BTreeSet<Word> {
     let mut reached = BTreeSet::new();
     let mut open = vec![from];
     while let Some(label) = open.pop() {

@@ -17,11 +17,11 @@ pub(crate) struct Loop {
     /// The block after the loop.
     pub merge: Word,
     header: Word,
-    carried: Vec<Carried>,
+    carried: Vec<CarriedWord>,
 }
 
 /// A loop-carried word.
-struct Carried {
+struct CarriedWord {
     first: Word,
     now: Word,
     next: Word,
@@ -44,7 +44,7 @@ impl Loop {
     /// Carries a word; returns its value in this turn, and the id that the body must define for the next one.
     pub fn carry(&mut self, module: &mut Module, first: Word) -> (Word, Word) {
         let (now, next) = (module.id(), module.id());
-        self.carried.push(Carried { first, now, next, step: None });
+        self.carried.push(CarriedWord { first, now, next, step: None });
         (now, next)
     }
 
@@ -57,7 +57,7 @@ impl Loop {
 
     /// Carries a counter with ids for this turn and for the next one.
     pub fn count_as(&mut self, (now, next): (Word, Word), first: Word, step: Word) {
-        self.carried.push(Carried { first, now, next, step: Some(step) });
+        self.carried.push(CarriedWord { first, now, next, step: Some(step) });
     }
 
     /// Enters the loop from the open block, whose label is `before`.
@@ -65,7 +65,7 @@ impl Loop {
         module.branch(self.header);
         module.begin(self.header);
         let word = module.u32;
-        for Carried { first, now, next, .. } in &self.carried {
+        for CarriedWord { first, now, next, .. } in &self.carried {
             let sources = [*first, before, *next, self.continuing].map(Operand::IdRef);
             module.value_as(*now, Op::Phi, word, sources);
         }
@@ -95,7 +95,7 @@ impl Loop {
     fn next_turn(&self, module: &mut Module) {
         module.begin(self.continuing);
         let word = module.u32;
-        for Carried { now, next, step, .. } in &self.carried {
+        for CarriedWord { now, next, step, .. } in &self.carried {
             if let Some(step) = step {
                 module.value_as(*next, Op::IAdd, word, [*now, *step].map(Operand::IdRef));
             }

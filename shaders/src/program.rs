@@ -324,7 +324,7 @@ fn with_parameters(
         hosts = Some(host::Hosts { called, ..planned });
         (batches, dependency::Dependencies { before, all_memory: false })
     } else {
-        let phases = phases(test)?;
+        let phases = thread_phases(test)?;
         let dependencies = match dependency::between(test, &phases) {
             Err(Rule::MaskOfOtherThreads) if schedule.is_some() => {
                 calls_alone = Some(Rule::MaskOfOtherThreads);
@@ -541,7 +541,7 @@ fn has_api_operation(test: &Test) -> bool {
 
 /// Returns the threads by phase. A thread comes after all threads that system-synchronizes-with orders before
 /// it, and otherwise as early as possible.
-fn phases(test: &Test) -> Result<Vec<Vec<ThreadId>>, Rule> {
+fn thread_phases(test: &Test) -> Result<Vec<Vec<ThreadId>>, Rule> {
     let count = test.threads.len();
     let mut phase_of = vec![0_usize; count];
     // Each iteration extends the longest correct chain; without a cycle, no chain has as many links as

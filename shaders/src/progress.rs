@@ -218,7 +218,7 @@ pub fn compile(test: &Test, config: &ProgressConfig) -> Result<ProgressKernel, C
         blocks: test
             .threads
             .iter()
-            .map(|thread| leaders(thread, 0..thread.instructions.len()).len() as u32)
+            .map(|thread| block_leaders(thread, 0..thread.instructions.len()).len() as u32)
             .collect(),
     })
 }
@@ -306,7 +306,7 @@ impl Spread {
 }
 
 /// Returns the starts of the basic blocks in `range`.
-fn leaders(thread: &litmus::Thread, range: std::ops::Range<usize>) -> Vec<usize> {
+fn block_leaders(thread: &litmus::Thread, range: std::ops::Range<usize>) -> Vec<usize> {
     let mut leaders = vec![range.start];
     for position in range.clone() {
         match thread.instructions.get(position).map(|instruction| &instruction.kind) {

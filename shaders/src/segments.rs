@@ -106,7 +106,7 @@ impl Meeting {
 }
 
 /// The end of a piece of a thread.
-enum End<'a> {
+enum PieceEnd<'a> {
     /// A barrier.
     Barrier(Point<'a>),
     /// A subgroup operation or a block, with the first instruction of the shader that its lanes execute
@@ -116,7 +116,7 @@ enum End<'a> {
 
 /// The end of a piece between two workgroup barriers, by which the threads are aligned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Slot<'a> {
+enum AlignedPiece<'a> {
     /// The subgroup barrier with this index in its thread: different subgroups reach theirs at the same time.
     Barrier(usize),
     /// A subgroup operation, or a block with this first common instruction.
@@ -147,45 +147,45 @@ impl<'a> Point<'a> {
 }
 
 /// One thread's code between two of its barriers or subgroup operations, and its end.
-struct Piece<'a> {
+struct ThreadPiece<'a> {
     body: Range<usize>,
-    end: Option<End<'a>>,
+    end: Option<PieceEnd<'a>>,
 }
 
-impl<'a> Piece<'a> {
+impl<'a> ThreadPiece<'a> {
     fn barrier(&self) -> Option<&Point<'a>> {
         match &self.end {
-            Some(End::Barrier(point)) => Some(point),
-            Some(End::Shared(..)) | None => None,
+            Some(PieceEnd::Barrier(point)) => Some(point),
+            Some(PieceEnd::Shared(..)) | None => None,
         }
     }
 }
 
 /// One thread's code between two workgroup barriers: all pieces except the last end at a subgroup barrier or
 /// operation.
-type Stretch<'a> = Vec<Piece<'a>>;
+type Stretch<'a> = Vec<ThreadPiece<'a>>;
 
 /// Returns the ends of all pieces of a thread except the last.
-fn slots_of<'a>(stretch: &Stretch<'a>) -> Vec<Slot<'a>> {
+fn slots_of<'a>(stretch: &Stretch<'a>) -> Vec<AlignedPiece<'a>> {
     let mut barriers = 0;
     let all_but_last = stretch.iter().take(stretch.len().saturating_sub(1));
     all_but_last
         .map(|piece| match &piece.end {
-            Some(End::Shared(_, instance)) => Slot::Shared(*instance),
-            Some(End::Barrier(_)) | None => {
+            Some(PieceEnd::Shared(_, instance)) => AlignedPiece::Shared(*instance),
+            Some(PieceEnd::Barrier(_)) | None => {
                 barriers += 1;
-                Slot::Barrier(barriers - 1)
+                AlignedPiece::Barrier(barriers - 1)
             }
         })
         .collect()
 }
 
 /// Returns one common order of all slots in which each thread finds its own order.
-fn slots<'a>(threads: &[Vec<Slot<'a>>]) -> Result<Vec<Slot<'a>>, Rule> {
-    let mut left: Vec<&[Slot<'a>]> = threads.iter().map(Vec::as_slice).collect();
+fn slots<'a>(threads: &[Vec<AlignedPiece<'a>>]) -> Result<Vec<AlignedPiece<'a>>, Rule> {
+    let mut left: Vec<&[AlignedPiece<'a>]> = threads.iter().map(Vec::as_slice).collect();
     let mut order = Vec::new();
     while left.iter().any(|slots| !slots.is_empty()) {
-        let first_everywhere = |slot: &Slot<'a>| {
+        let first_everywhere = |slot: &AlignedPiece<'a>| {
             left.iter().all(|slots| slots.iter().position(|other| other == slot).is_none_or(|at| at == 0))
         };
         let next = left.iter().filter_map(|slots| slots.first()).find(|slot| first_everywhere(slot));
@@ -214,7 +214,7 @@ pub(crate) fn cut(test: &Test, layout: &Layout) -> Result<Vec<Segment>, Rule> {
     if test.interlock_order().is_some() {
         return cut_sections(test);
     }
-    let threads = test.threads.iter().map(stretches).collect::<Result<Vec<_>, _>>()?;
+    let threads = test.threads.iter().map(cut_stretches).collect::<Result<Vec<_>, _>>()?;
     check_even(&threads, layout)?;
 
     // Stretch s of every thread is in the segments from starts[s] on; starts has one more entry for the end.
@@ -246,13 +246,13 @@ pub(crate) fn cut(test: &Test, layout: &Layout) -> Result<Vec<Segment>, Rule> {
                 parts[segment][index].body = piece.body.clone();
                 ends[index] = segment;
                 match &piece.end {
-                    Some(End::Barrier(Point { meeting, .. })) => {
+                    Some(PieceEnd::Barrier(Point { meeting, .. })) => {
                         // A thread waits for the workgroup after the last segment of the stretch, because
                         // other subgroups may have more barriers before it.
                         let at = if meeting.execution == Scope::Workgroup { end - 1 } else { segment };
                         arrivals[at].push((index, *meeting));
                     }
-                    Some(End::Shared(part, _)) => shared[segment].push((index, part.clone())),
+                    Some(PieceEnd::Shared(part, _)) => shared[segment].push((index, part.clone())),
                     None => {}
                 }
                 next = segment + 1;
@@ -387,7 +387,7 @@ fn closing_waits(barriers: &[Option<Meeting>]) -> Result<Vec<Meeting>, Rule> {
 }
 
 /// Cuts one thread at its control barriers, split barriers, subgroup operations and blocks with these.
-fn stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
+fn cut_stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
     let mut stretches = Vec::new();
     let mut stretch = Vec::new();
     let mut start = 0;
@@ -404,7 +404,7 @@ fn stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
         if let Some(block) = blocks.iter().find(|block| block.branch == position) {
             let first = first_together(thread, block)?;
             let part = BlockPart::Block(block.clone());
-            stretch.push(Piece { body: start..position, end: Some(End::Shared(part, first)) });
+            stretch.push(ThreadPiece { body: start..position, end: Some(PieceEnd::Shared(part, first)) });
             start = block.end + 1;
             continue;
         }
@@ -416,8 +416,8 @@ fn stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
             InstructionKind::Subgroup(operation) => {
                 // The parser refuses jumps over an operation that do not form blocks.
                 let end =
-                    End::Shared(BlockPart::Together(position), TangleInstance::Operation(&operation.id));
-                stretch.push(Piece { body: start..position, end: Some(end) });
+                    PieceEnd::Shared(BlockPart::Together(position), TangleInstance::Operation(&operation.id));
+                stretch.push(ThreadPiece { body: start..position, end: Some(end) });
                 start = position + 1;
             }
             kind => {
@@ -431,7 +431,7 @@ fn stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
                 }
                 seen.push(point.id);
                 let ends_stretch = point.meeting.execution == Scope::Workgroup;
-                stretch.push(Piece { body: start..position, end: Some(End::Barrier(point)) });
+                stretch.push(ThreadPiece { body: start..position, end: Some(PieceEnd::Barrier(point)) });
                 if ends_stretch {
                     stretches.push(std::mem::take(&mut stretch));
                 }
@@ -439,7 +439,7 @@ fn stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
             }
         }
     }
-    stretch.push(Piece { body: start..thread.instructions.len(), end: None });
+    stretch.push(ThreadPiece { body: start..thread.instructions.len(), end: None });
     stretches.push(stretch);
     Ok(stretches)
 }
@@ -482,8 +482,10 @@ fn check_even(threads: &[Vec<Stretch<'_>>], layout: &Layout) -> Result<(), Rule>
 /// The identity of a barrier instruction.
 type Instance = (Option<SplitHalf>, String);
 
-fn instances<'p, 'a: 'p>(pieces: impl IntoIterator<Item = &'p Piece<'a>>) -> impl Iterator<Item = Instance> {
-    let points = pieces.into_iter().filter_map(Piece::barrier);
+fn instances<'p, 'a: 'p>(
+    pieces: impl IntoIterator<Item = &'p ThreadPiece<'a>>,
+) -> impl Iterator<Item = Instance> {
+    let points = pieces.into_iter().filter_map(ThreadPiece::barrier);
     points.map(|point| {
         let (half, id) = point.instance();
         (half, id.to_owned())

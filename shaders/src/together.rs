@@ -27,8 +27,8 @@ impl Together {
             fragment.bindings.iter().map(|binding| (*binding, false)).collect();
         let mut images = fragment.images.clone();
         let own = |binding: &Binding| (*binding, *binding == Binding::Claims);
-        let buffers = matched(&vertex.bindings, own, &mut bindings);
-        let of_vertex = matched(&vertex.images, |image| *image, &mut images);
+        let buffers = match_indices_of(&vertex.bindings, own, &mut bindings);
+        let of_vertex = match_indices_of(&vertex.images, |image| *image, &mut images);
         // Image bindings follow all buffers.
         let first = bindings.len() as u32;
         let vertices: Vec<u32> =
@@ -36,8 +36,8 @@ impl Together {
         let fragments: Vec<u32> =
             (0..fragment.bindings.len() as u32).chain((first..).take(fragment.images.len())).collect();
         Together {
-            vertex: renumbered(&vertex.words, &vertices),
-            fragment: renumbered(&fragment.words, &fragments),
+            vertex: renumber_bindings(&vertex.words, &vertices),
+            fragment: renumber_bindings(&fragment.words, &fragments),
             bindings,
             images,
         }
@@ -45,7 +45,11 @@ impl Together {
 }
 
 /// Returns the index in `all` of each wanted entry, each once; missing ones are appended.
-fn matched<From, To: PartialEq>(wanted: &[From], told: impl Fn(&From) -> To, all: &mut Vec<To>) -> Vec<u32> {
+fn match_indices_of<From, To: PartialEq>(
+    wanted: &[From],
+    told: impl Fn(&From) -> To,
+    all: &mut Vec<To>,
+) -> Vec<u32> {
     let mut numbers: Vec<u32> = Vec::with_capacity(wanted.len());
     for one in wanted.iter().map(told) {
         let fits = |(number, known): &(u32, &To)| **known == one && !numbers.contains(number);
@@ -59,7 +63,7 @@ fn matched<From, To: PartialEq>(wanted: &[From], told: impl Fn(&From) -> To, all
 }
 
 /// Returns the words of a module with binding `i` renumbered to `numbers[i]`.
-fn renumbered(words: &[u32], numbers: &[u32]) -> Vec<u32> {
+fn renumber_bindings(words: &[u32], numbers: &[u32]) -> Vec<u32> {
     const HEADER: usize = 5;
     const DECORATION: u32 = Decoration::Binding as u32;
     let mut words = words.to_vec();

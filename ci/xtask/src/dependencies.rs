@@ -106,7 +106,7 @@ impl TryFrom<bool> for True {
 
 /// The output of `cargo metadata`.
 #[derive(Debug, Deserialize)]
-struct Metadata {
+struct CargoMetadata {
     packages: Vec<Package>,
 }
 
@@ -117,11 +117,11 @@ struct Package {
     license: Option<String>,
     /// The registry or repository; `None` for a package of the workspace.
     source: Option<String>,
-    dependencies: Vec<Dependency>,
+    dependencies: Vec<DeclaredDependency>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Dependency {
+struct DeclaredDependency {
     name: String,
     req: String,
     path: Option<String>,
@@ -138,7 +138,7 @@ pub enum RulesError {
     Licence(String),
     /// The output of cargo has an unexpected form.
     #[error("cargo metadata: {0}")]
-    Metadata(#[from] serde_json::Error),
+    CargoMetadata(#[from] serde_json::Error),
 }
 
 /// Applies `deny.toml` to the dependencies of the workspace and prints the violations.
@@ -155,7 +155,7 @@ pub fn run(root: &Path, _: &[String]) -> Result<(), ChoreError> {
     if !output.status.success() {
         return Err(ChoreError::Command(output.status));
     }
-    let (count, refused) = refused(&rules, &output.stdout)?;
+    let (count, refused) = list_violations(&rules, &output.stdout)?;
     for line in &refused {
         println!("{line}");
     }
@@ -167,9 +167,9 @@ pub fn run(root: &Path, _: &[String]) -> Result<(), ChoreError> {
 }
 
 /// Returns the number of external packages, and one line for each violation.
-fn refused(rules: &str, metadata: &[u8]) -> Result<(usize, Vec<String>), RulesError> {
+fn list_violations(rules: &str, metadata: &[u8]) -> Result<(usize, Vec<String>), RulesError> {
     let rules: Rules = toml::from_str(rules)?;
-    let metadata: Metadata = serde_json::from_slice(metadata)?;
+    let metadata: CargoMetadata = serde_json::from_slice(metadata)?;
     let allowed = rules
         .licenses
         .allow
@@ -221,7 +221,7 @@ mod tests {
     const RULES: &str = include_str!("../../../deny.toml");
 
     fn lines(packages: &str) -> Vec<String> {
-        refused(RULES, format!(r#"{{ "packages": [{packages}] }}"#).as_bytes()).unwrap().1
+        list_violations(RULES, format!(r#"{{ "packages": [{packages}] }}"#).as_bytes()).unwrap().1
     }
 
     fn package(name: &str, license: &str, source: &str) -> String {
@@ -277,7 +277,10 @@ mod tests {
             ("all-features = true", "all-features = false"),
         ] {
             assert!(RULES.contains(known));
-            assert!(refused(&RULES.replace(known, strange), br#"{ "packages": [] }"#).is_err(), "{strange}");
+            assert!(
+                list_violations(&RULES.replace(known, strange), br#"{ "packages": [] }"#).is_err(),
+                "{strange}"
+            );
         }
     }
 }

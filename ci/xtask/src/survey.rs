@@ -80,7 +80,7 @@ impl AnswerClass {
 }
 
 /// An answer about an entry point.
-struct Answer {
+struct SurveyAnswer {
     file: PathBuf,
     project: String,
     entry: String,
@@ -102,7 +102,7 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<(), ChoreError> {
         return Err(ChoreError::Survey("expected a folder of shaders: `cargo xtask survey DIR`".to_owned()));
     };
     let folder = PathBuf::from(folder);
-    let program = program(root)?;
+    let program = find_program(root)?;
     let is_shader = |path: &Path| {
         let extension = path.extension().and_then(|extension| extension.to_str());
         extension.is_some_and(|extension| EXTENSIONS.contains(&extension) || extension == "slang")
@@ -121,7 +121,7 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<(), ChoreError> {
             let project = file.strip_prefix(&folder).ok().and_then(|path| path.components().next());
             let project =
                 project.map_or(String::new(), |part| part.as_os_str().to_string_lossy().into_owned());
-            let found = analyse(&program, file, &project, flags);
+            let found = analyse_file(&program, file, &project, flags);
             if let Ok(mut answers) = answers.lock() {
                 answers.insert(number, found);
             }
@@ -135,11 +135,12 @@ pub fn run(root: &Path, arguments: &[String]) -> Result<(), ChoreError> {
             scope.spawn(work);
         }
     });
-    let answers: Vec<Answer> = answers.into_inner().unwrap_or_default().into_values().flatten().collect();
-    let table = table(&answers);
+    let answers: Vec<SurveyAnswer> =
+        answers.into_inner().unwrap_or_default().into_values().flatten().collect();
+    let table = format_table(&answers);
     print!("{table}");
     write_file("survey.md", &table)?;
-    write_file("survey.csv", &csv(&answers))
+    write_file("survey.csv", &format_csv(&answers))
 }
 
 fn write_file(path: &str, text: &str) -> Result<(), ChoreError> {
@@ -147,7 +148,7 @@ fn write_file(path: &str, text: &str) -> Result<(), ChoreError> {
 }
 
 /// Returns the program: `VK_LITMUS_BINARY` if set, otherwise a release build of this repository.
-fn program(root: &Path) -> Result<PathBuf, ChoreError> {
+fn find_program(root: &Path) -> Result<PathBuf, ChoreError> {
     if let Some(path) = std::env::var_os("VK_LITMUS_BINARY") {
         return Ok(PathBuf::from(path));
     }
@@ -162,9 +163,9 @@ fn program(root: &Path) -> Result<PathBuf, ChoreError> {
 }
 
 /// Analyses a file in a process; returns an answer for each entry point, at least one.
-fn analyse(program: &Path, file: &Path, project: &str, flags: &[String]) -> Vec<Answer> {
+fn analyse_file(program: &Path, file: &Path, project: &str, flags: &[String]) -> Vec<SurveyAnswer> {
     let started = Instant::now();
-    let answer = |entry: &str, class, cause: &str, detail: &str| Answer {
+    let answer = |entry: &str, class, cause: &str, detail: &str| SurveyAnswer {
         file: file.to_owned(),
         project: project.to_owned(),
         entry: entry.to_owned(),
@@ -191,7 +192,7 @@ fn analyse(program: &Path, file: &Path, project: &str, flags: &[String]) -> Vec<
     }
     let classified = lines.iter().map(|line| {
         let text = |key: &str| line[key].as_str().unwrap_or_default();
-        let class = classify(line);
+        let class = classify_line(line);
         let kinds = line["findings"].as_array().into_iter().flatten();
         let kinds: Vec<&str> = kinds.filter_map(|finding| finding["message"].as_str()).collect();
         let detail = if kinds.is_empty() { text("why").to_owned() } else { kinds.join("; ") };
@@ -202,7 +203,7 @@ fn analyse(program: &Path, file: &Path, project: &str, flags: &[String]) -> Vec<
 }
 
 /// Returns the class of a line of `race --format json`.
-fn classify(line: &Value) -> AnswerClass {
+fn classify_line(line: &Value) -> AnswerClass {
     let coverage = &line["coverage"];
     let is_whole = coverage["invocations"].as_u64().is_some_and(|count| count > 1)
         && !coverage["words"].as_str().is_some_and(|words| words.contains("not reached:"));
@@ -240,8 +241,8 @@ fn run_with_limit(command: &mut Command) -> std::io::Result<Option<(Option<i32>,
 }
 
 /// Formats the counts as Markdown: a row for each project, and a row for each cause of a refusal.
-fn table(answers: &[Answer]) -> String {
-    let mut projects: BTreeMap<&str, Vec<&Answer>> = BTreeMap::new();
+fn format_table(answers: &[SurveyAnswer]) -> String {
+    let mut projects: BTreeMap<&str, Vec<&SurveyAnswer>> = BTreeMap::new();
     let mut causes: BTreeMap<&str, usize> = BTreeMap::new();
     for answer in answers {
         projects.entry(&answer.project).or_default().push(answer);
@@ -249,7 +250,7 @@ fn table(answers: &[Answer]) -> String {
             *causes.entry(&answer.cause).or_default() += 1;
         }
     }
-    let all: Vec<&Answer> = answers.iter().collect();
+    let all: Vec<&SurveyAnswer> = answers.iter().collect();
     let mut text = String::from("| project | entry points |");
     text.extend(AnswerClass::ALL.map(|class| format!(" {} |", class.name())));
     text += "\n|---|--:|";
@@ -282,7 +283,7 @@ fn table(answers: &[Answer]) -> String {
 }
 
 /// Formats a line for each entry point.
-fn csv(answers: &[Answer]) -> String {
+fn format_csv(answers: &[SurveyAnswer]) -> String {
     let mut text = String::from("project,file,entry,class,cause,seconds,detail\n");
     let quote = |field: &str| format!("\"{}\"", field.replace('"', "\"\""));
     for answer in answers {
@@ -321,13 +322,13 @@ mod tests {
             (line("refused", 0, "", Some("no entry point")), AnswerClass::NoEntryPoint),
         ];
         for (line, expected) in cases {
-            assert_eq!(classify(&line), expected, "{line}");
+            assert_eq!(classify_line(&line), expected, "{line}");
         }
     }
 
     #[test]
     fn the_table_has_a_row_for_each_project_and_cause() {
-        let answer = |project: &str, class, cause: &str| Answer {
+        let answer = |project: &str, class, cause: &str| SurveyAnswer {
             file: PathBuf::from("k.comp"),
             project: project.to_owned(),
             entry: "main".to_owned(),
@@ -341,11 +342,11 @@ mod tests {
             answer("one", AnswerClass::Refused, "does not compile"),
             answer("two", AnswerClass::Refused, "not supported by the analysis"),
         ];
-        let text = table(&answers);
+        let text = format_table(&answers);
         assert!(text.contains("| one | 2 | 1 | 0 | 0 | 0 | 0 | 1 | 0 | 0 | 0 |"), "{text}");
         assert!(text.contains("| **all** | 3 |"), "{text}");
         assert!(text.contains("1 of 2 entry points that compile are answered (50 %)."), "{text}");
         assert!(text.contains("| does not compile | 1 |"), "{text}");
-        assert!(csv(&answers).contains("\"k.comp\",\"main\",clean,\"\",0.50,\"a \"\"b\"\"\"\n"));
+        assert!(format_csv(&answers).contains("\"k.comp\",\"main\",clean,\"\",0.50,\"a \"\"b\"\"\"\n"));
     }
 }

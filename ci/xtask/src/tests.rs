@@ -51,7 +51,7 @@ pub fn run_all(root: &Path, packages: &[String]) -> Result<(), ChoreError> {
     if !doc.status.success() {
         println!("{text}");
     }
-    let (passed, failed) = (count(&text, "passed"), count(&text, "failed"));
+    let (passed, failed) = (sum_counts(&text, "passed"), sum_counts(&text, "failed"));
     println!("{} passed, {} failed", outcome.passed + passed, outcome.failed + failed);
     match (outcome.failed_binaries, doc.status.success()) {
         (0, true) => Ok(()),
@@ -61,7 +61,7 @@ pub fn run_all(root: &Path, packages: &[String]) -> Result<(), ChoreError> {
 }
 
 /// Returns the sum of the counts before a word in the results of test harnesses.
-fn count(output: &str, word: &str) -> usize {
+fn sum_counts(output: &str, word: &str) -> usize {
     output.lines().map(|line| times::count_of(line, word)).sum()
 }
 
@@ -115,7 +115,7 @@ struct TestBinary {
 
 /// The sums over the binaries of a run.
 #[derive(Default)]
-struct Outcome {
+struct TestRunOutcome {
     passed: usize,
     failed: usize,
     failed_binaries: usize,
@@ -124,8 +124,8 @@ struct Outcome {
 }
 
 /// Builds the test binaries of a selection and runs them with some tests left out.
-fn run_binaries(root: &Path, selection: &[String], skipped: &[&str]) -> Result<Outcome, ChoreError> {
-    let mut binaries = build(root, selection)?;
+fn run_binaries(root: &Path, selection: &[String], skipped: &[&str]) -> Result<TestRunOutcome, ChoreError> {
+    let mut binaries = build_binaries(root, selection)?;
     let folder = times::folder(root);
     let known: BTreeMap<String, f64> =
         times::read_binaries(&folder).into_iter().map(|time| (time.name, time.wall)).collect();
@@ -138,16 +138,16 @@ fn run_binaries(root: &Path, selection: &[String], skipped: &[&str]) -> Result<O
     });
     binaries.reverse();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let (waiting, outcome) = (Mutex::new(binaries), Mutex::new(Outcome::default()));
+    let (waiting, outcome) = (Mutex::new(binaries), Mutex::new(TestRunOutcome::default()));
     let error = Mutex::new(None);
     std::thread::scope(|scope| {
         let work = || {
             loop {
                 let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).pop();
                 let Some(binary) = next else { return };
-                match execute(&binary, processors, skipped) {
+                match run_binary(&binary, processors, skipped) {
                     Ok(finished) => {
-                        report(
+                        print_result(
                             &mut outcome.lock().unwrap_or_else(PoisonError::into_inner),
                             &binary,
                             finished,
@@ -170,7 +170,7 @@ fn run_binaries(root: &Path, selection: &[String], skipped: &[&str]) -> Result<O
 }
 
 /// Returns the test binaries of a selection of packages, built by cargo.
-fn build(root: &Path, selection: &[String]) -> Result<Vec<TestBinary>, ChoreError> {
+fn build_binaries(root: &Path, selection: &[String]) -> Result<Vec<TestBinary>, ChoreError> {
     let built = cargo(root)
         .arg("test")
         .args(selection)
@@ -212,7 +212,7 @@ struct Finished {
 }
 
 /// Runs a test binary to its end, with its output captured.
-fn execute(binary: &TestBinary, threads: usize, skipped: &[&str]) -> Result<Finished, ChoreError> {
+fn run_binary(binary: &TestBinary, threads: usize, skipped: &[&str]) -> Result<Finished, ChoreError> {
     // Both streams go to one file, in the order in which they were written; a file never blocks the tests.
     let log = tempfile::tempfile().map_err(ChoreError::Start)?;
     let duplicate = || log.try_clone().map_err(ChoreError::Start);
@@ -244,7 +244,7 @@ fn has_result(output: &str) -> bool {
 }
 
 /// Prints the result of a test binary, with the whole output if a test failed, and adds it to the sums.
-fn report(outcome: &mut Outcome, binary: &TestBinary, finished: Finished) {
+fn print_result(outcome: &mut TestRunOutcome, binary: &TestBinary, finished: Finished) {
     let tests: Vec<TestTime> =
         finished.output.lines().filter_map(|line| TestTime::parse(&binary.name, line)).collect();
     let count =

@@ -111,7 +111,7 @@ pub fn write(folder: &Path, binaries: &[BinaryTime], tests: &[TestTime]) -> Resu
 }
 
 /// Returns the rows of a table, split into fields; none if there is no table.
-fn rows(path: &Path) -> Vec<Vec<String>> {
+fn read_rows(path: &Path) -> Vec<Vec<String>> {
     let text = fs::read_to_string(path).unwrap_or_default();
     text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
 }
@@ -127,13 +127,13 @@ pub fn read_binaries(folder: &Path) -> Vec<BinaryTime> {
         }),
         _ => None,
     };
-    rows(&folder.join("binaries.tsv")).into_iter().filter_map(binary).collect()
+    read_rows(&folder.join("binaries.tsv")).into_iter().filter_map(binary).collect()
 }
 
 /// Prints the tables of the last run.
 pub fn run(root: &Path, _: &[String]) -> Result<(), ChoreError> {
     let folder = folder(root);
-    let (mut stages, mut binaries) = (rows(&folder.join("stages.tsv")), read_binaries(&folder));
+    let (mut stages, mut binaries) = (read_rows(&folder.join("stages.tsv")), read_binaries(&folder));
     if stages.is_empty() && binaries.is_empty() {
         return Err(ChoreError::NoTimes);
     }
@@ -143,7 +143,7 @@ pub fn run(root: &Path, _: &[String]) -> Result<(), ChoreError> {
         stages.iter().for_each(|row| println!("| {} |", row.join(" | ")));
         println!();
     }
-    let units = compilation(&target(root).join("cargo-timings/cargo-timing.html"));
+    let units = read_compilation(&target(root).join("cargo-timings/cargo-timing.html"));
     if !units.is_empty() {
         let all: f64 = units.iter().map(|unit| unit.duration).sum();
         println!("| compilation of {} units, {all:.0} s in all | wall (s) |\n|---|---|", units.len());
@@ -158,7 +158,7 @@ pub fn run(root: &Path, _: &[String]) -> Result<(), ChoreError> {
         let processor = time.processor.map_or_else(|| "-".to_owned(), |time| format!("{time:.1}"));
         println!("| {} | {} | {:.1} | {processor} |", time.name, time.tests, time.wall);
     }
-    let mut tests: Vec<(f64, String)> = rows(&folder.join("tests.tsv"))
+    let mut tests: Vec<(f64, String)> = read_rows(&folder.join("tests.tsv"))
         .into_iter()
         .filter_map(|row| Some((row.get(2)?.parse().ok()?, format!("`{}` of {}", row.get(1)?, row.first()?))))
         .collect();
@@ -170,7 +170,7 @@ pub fn run(root: &Path, _: &[String]) -> Result<(), ChoreError> {
 
 /// A compilation unit in cargo's report.
 #[derive(Deserialize)]
-struct Unit {
+struct CompilationUnit {
     name: String,
     version: String,
     target: String,
@@ -178,10 +178,11 @@ struct Unit {
 }
 
 /// Returns the units of a report that `cargo --timings` wrote, slowest first; none if there is no report.
-fn compilation(path: &Path) -> Vec<Unit> {
+fn read_compilation(path: &Path) -> Vec<CompilationUnit> {
     let text = fs::read_to_string(path).unwrap_or_default();
     let data = text.split_once("const UNIT_DATA = ").and_then(|(_, rest)| rest.split_once(";\n"));
-    let mut units: Vec<Unit> = data.and_then(|(data, _)| serde_json::from_str(data).ok()).unwrap_or_default();
+    let mut units: Vec<CompilationUnit> =
+        data.and_then(|(data, _)| serde_json::from_str(data).ok()).unwrap_or_default();
     units.sort_by(|one, other| other.duration.total_cmp(&one.duration));
     units
 }

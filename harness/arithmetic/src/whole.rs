@@ -29,7 +29,7 @@ pub(crate) fn is_whole(instruction: Instruction) -> bool {
                     | Op::UMulExtended
                     | Op::SMulExtended
                     | Op::Bitcast
-            ) || dots(op).is_some()
+            ) || dot_signedness(op).is_some()
         }
         Instruction::Extended(op) => matches!(
             op,
@@ -87,8 +87,8 @@ pub(crate) fn compute(
         Instruction::Core(op @ (Op::IAddCarry | Op::ISubBorrow | Op::UMulExtended | Op::SMulExtended)) => {
             wide(op, operands)
         }
-        Instruction::Core(op) => match dots(op) {
-            Some(signs) => dot(signs, operands, *result.first()?),
+        Instruction::Core(op) => match dot_signedness(op) {
+            Some(signs) => integer_dot(signs, operands, *result.first()?),
             None => product(op, operands),
         },
         Instruction::Extended(Extended::ModfStruct | Extended::FrexpStruct) => {
@@ -132,7 +132,7 @@ fn wide(op: Op, operands: &[Operand<'_>]) -> Option<Vec<u64>> {
 }
 
 /// Returns the signedness of both operands of an integer dot product; `None` for other instructions.
-fn dots(op: Op) -> Option<(bool, bool)> {
+fn dot_signedness(op: Op) -> Option<(bool, bool)> {
     match op {
         Op::SDot | Op::SDotAccSat => Some((true, true)),
         Op::UDot | Op::UDotAccSat => Some((false, false)),
@@ -144,7 +144,7 @@ fn dots(op: Op) -> Option<(bool, bool)> {
 /// Computes an integer dot product; a scalar operand holds four 8-bit components.
 ///
 /// A third operand is added with saturation. The result is undefined if the dot product alone overflows.
-fn dot((left, right): (bool, bool), operands: &[Operand<'_>], to: NumberShape) -> Option<Vec<u64>> {
+fn integer_dot((left, right): (bool, bool), operands: &[Operand<'_>], to: NumberShape) -> Option<Vec<u64>> {
     let components = |operand: &Operand<'_>, signs: bool| -> Vec<i128> {
         let number = |number: u64, bits: u32| match signs {
             true => i128::from(signed(number, bits)),
@@ -167,7 +167,7 @@ fn dot((left, right): (bool, bool), operands: &[Operand<'_>], to: NumberShape) -
 }
 
 /// Returns the columns of a matrix.
-fn columns(operand: &Operand<'_>) -> Vec<Vec<f64>> {
+fn matrix_columns(operand: &Operand<'_>) -> Vec<Vec<f64>> {
     floats(operand).chunks(operand.shape.rows.max(1) as usize).map(<[f64]>::to_vec).collect()
 }
 
@@ -181,7 +181,7 @@ fn transposed(matrix: &[Vec<f64>]) -> Vec<Vec<f64>> {
 }
 
 /// Returns the columns of a product; a vector has one.
-fn multiplied(left: &Operand<'_>, rows: usize, right: &Operand<'_>) -> Option<Vec<f64>> {
+fn product_columns(left: &Operand<'_>, rows: usize, right: &Operand<'_>) -> Option<Vec<f64>> {
     let bits = left.shape.bits;
     let rounded = |value: f64| float_of(bits_of(value, bits), bits);
     let inner = left.numbers.len().checked_div(rows).filter(|inner| *inner > 0)?;
@@ -203,9 +203,11 @@ fn product(op: Op, operands: &[Operand<'_>]) -> Option<Vec<u64>> {
     let right = operands.get(1).filter(|_| op != Op::Transpose);
     let of_right = || right.map(floats);
     let all: Vec<f64> = match op {
-        Op::Transpose => transposed(&columns(left)).concat(),
-        Op::Dot | Op::VectorTimesMatrix => multiplied(left, 1, right?)?,
-        Op::MatrixTimesVector | Op::MatrixTimesMatrix => multiplied(left, left.shape.rows as usize, right?)?,
+        Op::Transpose => transposed(&matrix_columns(left)).concat(),
+        Op::Dot | Op::VectorTimesMatrix => product_columns(left, 1, right?)?,
+        Op::MatrixTimesVector | Op::MatrixTimesMatrix => {
+            product_columns(left, left.shape.rows as usize, right?)?
+        }
         Op::VectorTimesScalar | Op::MatrixTimesScalar => {
             let by = *of_right()?.first()?;
             floats(left).into_iter().map(|value| value * by).collect()
@@ -240,7 +242,7 @@ fn split(instruction: Instruction, operands: &[Operand<'_>], result: &[NumberSha
     Some([a, b].concat())
 }
 
-fn inner(a: &[f64], b: &[f64]) -> f64 {
+fn inner_product(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
@@ -251,7 +253,7 @@ fn geometric(op: Extended, operands: &[Operand<'_>]) -> Option<Vec<u64>> {
     let a = floats(first);
     let b = operands.get(1).map(floats).unwrap_or_default();
     let c = operands.get(2).map(floats).unwrap_or_default();
-    let length = |of: &[f64]| inner(of, of).sqrt();
+    let length = |of: &[f64]| inner_product(of, of).sqrt();
     let all = match op {
         Extended::Length => vec![length(&a)],
         Extended::Distance => vec![length(&a.iter().zip(&b).map(|(a, b)| a - b).collect::<Vec<_>>())],
@@ -261,21 +263,21 @@ fn geometric(op: Extended, operands: &[Operand<'_>]) -> Option<Vec<u64>> {
             _ => return None,
         },
         Extended::Reflect => {
-            let twice = 2.0 * inner(&b, &a);
+            let twice = 2.0 * inner_product(&b, &a);
             a.iter().zip(&b).map(|(i, n)| i - twice * n).collect()
         }
         Extended::Refract => {
-            let (eta, along) = (*c.first()?, inner(&b, &a));
+            let (eta, along) = (*c.first()?, inner_product(&b, &a));
             let k = 1.0 - eta * eta * (1.0 - along * along);
             let root = eta * along + k.max(0.0).sqrt();
             a.iter().zip(&b).map(|(i, n)| if k < 0.0 { 0.0 } else { eta * i - root * n }).collect()
         }
         Extended::FaceForward => {
-            let side = inner(&c, &b) < 0.0;
+            let side = inner_product(&c, &b) < 0.0;
             a.iter().map(|x| if side { *x } else { -x }).collect()
         }
-        Extended::Determinant => vec![determinant(columns(first))],
-        Extended::MatrixInverse => inverse(columns(first))?.concat(),
+        Extended::Determinant => vec![determinant(matrix_columns(first))],
+        Extended::MatrixInverse => inverse(matrix_columns(first))?.concat(),
         _ => return None,
     };
     Some(all.into_iter().map(|value| bits_of(value, bits)).collect())

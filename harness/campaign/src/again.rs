@@ -64,7 +64,7 @@ pub fn judged_again(old: &Results, model: Option<&str>) -> Result<Again, Failure
         if !chosen.model.judges(test.dialect) {
             return Err(format!("{} does not judge its dialect", chosen.model.name()));
         }
-        let prediction = predicted(&test, chosen, line)?;
+        let prediction = predict_again(&test, chosen, line)?;
         let mut line = again::again(line, &test, &prediction, &chosen.hash);
         chosen.model.name().clone_into(&mut line.model);
         Ok(line)
@@ -95,7 +95,7 @@ pub fn judged_again(old: &Results, model: Option<&str>) -> Result<Again, Failure
 }
 
 /// Returns the model's prediction for a test, complete enough to judge the outcomes in `line`.
-fn predicted(test: &Test, chosen: &Chosen, line: &RunLine) -> Result<Prediction, String> {
+fn predict_again(test: &Test, chosen: &Chosen, line: &RunLine) -> Result<Prediction, String> {
     let plain = without_filter(test);
     let stop = patience(PATIENCE);
     let options = Options { budget: Budget::until(&stop), ..Options::default() };

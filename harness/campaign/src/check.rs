@@ -144,7 +144,7 @@ enum ClaimError {
 }
 
 /// Checks that a claim of the test names a known model and that the test has a question.
-fn claims(test: &Test, model: &Model) -> Result<(), (ClaimError, Span)> {
+fn check_claim(test: &Test, model: &Model) -> Result<(), (ClaimError, Span)> {
     let unknown = |name: &str, known: Vec<&'static str>, expected| ClaimError::Unknown {
         name: name.to_owned(),
         similar: similar(name, known),
@@ -216,7 +216,7 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
         let line = RejectedLine { file: file.clone(), error, line, column };
         Checked::Rejected(Rejected { line, failure: Failure::input(labelled) })
     };
-    if let Err((error, span)) = claims(test, &chosen.model) {
+    if let Err((error, span)) = check_claim(test, &chosen.model) {
         return misplaced(error.to_string(), "an assertion that is not checked", span);
     }
     let twin = models.for_nochains(chosen);
@@ -319,7 +319,7 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
         ));
     }
     if !line.no_execution {
-        line.unlike = surprises(test, &prediction);
+        line.unlike = list_surprises(test, &prediction);
     }
     line.race_outside_filter = outside;
     for (query, holds) in test.khronos.iter().flat_map(|khronos| &khronos.queries).zip(answers) {
@@ -361,7 +361,7 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
 }
 
 /// Returns a sentence for each difference from the expected races and uninitialised reads.
-fn surprises(test: &Test, prediction: &Prediction) -> Vec<String> {
+fn list_surprises(test: &Test, prediction: &Prediction) -> Vec<String> {
     let model = &prediction.model;
     let mut unlike = Vec::new();
     if race_surprises(test, prediction) {

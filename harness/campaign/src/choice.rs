@@ -45,15 +45,15 @@ pub fn load(argument: &str) -> Result<Chosen, Failure> {
             known.join(", ")
         )));
     }
-    let text = read(path)?;
+    let text = read_text(path)?;
     let folder: PathBuf = path.parent().map(Path::to_owned).unwrap_or_default();
-    let include = |name: &str| path_within(&folder, name).ok().and_then(|path| read(&path).ok());
+    let include = |name: &str| path_within(&folder, name).ok().and_then(|path| read_text(&path).ok());
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let model = Model::from_text(&name, &text, &include).map_err(Failure::input)?;
     Ok(Chosen { hash: hash_of(&model), model, argument: argument.to_owned() })
 }
 
-fn read(path: &Path) -> Result<String, Failure> {
+fn read_text(path: &Path) -> Result<String, Failure> {
     use std::io::Read;
     let wrong = |what: String| Failure::input_message(format!("{}: {what}", path.display()));
     let metadata = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?;

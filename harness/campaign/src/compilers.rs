@@ -76,7 +76,7 @@ impl Asked {
     /// Returns the forms of each test for a device.
     pub fn told_for(&self, target: &Target) -> &[Vec<Told>] {
         let sizes = target.sizes(self.lanes);
-        let kernels = self.kernels.get_or_init(|| kernels(self));
+        let kernels = self.kernels.get_or_init(|| generate_kernels(self));
         kernels.iter().find(|(known, _)| *known == sizes).map_or(&[], |(_, told)| told)
     }
 
@@ -121,7 +121,7 @@ pub fn load(tests: &[String], suite: Option<&str>) -> Result<(Vec<Item>, Vec<Fai
 }
 
 /// Generates the kernels of every test in every form, for the sizes of all devices.
-fn kernels(asked: &Asked) -> Vec<(KernelSizes, Vec<Vec<Told>>)> {
+fn generate_kernels(asked: &Asked) -> Vec<(KernelSizes, Vec<Vec<Told>>)> {
     let mut found: Vec<(KernelSizes, Vec<Vec<Told>>)> = Vec::new();
     for target in &asked.targets {
         let sizes = target.sizes(asked.lanes);

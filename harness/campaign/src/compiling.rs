@@ -35,13 +35,13 @@ pub struct KernelToCompile {
     push_constant_bytes: u32,
     addresses: usize,
     subgroups: plan::Subgroups,
-    stage: Stage,
+    stage: ShaderStage,
 }
 
 /// The stage of the kernel. A fragment shader brings the positions of its vertex shader, a task shader its
 /// mesh shader.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-enum Stage {
+enum ShaderStage {
     #[default]
     Compute,
     Vertex,
@@ -104,11 +104,11 @@ impl From<&shaders::Kernel> for KernelToCompile {
             addresses: if kernel.addresses { 1 + usize::from(!kernel.apart.is_empty()) } else { 0 },
             subgroups: runner::subgroups(kernel),
             stage: match &kernel.carrier {
-                Carrier::Compute => Stage::Compute,
-                Carrier::Vertex | Carrier::VertexBesideFragments { .. } => Stage::Vertex,
-                Carrier::Fragment { positions, .. } => Stage::Fragment(positions.clone()),
-                Carrier::Mesh => Stage::Mesh,
-                Carrier::Task { mesh } => Stage::Task(mesh.clone()),
+                Carrier::Compute => ShaderStage::Compute,
+                Carrier::Vertex | Carrier::VertexBesideFragments { .. } => ShaderStage::Vertex,
+                Carrier::Fragment { positions, .. } => ShaderStage::Fragment(positions.clone()),
+                Carrier::Mesh => ShaderStage::Mesh,
+                Carrier::Task { mesh } => ShaderStage::Task(mesh.clone()),
             },
         }
     }
@@ -138,11 +138,11 @@ impl KernelToCompile {
             addresses: vec![BufferId(0); self.addresses],
             subgroups: self.subgroups,
             stage: match &self.stage {
-                Stage::Compute => plan::Stage::Compute,
-                Stage::Vertex => plan::Stage::Vertex,
-                Stage::Fragment(positions) => plan::Stage::Fragment { positions: positions.clone() },
-                Stage::Mesh => plan::Stage::Mesh,
-                Stage::Task(mesh) => plan::Stage::Task { mesh_shader: mesh.clone() },
+                ShaderStage::Compute => plan::Stage::Compute,
+                ShaderStage::Vertex => plan::Stage::Vertex,
+                ShaderStage::Fragment(positions) => plan::Stage::Fragment { positions: positions.clone() },
+                ShaderStage::Mesh => plan::Stage::Mesh,
+                ShaderStage::Task(mesh) => plan::Stage::Task { mesh_shader: mesh.clone() },
             },
             interface: None,
         }
@@ -201,7 +201,7 @@ fn fill(
     // Reports progress: the device is open.
     let _ = say(&|| ());
     for kernel in &job.kernels {
-        act(job.misbehave.as_deref(), &kernel.words);
+        misbehave_if_named(job.misbehave.as_deref(), &kernel.words);
         let started = Instant::now();
         let made = device.executables(&kernel.kernel(), &kernel.images());
         let made = made.map(|executables| compiled(executables, started.elapsed(), job.forms));
@@ -250,7 +250,7 @@ impl From<DeviceError> for CompileFailure {
 }
 
 /// Crashes or hangs if the module contains the instruction that fault injection names.
-fn act(misbehave: Option<&str>, words: &[u32]) {
+fn misbehave_if_named(misbehave: Option<&str>, words: &[u32]) {
     let Some((how, opcode)) = misbehave.and_then(|text| text.split_once(':')) else { return };
     let text = shaders::disassemble(words).unwrap_or_default();
     if !text.split_whitespace().any(|word| word == opcode) {

@@ -24,7 +24,7 @@ pub fn named(pattern: &str) -> Result<Vec<TestSource>, Failure> {
             let name = case.cts_name();
             name == bare || glob.is_match(&name) || full.is_match(format!("{PREFIX}{name}"))
         })
-        .map(|case| source(&case, true))
+        .map(|case| test_source(&case, true))
         .collect();
     let layout = cts::LAYOUT.iter().find(|(names, ..)| bare.starts_with(names.trim_end_matches('*')));
     if let (true, Some((names, _, why))) = (found.is_empty(), layout) {
@@ -40,8 +40,10 @@ pub fn named(pattern: &str) -> Result<Vec<TestSource>, Failure> {
 
 /// Returns each chosen program once.
 pub fn chosen(is_chosen: impl Fn(&str) -> bool) -> Vec<TestSource> {
-    let mut found: Vec<TestSource> =
-        cts::cases().filter(|case| is_chosen(&case.test_id())).map(|case| source(&case, false)).collect();
+    let mut found: Vec<TestSource> = cts::cases()
+        .filter(|case| is_chosen(&case.test_id()))
+        .map(|case| test_source(&case, false))
+        .collect();
     found.sort_by(|left, right| left.id.cmp(&right.id));
     found.dedup_by(|left, right| left.id == right.id);
     found
@@ -58,7 +60,7 @@ pub fn id(case: &CtsCase) -> String {
     if variant.is_empty() { id } else { format!("{id}@{variant}") }
 }
 
-fn source(case: &CtsCase, with_variant: bool) -> TestSource {
+fn test_source(case: &CtsCase, with_variant: bool) -> TestSource {
     let id = if with_variant { id(case) } else { case.test_id() };
     let variant = if with_variant { case.variant() } else { String::new() };
     let origin = Origin::Embedded(case.test_id());

@@ -72,7 +72,7 @@ pub fn load(folder: &Path, devices: &[DeviceRecord]) -> Result<Expectations, Fai
         if name.ends_with(PROGRESS_SUFFIX) {
             continue;
         }
-        let bytes = read(path).map_err(|what| wrong(format!("{name}: {what}")))?;
+        let bytes = read_list(path).map_err(|what| wrong(format!("{name}: {what}")))?;
         match Expectations::parse(name, &path.to_string_lossy(), &bytes) {
             Ok(file) => files.extend(file),
             Err(errors) => mistakes.extend(errors.iter().map(ToString::to_string)),
@@ -107,7 +107,7 @@ fn unknown_device(path: &Path, driver: &str, devices: &[DeviceRecord]) -> Option
     ))
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, String> {
+fn read_list(path: &Path) -> Result<Vec<u8>, String> {
     let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
     // Opening a pipe would block until a writer opens it.
     if !metadata.is_file() {

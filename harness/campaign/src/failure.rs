@@ -23,12 +23,12 @@ pub struct NotAvailable {
 
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("{0}")]
-struct Message(String);
+struct FailureMessage(String);
 
-impl Message {
+impl FailureMessage {
     /// Creates a message. Quoted input is escaped, so that it cannot control a terminal.
-    fn new(text: impl Into<String>) -> Message {
-        Message(results::show::block(&text.into()).into_owned())
+    fn new(text: impl Into<String>) -> FailureMessage {
+        FailureMessage(results::show::block(&text.into()).into_owned())
     }
 }
 
@@ -50,22 +50,22 @@ impl Failure {
 
     /// Wrong input, described by an error and its causes.
     pub fn input_error(error: impl std::error::Error) -> Failure {
-        Failure::Input(miette::Report::new(Message::new(chain(&error))))
+        Failure::Input(miette::Report::new(FailureMessage::new(join_causes(&error))))
     }
 
     /// A failure of the environment, described by an error and its causes.
     pub fn environment_error(error: impl std::error::Error) -> Failure {
-        Failure::Environment(miette::Report::new(Message::new(chain(&error))))
+        Failure::Environment(miette::Report::new(FailureMessage::new(join_causes(&error))))
     }
 
     /// Wrong input, described by a message.
     pub fn input_message(text: impl Into<String>) -> Failure {
-        Failure::Input(miette::Report::new(Message::new(text)))
+        Failure::Input(miette::Report::new(FailureMessage::new(text)))
     }
 
     /// A failure of the environment, described by a message.
     pub fn environment_message(text: impl Into<String>) -> Failure {
-        Failure::Environment(miette::Report::new(Message::new(text)))
+        Failure::Environment(miette::Report::new(FailureMessage::new(text)))
     }
 
     /// A failure to read or write a file or a folder.
@@ -82,7 +82,7 @@ impl Failure {
 }
 
 /// Joins an error and its causes on one line.
-fn chain(error: &dyn std::error::Error) -> String {
+fn join_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(inner) = next {

@@ -42,7 +42,7 @@ const ROUNDS: [u64; 4] = [1_000, 4_000, 20_000, 200_000];
 const SOUND_INSTANCES: u64 = 20_000;
 
 /// A test of the suite.
-struct Case {
+struct SuiteCase {
     id: String,
     /// Hash of its text.
     hash: String,
@@ -51,7 +51,7 @@ struct Case {
     runnable: Runnable,
 }
 
-impl Case {
+impl SuiteCase {
     /// Returns true if some observation of the test could be wrong.
     fn can_fail(&self) -> bool {
         self.prediction.race == Race::Free && self.prediction.outcomes.values().any(|says| !says.allowed)
@@ -89,7 +89,7 @@ pub fn faults(sought: &mut dyn FnMut(&SoughtFault) -> Result<(), Failure>) -> Re
 }
 
 /// Loads the tests of the suite that the device can run.
-fn cases() -> Result<Vec<Case>, Failure> {
+fn cases() -> Result<Vec<SuiteCase>, Failure> {
     let chosen = choice::load(MODEL)?;
     let mut cases = Vec::new();
     for source in inputs::of_suite(SUITE)? {
@@ -99,7 +99,7 @@ fn cases() -> Result<Vec<Case>, Failure> {
 }
 
 /// Returns a test with its prediction, or `None` if the device cannot run it.
-fn case(source: TestSource, chosen: &Chosen) -> Result<Option<Case>, Failure> {
+fn case(source: TestSource, chosen: &Chosen) -> Result<Option<SuiteCase>, Failure> {
     let variant: Variant = source.variant.parse().map_err(Failure::input_error)?;
     let Ok(loaded) = source.load() else { return Ok(None) };
     let whole = loaded.test.filter.is_none() && loaded.test.khronos.is_none();
@@ -114,7 +114,7 @@ fn case(source: TestSource, chosen: &Chosen) -> Result<Option<Case>, Failure> {
     let Ok(said) = shaders::meaning(&loaded.test, variant.told) else { return Ok(None) };
     let prediction = predict(&said, &chosen.model, &Options::default()).map_err(Failure::input_error)?;
     let (id, hash) = (loaded.source.id, choice::hash(&loaded.text));
-    Ok(Some(Case { id, hash, test: loaded.test, prediction, runnable }))
+    Ok(Some(SuiteCase { id, hash, test: loaded.test, prediction, runnable }))
 }
 
 fn stress(device: &SimDevice) -> Result<Stress, Failure> {
@@ -123,7 +123,7 @@ fn stress(device: &SimDevice) -> Result<Stress, Failure> {
 
 /// Runs one test; returns its observation and how the run ended.
 fn ran(
-    case: &Case,
+    case: &SuiteCase,
     device: &SimDevice,
     instances: u64,
     seed: u64,
@@ -151,7 +151,7 @@ fn ran(
 }
 
 /// Runs one test and judges it.
-fn judged(case: &Case, device: &SimDevice, instances: u64, seed: u64) -> Result<Judgement, Failure> {
+fn judged(case: &SuiteCase, device: &SimDevice, instances: u64, seed: u64) -> Result<Judgement, Failure> {
     let (observation, ending) = ran(case, device, instances, seed)?;
     let ending = match ending {
         Ok(ending) => ending,
@@ -178,7 +178,7 @@ fn found(judgement: &Judgement) -> Option<&'static str> {
 }
 
 /// Runs the suite with more and more instances until a judgement shows the fault.
-fn search(cases: &[Case], fault: Fault, seed: u64, limit: u64) -> Result<FaultSearch, Failure> {
+fn search(cases: &[SuiteCase], fault: Fault, seed: u64, limit: u64) -> Result<FaultSearch, Failure> {
     let device = SimDevice::new(fault);
     let since = Instant::now();
     let mut instances = 0;
@@ -210,7 +210,7 @@ fn nothing(seed: u64, instances: u64, since: Instant) -> FaultSearch {
 }
 
 /// Returns the violations on a device without faults, and the number of instances.
-fn sound(cases: &[Case]) -> Result<(Vec<String>, u64), Failure> {
+fn sound(cases: &[SuiteCase]) -> Result<(Vec<String>, u64), Failure> {
     let device = SimDevice::new(Fault::None);
     let mut alarms: BTreeMap<String, String> = BTreeMap::new();
     let mut instances = 0;
@@ -231,7 +231,11 @@ mod tests {
     use super::*;
 
     /// Runs a search and returns its result without the time.
-    fn told(cases: &[Case], fault: Fault, limit: u64) -> (&'static str, Option<String>, u64, Option<String>) {
+    fn told(
+        cases: &[SuiteCase],
+        fault: Fault,
+        limit: u64,
+    ) -> (&'static str, Option<String>, u64, Option<String>) {
         let FaultSearch { verdict, test, instances, detail, .. } = search(cases, fault, 1, limit).unwrap();
         (verdict, test, instances, detail)
     }

@@ -46,7 +46,7 @@ pub struct Filter {
 impl Filter {
     /// Parses a filter for tests with these ids.
     pub fn new(text: &str, ids: &[&str]) -> Filter {
-        let means_one = |pattern: &str| ids.iter().any(|id| meets(pattern, id));
+        let means_one = |pattern: &str| ids.iter().any(|id| matches_test(pattern, id));
         let mut filter = Filter::default();
         let mut items = text.split(':');
         while let Some(item) = items.next() {
@@ -77,18 +77,18 @@ impl Filter {
 
     /// Returns true if the filter selects the test with this id.
     pub fn means(&self, id: &str) -> bool {
-        let among = |patterns: &[String]| patterns.iter().any(|pattern| meets(pattern, id));
+        let among = |patterns: &[String]| patterns.iter().any(|pattern| matches_test(pattern, id));
         among(&self.positive) && !among(&self.negative)
     }
 }
 
 /// Returns true if a pattern matches the id or the Google Test name of a test.
-fn meets(pattern: &str, id: &str) -> bool {
-    matches(pattern, id) || matches(pattern, &name(id))
+fn matches_test(pattern: &str, id: &str) -> bool {
+    matches_glob(pattern, id) || matches_glob(pattern, &name(id))
 }
 
 /// Matches a text against a glob with `*` and `?`, by backtracking to the last `*`.
-fn matches(pattern: &str, text: &str) -> bool {
+fn matches_glob(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut p, mut t) = (0, 0);
     // The position of the last star, and the end of the text that it matches.
@@ -199,12 +199,13 @@ impl Memory {
     /// # Errors
     /// If its folder cannot be created.
     pub fn of_runner() -> Result<Option<Memory>, Failure> {
-        let Some(id) = parent().filter(|_| is_driven()) else { return Ok(None) };
+        let Some(id) = parent_process().filter(|_| is_driven()) else { return Ok(None) };
         let folder = Path::new(DEFAULT_OUT).join("reruns");
         fs::create_dir_all(&folder).map_err(|error| Failure::of_file(&folder, error))?;
         // A later runner may get the same process id, but not the same start time. One runner may run the
         // same tests with several command lines.
-        let name = format!("{id}-{}-{}.jsonl", started(id).unwrap_or_default(), way());
+        let name =
+            format!("{id}-{}-{}.jsonl", process_start_time(id).unwrap_or_default(), hash_command_line());
         Ok(Some(Memory { path: folder.join(name) }))
     }
 
@@ -255,7 +256,7 @@ impl Memory {
 }
 
 /// Hashes the command line without its test filter, and the environment.
-fn way() -> String {
+fn hash_command_line() -> String {
     let mut hasher = blake3::Hasher::new();
     let arguments = std::env::args_os().filter(|word| !word.to_string_lossy().starts_with("--gtest_filter"));
     let variables: BTreeMap<_, _> = std::env::vars_os().filter(|(name, _)| name != RUNNER).collect();
@@ -268,18 +269,18 @@ fn way() -> String {
 
 /// Returns the id of the parent process.
 #[cfg(unix)]
-fn parent() -> Option<u32> {
+fn parent_process() -> Option<u32> {
     Some(std::os::unix::process::parent_id())
 }
 
 /// The parent is unknown on this system, so that no verdicts are shared.
 #[cfg(not(unix))]
-fn parent() -> Option<u32> {
+fn parent_process() -> Option<u32> {
     None
 }
 
 /// Returns the start time of a process, in the system's units.
-fn started(process: u32) -> Option<u64> {
+fn process_start_time(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The second field is a name in parentheses, which may contain spaces and parentheses.
     let (_, fields) = stat.rsplit_once(')')?;

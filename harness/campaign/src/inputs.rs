@@ -61,7 +61,7 @@ pub fn collect(
 /// If there is no such suite, or it is invalid.
 pub fn of_suite(name: &str) -> Result<Vec<TestSource>, Failure> {
     if name == corpus::PROGRESS_SUITE {
-        return Ok(corpus::progress_suite().iter().map(embedded).collect());
+        return Ok(corpus::progress_suite().iter().map(embedded_source).collect());
     }
     let suites = corpus::suites();
     let Some(entry) = suites.iter().find(|suite| suite.id == name) else {
@@ -79,7 +79,7 @@ pub fn of_suite(name: &str) -> Result<Vec<TestSource>, Failure> {
     let by_id: BTreeMap<&str, &EmbeddedFile> = tests.iter().map(|test| (test.id.as_str(), test)).collect();
     let sources = chosen.iter().filter_map(|chosen| {
         let (id, variant) = chosen.split_once('@').unwrap_or((chosen, ""));
-        let source = embedded(by_id.get(id)?);
+        let source = embedded_source(by_id.get(id)?);
         Some(source.told(variant))
     });
     Ok(sources.collect())
@@ -91,11 +91,11 @@ pub fn all_embedded() -> Vec<TestSource> {
         .iter()
         .chain(&corpus::model_only())
         .chain(&corpus::progress_tests())
-        .map(embedded)
+        .map(embedded_source)
         .collect()
 }
 
-fn embedded(entry: &EmbeddedFile) -> TestSource {
+fn embedded_source(entry: &EmbeddedFile) -> TestSource {
     TestSource {
         id: entry.id.clone(),
         file: format!("litmus/{}", entry.path),
@@ -131,7 +131,7 @@ pub fn of_argument(argument: &str) -> Vec<TestSource> {
                 return of_argument(tests).iter().flat_map(told).collect();
             }
             let what = if error.kind() == std::io::ErrorKind::NotFound {
-                unknown(argument)
+                unknown_test_error(argument)
             } else {
                 error.to_string()
             };
@@ -141,7 +141,7 @@ pub fn of_argument(argument: &str) -> Vec<TestSource> {
 }
 
 /// Returns the error for a word that is neither a file nor an embedded test, with a suggestion.
-fn unknown(argument: &str) -> String {
+fn unknown_test_error(argument: &str) -> String {
     let what = "no such file, and no embedded test has this id";
     let all = all_embedded();
     let argument = argument.trim_end_matches('/');
@@ -184,17 +184,17 @@ fn of_folder(argument: &str) -> Vec<TestSource> {
         match entry {
             // Pipes, sockets and devices in a folder are skipped, because reading them could block.
             Ok(entry) if has_test_extension(entry.path()) && is_special(entry.file_type()) => {
-                let path = shown(entry.path());
+                let path = path_to_text(entry.path());
                 tracing::warn!("{} is skipped: not a regular file", show::line(&path));
             }
             Ok(entry) if !entry.file_type().is_dir() && has_test_extension(entry.path()) => {
                 let inner = entry.path().strip_prefix(root).unwrap_or(entry.path());
-                let id = shown(&inner.with_extension("")).replace('\\', "/");
+                let id = path_to_text(&inner.with_extension("")).replace('\\', "/");
                 sources.push(of_file(entry.path(), id));
             }
             Ok(_) => {}
             Err(error) => {
-                let path = shown(error.path().unwrap_or(root));
+                let path = path_to_text(error.path().unwrap_or(root));
                 sources.push(without_text(&path, error.to_string()));
             }
         }
@@ -210,11 +210,11 @@ fn has_test_extension(path: &Path) -> bool {
 }
 
 fn stem(path: &Path) -> String {
-    shown(Path::new(path.file_stem().unwrap_or(path.as_os_str())))
+    path_to_text(Path::new(path.file_stem().unwrap_or(path.as_os_str())))
 }
 
 /// Converts a path to text. Invalid UTF-8 is escaped as `\xff`, so that different names stay different.
-fn shown(path: &Path) -> String {
+fn path_to_text(path: &Path) -> String {
     let mut text = String::new();
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
         text += chunk.valid();
@@ -237,7 +237,7 @@ fn without_text(file: &str, what: String) -> TestSource {
 }
 
 fn of_file(path: &Path, id: String) -> TestSource {
-    let file = shown(path);
+    let file = path_to_text(path);
     let origin = Origin::File(path.canonicalize().unwrap_or_else(|_| path.to_owned()));
     TestSource { id, argument: file.clone(), file, variant: String::new(), origin, text: read(path) }
 }
@@ -254,7 +254,7 @@ fn of_standard_input() -> TestSource {
         argument: STANDARD_INPUT.to_owned(),
         variant: String::new(),
         origin: Origin::StandardInput,
-        text: text_of(some(std::io::stdin())),
+        text: text_of(read_limited(std::io::stdin())),
     }
 }
 
@@ -263,7 +263,7 @@ fn is_special(kind: std::fs::FileType) -> bool {
 }
 
 /// Reads at most one byte more than a test may have, so that the caller can detect a test that is too long.
-fn some(stream: impl Read) -> std::io::Result<Vec<u8>> {
+fn read_limited(stream: impl Read) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     stream.take(MAX_TEXT_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
@@ -272,7 +272,7 @@ fn some(stream: impl Read) -> std::io::Result<Vec<u8>> {
 fn read(path: &Path) -> Result<String, Unreadable> {
     match std::fs::metadata(path) {
         Ok(metadata) if is_special(metadata.file_type()) => text_of(from_pipe(path.to_owned())),
-        Ok(_) => text_of(File::open(path).and_then(some)),
+        Ok(_) => text_of(File::open(path).and_then(read_limited)),
         Err(error) => text_of(Err(error)),
     }
 }
@@ -282,7 +282,7 @@ fn from_pipe(path: PathBuf) -> std::io::Result<Vec<u8>> {
     let (sender, receiver) = channel();
     std::thread::Builder::new().spawn(move || {
         // The receiver may have timed out.
-        let _ = sender.send(File::open(path).and_then(some));
+        let _ = sender.send(File::open(path).and_then(read_limited));
     })?;
     receiver.recv_timeout(PIPE_PATIENCE).unwrap_or_else(|_| {
         let what = format!("nothing that ends was written to it within {} s", PIPE_PATIENCE.as_secs());
@@ -405,7 +405,7 @@ mod tests {
     #[test]
     fn names_that_are_no_text_stay_different() {
         use std::os::unix::ffi::OsStrExt;
-        let name = |bytes: &[u8]| shown(Path::new(std::ffi::OsStr::from_bytes(bytes)));
+        let name = |bytes: &[u8]| path_to_text(Path::new(std::ffi::OsStr::from_bytes(bytes)));
         assert_eq!((name(b"a\xff"), name(b"a\xfe")), ("a\\xff".to_owned(), "a\\xfe".to_owned()));
     }
 }

@@ -156,7 +156,7 @@ pub fn list(environment: &DriverEnvironment, meant: &[Meant]) -> Result<(Vec<Lis
 
 /// Returns the answer of the listing process.
 fn list_vulkan(environment: &DriverEnvironment) -> Result<DeviceList, Failure> {
-    let (answer, status) = ask(&Process::Drivers(environment.clone()))?;
+    let (answer, status) = run_listing(&Process::Drivers(environment.clone()))?;
     answer.ok_or_else(|| {
         Failure::environment_message(format!(
             "a Vulkan driver crashed while devices were listed ({status}); VK_DRIVER_FILES chooses drivers"
@@ -165,7 +165,7 @@ fn list_vulkan(environment: &DriverEnvironment) -> Result<DeviceList, Failure> {
 }
 
 /// Runs a listing process. It has no answer if a driver crashed it.
-fn ask(process: &Process) -> Result<(Option<DeviceList>, ExitStatus), Failure> {
+fn run_listing(process: &Process) -> Result<(Option<DeviceList>, ExitStatus), Failure> {
     match workers::ask(process, &Task::List, PATIENCE)? {
         Said::Ended(text, status) => Ok((text.and_then(|text| serde_json::from_str(&text).ok()), status)),
         Said::Nothing => Err(Failure::environment_message(format!(
@@ -387,7 +387,7 @@ pub fn compile_only_at(meant: &Meant, before: usize) -> Option<CompileOnly> {
 /// Lists a family's device in a process that exits if Mesa does not support it.
 fn probe_compile_only(mesa: &Mesa, family: &str) -> Result<CompileOnly, String> {
     let process = Process::CompileOnly { mesa: mesa.clone(), family: family.to_owned() };
-    let (answer, status) = ask(&process).map_err(|failure| failure.report().to_string())?;
+    let (answer, status) = run_listing(&process).map_err(|failure| failure.report().to_string())?;
     let place = mesa.driver_file().display();
     match answer.map(|answer| answer.devices) {
         Some(Ok(found)) => found

@@ -46,7 +46,7 @@ pub struct Repro<'a> {
 }
 
 /// The test of a bundle.
-struct Subject {
+struct ReproSubject {
     loaded: Loaded,
     variant: Variant,
     /// The program that is judged: what devices run, in the Vulkan memory model and without a filter.
@@ -56,7 +56,7 @@ struct Subject {
 }
 
 /// A recorded verdict with its device.
-struct Seen {
+struct RecordedVerdict {
     line: RunLine,
     device: Option<DeviceRecord>,
 }
@@ -102,7 +102,7 @@ pub fn repro(asked: &Repro<'_>) -> Result<Bundle, Failure> {
         }
         None => (one(asked.test.unwrap_or_default())?, None),
     };
-    let subject = Subject::new(loaded)?;
+    let subject = ReproSubject::new(loaded)?;
     let file = &subject.loaded.source.file;
     let chosen = model(asked, seen.as_ref())?;
     if !chosen.model.judges(subject.judged.dialect) {
@@ -118,8 +118,8 @@ pub fn repro(asked: &Repro<'_>) -> Result<Bundle, Failure> {
 
     bundle.add("test.litmus", "the test", subject.text.as_bytes());
     let prediction = predict(&subject, &chosen, asked)?;
-    let explained = explanations(&mut bundle, &subject, &chosen, seen.as_ref(), asked);
-    kernels(&mut bundle, &program)?;
+    let explained = write_explanations(&mut bundle, &subject, &chosen, seen.as_ref(), asked);
+    write_kernels(&mut bundle, &program)?;
     match host::write(&subject.judged, &program, prediction.as_ref(), &meant.stress) {
         Ok(text) => {
             bundle.add("host.c", "a program that runs the kernels and counts outcomes", text.as_bytes());
@@ -159,8 +159,8 @@ pub fn shader(glsl: &Glsl) -> String {
     format!("// vk-litmus check {file} {asked}{claim}\n{}", glsl.source)
 }
 
-impl Subject {
-    fn new(loaded: Loaded) -> Result<Subject, Failure> {
+impl ReproSubject {
+    fn new(loaded: Loaded) -> Result<ReproSubject, Failure> {
         let file = loaded.source.file.clone();
         let variant: Variant = loaded.source.variant.parse().map_err(Failure::input_error)?;
         let placed = loaded.placed()?;
@@ -175,7 +175,7 @@ impl Subject {
             Dialect::Vulkan => said,
             Dialect::Khronos | Dialect::Hsa => litmus::parse(&text, &file).unwrap_or(said),
         };
-        Ok(Subject { judged: without_filter(&judged), variant, text, loaded })
+        Ok(ReproSubject { judged: without_filter(&judged), variant, text, loaded })
     }
 
     fn device_test(&self) -> Result<Test, Failure> {
@@ -188,7 +188,7 @@ impl Subject {
 }
 
 /// Selects a recorded verdict, preferring violations, and loads its test.
-fn of_results(asked: &Repro<'_>, results: &[Results]) -> Result<(Loaded, Seen), Failure> {
+fn of_results(asked: &Repro<'_>, results: &[Results]) -> Result<(Loaded, RecordedVerdict), Failure> {
     let lines = results.iter().flat_map(|results| results.lines.iter().map(move |line| (results, line)));
     let named = |line: &RunLine| asked.test.is_none_or(|id| id == line.id);
     let here: Vec<(&Results, &RunLine)> = lines.filter(|(_, line)| named(line)).collect();
@@ -230,14 +230,14 @@ fn of_results(asked: &Repro<'_>, results: &[Results]) -> Result<(Loaded, Seen), 
         source.load().map_err(|rejected| rejected.failure)?
     };
     let device = plan.and_then(|plan| plan.devices.iter().find(|device| device.name == line.device));
-    Ok((loaded, Seen { line: line.clone(), device: device.cloned() }))
+    Ok((loaded, RecordedVerdict { line: line.clone(), device: device.cloned() }))
 }
 
 /// The number of tests listed in an error.
 const MOST_NAMED: usize = 8;
 
 /// Loads the requested model, else the shipped model of the recorded run.
-fn model(asked: &Repro<'_>, seen: Option<&Seen>) -> Result<Chosen, Failure> {
+fn model(asked: &Repro<'_>, seen: Option<&RecordedVerdict>) -> Result<Chosen, Failure> {
     match (asked.model, seen) {
         (Some(model), _) => choice::load(model),
         (None, Some(seen)) if Model::shipped(&seen.line.model).is_some() => choice::load(&seen.line.model),
@@ -246,7 +246,7 @@ fn model(asked: &Repro<'_>, seen: Option<&Seen>) -> Result<Chosen, Failure> {
 }
 
 /// Returns the settings for the requested device, else for the device of the recorded run if it is available.
-fn meant(asked: &Repro<'_>, seen: Option<&Seen>) -> Result<Meant, Failure> {
+fn meant(asked: &Repro<'_>, seen: Option<&RecordedVerdict>) -> Result<Meant, Failure> {
     let named = |device: &str| {
         if device == SimDevice::NAME {
             return Meant::simulated();
@@ -260,7 +260,11 @@ fn meant(asked: &Repro<'_>, seen: Option<&Seen>) -> Result<Meant, Failure> {
     }
 }
 
-fn predict(subject: &Subject, chosen: &Chosen, asked: &Repro<'_>) -> Result<Option<Prediction>, Failure> {
+fn predict(
+    subject: &ReproSubject,
+    chosen: &Chosen,
+    asked: &Repro<'_>,
+) -> Result<Option<Prediction>, Failure> {
     let stop = patience(asked.timeout);
     let options = Options { budget: Budget::until(&stop), ..Options::default() };
     let predicted = predict_growing(&subject.judged, &chosen.model, &options)
@@ -270,11 +274,11 @@ fn predict(subject: &Subject, chosen: &Chosen, asked: &Repro<'_>) -> Result<Opti
 
 /// Explains the observed forbidden outcome, else the test's question. Returns the text, which is empty
 /// without an answer.
-fn explanations(
+fn write_explanations(
     bundle: &mut Bundle,
-    subject: &Subject,
+    subject: &ReproSubject,
     chosen: &Chosen,
-    seen: Option<&Seen>,
+    seen: Option<&RecordedVerdict>,
     asked: &Repro<'_>,
 ) -> String {
     let seen =
@@ -310,7 +314,7 @@ fn explanations(
     text
 }
 
-fn kernels(bundle: &mut Bundle, program: &Program) -> Result<(), Failure> {
+fn write_kernels(bundle: &mut Bundle, program: &Program) -> Result<(), Failure> {
     for (number, kernel) in program.kernels().enumerate() {
         let text_name = Path::new(KERNEL).with_extension("spvasm");
         for (path, what, as_text) in [
@@ -324,7 +328,11 @@ fn kernels(bundle: &mut Bundle, program: &Program) -> Result<(), Failure> {
 }
 
 /// Adds the machine code of the threads. Returns the error of a compiler that failed.
-fn machine_code(bundle: &mut Bundle, subject: &Subject, meant: &Meant) -> Result<Option<String>, Failure> {
+fn machine_code(
+    bundle: &mut Bundle,
+    subject: &ReproSubject,
+    meant: &Meant,
+) -> Result<Option<String>, Failure> {
     let Some(target) = &meant.target else { return Ok(None) };
     let source = &subject.loaded.source;
     let test = subject.device_test()?;

@@ -285,7 +285,7 @@ impl<K: Kind> Run<'_, K> {
                         let other = !has_none && !own.is_empty() && *found != own;
                         let other = other.then(|| "its `hashes.kernel` is of another kernel".to_owned());
                         if let Some(what) = other.or_else(|| self.kind.contradicts(index, &line)) {
-                            return Err(foreign(book.folder.path(), &line, &what));
+                            return Err(foreign_verdict_error(book.folder.path(), &line, &what));
                         }
                         book.know(index, line)?;
                     }
@@ -387,7 +387,7 @@ impl<K: Kind> Run<'_, K> {
                             Event::Progress { .. } => None,
                         };
                         lost.fetch_add(ended.is_some_and(lost_device::<K>).into(), Ordering::Relaxed);
-                        send::<K>(&events, event, &over)
+                        forward_event::<K>(&events, event, &over)
                     },
                 );
             });
@@ -442,7 +442,7 @@ impl<K: Kind> Run<'_, K> {
 }
 
 /// Returns the failure for a recorded verdict that does not belong to the plan of this run.
-fn foreign(folder: &Path, line: &RunLine, what: &str) -> Failure {
+fn foreign_verdict_error(folder: &Path, line: &RunLine, what: &str) -> Failure {
     Failure::input_message(format!(
         "{}: the verdict on `{}` on `{}` is none of this run: {what}",
         folder.display(),
@@ -469,7 +469,7 @@ fn lost_device<K: Kind>(end: &End<K::Answer>) -> bool {
 }
 
 /// Forwards a pool event to the judging thread; breaks after the last event.
-fn send<K: Kind>(
+fn forward_event<K: Kind>(
     events: &Sender<Box<Happened<K>>>,
     event: EventOf<'_, K>,
     is_last: &dyn Fn(&ReportOf<K>) -> bool,

@@ -49,7 +49,7 @@ pub fn part<T>(all: Vec<T>, shard: Option<Shard>) -> Vec<T> {
 }
 
 /// The two variables of a system that numbers jobs.
-struct Pair {
+struct VariablePair {
     index: &'static str,
     count: &'static str,
     /// The index of the first job.
@@ -57,16 +57,16 @@ struct Pair {
 }
 
 /// Ordered from inner to outer systems: a Slurm array may run inside a CI job, but not vice versa.
-const PAIRS: [Pair; 8] = [
-    Pair { index: "GTEST_SHARD_INDEX", count: "GTEST_TOTAL_SHARDS", first: 0 },
-    Pair { index: "TEST_SHARD_INDEX", count: "TEST_TOTAL_SHARDS", first: 0 },
-    Pair { index: "JOB_COMPLETION_INDEX", count: "JOB_COMPLETIONS", first: 0 },
+const PAIRS: [VariablePair; 8] = [
+    VariablePair { index: "GTEST_SHARD_INDEX", count: "GTEST_TOTAL_SHARDS", first: 0 },
+    VariablePair { index: "TEST_SHARD_INDEX", count: "TEST_TOTAL_SHARDS", first: 0 },
+    VariablePair { index: "JOB_COMPLETION_INDEX", count: "JOB_COMPLETIONS", first: 0 },
     // Slurm is checked between these.
-    Pair { index: "CI_NODE_INDEX", count: "CI_NODE_TOTAL", first: 1 },
-    Pair { index: "CIRCLE_NODE_INDEX", count: "CIRCLE_NODE_TOTAL", first: 0 },
-    Pair { index: "BUILDKITE_PARALLEL_JOB", count: "BUILDKITE_PARALLEL_JOB_COUNT", first: 0 },
-    Pair { index: "SYSTEM_JOBPOSITIONINPHASE", count: "SYSTEM_TOTALJOBSINPHASE", first: 1 },
-    Pair { index: "SEMAPHORE_JOB_INDEX", count: "SEMAPHORE_JOB_COUNT", first: 1 },
+    VariablePair { index: "CI_NODE_INDEX", count: "CI_NODE_TOTAL", first: 1 },
+    VariablePair { index: "CIRCLE_NODE_INDEX", count: "CIRCLE_NODE_TOTAL", first: 0 },
+    VariablePair { index: "BUILDKITE_PARALLEL_JOB", count: "BUILDKITE_PARALLEL_JOB_COUNT", first: 0 },
+    VariablePair { index: "SYSTEM_JOBPOSITIONINPHASE", count: "SYSTEM_TOTALJOBSINPHASE", first: 1 },
+    VariablePair { index: "SEMAPHORE_JOB_INDEX", count: "SEMAPHORE_JOB_COUNT", first: 1 },
 ];
 /// The number of [`PAIRS`] that are checked before Slurm.
 const BEFORE_SLURM: usize = 3;
@@ -150,7 +150,7 @@ fn first_of_the_systems(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<N
     Ok(None)
 }
 
-fn of_pair(pair: &Pair, get: &dyn Fn(&str) -> Option<String>) -> Result<Option<Named>, ShardError> {
+fn of_pair(pair: &VariablePair, get: &dyn Fn(&str) -> Option<String>) -> Result<Option<Named>, ShardError> {
     let Some(index) = get(pair.index) else { return Ok(None) };
     let Some(count) = get(pair.count) else {
         return Err(ShardError::NoCount { index: pair.index, count: pair.count });

@@ -298,15 +298,15 @@ pub fn device_record(target: &Target) -> Result<DeviceRecord, Failure> {
         vendor_id: identity.vendor_id,
         device_id: identity.device_id,
         uuid: identity.uuid,
-        features: features(capabilities),
-        limits: limits(capabilities),
+        features: feature_names(capabilities),
+        limits: layout_limits(capabilities),
         memory_types: capabilities.memory_types.iter().map(ToString::to_string).collect(),
         stress: target.stress.to_toml().map_err(Failure::input_error)?,
     })
 }
 
 /// Returns the Vulkan names of the features that tests may need.
-fn features(capabilities: &Capabilities) -> Vec<String> {
+fn feature_names(capabilities: &Capabilities) -> Vec<String> {
     let model = [
         ("vulkanMemoryModel", capabilities.memory_model),
         ("vulkanMemoryModelDeviceScope", capabilities.device_scope),
@@ -321,7 +321,7 @@ fn features(capabilities: &Capabilities) -> Vec<String> {
 }
 
 /// Returns the limits that affect the layout of tests.
-fn limits(capabilities: &Capabilities) -> BTreeMap<String, String> {
+fn layout_limits(capabilities: &Capabilities) -> BTreeMap<String, String> {
     let (smallest, largest) = capabilities.subgroup_size_range;
     let queues: Vec<String> = capabilities.compute_queues.iter().map(u32::to_string).collect();
     let loops = capabilities.loop_budget.map_or_else(|| "unlimited".to_owned(), |budget| budget.to_string());

@@ -288,7 +288,7 @@ pub struct Check {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256), hide_short_help = true)]
     pub unroll: Option<u32>,
     /// Fairness of the scheduler with --progress: weak or strong.
-    #[arg(long, value_name = "FAIRNESS", requires = "progress", value_parser = fairness, default_value = "weak", hide_short_help = true)]
+    #[arg(long, value_name = "FAIRNESS", requires = "progress", value_parser = parse_fairness, default_value = "weak", hide_short_help = true)]
     pub fairness: Fairness,
     /// Also check if every run terminates under a progress model.
     ///
@@ -366,7 +366,7 @@ pub enum RaceFormat {
 }
 
 /// Parses a fairness.
-fn fairness(name: &str) -> Result<Fairness, String> {
+fn parse_fairness(name: &str) -> Result<Fairness, String> {
     [Fairness::Weak, Fairness::Strong]
         .into_iter()
         .find(|fairness| fairness.as_str() == name)

@@ -52,7 +52,7 @@ impl Write for Data {
             return Ok(bytes.len());
         }
         let written = if self.terminal && bytes.iter().any(|byte| is_suspicious(*byte)) {
-            self.out.write_all(&harmless(bytes, self.coloured)).map(|()| bytes.len())
+            self.out.write_all(&escape_controls(bytes, self.coloured)).map(|()| bytes.len())
         } else {
             self.out.write(bytes)
         };
@@ -164,7 +164,7 @@ fn is_suspicious(byte: u8) -> bool {
 }
 
 /// Escapes what a terminal interprets. If `coloured`, colour sequences pass.
-fn harmless(bytes: &[u8], coloured: bool) -> Vec<u8> {
+fn escape_controls(bytes: &[u8], coloured: bool) -> Vec<u8> {
     let mut shown = Vec::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         let mut rest = chunk.valid();
@@ -231,7 +231,7 @@ pub fn reject(outcome: &mut Outcome, failure: &Failure) {
 pub fn complain_of_command_line(error: &clap::Error) {
     if error.use_stderr() {
         let rendered = error.render();
-        let coloured = if colour(io::stderr().is_terminal()) {
+        let coloured = if has_colours(io::stderr().is_terminal()) {
             rendered.ansi().to_string()
         } else {
             rendered.to_string()
@@ -247,7 +247,7 @@ pub fn complain_of_command_line(error: &clap::Error) {
 /// instead.
 fn print_coloured(plain: &str, coloured: &str) {
     let is_harmless = matches!(shown_lines(plain), Cow::Borrowed(_));
-    if is_harmless && colour(io::stderr().is_terminal()) {
+    if is_harmless && has_colours(io::stderr().is_terminal()) {
         let _ = writeln!(io::stderr(), "{}", coloured.trim_end());
     } else {
         say(if plain.is_empty() { coloured } else { plain }.trim_end());
@@ -255,7 +255,7 @@ fn print_coloured(plain: &str, coloured: &str) {
 }
 
 /// Returns true if the stream may have colours.
-fn colour(terminal: bool) -> bool {
+fn has_colours(terminal: bool) -> bool {
     terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
@@ -264,7 +264,7 @@ pub fn layout(whole: bool) -> Layout {
     let terminal = io::stdout().is_terminal();
     Layout {
         width: terminal.then(terminal_width).flatten(),
-        colour: colour(terminal),
+        colour: has_colours(terminal),
         brief: terminal && !whole,
     }
 }
@@ -284,7 +284,7 @@ fn terminal_width() -> Option<u16> {
 /// Configures diagnostics: the same layout everywhere, colours only on terminals.
 pub fn set_up_diagnostics() {
     let terminal = io::stderr().is_terminal();
-    let colour = colour(terminal);
+    let colour = has_colours(terminal);
     // Fails only if it was set before.
     let _ = miette::set_hook(Box::new(move |_| {
         let handler = miette::MietteHandlerOpts::new()
@@ -314,7 +314,7 @@ mod tests {
             (b"end\x1b", true, b"end\\u{1b}"),
         ];
         for (bytes, coloured, expected) in cases {
-            assert_eq!(harmless(bytes, coloured), expected, "{:?}", String::from_utf8_lossy(bytes));
+            assert_eq!(escape_controls(bytes, coloured), expected, "{:?}", String::from_utf8_lossy(bytes));
         }
     }
 }

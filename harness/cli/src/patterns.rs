@@ -33,13 +33,13 @@ struct Description {
     assert: String,
     ends: String,
     clauses: Vec<String>,
-    form: Vec<Form>,
+    form: Vec<IncorrectForm>,
 }
 
 /// An incorrect form: a separate file, or replacements in the correct form.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Form {
+struct IncorrectForm {
     name: String,
     verdict: String,
     why: String,

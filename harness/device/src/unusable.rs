@@ -19,7 +19,7 @@ pub struct UnusableDriver {
 
 /// The used part of a driver file (Vulkan loader, "ManifestDriver Manifest File Format").
 #[derive(Deserialize)]
-struct Manifest {
+struct DriverManifest {
     #[serde(rename = "ICD")]
     driver: ManifestDriver,
 }
@@ -45,7 +45,7 @@ pub fn find_unusable(files: &[PathBuf]) -> Vec<UnusableDriver> {
 
 fn check_driver_file(file: &Path) -> Result<(), String> {
     let text = std::fs::read(file).map_err(|error| error.to_string())?;
-    let manifest: Manifest = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+    let manifest: DriverManifest = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
     let ManifestDriver { library_path, library_arch } = manifest.driver;
     if library_arch.is_some_and(|bits| bits != usize::BITS.to_string()) {
         return Ok(());

@@ -92,7 +92,7 @@ fn label_size(arrow: &Arrow) -> (f64, f64) {
 
 /// On which side of a box an arrow begins or ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
+enum BoxSide {
     Left,
     Right,
 }
@@ -101,7 +101,7 @@ enum Side {
 struct Port {
     arrow: usize,
     event: usize,
-    side: Side,
+    side: BoxSide,
     start: bool,
     /// Sort key of the ports of one side: the higher the other end, the higher the port.
     key: (usize, usize),
@@ -118,7 +118,7 @@ pub fn lay_out(columns: &[Column], arrows: &[Arrow], caption: &dyn Fn(usize) -> 
         arrows.iter().map(|arrow| place(arrow.from).zip(place(arrow.to))).collect();
     let last = columns.len().saturating_sub(1);
     // An arrow within a column bulges out of its first column to the left, and out of the others to the right.
-    let own_side = |column: usize| if column == 0 && last > 0 { Side::Left } else { Side::Right };
+    let own_side = |column: usize| if column == 0 && last > 0 { BoxSide::Left } else { BoxSide::Right };
 
     let mut left = MARGIN;
     let mut right = MARGIN;
@@ -128,9 +128,9 @@ pub fn lay_out(columns: &[Column], arrows: &[Arrow], caption: &dyn Fn(usize) -> 
         let needed = label_size(arrow).0 + GAP;
         if from == to {
             match own_side(from) {
-                Side::Left => left = f64::max(left, needed),
-                Side::Right if from == last => right = f64::max(right, needed),
-                Side::Right => gaps[from] = f64::max(gaps[from], needed),
+                BoxSide::Left => left = f64::max(left, needed),
+                BoxSide::Right if from == last => right = f64::max(right, needed),
+                BoxSide::Right => gaps[from] = f64::max(gaps[from], needed),
             }
         } else {
             for gap in &mut gaps[from.min(to)..from.max(to)] {
@@ -183,14 +183,14 @@ fn curves(
     places: &[Option<(Cell, Cell)>],
     boxes: &[(usize, Rectangle)],
     extents: &[(f64, f64)],
-    own_side: &dyn Fn(usize) -> Side,
+    own_side: &dyn Fn(usize) -> BoxSide,
 ) -> Vec<Curve> {
     let mut ports: Vec<Port> = Vec::new();
     for (index, (arrow, found)) in arrows.iter().zip(places).enumerate() {
         let Some(((from, from_row), (to, to_row))) = *found else { continue };
         let (first, second) = match from.cmp(&to) {
-            std::cmp::Ordering::Less => (Side::Right, Side::Left),
-            std::cmp::Ordering::Greater => (Side::Left, Side::Right),
+            std::cmp::Ordering::Less => (BoxSide::Right, BoxSide::Left),
+            std::cmp::Ordering::Greater => (BoxSide::Left, BoxSide::Right),
             std::cmp::Ordering::Equal => (own_side(from), own_side(from)),
         };
         ports.push(Port { arrow: index, event: arrow.from, side: first, start: true, key: (to_row, index) });
@@ -214,8 +214,8 @@ fn curves(
         let found = boxes.iter().find(|(event, _)| *event == port.event).map(|(_, rectangle)| *rectangle);
         let rectangle = found.unwrap_or(Rectangle { x: 0.0, y: 0.0, width: 0.0, height: 0.0 });
         let x = match port.side {
-            Side::Left => rectangle.x,
-            Side::Right => rectangle.x + rectangle.width,
+            BoxSide::Left => rectangle.x,
+            BoxSide::Right => rectangle.x + rectangle.width,
         };
         (x, rectangle.y + rectangle.height * (position + 1) as f64 / (beside.len() + 1) as f64)
     };
@@ -256,7 +256,7 @@ fn curves(
         let among = arrows.iter().filter(|other| pair(other)).count();
         let position = arrows[..index].iter().filter(|other| pair(other)).count();
         let bend = (position as f64 - (among as f64 - 1.0) / 2.0) * BEND;
-        let outward = |side: Side, reach: f64| if side == Side::Left { -reach } else { reach };
+        let outward = |side: BoxSide, reach: f64| if side == BoxSide::Left { -reach } else { reach };
         let curve = if first.side == second.side {
             let reach = 46.0 + (start.1 - end.1).abs() / 12.0 + bend.abs() / 2.0;
             [

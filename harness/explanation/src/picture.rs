@@ -205,10 +205,10 @@ impl<'a> Picture<'a> {
     ) -> Picture<'a> {
         let mut arrows: Vec<Arrow> = Vec::new();
         for edge in broken.iter().flat_map(|broken| &broken.edges) {
-            add(&mut arrows, Arrow { kind: Kind::Broken, ..labelled(edge, true) });
+            add_arrow(&mut arrows, Arrow { kind: Kind::Broken, ..labelled_arrow(edge, true) });
         }
         if let Some((from, to)) = race {
-            add(&mut arrows, Arrow { from, to, label: vec!["race".to_owned()], kind: Kind::Race });
+            add_arrow(&mut arrows, Arrow { from, to, label: vec!["race".to_owned()], kind: Kind::Race });
         }
         let owner = |id: EventId| words::event(execution, id).map(|event| event.owner);
         let inside = |id: EventId| matches!(owner(id), Some(EventOwner::Thread(..)));
@@ -224,7 +224,7 @@ impl<'a> Picture<'a> {
                 Kind::Broken | Kind::Race => false,
             };
             if wanted {
-                add(&mut arrows, Arrow { kind, ..labelled(edge, false) });
+                add_arrow(&mut arrows, Arrow { kind, ..labelled_arrow(edge, false) });
             }
         }
         arrows.sort_by_key(|arrow| arrow.kind);
@@ -259,7 +259,7 @@ impl<'a> Picture<'a> {
 /// Longest label of a satisfied alternative; longer texts are only below the picture.
 const LONGEST_LABEL: usize = 28;
 
-fn labelled(edge: &ExplainedEdge, whole: bool) -> Arrow {
+fn labelled_arrow(edge: &ExplainedEdge, whole: bool) -> Arrow {
     let mut label = vec![edge.relation.clone()];
     if whole {
         let whole = words::relation(edge);
@@ -275,7 +275,7 @@ fn labelled(edge: &ExplainedEdge, whole: bool) -> Arrow {
 }
 
 /// Adds an arrow, or merges it with a parallel one.
-fn add(arrows: &mut Vec<Arrow>, arrow: Arrow) {
+fn add_arrow(arrows: &mut Vec<Arrow>, arrow: Arrow) {
     let known = arrows.iter_mut().find(|known| {
         (known.from, known.to) == (arrow.from, arrow.to)
             || (arrow.kind == Kind::Synchronizes

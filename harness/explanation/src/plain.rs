@@ -15,10 +15,10 @@ pub fn sentences(explained: Explained<'_>) -> Vec<String> {
     let Explained { test, explanation, .. } = explained;
     let mut all = match &explanation.answer {
         ExplanationAnswer::Allowed { witness: Some(witness) } if !witness.thin_air => {
-            Told { test, execution: witness }.old_values()
+            EventDescriptions { test, execution: witness }.old_values()
         }
         ExplanationAnswer::Forbidden { closest: Some((execution, broken)), .. } => {
-            Told { test, execution }.circle(broken).into_iter().collect()
+            EventDescriptions { test, execution }.circle(broken).into_iter().collect()
         }
         _ => Vec::new(),
     };
@@ -26,18 +26,18 @@ pub fn sentences(explained: Explained<'_>) -> Vec<String> {
         explanation
             .race_found
             .as_ref()
-            .and_then(|found| Told { test, execution: &found.execution }.race(found)),
+            .and_then(|found| EventDescriptions { test, execution: &found.execution }.race(found)),
     );
     all
 }
 
 /// Describes the events of one execution.
-struct Told<'a> {
+struct EventDescriptions<'a> {
     test: &'a Test,
     execution: &'a ExplainedExecution,
 }
 
-impl Told<'_> {
+impl EventDescriptions<'_> {
     fn event(&self, id: EventId) -> Option<&Event> {
         words::event(self.execution, id)
     }

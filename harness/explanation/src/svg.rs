@@ -30,7 +30,7 @@ pub fn document(title: &str, pictures: Vec<Picture<'_>>) -> String {
     let mut body = String::new();
     let mut y = MARGIN;
     for (picture, layout) in &drawn {
-        y = draw(&mut body, picture, layout, y, width);
+        y = draw_picture(&mut body, picture, layout, y, width);
     }
     let mut out = String::new();
     // Writing to a string cannot fail, here and below.
@@ -60,10 +60,10 @@ pub fn document(title: &str, pictures: Vec<Picture<'_>>) -> String {
 }
 
 /// Draws a picture below `y` and returns its lower end.
-fn draw(out: &mut String, picture: &Picture<'_>, layout: &Layout, mut y: f64, width: f64) -> f64 {
+fn draw_picture(out: &mut String, picture: &Picture<'_>, layout: &Layout, mut y: f64, width: f64) -> f64 {
     for (index, title) in picture.title.iter().enumerate() {
         let weight = if index == 0 { "bold" } else { "normal" };
-        y = text(out, title, y, width, weight);
+        y = draw_text(out, title, y, width, weight);
     }
     y += 12.0;
     let left = ((width - layout.width) / 2.0).max(0.0);
@@ -141,9 +141,9 @@ fn draw(out: &mut String, picture: &Picture<'_>, layout: &Layout, mut y: f64, wi
     }
     out.push_str("</g>\n");
     y += layout.height;
-    y = legend(out, &picture.arrows, y, width);
+    y = draw_legend(out, &picture.arrows, y, width);
     for note in &picture.notes {
-        y = text(out, note, y, width, "normal");
+        y = draw_text(out, note, y, width, "normal");
     }
     y + 2.0 * MARGIN
 }
@@ -163,7 +163,7 @@ fn program_order(out: &mut String, layout: &Layout, events: &[usize]) {
 }
 
 /// Draws the legend of the arrows, with as many entries per line as fit.
-fn legend(out: &mut String, arrows: &[Arrow], mut y: f64, width: f64) -> f64 {
+fn draw_legend(out: &mut String, arrows: &[Arrow], mut y: f64, width: f64) -> f64 {
     let mut x = MARGIN;
     let mut entry = |out: &mut String, colour: &str, dashes: &str, stroke: f64, meaning: &str| {
         let wide = 40.0 + text_width(meaning);
@@ -197,9 +197,9 @@ fn legend(out: &mut String, arrows: &[Arrow], mut y: f64, width: f64) -> f64 {
 }
 
 /// Draws a wrapped paragraph below `y` and returns its lower end.
-fn text(out: &mut String, text: &str, mut y: f64, width: f64, weight: &str) -> f64 {
+fn draw_text(out: &mut String, text: &str, mut y: f64, width: f64, weight: &str) -> f64 {
     let characters = ((width - 2.0 * MARGIN) / text_width("m")).max(20.0) as usize;
-    for line in wrap(text, characters) {
+    for line in wrap_lines(text, characters) {
         y += LINE;
         let _ = writeln!(
             out,
@@ -212,7 +212,7 @@ fn text(out: &mut String, text: &str, mut y: f64, width: f64, weight: &str) -> f
 }
 
 /// Breaks a text into lines at spaces; later lines are indented as the first and a little more.
-fn wrap(text: &str, characters: usize) -> Vec<String> {
+fn wrap_lines(text: &str, characters: usize) -> Vec<String> {
     let indent: String = text.chars().take_while(|c| *c == ' ').collect();
     let mut lines: Vec<String> = Vec::new();
     let mut current = indent.clone();

@@ -8,20 +8,20 @@ use super::layout::{Rectangle, lay_out};
 use super::picture::{caption, pictures};
 use super::{Explained, dot, html, svg, text};
 
-struct Case {
+struct ExplanationCase {
     test: litmus::Test,
     source: &'static str,
     file: String,
     explanation: Explanation,
 }
 
-impl Case {
-    fn of(id: &str, model: &str) -> Case {
+impl ExplanationCase {
+    fn of(id: &str, model: &str) -> ExplanationCase {
         let entry = corpus::tests().into_iter().find(|test| test.id == id).unwrap();
-        Case::new(entry.text, entry.path, &Model::shipped(model).unwrap().unwrap(), 2_000)
+        ExplanationCase::new(entry.text, entry.path, &Model::shipped(model).unwrap().unwrap(), 2_000)
     }
 
-    fn new(source: &'static str, file: String, model: &Model, mend_programs: usize) -> Case {
+    fn new(source: &'static str, file: String, model: &Model, mend_programs: usize) -> ExplanationCase {
         let test = litmus::parse(source, &file).unwrap();
         let options = ExplainOptions {
             verdict: Budget::UNLIMITED,
@@ -31,7 +31,7 @@ impl Case {
             ..ExplainOptions::default()
         };
         let explanation = explain_outcome(&test, model, &options).unwrap();
-        Case { test, source, file, explanation }
+        ExplanationCase { test, source, file, explanation }
     }
 
     fn explained(&self) -> Explained<'_> {
@@ -65,7 +65,7 @@ fn texts() {
         ("2+2w/2+2W+rlx-rlx", "vulkan"),
         ("guard/MP+rel-acq.guard", "dartagnan"),
     ] {
-        let case = Case::of(id, model);
+        let case = ExplanationCase::of(id, model);
         let (_, name) = id.rsplit_once('/').unwrap();
         let text = without_model_lines(&text(case.explained()));
         insta::assert_snapshot!(format!("{name}@{model}"), text);
@@ -73,14 +73,14 @@ fn texts() {
 }
 
 /// Every test of up to four threads, explained without a long search for mends.
-fn cases() -> Vec<Case> {
+fn cases() -> Vec<ExplanationCase> {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let tests = corpus::tests().into_iter().filter(|test| {
         ["mp/", "sb/", "coherence/", "rmw/", "isa2/", "wrc/", "iriw/", "barrier/", "2+2w/", "ssw/"]
             .iter()
             .any(|family| test.id.starts_with(family))
     });
-    tests.map(|test| Case::new(test.text, test.path, &model, 0)).collect()
+    tests.map(|test| ExplanationCase::new(test.text, test.path, &model, 0)).collect()
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn pictures_and_pages_are_well_formed() {
 fn what_means_something_to_a_format_is_escaped() {
     let source = "VULKAN a<b>&\"c\\d\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 ;\nst.atom.dv.sc0 x, 1 ;\nexists (x >= 1 /\\ x < 2)";
     let model = Model::shipped("vulkan").unwrap().unwrap();
-    let case = Case::new(source, "<i>.litmus".to_owned(), &model, 0);
+    let case = ExplanationCase::new(source, "<i>.litmus".to_owned(), &model, 0);
     let page = html(case.explained(), &[]);
     assert_well_formed(&page);
     assert!(page.contains("a&lt;b&gt;&amp;&quot;c\\d"), "{page}");

@@ -37,7 +37,7 @@ impl Cancel {
 pub struct Slots(Arc<(Mutex<usize>, Condvar)>);
 
 /// One of the slots, free again when dropped.
-struct Slot<'s>(&'s Slots);
+struct ProcessSlot<'s>(&'s Slots);
 
 impl Slots {
     fn lock(&self) -> MutexGuard<'_, usize> {
@@ -45,7 +45,7 @@ impl Slots {
     }
 
     /// Waits for a slot; `None` if the job is cancelled meanwhile.
-    fn take(&self, cancel: &Cancel) -> Option<Slot<'_>> {
+    fn take(&self, cancel: &Cancel) -> Option<ProcessSlot<'_>> {
         let mut taken = self.lock();
         while *taken >= MAX_CHILDREN {
             if cancel.is_cancelled() {
@@ -55,11 +55,11 @@ impl Slots {
             taken = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         *taken += 1;
-        Some(Slot(self))
+        Some(ProcessSlot(self))
     }
 }
 
-impl Drop for Slot<'_> {
+impl Drop for ProcessSlot<'_> {
     fn drop(&mut self) {
         *self.0.lock() -= 1;
         self.0.0.1.notify_one();
@@ -132,7 +132,7 @@ pub fn run(command: &ChildCommand<'_>, slots: &Slots, cancel: &Cancel) -> Result
     let input = child.stdin.take().zip(Some(command.input.to_owned()));
     // A child that never reads its input must not block the job.
     let writer = input.map(|(mut pipe, text)| spawn(move || drop(pipe.write_all(text.as_bytes()))));
-    let [stdout, stderr] = [child.stdout.take().map(reader), child.stderr.take().map(reader)];
+    let [stdout, stderr] = [child.stdout.take().map(read_pipe), child.stderr.take().map(read_pipe)];
     let since = Instant::now();
     let status = loop {
         if let Some(status) = child.try_wait()? {
@@ -140,7 +140,7 @@ pub fn run(command: &ChildCommand<'_>, slots: &Slots, cancel: &Cancel) -> Result
         }
         let late = since.elapsed() > command.limit;
         if late || cancel.is_cancelled() {
-            kill(&mut child);
+            kill_group(&mut child);
             // The pipes close with the last process of the group; their threads end then.
             return Err(if late { ChildError::TimedOut(command.limit) } else { ChildError::Cancelled });
         }
@@ -153,7 +153,7 @@ pub fn run(command: &ChildCommand<'_>, slots: &Slots, cancel: &Cancel) -> Result
 }
 
 /// Reads a pipe to its end in a thread.
-fn reader(pipe: impl Read + Send + 'static) -> JoinHandle<String> {
+fn read_pipe(pipe: impl Read + Send + 'static) -> JoinHandle<String> {
     spawn(move || {
         let mut bytes = Vec::new();
         // What was read before an error counts.
@@ -163,7 +163,7 @@ fn reader(pipe: impl Read + Send + 'static) -> JoinHandle<String> {
 }
 
 /// Kills a child with its process group, and waits for it.
-fn kill(child: &mut Child) {
+fn kill_group(child: &mut Child) {
     #[cfg(unix)]
     if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
         // The group may have ended already.

@@ -68,7 +68,7 @@ fn bytes_of(span: Span) -> std::ops::Range<usize> {
 }
 
 /// Converts an error with labels: the first one is its range.
-fn labelled(error: &dyn Diagnostic, text: &str) -> Problem {
+fn labelled_problem(error: &dyn Diagnostic, text: &str) -> Problem {
     let mut labels = error.labels().into_iter().flatten().map(|label| {
         let range = label.offset().min(text.len())..(label.offset() + label.len()).min(text.len());
         (range, label.label().unwrap_or_default().to_owned())
@@ -89,8 +89,9 @@ fn of_test(path: &Path, text: &str) -> Vec<Problem> {
     let test = match litmus::parse(text, &name_of(path)) {
         Ok(test) => test,
         Err(errors) => {
-            let problem =
-                |error: &litmus::ParseError| suggest(labelled(error, text), text, words::of(Topic::Litmus));
+            let problem = |error: &litmus::ParseError| {
+                suggest(labelled_problem(error, text), text, words::of(Topic::Litmus))
+            };
             return errors.errors().iter().map(problem).collect();
         }
     };
@@ -121,14 +122,14 @@ fn of_test(path: &Path, text: &str) -> Vec<Problem> {
     for warning in text_warnings(&test, text) {
         let range = bytes_of(warning.span);
         let mut problem = Problem::new(range, Severity::Warning, warning.code, warning.message);
-        problem.corrections.extend(correction(warning.code, &problem, text));
+        problem.corrections.extend(warning_correction(warning.code, &problem, text));
         problems.push(problem);
     }
     problems
 }
 
 /// Returns the correction of a warning of `check`.
-fn correction(code: &str, problem: &Problem, text: &str) -> Option<Correction> {
+fn warning_correction(code: &str, problem: &Problem, text: &str) -> Option<Correction> {
     let word = text.get(problem.range.clone())?;
     match code {
         "check::undeclared" => {
@@ -164,7 +165,7 @@ fn of_cat(error: &CatError, text: &str) -> Problem {
         let code = error.code().map(|code| code.to_string()).unwrap_or_default();
         return Problem::new(line_range(text, line), Severity::Error, &code, format!("{place}: {error}"));
     }
-    let problem = labelled(error, text);
+    let problem = labelled_problem(error, text);
     match &error.problem {
         CatProblem::UnknownName { similar: Some(similar), .. } => problem.replaced_by(similar),
         CatProblem::UnknownOption { known, .. } => suggest_within(problem, text, known),
@@ -241,7 +242,7 @@ fn of_suite(path: &Path, text: &str) -> Vec<Problem> {
         Suite::parse(text, &name_of(path)).and_then(|suite| suite.select(ids.iter().map(String::as_str)));
     let Err(errors) = selected else { return Vec::new() };
     let problem = |error: &litmus::suite::SuiteError| {
-        suggest(labelled(error, text), text, ids.iter().map(String::as_str))
+        suggest(labelled_problem(error, text), text, ids.iter().map(String::as_str))
     };
     errors.errors().iter().map(problem).collect()
 }

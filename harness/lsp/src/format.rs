@@ -9,7 +9,7 @@ pub fn format(text: &str, name: &str) -> Option<String> {
     if test.dialect != litmus::Dialect::Vulkan {
         return None;
     }
-    let formatted = align(text);
+    let formatted = align_table(text);
     let solid = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
     let same =
         solid(text) == solid(&formatted) && litmus::parse(&formatted, name).is_ok_and(|new| new == test);
@@ -17,7 +17,7 @@ pub fn format(text: &str, name: &str) -> Option<String> {
 }
 
 /// Aligns the rows of the table and removes white space at the ends of lines.
-fn align(text: &str) -> String {
+fn align_table(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     let start = lines.iter().position(|line| is_thread_row(line));
     // A row over several lines ends the table for us.
@@ -25,9 +25,9 @@ fn align(text: &str) -> String {
         .iter()
         .enumerate()
         .skip(start.unwrap_or(lines.len()))
-        .take_while(|(_, line)| line.is_empty() || has_comment(line) || cells(line).is_some())
+        .take_while(|(_, line)| line.is_empty() || has_comment(line) || row_cells(line).is_some())
         .filter(|(_, line)| !has_comment(line))
-        .filter_map(|(number, line)| Some((number, cells(line)?)))
+        .filter_map(|(number, line)| Some((number, row_cells(line)?)))
         .collect();
     let columns = rows.iter().map(|(_, cells)| cells.len()).max().unwrap_or(0);
     let width = |column: usize| {
@@ -60,7 +60,7 @@ fn has_comment(line: &str) -> bool {
 }
 
 /// Returns the trimmed cells of a row; `None` for a line that is no whole row.
-fn cells(line: &str) -> Option<Vec<&str>> {
+fn row_cells(line: &str) -> Option<Vec<&str>> {
     let row = line.trim().strip_suffix(';')?;
     // Statements behind the table, such as `locations [x;]`, have other characters.
     if row.contains([';', '(', '[']) || row.trim_start().starts_with("locations") {

@@ -117,7 +117,7 @@ fn capabilities() -> Value {
 }
 
 /// The problems of one analysis of a document.
-struct Found {
+struct DocumentProblems {
     version: i32,
     problems: Vec<Problem>,
 }
@@ -138,7 +138,7 @@ struct Server {
     running: BTreeMap<(String, Analysis), Cancel>,
     /// Requests that run.
     requests: HashMap<RequestId, Cancel>,
-    found: BTreeMap<(String, Analysis), Found>,
+    found: BTreeMap<(String, Analysis), DocumentProblems>,
     verdicts: BTreeMap<String, Verdict>,
     slots: Slots,
     scratch: tempfile::TempDir,
@@ -423,7 +423,7 @@ impl Server {
         // `race` is about the saved file; the others are out of date with the next edit.
         let current = document.version == version || analysis == Analysis::Race;
         let Some(problems) = problems.filter(|_| current) else { return };
-        self.found.insert((address.clone(), analysis), Found { version, problems });
+        self.found.insert((address.clone(), analysis), DocumentProblems { version, problems });
         self.publish(&address);
     }
 

@@ -21,7 +21,7 @@ const WITHOUT_INCLUDES: [&str; 2] = ["spvasm", "wgsl"];
 
 /// The fields of an answer of `lint` or `race` that an editor shows.
 #[derive(Debug, Deserialize)]
-struct Answer {
+struct ShaderAnswer {
     #[serde(default)]
     verdict: String,
     #[serde(default)]
@@ -118,7 +118,7 @@ impl ShaderJob<'_> {
     /// Converts the output of a child to problems.
     fn problems(&self, output: &ChildOutput) -> Vec<Problem> {
         let name = self.name().to_string_lossy();
-        let answers: Vec<Answer> =
+        let answers: Vec<ShaderAnswer> =
             output.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         if answers.is_empty() {
             return match output.code {

@@ -6,21 +6,21 @@ use crate::child::ChildOutput;
 
 /// The fields of an answer that the line shows.
 #[derive(Debug, Deserialize)]
-struct Answer {
+struct CheckAnswer {
     model: String,
     race: String,
-    queries: Vec<Query>,
+    queries: Vec<CheckQuery>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Query {
+struct CheckQuery {
     text: String,
     holds: Option<bool>,
     expected: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Rejected {
+struct RejectedTest {
     error: String,
     line: u32,
 }
@@ -28,7 +28,7 @@ struct Rejected {
 /// Returns the verdict in words from the output of `check --format json`.
 pub fn verdict(output: &ChildOutput) -> String {
     let first = output.stdout.lines().next().unwrap_or_default();
-    if let Ok(answer) = serde_json::from_str::<Answer>(first) {
+    if let Ok(answer) = serde_json::from_str::<CheckAnswer>(first) {
         let mut parts: Vec<String> = answer.queries.iter().map(query).collect();
         parts.push(match answer.race.as_str() {
             "free" => "no data race".to_owned(),
@@ -38,14 +38,14 @@ pub fn verdict(output: &ChildOutput) -> String {
         });
         return format!("{}: {}", answer.model, parts.join("; "));
     }
-    if let Ok(rejected) = serde_json::from_str::<Rejected>(first) {
+    if let Ok(rejected) = serde_json::from_str::<RejectedTest>(first) {
         return format!("line {}: {}", rejected.line, rejected.error);
     }
     let said = output.stderr.lines().find(|line| !line.trim().is_empty()).unwrap_or("no answer");
     said.trim_start_matches([' ', '×']).to_owned()
 }
 
-fn query(query: &Query) -> String {
+fn query(query: &CheckQuery) -> String {
     let word = match (query.text.starts_with("exists"), query.holds) {
         (_, None) => "unanswered",
         (true, Some(true)) => "allowed",

@@ -48,30 +48,30 @@ pub struct OutcomeQuestion<'t> {
 /// The static bounds of an event structure, on the smallest matrix type that holds it.
 #[derive(Debug)]
 enum AnyGround {
-    Of8(Start<Matrix8>),
-    Of16(Start<Matrix16>),
-    Of32(Start<Matrix32>),
-    Of64(Start<Matrix64>),
-    Of128(Start<Matrix128>),
-    Of256(Start<Matrix256>),
+    Of8(StartState<Matrix8>),
+    Of16(StartState<Matrix16>),
+    Of32(StartState<Matrix32>),
+    Of64(StartState<Matrix64>),
+    Of128(StartState<Matrix128>),
+    Of256(StartState<Matrix256>),
 }
 
 /// The prepared start state of a query on one event structure.
 #[derive(Debug)]
-enum Start<M: Matrix> {
+enum StartState<M: Matrix> {
     Few(BruteForce<M>),
     Many(Box<StaticBounds<M>>),
 }
 
-impl<M: Matrix> Start<M> {
+impl<M: Matrix> StartState<M> {
     fn new(
         skeleton: &Skeleton,
         prepared: &Prepared,
         combiner: &OutcomeCollector<'_>,
-    ) -> Result<Start<M>, PredictError> {
+    ) -> Result<StartState<M>, PredictError> {
         Ok(match BruteForce::new(skeleton, prepared, combiner)? {
-            Some(few) => Start::Few(few),
-            None => Start::Many(Box::new(StaticBounds::new(skeleton, prepared)?)),
+            Some(few) => StartState::Few(few),
+            None => StartState::Many(Box::new(StaticBounds::new(skeleton, prepared)?)),
         })
     }
 
@@ -83,8 +83,8 @@ impl<M: Matrix> Start<M> {
         sought: ExecutionGoal<'_>,
     ) -> Option<bool> {
         match self {
-            Start::Few(few) => Some(few.has_execution(skeleton, prepared, combiner, sought)),
-            Start::Many(ground) => {
+            StartState::Few(few) => Some(few.has_execution(skeleton, prepared, combiner, sought)),
+            StartState::Many(ground) => {
                 let alone = ExplorationStrategy::FULL.decide_steps;
                 let mut questions = ExecutionQueries::new(skeleton, prepared, ground, combiner, alone);
                 questions.find_match(sought, None).map(|shown| shown != Shown::Never)
@@ -116,12 +116,12 @@ impl<'t> OutcomeQuestion<'t> {
                 let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
                 let combiner = OutcomeCollector::new(test, &observables, &skeleton, rules, &free);
                 let ground = match skeleton.len() {
-                    0..=8 => AnyGround::Of8(Start::new(&skeleton, &prepared, &combiner)?),
-                    9..=16 => AnyGround::Of16(Start::new(&skeleton, &prepared, &combiner)?),
-                    17..=32 => AnyGround::Of32(Start::new(&skeleton, &prepared, &combiner)?),
-                    33..=64 => AnyGround::Of64(Start::new(&skeleton, &prepared, &combiner)?),
-                    65..=128 => AnyGround::Of128(Start::new(&skeleton, &prepared, &combiner)?),
-                    _ => AnyGround::Of256(Start::new(&skeleton, &prepared, &combiner)?),
+                    0..=8 => AnyGround::Of8(StartState::new(&skeleton, &prepared, &combiner)?),
+                    9..=16 => AnyGround::Of16(StartState::new(&skeleton, &prepared, &combiner)?),
+                    17..=32 => AnyGround::Of32(StartState::new(&skeleton, &prepared, &combiner)?),
+                    33..=64 => AnyGround::Of64(StartState::new(&skeleton, &prepared, &combiner)?),
+                    65..=128 => AnyGround::Of128(StartState::new(&skeleton, &prepared, &combiner)?),
+                    _ => AnyGround::Of256(StartState::new(&skeleton, &prepared, &combiner)?),
                 };
                 grounds.push((skeleton, prepared, ground));
             }

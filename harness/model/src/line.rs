@@ -29,12 +29,12 @@ const MAX_COUNTER_VALUE: u64 = 256;
 pub(crate) struct CounterLocations {
     pub(crate) locations: Vec<LocationId>,
     /// Those that every write increases.
-    counters: Vec<Counter>,
+    counters: Vec<IncreasingLocation>,
 }
 
 /// A location that every write increases.
 #[derive(Debug)]
-struct Counter {
+struct IncreasingLocation {
     /// For each thread, path and RMW of that path: the values that the RMW may read, as offsets from the
     /// initial value.
     readable_values: Vec<Vec<Vec<Vec<bool>>>>,
@@ -91,7 +91,7 @@ impl CounterLocations {
             };
             if writers.len() > 1 && writers.iter().all(ordered) {
                 lines.locations.push(name);
-                lines.counters.extend(Counter::new(test, name, paths));
+                lines.counters.extend(IncreasingLocation::new(test, name, paths));
             }
         }
         lines
@@ -163,8 +163,8 @@ fn find_rmw_writers(name: LocationId, paths: &[Vec<Path>]) -> Option<Vec<(usize,
     Some(writers)
 }
 
-impl Counter {
-    fn new(test: &Test, name: LocationId, paths: &[Vec<Path>]) -> Option<Counter> {
+impl IncreasingLocation {
+    fn new(test: &Test, name: LocationId, paths: &[Vec<Path>]) -> Option<IncreasingLocation> {
         let bits = test.location(name).scalar_type().bits();
         let first = test.initial_value(name, 0).0;
         let mut total = 0u64;
@@ -201,7 +201,7 @@ impl Counter {
             each.collect()
         };
         let found = paths.iter().map(|paths| paths.iter().map(found).collect()).collect();
-        Some(Counter { readable_values: found })
+        Some(IncreasingLocation { readable_values: found })
     }
 
     fn can_choose(&self, taken: &[PathChoice]) -> bool {

@@ -226,7 +226,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
                 open_writes.push(index);
             }
         }
-        let mut solver = Solver {
+        let mut solver = LocalSolver {
             problem: self,
             purse,
             limit,
@@ -310,7 +310,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
     }
 }
 
-struct Solver<'p, 'a, M: Matrix, L: Matrix> {
+struct LocalSolver<'p, 'a, M: Matrix, L: Matrix> {
     problem: &'p LocalProblem<'a, M>,
     purse: &'p BudgetTracker<'p>,
     limit: u64,
@@ -324,7 +324,7 @@ struct Solver<'p, 'a, M: Matrix, L: Matrix> {
     steps: u64,
 }
 
-impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
+impl<M: Matrix, L: Matrix> LocalSolver<'_, '_, M, L> {
     fn possible(&self, bounds: &Bounds<L>) -> bool {
         self.problem
             .local

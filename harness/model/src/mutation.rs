@@ -181,7 +181,9 @@ pub fn mutants(model: &Model, only: &dyn Fn(&str) -> bool) -> Vec<Mutant> {
         match &statement.kind {
             StatementKind::Let(bindings) => {
                 for (position, binding) in bindings.bindings.iter().enumerate() {
-                    for Variant { change, expression } in variants(&binding.body, &ast.sources) {
+                    for ChangedExpression { change, expression } in
+                        expression_changes(&binding.body, &ast.sources)
+                    {
                         let mut bindings = bindings.clone();
                         bindings.bindings[position].body = Arc::new(expression);
                         add(&binding.name.text, change, Some(StatementKind::Let(bindings)));
@@ -192,7 +194,7 @@ pub fn mutants(model: &Model, only: &dyn Fn(&str) -> bool) -> Vec<Mutant> {
                 let name_text =
                     name.as_ref().map_or_else(|| text_of(body.span, &ast.sources), |n| n.text.clone());
                 add(&name_text, "dropped".to_owned(), None);
-                for Variant { change, expression } in variants(body, &ast.sources) {
+                for ChangedExpression { change, expression } in expression_changes(body, &ast.sources) {
                     let axiom = StatementKind::Axiom {
                         kind: *kind,
                         negated: *negated,
@@ -228,7 +230,7 @@ pub fn killer<'t, T>(
 }
 
 /// An expression with one change.
-struct Variant {
+struct ChangedExpression {
     change: String,
     expression: Expression,
 }
@@ -251,14 +253,14 @@ fn text_of(span: CatSpan, sources: &[SourceText]) -> String {
 }
 
 /// Returns every change of an expression and of its subexpressions.
-fn variants(expression: &Expression, sources: &[SourceText]) -> Vec<Variant> {
+fn expression_changes(expression: &Expression, sources: &[SourceText]) -> Vec<ChangedExpression> {
     let mut found = own_variants(expression, sources);
     for (index, child) in children(&expression.kind).into_iter().enumerate() {
-        for Variant { change, expression: changed } in variants(child, sources) {
+        for ChangedExpression { change, expression: changed } in expression_changes(child, sources) {
             let mut whole = expression.clone();
             if let Some(slot) = child_mut(&mut whole.kind, index) {
                 *slot = changed;
-                found.push(Variant { change, expression: whole });
+                found.push(ChangedExpression { change, expression: whole });
             }
         }
     }
@@ -267,7 +269,7 @@ fn variants(expression: &Expression, sources: &[SourceText]) -> Vec<Variant> {
 
 /// Returns the changes at the root of an expression: drops a case, condition or exception, or removes a
 /// repetition.
-fn own_variants(expression: &Expression, sources: &[SourceText]) -> Vec<Variant> {
+fn own_variants(expression: &Expression, sources: &[SourceText]) -> Vec<ChangedExpression> {
     let text = |part: &Expression| text_of(part.span, sources);
     let with = |kind: ExpressionKind| Expression { kind, span: expression.span, depth: expression.depth };
     // A list with one part less; a list of one is that one.
@@ -277,7 +279,8 @@ fn own_variants(expression: &Expression, sources: &[SourceText]) -> Vec<Variant>
         if rest.len() == 1 { rest.remove(0) } else { with(make(rest)) }
     };
     let mut found = Vec::new();
-    let mut add = |change: String, expression: Expression| found.push(Variant { change, expression });
+    let mut add =
+        |change: String, expression: Expression| found.push(ChangedExpression { change, expression });
     match &expression.kind {
         ExpressionKind::Union(list) => {
             for (index, part) in list.iter().enumerate() {

@@ -101,13 +101,13 @@ fn enumerate_as(
     }))
 }
 
-struct Execution<'a, M> {
+struct NaiveExecution<'a, M> {
     skeleton: &'a Skeleton,
     rf: M,
     co: M,
 }
 
-impl<M: Matrix> BaseProvider<M> for Execution<'_, M> {
+impl<M: Matrix> BaseProvider<M> for NaiveExecution<'_, M> {
     fn base_set(&self, name: &str, mask: Option<u8>) -> Option<M::Set> {
         self.skeleton.base_set(name, mask)
     }
@@ -233,7 +233,11 @@ fn enumerate_one<M: Matrix>(
 }
 
 /// Callback for one execution, the possible values of its reads, and the last write of each storage.
-type Visit<'v, M> = dyn FnMut(&Execution<'_, M>, &[Valuation], &dyn Fn(LocationId) -> Option<u16>) -> Result<(), PredictError>
+type Visit<'v, M> = dyn FnMut(
+        &NaiveExecution<'_, M>,
+        &[Valuation],
+        &dyn Fn(LocationId) -> Option<u16>,
+    ) -> Result<(), PredictError>
     + 'v;
 
 /// Visits every candidate execution of an event structure; false if there are more than `left`.
@@ -306,7 +310,7 @@ fn for_each_execution<M: Matrix>(
                             }
                         }
                     }
-                    let execution = Execution { skeleton, rf: rf_matrix.clone(), co };
+                    let execution = NaiveExecution { skeleton, rf: rf_matrix.clone(), co };
                     let last_write = |storage| {
                         orders.iter().zip(&chosen_co).find_map(|(choices, index)| {
                             let last = *choices.get(*index)?.last()?;
@@ -314,20 +318,20 @@ fn for_each_execution<M: Matrix>(
                         })
                     };
                     visit(&execution, &values, &last_write)?;
-                    if !advance(&mut chosen_co, |index| orders[index].len()) {
+                    if !advance_odometer(&mut chosen_co, |index| orders[index].len()) {
                         break;
                     }
                 }
             }
         }
-        if !advance(&mut chosen_rf, |index| candidates[index].len()) {
+        if !advance_odometer(&mut chosen_rf, |index| candidates[index].len()) {
             return Ok(true);
         }
     }
 }
 
 /// Advances the indices like an odometer; false after the last combination.
-fn advance(indices: &mut [usize], limit: impl Fn(usize) -> usize) -> bool {
+fn advance_odometer(indices: &mut [usize], limit: impl Fn(usize) -> usize) -> bool {
     for (position, index) in indices.iter_mut().enumerate() {
         *index += 1;
         if *index < limit(position) {

@@ -31,7 +31,7 @@ pub(crate) fn narrow<M: Matrix>(
     bounds: &mut Bounds<M>,
     reads: &[ReadChoice],
 ) -> Narrowed {
-    let forbidden = forbidden(prepared, bounds);
+    let forbidden = forbidden_pairs(prepared, bounds);
     let mut narrowed = Narrowed::Not;
     let n = bounds.n;
     for &id in &prepared.rf {
@@ -85,7 +85,7 @@ pub(crate) fn order<M: Matrix>(bounds: &mut Bounds<M>, co: NodeId, pairs: &M, n:
 }
 
 /// Returns for each node the pairs found to be in no consistent execution within the bounds.
-fn forbidden<M: Matrix>(prepared: &Prepared, bounds: &Bounds<M>) -> Vec<Option<M>> {
+fn forbidden_pairs<M: Matrix>(prepared: &Prepared, bounds: &Bounds<M>) -> Vec<Option<M>> {
     let (plan, n) = (&prepared.plan, bounds.n);
     let mut forbidden: Vec<Option<M>> = vec![None; plan.nodes.len()];
     let add = |forbidden: &mut Vec<Option<M>>, id: NodeId, pairs: M| {

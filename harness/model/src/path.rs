@@ -117,7 +117,7 @@ pub(crate) fn paths_observing(
     // Only jumps ask.
     let jumps = instructions.iter().any(|i| matches!(i.kind, InstructionKind::Flow(_)));
     let live = if jumps { live_registers(instructions, observed) } else { Vec::new() };
-    let mut walker = Walker { test, thread, unroll, live, done: Vec::new() };
+    let mut walker = PathWalker { test, thread, unroll, live, done: Vec::new() };
     let start = Path {
         steps: Vec::with_capacity(length),
         constraints: Vec::new(),
@@ -127,7 +127,7 @@ pub(crate) fn paths_observing(
         decisive: Vec::new(),
         skipped: Vec::new(),
     };
-    walker.walk(State {
+    walker.walk(PathState {
         at: 0,
         path: start,
         reads: 0,
@@ -171,7 +171,7 @@ fn is_feasible(path: &Path) -> bool {
     })
 }
 
-struct Walker<'a> {
+struct PathWalker<'a> {
     test: &'a Test,
     thread: ThreadId,
     unroll: u32,
@@ -181,7 +181,7 @@ struct Walker<'a> {
 }
 
 #[derive(Clone)]
-struct State {
+struct PathState {
     at: usize,
     path: Path,
     reads: LocalRead,
@@ -218,8 +218,8 @@ impl Comparisons {
     }
 }
 
-impl Walker<'_> {
-    fn walk(&mut self, start: State) -> Result<(), PredictError> {
+impl PathWalker<'_> {
+    fn walk(&mut self, start: PathState) -> Result<(), PredictError> {
         let thread = self.test.thread(self.thread);
         let mut open = Vec::new();
         let mut next = Some(start);
@@ -243,10 +243,10 @@ impl Walker<'_> {
     /// Executes an instruction and adds the alternative paths to the open ones; false if the path ends.
     fn execute(
         &mut self,
-        state: &mut State,
+        state: &mut PathState,
         at: usize,
         kind: &InstructionKind,
-        open: &mut Vec<State>,
+        open: &mut Vec<PathState>,
     ) -> Result<bool, PredictError> {
         match kind {
             InstructionKind::Access(access) => self.execute_access(state, at, access, open),
@@ -272,10 +272,10 @@ impl Walker<'_> {
     /// Follows a label or jump; false if the path ends.
     fn go_on(
         &mut self,
-        state: &mut State,
+        state: &mut PathState,
         at: usize,
         flow: &Flow,
-        open: &mut Vec<State>,
+        open: &mut Vec<PathState>,
     ) -> Result<bool, PredictError> {
         match flow {
             Flow::Label(_) => {
@@ -304,11 +304,11 @@ impl Walker<'_> {
     /// Takes a branch, or not, or both if the comparison is unknown; false if the path ends.
     fn branch(
         &mut self,
-        state: &mut State,
+        state: &mut PathState,
         at: usize,
         target: LabelId,
         taken: Constraint<LocalRead>,
-        open: &mut Vec<State>,
+        open: &mut Vec<PathState>,
     ) -> Result<bool, PredictError> {
         match taken.met(&mut |_| None) {
             Some(false) => Ok(true),
@@ -331,7 +331,7 @@ impl Walker<'_> {
         }
     }
 
-    fn compute(&self, state: &mut State, compute: &Compute) {
+    fn compute(&self, state: &mut PathState, compute: &Compute) {
         match compute {
             Compute::Compare { destination, relation, left, right } => {
                 let scalar = ScalarType::default();
@@ -358,7 +358,13 @@ impl Walker<'_> {
     }
 
     /// Performs an access; a compare-exchange adds the path on which it fails.
-    fn execute_access(&self, state: &mut State, at: usize, access: &MemoryAccess, open: &mut Vec<State>) {
+    fn execute_access(
+        &self,
+        state: &mut PathState,
+        at: usize,
+        access: &MemoryAccess,
+        open: &mut Vec<PathState>,
+    ) {
         let address = access.place.address.map_or(Vec::new(), |register| {
             let reads = reads_of([&state.path.registers[usize::from(register.0)]]);
             state.path.decisive.extend(&reads);
@@ -381,11 +387,11 @@ impl Walker<'_> {
     /// An access of one number.
     fn execute_lane(
         &self,
-        state: &mut State,
+        state: &mut PathState,
         at: usize,
         access: &MemoryAccess,
         address: &[LocalRead],
-        open: &mut Vec<State>,
+        open: &mut Vec<PathState>,
     ) {
         let (test, place, scalar) = (self.test, &access.place, access.place.scalar_type(self.test));
         let memory = |access| Memory {
@@ -395,7 +401,8 @@ impl Walker<'_> {
             extent: Extent::of(test, place),
         };
         let own = memory(access.strength);
-        let stored = |state: &State, operand| narrowed(test, value(state, operand, scalar), operand, scalar);
+        let stored =
+            |state: &PathState, operand| narrowed(test, value(state, operand, scalar), operand, scalar);
         let seen = Symbolic::Read(state.reads);
         match access.kind {
             AccessKind::Load(destinations) => {
@@ -456,7 +463,7 @@ impl Walker<'_> {
     }
 
     /// Takes a jump; false if the loop bound ends the path.
-    fn jump(&self, state: &mut State, at: usize, target: LabelId) -> Result<bool, PredictError> {
+    fn jump(&self, state: &mut PathState, at: usize, target: LabelId) -> Result<bool, PredictError> {
         let position = self.position(target)?;
         if position <= at {
             state.jumps[at] += 1;
@@ -486,7 +493,7 @@ impl Walker<'_> {
     }
 }
 
-impl State {
+impl PathState {
     /// Records the state at a label.
     fn pass(&mut self, at: usize) {
         self.heads.retain(|head| head.at != at);
@@ -594,7 +601,7 @@ fn reads_of<const N: usize>(values: [&Symbolic<LocalRead>; N]) -> Vec<LocalRead>
     reads
 }
 
-fn value(state: &State, operand: Operand, scalar: ScalarType) -> Symbolic<LocalRead> {
+fn value(state: &PathState, operand: Operand, scalar: ScalarType) -> Symbolic<LocalRead> {
     match operand {
         Operand::Constant(constant) => Symbolic::Known(litmus::Value::from_constant(constant, scalar)),
         Operand::Register(register) => state.path.registers[usize::from(register.0)].clone(),

@@ -38,7 +38,7 @@ pub(crate) struct Refuter<'a, M: Matrix, S> {
     ground: &'a StaticBounds<M>,
     domains: Rc<Domains>,
     solver: S,
-    known: QuickMap<(u32, u16, u16), Term>,
+    known: QuickMap<(u32, u16, u16), RelationTerm>,
     /// Closure pairs that are not encoded yet.
     closures: Vec<(NodeId, usize, usize, Literal)>,
     /// For each read, the writes that it may read from.
@@ -49,13 +49,13 @@ pub(crate) struct Refuter<'a, M: Matrix, S> {
     /// The flag axioms that can be raised, each with the assumption that raises it.
     flags: Vec<(usize, Literal)>,
     /// The literal of each value that a read may return.
-    returned: QuickMap<usize, Vec<(Number, Term)>>,
+    returned: QuickMap<usize, Vec<(Number, RelationTerm)>>,
     /// Reads that are only constrained to return one of their values so far.
     undefined: Vec<usize>,
     /// The literal of each value that a write may store.
-    stored: QuickMap<usize, Vec<(Number, Term)>>,
+    stored: QuickMap<usize, Vec<(Number, RelationTerm)>>,
     /// The literal of each final value of a storage.
-    finals: QuickMap<LocationId, Vec<(Number, Term)>>,
+    finals: QuickMap<LocationId, Vec<(Number, RelationTerm)>>,
     /// The assumption that no value depends on itself, if any may.
     grounded: Option<Literal>,
     /// The assumption that restricts symmetric executions to one representative.
@@ -64,20 +64,20 @@ pub(crate) struct Refuter<'a, M: Matrix, S> {
 
 /// A constant or a literal: the truth value of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Term {
+enum RelationTerm {
     No,
     Yes,
     If(Literal),
 }
 
-impl std::ops::Not for Term {
-    type Output = Term;
+impl std::ops::Not for RelationTerm {
+    type Output = RelationTerm;
 
-    fn not(self) -> Term {
+    fn not(self) -> RelationTerm {
         match self {
-            Term::No => Term::Yes,
-            Term::Yes => Term::No,
-            Term::If(literal) => Term::If(!literal),
+            RelationTerm::No => RelationTerm::Yes,
+            RelationTerm::Yes => RelationTerm::No,
+            RelationTerm::If(literal) => RelationTerm::If(!literal),
         }
     }
 }
@@ -166,7 +166,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
         let first = self.solver.variable();
         for (earlier, later) in &alike.ordered_writes {
             let ordered = self.ordered(*earlier, *later);
-            self.implies(&[Term::If(first)], ordered);
+            self.implies(&[RelationTerm::If(first)], ordered);
         }
         self.first_alike = Some(first);
     }
@@ -195,17 +195,17 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
             }
             let term = if is_set { self.set(axiom.node, from) } else { self.pair(axiom.node, from, to) };
             match (axiom.negated, term) {
-                (_, Term::No) => {}
-                (false, Term::Yes) => {
+                (_, RelationTerm::No) => {}
+                (false, RelationTerm::Yes) => {
                     self.solver.clause(unless.as_slice());
                     return false;
                 }
-                (false, Term::If(literal)) => {
+                (false, RelationTerm::If(literal)) => {
                     let clause: Vec<Literal> = unless.into_iter().chain([!literal]).collect();
                     self.solver.clause(&clause);
                 }
-                (true, Term::Yes) => return true,
-                (true, Term::If(literal)) => some.push(literal),
+                (true, RelationTerm::Yes) => return true,
+                (true, RelationTerm::If(literal)) => some.push(literal),
             }
         }
         if axiom.negated {
@@ -235,9 +235,9 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
                     let ordered = (from != to).then(|| precedes(&before, from, to)).flatten();
                     let mut clause: Vec<Literal> = unless.into_iter().chain(ordered).collect();
                     match edge {
-                        Term::No => continue,
-                        Term::Yes => {}
-                        Term::If(literal) => clause.push(!literal),
+                        RelationTerm::No => continue,
+                        RelationTerm::Yes => {}
+                        RelationTerm::If(literal) => clause.push(!literal),
                     }
                     self.solver.clause(&clause);
                 }
@@ -270,14 +270,14 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
     }
 
     /// Returns the truth value of a pair in a relation.
-    fn pair(&mut self, id: NodeId, from: usize, to: usize) -> Term {
+    fn pair(&mut self, id: NodeId, from: usize, to: usize) -> RelationTerm {
         let ground = self.ground;
         let within = |value: &CatValue<M>| value.as_relation().is_some_and(|pairs| pairs.contains(from, to));
         if within(ground.bounds.must(id)) {
-            return Term::Yes;
+            return RelationTerm::Yes;
         }
         if !within(ground.bounds.may(id)) {
-            return Term::No;
+            return RelationTerm::No;
         }
         let key = (id.0, from as u16, to as u16);
         if let Some(known) = self.known.get(&key) {
@@ -308,7 +308,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
                 for between in self.steps(a, from) {
                     let way = self.both(|me| me.pair(b, between, to), |me| me.pair(a, from, between));
                     ways.push(way);
-                    if way == Term::Yes {
+                    if way == RelationTerm::Yes {
                         break;
                     }
                 }
@@ -317,24 +317,24 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
             Node::Plus(_) | Node::Star(_) => {
                 let literal = self.solver.variable();
                 self.closures.push((id, from, to, literal));
-                Term::If(literal)
+                RelationTerm::If(literal)
             }
             // Static nodes are never open, and models with fixpoints are not encoded.
-            _ => Term::No,
+            _ => RelationTerm::No,
         };
         self.known.insert(key, term);
         term
     }
 
     /// Returns the truth value of an event's membership in a set.
-    fn set(&mut self, id: NodeId, event: usize) -> Term {
+    fn set(&mut self, id: NodeId, event: usize) -> RelationTerm {
         let ground = self.ground;
         let within = |value: &CatValue<M>| value.as_set().is_some_and(|events| events.contains(event));
         if within(ground.bounds.must(id)) {
-            return Term::Yes;
+            return RelationTerm::Yes;
         }
         if !within(ground.bounds.may(id)) {
-            return Term::No;
+            return RelationTerm::No;
         }
         let key = (id.0, event as u16, u16::MAX);
         if let Some(known) = self.known.get(&key) {
@@ -350,14 +350,14 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
             Node::SetDifference(a, b) => self.both(|me| me.set(a, event), |me| !me.set(b, event)),
             Node::SetComplement(a) => !self.set(a, event),
             Node::Domain(a) => {
-                let ways: Vec<Term> = (0..n).map(|to| self.pair(a, event, to)).collect();
+                let ways: Vec<RelationTerm> = (0..n).map(|to| self.pair(a, event, to)).collect();
                 self.any(&ways)
             }
             Node::Range(a) => {
-                let ways: Vec<Term> = (0..n).map(|from| self.pair(a, from, event)).collect();
+                let ways: Vec<RelationTerm> = (0..n).map(|from| self.pair(a, from, event)).collect();
                 self.any(&ways)
             }
-            _ => Term::No,
+            _ => RelationTerm::No,
         };
         self.known.insert(key, term);
         term
@@ -367,13 +367,18 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
     fn close(&mut self, id: NodeId, from: usize, to: usize, whole: Literal) {
         let (Node::Plus(relation) | Node::Star(relation)) = self.prepared.plan.node_at(id) else { return };
         for between in self.steps(relation, from) {
-            let rest = if between == to { Term::Yes } else { self.pair(id, between, to) };
-            let way = if rest == Term::No { Term::No } else { self.pair(relation, from, between) };
+            let rest = if between == to { RelationTerm::Yes } else { self.pair(id, between, to) };
+            let way =
+                if rest == RelationTerm::No { RelationTerm::No } else { self.pair(relation, from, between) };
             match (way, rest) {
-                (Term::No, _) | (_, Term::No) => {}
-                (Term::Yes, Term::Yes) => self.solver.clause(&[whole]),
-                (Term::If(one), Term::Yes) | (Term::Yes, Term::If(one)) => self.solver.clause(&[!one, whole]),
-                (Term::If(one), Term::If(other)) => self.solver.clause(&[!one, !other, whole]),
+                (RelationTerm::No, _) | (_, RelationTerm::No) => {}
+                (RelationTerm::Yes, RelationTerm::Yes) => self.solver.clause(&[whole]),
+                (RelationTerm::If(one), RelationTerm::Yes) | (RelationTerm::Yes, RelationTerm::If(one)) => {
+                    self.solver.clause(&[!one, whole])
+                }
+                (RelationTerm::If(one), RelationTerm::If(other)) => {
+                    self.solver.clause(&[!one, !other, whole])
+                }
             }
         }
     }
@@ -386,7 +391,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
     }
 
     /// One write for each read.
-    fn reads_from(&mut self, write: usize, read: usize) -> Term {
+    fn reads_from(&mut self, write: usize, read: usize) -> RelationTerm {
         if !self.sources.contains_key(&read) {
             let candidates = self.ground.reads.iter().find(|choice| choice.read == read);
             let candidates = candidates.map_or(&[][..], |choice| &choice.candidates);
@@ -398,17 +403,17 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
         }
         let sources = self.sources.get(&read).map_or(&[][..], Vec::as_slice);
         let source = sources.iter().find(|(candidate, _)| *candidate == write);
-        source.map_or(Term::No, |(_, literal)| Term::If(*literal))
+        source.map_or(RelationTerm::No, |(_, literal)| RelationTerm::If(*literal))
     }
 
     /// Returns the literal that orders two writes of a storage.
-    fn ordered(&mut self, from: usize, to: usize) -> Term {
+    fn ordered(&mut self, from: usize, to: usize) -> RelationTerm {
         if !self.orders.contains_key(&(from.min(to), from.max(to))) {
             let writes = self.writes(self.skeleton.events[from].storage);
             let order = self.order(&writes);
             self.orders.extend(order);
         }
-        precedes(&self.orders, from, to).map_or(Term::No, Term::If)
+        precedes(&self.orders, from, to).map_or(RelationTerm::No, RelationTerm::If)
     }
 
     fn writes(&self, storage: Option<LocationId>) -> Vec<usize> {
@@ -431,51 +436,51 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
     /// Returns the conjunction of two terms; evaluates the second only if the first can hold.
     fn both(
         &mut self,
-        first: impl FnOnce(&mut Self) -> Term,
-        second: impl FnOnce(&mut Self) -> Term,
-    ) -> Term {
+        first: impl FnOnce(&mut Self) -> RelationTerm,
+        second: impl FnOnce(&mut Self) -> RelationTerm,
+    ) -> RelationTerm {
         let first = first(self);
-        if first == Term::No {
-            return Term::No;
+        if first == RelationTerm::No {
+            return RelationTerm::No;
         }
         match (first, second(self)) {
-            (Term::Yes, other) | (other, Term::Yes) => other,
-            (Term::If(a), Term::If(b)) if a == b => first,
-            (Term::If(a), Term::If(b)) => {
+            (RelationTerm::Yes, other) | (other, RelationTerm::Yes) => other,
+            (RelationTerm::If(a), RelationTerm::If(b)) if a == b => first,
+            (RelationTerm::If(a), RelationTerm::If(b)) => {
                 let both = self.solver.defined();
                 self.solver.clause(&[!both, a]);
                 self.solver.clause(&[!both, b]);
                 self.solver.clause(&[!a, !b, both]);
-                Term::If(both)
+                RelationTerm::If(both)
             }
-            _ => Term::No,
+            _ => RelationTerm::No,
         }
     }
 
-    fn all(&mut self, terms: &[Term]) -> Term {
-        terms.iter().fold(Term::Yes, |all, term| self.both(|_| all, |_| *term))
+    fn all(&mut self, terms: &[RelationTerm]) -> RelationTerm {
+        terms.iter().fold(RelationTerm::Yes, |all, term| self.both(|_| all, |_| *term))
     }
 
-    fn any(&mut self, terms: &[Term]) -> Term {
+    fn any(&mut self, terms: &[RelationTerm]) -> RelationTerm {
         let mut open: Vec<Literal> = Vec::new();
         for term in terms {
             match term {
-                Term::Yes => return Term::Yes,
-                Term::No => {}
-                Term::If(literal) => open.push(*literal),
+                RelationTerm::Yes => return RelationTerm::Yes,
+                RelationTerm::No => {}
+                RelationTerm::If(literal) => open.push(*literal),
             }
         }
         open.sort_unstable();
         open.dedup();
         match open.as_slice() {
-            [] => Term::No,
-            [one] => Term::If(*one),
+            [] => RelationTerm::No,
+            [one] => RelationTerm::If(*one),
             _ => {
                 let any = self.solver.defined();
                 open.iter().for_each(|literal| self.solver.clause(&[!*literal, any]));
                 open.push(!any);
                 self.solver.clause(&open);
-                Term::If(any)
+                RelationTerm::If(any)
             }
         }
     }

@@ -86,12 +86,12 @@ const DONE: u64 = u64::MAX;
 /// A program state, packed into words.
 ///
 /// It holds a stuck flag, memory by location (two words each if one has more than eight bytes), then the
-/// [`Layout`] of each thread. If initial values are undefined, the bytes that are still undefined follow as
+/// [`StateLayout`] of each thread. If initial values are undefined, the bytes that are still undefined follow as
 /// bits, for each location.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct State(Vec<u64>);
+struct PackedState(Vec<u64>);
 
-impl State {
+impl PackedState {
     fn is_stuck(&self) -> bool {
         self.0[0] != 0
     }
@@ -103,7 +103,7 @@ impl State {
 
 /// The position of a thread's words in the state.
 #[derive(Clone, Debug)]
-struct Layout {
+struct StateLayout {
     /// The position, [`DONE`] at the end; the registers follow it.
     at: usize,
     /// Counts of back-jumps by instruction, where the thread has any.
@@ -131,7 +131,7 @@ pub(crate) struct Machine<'a> {
     turns: Turns,
     unroll: u32,
     observables: &'a [Observable],
-    threads: Vec<Layout>,
+    threads: Vec<StateLayout>,
     /// True if threads are submitted or called.
     calls: bool,
     /// Words of memory for each location.
@@ -175,7 +175,7 @@ impl<'a> Machine<'a> {
                 };
             let arrived = next;
             next += words_of_arrivals(thread);
-            threads.push(Layout { at, jumps, reached, arrived });
+            threads.push(StateLayout { at, jumps, reached, arrived });
         }
         let calls = test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
             matches!(instruction.kind, InstructionKind::System(_) | InstructionKind::ShaderCall(_))
@@ -260,7 +260,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Returns true if the successor state was not visited before, and marks it as visited.
-    fn is_new(&self, state: &State, thread: usize, seen: &mut QuickSet<Box<[u64]>>) -> bool {
+    fn is_new(&self, state: &PackedState, thread: usize, seen: &mut QuickSet<Box<[u64]>>) -> bool {
         // A path that exceeds the loop bound never terminates.
         if state.is_stuck() {
             return false;
@@ -275,7 +275,7 @@ impl<'a> Machine<'a> {
         !seen.contains(state.0.as_slice()) && seen.insert(state.0.as_slice().into())
     }
 
-    fn initial(&self) -> State {
+    fn initial(&self) -> PackedState {
         let mut words = Vec::with_capacity(self.size);
         words.push(0);
         for location in 0..self.test.locations.len() {
@@ -302,7 +302,7 @@ impl<'a> Machine<'a> {
                 if self.test.is_undefined(name) { (1 << bytes) - 1 } else { 0 }
             }));
         }
-        let mut state = State(words);
+        let mut state = PackedState(words);
         for thread in 0..self.threads.len() {
             self.settle(&mut state, thread);
         }
@@ -321,7 +321,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Returns true if all partners of the thread's wait have arrived as often as it has.
-    fn all_arrived(&self, state: &State, thread: usize, scope: Scope) -> bool {
+    fn all_arrived(&self, state: &PackedState, thread: usize, scope: Scope) -> bool {
         let own = self.arrivals(thread, scope).map_or(0, |word| state.0[word]);
         (0..self.test.threads.len()).all(|other| {
             !self.test.wait_for_each_other(ThreadId(thread as u16), ThreadId(other as u16), scope)
@@ -330,37 +330,37 @@ impl<'a> Machine<'a> {
     }
 
     /// Returns true if no other thread can still move. Then no other run reaches this state again.
-    fn alone(&self, state: &State, thread: usize) -> bool {
+    fn alone(&self, state: &PackedState, thread: usize) -> bool {
         self.threads.iter().enumerate().all(|(other, layout)| other == thread || state.0[layout.at] == DONE)
     }
 
-    fn at(&self, state: &State, thread: usize) -> usize {
+    fn at(&self, state: &PackedState, thread: usize) -> usize {
         state.0[self.threads[thread].at] as usize
     }
 
-    fn is_done(&self, state: &State, thread: usize) -> bool {
+    fn is_done(&self, state: &PackedState, thread: usize) -> bool {
         state.0[self.threads[thread].at] == DONE
     }
 
-    fn advance(&self, state: &mut State, thread: usize) {
+    fn advance(&self, state: &mut PackedState, thread: usize) {
         state.0[self.threads[thread].at] += 1;
     }
 
-    fn register(&self, state: &State, thread: usize, register: RegisterId) -> Value {
+    fn register(&self, state: &PackedState, thread: usize, register: RegisterId) -> Value {
         Value(state.0[self.threads[thread].at + 1 + usize::from(register.0)])
     }
 
-    fn assign(&self, state: &mut State, thread: usize, register: RegisterId, value: Value) {
+    fn assign(&self, state: &mut PackedState, thread: usize, register: RegisterId, value: Value) {
         state.0[self.threads[thread].at + 1 + usize::from(register.0)] = value.0;
     }
 
-    fn has_reached(&self, state: &State, thread: usize, instruction: usize) -> bool {
+    fn has_reached(&self, state: &PackedState, thread: usize, instruction: usize) -> bool {
         let word = self.threads[thread].reached + instruction / 64;
         state.0[word] & (1 << (instruction % 64)) != 0
     }
 
     /// Executes one step of a thread, or its whole run, into `next`; false if the thread is blocked.
-    fn turn(&self, state: &State, thread: usize, next: &mut State) -> bool {
+    fn turn(&self, state: &PackedState, thread: usize, next: &mut PackedState) -> bool {
         if self.is_done(state, thread) || !self.may_start(state, thread) {
             return false;
         }
@@ -387,7 +387,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Returns true if every predecessor of the thread's next instruction is done, or may still be skipped.
-    fn may_start(&self, state: &State, thread: usize) -> bool {
+    fn may_start(&self, state: &PackedState, thread: usize) -> bool {
         self.is_started(state, thread)
             && self.test.system_sync.iter().all(|sync| {
                 !self.orders_next(state, thread, sync)
@@ -398,7 +398,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Returns true if every predecessor of the thread's next instruction is done.
-    fn is_due(&self, state: &State, thread: usize) -> bool {
+    fn is_due(&self, state: &PackedState, thread: usize) -> bool {
         self.test
             .system_sync
             .iter()
@@ -406,7 +406,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Returns true if the pair orders the thread's next instruction after another thread's.
-    fn orders_next(&self, state: &State, thread: usize, sync: &SystemSync) -> bool {
+    fn orders_next(&self, state: &PackedState, thread: usize, sync: &SystemSync) -> bool {
         usize::from(sync.to.thread.0) == thread
             && sync.from.thread != sync.to.thread
             && self.test.orders_events(sync)
@@ -418,20 +418,20 @@ impl<'a> Machine<'a> {
 
     /// Returns true if the first side of the pair is done or skipped. A finished thread is past every
     /// instruction.
-    fn is_over(&self, state: &State, sync: &SystemSync) -> bool {
+    fn is_over(&self, state: &PackedState, sync: &SystemSync) -> bool {
         let other = usize::from(sync.from.thread.0);
         self.is_done(state, other)
             || sync.from.instruction.is_some_and(|i| self.at(state, other) > usize::from(i))
     }
 
-    fn stands_at_first(&self, state: &State, sync: &SystemSync) -> bool {
+    fn stands_at_first(&self, state: &PackedState, sync: &SystemSync) -> bool {
         sync.from
             .instruction
             .is_some_and(|i| self.at(state, usize::from(sync.from.thread.0)) == usize::from(i))
     }
 
     /// Returns true if the thread needs no submission or shader call, or has received it.
-    fn is_started(&self, state: &State, thread: usize) -> bool {
+    fn is_started(&self, state: &PackedState, thread: usize) -> bool {
         if !self.calls {
             return true;
         }
@@ -456,7 +456,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Executes instructions that do not access memory: labels, jumps, arithmetic, memory barriers.
-    fn settle(&self, state: &mut State, thread: usize) {
+    fn settle(&self, state: &mut PackedState, thread: usize) {
         loop {
             // An earlier step relied on this instruction being skipped.
             if self
@@ -591,7 +591,7 @@ impl<'a> Machine<'a> {
         if right.bits() > left.bits() { right } else { left }
     }
 
-    fn jump(&self, state: &mut State, thread: usize, target: LabelId) {
+    fn jump(&self, state: &mut PackedState, thread: usize, target: LabelId) {
         let instructions = &self.test.threads[thread].instructions;
         let position = instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(target)));
         let at = self.at(state, thread);
@@ -611,7 +611,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Executes the thread's next memory access or control barrier; false if it must wait.
-    fn step(&self, state: &mut State, thread: usize) -> bool {
+    fn step(&self, state: &mut PackedState, thread: usize) -> bool {
         let at = self.at(state, thread);
         let Some(instruction) = self.test.threads[thread].instructions.get(at) else { return false };
         let goes_on = match &instruction.kind {
@@ -650,7 +650,12 @@ impl<'a> Machine<'a> {
     }
 
     /// Executes a subgroup operation for all participating lanes; false if one has not arrived.
-    fn compute_together(&self, state: &mut State, thread: usize, operation: &SubgroupOperation) -> bool {
+    fn compute_together(
+        &self,
+        state: &mut PackedState,
+        thread: usize,
+        operation: &SubgroupOperation,
+    ) -> bool {
         let mut tangle =
             self.test.tangle_lanes(ThreadId(thread as u16), TangleInstance::Operation(&operation.id));
         // A lane past the operation has skipped it.
@@ -689,7 +694,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Performs a scalar access; false if it must wait.
-    fn perform(&self, state: &mut State, thread: usize, access: &MemoryAccess) -> bool {
+    fn perform(&self, state: &mut PackedState, thread: usize, access: &MemoryAccess) -> bool {
         let extent = Extent::of(self.test, &access.place);
         let scalar = access.place.scalar_type(self.test);
         match access.kind {
@@ -733,7 +738,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Returns true if every thread that a control barrier waits for has arrived.
-    fn passes(&self, state: &State, thread: usize, barrier: &ControlBarrier) -> bool {
+    fn passes(&self, state: &PackedState, thread: usize, barrier: &ControlBarrier) -> bool {
         let mut arrived = 0;
         let mut missing = false;
         for (other, other_thread) in self.test.threads.iter().enumerate() {
@@ -772,7 +777,7 @@ impl<'a> Machine<'a> {
         (first + (extent.offset / 8) as usize, 8 * (extent.offset % 8))
     }
 
-    fn read(&self, state: &State, extent: Extent) -> Value {
+    fn read(&self, state: &PackedState, extent: Extent) -> Value {
         let (word, shift) = self.word(extent);
         let mut value = (state.0[word] >> shift) & low_bytes(extent.bytes);
         let undefined = self.undefined_bytes(state, extent);
@@ -787,12 +792,12 @@ impl<'a> Machine<'a> {
     }
 
     /// Returns the bytes of an extent that still have their undefined initial value, as bits.
-    fn undefined_bytes(&self, state: &State, extent: Extent) -> u64 {
+    fn undefined_bytes(&self, state: &PackedState, extent: Extent) -> u64 {
         let of_storage = self.undefined.map_or(0, |first| state.0[first + usize::from(extent.storage.0)]);
         (of_storage >> extent.offset) & ((1 << extent.bytes) - 1)
     }
 
-    fn write(&self, state: &mut State, extent: Extent, value: Value) {
+    fn write(&self, state: &mut PackedState, extent: Extent, value: Value) {
         let (word, shift) = self.word(extent);
         let kept = !(low_bytes(extent.bytes) << shift);
         state.0[word] = (state.0[word] & kept) | (value.0 << shift);
@@ -802,7 +807,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Returns true if a wait, a shader call or an interlocked section must wait for other threads.
-    fn waits(&self, state: &State, thread: usize, at: usize) -> bool {
+    fn waits(&self, state: &PackedState, thread: usize, at: usize) -> bool {
         let done = |other: &ThreadId| self.is_done(state, usize::from(other.0));
         match &self.test.threads[thread].instructions[at].kind {
             InstructionKind::System(SystemOperation::Wait(threads))
@@ -844,14 +849,14 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn value(&self, state: &State, thread: usize, operand: Operand, scalar: ScalarType) -> Value {
+    fn value(&self, state: &PackedState, thread: usize, operand: Operand, scalar: ScalarType) -> Value {
         match operand {
             Operand::Constant(constant) => Value::from_constant(constant, scalar),
             Operand::Register(register) => self.register(state, thread, register).truncate_to(scalar),
         }
     }
 
-    fn outcome(&self, state: &State) -> Outcome {
+    fn outcome(&self, state: &PackedState) -> Outcome {
         Outcome(
             self.observables
                 .iter()

@@ -112,7 +112,7 @@ pub(crate) enum FinalValue {
 
 /// An executed half of a split barrier.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Half {
+struct BarrierHalf {
     event: u16,
     half: SplitHalf,
     /// Execution scope.
@@ -140,7 +140,7 @@ pub(crate) struct Skeleton {
     /// Pairs of control-barrier events that synchronize.
     pub(crate) meetings: Vec<(u16, u16)>,
     /// The halves of split barriers.
-    halves: Vec<Half>,
+    halves: Vec<BarrierHalf>,
     pub(crate) system_sync: Vec<(u16, u16)>,
     pub(crate) address: Vec<(u16, u16)>,
     pub(crate) control: Vec<(u16, u16)>,

@@ -35,9 +35,9 @@ pub(crate) fn counts(schedule: &Schedule) -> bool {
 
 /// Assigns numbers to names.
 #[derive(Default)]
-struct Names<'a>(Vec<&'a str>);
+struct NameNumbers<'a>(Vec<&'a str>);
 
-impl<'a> Names<'a> {
+impl<'a> NameNumbers<'a> {
     fn number(&mut self, name: &'a str) -> u32 {
         let known = self.0.iter().position(|known| *known == name);
         known.unwrap_or_else(|| {
@@ -92,8 +92,8 @@ pub(crate) fn steps(
 
 /// Returns the steps of batches that host threads submit.
 fn batches(schedule: &Schedule, called: &Called) -> Result<Ordered, &'static str> {
-    let mut semaphores = Names(called.semaphores.iter().map(String::as_str).collect());
-    let mut events = Names::default();
+    let mut semaphores = NameNumbers(called.semaphores.iter().map(String::as_str).collect());
+    let mut events = NameNumbers::default();
     let counted = |name: &str| {
         let mut items = schedule.queues.iter().flat_map(|queue| &queue.items);
         // A semaphore is a timeline if any signal, wait or host call uses a value.
@@ -148,7 +148,7 @@ fn in_one_order(schedule: &Schedule, owned: BufferId) -> Result<Ordered, &'stati
         let position = schedule.queues.iter().position(|queue| queue.family == family);
         position.map(|number| QueueId(number as u32)).ok_or(PARTS_OWNED)
     };
-    let (mut semaphores, mut events) = (Names::default(), Names::default());
+    let (mut semaphores, mut events) = (NameNumbers::default(), NameNumbers::default());
     let mut ordered = Ordered::default();
     // The value that each semaphore has reached.
     let mut reached: Vec<u32> = Vec::new();

@@ -24,7 +24,7 @@ const MAX_ROWS: usize = 4096;
 
 /// The position of a word of an instance.
 #[derive(Clone, Copy, Debug)]
-enum Source {
+enum WordSource {
     /// The index of the result slot.
     Slot(usize),
     /// The index of the storage.
@@ -33,8 +33,8 @@ enum Source {
 
 /// A word of each instance that contains a value of the outcome.
 #[derive(Clone, Copy, Debug)]
-struct Column {
-    source: Source,
+struct ValueColumn {
+    source: WordSource,
     /// Index in the outcome.
     observable: usize,
     scalar: ScalarType,
@@ -54,7 +54,7 @@ struct Column {
 /// The counts of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Counter {
-    columns: Vec<Column>,
+    columns: Vec<ValueColumn>,
     /// Slots that contain [`Parameters::done`], or its complement if a loop reached its bound.
     done_slots: Vec<usize>,
     /// Words of a unit of location memory.
@@ -162,14 +162,14 @@ impl Counter {
         let mut shift = 0;
         for (source, observable, scalar, high) in sources {
             // Result words are integers; location memory has the representation of the device.
-            let stored = matches!(source, Source::Storage(_));
+            let stored = matches!(source, WordSource::Storage(_));
             let float = stored && scalar == ScalarType::F32;
             let bits = bits.min(KEY_BITS - shift);
             let place = observables.get(observable).map_or(0, |observable| place_of(test, *observable));
             let word = (place / 4) as usize + usize::from(high);
             let shared = stored && scalar.bytes() < 4 && is_in_vector(test, observables.get(observable));
             let part = shared.then(|| ((1 << scalar.bits()) - 1, 8 * (place % 4)));
-            columns.push(Column { source, observable, scalar, high, word, part, float, shift, bits });
+            columns.push(ValueColumn { source, observable, scalar, high, word, part, float, shift, bits });
             shift += bits;
         }
         let is_done = |slot: &ResultSlot| matches!(slot, ResultSlot::Done(_));
@@ -202,7 +202,7 @@ impl Counter {
 
     /// Returns true if outcomes contain values of locations.
     pub fn reads_locations(&self) -> bool {
-        self.columns.iter().any(|column| matches!(column.source, Source::Storage(_)))
+        self.columns.iter().any(|column| matches!(column.source, WordSource::Storage(_)))
     }
 
     /// Returns the result words of an instance.
@@ -301,11 +301,11 @@ impl Counter {
         let Dispatched { parameters, locations, copied, .. } = *dispatched;
         copied
             && self.columns.iter().any(|column| match column.source {
-                Source::Storage(storage) => {
+                WordSource::Storage(storage) => {
                     let first = unit(parameters, instance, storage) * self.storage_words;
                     locations.get(first + column.word) == Some(&parameters.poison)
                 }
-                Source::Slot(_) => false,
+                WordSource::Slot(_) => false,
             })
     }
 
@@ -338,8 +338,8 @@ impl Counter {
     /// Returns the words of the location buffer that the outcomes of a dispatch need.
     fn location_words(&self, dispatched: &Dispatched<'_>) -> usize {
         let Dispatched { parameters, instances, .. } = dispatched;
-        let last = |column: &Column| match column.source {
-            Source::Storage(storage) if *instances > 0 => {
+        let last = |column: &ValueColumn| match column.source {
+            WordSource::Storage(storage) if *instances > 0 => {
                 (unit(parameters, instances - 1, storage) + 1) * self.storage_words
             }
             _ => 0,
@@ -361,12 +361,12 @@ impl Counter {
         for column in &self.columns {
             let cells = keys.iter_mut().zip(odd.iter_mut());
             match column.source {
-                Source::Slot(slot) => {
+                WordSource::Slot(slot) => {
                     for ((key, odd), word) in cells.zip(&results[slot * instances + start..]) {
                         column.add_to(key, odd, *word);
                     }
                 }
-                Source::Storage(storage) => {
+                WordSource::Storage(storage) => {
                     let first = unit(parameters, start, storage) * self.storage_words + column.word;
                     let step = parameters.stride as usize * self.storage_words;
                     let words = locations[first..].iter().step_by(step);
@@ -405,8 +405,8 @@ impl Counter {
             return;
         }
         self.row.extend(self.columns.iter().map(|column| match column.source {
-            Source::Slot(number) => slot(number),
-            Source::Storage(storage) => {
+            WordSource::Slot(number) => slot(number),
+            WordSource::Storage(storage) => {
                 let first = unit(parameters, instance, storage) * self.storage_words;
                 column.number(locations[first + column.word])
             }
@@ -480,7 +480,7 @@ impl Counter {
     }
 }
 
-impl Column {
+impl ValueColumn {
     fn mask(&self) -> u32 {
         (1 << self.bits) - 1
     }
@@ -528,16 +528,16 @@ fn is_in_vector(test: &Test, observable: Option<&Observable>) -> bool {
 }
 
 /// Returns where the kernels report an observable, or the high word of a 64-bit one.
-fn find(test: &Test, program: &Program, observable: Observable, high: bool) -> Option<Source> {
+fn find(test: &Test, program: &Program, observable: Observable, high: bool) -> Option<WordSource> {
     let wanted = if high { ResultSlot::High(observable) } else { ResultSlot::Register(observable) };
     let slot = program.results.iter().position(|slot| *slot == wanted);
     let storage = || {
         let (_, storage) = program.finals.iter().find(|(known, _)| *known == observable)?;
         let word = place_of(test, observable) / 4 + u32::from(high);
         let there = *storage < program.storages && word < program.storage_words.max(1);
-        there.then_some(Source::Storage(*storage as usize))
+        there.then_some(WordSource::Storage(*storage as usize))
     };
-    slot.map(Source::Slot).or_else(storage)
+    slot.map(WordSource::Slot).or_else(storage)
 }
 
 /// Returns the index of the unit of an instance's storage, by the contract of kernels.

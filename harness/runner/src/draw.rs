@@ -144,7 +144,7 @@ impl Bounds {
             claim_words: drawn::claim_words(program, classes * groups.1),
             class_counts: class_counts(program).unwrap_or(0),
             party: match if least > 1 { groups.1 } else { classes } {
-                all if capabilities.is_cpu && stress.calibrate => all.min(processors()),
+                all if capabilities.is_cpu && stress.calibrate => all.min(concurrent_workgroups()),
                 all => all,
             },
         })
@@ -214,7 +214,7 @@ fn class_counts(program: &Program) -> Option<u64> {
 }
 
 /// Returns the number of workgroups that a CPU driver runs concurrently: it has one thread per processor.
-fn processors() -> u32 {
+fn concurrent_workgroups() -> u32 {
     let processors = std::thread::available_parallelism().ok();
     processors.and_then(|count| u32::try_from(count.get()).ok()).unwrap_or(u32::MAX)
 }

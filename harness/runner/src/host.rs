@@ -20,7 +20,7 @@ const LARGEST_ATOM_WORDS: u32 = 64;
 /// or the calls of the test itself.
 pub(crate) fn planned(program: &Program, test: &Test, buffer: BufferId, join: Join) -> Option<Hosts> {
     let hosts = program.hosts.as_ref()?;
-    let code = Code { test, noncoherent: hosts.noncoherent };
+    let code = HostCode { test, noncoherent: hosts.noncoherent };
     let called =
         hosts.called.as_ref().and_then(|called| called.as_ref().ok()).filter(|_| join == Join::Calls);
     let threads = called.map_or(&hosts.threads, |called| &called.threads).iter().map(|host| {
@@ -97,12 +97,12 @@ pub(crate) fn with_reports<'a>(
     results
 }
 
-struct Code<'a> {
+struct HostCode<'a> {
     test: &'a Test,
     noncoherent: bool,
 }
 
-impl Code<'_> {
+impl HostCode<'_> {
     fn operations(
         &self,
         instructions: &[litmus::Instruction],

@@ -183,7 +183,7 @@ impl Workgroups {
 }
 
 /// Overwrites the first words of a read-back buffer, if the host can write to it.
-fn spoil(prepared: &mut dyn Prepared, buffer: BufferId, words: usize, value: u32) {
+fn overwrite_words(prepared: &mut dyn Prepared, buffer: BufferId, words: usize, value: u32) {
     if let Ok(memory) = prepared.write(buffer) {
         start_of(memory, words).fill(value);
     }
@@ -241,7 +241,7 @@ impl Layout {
                     Some(back(&mut buffers, program.apart().to_vec(), "locations apart for the host"));
             }
         }
-        let images = Images::of(program, location_words, (own, memory), apart);
+        let images = ProgramImages::of(program, location_words, (own, memory), apart);
         let mut texels = Vec::new();
         for (image, storages) in images.read(program).into_iter().filter(|_| with_locations) {
             texels.push((image, back(&mut buffers, storages, "texels for the host")));
@@ -325,7 +325,7 @@ impl Layout {
                 owned
                     .zip(users)
                     .into_iter()
-                    .flat_map(|(buffer, (first, _))| hand(program, buffer, QUEUE, first)),
+                    .flat_map(|(buffer, (first, _))| transfer_ownership(program, buffer, QUEUE, first)),
             );
             steps.push(Step::HostWait { queue: QUEUE });
         }
@@ -418,7 +418,7 @@ impl Layout {
                         semaphores.push(Semaphore::Timeline);
                         steps.push(Step::Wait { queue: part_queue, semaphore, value: 1 });
                     }
-                    steps.extend(masked(part_queue, phase.before));
+                    steps.extend(masked_barrier(part_queue, phase.before));
                 } else if number > 0 {
                     let stages = drawn::stages_around(program, number);
                     join.steps(&queues, (phase.before, stages), &mut semaphores, &mut steps);
@@ -432,7 +432,7 @@ impl Layout {
                     put(&mut steps, own);
                 }
                 let after = program.hosts.as_ref().and_then(|hosts| hosts.after.get(number));
-                steps.extend(after.and_then(|after| masked(part_queue, *after)));
+                steps.extend(after.and_then(|after| masked_barrier(part_queue, *after)));
             }
         }
         if hosts.is_some() {
@@ -443,7 +443,7 @@ impl Layout {
                 owned
                     .zip(users)
                     .into_iter()
-                    .flat_map(|(buffer, (_, last))| hand(program, buffer, last, QUEUE)),
+                    .flat_map(|(buffer, (_, last))| transfer_ownership(program, buffer, last, QUEUE)),
             );
         }
         for (image, to) in texels {
@@ -639,16 +639,16 @@ impl Layout {
                 }
                 // The device fills its own memory. If it skips that and everything else, the data of the last
                 // dispatch must not be in the read-back buffers.
-                spoil(prepared, RESULTS_BACK, slots * instances, parameters.poison);
+                overwrite_words(prepared, RESULTS_BACK, slots * instances, parameters.poison);
                 let used = instances * parameters.stride as usize * self.storage_words;
                 let elsewhere = self.elsewhere.iter().map(|(buffer, _)| *buffer);
                 let locations = elsewhere.chain(self.reads_locations.then_some(LOCATIONS_BACK));
-                locations.for_each(|buffer| spoil(prepared, buffer, used, parameters.poison));
+                locations.for_each(|buffer| overwrite_words(prepared, buffer, used, parameters.poison));
                 self.forget_receipts(prepared, parameters.groups);
             }
             // Zero counters are never the right counts.
             Sharing::Counted => {
-                spoil(prepared, COUNTERS_BACK, usize::MAX, 0);
+                overwrite_words(prepared, COUNTERS_BACK, usize::MAX, 0);
                 self.forget_receipts(prepared, parameters.groups);
             }
         }
@@ -658,7 +658,7 @@ impl Layout {
     /// Overwrites the receipts of an earlier submission in host memory.
     fn forget_receipts(&self, prepared: &mut dyn Prepared, groups: u32) {
         for (phase, buffer) in self.receipts.iter().enumerate() {
-            spoil(prepared, *buffer, groups as usize * self.meeting_place(phase), 0);
+            overwrite_words(prepared, *buffer, groups as usize * self.meeting_place(phase), 0);
         }
     }
 
@@ -760,7 +760,7 @@ pub(crate) fn look(
 }
 
 /// Transfers a buffer between queues of different families, after all queues have finished earlier work.
-fn hand(program: &Program, buffer: BufferId, from: QueueId, to: QueueId) -> Vec<Step> {
+fn transfer_ownership(program: &Program, buffer: BufferId, from: QueueId, to: QueueId) -> Vec<Step> {
     let family = |queue: QueueId| program.queues.get(queue.0 as usize);
     if family(from) == family(to) {
         return Vec::new();
@@ -773,7 +773,7 @@ fn hand(program: &Program, buffer: BufferId, from: QueueId, to: QueueId) -> Vec<
 }
 
 /// Returns a barrier with the test's access masks, or `None` if they are empty.
-fn masked(queue: QueueId, dependency: shaders::Dependency) -> Option<Step> {
+fn masked_barrier(queue: QueueId, dependency: shaders::Dependency) -> Option<Step> {
     let (available, visible) = (accesses(dependency.available), accesses(dependency.visible));
     let kind = DependencyKind::Barrier;
     let any = !(available.is_empty() && visible.is_empty());
@@ -822,7 +822,7 @@ fn helper_kernel(helper: &Helper) -> plan::Kernel {
     }
 }
 
-fn plan_kernel(kernel: &Kernel, images: &Images, apart: Option<BufferId>) -> plan::Kernel {
+fn plan_kernel(kernel: &Kernel, images: &ProgramImages, apart: Option<BufferId>) -> plan::Kernel {
     let addressed = std::iter::once(LOCATIONS).chain(apart).filter(|_| kernel.addresses);
     plan::Kernel {
         words: kernel.words.clone(),
@@ -848,15 +848,15 @@ pub fn subgroups(kernel: &Kernel) -> plan::Subgroups {
 }
 
 /// The images of a program: one for each kind that its kernels bind.
-struct Images {
+struct ProgramImages {
     bindings: Vec<ImageBinding>,
     images: Vec<Image>,
 }
 
-impl Images {
+impl ProgramImages {
     /// Creates the images with this many texels. Separate ones use the second memory and the second location
     /// buffer.
-    fn of(program: &Program, words: u64, memory: (Memory, Memory), apart: Option<BufferId>) -> Images {
+    fn of(program: &Program, words: u64, memory: (Memory, Memory), apart: Option<BufferId>) -> ProgramImages {
         let mut bindings: Vec<ImageBinding> = Vec::new();
         for binding in program.kernels().flat_map(|kernel| &kernel.images) {
             if !bindings.contains(binding) {
@@ -881,7 +881,7 @@ impl Images {
                 name: "location texels",
             })
             .collect();
-        Images { bindings, images }
+        ProgramImages { bindings, images }
     }
 
     fn id(&self, binding: ImageBinding) -> Option<ImageId> {

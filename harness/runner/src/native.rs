@@ -20,21 +20,21 @@ const LOOKS: u32 = 1 << 12;
 /// The locations of one round: x and y of each instance.
 #[repr(align(64))]
 #[derive(Default)]
-struct Line([AtomicU32; 2 * LANES]);
+struct RoundLocations([AtomicU32; 2 * LANES]);
 
 /// A counter in its own cache line.
 #[repr(align(128))]
 #[derive(Default)]
-struct Counter(AtomicU32);
+struct PaddedCounter(AtomicU32);
 
 /// Runs for about `time`.
 pub fn run(time: Duration) -> StoreBuffering {
     let mut seen = StoreBuffering::default();
-    let lines: Vec<Line> = std::iter::repeat_with(Line::default).take(ROUNDS).collect();
+    let lines: Vec<RoundLocations> = std::iter::repeat_with(RoundLocations::default).take(ROUNDS).collect();
     let started = Instant::now();
     while started.elapsed() < time {
         lines.iter().flat_map(|line| &line.0).for_each(|word| word.store(0, Ordering::Relaxed));
-        let meeting = Counter::default();
+        let meeting = PaddedCounter::default();
         let (own, other) = std::thread::scope(|scope| {
             let play = |side: usize| {
                 affinity::take_processor(side);
@@ -58,7 +58,7 @@ pub fn run(time: Duration) -> StoreBuffering {
 }
 
 /// Returns the reads of one side in all rounds.
-fn side_of(side: usize, lines: &[Line], meeting: &AtomicU32) -> Vec<u32> {
+fn side_of(side: usize, lines: &[RoundLocations], meeting: &AtomicU32) -> Vec<u32> {
     let mut reads = Vec::with_capacity(lines.len() * LANES);
     for (round, line) in (1u32..).zip(lines) {
         meeting.fetch_add(1, Ordering::Relaxed);

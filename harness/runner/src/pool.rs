@@ -257,14 +257,14 @@ where
         done: (0..jobs).map(|_| None).collect(),
         delivered: 0,
         // More workers than jobs would be idle.
-        slots: (0..(limits.workers as usize).clamp(1, jobs.max(1))).map(|_| Slot::default()).collect(),
+        slots: (0..(limits.workers as usize).clamp(1, jobs.max(1))).map(|_| WorkerSlot::default()).collect(),
         notes,
         inbox,
         generation: 0,
         failures: 0,
         last_failure: String::new(),
         ever_good: false,
-        beside: Beside::default(),
+        beside: SpareTime::default(),
     };
     let _ = pool.go();
     Worker::retire(pool.slots.iter_mut().filter_map(|slot| slot.worker.take()).collect());
@@ -289,7 +289,7 @@ struct Pool<'a, J, P, R> {
     done: Vec<Option<Report<P, R>>>,
     /// Jobs whose report the caller got.
     delivered: usize,
-    slots: Vec<Slot<P>>,
+    slots: Vec<WorkerSlot<P>>,
     notes: SyncSender<(u64, Note)>,
     inbox: Receiver<(u64, Note)>,
     generation: u64,
@@ -297,18 +297,18 @@ struct Pool<'a, J, P, R> {
     failures: u32,
     last_failure: String,
     ever_good: bool,
-    beside: Beside,
+    beside: SpareTime,
 }
 
 /// The time of jobs beyond their shares, for compiling kernels and for submissions that end late. On a busy
 /// machine it can exceed the shares.
 #[derive(Clone, Copy, Debug, Default)]
-struct Beside {
+struct SpareTime {
     time: Duration,
     jobs: u32,
 }
 
-impl Beside {
+impl SpareTime {
     fn note(&mut self, took: Duration, worked: Duration) {
         self.time += took.saturating_sub(worked);
         self.jobs += 1;
@@ -321,20 +321,20 @@ impl Beside {
     }
 }
 
-struct Slot<P> {
+struct WorkerSlot<P> {
     worker: Option<Worker>,
     /// True once the worker sent a message.
     heard: bool,
     running: Option<Running<P>>,
 }
 
-impl<P> Default for Slot<P> {
-    fn default() -> Slot<P> {
-        Slot { worker: None, heard: false, running: None }
+impl<P> Default for WorkerSlot<P> {
+    fn default() -> WorkerSlot<P> {
+        WorkerSlot { worker: None, heard: false, running: None }
     }
 }
 
-impl<P> Slot<P> {
+impl<P> WorkerSlot<P> {
     /// Returns true if its worker has not sent its first message.
     fn is_starting(&self) -> bool {
         self.worker.is_some() && self.running.is_some() && !self.heard
@@ -393,8 +393,8 @@ where
             self.finish(job, Report::<P, R>::not_run(job, reason).last)?;
         }
         for number in 0..self.slots.len() {
-            let starting = self.slots.iter().any(Slot::is_starting);
-            let free = |slot: &Slot<P>| slot.running.is_none() && (slot.worker.is_some() || !starting);
+            let starting = self.slots.iter().any(WorkerSlot::is_starting);
+            let free = |slot: &WorkerSlot<P>| slot.running.is_none() && (slot.worker.is_some() || !starting);
             if self.slots.get(number).is_some_and(free)
                 && self.reason_to_stop().is_none()
                 && let Some(job) = self.waiting.pop_front()
@@ -493,7 +493,7 @@ where
     }
 
     fn note(&mut self, generation: u64, note: Note) -> ControlFlow<()> {
-        let of = |slot: &Slot<P>| slot.worker.as_ref().is_some_and(|w| w.generation() == generation);
+        let of = |slot: &WorkerSlot<P>| slot.worker.as_ref().is_some_and(|w| w.generation() == generation);
         // Messages of a replaced worker are ignored.
         let Some(number) = self.slots.iter().position(of) else { return ControlFlow::Continue(()) };
         match note {

@@ -78,7 +78,7 @@ impl Settings {
 /// The state of a run in progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
-    tally: &'a Tally,
+    tally: &'a RunTally,
 }
 
 impl Progress<'_> {
@@ -143,10 +143,10 @@ pub fn run_program(
     let early = |cause| RunError { cause, seen: Box::default() };
     let shares_choices = device.capabilities().shares_choices;
     let counter = Counter::new(test, program, shares_choices).map_err(early)?;
-    let mut tally = Tally::new(counter);
+    let mut tally = RunTally::new(counter);
     let settings = &draw::adapted(program, settings);
     let hosts = host::planned(program, test, LOCATIONS, join);
-    match Run::new(device, (program, hosts), (join, memory), settings, &mut tally)
+    match TestRun::new(device, (program, hosts), (join, memory), settings, &mut tally)
         .and_then(|mut run| run.go(&mut tally, on_progress))
     {
         Ok(()) => Ok(tally.observation()),
@@ -156,7 +156,7 @@ pub fn run_program(
 
 /// The counts of a run.
 #[derive(Debug)]
-struct Tally {
+struct RunTally {
     counter: Counter,
     not_executed: u64,
     written_in_part: u64,
@@ -177,9 +177,9 @@ struct Tally {
     took: Option<Duration>,
 }
 
-impl Tally {
-    fn new(counter: Counter) -> Tally {
-        Tally {
+impl RunTally {
+    fn new(counter: Counter) -> RunTally {
+        RunTally {
             counter,
             not_executed: 0,
             written_in_part: 0,
@@ -249,7 +249,7 @@ const WAIT: Duration = Duration::from_millis(50);
 /// The progress callback.
 type OnProgress<'a> = &'a mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>;
 
-struct Run<'d> {
+struct TestRun<'d> {
     device: &'d dyn Device,
     program: &'d Program,
     hosts: Option<Hosts>,
@@ -273,14 +273,14 @@ struct Run<'d> {
     most_groups: u32,
 }
 
-impl<'d> Run<'d> {
+impl<'d> TestRun<'d> {
     fn new(
         device: &'d dyn Device,
         (program, hosts): (&'d Program, Option<Hosts>),
         way: (Join, Memory),
         settings: &'d Settings,
-        tally: &mut Tally,
-    ) -> Result<Run<'d>, Cause> {
+        tally: &mut RunTally,
+    ) -> Result<TestRun<'d>, Cause> {
         device.reseed(settings.seed);
         let capabilities = device.capabilities();
         if !capabilities.executes {
@@ -298,7 +298,7 @@ impl<'d> Run<'d> {
             }
         };
         let draw = Draw::new(settings.seed, settings.stress.clone(), bounds, poison, DONE);
-        Ok(Run {
+        Ok(TestRun {
             device,
             program,
             hosts,
@@ -318,7 +318,7 @@ impl<'d> Run<'d> {
         })
     }
 
-    fn go(&mut self, tally: &mut Tally, on_progress: OnProgress<'_>) -> Result<(), Cause> {
+    fn go(&mut self, tally: &mut RunTally, on_progress: OnProgress<'_>) -> Result<(), Cause> {
         for _ in 0..self.places_needed() {
             let place = self.prepare(tally)?;
             self.places.push(place);
@@ -327,7 +327,7 @@ impl<'d> Run<'d> {
         let mut stop = false;
         for next in (0..self.places.len()).cycle() {
             stop |= self.collect(next, tally, on_progress)?.is_break();
-            stop |= hopeless(tally) || self.time_is_up(tally);
+            stop |= executes_nothing(tally) || self.time_is_up(tally);
             let missing = self.missing(tally);
             let planned = self.places.iter().filter_map(|place| place.in_flight);
             let planned: u64 = planned.map(|dispatch| self.instances(&dispatch.parameters)).sum();
@@ -352,7 +352,7 @@ impl<'d> Run<'d> {
         }
     }
 
-    fn time_is_up(&self, tally: &Tally) -> bool {
+    fn time_is_up(&self, tally: &RunTally) -> bool {
         let Budget { instances, time } = self.settings.budget;
         let over = |time: Duration| tally.elapsed() >= time + tally.warm_up.min(time / 2);
         let begun = tally.counter.instances() >= LEAST_INSTANCES || tally.elapsed() >= LEAST_TIME;
@@ -361,7 +361,7 @@ impl<'d> Run<'d> {
     }
 
     /// Returns the number of instances left in the budget.
-    fn missing(&self, tally: &Tally) -> u64 {
+    fn missing(&self, tally: &RunTally) -> u64 {
         let wanted = self.settings.budget.instances.unwrap_or(u64::MAX);
         wanted.saturating_sub(tally.counter.instances())
     }
@@ -370,7 +370,7 @@ impl<'d> Run<'d> {
         u64::from(parameters.groups) * u64::from(parameters.rounds) * u64::from(self.bounds.lanes)
     }
 
-    fn prepare(&mut self, tally: &mut Tally) -> Result<Place<'d>, Cause> {
+    fn prepare(&mut self, tally: &mut RunTally) -> Result<Place<'d>, Cause> {
         let workgroups = self.workgroups();
         let classifier = self.classifier.as_ref();
         let sharing = Sharing::of(self.device.capabilities(), self.way.1, self.program, classifier.is_some());
@@ -409,7 +409,7 @@ impl<'d> Run<'d> {
     }
 
     /// Draws parameters, resets memory and submits.
-    fn submit(&mut self, number: usize, wanted: u64, tally: &mut Tally) -> Result<(), Cause> {
+    fn submit(&mut self, number: usize, wanted: u64, tally: &mut RunTally) -> Result<(), Cause> {
         let begun = Timestamp::now();
         self.regroup(number, tally)?;
         let Some(workgroups) = self.places.get(number).map(|place| place.workgroups) else { return Ok(()) };
@@ -453,7 +453,7 @@ impl<'d> Run<'d> {
     }
 
     /// Draws the number of groups of the next dispatch, if the device can change it.
-    fn regroup(&mut self, number: usize, tally: &mut Tally) -> Result<(), Cause> {
+    fn regroup(&mut self, number: usize, tally: &mut RunTally) -> Result<(), Cause> {
         if self.regroups {
             let workgroups = self.workgroups();
             let Some(place) = self.places.get_mut(number) else { return Ok(()) };
@@ -477,7 +477,7 @@ impl<'d> Run<'d> {
     fn collect(
         &mut self,
         number: usize,
-        tally: &mut Tally,
+        tally: &mut RunTally,
         on_progress: OnProgress<'_>,
     ) -> Result<ControlFlow<()>, Cause> {
         let Some(place) = self.places.get_mut(number) else { return Ok(ControlFlow::Continue(())) };
@@ -523,7 +523,7 @@ impl<'d> Run<'d> {
 }
 
 /// Returns true if a device executes nothing or almost nothing, so that the run gives up.
-fn hopeless(tally: &Tally) -> bool {
+fn executes_nothing(tally: &RunTally) -> bool {
     let kept = tally.dispatches - tally.discarded;
     tally.discarded >= HOPELESS.max(9 * kept)
 }

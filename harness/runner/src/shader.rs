@@ -132,7 +132,7 @@ impl Shader {
 
     /// Returns a plan of a single dispatch without stress, for checking what the device supports.
     pub fn plan(&self) -> Plan {
-        Layout::new(self, 1, None, 0).plan
+        PlanLayout::new(self, 1, None, 0).plan
     }
 }
 
@@ -166,7 +166,7 @@ const SUBMISSION: Duration = Duration::from_millis(20);
 const REDRAWN: u64 = 8;
 
 /// The positions of all parts in a plan.
-struct Layout {
+struct PlanLayout {
     plan: Plan,
     /// For each dispatch its read-back buffers, in the order of the shader's writable ones.
     read: Vec<Vec<BufferId>>,
@@ -183,10 +183,10 @@ struct Layout {
 /// The kernel that generates memory stress, after those of the shader and the canaries.
 const HAMMER: KernelId = KernelId(2);
 
-impl Layout {
+impl PlanLayout {
     /// Builds a plan with this many dispatches, each with its own buffers. It must be one if there are
     /// images, because they belong to kernels.
-    fn new(shader: &Shader, dispatches: u64, hammer: Option<&Hammer>, turn: usize) -> Layout {
+    fn new(shader: &Shader, dispatches: u64, hammer: Option<&Hammer>, turn: usize) -> PlanLayout {
         let mut plan = Plan { queues: vec![Queue { family: 0 }], ..Plan::default() };
         plan.kernels.push(shader.kernel());
         let buffer = |plan: &mut Plan, words: u64, memory, name| {
@@ -254,7 +254,7 @@ impl Layout {
         let hammers = dispatches_of(&plan, HAMMER);
         canaries.steps = dispatches_of(&plan, canaries::KERNEL);
         let mark = Mark::add(&mut plan, QUEUE);
-        Layout { plan, read, initial, hammers, canaries, mark }
+        PlanLayout { plan, read, initial, hammers, canaries, mark }
     }
 }
 
@@ -294,11 +294,11 @@ pub fn run(
     let written: Vec<&Input> = shader.buffers.iter().filter(|input| !input.uniform).collect();
     let initial = written.iter().map(|input| input.words()).collect();
     let mut counted = Counted::new(initial, &settings.watched);
-    let ended = go(device, shader, settings, &mut counted, on_run);
+    let ended = run_dispatches(device, shader, settings, &mut counted, on_run);
     (counted.seen(), ended.err())
 }
 
-fn go(
+fn run_dispatches(
     device: &dyn Device,
     shader: &Shader,
     settings: &Settings,
@@ -313,7 +313,7 @@ fn go(
     // The first submission has one dispatch: the driver compiles the shader during it, and its duration is
     // unknown.
     let mut dispatches = 1;
-    let mut layout = Layout::new(shader, dispatches, hammer.as_ref(), 0);
+    let mut layout = PlanLayout::new(shader, dispatches, hammer.as_ref(), 0);
     let mut prepared = prepare(device, shader, &layout)?;
     let mut took = Duration::ZERO;
     for submission in 0_u64.. {
@@ -330,7 +330,7 @@ fn go(
                 let fits = u64::try_from(fits).unwrap_or(u64::MAX);
                 dispatches = most.min(fits).min(left.unwrap_or(u64::MAX)).max(1);
             }
-            layout = Layout::new(shader, dispatches, hammer.as_ref(), submission.ilog2() as usize);
+            layout = PlanLayout::new(shader, dispatches, hammer.as_ref(), submission.ilog2() as usize);
             prepared = prepare(device, shader, &layout)?;
         }
         device.reseed(settings.seed.wrapping_add(submission));
@@ -350,7 +350,7 @@ fn go(
         layout.canaries.ask(prepared.as_mut(), submission)?;
         layout.mark.clear(prepared.as_mut())?;
         let began = Instant::now();
-        if let Err(cause) = once(prepared.as_mut(), settings.patience) {
+        if let Err(cause) = submit_and_wait(prepared.as_mut(), settings.patience) {
             if !matches!(cause, Cause::NullDevice) {
                 // Its memory may stay in use, and destroying it would block forever.
                 std::mem::forget(prepared);
@@ -379,7 +379,7 @@ fn go(
 fn prepare<'d>(
     device: &'d dyn Device,
     shader: &Shader,
-    layout: &Layout,
+    layout: &PlanLayout,
 ) -> Result<Box<dyn Prepared + 'd>, DeviceError> {
     let mut prepared = device.prepare(&layout.plan)?;
     for (input, buffer) in shader.buffers.iter().zip(&layout.initial) {
@@ -391,7 +391,7 @@ fn prepare<'d>(
 }
 
 /// Submits and waits.
-fn once(prepared: &mut dyn Prepared, patience: Duration) -> Result<(), Cause> {
+fn submit_and_wait(prepared: &mut dyn Prepared, patience: Duration) -> Result<(), Cause> {
     prepared.submit()?;
     let since = Instant::now();
     loop {

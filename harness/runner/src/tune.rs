@@ -15,7 +15,7 @@ pub struct Candidates {
 
 /// The parameters that a search changes.
 #[derive(Clone, Copy)]
-enum Part {
+enum StressParameters {
     Groups,
     Rounds,
     Spin,
@@ -40,28 +40,28 @@ enum Part {
     OtherQueue,
 }
 
-const PARTS: [Part; 21] = [
-    Part::Groups,
-    Part::Rounds,
-    Part::Spin,
-    Part::Interval,
-    Part::Hold,
-    Part::Pairing,
-    Part::Layout,
-    Part::MixGroups,
-    Part::MixLanes,
-    Part::Lanes,
-    Part::ThreadLoops,
-    Part::Parallel,
-    Part::MemoryStress,
-    Part::StressWorkgroups,
-    Part::StressIterations,
-    Part::PreStress,
-    Part::Patterns,
-    Part::Lines,
-    Part::Strategy,
-    Part::MixWorkgroups,
-    Part::OtherQueue,
+const PARTS: [StressParameters; 21] = [
+    StressParameters::Groups,
+    StressParameters::Rounds,
+    StressParameters::Spin,
+    StressParameters::Interval,
+    StressParameters::Hold,
+    StressParameters::Pairing,
+    StressParameters::Layout,
+    StressParameters::MixGroups,
+    StressParameters::MixLanes,
+    StressParameters::Lanes,
+    StressParameters::ThreadLoops,
+    StressParameters::Parallel,
+    StressParameters::MemoryStress,
+    StressParameters::StressWorkgroups,
+    StressParameters::StressIterations,
+    StressParameters::PreStress,
+    StressParameters::Patterns,
+    StressParameters::Lines,
+    StressParameters::Strategy,
+    StressParameters::MixWorkgroups,
+    StressParameters::OtherQueue,
 ];
 
 /// Rounds that fit every loop budget in use; larger values if there is no budget.
@@ -110,21 +110,21 @@ impl Candidates {
             && candidate.check_loop_budget(self.capabilities.loop_budget).is_ok()
     }
 
-    fn change(&mut self, stress: &mut Stress, part: Part) {
+    fn change(&mut self, stress: &mut Stress, part: StressParameters) {
         if let Some(memory) = &mut stress.memory_stress {
             self.change_memory(memory, part);
         }
         let cpu = self.capabilities.is_cpu;
         let point = |value: u32| (value, value);
         match part {
-            Part::Groups => {
+            StressParameters::Groups => {
                 let groups = if cpu { self.one_of(&[1, 1, 2, 4]) } else { 16 << self.below(9) };
                 stress.groups = point(groups);
             }
-            Part::Rounds => {
+            StressParameters::Rounds => {
                 stress.rounds = point(if cpu { self.one_of(&ROUNDS) } else { 1 << self.below(7) });
             }
-            Part::Spin => {
+            StressParameters::Spin => {
                 // Threads of a CPU driver start one after another, on a busy machine late.
                 let spin = match (cpu, self.capabilities.loop_budget) {
                     (true, Some(budget)) => budget / self.one_of(&[2, 3, 4, 6, 8]),
@@ -134,20 +134,20 @@ impl Candidates {
                 stress.spin = point(spin);
                 stress.meeting_percent = if cpu { 100 } else { self.one_of(&[100, 100, 50]) };
             }
-            Part::Interval => stress.interval = point(self.one_of(&[1, 1, 2, 3, 4, 6, 8, 12])),
-            Part::Hold => {
+            StressParameters::Interval => stress.interval = point(self.one_of(&[1, 1, 2, 3, 4, 6, 8, 12])),
+            StressParameters::Hold => {
                 stress.hold = point(self.one_of(&[0, 0, 1, 2, 4, 8, 12, 16, 20, 24, 32, 48]));
             }
-            Part::Pairing => {
+            StressParameters::Pairing => {
                 stress.pairing = self.one_of(&[Pairing::Alternating, Pairing::Contiguous, Pairing::Any]);
             }
-            Part::Layout => {
+            StressParameters::Layout => {
                 stress.spacing = point(self.one_of(&[1, 1, 1, 2, 4, 8, 16]));
                 stress.padding = point(self.one_of(&[0, 0, 0, 2, 14]));
             }
-            Part::MixGroups => stress.mix_groups = self.one_of(&[false, true]),
-            Part::MixLanes => stress.mix_lanes = self.one_of(&[false, true]),
-            Part::Lanes => {
+            StressParameters::MixGroups => stress.mix_groups = self.one_of(&[false, true]),
+            StressParameters::MixLanes => stress.mix_lanes = self.one_of(&[false, true]),
+            StressParameters::Lanes => {
                 let subgroup = Lanes::Of(Unit::Subgroup);
                 // A CPU driver runs the subgroups of a workgroup one after another, so wide workgroups do not
                 // overlap between rendezvous.
@@ -155,9 +155,9 @@ impl Candidates {
                 let wide = [subgroup, Lanes::Count(64), Lanes::Count(128), Lanes::Count(256)];
                 stress.lanes = if cpu { self.one_of(&narrow) } else { self.one_of(&wide) };
             }
-            Part::ThreadLoops => stress.thread_loops = self.one_of(&[false, true]),
-            Part::Parallel => stress.parallel = self.below(4) == 0,
-            Part::MemoryStress => {
+            StressParameters::ThreadLoops => stress.thread_loops = self.one_of(&[false, true]),
+            StressParameters::Parallel => stress.parallel = self.below(4) == 0,
+            StressParameters::MemoryStress => {
                 // On CPU drivers, a stress invocation takes a processor from the test.
                 let wanted = self.below(if cpu { 4 } else { 2 }) == 0;
                 stress.memory_stress = wanted.then(|| stress.memory_stress.take().unwrap_or_default());
@@ -166,30 +166,34 @@ impl Candidates {
         }
     }
 
-    fn change_memory(&mut self, memory: &mut MemoryStress, part: Part) {
+    fn change_memory(&mut self, memory: &mut MemoryStress, part: StressParameters) {
         let cpu = self.capabilities.is_cpu;
         let point = |value: u32| (value, value);
         match part {
-            Part::StressWorkgroups => {
+            StressParameters::StressWorkgroups => {
                 let few = [0, 1, 2, 4];
                 let many = [0, 8, 32, 66, 132, 264, 512, 1024];
                 memory.workgroups = point(if cpu { self.one_of(&few) } else { self.one_of(&many) });
             }
-            Part::StressIterations => memory.iterations = point(1 << self.below(if cpu { 5 } else { 9 })),
-            Part::PreStress => memory.pre_stress = point(self.one_of(&[0, 0, 0, 1, 2, 4, 8, 16, 32])),
-            Part::Patterns => {
+            StressParameters::StressIterations => {
+                memory.iterations = point(1 << self.below(if cpu { 5 } else { 9 }))
+            }
+            StressParameters::PreStress => {
+                memory.pre_stress = point(self.one_of(&[0, 0, 0, 1, 2, 4, 8, 16, 32]))
+            }
+            StressParameters::Patterns => {
                 let all = self.below(5) == 0;
                 memory.patterns = if all { Pattern::ALL.to_vec() } else { vec![self.one_of(&Pattern::ALL)] };
             }
-            Part::Lines => {
+            StressParameters::Lines => {
                 memory.line_words = point(self.one_of(&[8, 16, 32, 64, 128, 256, 1024]));
                 memory.lines = point(self.one_of(&[1, 2, 4, 8, 16, 32, 64, 256]));
             }
-            Part::Strategy => {
+            StressParameters::Strategy => {
                 memory.strategy = self.one_of(&[Strategy::RoundRobin, Strategy::Chunks, Strategy::Any]);
             }
-            Part::MixWorkgroups => memory.mix_workgroups = self.one_of(&[false, true]),
-            Part::OtherQueue => {
+            StressParameters::MixWorkgroups => memory.mix_workgroups = self.one_of(&[false, true]),
+            StressParameters::OtherQueue => {
                 let queues: u32 = self.capabilities.compute_queues.iter().sum();
                 let workgroups = if queues > 1 && !cpu { self.one_of(&[0, 0, 0, 8, 32, 132]) } else { 0 };
                 memory.queue_workgroups = point(workgroups);

@@ -62,7 +62,7 @@ const LEAST_DRIVER_THREADS: usize = 8;
 /// # Errors
 /// If an answer cannot be written, or a line of the parent cannot be read.
 pub fn serve(make_device: MakeDevice<'_>) -> io::Result<()> {
-    serve_on(make_device, PROGRESS, answer)
+    serve_on(make_device, PROGRESS, run_job)
 }
 
 /// A callback that may send the progress of a job to the parent; a break ends the job.
@@ -103,7 +103,7 @@ where
     R: Serialize + pool::Answer,
 {
     let mut output = prepare_process()?;
-    for line in requests() {
+    for line in read_requests() {
         let request: Request<J> = serde_json::from_str(&line?).map_err(io::Error::other)?;
         if request.version != VERSION {
             return Err(io::Error::other(format!("version {} of a request", request.version)));
@@ -118,7 +118,7 @@ where
             }
             sent = Some(Instant::now());
             let message = Message::Progress { version: VERSION, job, payload: snapshot() };
-            match send::<P, R>(&mut output, &message) {
+            match send_message::<P, R>(&mut output, &message) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
                     broken = Some(error);
@@ -130,7 +130,7 @@ where
             return Err(error);
         }
         let ends = answer.ends_worker();
-        send::<P, R>(&mut output, &Message::Answer { version: VERSION, job, payload: answer })?;
+        send_message::<P, R>(&mut output, &Message::Answer { version: VERSION, job, payload: answer })?;
         if ends {
             return Ok(ControlFlow::Break(()));
         }
@@ -184,7 +184,10 @@ impl<S: HasSeen> pool::Answer for Served<S> {
 }
 
 /// Writes a message.
-fn send<P: Serialize, R: Serialize>(output: &mut dyn Write, message: &Message<P, R>) -> io::Result<()> {
+fn send_message<P: Serialize, R: Serialize>(
+    output: &mut dyn Write,
+    message: &Message<P, R>,
+) -> io::Result<()> {
     let mut line = vec![RECORD_SEPARATOR];
     serde_json::to_writer(&mut line, message)?;
     line.push(b'\n');
@@ -213,7 +216,7 @@ fn prepare_process() -> io::Result<io::Stdout> {
 }
 
 /// Returns the lines of standard input. When it ends, the process exits, whatever it is doing.
-fn requests() -> Receiver<io::Result<String>> {
+fn read_requests() -> Receiver<io::Result<String>> {
     let (lines, requests) = channel();
     let failures = lines.clone();
     let reader = std::thread::Builder::new().spawn(move || {
@@ -314,7 +317,7 @@ impl<'a> Devices<'a> {
 type OnSnapshot<'a> = Say<'a, Snapshot>;
 
 /// Runs a job. The answer contains the observations even if it failed.
-fn answer(job: &Job, devices: &mut Devices<'_>, on_snapshot: OnSnapshot<'_>) -> Answer {
+fn run_job(job: &Job, devices: &mut Devices<'_>, on_snapshot: OnSnapshot<'_>) -> Answer {
     let mut answer = Answer {
         device: None,
         capabilities: None,
@@ -436,7 +439,7 @@ fn fill(
 
 /// The result of running one test.
 #[derive(Default)]
-struct Ran {
+struct RanTest {
     known: Known,
     seen: Observation,
     failure: Option<Failure>,
@@ -449,17 +452,17 @@ fn run_one(
     planned: &str,
     settings: &Settings,
     on_snapshot: &mut dyn FnMut(&dyn Fn() -> Observation) -> ControlFlow<()>,
-) -> Ran {
-    let mut ran = Ran::default();
+) -> RanTest {
+    let mut ran = RanTest::default();
     let runnable = told(test, variant, &settings.stress, device.capabilities())
         .and_then(|runnable| runnable::check(planned, &runnable.hash()).map(|()| runnable));
     let runnable = match runnable {
         Ok(runnable) => runnable,
-        Err(failure) => return Ran { failure: Some(failure), ..ran },
+        Err(failure) => return RanTest { failure: Some(failure), ..ran },
     };
     match run_ways(device, &runnable.program, &runnable.way(), test, settings, &mut ran.known, on_snapshot) {
-        Ok(seen) => Ran { seen, ..ran },
-        Err(RunError { cause, seen }) => Ran { seen: *seen, failure: Some(cause.into()), ..ran },
+        Ok(seen) => RanTest { seen, ..ran },
+        Err(RunError { cause, seen }) => RanTest { seen: *seen, failure: Some(cause.into()), ..ran },
     }
 }
 

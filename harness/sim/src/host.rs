@@ -42,7 +42,7 @@ struct HostLine {
 
 /// The state of a host thread.
 #[derive(Clone, Debug, Default)]
-struct HostThread {
+struct HostThreadState {
     act: usize,
     /// The first instance that is not finished.
     instance: u32,
@@ -75,7 +75,7 @@ struct OperationSite {
     instance: u32,
 }
 
-impl HostThread {
+impl HostThreadState {
     fn draw_pace(&mut self, random: &mut Random) {
         self.pace = PACES.get(random.below(PACES.len())).copied().unwrap_or(256);
         self.spread = SPREADS.get(random.below(SPREADS.len())).copied().unwrap_or(1);
@@ -88,7 +88,7 @@ impl HostThread {
         instances: u32,
         random: &mut Random,
     ) -> Option<(u32, usize)> {
-        let next = |thread: &HostThread, instance: u32| {
+        let next = |thread: &HostThreadState, instance: u32| {
             let next = thread.operations.get(instance as usize).copied();
             next.filter(|next| instance < instances && *next < operations).map(|next| (instance, next))
         };
@@ -120,7 +120,7 @@ pub(crate) struct HostMachine {
     coherent: bool,
     /// The address of the first word that the threads can access.
     first: u32,
-    threads: Vec<HostThread>,
+    threads: Vec<HostThreadState>,
     batches: Vec<BatchState>,
     /// The queue of each batch.
     queues: Vec<QueueId>,
@@ -170,10 +170,10 @@ impl HostMachine {
             threads: hosts
                 .threads
                 .iter()
-                .map(|thread| HostThread {
+                .map(|thread| HostThreadState {
                     registers: vec![0; (play.instances * thread.registers) as usize],
                     operations: vec![0; play.instances as usize],
-                    ..HostThread::default()
+                    ..HostThreadState::default()
                 })
                 .collect(),
             batches: vec![BatchState::default(); hosts.batches.len()],

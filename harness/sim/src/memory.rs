@@ -44,7 +44,7 @@ fn merge(under: u32, over: u32, bytes: u32) -> u32 {
 
 /// A cache line of one word.
 #[derive(Clone, Copy, Debug, Default)]
-struct Line {
+struct CacheLine {
     /// The address in words; 0 for an empty line.
     address: u32,
     value: u32,
@@ -87,7 +87,7 @@ pub(crate) struct Memory {
     /// The values that were read ahead.
     pub ahead: Ahead,
     shape: Shape,
-    lines: [Vec<Line>; LEVELS],
+    lines: [Vec<CacheLine>; LEVELS],
     /// The base-2 logarithm of the number of sets of a cache, by level.
     bits: [u32; LEVELS],
     epochs: [Vec<u32>; LEVELS],
@@ -113,7 +113,7 @@ impl Memory {
             };
             self.bits[level] = bits;
             self.lines[level].clear();
-            self.lines[level].resize((caches * references) << bits, Line::default());
+            self.lines[level].resize((caches * references) << bits, CacheLine::default());
             self.epochs[level].clear();
             self.epochs[level].resize(caches, 0);
             self.dirty[level].iter_mut().for_each(Vec::clear);
@@ -198,7 +198,7 @@ impl Memory {
             flags = (flags | line.flags) & DIRTY | flags & line.flags & PRIVATE;
         }
         let epoch = self.epochs[level][cache as usize];
-        self.lines[level][slot] = Line { address, value, epoch, flags };
+        self.lines[level][slot] = CacheLine { address, value, epoch, flags };
     }
 
     /// Writes a dirty line back one level up. It stays in the cache, clean.
@@ -206,7 +206,7 @@ impl Memory {
         let reference = self.reference_of(level, slot);
         let cache = self.cache_of(level, slot);
         let line = &mut self.lines[level][slot];
-        let Line { address, value, flags, .. } = *line;
+        let CacheLine { address, value, flags, .. } = *line;
         let bytes = flags & DIRTY;
         line.flags &= !DIRTY;
         line.epoch = self.epochs[level][cache];

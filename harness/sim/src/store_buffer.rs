@@ -14,7 +14,7 @@ const SLOTS: usize = 1 << 11;
 
 /// A buffered atomic store that was not performed yet.
 #[derive(Clone, Copy, Debug, Default)]
-struct Pending {
+struct BufferedStore {
     /// The address in words; 0 for an empty slot.
     address: u32,
     reference: u32,
@@ -27,7 +27,7 @@ struct Pending {
 /// The store buffers of all groups.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Buffers {
-    slots: Vec<Pending>,
+    slots: Vec<BufferedStore>,
     /// The slots that each group has filled. Some may be empty again, or belong to another group.
     filled: [Vec<u16>; GROUPS],
 }
@@ -38,7 +38,7 @@ impl Buffers {
         (mixed >> 21) as usize % SLOTS
     }
 
-    fn find(&self, group: u8, reference: usize, address: u32) -> Option<(usize, &Pending)> {
+    fn find(&self, group: u8, reference: usize, address: u32) -> Option<(usize, &BufferedStore)> {
         if self.filled.get(usize::from(group)).is_none_or(Vec::is_empty) {
             return None;
         }
@@ -60,11 +60,12 @@ impl Memory {
         (level, value): (u8, u32),
     ) {
         if self.buffers.slots.is_empty() {
-            self.buffers.slots = vec![Pending::default(); SLOTS];
+            self.buffers.slots = vec![BufferedStore::default(); SLOTS];
         }
         let slot = Buffers::slot(group, reference, address);
         self.perform_buffered(slot);
-        let pending = Pending { address, reference: reference as u32, value, group, level, path: *path };
+        let pending =
+            BufferedStore { address, reference: reference as u32, value, group, level, path: *path };
         let filled = self.buffers.filled.get_mut(usize::from(group));
         if let (Some(free), Some(filled)) = (self.buffers.slots.get_mut(slot), filled) {
             *free = pending;
@@ -148,7 +149,7 @@ impl Memory {
         let Some(slot) = self.buffers.slots.get_mut(slot).filter(|pending| pending.address != 0) else {
             return;
         };
-        let Pending { address, reference, value, level, path, .. } = std::mem::take(slot);
+        let BufferedStore { address, reference, value, level, path, .. } = std::mem::take(slot);
         self.atomic_store(&path, reference as usize, address, level, value);
     }
 }

@@ -27,17 +27,17 @@ pub(super) struct ParsedCall {
 
 #[derive(Clone, Debug)]
 enum CallKind {
-    Barrier(Dependency),
-    Set(String, Dependency),
+    Barrier(MemoryDependency),
+    Set(String, MemoryDependency),
     Await(String),
-    Signal(Semaphore),
-    Wait(Semaphore),
+    Signal(SemaphoreValue),
+    Wait(SemaphoreValue),
     Transfer(Transfer),
 }
 
 /// The memory dependency of a barrier or an event.
 #[derive(Clone, Copy, Debug)]
-struct Dependency {
+struct MemoryDependency {
     source: SyncScope,
     target: SyncScope,
     /// The scopes as written.
@@ -46,7 +46,7 @@ struct Dependency {
 
 /// A semaphore with the value of a timeline; binary semaphores have no value.
 #[derive(Clone, Debug)]
-struct Semaphore {
+struct SemaphoreValue {
     name: String,
     value: Option<u32>,
 }
@@ -177,11 +177,11 @@ impl Parser<'_> {
         Ok(self.token_text(token).to_owned())
     }
 
-    fn parse_dependency(&mut self) -> Parsed<Dependency> {
+    fn parse_dependency(&mut self) -> Parsed<MemoryDependency> {
         let ParsedScope { source, named: before, .. } = self.parse_sync_scope()?;
         self.parse_arrow()?;
         let ParsedScope { target, named: after, .. } = self.parse_sync_scope()?;
-        Ok(Dependency { source, target, named: DependencyScopes { source: before, target: after } })
+        Ok(MemoryDependency { source, target, named: DependencyScopes { source: before, target: after } })
     }
 
     /// Reads the stages and accesses of one side.
@@ -224,14 +224,14 @@ impl Parser<'_> {
         Ok(ParsedScope { source: side(source), target: side(target), named: (words, accesses) })
     }
 
-    fn parse_semaphore(&mut self) -> Parsed<Semaphore> {
+    fn parse_semaphore(&mut self) -> Parsed<SemaphoreValue> {
         let token = self.expect(TokenKind::Word, "the name of a semaphore")?;
         let name = self.token_text(token).to_owned();
         let value = match self.peek().kind {
             TokenKind::Number => Some(self.parse_small_number("a value of the semaphore")?),
             _ => None,
         };
-        Ok(Semaphore { name, value })
+        Ok(SemaphoreValue { name, value })
     }
 
     fn parse_transfer(&mut self) -> Parsed<Transfer> {

@@ -68,7 +68,7 @@ pub(super) fn parse(text: &str, name: String, errors: &mut ErrorList) -> Test {
 
 /// A line without its terminator and trailing blanks.
 #[derive(Clone, Copy)]
-struct SourceLine<'a> {
+struct KhronosLine<'a> {
     text: &'a str,
     offset: usize,
     number: u32,
@@ -81,7 +81,7 @@ struct SourceWord<'a> {
     at: usize,
 }
 
-impl<'a> SourceLine<'a> {
+impl<'a> KhronosLine<'a> {
     fn span_between(&self, from: usize, to: usize) -> Span {
         let before = self.text.get(..from).unwrap_or(self.text);
         Span {
@@ -151,7 +151,7 @@ impl KhronosReader<'_> {
         let mut lines = Vec::new();
         let mut offset = 0;
         for (index, raw) in text.split('\n').enumerate() {
-            lines.push(SourceLine { text: raw.trim_end(), offset, number: index as u32 + 1 });
+            lines.push(KhronosLine { text: raw.trim_end(), offset, number: index as u32 + 1 });
             offset += raw.len() + 1;
         }
         let heading = lines.iter().take_while(|line| line.text.is_empty() || line.text.starts_with("//"));
@@ -175,11 +175,11 @@ impl KhronosReader<'_> {
             self.read_line(*line);
         }
         self.check_end(
-            lines.last().map_or(Span { line: 1, column: 1, ..Span::default() }, SourceLine::end_span),
+            lines.last().map_or(Span { line: 1, column: 1, ..Span::default() }, KhronosLine::end_span),
         );
     }
 
-    fn read_line(&mut self, line: SourceLine<'_>) {
+    fn read_line(&mut self, line: KhronosLine<'_>) {
         if line.text.starts_with(char::is_whitespace) {
             let indent = line.text.len() - line.text.trim_start().len();
             self.push_error(KhronosError::Indented { span: line.span_between(0, indent) });
@@ -201,7 +201,7 @@ impl KhronosReader<'_> {
         }
     }
 
-    fn read_directive(&mut self, line: SourceLine<'_>, words: &[SourceWord<'_>]) {
+    fn read_directive(&mut self, line: KhronosLine<'_>, words: &[SourceWord<'_>]) {
         let Some(keyword) = words.first() else { return };
         let span = line.word_span(*keyword);
         let (slot, most) = match keyword.text {
@@ -281,7 +281,7 @@ impl KhronosReader<'_> {
         true
     }
 
-    fn read_instruction(&mut self, line: SourceLine<'_>) {
+    fn read_instruction(&mut self, line: KhronosLine<'_>) {
         let span = line.span_between(0, line.text.len());
         let placed = self.begin_groups(span);
         let parsed = match instruction::parse_line(line) {
@@ -331,7 +331,7 @@ impl KhronosReader<'_> {
     }
 
     /// Parses `SLOC a b`: two names of one location.
-    fn same_location(&mut self, line: SourceLine<'_>, keyword: SourceWord<'_>) {
+    fn same_location(&mut self, line: KhronosLine<'_>, keyword: SourceWord<'_>) {
         let names = line.split_words(keyword.at + keyword.text.len(), &[' ']);
         let mut found = Vec::new();
         for index in 0..2 {
@@ -364,7 +364,7 @@ impl KhronosReader<'_> {
         }
     }
 
-    fn system_sync(&mut self, line: SourceLine<'_>, words: &[SourceWord<'_>]) {
+    fn system_sync(&mut self, line: KhronosLine<'_>, words: &[SourceWord<'_>]) {
         let mut sides = Vec::new();
         for index in 1..3 {
             let span = words.get(index).map_or(line.end_span(), |word| line.word_span(*word));

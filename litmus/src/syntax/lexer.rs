@@ -63,7 +63,7 @@ pub(super) fn tokenize(
     dialect: Dialect,
     errors: &mut ErrorList,
 ) -> Vec<Token> {
-    let mut lexer = Lexer {
+    let mut lexer = LitmusLexer {
         bytes: text.as_bytes(),
         text,
         offset: start.offset,
@@ -91,7 +91,7 @@ pub(super) fn tokenize(
     }
 }
 
-struct Lexer<'a> {
+struct LitmusLexer<'a> {
     bytes: &'a [u8],
     text: &'a str,
     offset: usize,
@@ -101,7 +101,7 @@ struct Lexer<'a> {
     dollar_words: bool,
 }
 
-impl Lexer<'_> {
+impl LitmusLexer<'_> {
     fn peek(&self, ahead: usize) -> u8 {
         self.bytes.get(self.offset + ahead).copied().unwrap_or(0)
     }

@@ -13,7 +13,7 @@ const NO_FAILURE: [&str; 4] = ["Pass", "Flake", "KnownFlake", "UnexpectedImprove
 /// A pattern without these characters is literal, so its dots are escaped.
 const REGEX_CHARACTERS: &str = "*+?()[]{}|^$\\";
 
-struct Reader<'a> {
+struct ExpectationReader<'a> {
     shown: &'a str,
     kind: ExpectationKind,
     entries: Vec<Entry>,
@@ -36,7 +36,8 @@ pub fn parse(
         vec![ExpectationError { file: shown.to_owned(), line, column, mistake: Mistake::NotText }]
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut reader = Reader { shown, kind, entries: Vec::new(), seen: BTreeMap::new(), errors: Vec::new() };
+    let mut reader =
+        ExpectationReader { shown, kind, entries: Vec::new(), seen: BTreeMap::new(), errors: Vec::new() };
     // Comment lines directly above patterns are their reason; an empty line ends it.
     let mut above: Vec<&str> = Vec::new();
     let mut is_used = false;
@@ -63,7 +64,7 @@ pub fn parse(
     }
 }
 
-impl Reader<'_> {
+impl ExpectationReader<'_> {
     fn entry(&mut self, line: u32, raw: &str, above: &str) {
         // A trailing comment starts at a `#` after white space: ids contain neither.
         let comment = raw.char_indices().find(|(at, c)| {

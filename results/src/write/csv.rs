@@ -73,7 +73,7 @@ impl<W: Write> Table<W> {
 
     fn row<const N: usize>(&mut self, fields: [&str; N]) -> io::Result<()> {
         self.header()?;
-        let shown = fields.map(|field| guarded(show::line(field)));
+        let shown = fields.map(|field| guard_formula(show::line(field)));
         self.out.write_record(shown.iter().map(|field| field.as_bytes())).map_err(io::Error::from)
     }
 
@@ -85,7 +85,7 @@ impl<W: Write> Table<W> {
 
 /// Prevents spreadsheet programs from evaluating a field: a field that looks like a formula gets a leading
 /// apostrophe. Numbers are unchanged.
-fn guarded(field: Cow<'_, str>) -> Cow<'_, str> {
+fn guard_formula(field: Cow<'_, str>) -> Cow<'_, str> {
     let is_formula = field.starts_with(['=', '+', '-', '@']) && field.parse::<f64>().is_err();
     if is_formula { format!("'{field}").into() } else { field }
 }
@@ -264,7 +264,7 @@ mod tests {
             ("", ""),
         ];
         for (text, expected) in cases {
-            assert_eq!(guarded(text.into()), expected);
+            assert_eq!(guard_formula(text.into()), expected);
         }
     }
 }

@@ -146,12 +146,12 @@ fn values(state: &State) -> String {
         return " ".to_owned();
     }
     let words: Vec<String> =
-        state.iter().map(|(name, value)| format!("{}={value};", observable(name))).collect();
+        state.iter().map(|(name, value)| format!("{}={value};", herd_observable(name))).collect();
     words.join(" ")
 }
 
 /// Renames `P0:r0` to `0:r0` and `x` to `[x]`; a component `v[2]` is unchanged, as in herd7's tools.
-fn observable(name: &str) -> String {
+fn herd_observable(name: &str) -> String {
     let safe: String = word(name).chars().map(|c| if matches!(c, ';' | '=') { '_' } else { c }).collect();
     let register = safe.strip_prefix('P').and_then(|rest| {
         let (thread, register) = rest.split_once(':')?;

@@ -182,7 +182,7 @@ fn machine_code(report: &Report) -> String {
             text += &format!("\n{}\n", plain(&code::without(why)));
         }
         for part in code::parts(line) {
-            text += &format!("\n{}:\n\n{}", plain(&part.heading), fenced(&part.text));
+            text += &format!("\n{}:\n\n{}", plain(&part.heading), fence_block(&part.text));
         }
         if line.without.is_none() {
             text += &format!("\nagain: {}\n", plain(&line.replay));
@@ -217,7 +217,7 @@ fn beside_hsa(report: &Report) -> String {
 }
 
 /// Formats text as a code block with a fence longer than any run of backticks in it.
-fn fenced(text: &str) -> String {
+fn fence_block(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}\n{}\n{fence}\n", show::block(text).trim_end())

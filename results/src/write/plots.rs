@@ -120,7 +120,7 @@ fn name_at(lines: &[&RunLine], place: &SegmentValue<usize>) -> String {
 }
 
 /// Returns the power of ten at or below the smallest positive value, for the start of a logarithmic axis.
-fn floor(values: impl Iterator<Item = f64>) -> f64 {
+fn power_of_ten_below(values: impl Iterator<Item = f64>) -> f64 {
     let least = values.filter(|value| *value > 0.0).fold(0.1_f64, f64::min);
     10_f64.powf(least.log10().floor()).max(1e-15)
 }
@@ -158,7 +158,7 @@ fn weak_rates(device: &str, lines: &[&RunLine]) -> Result<String, PlotError> {
         let resolved = line.instances.saturating_sub(line.unresolved);
         (Proportion::new(weak_seen(line), resolved), never_seen_bound(trials(line)))
     };
-    let least = floor(lines.iter().map(|line| {
+    let least = power_of_ten_below(lines.iter().map(|line| {
         let (proportion, bound) = rate(line);
         if weak_seen(line) > 0 { proportion.interval().low.max(bound / 10.0) } else { bound }
     }));
@@ -247,7 +247,7 @@ fn from_run_to_run(
     runs: usize,
     series: &[(String, Vec<(usize, f64)>)],
 ) -> Result<String, PlotError> {
-    let least = floor(series.iter().flat_map(|(_, rates)| rates.iter().map(|(_, rate)| *rate)));
+    let least = power_of_ten_below(series.iter().flat_map(|(_, rates)| rates.iter().map(|(_, rate)| *rate)));
     drawn(420, |area| {
         let mut chart = ChartBuilder::on(area)
             .caption(format!("Weak outcomes from run to run: {name}"), ("sans-serif", 18))

@@ -28,7 +28,7 @@ impl<W: Write> SarifCheckWriter<W> {
     /// Adds the findings in a shader.
     pub fn findings(&mut self, file: &str, findings: &[FindingRecord]) {
         for FindingRecord { kind, message, at, mend } in findings {
-            let places: Vec<Value> = at.iter().map(|place| location(file, place)).collect();
+            let places: Vec<Value> = at.iter().map(|place| sarif_location(file, place)).collect();
             // SARIF fixes are exact text replacements; these fixes are not, so they go into the message.
             let mends: Vec<String> = mend.iter().map(MendRecord::placed).collect();
             let mends =
@@ -54,7 +54,7 @@ impl<W: Write> SarifCheckWriter<W> {
     }
 
     fn say(&mut self, rule: &str, message: &str, at: &[Value]) {
-        let (about, level) = about(rule);
+        let (about, level) = describe_rule(rule);
         self.rules.entry(rule.to_owned()).or_insert(about);
         let mut result = json!({ "ruleId": rule, "level": level, "message": { "text": message } });
         if let (Some(first), Value::Object(fields)) = (at.first(), &mut result) {
@@ -109,7 +109,7 @@ impl<W: Write> CheckWriter for SarifCheckWriter<W> {
 }
 
 /// Returns the description and the level of a rule.
-fn about(rule: &str) -> (&'static str, &'static str) {
+fn describe_rule(rule: &str) -> (&'static str, &'static str) {
     match rule {
         "race" => ("Two accesses race: behaviour is undefined", "error"),
         "lockstep" => ("Lanes of one subgroup race, which need not go on in lockstep", "error"),
@@ -128,7 +128,7 @@ fn about(rule: &str) -> (&'static str, &'static str) {
 }
 
 /// Builds the SARIF location of a finding's position.
-fn location(file: &str, place: &FindingPlace) -> Value {
+fn sarif_location(file: &str, place: &FindingPlace) -> Value {
     let mut location = physical(place.file.as_deref().unwrap_or(file), place.line, None);
     let who = match (&place.access, &place.invocation) {
         (Some(access), Some(invocation)) => Some(format!("{access} by invocation {invocation}")),
@@ -142,7 +142,7 @@ fn location(file: &str, place: &FindingPlace) -> Value {
 }
 
 fn physical(file: &str, line: Option<u32>, column: Option<u32>) -> Value {
-    let mut place = json!({ "artifactLocation": { "uri": uri(file) } });
+    let mut place = json!({ "artifactLocation": { "uri": path_to_uri(file) } });
     if let (Some(line), Value::Object(fields)) = (line.filter(|line| *line > 0), &mut place) {
         let region = match column {
             Some(column) => json!({ "startLine": line, "startColumn": column }),
@@ -154,7 +154,7 @@ fn physical(file: &str, line: Option<u32>, column: Option<u32>) -> Value {
 }
 
 /// Converts a path to a URI; a relative path stays relative to the working folder.
-fn uri(path: &str) -> String {
+fn path_to_uri(path: &str) -> String {
     let path = path.strip_prefix("./").unwrap_or(path);
     let mut uri = if path.starts_with('/') { "file://".to_owned() } else { String::new() };
     for byte in path.bytes() {

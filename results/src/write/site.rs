@@ -54,9 +54,10 @@ struct PagePaths {
 impl PagePaths {
     fn new(report: &Report) -> PagePaths {
         let mut taken = BTreeSet::new();
-        let devices = report.devices.iter().map(|device| unique(&device.label, &mut taken)).collect();
+        let devices =
+            report.devices.iter().map(|device| unique_file_name(&device.label, &mut taken)).collect();
         taken.clear();
-        let tests = report.tests.iter().map(|row| unique(&row.id, &mut taken)).collect();
+        let tests = report.tests.iter().map(|row| unique_file_name(&row.id, &mut taken)).collect();
         PagePaths { devices, tests }
     }
 }
@@ -67,7 +68,7 @@ pub fn device_files(report: &Report) -> Vec<String> {
 }
 
 /// Makes a safe file name from untrusted text, distinct from those in `taken` when case is ignored.
-fn unique(name: &str, taken: &mut BTreeSet<String>) -> String {
+fn unique_file_name(name: &str, taken: &mut BTreeSet<String>) -> String {
     let mut base = String::new();
     for c in name.chars().take(100) {
         match c {
@@ -132,7 +133,13 @@ pub fn files(
 }
 
 /// Renders a page; `up` is the relative path to the index.
-fn page(heading: (&str, &str), up: &str, script: Option<&str>, columns: usize, main: &Markup) -> String {
+fn render_page(
+    heading: (&str, &str),
+    up: &str,
+    script: Option<&str>,
+    columns: usize,
+    main: &Markup,
+) -> String {
     let (heading, description) = heading;
     let header = html! {
         h1 { (heading) }
@@ -165,7 +172,7 @@ fn index(report: &Report, places: &PagePaths) -> String {
         (conclusions(report))
         (every_device(report, places))
         (broken(report, &links))
-        (map(report, &links))
+        (render_map(report, &links))
         section {
             h2 { "Data" }
             p { "The records of each device are JSON lines: a header with the plan, then one line for each test (schemas: "
@@ -176,7 +183,7 @@ fn index(report: &Report, places: &PagePaths) -> String {
         }
         (words())
     };
-    page((&title(report), &description(report)), "", Some(SCRIPT), report.devices.len(), &main)
+    render_page((&title(report), &description(report)), "", Some(SCRIPT), report.devices.len(), &main)
 }
 
 fn every_device(report: &Report, places: &PagePaths) -> Markup {
@@ -207,7 +214,7 @@ fn every_device(report: &Report, places: &PagePaths) -> Markup {
 }
 
 /// Renders the table of tests by device, differing tests first.
-fn map(report: &Report, links: &Links<'_>) -> Markup {
+fn render_map(report: &Report, links: &Links<'_>) -> Markup {
     let mut order: Vec<usize> = (0..report.tests.len()).collect();
     let verdicts_differ = |row: &TestRow| {
         let mut verdicts =
@@ -311,7 +318,7 @@ fn device_page(report: &Report, device: usize, places: &PagePaths, plots: &[&str
     };
     let heading =
         own.devices.first().map_or_else(String::new, |device| crate::show::line(&device.label).into_owned());
-    page((&heading, &description(&own)), "../", None, 1, &main)
+    render_page((&heading, &description(&own)), "../", None, 1, &main)
 }
 
 fn test_page(
@@ -335,5 +342,5 @@ fn test_page(
         }
         details { summary { h2 { "Runs" } } (conclusions(report)) }
     };
-    page((&crate::show::line(&row.id), &row.name), "../", None, report.devices.len(), &main)
+    render_page((&crate::show::line(&row.id), &row.name), "../", None, report.devices.len(), &main)
 }

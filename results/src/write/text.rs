@@ -200,8 +200,8 @@ pub fn report(lines: &[RunLine], layout: Layout) -> String {
             None => weak_histogram(line),
         };
     }
-    text += &particulars(lines);
-    text += &drifts(lines);
+    text += &format_particulars(lines);
+    text += &format_drifts(lines);
     text += &summary(lines);
     text += "\n";
     text += &powers(lines);
@@ -341,7 +341,7 @@ fn weak_histogram(line: &RunLine) -> String {
 }
 
 /// Formats the tests with a significant rate change.
-fn drifts(lines: &[RunLine]) -> String {
+fn format_drifts(lines: &[RunLine]) -> String {
     let mut text = String::new();
     for (line, drift, p) in significant(lines.iter()) {
         text += &format!(
@@ -357,7 +357,7 @@ fn drifts(lines: &[RunLine]) -> String {
 }
 
 /// Formats explanations of violations, of tests without a verdict, and of instances without a result.
-fn particulars(lines: &[RunLine]) -> String {
+fn format_particulars(lines: &[RunLine]) -> String {
     let mut text = String::new();
     for line in lines {
         let told = matches!(line.verdict, VerdictWord::Violates | VerdictWord::Inconclusive);

@@ -9,7 +9,7 @@ use rspirv::spirv::{
     StorageClass,
 };
 
-use super::{Checker, ModuleFault, Number};
+use super::{Checker, ModuleFault, NumericType};
 use crate::reader::{Reader, ids};
 
 /// The stages of kernels.
@@ -184,8 +184,10 @@ impl Checker<'_> {
     fn small_numbers(&self, class: StorageClass, to: u32, report: &mut impl FnMut(ModuleFault)) {
         let buffer = matches!(class, StorageClass::StorageBuffer | StorageClass::PhysicalStorageBuffer);
         match self.number_of(to) {
-            Some(Number::Integer(8)) if buffer => self.need(Capability::StorageBuffer8BitAccess, report),
-            Some(Number::Integer(16)) if buffer => self.need(Capability::StorageBuffer16BitAccess, report),
+            Some(NumericType::Integer(8)) if buffer => self.need(Capability::StorageBuffer8BitAccess, report),
+            Some(NumericType::Integer(16)) if buffer => {
+                self.need(Capability::StorageBuffer16BitAccess, report)
+            }
             _ => {}
         }
     }

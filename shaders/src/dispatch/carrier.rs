@@ -4,7 +4,7 @@ use litmus::{InterlockOrder, ThreadId};
 use rspirv::dr::Operand;
 use rspirv::spirv::{BuiltIn, ExecutionMode, Op, Word};
 
-use super::Emitter;
+use super::DispatchEmitter;
 use super::place::Place;
 use crate::carrier::{self, Carrier, Cells, FIRST_CLAIM, Overlap};
 use crate::contract::{Arithmetic, Parameter};
@@ -87,7 +87,7 @@ pub(super) enum Local {
     Known(Word),
 }
 
-impl Emitter<'_> {
+impl DispatchEmitter<'_> {
     /// Returns the carrier of the kernel.
     pub(super) fn carrier(&self) -> Carrier {
         let variant = self.config.variant;

@@ -4,7 +4,7 @@
 use rspirv::dr::Operand;
 use rspirv::spirv::{Op, Word};
 
-use super::Emitter;
+use super::DispatchEmitter;
 use crate::contract::{Arithmetic, Parameter, overflow_word};
 use crate::stress::StressParameter;
 
@@ -18,7 +18,7 @@ pub(super) struct Numbered {
     pub is_surplus: Option<Word>,
 }
 
-impl Emitter<'_> {
+impl DispatchEmitter<'_> {
     /// Computes the place of the workgroup with the device's index `workgroup`.
     pub(super) fn workgroup_number(&mut self, workgroup: Word) -> Numbered {
         if !self.config.stressed && !self.signs() {

@@ -3,7 +3,7 @@
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, Op, Word};
 
-use super::{Code, Emitter};
+use super::{DispatchEmitter, SegmentCode};
 use crate::contract::{Arithmetic, FIRST_RECEIPT, Parameter, Seat, receipt, rendezvous_spacing, seat};
 use crate::loops::Loop;
 use crate::variant::MemoryModel;
@@ -25,11 +25,11 @@ pub(super) struct Receipt {
     one: Word,
 }
 
-impl Emitter<'_> {
+impl DispatchEmitter<'_> {
     /// Returns the places of a slot for each thread, if each invocation runs every thread.
     pub(super) fn places(
         &mut self,
-        parts: &[Code],
+        parts: &[SegmentCode],
         (group, slot): (Word, Word),
         extra: Option<Word>,
     ) -> Vec<Place> {

@@ -4,7 +4,7 @@ use litmus::{Access, LocationId, Observable, StorageClass, ThreadId};
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, Decoration, MemoryAccess, MemorySemantics, Op, Word};
 
-use super::Emitter;
+use super::DispatchEmitter;
 use super::place::Place;
 use crate::contract::{Arithmetic, IMAGE_WIDTH, Parameter, unit};
 use crate::glsl;
@@ -33,7 +33,7 @@ pub(super) struct Declared {
     variable: Word,
 }
 
-impl Emitter<'_> {
+impl DispatchEmitter<'_> {
     /// Declares the buffers in the order of the contract, then images.
     pub(super) fn declare(&mut self) -> Result<(), Rule> {
         let paths = self.uses.paths.clone();
@@ -515,7 +515,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Returns the memory operand for accesses that the barriers of [`Emitter::meet_workgroup`] order; under
+    /// Returns the memory operand for accesses that the barriers of [`DispatchEmitter::meet_workgroup`] order; under
     /// the Vulkan memory model, a private access would race.
     fn non_private(&self) -> Option<Operand> {
         let vulkan = self.config.variant.model == MemoryModel::Vulkan;

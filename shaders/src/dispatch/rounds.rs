@@ -5,7 +5,7 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{Op, Word};
 
 use super::place::{Due, Meeting, Place};
-use super::{Between, Code, Emitter};
+use super::{Between, DispatchEmitter, SegmentCode};
 use crate::contract::{Arithmetic, Parameter, instance_of};
 use crate::flow;
 use crate::kernel::CompileError;
@@ -29,12 +29,12 @@ pub(super) struct Rounds {
     pub local: Word,
 }
 
-impl Emitter<'_> {
+impl DispatchEmitter<'_> {
     /// Returns true if each thread may have its own loop of rounds.
     ///
     /// Not for lanes of one subgroup, which would run threads one after another, nor with common operations
     /// in each round or loops of the test: lavapipe 22.3 keeps lanes running that never entered a loop.
-    pub(super) fn has_thread_loops(&self, parts: &[Code]) -> bool {
+    pub(super) fn has_thread_loops(&self, parts: &[SegmentCode]) -> bool {
         self.config.thread_loops
             && self.layout.subgroup_size.is_none()
             && self.layout.classes.len() == parts.len()
@@ -156,7 +156,7 @@ impl Emitter<'_> {
     pub(super) fn rounds_by_thread(
         &mut self,
         around: &Rounds,
-        parts: &[Code],
+        parts: &[SegmentCode],
         registers: &mut [Registers],
     ) -> Result<(), CompileError> {
         let Rounds { entry, place, .. } = around;

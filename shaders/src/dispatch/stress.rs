@@ -2,11 +2,11 @@
 
 use rspirv::spirv::{Op, Word};
 
-use super::Emitter;
+use super::DispatchEmitter;
 use crate::contract::{Arithmetic, Parameter, Parameters};
 use crate::stress::{Block, Pressure, StressParameter, StressParameters};
 
-impl Emitter<'_> {
+impl DispatchEmitter<'_> {
     /// Returns the words of push constants before an address.
     pub(super) fn words_of_parameters(&self) -> u32 {
         Parameters::WORDS + if self.config.stressed { StressParameters::WORDS } else { 0 }

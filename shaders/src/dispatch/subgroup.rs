@@ -12,7 +12,7 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{self, Op, Word};
 
 use super::place::Place;
-use super::{Code, Emitter};
+use super::{DispatchEmitter, SegmentCode};
 use crate::flow;
 use crate::kernel::CompileError;
 use crate::memory::{Path, Target};
@@ -32,7 +32,7 @@ pub(super) enum Shared {
         /// The common operations in it.
         parts: Vec<Shared>,
         /// The individual code of lanes before each of these, and after the last.
-        own: Vec<Vec<Code>>,
+        own: Vec<Vec<SegmentCode>>,
     },
 }
 
@@ -50,7 +50,7 @@ impl Shared {
             return Ok(Some(Shared::Instruction(lanes.ok_or_else(uneven)?)));
         }
         let mut branches = Vec::new();
-        let mut own: Vec<Vec<Code>> = vec![Vec::new()];
+        let mut own: Vec<Vec<SegmentCode>> = vec![Vec::new()];
         let mut common: Vec<Vec<(usize, &BlockPart)>> = Vec::new();
         for (thread, part) in lanes {
             let BlockPart::Block(block) = part else { return Err(uneven()) };
@@ -60,7 +60,7 @@ impl Shared {
                 match part {
                     BlockPart::Own(body) => {
                         let steps = flow::structure(test.thread(ThreadId(*thread as u16)), body.clone());
-                        let code = Code { part: Part::new(*thread, body.clone()), steps };
+                        let code = SegmentCode { part: Part::new(*thread, body.clone()), steps };
                         own.get_mut(next).ok_or_else(uneven)?.push(code);
                     }
                     BlockPart::Together(_) | BlockPart::Block(_) => {
@@ -80,7 +80,7 @@ impl Shared {
     }
 
     /// Returns all individual code of lanes in it.
-    pub fn codes(&self) -> Vec<&Code> {
+    pub fn codes(&self) -> Vec<&SegmentCode> {
         match self {
             Shared::Instruction(_) => Vec::new(),
             Shared::Block { parts, own, .. } => {
@@ -90,7 +90,7 @@ impl Shared {
     }
 }
 
-impl Emitter<'_> {
+impl DispatchEmitter<'_> {
     /// Emits a common operation after a segment: the branch that its lanes take, and their operations.
     pub(super) fn shared(
         &mut self,

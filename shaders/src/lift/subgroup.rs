@@ -58,7 +58,7 @@ pub(super) fn members(
         if no != end || named.is_empty() {
             continue;
         }
-        for label in super::until(&successors, yes, end) {
+        for label in super::blocks_until(&successors, yes, end) {
             let both = |known: &BTreeMap<ThreadId, usize>| {
                 let both = known.iter().filter_map(|(thread, branches)| {
                     named.get(thread).map(|guarded| (*thread, branches + usize::from(*guarded)))

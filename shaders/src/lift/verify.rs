@@ -59,7 +59,7 @@ pub fn verify(test: &Test, kernel: &Kernel) -> Result<(), LiftError> {
             found = within_meetings(id, found, kernel.variant)?;
         }
         let reports = kernel.results.iter().filter(|slot| slot.thread() == Some(id)).count();
-        Comparison { thread: id, found, position: 0 }.run(test, thread, &sites, kernel, reports)?;
+        KernelComparison { thread: id, found, position: 0 }.run(test, thread, &sites, kernel, reports)?;
     }
     let turn = [Op::AtomicLoad, Op::AtomicStore, Op::AtomicLoad, Op::AtomicStore];
     let stress = if kernel.is_stressed() { &turn[..] } else { &[] };
@@ -69,7 +69,7 @@ pub fn verify(test: &Test, kernel: &Kernel) -> Result<(), LiftError> {
     verify_outside(test, kernel, &sites, &lifted.outside)
 }
 
-fn differs(thread: ThreadId, position: usize, expected: &str, found: &KernelEvent) -> LiftError {
+fn difference_error(thread: ThreadId, position: usize, expected: &str, found: &KernelEvent) -> LiftError {
     LiftError::Differs { thread, position, expected: expected.to_owned(), found: format!("{found:?}") }
 }
 
@@ -100,7 +100,12 @@ fn within_meetings(
         ([inner @ .., first, last], WorkgroupMemory::Zeroed) if *first == meeting && *last == meeting => {
             Ok(inner)
         }
-        _ => Err(differs(id, 0, "meetings of the workgroup around it", found.first().unwrap_or(&meeting))),
+        _ => Err(difference_error(
+            id,
+            0,
+            "meetings of the workgroup around it",
+            found.first().unwrap_or(&meeting),
+        )),
     }
 }
 
@@ -315,7 +320,7 @@ fn bits(element: ScalarType, number: u64) -> u64 {
 }
 
 /// Returns which instructions are reachable.
-fn reachable(thread: &Thread) -> Vec<bool> {
+fn reachable_instructions(thread: &Thread) -> Vec<bool> {
     let mut reached = vec![false; thread.instructions.len()];
     let position_of = |label| {
         thread
@@ -341,13 +346,13 @@ fn reachable(thread: &Thread) -> Vec<bool> {
     reached
 }
 
-struct Comparison<'a> {
+struct KernelComparison<'a> {
     thread: ThreadId,
     found: &'a [KernelEvent],
     position: usize,
 }
 
-impl Comparison<'_> {
+impl KernelComparison<'_> {
     fn run(
         &mut self,
         test: &Test,
@@ -357,7 +362,7 @@ impl Comparison<'_> {
         reports: usize,
     ) -> Result<(), LiftError> {
         let places = (0..).zip(&thread.instructions);
-        for ((place, instruction), reached) in places.zip(reachable(thread)) {
+        for ((place, instruction), reached) in places.zip(reachable_instructions(thread)) {
             if !reached {
                 continue;
             }
@@ -383,7 +388,7 @@ impl Comparison<'_> {
                 self.expect(&subgroup_event(operation, branches_over(thread, place)))?;
             } else if let Some(expected) = expected(test, sites, kernel, &instruction.kind) {
                 match self.found.get(self.position) {
-                    Some(found) if agrees(&expected, found) => self.position += 1,
+                    Some(found) if events_agree(&expected, found) => self.position += 1,
                     _ => return Err(self.differs(format!("{expected:?}"))),
                 }
             }
@@ -612,7 +617,7 @@ fn fetch(arithmetic: ArithmeticOperation, scalar: ScalarType) -> Option<Op> {
 }
 
 /// Returns true if the events match. A register with its initial value is a constant in the kernel.
-fn agrees(expected: &KernelEvent, found: &KernelEvent) -> bool {
+fn events_agree(expected: &KernelEvent, found: &KernelEvent) -> bool {
     let same_value = |left: &Written, right: &Written| *left == Written::Computed || left == right;
     match (expected, found) {
         (KernelEvent::Store { values, .. }, KernelEvent::Store { values: found_values, .. }) => {

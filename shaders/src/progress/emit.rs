@@ -7,7 +7,7 @@ use rspirv::spirv::{self, BuiltIn, Decoration, MemorySemantics, Op, Word};
 
 use super::{
     CLOCK, ENDED, FIELDS, Field, Level, OVERFLOW, Parameter, Parameters, ProgressConfig, SPACING, STOP,
-    STUCK, Spread, leaders,
+    STUCK, Spread, block_leaders,
 };
 use crate::dispatch::Storages;
 use crate::kernel::CompileError;
@@ -376,7 +376,7 @@ impl Emitter<'_> {
         meets: bool,
     ) -> Result<(), CompileError> {
         let thread = self.test.thread(ThreadId(part.thread as u16));
-        let starts = leaders(thread, part.body.clone());
+        let starts = block_leaders(thread, part.body.clone());
         let starts = if part.body.is_empty() { Vec::new() } else { starts };
         let end = self.module.constant(starts.len() as u32);
         let [zero, one, stuck_word, ended_word] =

@@ -22,17 +22,17 @@ pub fn check(files: &[SourceFile]) -> Vec<Finding> {
         } else if !path.starts_with(MODEL_ONLY) {
             continue;
         }
-        findings.extend(header(file));
+        findings.extend(check_header(file));
     }
     for file in files.iter().filter(|file| file.path.starts_with(SUITES) && file.path.ends_with(".txt")) {
-        findings.extend(suite(file, &ids));
+        findings.extend(check_suite(file, &ids));
     }
     findings
 }
 
 /// Checks the header of a test: dialect and name on the first line, then `expect:` and `why:` before the
 /// first `{`.
-fn header(file: &SourceFile) -> Vec<Finding> {
+fn check_header(file: &SourceFile) -> Vec<Finding> {
     let finding = |line: usize, message: String| Finding { file: file.path.clone(), line, message };
     let header = file.text.split('{').next().unwrap_or_default();
     let mut findings = Vec::new();
@@ -52,7 +52,7 @@ fn header(file: &SourceFile) -> Vec<Finding> {
 
 /// Checks a suite: each line that is neither empty nor a `#` comment is a glob that matches tests; a leading
 /// `!` excludes them.
-fn suite(file: &SourceFile, ids: &[String]) -> Vec<Finding> {
+fn check_suite(file: &SourceFile, ids: &[String]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, line) in file.text.lines().enumerate() {
         let pattern = line.split('#').next().unwrap_or_default().trim();

@@ -85,7 +85,7 @@ impl<'f> Tree<'f> {
         let crates = files.iter().filter_map(|file| file.path.strip_suffix("/Cargo.toml"));
         let mut defined = BTreeSet::new();
         for file in files.iter().filter(|file| file.path.ends_with(".rs") && file.path.contains("/src/")) {
-            define(&masked(&file.text), &mut defined);
+            add_definitions(&masked(&file.text), &mut defined);
             let stem = file.path.rsplit('/').next().and_then(|name| name.strip_suffix(".rs"));
             defined.extend(stem.map(str::to_owned));
         }
@@ -117,7 +117,7 @@ impl<'f> Tree<'f> {
 }
 
 /// Adds the names of the items in a source without comments.
-fn define(text: &str, defined: &mut BTreeSet<String>) {
+fn add_definitions(text: &str, defined: &mut BTreeSet<String>) {
     const ITEMS: [&str; 9] = ["fn", "struct", "enum", "trait", "type", "const", "static", "mod", "union"];
     let parts: Vec<&str> = words(text).filter(|word| !word.is_empty()).collect();
     for pair in parts.windows(2) {

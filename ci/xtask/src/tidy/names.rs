@@ -27,7 +27,7 @@ pub fn check(files: &[SourceFile]) -> Vec<Finding> {
         }
     }
     owners.retain(|_, crates| crates.len() > 1);
-    let table = files.iter().find(|file| file.path == SHARED_NAMES).and_then(|file| listed(&file.text));
+    let table = files.iter().find(|file| file.path == SHARED_NAMES).and_then(|file| listed_names(&file.text));
     let Some(listed) = table else {
         return if owners.is_empty() {
             Vec::new()
@@ -47,7 +47,7 @@ pub fn check(files: &[SourceFile]) -> Vec<Finding> {
 }
 
 /// Returns the names in the first column of the table; rows without a reason are ignored.
-fn listed(text: &str) -> Option<BTreeSet<String>> {
+fn listed_names(text: &str) -> Option<BTreeSet<String>> {
     let table = text.split_once(START)?.1.split_once(END)?.0;
     let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
     Some(rows.filter(|(_, reason)| reason.len() > 10).map(|(name, _)| name.to_owned()).collect())
@@ -86,7 +86,7 @@ impl Libraries<'_> {
                         let inner = format!("{folder}/{first}");
                         found.extend(self.types(&format!("{inner}.rs"), &inner));
                     }
-                    found.extend(leaves(path).filter(|name| is_type(name)).map(str::to_owned));
+                    found.extend(imported_names(path).filter(|name| is_type(name)).map(str::to_owned));
                 }
                 _ => {}
             }
@@ -96,7 +96,7 @@ impl Libraries<'_> {
 }
 
 /// Returns the names that a `use` imports: the last part of each path, or the name after `as`.
-fn leaves(path: &str) -> impl Iterator<Item = &str> {
+fn imported_names(path: &str) -> impl Iterator<Item = &str> {
     path.split([',', '{', '}']).filter_map(|part| words(part).rfind(|word| !word.is_empty()))
 }
 

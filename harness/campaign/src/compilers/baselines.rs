@@ -21,7 +21,7 @@ pub fn baselines(
     asked: &Asked,
     mut deliver: impl FnMut(&Target, (CodeBaseline, Vec<String>)) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    by_device(asked, |target| baseline(engine, target, asked), &mut deliver)
+    by_device(asked, |target| compute_baseline(engine, target, asked), &mut deliver)
 }
 
 /// Lists the differences between two baselines. Missing kernels count only if a `whole` suite was compiled.
@@ -53,7 +53,7 @@ pub fn file_of(folder: &Path, target: &Target) -> PathBuf {
 }
 
 /// Returns the memory instructions of every kernel, and the compiler crashes.
-fn baseline(engine: &Engine, target: &Target, asked: &Asked) -> (CodeBaseline, Vec<String>) {
+fn compute_baseline(engine: &Engine, target: &Target, asked: &Asked) -> (CodeBaseline, Vec<String>) {
     let mut questions: Vec<&FormKernels> = Vec::new();
     let mut ids = Vec::new();
     for (item, told) in asked.items.iter().zip(asked.told_for(target)) {

@@ -32,7 +32,7 @@ const SHORT_PATIENCE: Duration = Duration::from_secs(5);
 const PATIENCE_OF_A_RUN: Duration = Duration::from_secs(10);
 
 /// Returns the form of the kernels that a variant dispatches.
-fn form(variant: &Variant) -> Form {
+fn form_of_variant(variant: &Variant) -> Form {
     match (variant.pipelines, variant.told.references) {
         (Pipelines::Merged, _) => Form::Merged,
         (Pipelines::Split, References::Restrict) => Form::Restrict,
@@ -54,7 +54,7 @@ pub fn threads(
 ) -> Result<CodegenLine, Failure> {
     let item =
         Item { id: id.to_owned(), argument: argument.to_owned(), test: Arc::new(test.clone()), variant };
-    let asked = Asked::new(vec![item], vec![target.clone()], vec![form(&variant)], LANES, false);
+    let asked = Asked::new(vec![item], vec![target.clone()], vec![form_of_variant(&variant)], LANES, false);
     let mut lines = lines::lines(&Engine::new(patience, None)?, target, &asked, Some(CodegenView::Code));
     lines.pop().ok_or_else(|| Failure::environment_message("no answer for the test".to_owned()))
 }

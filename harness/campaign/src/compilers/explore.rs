@@ -104,7 +104,7 @@ fn explore_on(
     let mut of_question = Vec::new();
     for ((item, told), prediction) in asked.items.iter().zip(asked.told_for(target)).zip(predictions) {
         for form in told {
-            let blank = blank(item, form.form, target, asked);
+            let blank = blank_line(item, form.form, target, asked);
             let skipped = match (&form.made, prediction) {
                 (Err(why), _) | (_, Err(why)) => Some(why.clone()),
                 (Ok(question), Ok(_)) => target.lacks(&question.units, &item.test.metadata.needs),
@@ -130,9 +130,9 @@ fn explore_on(
             })
             .collect();
         match texts {
-            Ok(texts) => match asks(item, question, prediction, &texts, target, asked) {
+            Ok(texts) => match build_question(item, question, prediction, &texts, target, asked) {
                 Ok(asks) if with_edits => edits.extend(edits_of(&asks, question, &blank, facts)),
-                Ok(asks) => lines.extend(answers(&asks, question, &texts, &blank, facts)),
+                Ok(asks) => lines.extend(explore_form(&asks, question, &texts, &blank, facts)),
                 Err(why) => {
                     let verdict = CodegenExploreVerdict::Unsupported;
                     lines.push(CodegenExploreLine { verdict, detail: Some(why), ..blank });
@@ -166,7 +166,7 @@ fn edits_of(
     edited.into_iter().map(line).collect()
 }
 
-fn blank(item: &Item, form: Form, target: &Target, asked: &Asked) -> CodegenExploreLine {
+fn blank_line(item: &Item, form: Form, target: &Target, asked: &Asked) -> CodegenExploreLine {
     CodegenExploreLine {
         schema: CODEGEN_EXPLORE_SCHEMA.to_owned(),
         id: item.id.clone(),
@@ -187,7 +187,7 @@ fn blank(item: &Item, form: Form, target: &Target, asked: &Asked) -> CodegenExpl
 }
 
 /// Explores the code of a form under each profile.
-fn answers(
+fn explore_form(
     asks: &isa::MachineQuestion,
     question: &FormKernels,
     texts: &[String],
@@ -205,7 +205,7 @@ fn answers(
 }
 
 /// Builds the question for the explorer, or returns the reason why there is none.
-fn asks(
+fn build_question(
     item: &Item,
     question: &FormKernels,
     prediction: &Prediction,

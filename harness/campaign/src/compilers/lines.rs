@@ -31,7 +31,7 @@ pub fn campaign(
     let engine = &Engine { forms, ..engine.clone() };
     by_device(
         asked,
-        |target| reduced(lines(engine, target, asked, shown), target, asked, engine),
+        |target| reduce_crashes(lines(engine, target, asked, shown), target, asked, engine),
         &mut deliver,
     )
 }
@@ -94,7 +94,7 @@ pub fn lines(
                     line.kernels.push(CodegenKernel {
                         verdict: CodegenVerdict::Crashes,
                         reason: Some(how),
-                        ..blank(unit)
+                        ..blank_kernel(unit)
                     });
                 }
                 Made::Lacks(what) => {
@@ -119,7 +119,12 @@ pub fn lines(
 }
 
 /// Reduces the test of the first crash of each kind.
-fn reduced(mut lines: Vec<CodegenLine>, target: &Target, asked: &Asked, engine: &Engine) -> Vec<CodegenLine> {
+fn reduce_crashes(
+    mut lines: Vec<CodegenLine>,
+    target: &Target,
+    asked: &Asked,
+    engine: &Engine,
+) -> Vec<CodegenLine> {
     let mut seen: Vec<String> = Vec::new();
     for (number, line) in lines.iter_mut().enumerate() {
         let Some(how) = line.reason.clone().filter(|_| line.verdict == CodegenVerdict::Crashes) else {
@@ -139,7 +144,7 @@ fn reduced(mut lines: Vec<CodegenLine>, target: &Target, asked: &Asked, engine: 
 /// The note for kernels whose split barriers use an extension instead of the device feature.
 const INTEL_SPLIT_BARRIERS: &str = "split barriers as SPV_INTEL_split_barrier, which this compiler takes: the device lacks shaderSplitBarrier";
 
-fn blank(unit: &FormKernel) -> CodegenKernel {
+fn blank_kernel(unit: &FormKernel) -> CodegenKernel {
     CodegenKernel {
         form: unit.form.to_string(),
         kernel: unit.name.clone(),
@@ -187,7 +192,7 @@ fn kernel(
         } else {
             Vec::new()
         },
-        ..blank(unit)
+        ..blank_kernel(unit)
     }
 }
 

@@ -21,7 +21,7 @@ use crate::targets::Tell;
 const MODEL: &str = "vulkan-nochains";
 
 /// A relaxation of a test.
-struct Relaxed {
+struct RelaxedTest {
     /// Index of the test.
     item: usize,
     step: String,
@@ -39,17 +39,17 @@ pub fn compared(
     tell: Tell<'_>,
     mut deliver: impl FnMut(&Target, Vec<CodegenDiffLine>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let relaxed = relaxations(asked)?;
+    let relaxed = list_relaxations(asked)?;
     let conforming = relaxed.iter().map(|relaxed| relaxed.item).collect::<std::collections::BTreeSet<_>>();
     let others = asked.items.len() - conforming.len();
     if others > 0 {
         tell(&format!("{others} tests are left out: their outcome is allowed, or they race"));
     }
-    by_device(asked, |target| compare(engine, target, asked, &relaxed), &mut deliver)
+    by_device(asked, |target| compare_code(engine, target, asked, &relaxed), &mut deliver)
 }
 
 /// Loads the model that decides whether a relaxation matters.
-fn model() -> Result<Model, Failure> {
+fn load_model() -> Result<Model, Failure> {
     let model = Model::shipped(MODEL).ok_or_else(|| Failure::not_available(format!("model `{MODEL}`")))?;
     model.map_err(Failure::input)
 }
@@ -57,7 +57,7 @@ fn model() -> Result<Model, Failure> {
 /// Returns for each test whether its outcome is forbidden. For an allowed outcome, a relaxation proves
 /// nothing about the code.
 pub(super) fn conforming(asked: &Asked) -> Result<Vec<bool>, Failure> {
-    let model = model()?;
+    let model = load_model()?;
     let all = map(&asked.items, |item| {
         item.test.question.is_some()
             && model.judges(item.test.dialect)
@@ -67,13 +67,13 @@ pub(super) fn conforming(asked: &Asked) -> Result<Vec<bool>, Failure> {
 }
 
 /// Returns the relaxations of the tests whose outcome is forbidden.
-fn relaxations(asked: &Asked) -> Result<Vec<Relaxed>, Failure> {
-    let model = model()?;
+fn list_relaxations(asked: &Asked) -> Result<Vec<RelaxedTest>, Failure> {
+    let model = load_model()?;
     let conforming = conforming(asked)?.into_iter().enumerate().filter(|(_, conforms)| *conforms);
     let conforming: Vec<(usize, &Item)> =
         conforming.filter_map(|(number, _)| Some((number, asked.items.get(number)?))).collect();
     let relaxed = map(&conforming, |(number, item)| {
-        let relaxed = weakenings(&item.test).into_iter().map(|weakened| Relaxed {
+        let relaxed = weakenings(&item.test).into_iter().map(|weakened| RelaxedTest {
             item: *number,
             step: weakened.step,
             needed: match standing(&weakened.test, &model) {
@@ -96,7 +96,12 @@ fn standing(test: &Test, model: &Model) -> TestStanding {
 /// The machine code of each kernel of a form, or the reason why there is none.
 type Codes = Result<Vec<Disassembly>, String>;
 
-fn compare(engine: &Engine, target: &Target, asked: &Asked, relaxed: &[Relaxed]) -> Vec<CodegenDiffLine> {
+fn compare_code(
+    engine: &Engine,
+    target: &Target,
+    asked: &Asked,
+    relaxed: &[RelaxedTest],
+) -> Vec<CodegenDiffLine> {
     let sizes = target.sizes(asked.lanes);
     let mut questions: Vec<FormKernels> = Vec::new();
     let mut add = |test: &Test, form: Form, item: &Item| -> Result<usize, String> {

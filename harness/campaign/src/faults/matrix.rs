@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use results::power::{Asked, FaultRow, MATRIX_SCHEMA, Matrix};
 use sim::{FAULTS, Fault, Row, SimDevice};
 
-use super::{Case, case, found, judged, ran};
+use super::{SuiteCase, case, found, judged, ran};
 use crate::parallel::in_order;
 use crate::targets::Tell;
 use crate::{Failure, choice, inputs};
@@ -28,8 +28,8 @@ const SHOWN: u64 = 300;
 /// # Errors
 /// If a suite cannot be read.
 pub fn matrix(old: &Matrix, done: Tell<'_>) -> Result<(Matrix, usize), Failure> {
-    let cases = cases()?;
-    let asked: Vec<Asked> = cases.iter().map(asked).collect::<Result<_, _>>()?;
+    let cases = load_cases()?;
+    let asked: Vec<Asked> = cases.iter().map(matrix_record).collect::<Result<_, _>>()?;
     let same =
         old.schema == MATRIX_SCHEMA && old.steps == STEPS && (old.enough, old.seeds) == (ENOUGH, SEEDS);
     let known = |asked: &Asked| same && old.tests.contains(asked);
@@ -59,7 +59,7 @@ pub fn matrix(old: &Matrix, done: Tell<'_>) -> Result<(Matrix, usize), Failure> 
 }
 
 /// Loads the tests with a forbidden outcome, in the order of the suites.
-fn cases() -> Result<Vec<Case>, Failure> {
+fn load_cases() -> Result<Vec<SuiteCase>, Failure> {
     let chosen = choice::load(super::MODEL)?;
     let mut ids = BTreeSet::new();
     let mut cases = Vec::new();
@@ -77,7 +77,7 @@ fn cases() -> Result<Vec<Case>, Failure> {
 }
 
 /// Returns the record that identifies a test in the matrix.
-fn asked(case: &Case) -> Result<Asked, Failure> {
+fn matrix_record(case: &SuiteCase) -> Result<Asked, Failure> {
     let device = SimDevice::new(Fault::None);
     let (seen, _) = ran(case, &device, SHOWN, 1)?;
     let shows = choice::hash(&format!("{:?} {:?}", seen.histogram, seen.unexpected));
@@ -87,7 +87,12 @@ fn asked(case: &Case) -> Result<Asked, Failure> {
 
 /// Returns a fault with the tests that find it: known ones from `old`, and the result of running the new
 /// ones.
-fn fault_row(row: &Row, cases: &[Case], old: &Matrix, new: &BTreeSet<String>) -> Result<FaultRow, Failure> {
+fn fault_row(
+    row: &Row,
+    cases: &[SuiteCase],
+    old: &Matrix,
+    new: &BTreeSet<String>,
+) -> Result<FaultRow, Failure> {
     let expect = row.expect.word();
     let mut fault = FaultRow {
         name: row.name.to_owned(),
@@ -101,7 +106,7 @@ fn fault_row(row: &Row, cases: &[Case], old: &Matrix, new: &BTreeSet<String>) ->
     }
     let known = old.faults.iter().find(|known| known.name == fault.name && known.rule == fault.rule);
     let device = SimDevice::new(row.fault);
-    let mut left: Vec<&Case> = Vec::new();
+    let mut left: Vec<&SuiteCase> = Vec::new();
     for case in cases {
         match known.filter(|_| !new.contains(&case.id)) {
             Some(known) => {
@@ -115,7 +120,7 @@ fn fault_row(row: &Row, cases: &[Case], old: &Matrix, new: &BTreeSet<String>) ->
     for instances in STEPS {
         let mut still = Vec::new();
         for case in left {
-            if finds(case, &device, instances, expect)? {
+            if finds_fault(case, &device, instances, expect)? {
                 fault.found_by.entry(instances).or_default().push(case.id.clone());
             } else {
                 still.push(case);
@@ -130,7 +135,7 @@ fn fault_row(row: &Row, cases: &[Case], old: &Matrix, new: &BTreeSet<String>) ->
 }
 
 /// Returns true if every seed finds the expected verdict.
-fn finds(case: &Case, device: &SimDevice, instances: u64, expect: &str) -> Result<bool, Failure> {
+fn finds_fault(case: &SuiteCase, device: &SimDevice, instances: u64, expect: &str) -> Result<bool, Failure> {
     for seed in 0..SEEDS {
         if found(&judged(case, device, instances, seed)?) != Some(expect) {
             return Ok(false);
@@ -160,7 +165,8 @@ mod tests {
         assert_eq!((matrix.schema.as_str(), matrix.steps.as_slice()), (MATRIX_SCHEMA, STEPS.as_slice()));
         assert_eq!((matrix.enough, matrix.seeds), (ENOUGH, SEEDS), "{again}");
         assert_eq!(results::power::unknown_tests(matrix), BTreeSet::new(), "{again}");
-        let today: Vec<Asked> = cases().unwrap().iter().map(|case| asked(case).unwrap()).collect();
+        let today: Vec<Asked> =
+            load_cases().unwrap().iter().map(|case| matrix_record(case).unwrap()).collect();
         let old: Vec<&Asked> = today.iter().filter(|asked| !matrix.tests.contains(asked)).collect();
         assert!(old.is_empty() && today.len() == matrix.tests.len(), "{again}: it does not have {old:?}");
         let blind: Vec<&str> = matrix

@@ -163,7 +163,7 @@ impl Litmus<'_> {
             |cell: &&Cell| self.plan.targets.get(cell.target).is_some_and(|own| own.name == target.name);
         let runnable = self.plan.cells.iter().filter(of_target).filter(|cell| cell.ready.is_ok()).count();
         let even = self.budget.time().unwrap_or_default().div_f64(runnable.max(1) as f64);
-        parts(share, even, is_last)
+        split_share(share, even, is_last)
     }
 
     fn alone(&self, index: usize, share: Option<Duration>) -> Job {
@@ -186,7 +186,7 @@ impl Litmus<'_> {
             seed: runner::test_seed(self.seed, &item.hash),
             plausible: cell.ready.as_ref().map(|prediction| plausible(prediction)).unwrap_or_default(),
             twin: item.judged.thread_overlap() != Overlap::Ordered,
-            serial: serial(cell),
+            serial: serial_outcomes(cell),
             enough: results::judge::EXERCISED_THRESHOLD,
             parts: Parts::default(),
             patience: Settings::PATIENCE.as_secs_f64(),
@@ -196,7 +196,7 @@ impl Litmus<'_> {
 }
 
 /// Computes the parts for a `share` of the time. `even` is the share of each test if none took more.
-fn parts(share: Duration, even: Duration, is_last: bool) -> Parts {
+fn split_share(share: Duration, even: Duration, is_last: bool) -> Parts {
     Parts {
         exercised: if is_last { 100 } else { 50 },
         // Overhead between tests reduces the shares by about a quarter.
@@ -205,7 +205,7 @@ fn parts(share: Duration, even: Duration, is_last: bool) -> Parts {
 }
 
 /// Returns the outcomes that executing whole threads one after another produces.
-fn serial(cell: &Cell) -> Vec<Vec<u64>> {
+fn serial_outcomes(cell: &Cell) -> Vec<Vec<u64>> {
     let Ok(prediction) = &cell.ready else { return Vec::new() };
     let serial = prediction.outcomes.iter().filter(|(_, says)| says.serial);
     serial.map(|(outcome, _)| outcome.0.iter().map(|value| value.0).collect()).collect()
@@ -232,7 +232,7 @@ mod tests {
         let mut times = Vec::new();
         for test in 0..count {
             let share = left / (count - test);
-            let parts = parts(share, whole / count, test + 1 == count);
+            let parts = split_share(share, whole / count, test + 1 == count);
             let percent = if is_exercised(test) { parts.exercised } else { parts.seeking };
             let took = (share * percent / 100).min(left);
             left -= took;

@@ -115,7 +115,7 @@ pub fn load(
 }
 
 /// A test with the answers of the progress checker.
-struct Item {
+struct ProgressItem {
     loaded: Loaded,
     hash: String,
     /// The placements that the user named, else all that suit the test.
@@ -142,7 +142,7 @@ struct Tested {
 }
 
 /// A test on a device in a placement.
-struct Cell {
+struct ProgressCell {
     id: String,
     item: usize,
     device: usize,
@@ -160,17 +160,21 @@ pub(crate) fn placements(variant: &str) -> Option<Vec<Placement>> {
 }
 
 /// Computes the race verdict and the termination of a test.
-fn ask(test: &Test, chosen: &Chosen) -> Result<Verdicts, String> {
+fn predict_progress(test: &Test, chosen: &Chosen) -> Result<Verdicts, String> {
     let stop = patience(PATIENCE);
     let options = model::Options { budget: Budget::until(&stop), ..model::Options::default() };
     let race = predict(test, &chosen.model, &options).map_err(|error| error.to_string())?.race;
     let uniform: Vec<ProgressModel> =
         PROGRESS_GUARANTEES.iter().map(|(_, promise)| ProgressModel::uniform(*promise)).collect();
-    let answers = ends(test, chosen, &uniform)?;
+    let answers = check_termination_of(test, chosen, &uniform)?;
     Ok(Verdicts { race, ends: answers.iter().map(|answer| answer.terminates).collect() })
 }
 
-fn ends(test: &Test, chosen: &Chosen, models: &[ProgressModel]) -> Result<Vec<Termination>, String> {
+fn check_termination_of(
+    test: &Test,
+    chosen: &Chosen,
+    models: &[ProgressModel],
+) -> Result<Vec<Termination>, String> {
     let stop = patience(PATIENCE);
     let bounds = Bounds::with_budget(Budget::until(&stop));
     check_termination_under(test, &chosen.model, models, Fairness::Weak, &bounds)
@@ -178,7 +182,7 @@ fn ends(test: &Test, chosen: &Chosen, models: &[ProgressModel]) -> Result<Vec<Te
 }
 
 /// Reads the claimed progress model of a device from `NAME-progress.txt` in the expectation folder.
-fn claim(folder: Option<&Path>, target: &Target) -> Result<Option<ProgressModel>, Failure> {
+fn read_claim(folder: Option<&Path>, target: &Target) -> Result<Option<ProgressModel>, Failure> {
     let Some(folder) = folder else { return Ok(None) };
     let path = folder.join(format!("{}{}", target.listed.identity.name, expect::PROGRESS_SUFFIX));
     let text = match std::fs::read_to_string(&path) {
@@ -196,14 +200,14 @@ fn claim(folder: Option<&Path>, target: &Target) -> Result<Option<ProgressModel>
     claim.parse().map(Some).map_err(|error| wrong(&format!("{error}")))
 }
 
-fn cells(items: &[Item], devices: &[Tested]) -> Vec<Cell> {
-    let kernel = |item: &Item, tested: &Tested, placement| match &item.verdicts {
+fn cells(items: &[ProgressItem], devices: &[Tested]) -> Vec<ProgressCell> {
+    let kernel = |item: &ProgressItem, tested: &Tested, placement| match &item.verdicts {
         Err(why) => Err(why.clone()),
         Ok(_) => runner::progress::kernel(&item.loaded.test, &tested.target.listed.capabilities, placement)
             .map(|kernel| judge::Kernel::of(&kernel))
             .map_err(|failure| failure.to_string()),
     };
-    let suits = |item: &Item, tested: &Tested, placement: Placement| {
+    let suits = |item: &ProgressItem, tested: &Tested, placement: Placement| {
         let parts = kernel(item, tested, Placement::Plain).map_or(1, |kernel| kernel.units);
         // The scheduler of the simulated GPU depends on placement and not on numbering, so other placements
         // add nothing.
@@ -223,7 +227,7 @@ fn cells(items: &[Item], devices: &[Tested]) -> Vec<Cell> {
                 } else {
                     continue;
                 };
-                cells.push(Cell { id: id(item, placement), item: number, device, placement, kernel });
+                cells.push(ProgressCell { id: id(item, placement), item: number, device, placement, kernel });
             }
         }
     }
@@ -231,16 +235,16 @@ fn cells(items: &[Item], devices: &[Tested]) -> Vec<Cell> {
 }
 
 /// Returns the id of a test in a placement.
-fn id(item: &Item, placement: Placement) -> String {
+fn id(item: &ProgressItem, placement: Placement) -> String {
     let source = &item.loaded.source;
     if source.variant.is_empty() { format!("{}@{}", source.id, placement.name()) } else { source.id.clone() }
 }
 
 /// The plan of a progress run: tests × devices × placements.
 pub struct ProgressPlan {
-    items: Vec<Item>,
+    items: Vec<ProgressItem>,
     devices: Vec<Tested>,
-    cells: Vec<Cell>,
+    cells: Vec<ProgressCell>,
     chosen: Chosen,
     scheduler: Option<ProgressModel>,
 }
@@ -258,11 +262,11 @@ impl ProgressPlan {
         scheduler: Option<ProgressModel>,
         claims: Option<&Path>,
     ) -> Result<ProgressPlan, Failure> {
-        let verdicts = map(&tests, |(loaded, _)| ask(&loaded.test, &chosen));
-        let items: Vec<Item> = tests
+        let verdicts = map(&tests, |(loaded, _)| predict_progress(&loaded.test, &chosen));
+        let items: Vec<ProgressItem> = tests
             .into_iter()
             .zip(verdicts)
-            .map(|((loaded, placements), verdicts)| Item {
+            .map(|((loaded, placements), verdicts)| ProgressItem {
                 hash: choice::hash(&loaded.text),
                 loaded,
                 placements,
@@ -271,7 +275,7 @@ impl ProgressPlan {
             .collect();
         let mut devices = Vec::with_capacity(targets.len());
         for target in targets {
-            let claim = claim(claims, &target)?;
+            let claim = read_claim(claims, &target)?;
             let selector = if probe::is_sim(&target.listed) {
                 let model = scheduler.unwrap_or(ProgressModel::uniform(ProgressGuarantee::Fair));
                 format!("{}:{SCHEDULER}{model}", SimDevice::NAME)
@@ -281,7 +285,9 @@ impl ProgressPlan {
             let ends_under_claim = items
                 .iter()
                 .map(|item| {
-                    claim.and_then(|claim| ends(&item.loaded.test, &chosen, &[claim]).ok()?.pop()?.terminates)
+                    claim.and_then(|claim| {
+                        check_termination_of(&item.loaded.test, &chosen, &[claim]).ok()?.pop()?.terminates
+                    })
                 })
                 .collect();
             devices.push(Tested { target, selector, claim, ends_under_claim });
@@ -328,7 +334,7 @@ impl ProgressPlan {
             tool: env!("CARGO_PKG_VERSION").to_owned(),
             plan: String::new(),
             seed: 0,
-            budget: format!("{}{DISPATCHES_A_PLACEMENT}", runs(options)),
+            budget: format!("{}{DISPATCHES_A_PLACEMENT}", dispatch_count(options)),
             stress: self.stress(),
             shard: options.shard.map(|shard| shard.to_string()),
             devices: self.devices()?,
@@ -355,7 +361,7 @@ impl ProgressPlan {
 }
 
 /// Returns the dispatches of each placement.
-fn runs(options: &RunOptions) -> u32 {
+fn dispatch_count(options: &RunOptions) -> u32 {
     options.instances.map_or(RUNS, |instances| u32::try_from(instances).unwrap_or(u32::MAX))
 }
 
@@ -383,7 +389,7 @@ impl Kind for ProgressKind<'_> {
     }
 
     fn cells(&self) -> Vec<run::Cell> {
-        let cell = |cell: &Cell| run::Cell {
+        let cell = |cell: &ProgressCell| run::Cell {
             target: cell.device,
             id: cell.id.clone(),
             missing: cell.kernel.as_ref().err().cloned(),
@@ -414,7 +420,7 @@ impl Kind for ProgressKind<'_> {
             kernel: cell.kernel.as_ref().map(|kernel| kernel.hash.clone()).unwrap_or_default(),
             device: self.misbehaviour.selector(&cell.id, &tested.selector),
             placement: cell.placement,
-            runs: runs(self.options),
+            runs: dispatch_count(self.options),
             enough: ENOUGH,
             longest: longest.as_secs_f64(),
             seed: runner::test_seed(self.seed, &item.hash),

@@ -75,7 +75,7 @@ pub fn bench(target: &Target, scale: f64, begins: Tell<'_>) -> Result<Report, Fa
     let Some(headline) = headline.first() else { return Err(Failure::input_message("no headline test")) };
     begins(&format!("measuring {} for about 20 s", target.name));
 
-    let planned = planned(target, headline, &others, &throughput, scale);
+    let planned = plan_trials(target, headline, &others, &throughput, scale);
     let trials: Vec<Trial<'_>> = planned.iter().map(|(_, trial)| *trial).collect();
     let mut calibration = vec![native::run(scaled(NATIVE))];
     let ended = super::run(target, &trials, LIMIT)?;
@@ -124,7 +124,7 @@ type Planned<'a> = (Purpose, Trial<'a>);
 
 /// Returns every trial of a bench. Repetitions are spread over the whole time, so that a load spike of the
 /// machine affects few of them.
-fn planned<'a>(
+fn plan_trials<'a>(
     target: &'a Target,
     headline: &'a Subject,
     others: &'a [Subject],

@@ -64,7 +64,7 @@ pub fn environments(
     if relaxed.is_empty() {
         return Err(Failure::input_message("no test among these asks about an outcome that is allowed"));
     }
-    let (rounds, time) = shares(asked.time, relaxed.len() * environments.len());
+    let (rounds, time) = trial_shares(asked.time, relaxed.len() * environments.len());
     begins(&format!(
         "{} tests in {} environments on {}: {rounds} rounds of {} ms each",
         relaxed.len(),
@@ -82,7 +82,7 @@ pub fn environments(
             cell.is_some_and(|cell| cell.counts.seconds < f64::from(rounds) * time.as_secs_f64())
         };
         let order: Vec<(usize, usize)> =
-            order(round, relaxed.len(), environments.len()).filter(has_time_left).collect();
+            trial_order(round, relaxed.len(), environments.len()).filter(has_time_left).collect();
         let trials: Vec<Trial<'_>> = order
             .iter()
             .filter_map(|(test, environment)| {
@@ -109,7 +109,7 @@ pub fn environments(
     let mut summed: Vec<StressRecord> = Vec::with_capacity(environments.len());
     for (number, stress) in environments.iter().enumerate() {
         let column: Vec<&StressCounts> = cells.iter().filter_map(|row| row.get(number)).collect();
-        let environment = sum(stress, &column, &mutants, summed.first())?;
+        let environment = sum_column(stress, &column, &mutants, summed.first())?;
         summed.push(environment);
     }
     Ok(BenchStressRecord {
@@ -151,7 +151,7 @@ pub(super) fn tests(named: &[String], suite: Option<&str>) -> Result<Vec<Loaded>
 }
 
 /// Returns the number of rounds and the duration of a trial for this many pairs of test and environment.
-fn shares(time: Duration, pairs: usize) -> (u32, Duration) {
+fn trial_shares(time: Duration, pairs: usize) -> (u32, Duration) {
     let pairs = u32::try_from(pairs).unwrap_or(u32::MAX).max(1);
     let each = time / pairs;
     let rounds = u32::try_from(each.as_millis() / LOOK.as_millis()).unwrap_or(u32::MAX).clamp(1, ROUNDS);
@@ -160,7 +160,7 @@ fn shares(time: Duration, pairs: usize) -> (u32, Duration) {
 
 /// Returns the trials of a round as pairs of test and environment. Each test runs in all environments before
 /// the next test; the first environment rotates.
-fn order(round: u32, tests: usize, environments: usize) -> impl Iterator<Item = (usize, usize)> {
+fn trial_order(round: u32, tests: usize, environments: usize) -> impl Iterator<Item = (usize, usize)> {
     let of_test = move |test: usize| {
         (0..environments).map(move |place| (test, (place + round as usize + test) % environments))
     };
@@ -168,7 +168,7 @@ fn order(round: u32, tests: usize, environments: usize) -> impl Iterator<Item = 
 }
 
 /// Sums a column; ratios are relative to `first`.
-fn sum(
+fn sum_column(
     stress: &Stress,
     column: &[&StressCounts],
     mutants: &[bool],
@@ -217,7 +217,7 @@ mod tests {
     fn environments_take_turns_and_have_equal_shares() {
         let mut first = [0; 3];
         for round in 0..3 {
-            let order: Vec<(usize, usize)> = order(round, 4, 3).collect();
+            let order: Vec<(usize, usize)> = trial_order(round, 4, 3).collect();
             for (test, trials) in order.chunks(3).enumerate() {
                 let mut seen: Vec<usize> = trials.iter().map(|trial| trial.1).collect();
                 first[seen[0]] += 1;
@@ -232,9 +232,9 @@ mod tests {
 
     #[test]
     fn time_is_shared_out() {
-        assert_eq!(shares(Duration::from_secs(60), 100), (6, Duration::from_millis(100)));
-        assert_eq!(shares(Duration::from_secs(60), 10_000), (1, LEAST));
-        assert_eq!(shares(Duration::from_secs(600), 10), (10, Duration::from_secs(6)));
+        assert_eq!(trial_shares(Duration::from_secs(60), 100), (6, Duration::from_millis(100)));
+        assert_eq!(trial_shares(Duration::from_secs(60), 10_000), (1, LEAST));
+        assert_eq!(trial_shares(Duration::from_secs(600), 10), (10, Duration::from_secs(6)));
     }
 
     #[test]
@@ -248,8 +248,8 @@ mod tests {
         let (own, other) =
             ([cell(10, 20), cell(30, 40), cell(0, 0)], [cell(20, 0), cell(60, 160), cell(0, 4)]);
         let mutants = [false, true, true];
-        let own = sum(&stress, &own.each_ref(), &mutants, None).unwrap();
-        let other = sum(&stress, &other.each_ref(), &mutants, Some(&own)).unwrap();
+        let own = sum_column(&stress, &own.each_ref(), &mutants, None).unwrap();
+        let other = sum_column(&stress, &other.each_ref(), &mutants, Some(&own)).unwrap();
         assert_eq!((own.killed, other.killed), (1, 2));
         assert_eq!((own.deaths_per_second, other.deaths_per_second), (10.0, 41.0));
         assert_eq!((own.deaths_ratio, other.deaths_ratio), (Some(1.0), Some(4.1)));

@@ -143,7 +143,7 @@ pub fn tune(target: Target, asked: &Tuning<'_>, tell: Tell<'_>, finds: Tell<'_>)
     let plan = LitmusPlan::new(vec![target], of_suite, None, None, &|_, _| None)?;
     let Some(target) = plan.targets.first() else { return Err(Failure::environment_message("no device")) };
     let (subjects, unseen) = match (asked.suite, asked.tests) {
-        (Some(_), _) => halves(Relaxed::of_plan(&plan), asked.seed)?,
+        (Some(_), _) => split_by_family(Relaxed::of_plan(&plan), asked.seed)?,
         (None, []) if target.listed.capabilities.is_cpu => {
             (Subject::of_arguments(&MUTANTS, target)?, Vec::new())
         }
@@ -154,7 +154,7 @@ pub fn tune(target: Target, asked: &Tuning<'_>, tell: Tell<'_>, finds: Tell<'_>)
     for name in asked.from {
         first.push(targets::stress_for(Some(&targets::stress(name)?), &target.listed, tell)?);
     }
-    let mut search = Search {
+    let mut search = StressSearch {
         target,
         all: subjects.len() + unseen.len(),
         subjects,
@@ -172,7 +172,7 @@ pub fn tune(target: Target, asked: &Tuning<'_>, tell: Tell<'_>, finds: Tell<'_>)
 }
 
 /// Splits relaxed tests by family into a training half and a validation half.
-fn halves(relaxed: Vec<Relaxed>, seed: u64) -> Result<(Vec<Subject>, Vec<Subject>), Failure> {
+fn split_by_family(relaxed: Vec<Relaxed>, seed: u64) -> Result<(Vec<Subject>, Vec<Subject>), Failure> {
     let mut families: BTreeMap<String, Vec<Subject>> = BTreeMap::new();
     for Relaxed { subject, .. } in relaxed {
         let family = subject.id.split('/').next().unwrap_or_default();
@@ -188,7 +188,7 @@ fn halves(relaxed: Vec<Relaxed>, seed: u64) -> Result<(Vec<Subject>, Vec<Subject
     }
 }
 
-struct Search<'a> {
+struct StressSearch<'a> {
     target: &'a Target,
     /// The number of requested tests.
     all: usize,
@@ -207,7 +207,7 @@ struct Search<'a> {
     seed: u64,
 }
 
-impl Search<'_> {
+impl StressSearch<'_> {
     /// Returns the best stress and the device's own preset, measured in alternation.
     fn go(&mut self, first: &[Stress], finds: Tell<'_>) -> Result<(Measured, Measured), Failure> {
         let own = self.target.stress.clone();
@@ -406,7 +406,7 @@ impl Search<'_> {
         self.measure_within(subjects, stresses, time, limit)
     }
 
-    /// Like [`Search::measure`]; trials that did not start within `limit` count nothing.
+    /// Like [`StressSearch::measure`]; trials that did not start within `limit` count nothing.
     fn measure_within(
         &self,
         subjects: &[Subject],

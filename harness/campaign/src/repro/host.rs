@@ -76,7 +76,7 @@ pub fn write(
         text.push('\n');
     };
     let judged = !predicted.is_undefined();
-    line(format!("#define TEST {}", string(&test.name)));
+    line(format!("#define TEST {}", c_string(&test.name)));
     line("/* 0: the program races, and nothing of it is forbidden. */".to_owned());
     line(format!("#define JUDGED {}", u32::from(judged)));
     line("/* Instances of a workgroup in a round; locations of an instance, in words; results of an instance. */".to_owned());
@@ -143,14 +143,17 @@ pub fn write(
     line("/* What stands before each phase. */".to_owned());
     line("static const struct { VkAccessFlags available, visible; } between[PHASES] = {".to_owned());
     for phase in &program.phases {
-        let (available, visible) = (accesses(phase.before.available), accesses(phase.before.visible));
+        let (available, visible) = (access_flags(phase.before.available), access_flags(phase.before.visible));
         line(format!("    {{{available}, {visible}}},"));
     }
     line("};".to_owned());
     let initial = program.initial.iter().flat_map(|bits| {
         (0..program.storage_words.max(1)).map(move |word| (bits >> (32 * word.min(3))) as u32)
     });
-    line(format!("static const uint32_t initial_values[STORAGES * STORAGE_WORDS] = {{{}}};", list(initial)));
+    line(format!(
+        "static const uint32_t initial_values[STORAGES * STORAGE_WORDS] = {{{}}};",
+        word_list(initial)
+    ));
     let done = program.results.iter().enumerate();
     let done: Vec<String> = done
         .filter(|(_, slot)| matches!(slot, ResultSlot::Done(_)))
@@ -183,7 +186,7 @@ pub fn write(
         };
         line(format!(
             "    {{{{{}}}, \"{says}\"}},",
-            list(outcome.0.iter().map(|value: &Value| value.0 as u32))
+            word_list(outcome.0.iter().map(|value: &Value| value.0 as u32))
         ));
     }
     line("};".to_owned());
@@ -200,7 +203,7 @@ fn value(test: &Test, program: &Program, observable: Observable) -> Result<Strin
         return Err(lacks());
     }
     let slot = program.results.iter().position(|slot| *slot == ResultSlot::Register(observable));
-    let shown = string(&name);
+    let shown = c_string(&name);
     if let Some(slot) = slot {
         return Ok(format!("{{{shown}, 0, {slot}, 0, 0, 0xffffffffu, 0}}"));
     }
@@ -218,19 +221,19 @@ fn value(test: &Test, program: &Program, observable: Observable) -> Result<Strin
 }
 
 /// Returns the Vulkan access mask for that of a test.
-fn accesses(mask: AccessMask) -> String {
+fn access_flags(mask: AccessMask) -> String {
     let names: Vec<String> =
         mask.words().map(|name| format!("VK_ACCESS_{}_BIT", name.to_uppercase())).collect();
     if names.is_empty() { "0".to_owned() } else { names.join(" | ") }
 }
 
-fn list(words: impl Iterator<Item = u32>) -> String {
+fn word_list(words: impl Iterator<Item = u32>) -> String {
     let words: Vec<String> = words.map(|word| format!("{word}u")).collect();
     words.join(", ")
 }
 
 /// Quotes a text as a C string.
-fn string(text: &str) -> String {
+fn c_string(text: &str) -> String {
     let plain =
         |c: char| if c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '?') || c == ' ' { c } else { '_' };
     format!("\"{}\"", text.chars().map(plain).collect::<String>())

@@ -8,18 +8,18 @@ use results::state;
 use results::wire::VerdictWord;
 use results::write::number;
 
-use super::{Bundle, Seen, Subject};
+use super::{Bundle, RecordedVerdict, ReproSubject};
 
 /// The content of the README.
 pub struct Said<'a> {
     /// The test.
-    pub subject: &'a Subject,
+    pub subject: &'a ReproSubject,
     /// The name of the model.
     pub model: &'a str,
     /// The prediction, if it is complete.
     pub prediction: Option<&'a Prediction>,
     /// The recorded verdict.
-    pub seen: Option<&'a Seen>,
+    pub seen: Option<&'a RecordedVerdict>,
     /// The device that kernels are generated for, with its driver.
     pub device: Option<String>,
     /// The error of a compiler that failed.
@@ -67,7 +67,7 @@ pub fn write(said: &Said<'_>) -> String {
 }
 
 fn title(said: &Said<'_>) -> String {
-    if let Some(Seen { line, .. }) = said.seen
+    if let Some(RecordedVerdict { line, .. }) = said.seen
         && line.verdict == VerdictWord::Violates
     {
         return format!("{} shows what `{}` forbids", line.device, line.model);
@@ -88,7 +88,7 @@ fn title(said: &Said<'_>) -> String {
     }
 }
 
-fn what_was_seen(Seen { line, device }: &Seen) -> String {
+fn what_was_seen(RecordedVerdict { line, device }: &RecordedVerdict) -> String {
     let mut text = "## What was seen\n\n".to_owned();
     let instances = number::count(line.instances);
     let _ = writeln!(text, "{instances} instances on `{}`: {}.\n", line.device, line.verdict.text());

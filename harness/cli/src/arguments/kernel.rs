@@ -20,7 +20,7 @@ pub struct KernelArguments {
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub entry: Option<String>,
     /// Number of workgroups; the local size comes from the module.
-    #[arg(long, value_name = "X,Y,Z", value_parser = grid)]
+    #[arg(long, value_name = "X,Y,Z", value_parser = parse_grid)]
     pub grid: Option<[u32; 3]>,
     /// Invocations per subgroup [default: the workgroup size].
     #[arg(long, value_name = "N", value_parser = subgroup_size, hide_short_help = true)]
@@ -106,7 +106,7 @@ pub enum InputWord {
     Zeros,
 }
 
-fn grid(text: &str) -> Result<[u32; 3], String> {
+fn parse_grid(text: &str) -> Result<[u32; 3], String> {
     let numbers: Vec<u32> = text.split(',').map_while(|part| part.trim().parse().ok()).collect();
     if numbers.contains(&0) {
         return Err("every dimension needs at least one workgroup".to_owned());
@@ -133,12 +133,12 @@ fn pair(text: &str) -> Result<(String, String), String> {
 /// Size in bytes of a buffer without a given size.
 const DEFAULT_BYTES: u64 = 64 * 1024;
 
-fn wrong(flag: &str, text: &str, what: &str) -> Failure {
+fn wrong_value(flag: &str, text: &str, what: &str) -> Failure {
     Failure::input_message(format!("{flag} {text}: {what}"))
 }
 
-fn file(flag: &str, path: &str) -> Result<Vec<u8>, Failure> {
-    bytes_of(path.as_ref()).map_err(|why| wrong(flag, path, &why))
+fn read_input(flag: &str, path: &str) -> Result<Vec<u8>, Failure> {
+    bytes_of(path.as_ref()).map_err(|why| wrong_value(flag, path, &why))
 }
 
 fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
@@ -152,15 +152,15 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 /// Returns the contents of a buffer: a fill word with an optional size, or a file.
-fn contents(value: &str) -> Result<Vec<u8>, Failure> {
+fn parse_contents(value: &str) -> Result<Vec<u8>, Failure> {
     let (word, bytes) = match value.rsplit_once(':').map(|(word, bytes)| (word, bytes.parse().ok())) {
         Some((word, Some(bytes))) => (word, bytes),
         _ => (value, DEFAULT_BYTES),
     };
     if bytes > inputs::MAX_BYTES {
-        return Err(wrong("--buffer", value, &format!("more than {} bytes", inputs::MAX_BYTES)));
+        return Err(wrong_value("--buffer", value, &format!("more than {} bytes", inputs::MAX_BYTES)));
     }
-    inputs::fill_bytes(word, bytes).map_or_else(|| file("--buffer", value), Ok)
+    inputs::fill_bytes(word, bytes).map_or_else(|| read_input("--buffer", value), Ok)
 }
 
 /// Returns true if the left side of `--spec` is a number, not a name.
@@ -174,7 +174,7 @@ fn folder_of(file: &Path) -> PathBuf {
     folder.unwrap_or(Path::new(".")).to_owned()
 }
 
-fn integer(text: &str) -> Option<u64> {
+fn parse_integer(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => text.parse::<i64>().map(|number| number as u64).or_else(|_| text.parse::<u64>()).ok(),
@@ -218,7 +218,7 @@ impl KernelArguments {
     /// Returns an error if a file is invalid.
     pub fn compilation(&self) -> Result<Compilation, Failure> {
         let text = |flag: &str, path: &Path| {
-            let bytes = file(flag, &path.display().to_string())?;
+            let bytes = read_input(flag, &path.display().to_string())?;
             Ok::<_, Failure>(String::from_utf8_lossy(&bytes).into_owned())
         };
         let mut defines = Vec::new();
@@ -226,7 +226,7 @@ impl KernelArguments {
             let parsed = parse_definitions(&text("--define-file", path)?);
             defines.extend(parsed.map_err(|(line, found)| {
                 let what = format!("`{found}`; expected `NAME VALUE`, `NAME=VALUE` or `#define NAME VALUE`");
-                wrong("--define-file", &format!("{}:{line}", path.display()), &what)
+                wrong_value("--define-file", &format!("{}:{line}", path.display()), &what)
             })?);
         }
         defines.extend(self.define.iter().cloned());
@@ -234,7 +234,7 @@ impl KernelArguments {
             Some(path) => {
                 let parsed = CompileCommands::parse(&text("--compile-commands", path)?, &folder_of(path));
                 let shown = path.display().to_string();
-                Some(Arc::new(parsed.map_err(|error| wrong("--compile-commands", &shown, &error))?))
+                Some(Arc::new(parsed.map_err(|error| wrong_value("--compile-commands", &shown, &error))?))
             }
             None => None,
         };
@@ -309,16 +309,16 @@ impl KernelArguments {
         };
         // Names are overrides of WGSL, which its compilers set.
         for (id, value) in self.spec.iter().filter(|(id, _)| is_constant_id(id)) {
-            let number = id
-                .parse()
-                .map_err(|_| wrong("--spec", id, "not the id of a specialization constant, such as 0"))?;
+            let number = id.parse().map_err(|_| {
+                wrong_value("--spec", id, "not the id of a specialization constant, such as 0")
+            })?;
             let value = match value.as_str() {
                 "true" => 1,
                 "false" => 0,
-                value => match (integer(value), value.parse::<f32>()) {
+                value => match (parse_integer(value), value.parse::<f32>()) {
                     (Some(integer), _) => integer,
                     (None, Ok(float)) => u64::from(float.to_bits()),
-                    (None, Err(_)) => return Err(wrong("--spec", value, "not a number")),
+                    (None, Err(_)) => return Err(wrong_value("--spec", value, "not a number")),
                 },
             };
             options.specialization.insert(number, value);
@@ -326,20 +326,20 @@ impl KernelArguments {
         for text in &self.push {
             let (mut at, bytes) = match text.split_once('=') {
                 Some((offset, values)) => {
-                    let at =
-                        integer(offset).ok_or_else(|| wrong("--push", offset, "not an offset in bytes"))?;
+                    let at = parse_integer(offset)
+                        .ok_or_else(|| wrong_value("--push", offset, "not an offset in bytes"))?;
                     if !at.is_multiple_of(4) {
-                        return Err(wrong("--push", offset, "not a multiple of 4"));
+                        return Err(wrong_value("--push", offset, "not a multiple of 4"));
                     }
                     let mut bytes = Vec::new();
                     for value in values.split(',') {
-                        let value =
-                            integer(value.trim()).ok_or_else(|| wrong("--push", value, "not a number"))?;
+                        let value = parse_integer(value.trim())
+                            .ok_or_else(|| wrong_value("--push", value, "not a number"))?;
                         bytes.extend((value as u32).to_le_bytes());
                     }
                     (at, bytes)
                 }
-                None => (0, file("--push", text)?),
+                None => (0, read_input("--push", text)?),
             };
             for byte in bytes {
                 options.push.insert(at, byte);
@@ -349,13 +349,13 @@ impl KernelArguments {
         for (member, name) in &self.bind {
             let at = inputs::AddressTarget::parse(member);
             let at = at.ok_or_else(|| {
-                wrong("--bind", member, "expected push@OFFSET, SET.BINDING@OFFSET or BLOCK.MEMBER")
+                wrong_value("--bind", member, "expected push@OFFSET, SET.BINDING@OFFSET or BLOCK.MEMBER")
             })?;
             let bytes = inputs::fill_bytes("zeros", DEFAULT_BYTES).unwrap_or_default();
             options.addresses.push(inputs::AddressInput { name: name.clone(), at, bytes });
         }
         for (name, value) in &self.buffer {
-            let contents = contents(value)?;
+            let contents = parse_contents(value)?;
             let mut bound = options.addresses.iter_mut().filter(|address| address.name == *name).peekable();
             if bound.peek().is_some() {
                 bound.for_each(|address| address.bytes.clone_from(&contents));
@@ -368,27 +368,28 @@ impl KernelArguments {
         }
         for (name, value) in &self.image {
             let place = inputs::parse_binding(name)
-                .ok_or_else(|| wrong("--image", name, "expected SET.BINDING, such as 0.1"))?;
+                .ok_or_else(|| wrong_value("--image", name, "expected SET.BINDING, such as 0.1"))?;
             let image = inputs::ImageInput::parse(value);
-            let image =
-                image.ok_or_else(|| wrong("--image", value, "expected an image such as 64x64,fill=iota"))?;
+            let image = image
+                .ok_or_else(|| wrong_value("--image", value, "expected an image such as 64x64,fill=iota"))?;
             options.images.insert(place, image);
         }
         for (name, value) in &self.sampler {
             let place = inputs::parse_binding(name)
-                .ok_or_else(|| wrong("--sampler", name, "expected SET.BINDING, such as 0.1"))?;
+                .ok_or_else(|| wrong_value("--sampler", name, "expected SET.BINDING, such as 0.1"))?;
             let sampler = frontend::grid::Sampler::parse(value);
             let sampler = sampler
-                .ok_or_else(|| wrong("--sampler", value, "expected a sampler such as linear,clamp"))?;
+                .ok_or_else(|| wrong_value("--sampler", value, "expected a sampler such as linear,clamp"))?;
             options.samplers.insert(place, sampler);
         }
         if let Some(text) = &self.assert {
             let formula = frontend::parse_formula(text);
-            options.assertion = Some(formula.map_err(|error| wrong("--assert", text, &error.to_string()))?);
+            options.assertion =
+                Some(formula.map_err(|error| wrong_value("--assert", text, &error.to_string()))?);
         }
         if let Some(path) = &self.case {
             let shown = path.display().to_string();
-            let text = String::from_utf8_lossy(&file("--case", &shown)?).into_owned();
+            let text = String::from_utf8_lossy(&read_input("--case", &shown)?).into_owned();
             let folder = path.with_file_name("");
             let beside = |name: &str| match self.allow_outside {
                 true => bytes_of(&folder.join(name)),
@@ -398,7 +399,7 @@ impl KernelArguments {
                 }
             };
             let case = inputs::parse_case_file(&text, &beside)
-                .map_err(|error| wrong("--case", &shown, &error.to_string()))?;
+                .map_err(|error| wrong_value("--case", &shown, &error.to_string()))?;
             options = inputs::merge_options(options, case.options);
         }
         Ok(options)

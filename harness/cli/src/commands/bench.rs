@@ -24,7 +24,7 @@ pub fn bench(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> {
     if arguments.faults {
         return match &arguments.matrix {
             Some(path) => write_matrix(path),
-            None => sought(arguments.format),
+            None => search_faults(arguments.format),
         };
     }
     let target = targets::one(arguments.device.as_deref(), &say)?;
@@ -38,24 +38,24 @@ pub fn bench(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> {
         };
         let record = environments(target, &asked, &say, &note(quiet))?;
         let printed = print_as(arguments.format, &record, write::bench::environments)?;
-        return Ok(executed(printed, record.not_executed()));
+        return Ok(outcome_of_execution(printed, record.not_executed()));
     }
     match arguments.growth {
         Some(most) => {
             let record = growth(&target, most)?;
             let printed = print_as(arguments.format, &record, write::bench::growth)?;
-            Ok(executed(printed, record.not_executed()))
+            Ok(outcome_of_execution(printed, record.not_executed()))
         }
         None => {
             let report = measured(&target, arguments.scale, &note(quiet))?;
             let printed = print_as(arguments.format, &report, write::bench::text)?;
-            Ok(executed(printed, report.not_executed()))
+            Ok(outcome_of_execution(printed, report.not_executed()))
         }
     }
 }
 
 /// Returns the outcome of a measurement; a device that left instances out is a failure of the environment.
-fn executed(mut outcome: Outcome, not_executed: u64) -> Outcome {
+fn outcome_of_execution(mut outcome: Outcome, not_executed: u64) -> Outcome {
     if not_executed > 0 {
         outcome.note(Outcome::Environment);
     }
@@ -63,7 +63,7 @@ fn executed(mut outcome: Outcome, not_executed: u64) -> Outcome {
 }
 
 /// Runs `--faults`.
-fn sought(format: ListFormat) -> Result<Outcome, Failure> {
+fn search_faults(format: ListFormat) -> Result<Outcome, Failure> {
     let mut data = Data::new();
     let record = faults::faults(&mut |fault: &SoughtFault| match format {
         ListFormat::Text => data.print(&write::bench::fault(fault)),
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn what_was_not_executed_is_no_success() {
-        assert_eq!(executed(Outcome::Success, 0), Outcome::Success);
-        assert_eq!(executed(Outcome::Success, 1), Outcome::Environment);
+        assert_eq!(outcome_of_execution(Outcome::Success, 0), Outcome::Success);
+        assert_eq!(outcome_of_execution(Outcome::Success, 1), Outcome::Environment);
     }
 }

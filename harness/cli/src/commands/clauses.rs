@@ -27,7 +27,7 @@ const PATIENCE: Options = Options { budget: Budget::steps(200_000), unroll: 1 };
 /// Returns an error if the matrix cannot be printed.
 pub fn clauses(arguments: &Clauses, quiet: bool) -> Result<Outcome, Failure> {
     let tests = embedded_tests()?;
-    let mut rows = rows(&tests)?;
+    let mut rows = clause_rows(&tests)?;
     if arguments.ids.is_empty() {
         if !quiet {
             say(
@@ -64,7 +64,7 @@ fn embedded_tests() -> Result<Vec<Embedded>, Failure> {
         .collect()
 }
 
-fn rows(tests: &[Embedded]) -> Result<Vec<ClauseRow>, Failure> {
+fn clause_rows(tests: &[Embedded]) -> Result<Vec<ClauseRow>, Failure> {
     let mut statements: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for citation in citations().map_err(Failure::input)? {
         let place = format!("{}:{} {}", citation.file, citation.line, citation.name);
@@ -78,10 +78,10 @@ fn rows(tests: &[Embedded]) -> Result<Vec<ClauseRow>, Failure> {
             discriminating.entry(clause).or_default().push(id.clone());
         }
     }
-    Ok(inventory().into_iter().map(|clause| row(&clause, &statements, &discriminating)).collect())
+    Ok(inventory().into_iter().map(|clause| clause_row(&clause, &statements, &discriminating)).collect())
 }
 
-fn row(
+fn clause_row(
     clause: &Clause,
     statements: &BTreeMap<String, Vec<String>>,
     tests: &BTreeMap<&str, Vec<String>>,
@@ -108,7 +108,7 @@ fn row(
 }
 
 /// A test with its verdict under the unmodified model.
-struct Judged<'t> {
+struct JudgedTest<'t> {
     embedded: &'t Embedded,
     verdict: Summary,
 }
@@ -119,7 +119,7 @@ fn mutant_rows(tests: &[Embedded]) -> Result<Vec<MutantRow>, Failure> {
     for (name, file) in MUTATED {
         let Some(model) = Model::shipped(name) else { continue };
         let model = model.map_err(Failure::input)?;
-        let judged = judge(&model, tests)?;
+        let judged = judge_tests(&model, tests)?;
         let all = mutants(&model, &|source| file.is_none_or(|file| source == file));
         rows.extend(map(&all, |mutant| mutant_row(name, mutant, &judged, &known, bound)));
     }
@@ -127,14 +127,14 @@ fn mutant_rows(tests: &[Embedded]) -> Result<Vec<MutantRow>, Failure> {
 }
 
 /// Returns the tests of a model's dialect with their verdicts, small tests first.
-fn judge<'t>(model: &Model, tests: &'t [Embedded]) -> Result<Vec<Judged<'t>>, Failure> {
+fn judge_tests<'t>(model: &Model, tests: &'t [Embedded]) -> Result<Vec<JudgedTest<'t>>, Failure> {
     let mut own: Vec<&Embedded> =
         tests.iter().filter(|embedded| model.judges(embedded.test.dialect)).collect();
     own.sort_by_key(|embedded| operations(&embedded.test));
     let mut judged = Vec::with_capacity(own.len());
     for embedded in own {
         match verdict(&embedded.test, model, &PATIENCE) {
-            Ok(verdict) => judged.push(Judged { embedded, verdict }),
+            Ok(verdict) => judged.push(JudgedTest { embedded, verdict }),
             // Older model texts lack words for some operations.
             Err(PredictError::NotAvailable { .. }) => {}
             Err(error) => return Err(Failure::input_message(format!("{}: {error}", embedded.id))),
@@ -146,14 +146,14 @@ fn judge<'t>(model: &Model, tests: &'t [Embedded]) -> Result<Vec<Judged<'t>>, Fa
 fn mutant_row(
     name: &str,
     mutant: &Mutant,
-    judged: &[Judged<'_>],
+    judged: &[JudgedTest<'_>],
     known: &[Unkilled],
     bound: &str,
 ) -> MutantRow {
     let mutation = &mutant.mutation;
     let cites = |test: &Test| test.metadata.clauses.iter().any(|clause| mutation.clauses.contains(clause));
     // Tests of the statement's clauses are tried first, as they most probably detect the mutant.
-    let (own, others): (Vec<&Judged<'_>>, Vec<&Judged<'_>>) =
+    let (own, others): (Vec<&JudgedTest<'_>>, Vec<&JudgedTest<'_>>) =
         judged.iter().partition(|judged| cites(&judged.embedded.test));
     let asked = own
         .into_iter()

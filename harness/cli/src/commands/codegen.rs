@@ -47,16 +47,16 @@ pub fn codegen(arguments: &Codegen) -> Result<Outcome, Failure> {
     let engine = Engine::new(arguments.timeout, arguments.misbehave.clone())?;
     let printer = Printer { data: Data::new(), format: arguments.format };
     outcome.note(match (&arguments.baseline, arguments.emit) {
-        _ if arguments.explore => explored(&engine, &asked, arguments.edits, printer)?,
+        _ if arguments.explore => print_explored(&engine, &asked, arguments.edits, printer)?,
         (Some(folder), _) => against_baselines(&engine, &asked, folder, arguments.bless, printer)?,
-        (None, Some(CodegenEmit::Diff)) => relaxed(&engine, &asked, printer)?,
-        (None, emit) => compiled(&engine, &asked, emit.and_then(shown), printer)?,
+        (None, Some(CodegenEmit::Diff)) => print_relaxations(&engine, &asked, printer)?,
+        (None, emit) => print_compiled(&engine, &asked, emit.and_then(view_of_flag), printer)?,
     });
     Ok(outcome)
 }
 
 /// Converts the flag to the part of kernels to print.
-fn shown(emit: CodegenEmit) -> Option<CodegenView> {
+fn view_of_flag(emit: CodegenEmit) -> Option<CodegenView> {
     match emit {
         CodegenEmit::Asm => Some(CodegenView::Code),
         CodegenEmit::Ir => Some(CodegenView::Forms),
@@ -92,7 +92,7 @@ impl Printer {
 }
 
 /// Compiles every kernel and prints the result.
-fn compiled(
+fn print_compiled(
     engine: &Engine,
     asked: &Asked,
     shown: Option<CodegenView>,
@@ -127,7 +127,7 @@ fn is_wrong(line: &CodegenLine) -> bool {
 }
 
 /// Prints the effect of each relaxation on machine code.
-fn relaxed(engine: &Engine, asked: &Asked, mut printer: Printer) -> Result<Outcome, Failure> {
+fn print_relaxations(engine: &Engine, asked: &Asked, mut printer: Printer) -> Result<Outcome, Failure> {
     let mut all = Vec::new();
     compared(engine, asked, &say, |_, lines| {
         printer.lines(&lines, text::differences)?;
@@ -139,7 +139,12 @@ fn relaxed(engine: &Engine, asked: &Asked, mut printer: Printer) -> Result<Outco
 }
 
 /// Explores the machine code for forbidden outcomes; with `edits`, checks that mutations of it are detected.
-fn explored(engine: &Engine, asked: &Asked, edits: bool, mut printer: Printer) -> Result<Outcome, Failure> {
+fn print_explored(
+    engine: &Engine,
+    asked: &Asked,
+    edits: bool,
+    mut printer: Printer,
+) -> Result<Outcome, Failure> {
     let (mut outcome, mut all, mut all_edits) = (Outcome::Success, Vec::new(), Vec::new());
     explore(engine, asked, edits, |_, (lines, edited)| {
         printer.lines(&edited, text::edits)?;

@@ -75,7 +75,7 @@ pub fn compare(arguments: &Compare, quiet: bool) -> Result<Outcome, Failure> {
             None => say(&format!(
                 "no test with {}{} operations distinguishes {first} from {second}: searched all programs of up to {} operations of the \
                  vocabulary, and shapes beyond",
-                within(arguments),
+                describe_bounds(arguments),
                 found.events,
                 found.events.min(LARGEST)
             )),
@@ -86,7 +86,7 @@ pub fn compare(arguments: &Compare, quiet: bool) -> Result<Outcome, Failure> {
 }
 
 /// Describes the bounds of the search other than size.
-fn within(arguments: &Compare) -> String {
+fn describe_bounds(arguments: &Compare) -> String {
     let threads = arguments.threads.map_or_else(String::new, |most| format!("{most} threads and "));
     format!("{}at most {threads}", if arguments.atomic { "only atomic accesses and " } else { "" })
 }
@@ -151,7 +151,7 @@ fn over_tests(
     let mut outcome = Outcome::Success;
     in_order(
         &sources,
-        |source| one(source.clone(), models),
+        |source| compare_test(source.clone(), models),
         |compared| {
             match compared {
                 Compared::Same => record.compared += 1,
@@ -173,7 +173,7 @@ fn over_tests(
     Ok(outcome)
 }
 
-fn one(source: TestSource, [first, second]: &[Chosen; 2]) -> Compared {
+fn compare_test(source: TestSource, [first, second]: &[Chosen; 2]) -> Compared {
     let loaded = match source.load() {
         Ok(loaded) => loaded,
         Err(rejected) => return Compared::Rejected(rejected),
@@ -197,15 +197,17 @@ fn one(source: TestSource, [first, second]: &[Chosen; 2]) -> Compared {
             file: file.clone(),
             difference: difference_word(difference),
             race: [first.race.into(), second.race.into()],
-            holds: holds(test, &first).zip(holds(test, &second)).map(|(first, second)| [first, second]),
-            only_first: only(test, &first, &second),
-            only_second: only(test, &second, &first),
+            holds: question_holds(test, &first)
+                .zip(question_holds(test, &second))
+                .map(|(first, second)| [first, second]),
+            only_first: outcomes_of_one(test, &first, &second),
+            only_second: outcomes_of_one(test, &second, &first),
         })),
     }
 }
 
 /// Evaluates the question of a test under a model's verdict.
-fn holds(test: &Test, verdict: &Summary) -> Option<bool> {
+fn question_holds(test: &Test, verdict: &Summary) -> Option<bool> {
     let question = test.question.as_ref()?;
     let observables = test.observables();
     let mut meets = verdict
@@ -220,7 +222,7 @@ fn holds(test: &Test, verdict: &Summary) -> Option<bool> {
 }
 
 /// Returns the outcomes that `one` allows and `other` does not.
-fn only(test: &Test, one: &Summary, other: &Summary) -> Vec<results::state::State> {
+fn outcomes_of_one(test: &Test, one: &Summary, other: &Summary) -> Vec<results::state::State> {
     let observables: Vec<Observable> = test.observables();
     one.allowed.difference(&other.allowed).map(|outcome| state(test, &observables, outcome)).collect()
 }

@@ -22,7 +22,7 @@ pub fn convert(arguments: &Convert) -> Result<Outcome, Failure> {
     if let [only] = arguments.tests.as_slice()
         && is_shader(only)
     {
-        return kernel(arguments, only);
+        return convert_shader(arguments, only);
     }
     if !arguments.kernel.is_empty() || arguments.unroll.is_some() {
         return Err(Failure::input_message(
@@ -38,7 +38,7 @@ pub fn convert(arguments: &Convert) -> Result<Outcome, Failure> {
     let mut data = Data::new();
     for source in sources {
         let (id, file) = (source.id.clone(), source.file.clone());
-        let text = match converted(source, arguments.to) {
+        let text = match convert_test(source, arguments.to) {
             Ok(text) => text,
             Err(failure) => {
                 complain(failure.report());
@@ -50,14 +50,14 @@ pub fn convert(arguments: &Convert) -> Result<Outcome, Failure> {
             // The header of the test is untrusted text.
             None if several => data.print(&results::show::block(&arguments.to.titled(&id, &text)))?,
             None => data.print(&results::show::block(&text))?,
-            Some(folder) => write_file(&inside(folder, &id, &file, arguments.to)?, text.as_bytes())?,
+            Some(folder) => write_file(&output_file(folder, &id, &file, arguments.to)?, text.as_bytes())?,
         }
     }
     Ok(outcome)
 }
 
 /// Converts a test and returns its text.
-fn converted(source: TestSource, to: Syntax) -> Result<String, Failure> {
+fn convert_test(source: TestSource, to: Syntax) -> Result<String, Failure> {
     let loaded = source.load().map_err(|rejected| rejected.failure)?;
     let converted = match to {
         Syntax::Litmus => to_vulkan(&loaded.test).map(|test| litmus::print(&test)),
@@ -68,7 +68,7 @@ fn converted(source: TestSource, to: Syntax) -> Result<String, Failure> {
 }
 
 /// Returns the file for a test below a folder, and creates its parents.
-fn inside(folder: &Path, id: &str, file: &str, to: Syntax) -> Result<PathBuf, Failure> {
+fn output_file(folder: &Path, id: &str, file: &str, to: Syntax) -> Result<PathBuf, Failure> {
     let relative = Path::new(id);
     if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
         return Err(Failure::input_message(format!(
@@ -105,7 +105,7 @@ impl Syntax {
 }
 
 /// Prints the litmus test of a shader. Inputs that were not specified have the value 0.
-fn kernel(arguments: &Convert, file: &str) -> Result<Outcome, Failure> {
+fn convert_shader(arguments: &Convert, file: &str) -> Result<Outcome, Failure> {
     if arguments.to != Syntax::Litmus {
         return Err(Failure::not_available("shaders but as --to litmus"));
     }

@@ -16,12 +16,12 @@ type Answers = Vec<Option<String>>;
 
 /// One table row: the number of tests, and of those that run on each device.
 #[derive(Clone, Debug, Default)]
-struct Row {
+struct CoverageRow {
     tests: usize,
     run: Vec<usize>,
 }
 
-impl Row {
+impl CoverageRow {
     fn add(&mut self, answers: &Answers) {
         self.tests += 1;
         self.run.resize(answers.len(), 0);
@@ -88,9 +88,9 @@ fn names_of_layout() -> String {
 }
 
 fn names_of_the_cts(targets: &[Target], stage: Stage, name: &str) -> Result<String, Failure> {
-    let mut dimensions: Vec<(&str, Vec<(&str, Row)>)> = Vec::new();
+    let mut dimensions: Vec<(&str, Vec<(&str, CoverageRow)>)> = Vec::new();
     let mut reasons = Reasons::default();
-    let mut all = Row::default();
+    let mut all = CoverageRow::default();
     for case in cts::cases() {
         let own = match &case {
             CtsCase::Generated(case) => case.stage,
@@ -102,13 +102,13 @@ fn names_of_the_cts(targets: &[Target], stage: Stage, name: &str) -> Result<Stri
         let test = litmus::parse(&case.litmus_text(), &case.test_id()).map_err(Failure::input)?;
         let answers = answers(&test, &case.variant(), targets)?;
         for (dimension, value) in words(&case) {
-            let values: &mut Vec<(&str, Row)> = entry(&mut dimensions, dimension);
+            let values: &mut Vec<(&str, CoverageRow)> = entry(&mut dimensions, dimension);
             entry(values, value).add(&answers);
         }
         reasons.add(&answers);
         all.add(&answers);
     }
-    let mut rows: Vec<(String, Row)> = vec![(format!("all {} names", name.to_lowercase()), all)];
+    let mut rows: Vec<(String, CoverageRow)> = vec![(format!("all {} names", name.to_lowercase()), all)];
     for (dimension, values) in dimensions {
         rows.extend(values.into_iter().map(|(value, row)| (format!("{dimension}: {value}"), row)));
     }
@@ -120,9 +120,9 @@ fn names_of_the_cts(targets: &[Target], stage: Stage, name: &str) -> Result<Stri
 }
 
 fn own_tests(targets: &[Target], variant: &str, heading: &str) -> Result<String, Failure> {
-    let mut families: Vec<(String, Row)> = Vec::new();
+    let mut families: Vec<(String, CoverageRow)> = Vec::new();
     let mut reasons = Reasons::default();
-    let mut all = Row::default();
+    let mut all = CoverageRow::default();
     for test_file in corpus::tests() {
         let test = litmus::parse(test_file.text, &test_file.path).map_err(Failure::input)?;
         let answers = match for_device(&test) {
@@ -172,7 +172,7 @@ fn entry<N: PartialEq, T: Default>(list: &mut Vec<(N, T)>, name: N) -> &mut T {
     &mut list[place].1
 }
 
-fn table(first: &str, second: &str, targets: &[Target], rows: &[(String, Row)]) -> String {
+fn table(first: &str, second: &str, targets: &[Target], rows: &[(String, CoverageRow)]) -> String {
     let names: Vec<String> = targets.iter().map(|target| format!(" run on {} |", target.name)).collect();
     let mut text = format!("| {first} | {second} |{}\n", names.concat());
     text += &format!("|---|---:|{}\n", "---:|".repeat(targets.len()));

@@ -28,7 +28,7 @@ use crate::output::{Data, print_text, say};
 /// Returns an error if the test, model or outcome is invalid, or the explanation cannot be printed.
 pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
     if is_shader(&arguments.test) {
-        return kernel(arguments);
+        return explain_shader(arguments);
     }
     if !arguments.kernel.is_empty() {
         return Err(Failure::input_message(
@@ -68,7 +68,7 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
         say(&format!("{file}: warning: no answer under {} in time", explanation.model));
     }
     if arguments.fix {
-        return fix(&loaded, &explanation);
+        return print_fixed(&loaded, &explanation);
     }
     let explained = Explained { test, source: &loaded.text, file, explanation: &explanation };
     let machine_code = codes.iter().map(|(_, text)| text.as_str()).collect::<String>();
@@ -83,7 +83,7 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
 }
 
 /// Prints the test with a fix applied.
-fn fix(loaded: &Loaded, explanation: &Explanation) -> Result<Outcome, Failure> {
+fn print_fixed(loaded: &Loaded, explanation: &Explanation) -> Result<Outcome, Failure> {
     let Some(fixed) = explanation::fixed(&loaded.text, explanation) else {
         say(&format!("{}: no fix was found; `explain` without `--fix` gives the reason", loaded.source.file));
         return Ok(Outcome::Environment);
@@ -96,7 +96,7 @@ fn fix(loaded: &Loaded, explanation: &Explanation) -> Result<Outcome, Failure> {
 }
 
 /// Explains a shader.
-fn kernel(arguments: &Explain) -> Result<Outcome, Failure> {
+fn explain_shader(arguments: &Explain) -> Result<Outcome, Failure> {
     let more = arguments.outcome.is_some() || !arguments.device.is_empty() || arguments.fix;
     if arguments.format != ExplainFormat::Text || more {
         return Err(Failure::not_available(

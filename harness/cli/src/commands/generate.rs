@@ -31,28 +31,28 @@ pub fn generate(arguments: &Generate, quiet: bool) -> Result<Outcome, Failure> {
     if !chosen.model.judges(Dialect::Vulkan) {
         return Err(Failure::not_available("`generate` for models of the HSA dialect"));
     }
-    let mut written = Written::new(arguments.out.as_deref())?;
+    let mut written = Destination::new(arguments.out.as_deref())?;
     match &arguments.clause {
         Some(clause) => for_clause(&chosen.model, clause, arguments.events, &mut written, quiet)?,
-        None => minimal(&chosen.model, arguments, &mut written, quiet)?,
+        None => write_minimal(&chosen.model, arguments, &mut written, quiet)?,
     }
     Ok(Outcome::Success)
 }
 
 /// The destination of tests: a folder or standard output.
-struct Written<'a> {
+struct Destination<'a> {
     folder: Option<&'a Path>,
     data: Data,
     count: usize,
 }
 
-impl<'a> Written<'a> {
-    fn new(folder: Option<&'a Path>) -> Result<Written<'a>, Failure> {
+impl<'a> Destination<'a> {
+    fn new(folder: Option<&'a Path>) -> Result<Destination<'a>, Failure> {
         if let Some(folder) = folder {
             expect_empty(folder)?;
             make_folder(folder)?;
         }
-        Ok(Written { folder, data: Data::new(), count: 0 })
+        Ok(Destination { folder, data: Data::new(), count: 0 })
     }
 
     fn write(&mut self, test: &Test) -> Result<(), Failure> {
@@ -84,10 +84,10 @@ fn cells(threads: usize, events: usize) -> Vec<Telling> {
         .collect()
 }
 
-fn minimal(
+fn write_minimal(
     model: &Model,
     arguments: &Generate,
-    written: &mut Written<'_>,
+    written: &mut Destination<'_>,
     quiet: bool,
 ) -> Result<(), Failure> {
     let size = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
@@ -109,13 +109,13 @@ fn minimal(
                 }
                 minimal += 1;
                 let why = "Minimal: one step of synchronization less, and the outcome is allowed or the program races.";
-                written.write(&described(test.test, &name, model, Reachability::Forbidden, why))?;
+                written.write(&describe_test(test.test, &name, model, Reachability::Forbidden, why))?;
                 for (number, Weakened { step, test }) in test.twins.into_iter().enumerate() {
                     if seen.insert(program(&test)) {
                         twins += 1;
                         let twin = format!("{name}.twin{}", number + 1);
                         let why = format!("Twin of {name}: {step}.");
-                        written.write(&described(test, &twin, model, Reachability::Allowed, &why))?;
+                        written.write(&describe_test(test, &twin, model, Reachability::Allowed, &why))?;
                     }
                 }
             }
@@ -141,7 +141,7 @@ fn program(test: &Test) -> String {
     litmus::print(&bare)
 }
 
-fn described(mut test: Test, name: &str, model: &Model, reachability: Reachability, why: &str) -> Test {
+fn describe_test(mut test: Test, name: &str, model: &Model, reachability: Reachability, why: &str) -> Test {
     test.name = name.to_owned();
     test.metadata.expectations = vec![Expectation {
         model: model.name().to_owned(),
@@ -159,7 +159,7 @@ fn for_clause(
     model: &Model,
     clause: &str,
     events: u32,
-    written: &mut Written<'_>,
+    written: &mut Destination<'_>,
     quiet: bool,
 ) -> Result<(), Failure> {
     let mut changed = mutants(model, &|_| true);

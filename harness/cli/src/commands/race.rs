@@ -23,7 +23,7 @@ use files::{ShaderFile, expand};
 use summary::{FileBar, Summary};
 
 /// An analysed entry point, or a refused file.
-struct Answer {
+struct EntryAnswer {
     line: RaceLine,
     /// The litmus test of each finding that has one.
     tests: Vec<Option<Test>>,
@@ -60,14 +60,14 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
         |jobs| jobs.get() as usize,
     );
     let bar = FileBar::new(files.len(), is_many && !quiet);
-    let mut output = Output::new(arguments, quiet);
+    let mut output = AnswerWriter::new(arguments, quiet);
     let mut summary = Summary::default();
     let analyse = |file: &ShaderFile| {
         let answers = analyse(file, &compilation, (&options, arguments.lint), &model, asked);
         bar.advance(&file.path);
         answers
     };
-    let deliver = |answers: Vec<Answer>| {
+    let deliver = |answers: Vec<EntryAnswer>| {
         for answer in answers {
             summary.add(&answer.line, answer.is_skipped);
             bar.suspend(|| output.add(&answer))?;
@@ -90,7 +90,7 @@ fn analyse(
     (options, has_lints): (&AnalysisOptions, bool),
     model: &Model,
     asked: Asked,
-) -> Vec<Answer> {
+) -> Vec<EntryAnswer> {
     let answers = |shader: Result<_, SourceError>| {
         // A missing compiler is an environment error, not a mistake in the shader.
         let refusal = shader.as_ref().err().map_or(Outcome::Input, |error| Outcome::from(&error.failure()));
@@ -116,7 +116,7 @@ fn analyse(
             }
             // A module has one list for all its entry points.
             line.lints = std::mem::take(&mut lints);
-            Answer { line, tests, refusal, is_skipped: is_part, assumed: assumed.clone() }
+            EntryAnswer { line, tests, refusal, is_skipped: is_part, assumed: assumed.clone() }
         };
         answered.into_iter().map(answer).collect::<Vec<_>>()
     };
@@ -130,7 +130,7 @@ fn lint_findings(file: &str, shader: &SourceModule) -> Vec<FindingRecord> {
 }
 
 /// Writes the answers in the requested format.
-struct Output<'a> {
+struct AnswerWriter<'a> {
     arguments: &'a Race,
     quiet: bool,
     out: Data,
@@ -140,9 +140,9 @@ struct Output<'a> {
     outcome: Outcome,
 }
 
-impl Output<'_> {
-    fn new(arguments: &Race, quiet: bool) -> Output<'_> {
-        Output {
+impl AnswerWriter<'_> {
+    fn new(arguments: &Race, quiet: bool) -> AnswerWriter<'_> {
+        AnswerWriter {
             arguments,
             quiet,
             out: Data::new(),
@@ -154,7 +154,7 @@ impl Output<'_> {
     }
 
     /// Writes an answer, or keeps it for formats that are one document.
-    fn add(&mut self, answer: &Answer) -> Result<(), Failure> {
+    fn add(&mut self, answer: &EntryAnswer) -> Result<(), Failure> {
         let (format, line) = (self.arguments.format, &answer.line);
         if answer.is_skipped {
             return Ok(());

@@ -57,13 +57,13 @@ pub fn report(arguments: &arguments::Report, quiet: bool) -> Result<Outcome, Fai
             row.text =
                 reasons::with_filter(&row.id, &row.hash, "").map_or_else(String::new, |(_, text)| text);
         }
-        let pictures = pictures(&report);
+        let pictures = explain_outcomes(&report);
         let files = site::files(&results, &report, &pictures).map_err(Failure::environment_error)?;
         write_site(folder, &files)?;
         return Ok(outcome);
     }
     let pictures = match arguments.format {
-        ReportFormat::Html => pictures(&report),
+        ReportFormat::Html => explain_outcomes(&report),
         _ => Vec::new(),
     };
     let page = (arguments.format == ReportFormat::Html).then(|| PathBuf::from(DEFAULT_PAGE));
@@ -157,7 +157,7 @@ pub fn read_failure(error: ReadError) -> Failure {
 
 /// Explains the most interesting outcome of each test: violations first, then weak outcomes, within the
 /// limits.
-fn pictures(report: &Report) -> Vec<Option<Picture>> {
+fn explain_outcomes(report: &Report) -> Vec<Option<Picture>> {
     let deadline = Instant::now() + PICTURE_TIME;
     let models = Models::of(report.lines());
     let weight = |row: &TestRow| {
@@ -169,7 +169,7 @@ fn pictures(report: &Report) -> Vec<Option<Picture>> {
     order.sort_by_key(|index| report.tests.get(*index).map(|row| std::cmp::Reverse(weight(row))));
     order.truncate(MOST_PICTURES);
     let drawn: Vec<Option<Picture>> =
-        map(&order, |index| report.tests.get(*index).and_then(|row| picture(row, &models, deadline)));
+        map(&order, |index| report.tests.get(*index).and_then(|row| explain_outcome(row, &models, deadline)));
     let mut pictures = vec![None; report.tests.len()];
     let many = report.tests.len().saturating_mul(report.devices.len()) >= MANY_VERDICTS;
     let most = if many { MOST_PICTURE_BYTES_OF_MANY } else { MOST_PICTURE_BYTES };
@@ -187,7 +187,7 @@ fn pictures(report: &Report) -> Vec<Option<Picture>> {
     pictures
 }
 
-fn picture(row: &TestRow, models: &Models, deadline: Instant) -> Option<Picture> {
+fn explain_outcome(row: &TestRow, models: &Models, deadline: Instant) -> Option<Picture> {
     let (test, text) = reasons::test(&row.id, &row.hash, &row.text)?;
     let run = || row.cells.iter().flatten().filter(|line| line.verdict != VerdictWord::Skipped);
     let telling =

@@ -60,23 +60,23 @@ const DEVICE_VARIABLE: &str = "VK_LITMUS_DEVICE";
 /// # Errors
 /// Returns the error that ended it before any test ran, or that stopped it.
 pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
-    let resumed = resumed(arguments)?;
+    let resumed = resume_arguments(arguments)?;
     let arguments = resumed.as_ref().unwrap_or(arguments);
     if !arguments.bisect {
-        return kinds(arguments, quiet, &mut Vec::new());
+        return run_as(arguments, quiet, &mut Vec::new());
     }
     // An error before the first verdict must not mark the commit as good or bad.
     let mut verdicts = Vec::new();
-    let ended = kinds(arguments, quiet, &mut verdicts).unwrap_or_else(|failure| {
+    let ended = run_as(arguments, quiet, &mut verdicts).unwrap_or_else(|failure| {
         complain(failure.report());
         Outcome::from(&failure)
     });
-    Ok(bisected(&verdicts, ended))
+    Ok(bisect_exit_code(&verdicts, ended))
 }
 
 /// Returns the exit code for `git bisect`, from each verdict, whether its test was exercised, and how the run
 /// ended.
-fn bisected(verdicts: &[(VerdictWord, bool)], ended: Outcome) -> Outcome {
+fn bisect_exit_code(verdicts: &[(VerdictWord, bool)], ended: Outcome) -> Outcome {
     if verdicts.iter().any(|(verdict, _)| *verdict == VerdictWord::Violates) {
         return Outcome::RuleBroken;
     }
@@ -86,7 +86,7 @@ fn bisected(verdicts: &[(VerdictWord, bool)], ended: Outcome) -> Outcome {
 }
 
 /// Restores the run of `--resume DIR` without `--out`, from the command line stored in the folder.
-fn resumed(arguments: &Run) -> Result<Option<Run>, Failure> {
+fn resume_arguments(arguments: &Run) -> Result<Option<Run>, Failure> {
     if !arguments.resume || arguments.out.is_some() {
         return Ok(None);
     }
@@ -185,7 +185,7 @@ fn keep_command(arguments: &Run, folder: &Path) -> Result<(), Failure> {
 }
 
 /// Runs tests of any kind, and collects their verdicts for a bisection.
-fn kinds(arguments: &Run, quiet: bool, verdicts: &mut Vec<(VerdictWord, bool)>) -> Result<Outcome, Failure> {
+fn run_as(arguments: &Run, quiet: bool, verdicts: &mut Vec<(VerdictWord, bool)>) -> Result<Outcome, Failure> {
     if arguments.tests.iter().any(|argument| is_shader(argument)) {
         return shader::shaders(arguments, quiet, verdicts);
     }
@@ -199,7 +199,7 @@ fn kinds(arguments: &Run, quiet: bool, verdicts: &mut Vec<(VerdictWord, bool)>) 
     }
     // Google Test runners show every line on standard error as an error.
     let quiet = quiet || speaks_gtest(arguments);
-    let arguments = &complete(arguments)?;
+    let arguments = &complete_arguments(arguments)?;
     let output = arguments.gtest_output.as_deref().map(gtest::Output::parse).transpose()?;
     let mut writer = match arguments.format {
         Format::Gtest => None,
@@ -217,7 +217,7 @@ fn kinds(arguments: &Run, quiet: bool, verdicts: &mut Vec<(VerdictWord, bool)>) 
         let ids = tests.iter().map(|test| test.source.id.as_str());
         return Data::new().print(&list(ids)).map(|()| outcome);
     }
-    let run = Prepared { arguments, quiet, ids, chosen, output, verdicts };
+    let run = LoadedRun { arguments, quiet, ids, chosen, output, verdicts };
     let writer = writer.as_mut().map(|writer| writer.as_mut() as &mut dyn RunWriter);
     match run.tests(tests, writer) {
         Ok(ran) => outcome.note(ran),
@@ -233,7 +233,7 @@ fn forward_progress(
     quiet: bool,
     verdicts: &mut Vec<(VerdictWord, bool)>,
 ) -> Result<Outcome, Failure> {
-    refuse(
+    refuse_flags(
         "tests of forward progress",
         &[
             ("--fault", arguments.fault.is_some()),
@@ -269,7 +269,7 @@ fn forward_progress(
     plan.skip(&|device, id| expected.skips(device, id).map(|place| expect::reason(&place)));
 
     // Signals are handled from the moment the journal exists, so that an interruption leaves a valid one.
-    let interrupted = interrupted()?;
+    let interrupted = interrupt_flag()?;
     let options = &options(arguments);
     let (folder, seed, done) = place.open(plan.record(options)?, &say)?;
     let started = Instant::now();
@@ -282,11 +282,11 @@ fn forward_progress(
     };
     keep_command(arguments, folder.path())?;
     let stop = arguments.bisect.then(|| interrupted.clone());
-    let bar = Bar::new(kind.cells().len(), shows(arguments, quiet), None, stop);
-    let ended = go(&kind, folder, done, &Done::new(), writer.as_mut(), &bar, &interrupted)?;
+    let bar = Bar::new(kind.cells().len(), shows_progress(arguments, quiet), None, stop);
+    let ended = execute_run(&kind, folder, done, &Done::new(), writer.as_mut(), &bar, &interrupted)?;
     note_verdicts(&ended, verdicts);
     let took = format!("{}, ", number::seconds(started.elapsed().as_secs_f64()));
-    outcome.note(conclude(&ended, arguments, &expected, quiet, &took));
+    outcome.note(report_end(&ended, arguments, &expected, quiet, &took));
     Ok(outcome)
 }
 
@@ -296,7 +296,7 @@ fn result_output(format: Format, quiet: bool) -> Box<dyn Write> {
 }
 
 /// Rejects flags that a kind of run does not support.
-fn refuse(kind: &str, given: &[(&str, bool)]) -> Result<(), Failure> {
+fn refuse_flags(kind: &str, given: &[(&str, bool)]) -> Result<(), Failure> {
     match given.iter().find(|(_, given)| *given) {
         Some((flag, _)) => Err(Failure::not_available(format!("`{flag}` with {kind}"))),
         None => Ok(()),
@@ -340,12 +340,12 @@ fn suite(arguments: &Run) -> String {
 }
 
 /// Returns true if progress is shown. Result lines on a terminal would break the bar.
-fn shows(arguments: &Run, quiet: bool) -> bool {
+fn shows_progress(arguments: &Run, quiet: bool) -> bool {
     !quiet && (arguments.format == Format::Text || !std::io::stdout().is_terminal())
 }
 
 /// Executes a run with worker processes of this program.
-fn go<K: Kind>(
+fn execute_run<K: Kind>(
     kind: &K,
     folder: Folder,
     done: Done,
@@ -359,7 +359,7 @@ fn go<K: Kind>(
 }
 
 /// Completes the command line from environment variables.
-fn complete(arguments: &Run) -> Result<Run, Failure> {
+fn complete_arguments(arguments: &Run) -> Result<Run, Failure> {
     let mut arguments = arguments.clone();
     let get = |name: &str| std::env::var(name).ok();
     if arguments.device.is_empty() && arguments.fault.is_none() {
@@ -383,7 +383,7 @@ fn complete(arguments: &Run) -> Result<Run, Failure> {
 }
 
 /// A run whose tests are loaded and whose devices are not.
-struct Prepared<'a> {
+struct LoadedRun<'a> {
     arguments: &'a Run,
     quiet: bool,
     /// Ids of all selected tests, including those of other shards.
@@ -399,10 +399,10 @@ fn expectations(arguments: &Run, devices: &[DeviceRecord]) -> Result<Option<Expe
     arguments.expect.as_deref().map(|folder| expect::load(folder, devices)).transpose()
 }
 
-impl Prepared<'_> {
+impl LoadedRun<'_> {
     /// Runs the tests. Without a writer, the Google Test protocol is written.
     fn tests(self, tests: Vec<Loaded>, writer: Option<&mut dyn RunWriter>) -> Result<Outcome, Failure> {
-        let Prepared { arguments, quiet, .. } = self;
+        let LoadedRun { arguments, quiet, .. } = self;
         let started = Instant::now();
         let misbehaviour = &Misbehaviour::parse(&arguments.misbehave)?;
         let budget = self.budget(tests.len());
@@ -423,24 +423,24 @@ impl Prepared<'_> {
         let plan = &LitmusPlan::new(targets, tests, arguments.model.as_deref(), prediction_time, &skips)?;
 
         // Signals are handled from the moment the journal exists, so that an interruption leaves a valid one.
-        let interrupted = interrupted()?;
+        let interrupted = interrupt_flag()?;
         let options = &options(arguments);
         let (folder, seed, done) = place.open(plan.record(options, budget)?, &say)?;
         let kind = Litmus { plan, options, budget, seed, started, misbehaviour };
         keep_command(arguments, folder.path())?;
         let stop = arguments.bisect.then(|| interrupted.clone());
-        let bar = Bar::new(plan.cells.len(), shows(arguments, quiet), kind.whole_time(), stop);
+        let bar = Bar::new(plan.cells.len(), shows_progress(arguments, quiet), kind.whole_time(), stop);
         let ended = match writer {
-            Some(writer) => go(&kind, folder, done, &Done::new(), writer, &bar, &interrupted)?,
+            Some(writer) => execute_run(&kind, folder, done, &Done::new(), writer, &bar, &interrupted)?,
             None => {
                 let standing = |line: &RunLine| expected.standing(line);
                 let mut writer = Gtest::new(Data::new(), Box::new(standing), arguments.strict);
                 let ended = match memory {
-                    None => go(&kind, folder, done, &Done::new(), &mut writer, &bar, &interrupted)?,
+                    None => execute_run(&kind, folder, done, &Done::new(), &mut writer, &bar, &interrupted)?,
                     Some(memory) => {
                         let remembered = memory.recall(plan)?;
                         let mut writer = gtest::Remembering { inner: &mut writer, memory };
-                        go(&kind, folder, done, &remembered, &mut writer, &bar, &interrupted)?
+                        execute_run(&kind, folder, done, &remembered, &mut writer, &bar, &interrupted)?
                     }
                 };
                 if let Some(output) = &self.output {
@@ -455,7 +455,7 @@ impl Prepared<'_> {
             let codes = beside::violations(plan, &ended.lines, known)?;
             ended.folder.keep_machine_code(&codes).map_err(Failure::folder)?;
         }
-        Ok(conclude(&ended, arguments, &expected, quiet, ""))
+        Ok(report_end(&ended, arguments, &expected, quiet, ""))
     }
 
     /// Returns the budget for the tests of this shard.
@@ -546,7 +546,7 @@ fn devices(arguments: &Run, one: bool) -> Result<Vec<targets::Target>, Failure> 
 
 /// Reports how a run ended and returns its exit code; `took` is printed before its folder. If the code is not 0, the
 /// last line is its reason and what to do.
-fn conclude(ended: &Ended, arguments: &Run, expected: &Expected, quiet: bool, took: &str) -> Outcome {
+fn report_end(ended: &Ended, arguments: &Run, expected: &Expected, quiet: bool, took: &str) -> Outcome {
     let mut outcome = Outcome::Success;
     let path = ended.folder.path().display();
     if !quiet {
@@ -661,7 +661,7 @@ fn is_hung_up() -> bool {
 /// Returns a flag that SIGINT, SIGTERM and SIGHUP set. A second signal, if not a duplicate, ends the program
 /// immediately.
 #[cfg(unix)]
-fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
+fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     let signals = [SIGINT, SIGTERM].into_iter().chain(is_hung_up().then_some(SIGHUP));
     let signals = signal_hook::iterator::Signals::new(signals);
@@ -685,7 +685,7 @@ fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
 
 /// Returns a flag that the first signal sets. A second signal ends the program immediately.
 #[cfg(not(unix))]
-fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
+fn interrupt_flag() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         // The order matters: the conditional default must read the flag before it is set.

@@ -29,23 +29,25 @@ pub fn worker(arguments: &Worker) -> Result<Outcome, Failure> {
         return Ok(Outcome::Success);
     }
     if let (Some(selector), Some(seconds)) = (&arguments.classic, arguments.seconds) {
-        return classic(selector, seconds);
+        return run_classic(selector, seconds);
     }
     let options = Options { validation: arguments.validate, ..Options::default() };
     if arguments.progress {
-        runner::progress::serve(&mut |selector| open(selector, options))
+        runner::progress::serve(&mut |selector| open_device(selector, options))
             .map_err(Failure::environment_error)?;
         return Ok(Outcome::Success);
     }
     if arguments.shader {
-        runner::shader::serve(&mut |selector| open(selector, options)).map_err(Failure::environment_error)?;
+        runner::shader::serve(&mut |selector| open_device(selector, options))
+            .map_err(Failure::environment_error)?;
         return Ok(Outcome::Success);
     }
-    runner::worker::serve(&mut |selector| open(selector, options)).map_err(Failure::environment_error)?;
+    runner::worker::serve(&mut |selector| open_device(selector, options))
+        .map_err(Failure::environment_error)?;
     Ok(Outcome::Success)
 }
 
-fn open(selector: &str, options: Options) -> Result<Box<dyn Device>, DeviceError> {
+fn open_device(selector: &str, options: Options) -> Result<Box<dyn Device>, DeviceError> {
     misbehave::act(selector)?;
     let (name, fault) = selector.split_once(':').unwrap_or((selector, ""));
     if name == SimDevice::NAME {
@@ -65,10 +67,10 @@ fn open(selector: &str, options: Options) -> Result<Box<dyn Device>, DeviceError
 }
 
 /// Runs the classic scheme for `bench`. The parent ends this process if it takes too long.
-fn classic(selector: &str, seconds: f64) -> Result<Outcome, Failure> {
+fn run_classic(selector: &str, seconds: f64) -> Result<Outcome, Failure> {
     end_with_parent()?;
     let time = Duration::try_from_secs_f64(seconds).map_err(Failure::input_error)?;
-    let device = open(selector, Options::default()).map_err(Failure::environment_error)?;
+    let device = open_device(selector, Options::default()).map_err(Failure::environment_error)?;
     let seen = runner::classic::run(device.as_ref(), time, Settings::PATIENCE);
     let seen = seen.map_err(Failure::environment_error)?;
     let text = serde_json::to_string(&seen).map_err(Failure::environment_error)?;

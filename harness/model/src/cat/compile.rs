@@ -40,7 +40,7 @@ pub fn compile(
     vocabulary: &Vocabulary,
     families: &ClassFamilies,
 ) -> Result<CompiledModel, CatErrors> {
-    let mut compiler = Compiler {
+    let mut compiler = CatCompiler {
         model,
         vocabulary,
         families,
@@ -153,7 +153,7 @@ enum BoundName<'m> {
     Broken,
 }
 
-/// The innermost entry of [`Compiler::scopes`] that is visible; each knows the one around it.
+/// The innermost entry of [`CatCompiler::scopes`] that is visible; each knows the one around it.
 type ScopeId = Option<usize>;
 
 struct ScopeEntry<'m> {
@@ -162,7 +162,7 @@ struct ScopeEntry<'m> {
     outer: ScopeId,
 }
 
-struct Compiler<'m> {
+struct CatCompiler<'m> {
     model: &'m CatModel,
     vocabulary: &'m Vocabulary,
     families: &'m ClassFamilies,
@@ -187,7 +187,7 @@ struct Compiler<'m> {
     errors: Vec<CatError>,
 }
 
-impl<'m> Compiler<'m> {
+impl<'m> CatCompiler<'m> {
     fn report_problem(&mut self, problem: CatProblem, span: CatSpan) -> ErrorReported {
         self.report_with_help(problem, span, Vec::new())
     }

@@ -160,7 +160,7 @@ pub(crate) struct LexedText {
     pub(crate) problems: Vec<(CatProblem, CatSpan)>,
 }
 
-struct Lexer<'a> {
+struct CatLexer<'a> {
     text: &'a str,
     source: SourceId,
     offset: usize,
@@ -170,14 +170,14 @@ struct Lexer<'a> {
 
 /// Reads a text into tokens.
 pub(crate) fn tokenize_text(text: &str, source: SourceId) -> LexedText {
-    let mut lexer = Lexer { text, source, offset: 0, line: 1, column: 1 };
+    let mut lexer = CatLexer { text, source, offset: 0, line: 1, column: 1 };
     let mut lexed = LexedText::default();
     while lexer.lex_token(&mut lexed) {}
     lexed.tokens.push((Token::End, lexer.current_span()));
     lexed
 }
 
-impl Lexer<'_> {
+impl CatLexer<'_> {
     fn remaining_text(&self) -> &str {
         self.text.get(self.offset..).unwrap_or("")
     }

@@ -33,7 +33,7 @@ struct ParseAborted;
 
 type ParseResult<T> = Result<T, ParseAborted>;
 
-struct Parser {
+struct CatParser {
     tokens: Vec<(Token, CatSpan)>,
     position: usize,
     depth: usize,
@@ -42,7 +42,7 @@ struct Parser {
 
 /// Parses the tokens of one text, which end with [`Token::End`].
 pub(crate) fn parse_tokens(tokens: Vec<(Token, CatSpan)>) -> ParsedFile {
-    let mut parser = Parser { tokens, position: 0, depth: 0, problems: Vec::new() };
+    let mut parser = CatParser { tokens, position: 0, depth: 0, problems: Vec::new() };
     let name = parser.parse_model_name();
     let mut items = Vec::new();
     while *parser.peek_token() != Token::End {
@@ -63,7 +63,7 @@ const CHAINS: [(Token, MakeChain); 4] = [
     (Token::Ampersand, ExpressionKind::Intersection),
 ];
 
-impl Parser {
+impl CatParser {
     fn peek_token(&self) -> &Token {
         self.peek_ahead(0)
     }

@@ -100,7 +100,7 @@ pub(super) fn find_fix(
     purse: &BudgetTracker<'_>,
 ) -> Result<Mend, PredictError> {
     let reach = Reach::of(test);
-    let asking = FixSearch { goal, test, model, unroll, purse };
+    let asking = StrengtheningSearch { goal, test, model, unroll, purse };
     let places: Vec<InstructionIndex> = test
         .threads
         .iter()
@@ -166,7 +166,7 @@ pub(super) fn find_fix(
 }
 
 /// Evaluates strengthened programs under the model.
-struct FixSearch<'a> {
+struct StrengtheningSearch<'a> {
     goal: FixGoal,
     test: &'a Test,
     model: &'a Model,
@@ -174,7 +174,7 @@ struct FixSearch<'a> {
     purse: &'a BudgetTracker<'a>,
 }
 
-impl FixSearch<'_> {
+impl StrengtheningSearch<'_> {
     fn predict_strengthened(&self, strengthened: &Strengthened) -> Result<Prediction, PredictError> {
         let asked = Options { budget: self.purse.remaining(), unroll: self.unroll };
         predict(&apply_strengthening(self.test, strengthened), self.model, &asked)

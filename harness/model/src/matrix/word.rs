@@ -16,7 +16,7 @@ pub struct Matrix8(pub u64);
 
 /// Bit 0 of every row that is not empty.
 #[inline]
-fn occupied(rows: u64) -> u64 {
+fn occupied_rows(rows: u64) -> u64 {
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
     ((((rows & LOW) + LOW) | rows) & !LOW) >> 7
 }
@@ -24,12 +24,12 @@ fn occupied(rows: u64) -> u64 {
 /// Fills the rows whose number is in the set.
 #[inline]
 fn fill_rows(rows: u8) -> u64 {
-    occupied((u64::from(rows) * COLUMN) & DIAGONAL) * 0xff
+    occupied_rows((u64::from(rows) * COLUMN) & DIAGONAL) * 0xff
 }
 
 /// One step of composition: the rows of `left` that hold `middle` get row `middle` of `right`.
 #[inline]
-fn through(left: u64, right: u64, middle: usize) -> u64 {
+fn compose_through(left: u64, right: u64, middle: usize) -> u64 {
     (((left >> middle) & COLUMN) * 0xff) & (((right >> (8 * middle)) & 0xff) * COLUMN)
 }
 
@@ -112,7 +112,7 @@ impl Matrix for Matrix8 {
 
     #[inline]
     fn compose(&self, other: &Self) -> Self {
-        Matrix8((0..8).fold(0, |rows, middle| rows | through(self.0, other.0, middle)))
+        Matrix8((0..8).fold(0, |rows, middle| rows | compose_through(self.0, other.0, middle)))
     }
 
     #[inline]
@@ -131,7 +131,7 @@ impl Matrix for Matrix8 {
 
     #[inline]
     fn plus(&self) -> Self {
-        Matrix8((0..8).fold(self.0, |rows, middle| rows | through(rows, rows, middle)))
+        Matrix8((0..8).fold(self.0, |rows, middle| rows | compose_through(rows, rows, middle)))
     }
 
     #[inline]
@@ -147,7 +147,7 @@ impl Matrix for Matrix8 {
     #[inline]
     fn domain(&self) -> u8 {
         // The factor moves bit 8i to bit 56 + i; no two of the other partial products meet, so nothing is carried.
-        (occupied(self.0).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
+        (occupied_rows(self.0).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
     }
 
     #[inline]

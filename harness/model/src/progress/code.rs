@@ -180,7 +180,7 @@ impl ProgressCode {
         if test.has_blocks() && !test.has_subgroup_operations() {
             return Err(ProgressError::Unsupported { what: "barriers of a subgroup under branches" });
         }
-        let mut builder = CodeBuilder { test, barriers: Vec::new(), keys: Vec::new() };
+        let mut builder = ProgressCodeBuilder { test, barriers: Vec::new(), keys: Vec::new() };
         let threads = (0..test.threads.len())
             .map(|thread| builder.compile_thread(ThreadId(thread as u16)))
             .collect::<Result<Vec<_>, _>>()?;
@@ -217,13 +217,13 @@ enum BarrierKey {
     Unnamed { id: String, scope: Scope, within: ThreadMask },
 }
 
-struct CodeBuilder<'a> {
+struct ProgressCodeBuilder<'a> {
     test: &'a Test,
     barriers: Vec<BarrierMembers>,
     keys: Vec<BarrierKey>,
 }
 
-impl CodeBuilder<'_> {
+impl ProgressCodeBuilder<'_> {
     fn compile_thread(&mut self, thread: ThreadId) -> Result<ThreadCode, ProgressError> {
         let instructions = &self.test.thread(thread).instructions;
         let operations = instructions

@@ -2,7 +2,7 @@
 
 use litmus::Value;
 
-use super::{Refuter, Term};
+use super::{Refuter, RelationTerm};
 use crate::line::RmwChain;
 use crate::matrix::Matrix;
 use crate::sat::Solver;
@@ -27,8 +27,11 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
                     for (_, other) in
                         line.rmw_events.iter().filter(|(_, other)| other != write && *other != source)
                     {
-                        let behind =
-                            if source == line.initial { Term::Yes } else { self.ordered(source, *other) };
+                        let behind = if source == line.initial {
+                            RelationTerm::Yes
+                        } else {
+                            self.ordered(source, *other)
+                        };
                         let after = self.ordered(*write, *other);
                         self.implies(&[reads, behind], after);
                     }
@@ -46,15 +49,18 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
     fn demand_rising(&mut self, line: &RmwChain) {
         let Some(rises) = self.rises(line) else { return };
         self.demand_each(line, &rises);
-        let mut at_least: Vec<Vec<(Value, Term)>> = Vec::new();
+        let mut at_least: Vec<Vec<(Value, RelationTerm)>> = Vec::new();
         for ((read, _), rises) in line.rmw_events.iter().zip(&rises) {
             let returned = self.returned(*read);
             let mut terms = Vec::new();
-            let mut above = Term::No;
+            let mut above = RelationTerm::No;
             for (value, _) in rises.iter().rev() {
-                let is =
-                    returned.iter().find(|(other, _)| other == value).map_or(Term::No, |(_, term)| *term);
-                above = if terms.len() + 1 == rises.len() { Term::Yes } else { self.any(&[is, above]) };
+                let is = returned
+                    .iter()
+                    .find(|(other, _)| other == value)
+                    .map_or(RelationTerm::No, |(_, term)| *term);
+                above =
+                    if terms.len() + 1 == rises.len() { RelationTerm::Yes } else { self.any(&[is, above]) };
                 terms.push((*value, above));
             }
             terms.reverse();
@@ -68,7 +74,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
                 let before = self.ordered(*first, *second);
                 for ((_, written), (_, found)) in rises[one].iter().zip(&at_least[one]) {
                     let enough = at_least[other].iter().find(|(value, _)| value >= written);
-                    let enough = enough.map_or(Term::No, |(_, term)| *term);
+                    let enough = enough.map_or(RelationTerm::No, |(_, term)| *term);
                     self.implies(&[before, *found], enough);
                 }
             }
@@ -91,7 +97,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
                 finders.extend(returned.iter().filter(|(value, _)| value.0 == number).map(|(_, term)| *term));
             }
             let some = self.any(&finders);
-            self.implies(&[!some], Term::No);
+            self.implies(&[!some], RelationTerm::No);
         }
     }
 

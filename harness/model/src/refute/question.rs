@@ -3,7 +3,7 @@
 use litmus::{ConditionSide, Outcome, ResolvedCondition, Value};
 
 use super::values::Domains;
-use super::{Refuter, Term};
+use super::{Refuter, RelationTerm};
 use crate::cat::Axiom;
 use crate::combine::{ExecutionGoal, OutcomeCollector, ValueConstraint};
 use crate::matrix::Matrix;
@@ -34,7 +34,7 @@ pub(crate) fn known(raised: &[(Flags, Shown)]) -> Flags {
 /// Values of reads and of last writes, with the terms that they stand for.
 #[derive(Clone)]
 struct Combination {
-    given: Vec<Term>,
+    given: Vec<RelationTerm>,
     /// The values that are last writes, by the number of the observable.
     last: Vec<(usize, Value)>,
 }
@@ -93,9 +93,9 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         self.define_values();
         let mut assumed: Vec<Literal> = flag.iter().map(|(_, literal)| *literal).collect();
         match holds {
-            Term::No => return Some(Shown::Never),
-            Term::Yes => {}
-            Term::If(literal) => assumed.push(literal),
+            RelationTerm::No => return Some(Shown::Never),
+            RelationTerm::Yes => {}
+            RelationTerm::If(literal) => assumed.push(literal),
         }
         let any_alike = match sought {
             ExecutionGoal::Any | ExecutionGoal::InFilter => true,
@@ -228,7 +228,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
     }
 
     /// Returns a term that implies the goal.
-    fn sought(&mut self, combiner: &OutcomeCollector<'_>, sought: ExecutionGoal<'_>) -> Term {
+    fn sought(&mut self, combiner: &OutcomeCollector<'_>, sought: ExecutionGoal<'_>) -> RelationTerm {
         let mut terms = Vec::new();
         if !matches!(sought, ExecutionGoal::Any | ExecutionGoal::Outcome(_)) {
             terms.push(self.condition(&combiner.filter, true));
@@ -238,7 +238,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
             ExecutionGoal::ConditionIs(wanted) => terms.push(self.condition(&combiner.condition, wanted)),
             ExecutionGoal::Violates(part) => terms.push(match combiner.negated_conjunct(part) {
                 Some((index, demand)) => self.demanded(index, demand),
-                None => Term::No,
+                None => RelationTerm::No,
             }),
             ExecutionGoal::Outcome(Outcome(values)) => {
                 for (index, value) in values.iter().enumerate() {
@@ -249,15 +249,15 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         self.all(&terms)
     }
 
-    fn demanded(&mut self, index: usize, demand: ValueConstraint) -> Term {
+    fn demanded(&mut self, index: usize, demand: ValueConstraint) -> RelationTerm {
         self.finals_meet(&[index], &|values| values.first().is_some_and(|value| demand.allows(*value)))
     }
 
     /// Returns a term that implies that the condition has the wanted value.
-    fn condition(&mut self, condition: &ResolvedCondition, wanted: bool) -> Term {
+    fn condition(&mut self, condition: &ResolvedCondition, wanted: bool) -> RelationTerm {
         match condition {
-            ResolvedCondition::Known(holds) if *holds == wanted => Term::Yes,
-            ResolvedCondition::Known(_) => Term::No,
+            ResolvedCondition::Known(holds) if *holds == wanted => RelationTerm::Yes,
+            ResolvedCondition::Known(_) => RelationTerm::No,
             ResolvedCondition::Not(inner) => self.condition(inner, !wanted),
             ResolvedCondition::And(both) | ResolvedCondition::Or(both) => {
                 let sides = [self.condition(&both.0, wanted), self.condition(&both.1, wanted)];
@@ -280,7 +280,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
     }
 
     /// Returns a term that implies that these final values satisfy the predicate.
-    fn finals_meet(&mut self, indexes: &[usize], test: &Test<'_>) -> Term {
+    fn finals_meet(&mut self, indexes: &[usize], test: &Test<'_>) -> RelationTerm {
         let skeleton = self.skeleton;
         let reads: Vec<u16> = indexes
             .iter()
@@ -318,15 +318,15 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
                 let values: Option<Vec<Value>> = indexes.iter().map(value).collect();
                 if !values.is_some_and(|values| test(&values)) {
                     always = false;
-                    given.push(Term::If(*literal.get_or_insert_with(|| me.solver.variable())));
-                    me.implies(&given, Term::No);
+                    given.push(RelationTerm::If(*literal.get_or_insert_with(|| me.solver.variable())));
+                    me.implies(&given, RelationTerm::No);
                 }
             }
         });
         match literal {
-            _ if always => Term::Yes,
-            Some(literal) => Term::If(literal),
-            None => Term::No,
+            _ if always => RelationTerm::Yes,
+            Some(literal) => RelationTerm::If(literal),
+            None => RelationTerm::No,
         }
     }
 }

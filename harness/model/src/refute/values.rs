@@ -6,7 +6,7 @@
 
 use litmus::Value;
 
-use super::{Refuter, Term};
+use super::{Refuter, RelationTerm};
 use crate::combine::ValueRules;
 use crate::line::RmwChain;
 use crate::matrix::Matrix;
@@ -61,7 +61,8 @@ impl Domains {
         let circular = rules.out_of_thin_air && !circles.is_empty();
         if circular {
             for read in circles.into_iter().flatten() {
-                let possible = rules.domain.values().iter().filter(|value| permits(skeleton, read, **value));
+                let possible =
+                    rules.domain.values().iter().filter(|value| permits_value(skeleton, read, **value));
                 returned[read].extend(possible);
             }
         }
@@ -69,10 +70,10 @@ impl Domains {
         // to its start.
         let computes = |write: &usize| computed.iter().any(|(event, ..)| event == write);
         let leading = reads.iter().map(|choice| {
-            if let Some(passed) = passed(skeleton, choice.read, lines) {
+            if let Some(passed) = passed_writes(skeleton, choice.read, lines) {
                 return passed;
             }
-            let before = reached(&depends, choice.read);
+            let before = reached_events(&depends, choice.read);
             let sources = reads.iter().filter(|other| before[other.read] || other.read == choice.read);
             let mut writes: Vec<usize> =
                 sources.flat_map(|other| other.candidates.iter().copied().filter(computes)).collect();
@@ -86,7 +87,7 @@ impl Domains {
             for (choice, _) in reads.iter().zip(&leading).filter(|(_, leading)| round <= **leading) {
                 let found = &mut returned[choice.read];
                 for value in choice.candidates.iter().flat_map(|write| &stored[*write]) {
-                    if !found.contains(value) && permits(skeleton, choice.read, *value) {
+                    if !found.contains(value) && permits_value(skeleton, choice.read, *value) {
                         found.push(*value);
                         changed = true;
                     }
@@ -132,19 +133,19 @@ impl Domains {
         let mut reads = reads.to_vec();
         reads.sort_unstable();
         reads.dedup();
-        combinations(&reads, &self.returned).is_some()
+        count_combinations(&reads, &self.returned).is_some()
     }
 }
 
 /// Returns true if the path constraints on this read alone permit a value.
-fn permits(skeleton: &Skeleton, read: usize, value: Value) -> bool {
+fn permits_value(skeleton: &Skeleton, read: usize, value: Value) -> bool {
     skeleton.constraints.iter().all(|constraint| {
         constraint.met(&mut |other| (usize::from(other) == read).then_some(value)) != Some(false)
     })
 }
 
 /// Returns the number of value combinations of these events; `None` if there are too many.
-fn combinations(reads: &[u16], values: &[Vec<Value>]) -> Option<usize> {
+fn count_combinations(reads: &[u16], values: &[Vec<Value>]) -> Option<usize> {
     reads
         .iter()
         .try_fold(1usize, |product, read| product.checked_mul(values[usize::from(*read)].len()))
@@ -156,7 +157,7 @@ fn for_each(reads: &[u16], values: &[Vec<Value>], visit: &mut dyn FnMut(&Known<'
     let mut reads = reads.to_vec();
     reads.sort_unstable();
     reads.dedup();
-    let Some(count) = combinations(&reads, values) else { return false };
+    let Some(count) = count_combinations(&reads, values) else { return false };
     for number in 0..count {
         let mut rest = number;
         let chosen: Vec<Value> = reads
@@ -175,7 +176,7 @@ fn for_each(reads: &[u16], values: &[Vec<Value>], visit: &mut dyn FnMut(&Known<'
 
 /// Returns the number of writes that a value read from an RMW chain may have passed through. An RMW never
 /// reads its own write.
-fn passed(skeleton: &Skeleton, read: usize, lines: &[RmwChain]) -> Option<usize> {
+fn passed_writes(skeleton: &Skeleton, read: usize, lines: &[RmwChain]) -> Option<usize> {
     let line = lines.iter().find(|line| Some(line.storage) == skeleton.events[read].storage)?;
     let own = line.rmw_events.iter().any(|(link, _)| *link == read);
     Some(line.rmw_events.len() - usize::from(own))
@@ -186,7 +187,7 @@ fn passed(skeleton: &Skeleton, read: usize, lines: &[RmwChain]) -> Option<usize>
 /// A value read from an RMW chain comes from that chain alone, without a cycle.
 pub(super) fn dependencies(skeleton: &Skeleton, reads: &[ReadChoice], lines: &[RmwChain]) -> Vec<Vec<usize>> {
     let mut depends = vec![Vec::new(); skeleton.len()];
-    let is_in_line = |read: usize| passed(skeleton, read, lines).is_some();
+    let is_in_line = |read: usize| passed_writes(skeleton, read, lines).is_some();
     for choice in reads.iter().filter(|choice| !is_in_line(choice.read)) {
         for &write in &choice.candidates {
             let sources = skeleton.events[write].stored.as_ref().map(reads_of).unwrap_or_default();
@@ -199,7 +200,7 @@ pub(super) fn dependencies(skeleton: &Skeleton, reads: &[ReadChoice], lines: &[R
 }
 
 /// Returns the events that one event reaches; itself only through a cycle.
-fn reached(depends: &[Vec<usize>], from: usize) -> Vec<bool> {
+fn reached_events(depends: &[Vec<usize>], from: usize) -> Vec<bool> {
     let (mut seen, mut open) = (vec![false; depends.len()], depends[from].clone());
     while let Some(next) = open.pop() {
         if !std::mem::replace(&mut seen[next], true) {
@@ -212,7 +213,7 @@ fn reached(depends: &[Vec<usize>], from: usize) -> Vec<bool> {
 /// Returns the strongly connected components that contain a cycle, with events in ascending order.
 pub(super) fn components_of(depends: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let n = depends.len();
-    let reaches: Vec<Vec<bool>> = (0..n).map(|from| reached(depends, from)).collect();
+    let reaches: Vec<Vec<bool>> = (0..n).map(|from| reached_events(depends, from)).collect();
     let mut components: Vec<Vec<usize>> = Vec::new();
     for event in (0..n).filter(|event| reaches[*event][*event]) {
         match components.iter_mut().find(|c| reaches[c[0]][event] && reaches[event][c[0]]) {
@@ -225,7 +226,7 @@ pub(super) fn components_of(depends: &[Vec<usize>]) -> Vec<Vec<usize>> {
 
 impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
     /// Returns the term of each value of a read; exactly one of them holds.
-    pub(super) fn returned(&mut self, read: usize) -> Vec<(Value, Term)> {
+    pub(super) fn returned(&mut self, read: usize) -> Vec<(Value, RelationTerm)> {
         if let Some(known) = self.returned.get(&read) {
             return known.clone();
         }
@@ -249,29 +250,30 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
     }
 
     /// Encodes that `source` implies that the write stores this value.
-    fn carries(&mut self, source: Term, write: usize, value: &[(Value, Term)]) {
+    fn carries(&mut self, source: RelationTerm, write: usize, value: &[(Value, RelationTerm)]) {
         for (stored, term) in self.stored(write) {
-            let same = value.iter().find(|(value, _)| *value == stored).map_or(Term::No, |(_, term)| *term);
+            let same =
+                value.iter().find(|(value, _)| *value == stored).map_or(RelationTerm::No, |(_, term)| *term);
             self.implies(&[source, term], same);
         }
     }
 
     /// Returns the term of each value that a write may store; exactly one of them holds.
-    fn stored(&mut self, write: usize) -> Vec<(Value, Term)> {
+    fn stored(&mut self, write: usize) -> Vec<(Value, RelationTerm)> {
         if let Some(known) = self.stored.get(&write) {
             return known.clone();
         }
         let skeleton = self.skeleton;
         let terms = match &skeleton.events[write].stored {
             None => Vec::new(),
-            Some(Symbolic::Known(value)) => vec![(*value, Term::Yes)],
+            Some(Symbolic::Known(value)) => vec![(*value, RelationTerm::Yes)],
             Some(Symbolic::Read(read)) => self.returned(usize::from(*read)),
             Some(stored) => {
                 let terms = self.one_of(self.domains.stored[write].clone());
                 self.for_each_combination(&reads_of(stored), &mut |me, given, known| {
                     let value = stored.evaluate(&mut |read| known(read));
                     let same = terms.iter().find(|(other, _)| Some(*other) == value);
-                    me.implies(given, same.map_or(Term::No, |(_, term)| *term));
+                    me.implies(given, same.map_or(RelationTerm::No, |(_, term)| *term));
                 });
                 terms
             }
@@ -281,34 +283,34 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
     }
 
     /// Returns a literal for each value; exactly one of them holds.
-    fn one_of(&mut self, values: Vec<Value>) -> Vec<(Value, Term)> {
+    fn one_of(&mut self, values: Vec<Value>) -> Vec<(Value, RelationTerm)> {
         if let [value] = values.as_slice() {
-            return vec![(*value, Term::Yes)];
+            return vec![(*value, RelationTerm::Yes)];
         }
         let terms: Vec<(Value, Literal)> =
             values.into_iter().map(|value| (value, self.solver.variable())).collect();
         let all: Vec<Literal> = terms.iter().map(|(_, literal)| *literal).collect();
         self.exactly_one(&all);
-        terms.into_iter().map(|(value, literal)| (value, Term::If(literal))).collect()
+        terms.into_iter().map(|(value, literal)| (value, RelationTerm::If(literal))).collect()
     }
 
     /// Visits every value combination of some reads, with the terms that it stands for.
     pub(super) fn for_each_combination(
         &mut self,
         reads: &[u16],
-        visit: &mut dyn FnMut(&mut Self, &[Term], &Known<'_>),
+        visit: &mut dyn FnMut(&mut Self, &[RelationTerm], &Known<'_>),
     ) {
         let mut reads = reads.to_vec();
         reads.sort_unstable();
         reads.dedup();
-        let returned: Vec<Vec<(Value, Term)>> =
+        let returned: Vec<Vec<(Value, RelationTerm)>> =
             reads.iter().map(|read| self.returned(usize::from(*read))).collect();
         let domains = self.domains.clone();
         for_each(&reads, &domains.returned, &mut |known| {
-            let term = |(read, terms): (&u16, &Vec<(Value, Term)>)| {
+            let term = |(read, terms): (&u16, &Vec<(Value, RelationTerm)>)| {
                 terms.iter().find(|(value, _)| known(*read) == Some(*value)).map(|(_, term)| *term)
             };
-            let given: Vec<Term> = reads.iter().zip(&returned).filter_map(term).collect();
+            let given: Vec<RelationTerm> = reads.iter().zip(&returned).filter_map(term).collect();
             visit(self, &given, known);
         });
     }
@@ -321,7 +323,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
             reads.extend(reads_of(&constraint.right));
             self.for_each_combination(&reads, &mut |me, given, known| {
                 if constraint.met(&mut |read| known(read)) == Some(false) {
-                    me.implies(given, Term::No);
+                    me.implies(given, RelationTerm::No);
                 }
             });
         }
@@ -341,8 +343,9 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
                     let open = self.domains.stored[write].len() > 1;
                     for from in through.into_iter().map(usize::from).filter(|_| open) {
                         if component.contains(&from) {
-                            let ordered = super::precedes(&before, from, read).map_or(Term::No, Term::If);
-                            self.implies(&[Term::If(grounded), source], ordered);
+                            let ordered = super::precedes(&before, from, read)
+                                .map_or(RelationTerm::No, RelationTerm::If);
+                            self.implies(&[RelationTerm::If(grounded), source], ordered);
                         }
                     }
                 }
@@ -351,40 +354,40 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
     }
 
     /// Returns the writes that a read may read from, each with its reads-from term.
-    pub(super) fn sources_of(&mut self, read: usize) -> Vec<(usize, Term)> {
+    pub(super) fn sources_of(&mut self, read: usize) -> Vec<(usize, RelationTerm)> {
         let ground = self.ground;
         let Some(choice) = ground.reads.iter().find(|choice| choice.read == read) else { return Vec::new() };
         match choice.candidates.as_slice() {
-            [write] => vec![(*write, Term::Yes)],
+            [write] => vec![(*write, RelationTerm::Yes)],
             writes => writes.iter().map(|write| (*write, self.reads_from(*write, read))).collect(),
         }
     }
 
     /// Returns the writes that may be last in a storage, each with its term.
-    pub(super) fn last_writes(&mut self, storage: litmus::LocationId) -> Vec<(usize, Term)> {
+    pub(super) fn last_writes(&mut self, storage: litmus::LocationId) -> Vec<(usize, RelationTerm)> {
         let writes = self.writes(Some(storage));
         match writes.as_slice() {
-            [] => self.initial_write(storage).map(|write| (write, Term::Yes)).into_iter().collect(),
-            [write] => vec![(*write, Term::Yes)],
+            [] => self.initial_write(storage).map(|write| (write, RelationTerm::Yes)).into_iter().collect(),
+            [write] => vec![(*write, RelationTerm::Yes)],
             _ => {
                 let mut last = Vec::new();
                 for &write in &writes {
                     let literal = self.solver.variable();
                     for &other in writes.iter().filter(|other| **other != write) {
                         let before = self.ordered(other, write);
-                        self.implies(&[Term::If(literal)], before);
+                        self.implies(&[RelationTerm::If(literal)], before);
                     }
                     last.push((write, literal));
                 }
                 let all: Vec<Literal> = last.iter().map(|(_, literal)| *literal).collect();
                 self.solver.clause(&all);
-                last.into_iter().map(|(write, literal)| (write, Term::If(literal))).collect()
+                last.into_iter().map(|(write, literal)| (write, RelationTerm::If(literal))).collect()
             }
         }
     }
 
     /// Returns the term of each final value of a storage, from the last write to it.
-    pub(super) fn final_values(&mut self, storage: litmus::LocationId) -> Vec<(Value, Term)> {
+    pub(super) fn final_values(&mut self, storage: litmus::LocationId) -> Vec<(Value, RelationTerm)> {
         if let Some(known) = self.finals.get(&storage) {
             return known.clone();
         }
@@ -406,19 +409,19 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
     }
 
     /// Encodes the implication `given` → `then`.
-    pub(super) fn implies(&mut self, given: &[Term], then: Term) {
+    pub(super) fn implies(&mut self, given: &[RelationTerm], then: RelationTerm) {
         let mut clause: Vec<Literal> = Vec::with_capacity(given.len() + 1);
         for term in given {
             match term {
-                Term::No => return,
-                Term::Yes => {}
-                Term::If(literal) => clause.push(!*literal),
+                RelationTerm::No => return,
+                RelationTerm::Yes => {}
+                RelationTerm::If(literal) => clause.push(!*literal),
             }
         }
         match then {
-            Term::Yes => return,
-            Term::No => {}
-            Term::If(literal) => clause.push(literal),
+            RelationTerm::Yes => return,
+            RelationTerm::No => {}
+            RelationTerm::If(literal) => clause.push(literal),
         }
         self.solver.clause(&clause);
     }

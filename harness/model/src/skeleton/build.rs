@@ -13,7 +13,7 @@ use super::barriers::{Arrival, Schedule, barrier_of, half_of};
 use super::subgroup::Results;
 use super::tangles::Tangles;
 use super::vocabulary::Tags;
-use super::{Event, FinalValue, Half, MAX_EVENTS, Owner, Semantic, Skeleton};
+use super::{BarrierHalf, Event, FinalValue, MAX_EVENTS, Owner, Semantic, Skeleton};
 use crate::PredictError;
 use crate::cells::{Cells, Extent, Piece};
 use crate::forced::forced_reads;
@@ -395,7 +395,7 @@ impl<'t> Builder<'t> {
                         owner == Owner::Thread(thread) && (known.scope, known.half) == (scope, half)
                     });
                     let round = earlier.count() as u16;
-                    self.skeleton.halves.push(Half {
+                    self.skeleton.halves.push(BarrierHalf {
                         event: here,
                         half,
                         scope,

@@ -58,24 +58,26 @@ impl Tangles {
                     continue;
                 }
                 let name = test.thread(thread).label_name(block.label);
-                let columns: Vec<Column<'_>> = test
+                let columns: Vec<BlockCopy<'_>> = test
                     .subgroup_threads(thread)
                     .filter_map(|thread| {
                         let is_it =
                             |block: &&GuardedBlock| test.thread(thread).label_name(block.label) == name;
                         let block = blocks.get(usize::from(thread.0))?.iter().find(is_it)?;
-                        Some(Column { thread, block })
+                        Some(BlockCopy { thread, block })
                     })
                     .collect();
                 walked.extend(columns.iter().map(|column| (column.thread, column.block.branch)));
-                let walker = Walker { test, paths, reading };
+                let walker = TangleWalker { test, paths, reading };
                 let columns = walker.entering(&columns);
                 let workgroup = walker.workgroup_of(thread);
                 let uniform = walker.if_all_enter(name, &workgroup, |thread| {
                     blocks.get(usize::from(thread.0)).into_iter().flatten().collect()
                 });
                 let begin: Vec<ThreadId> = columns.iter().map(|column| column.thread).collect();
-                let states = choices.into_iter().map(|tangles| State { tangles, ways: vec![begin.clone()] });
+                let states = choices
+                    .into_iter()
+                    .map(|tangles| TangleAssignment { tangles, ways: vec![begin.clone()] });
                 let states = walker.walk(&columns, uniform.as_deref(), states.collect())?;
                 choices = states.into_iter().map(|state| state.tangles).collect();
             }
@@ -86,20 +88,20 @@ impl Tangles {
 
 /// A lane's copy of a block.
 #[derive(Clone, Copy)]
-struct Column<'b> {
+struct BlockCopy<'b> {
     thread: ThreadId,
     block: &'b GuardedBlock,
 }
 
 /// Partial tangle assignment.
 #[derive(Clone)]
-struct State {
+struct TangleAssignment {
     tangles: Tangles,
     /// Lanes that are together, way by way.
     ways: Vec<Vec<ThreadId>>,
 }
 
-impl State {
+impl TangleAssignment {
     /// Leaves lanes together only where `key` is the same.
     fn part<K: PartialEq>(&mut self, key: impl Fn(ThreadId) -> K) {
         let mut ways: Vec<Vec<ThreadId>> = Vec::new();
@@ -116,7 +118,7 @@ impl State {
     }
 }
 
-struct Walker<'a> {
+struct TangleWalker<'a> {
     test: &'a Test,
     paths: &'a [&'a Path],
     reading: Tangling,
@@ -125,13 +127,13 @@ struct Walker<'a> {
 /// A part of a block that its lanes have in common.
 enum Common<'b> {
     Together(Vec<(ThreadId, usize)>),
-    Block(Vec<Column<'b>>),
+    Block(Vec<BlockCopy<'b>>),
 }
 
-impl Walker<'_> {
+impl TangleWalker<'_> {
     /// Returns the lanes that enter a block, or may still enter it. The others wait for the latter.
-    fn entering<'b>(&self, columns: &[Column<'b>]) -> Vec<Column<'b>> {
-        let enters = |column: &&Column<'b>| {
+    fn entering<'b>(&self, columns: &[BlockCopy<'b>]) -> Vec<BlockCopy<'b>> {
+        let enters = |column: &&BlockCopy<'b>| {
             let path = self.paths[usize::from(column.thread.0)];
             !path.skipped.contains(&(column.block.branch as u16))
         };
@@ -155,14 +157,14 @@ impl Walker<'_> {
         label: &str,
         threads: &[ThreadId],
         blocks_of: impl Fn(ThreadId) -> Vec<&'b GuardedBlock>,
-    ) -> Option<Vec<Column<'b>>> {
+    ) -> Option<Vec<BlockCopy<'b>>> {
         let copy = |thread: &ThreadId| {
             let has_label =
                 |block: &&GuardedBlock| self.test.thread(*thread).label_name(block.label) == label;
             let block = blocks_of(*thread).into_iter().find(has_label)?;
-            Some(Column { thread: *thread, block })
+            Some(BlockCopy { thread: *thread, block })
         };
-        let copies: Vec<Column<'b>> = threads.iter().map(copy).collect::<Option<_>>()?;
+        let copies: Vec<BlockCopy<'b>> = threads.iter().map(copy).collect::<Option<_>>()?;
         (self.entering(&copies).len() == copies.len()).then_some(copies)
     }
 
@@ -173,10 +175,10 @@ impl Walker<'_> {
     /// behind it.
     fn walk(
         &self,
-        columns: &[Column<'_>],
-        uniform: Option<&[Column<'_>]>,
-        mut states: Vec<State>,
-    ) -> Result<Vec<State>, PredictError> {
+        columns: &[BlockCopy<'_>],
+        uniform: Option<&[BlockCopy<'_>]>,
+        mut states: Vec<TangleAssignment>,
+    ) -> Result<Vec<TangleAssignment>, PredictError> {
         let Some(first) = columns.first() else { return Ok(states) };
         let is_common = |part: &&BlockPart| !matches!(part, BlockPart::Own(_));
         let count = first.block.parts.iter().filter(is_common).count();
@@ -209,7 +211,7 @@ impl Walker<'_> {
                     Some((column.thread, column.block.parts.iter().filter(is_common).nth(number)?))
                 })
                 .collect();
-            match common(&here) {
+            match common_parts(&here) {
                 Some(Common::Together(lanes)) => states = self.meet(&lanes, states)?,
                 Some(Common::Block(inner)) => {
                     let entering = self.entering(&inner);
@@ -234,12 +236,16 @@ impl Walker<'_> {
     }
 
     /// Executes an instruction in every way that the reading has.
-    fn meet(&self, lanes: &[(ThreadId, usize)], states: Vec<State>) -> Result<Vec<State>, PredictError> {
+    fn meet(
+        &self,
+        lanes: &[(ThreadId, usize)],
+        states: Vec<TangleAssignment>,
+    ) -> Result<Vec<TangleAssignment>, PredictError> {
         let mut next = Vec::new();
         for state in states {
             let is_there = |way: &Vec<ThreadId>| lanes.iter().any(|(thread, _)| way.contains(thread));
             let (there, elsewhere): (Vec<_>, Vec<_>) = state.ways.into_iter().partition(is_there);
-            for joined in joins(&there, self.reading) {
+            for joined in possible_joins(&there, self.reading) {
                 let mut tangles = state.tangles.clone();
                 for way in &joined {
                     let mut tangle: Vec<TangledLane> = lanes
@@ -255,7 +261,7 @@ impl Walker<'_> {
                     tangles.0.push(tangle);
                 }
                 let ways = joined.into_iter().chain(elsewhere.iter().cloned()).collect();
-                next.push(State { tangles, ways });
+                next.push(TangleAssignment { tangles, ways });
                 if next.len() > MAX_CHOICES {
                     return Err(PredictError::TooManyTangles { bound: MAX_CHOICES });
                 }
@@ -266,7 +272,7 @@ impl Walker<'_> {
 }
 
 /// The same part of each lane.
-fn common<'b>(here: &[(ThreadId, &'b BlockPart)]) -> Option<Common<'b>> {
+fn common_parts<'b>(here: &[(ThreadId, &'b BlockPart)]) -> Option<Common<'b>> {
     let together = here.iter().filter_map(|(thread, part)| match part {
         BlockPart::Together(at) => Some((*thread, *at)),
         BlockPart::Own(_) | BlockPart::Block(_) => None,
@@ -276,7 +282,7 @@ fn common<'b>(here: &[(ThreadId, &'b BlockPart)]) -> Option<Common<'b>> {
         return Some(Common::Together(together));
     }
     let blocks = here.iter().filter_map(|(thread, part)| match part {
-        BlockPart::Block(block) => Some(Column { thread: *thread, block }),
+        BlockPart::Block(block) => Some(BlockCopy { thread: *thread, block }),
         BlockPart::Own(_) | BlockPart::Together(_) => None,
     });
     let blocks: Vec<_> = blocks.collect();
@@ -284,14 +290,14 @@ fn common<'b>(here: &[(ThreadId, &'b BlockPart)]) -> Option<Common<'b>> {
 }
 
 /// Returns the possible groupings of lanes that arrive along different paths.
-fn joins(ways: &[Vec<ThreadId>], reading: Tangling) -> Vec<Vec<Vec<ThreadId>>> {
+fn possible_joins(ways: &[Vec<ThreadId>], reading: Tangling) -> Vec<Vec<Vec<ThreadId>>> {
     match reading {
         Tangling::Apart => vec![ways.to_vec()],
         Tangling::Together => vec![vec![ways.concat()]],
         Tangling::Any => {
             let Some((last, before)) = ways.split_last() else { return vec![Vec::new()] };
             let mut all = Vec::new();
-            for joined in joins(before, reading) {
+            for joined in possible_joins(before, reading) {
                 for with in 0..joined.len() {
                     let mut joined = joined.clone();
                     joined[with].extend(last);

@@ -101,7 +101,7 @@ pub fn distinguish_all(
     wanted: &Wanted,
     options: &Options,
 ) -> Result<Vec<Distinction>, PredictError> {
-    let pair = Pair { first, second, options: *options, wanted: *wanted };
+    let pair = ModelPair { first, second, options: *options, wanted: *wanted };
     let vocabulary = Vocabulary::of(&[first, second]);
     let mut all = Vec::new();
     let mut known = HashSet::new();
@@ -141,7 +141,7 @@ pub fn reduced(
     second: &Model,
     options: &Options,
 ) -> Result<Option<Distinction>, PredictError> {
-    let pair = Pair { first, second, options: *options, wanted: Wanted::one(usize::MAX) };
+    let pair = ModelPair { first, second, options: *options, wanted: Wanted::one(usize::MAX) };
     if pair.difference(test)?.is_none() {
         return Ok(None);
     }
@@ -209,7 +209,7 @@ pub fn pool(model: &Model, operations: usize, given: &[Test]) -> Vec<Test> {
 }
 
 /// Two models and the options of their queries.
-struct Pair<'a> {
+struct ModelPair<'a> {
     first: &'a Model,
     second: &'a Model,
     options: Options<'a>,
@@ -243,7 +243,7 @@ impl Best {
     }
 }
 
-impl Pair<'_> {
+impl ModelPair<'_> {
     fn verdicts(&self, test: &Test) -> Result<(Summary, Summary), PredictError> {
         Ok((verdict(test, self.first, &self.options)?, verdict(test, self.second, &self.options)?))
     }
@@ -386,7 +386,7 @@ impl Pair<'_> {
         let (first, second) = self.verdicts(&test)?;
         let difference = Difference::between(&first, &second).unwrap_or(Difference::Executions);
         let observables = test.observables();
-        if let Some(outcome) = telling(&first, &second) {
+        if let Some(outcome) = distinguishing_outcome(&first, &second) {
             let wanted: Vec<(Term, i64)> = observables
                 .iter()
                 .zip(&outcome.0)
@@ -427,7 +427,7 @@ pub fn expectation(test: &Test, model: &Model, verdict: &Summary) -> Expectation
 }
 
 /// An outcome that one of the models alone allows, or one that both do where only the race differs.
-fn telling<'v>(first: &'v Summary, second: &'v Summary) -> Option<&'v Outcome> {
+fn distinguishing_outcome<'v>(first: &'v Summary, second: &'v Summary) -> Option<&'v Outcome> {
     let alone = first.allowed.symmetric_difference(&second.allowed).next();
     alone.or_else(|| first.allowed.intersection(&second.allowed).last())
 }
@@ -467,16 +467,16 @@ fn smaller_tests(test: &Test) -> Vec<Test> {
             if !matches!(instruction.kind, InstructionKind::Flow(Flow::Label(_))) {
                 let mut smaller = test.clone();
                 smaller.threads[thread].instructions.remove(index);
-                found.push(tidy(smaller));
+                found.push(remove_unused(smaller));
             }
         }
     }
-    found.extend(weakenings(test).into_iter().map(|weaker| tidy(weaker.test)));
+    found.extend(weakenings(test).into_iter().map(|weaker| remove_unused(weaker.test)));
     found
 }
 
 /// Leaves out what a test no longer needs: threads without instructions, labels without jumps.
-fn tidy(mut test: Test) -> Test {
+fn remove_unused(mut test: Test) -> Test {
     for thread in &mut test.threads {
         let jumps = thread.instructions.iter().any(|instruction| {
             matches!(instruction.kind, InstructionKind::Flow(Flow::Branch { .. } | Flow::Goto(_)))

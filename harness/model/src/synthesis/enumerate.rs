@@ -28,7 +28,7 @@ pub const LARGEST: usize = 4;
 
 /// An instruction, but for its location and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum InstructionForm {
     Load(Access),
     Store(Access),
     Rmw(Scope, Semantics),
@@ -38,21 +38,21 @@ enum Form {
     VisibleFromDevice,
 }
 
-impl Form {
+impl InstructionForm {
     fn accesses(self) -> bool {
-        matches!(self, Form::Load(_) | Form::Store(_) | Form::Rmw(..))
+        matches!(self, InstructionForm::Load(_) | InstructionForm::Store(_) | InstructionForm::Rmw(..))
     }
 
     fn writes(self) -> bool {
-        matches!(self, Form::Store(_) | Form::Rmw(..))
+        matches!(self, InstructionForm::Store(_) | InstructionForm::Rmw(..))
     }
 }
 
 /// Instruction forms that some of the models can distinguish.
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
-    rich: Vec<Form>,
-    common: Vec<Form>,
+    rich: Vec<InstructionForm>,
+    common: Vec<InstructionForm>,
     scopes: bool,
     system_sync: bool,
 }
@@ -116,7 +116,7 @@ impl Vocabulary {
         let system_sync = knows(&["ssw"]);
         let mut rich = Vec::new();
         let mut common = Vec::new();
-        let mut add = |form: Form, is_common: bool| {
+        let mut add = |form: InstructionForm, is_common: bool| {
             rich.push(form);
             if is_common {
                 common.push(form);
@@ -128,42 +128,42 @@ impl Vocabulary {
                 continue;
             }
             let atomic = |order| Access::Atomic { scope, semantics: semantics(order) };
-            add(Form::Load(atomic(Order::Relaxed)), wide);
-            add(Form::Store(atomic(Order::Relaxed)), wide);
-            add(Form::Rmw(scope, Semantics::RELAXED), wide);
+            add(InstructionForm::Load(atomic(Order::Relaxed)), wide);
+            add(InstructionForm::Store(atomic(Order::Relaxed)), wide);
+            add(InstructionForm::Rmw(scope, Semantics::RELAXED), wide);
             if orders {
-                add(Form::Load(atomic(Order::Acquire)), wide);
-                add(Form::Store(atomic(Order::Release)), wide);
-                add(Form::Rmw(scope, semantics(Order::AcquireRelease)), false);
-                add(Form::Fence(scope, publishing(Order::AcquireRelease)), wide);
+                add(InstructionForm::Load(atomic(Order::Acquire)), wide);
+                add(InstructionForm::Store(atomic(Order::Release)), wide);
+                add(InstructionForm::Rmw(scope, semantics(Order::AcquireRelease)), false);
+                add(InstructionForm::Fence(scope, publishing(Order::AcquireRelease)), wide);
             }
             if plain && availability {
-                add(Form::Load(Access::Coherent { scope }), wide);
-                add(Form::Store(Access::Coherent { scope }), wide);
+                add(InstructionForm::Load(Access::Coherent { scope }), wide);
+                add(InstructionForm::Store(Access::Coherent { scope }), wide);
             }
         }
         if plain {
-            add(Form::Load(Access::NonPrivate), false);
-            add(Form::Store(Access::NonPrivate), false);
+            add(InstructionForm::Load(Access::NonPrivate), false);
+            add(InstructionForm::Store(Access::NonPrivate), false);
             if knows(&["NONPRIV", "PRIV"]) {
-                add(Form::Load(Access::Private), false);
-                add(Form::Store(Access::Private), false);
+                add(InstructionForm::Load(Access::Private), false);
+                add(InstructionForm::Store(Access::Private), false);
             }
         }
         if knows(&["syncbar", "CBAR"]) {
-            add(Form::ControlBarrier(orders.then(|| publishing(Order::AcquireRelease))), true);
+            add(InstructionForm::ControlBarrier(orders.then(|| publishing(Order::AcquireRelease))), true);
             if orders {
-                add(Form::ControlBarrier(None), false);
+                add(InstructionForm::ControlBarrier(None), false);
             }
         }
         if device_domain {
-            add(Form::AvailableToDevice, false);
-            add(Form::VisibleFromDevice, false);
+            add(InstructionForm::AvailableToDevice, false);
+            add(InstructionForm::VisibleFromDevice, false);
         }
         Vocabulary { rich, common, scopes, system_sync }
     }
 
-    fn forms(&self, events: usize) -> &[Form] {
+    fn forms(&self, events: usize) -> &[InstructionForm] {
         if events <= RICH { &self.rich } else { &self.common }
     }
 
@@ -189,7 +189,7 @@ impl Vocabulary {
     fn fill(
         &self,
         sizes: &[usize],
-        forms: &[Form],
+        forms: &[InstructionForm],
         slots: &mut Vec<(usize, usize)>,
         visit: &mut dyn FnMut(Test) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
@@ -222,7 +222,7 @@ impl Vocabulary {
     fn complete(
         &self,
         sizes: &[usize],
-        forms: &[Form],
+        forms: &[InstructionForm],
         slots: &[(usize, usize)],
         visit: &mut dyn FnMut(Test) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
@@ -244,7 +244,7 @@ impl Vocabulary {
         if !sorted {
             return ControlFlow::Continue(());
         }
-        let meets = slots.iter().any(|(form, _)| matches!(forms[*form], Form::ControlBarrier(_)));
+        let meets = slots.iter().any(|(form, _)| matches!(forms[*form], InstructionForm::ControlBarrier(_)));
         let mut all_places = placements(columns.len(), false);
         // Two workgroups, then two subgroups of one; control barriers meet in a workgroup alone.
         all_places.truncate(if self.scopes || meets { 2 } else { 1 });
@@ -281,7 +281,11 @@ impl Vocabulary {
 }
 
 /// Returns true if every part of a program can matter.
-fn tells_something(forms: &[Form], slots: &[(usize, usize)], columns: &[&[(usize, usize)]]) -> bool {
+fn tells_something(
+    forms: &[InstructionForm],
+    slots: &[(usize, usize)],
+    columns: &[&[(usize, usize)]],
+) -> bool {
     let mut accesses = [0; MOST_LOCATIONS];
     let mut writes = [0; MOST_LOCATIONS];
     for (form, location) in slots {
@@ -299,22 +303,27 @@ fn tells_something(forms: &[Form], slots: &[(usize, usize)], columns: &[&[(usize
             let (first, last) = (position == 0, position == last);
             match forms[*form] {
                 // A memory barrier joins what is before it with what is after it.
-                Form::Fence(..) if first || last => return false,
-                Form::AvailableToDevice if first => return false,
-                Form::VisibleFromDevice if last => return false,
-                Form::ControlBarrier(_) => barriers += 1,
+                InstructionForm::Fence(..) if first || last => return false,
+                InstructionForm::AvailableToDevice if first => return false,
+                InstructionForm::VisibleFromDevice if last => return false,
+                InstructionForm::ControlBarrier(_) => barriers += 1,
                 _ => {}
             }
         }
     }
-    let meeting = columns
-        .iter()
-        .filter(|column| column.iter().any(|(form, _)| matches!(forms[*form], Form::ControlBarrier(_))));
+    let meeting = columns.iter().filter(|column| {
+        column.iter().any(|(form, _)| matches!(forms[*form], InstructionForm::ControlBarrier(_)))
+    });
     let meeting = meeting.count();
     barriers == meeting && meeting != 1 && slots.iter().any(|(form, _)| forms[*form].accesses())
 }
 
-fn build(forms: &[Form], columns: &[&[(usize, usize)]], places: &[Placement], order: &[(u16, u16)]) -> Test {
+fn build(
+    forms: &[InstructionForm],
+    columns: &[&[(usize, usize)]],
+    places: &[Placement],
+    order: &[(u16, u16)],
+) -> Test {
     let mut draft = Draft::new("synthesized");
     let mut values = [0i64; MOST_LOCATIONS];
     let mut unread = [true; MOST_LOCATIONS];
@@ -323,18 +332,18 @@ fn build(forms: &[Form], columns: &[&[(usize, usize)]], places: &[Placement], or
         for (form, index) in *column {
             let name = ['x', 'y'][*index];
             match forms[*form] {
-                Form::Load(access) => {
+                InstructionForm::Load(access) => {
                     let location = draft.location(name);
                     unread[*index] = false;
                     draft.load(thread, location, StorageClass::Buffer, access);
                 }
-                Form::Store(access) => {
+                InstructionForm::Store(access) => {
                     let location = draft.location(name);
                     values[*index] += 1;
                     let value = Operand::Constant(values[*index]);
                     draft.store(thread, location, value, StorageClass::Buffer, access);
                 }
-                Form::Rmw(scope, semantics) => {
+                InstructionForm::Rmw(scope, semantics) => {
                     let location = draft.location(name);
                     let destination = draft.register(thread);
                     unread[*index] = false;
@@ -342,10 +351,10 @@ fn build(forms: &[Form], columns: &[&[(usize, usize)]], places: &[Placement], or
                     let place = MemoryPlace::of(location, StorageClass::Buffer);
                     draft.push(thread, InstructionKind::rmw(destination, place, operation, scope, semantics));
                 }
-                Form::Fence(scope, semantics) => {
+                InstructionForm::Fence(scope, semantics) => {
                     draft.push(thread, InstructionKind::Fence { scope, semantics });
                 }
-                Form::ControlBarrier(semantics) => draft.push(
+                InstructionForm::ControlBarrier(semantics) => draft.push(
                     thread,
                     InstructionKind::ControlBarrier(ControlBarrier {
                         execution_scope: Scope::Workgroup,
@@ -356,10 +365,10 @@ fn build(forms: &[Form], columns: &[&[(usize, usize)]], places: &[Placement], or
                         quorum: None,
                     }),
                 ),
-                Form::AvailableToDevice => {
+                InstructionForm::AvailableToDevice => {
                     draft.push(thread, InstructionKind::System(SystemOperation::AvailableToDevice))
                 }
-                Form::VisibleFromDevice => {
+                InstructionForm::VisibleFromDevice => {
                     draft.push(thread, InstructionKind::System(SystemOperation::VisibleFromDevice))
                 }
             }

@@ -108,15 +108,17 @@ impl Shape {
         self.columns.len()
     }
 
-    fn has(&self, wanted: impl Fn(&Word) -> bool) -> bool {
+    fn has(&self, wanted: impl Fn(&ShapeWord) -> bool) -> bool {
         self.columns.iter().flat_map(|column| words(column)).any(|word| wanted(&word))
     }
 
     /// Returns the styles and forms of the shape on these places, in one storage class.
     pub fn cells(&self, places: &[Placement]) -> Vec<Telling> {
-        let releases = self.has(|word| matches!(word, Word::Write { carrier: true, .. })) && !self.relaxed;
-        let acquires = self.has(|word| matches!(word, Word::Read { carrier: true, .. })) && !self.relaxed;
-        let meets = self.has(|word| *word == Word::Barrier);
+        let releases =
+            self.has(|word| matches!(word, ShapeWord::Write { carrier: true, .. })) && !self.relaxed;
+        let acquires =
+            self.has(|word| matches!(word, ShapeWord::Read { carrier: true, .. })) && !self.relaxed;
+        let meets = self.has(|word| *word == ShapeWord::Barrier);
         let all: &[Style] = &[Style::Atomic, Style::Fence, Style::Rmw];
         let some = |wanted: bool| {
             if meets {
@@ -153,29 +155,29 @@ impl Shape {
 
 /// A word of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Word {
+enum ShapeWord {
     Write { location: char, carrier: bool, value: i64 },
     Read { location: char, carrier: bool, value: i64 },
     Rmw { location: char, ordered: bool, old: i64, new: i64 },
     Barrier,
 }
 
-fn words(column: &'static str) -> impl Iterator<Item = Word> {
+fn words(column: &'static str) -> impl Iterator<Item = ShapeWord> {
     column.split(' ').filter_map(|text| {
         let mut letters = text.chars();
         let kind = letters.next()?;
         if kind == 'B' {
-            return Some(Word::Barrier);
+            return Some(ShapeWord::Barrier);
         }
         let letter = letters.next()?;
         let (location, carrier) = (letter.to_ascii_lowercase(), letter.is_ascii_uppercase());
         let value = i64::from(letters.next()?.to_digit(10)?);
         Some(match kind {
-            'W' => Word::Write { location, carrier, value },
-            'R' => Word::Read { location, carrier, value },
+            'W' => ShapeWord::Write { location, carrier, value },
+            'R' => ShapeWord::Read { location, carrier, value },
             _ => {
                 let new = i64::from(letters.next()?.to_digit(10)?);
-                Word::Rmw { location, ordered: kind == 'U', old: value, new }
+                ShapeWord::Rmw { location, ordered: kind == 'U', old: value, new }
             }
         })
     })
@@ -193,7 +195,7 @@ fn level(first: Placement, second: Placement) -> u8 {
 }
 
 /// The narrowest scope that spans all these places.
-fn height(places: &[Placement]) -> Scope {
+fn spanning_scope(places: &[Placement]) -> Scope {
     let widest = places.iter().flat_map(|a| places.iter().map(|b| level(*a, *b))).max();
     match widest {
         Some(3) => Scope::Device,
@@ -208,7 +210,7 @@ fn height(places: &[Placement]) -> Scope {
 pub fn placements(threads: usize, unequal: bool) -> Vec<Vec<Placement>> {
     let mut found: Vec<Vec<Placement>> = Vec::new();
     for level in [2u8, 1, 3, 0] {
-        found.push(placed(threads, &|_, _| level));
+        found.push(place_threads(threads, &|_, _| level));
         if threads == 1 {
             return found;
         }
@@ -218,7 +220,7 @@ pub fn placements(threads: usize, unequal: bool) -> Vec<Vec<Placement>> {
             for far in near + 1..4 {
                 for outsider in 0..3 {
                     let level = |a: usize, b: usize| if a == outsider || b == outsider { far } else { near };
-                    found.push(placed(3, &level));
+                    found.push(place_threads(3, &level));
                 }
             }
         }
@@ -227,7 +229,7 @@ pub fn placements(threads: usize, unequal: bool) -> Vec<Vec<Placement>> {
 }
 
 /// Returns a placement whose threads a and b share the levels that `level` returns.
-fn placed(threads: usize, level: &dyn Fn(usize, usize) -> u8) -> Vec<Placement> {
+fn place_threads(threads: usize, level: &dyn Fn(usize, usize) -> u8) -> Vec<Placement> {
     let share = |a: usize, b: usize, at_most: u8| a == b || level(a, b) <= at_most;
     // The number of a unit: how many units of its parent began before it.
     let number = |thread: usize, at_most: u8, parent: u8| {
@@ -250,8 +252,8 @@ impl Telling {
     pub fn name(&self) -> String {
         let Telling { shape, release, acquire, plain, places, .. } = self;
         let mut name = shape.name.to_owned();
-        let carries = shape.has(|word| matches!(word, Word::Write { carrier: true, .. }));
-        let meets = shape.has(|word| *word == Word::Barrier);
+        let carries = shape.has(|word| matches!(word, ShapeWord::Write { carrier: true, .. }));
+        let meets = shape.has(|word| *word == ShapeWord::Barrier);
         if !shape.relaxed && carries || meets && (*release, *acquire) != (Style::Atomic, Style::Atomic) {
             name = format!("{name}+{}-{}", release.word(), acquire.word());
         }
@@ -273,30 +275,30 @@ impl Telling {
     /// The scope that spans a thread and the next one, or the one before the last.
     fn beside(&self, thread: usize) -> Scope {
         let first = thread.min(self.places.len().saturating_sub(2));
-        height(self.places.get(first..(first + 2).min(self.places.len())).unwrap_or_default())
+        spanning_scope(self.places.get(first..(first + 2).min(self.places.len())).unwrap_or_default())
     }
 
     /// The scope that spans the threads that use a location.
     fn around(&self, location: char) -> Scope {
         let uses = |column: &'static str| {
             words(column).any(|word| match word {
-                Word::Write { location: other, .. }
-                | Word::Read { location: other, .. }
-                | Word::Rmw { location: other, .. } => other == location,
-                Word::Barrier => false,
+                ShapeWord::Write { location: other, .. }
+                | ShapeWord::Read { location: other, .. }
+                | ShapeWord::Rmw { location: other, .. } => other == location,
+                ShapeWord::Barrier => false,
             })
         };
         let places: Vec<Placement> = (self.shape.columns.iter().zip(&self.places))
             .filter(|(column, _)| uses(column))
             .map(|(_, place)| *place)
             .collect();
-        height(&places)
+        spanning_scope(&places)
     }
 
     /// The test of this cell with the strongest synchronization.
     pub fn top(&self) -> Test {
         let mut draft = Draft::new(&self.name());
-        let scope = height(&self.places);
+        let scope = spanning_scope(&self.places);
         let classes = StorageClassSet::EMPTY.with(self.payload).with(self.carrier);
         let mut wanted = Vec::new();
         for (index, (column, place)) in self.shape.columns.iter().zip(&self.places).enumerate() {
@@ -304,8 +306,18 @@ impl Telling {
             // Payloads are for the next thread, the last one's from the one before.
             let near = if self.tight { self.beside(index) } else { scope };
             let (draft, wanted) = (&mut draft, &mut wanted);
-            Column { cell: self, draft, thread, scope, near, widest: scope, classes, wanted, guards: false }
-                .build(words(column).collect());
+            ShapeColumn {
+                cell: self,
+                draft,
+                thread,
+                scope,
+                near,
+                widest: scope,
+                classes,
+                wanted,
+                guards: false,
+            }
+            .build(words(column).collect());
         }
         for (location, value) in self.shape.finals {
             let location = draft.location(*location);
@@ -316,7 +328,7 @@ impl Telling {
     }
 }
 
-struct Column<'a> {
+struct ShapeColumn<'a> {
     cell: &'a Telling,
     draft: &'a mut Draft,
     thread: ThreadId,
@@ -332,11 +344,14 @@ struct Column<'a> {
     guards: bool,
 }
 
-impl Column<'_> {
-    fn build(mut self, words: Vec<Word>) {
+impl ShapeColumn<'_> {
+    fn build(mut self, words: Vec<ShapeWord>) {
         for (index, word) in words.iter().enumerate() {
             let payload_follows = words.iter().skip(index + 1).any(|later| {
-                matches!(later, Word::Write { carrier: false, .. } | Word::Read { carrier: false, .. })
+                matches!(
+                    later,
+                    ShapeWord::Write { carrier: false, .. } | ShapeWord::Read { carrier: false, .. }
+                )
             });
             self.word(*word, payload_follows && self.cell.plain);
         }
@@ -403,11 +418,13 @@ impl Column<'_> {
         self.draft.load(self.thread, location, class, access)
     }
 
-    fn word(&mut self, word: Word, guard: bool) {
+    fn word(&mut self, word: ShapeWord, guard: bool) {
         let (payload, carrier) = (self.cell.payload, self.cell.carrier);
         self.scope = match word {
-            Word::Write { carrier: false, .. } | Word::Read { carrier: false, .. } => self.near,
-            Word::Write { location, .. } | Word::Read { location, .. } | Word::Rmw { location, .. }
+            ShapeWord::Write { carrier: false, .. } | ShapeWord::Read { carrier: false, .. } => self.near,
+            ShapeWord::Write { location, .. }
+            | ShapeWord::Read { location, .. }
+            | ShapeWord::Rmw { location, .. }
                 if self.cell.tight =>
             {
                 self.cell.around(location)
@@ -415,16 +432,16 @@ impl Column<'_> {
             _ => self.widest,
         };
         match word {
-            Word::Write { location, carrier: false, value } => {
+            ShapeWord::Write { location, carrier: false, value } => {
                 let location = self.draft.location(location);
                 self.store(location, value, payload, self.payload());
             }
-            Word::Read { location, carrier: false, value } => {
+            ShapeWord::Read { location, carrier: false, value } => {
                 let location = self.draft.location(location);
                 let register = self.load(location, payload, self.payload());
                 self.wanted.push((Term::Register(self.thread, register), value));
             }
-            Word::Write { location, value, .. } => {
+            ShapeWord::Write { location, value, .. } => {
                 let location = self.draft.location(location);
                 match self.cell.release {
                     _ if self.cell.shape.relaxed => self.store(location, value, carrier, self.atomic(None)),
@@ -439,7 +456,7 @@ impl Column<'_> {
                     }
                 }
             }
-            Word::Read { location, value, .. } => {
+            ShapeWord::Read { location, value, .. } => {
                 let location = self.draft.location(location);
                 let register = match self.cell.acquire {
                     _ if self.cell.shape.relaxed => self.load(location, carrier, self.atomic(None)),
@@ -455,13 +472,13 @@ impl Column<'_> {
                 }
                 self.want(register, value, guard);
             }
-            Word::Rmw { location, ordered, old, new } => {
+            ShapeWord::Rmw { location, ordered, old, new } => {
                 let location = self.draft.location(location);
                 let order = (ordered && !self.cell.shape.relaxed).then_some(Order::AcquireRelease);
                 let register = self.rmw(location, RmwOperation::Exchange(Operand::Constant(new)), order);
                 self.want(register, old, guard);
             }
-            Word::Barrier => {
+            ShapeWord::Barrier => {
                 let split = |style: Style| style == Style::Fence;
                 let (before, after) = (split(self.cell.release), split(self.cell.acquire));
                 if before {

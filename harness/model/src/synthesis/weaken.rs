@@ -45,8 +45,8 @@ pub fn weakenings(test: &Test) -> Vec<Weakened> {
                     test: without_section(test, thread, section),
                 });
             }
-            for (what, replacement) in steps(&instruction.kind, test.dialect) {
-                if let Some(weaker) = replace(test, thread, index, replacement) {
+            for (what, replacement) in weaker_forms(&instruction.kind, test.dialect) {
+                if let Some(weaker) = replace_instruction(test, thread, index, replacement) {
                     found.push(Weakened { step: format!("{at}: {what}"), test: weaker });
                 }
             }
@@ -64,7 +64,7 @@ pub fn weakenings(test: &Test) -> Vec<Weakened> {
 
 /// Replaces one instruction; `None` if a system synchronization refers to an instruction whose number would
 /// change.
-fn replace(test: &Test, thread: usize, index: usize, by: Vec<InstructionKind>) -> Option<Test> {
+fn replace_instruction(test: &Test, thread: usize, index: usize, by: Vec<InstructionKind>) -> Option<Test> {
     if by.len() != 1 && counts_instructions(test, thread) {
         return None;
     }
@@ -126,7 +126,7 @@ fn weaken_barrier(test: &Test, barrier: &ControlBarrier, at: &str) -> Vec<Weaken
 }
 
 /// Returns the weaker forms of one instruction, each as its replacement.
-fn steps(kind: &InstructionKind, dialect: Dialect) -> Vec<(String, Vec<InstructionKind>)> {
+fn weaker_forms(kind: &InstructionKind, dialect: Dialect) -> Vec<(String, Vec<InstructionKind>)> {
     let weaker = kind.weaker(dialect).into_iter();
     let mut found: Vec<(String, Vec<InstructionKind>)> =
         weaker.map(|(change, weaker)| (text(change), weaker.into_iter().collect())).collect();

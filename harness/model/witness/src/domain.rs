@@ -6,7 +6,7 @@ use crate::operation::{Frame, Kind, LEVELS, Operation, Relation, Set, holds, lev
 
 /// An availability or visibility operation of a shader: a chain's element.
 #[derive(Clone, Copy, Debug)]
-struct Element {
+struct ChainElement {
     /// The operation that performs it.
     operation: usize,
     /// The scope that selects its domains (VK-AVSEM-05).
@@ -18,7 +18,7 @@ struct Element {
 /// Returns true if memory domains of the first scope are broader than those of the second one (VK-DOM-09).
 /// The shader call domain is not broader than the queue family's, and nothing else is known of it
 /// (VK-DOM-08).
-fn broader(wide: Scope, narrow: Scope) -> bool {
+fn is_broader(wide: Scope, narrow: Scope) -> bool {
     let known = |scope: Scope| scope != Scope::ShaderCall && scope != Scope::Invocation;
     match (wide, narrow) {
         (Scope::QueueFamily | Scope::Device, Scope::ShaderCall) => true,
@@ -40,7 +40,7 @@ impl Frame<'_> {
         }
         let (wide, narrow) =
             (self.instances.instance(scope, thread), self.instances.instance(domain, thread));
-        scope == domain || broader(scope, domain) && narrow & !wide == 0
+        scope == domain || is_broader(scope, domain) && narrow & !wide == 0
     }
 
     /// Returns true if the text knows a scope and its domain (VK-DOM-07, VK-DOM-08).
@@ -54,7 +54,7 @@ impl Frame<'_> {
 
     /// The availability operations (VK-AVSEM-01, VK-INST-01, VK-INF-06), or the visibility operations (VK-AVSEM-03,
     /// VK-INST-03).
-    fn elements(&self, availability: bool) -> Vec<Element> {
+    fn elements(&self, availability: bool) -> Vec<ChainElement> {
         let mut found = Vec::new();
         for (operation, its) in self.operations.iter().enumerate() {
             let element = match (&its.kind, availability) {
@@ -67,7 +67,7 @@ impl Frame<'_> {
             if let Some((scope, of_semantics)) = element
                 && scope != Scope::Invocation
             {
-                found.push(Element { operation, scope, of_semantics });
+                found.push(ChainElement { operation, scope, of_semantics });
             }
         }
         found
@@ -76,12 +76,12 @@ impl Frame<'_> {
     /// Returns true if the tuples of an element hold those of an access to a cell: agent, reference and
     /// location. VK-AVSEM-01, -03: all references in the storage classes of the semantics; VK-INST-01, -03:
     /// the reference and locations of the access.
-    fn covers(&self, element: &Element, access: &Operation, cell: usize) -> bool {
+    fn covers(&self, element: &ChainElement, access: &Operation, cell: usize) -> bool {
         let its = &self.operations[element.operation];
         its.thread == access.thread && self.covers_memory(element, access, cell)
     }
 
-    fn covers_memory(&self, element: &Element, access: &Operation, cell: usize) -> bool {
+    fn covers_memory(&self, element: &ChainElement, access: &Operation, cell: usize) -> bool {
         let its = &self.operations[element.operation];
         match (its.touch(), access.touch()) {
             (Some(own), Some(touch)) => own.has(cell) && own.reference == touch.reference,
@@ -92,7 +92,7 @@ impl Frame<'_> {
     /// VK-AVC-01, -04, VK-VISC-01: intermediate elements of a chain. Beside the element that covers the
     /// access, these are MakeAvailable or MakeVisible operations with the storage class of the access, or
     /// operations of the agent itself.
-    fn links(&self, element: &Element, access: &Operation, cell: usize) -> bool {
+    fn links(&self, element: &ChainElement, access: &Operation, cell: usize) -> bool {
         if element.of_semantics {
             self.covers_memory(element, access, cell)
         } else {
@@ -106,7 +106,7 @@ impl Frame<'_> {
     fn ends(
         &self,
         (access, cell): (usize, usize),
-        elements: &[Element],
+        elements: &[ChainElement],
         happens_before: &Relation,
     ) -> [Set; LEVELS.len()] {
         let its = &self.operations[access];
@@ -152,7 +152,7 @@ impl Frame<'_> {
                     continue;
                 }
                 for wider in domains() {
-                    if broader(wider, domain)
+                    if is_broader(wider, domain)
                         && self.includes(next.scope, next_thread, wider)
                         && !reached[next_index][level(wider)]
                     {
@@ -191,8 +191,8 @@ impl Frame<'_> {
         &self,
         cell: usize,
         happens_before: &Relation,
-        availability: &[Element],
-        visibility: &[Element],
+        availability: &[ChainElement],
+        visibility: &[ChainElement],
     ) -> Relation {
         let count = self.operations.len();
         let accesses: Vec<usize> = (0..count)

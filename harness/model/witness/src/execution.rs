@@ -21,7 +21,7 @@ use crate::values::{guesses, met, numbers, value};
 use crate::{Answer, Options, Races};
 
 /// State of a test before the choice of paths.
-struct Search<'a> {
+struct PathSearch<'a> {
     test: &'a Test,
     observables: Vec<Observable>,
     guesses: Vec<Value>,
@@ -34,7 +34,7 @@ struct Search<'a> {
 pub fn judge(test: &Test, profile: Profile, options: &Options) -> Result<Answer, Refusal> {
     let names = Names::new(test, profile)?;
     let instances = Instances::new(test, profile)?;
-    let mut search = Search {
+    let mut search = PathSearch {
         test,
         observables: test.observables(),
         guesses: guesses(test),
@@ -62,7 +62,7 @@ pub fn judge(test: &Test, profile: Profile, options: &Options) -> Result<Answer,
             for tangles in tangle::choices(test, profile, &paths) {
                 for fragments in fragment_orders(test) {
                     let frame = Frame::new(test, profile, &instances, (&paths, &tangles), &fragments)?;
-                    Candidates::new(&frame, &instances, (&paths, &tangles), &mut search).run()?;
+                    CandidateExecutions::new(&frame, &instances, (&paths, &tangles), &mut search).run()?;
                 }
             }
         } else {
@@ -146,12 +146,12 @@ fn all_arrive(test: &Test, instances: &Instances, paths: &[&Path]) -> bool {
 }
 
 /// The candidate executions of a choice of paths.
-struct Candidates<'a, 'b> {
+struct CandidateExecutions<'a, 'b> {
     frame: &'a Frame<'a>,
     instances: &'a Instances,
     paths: &'a [&'a Path],
     tangles: &'a Tangles,
-    search: &'a mut Search<'b>,
+    search: &'a mut PathSearch<'b>,
     /// Of each read in order: its thread and its number there.
     reads: Vec<(usize, usize)>,
     /// Of each cell of each read: the operation, which of its cells, and the sources that it may have there.
@@ -167,12 +167,12 @@ struct Candidates<'a, 'b> {
 /// Values of the reads of each thread, followed by the results of its subgroup operations.
 type ReadValues = Vec<Vec<Option<Value>>>;
 
-impl<'a, 'b> Candidates<'a, 'b> {
+impl<'a, 'b> CandidateExecutions<'a, 'b> {
     fn new(
         frame: &'a Frame<'a>,
         instances: &'a Instances,
         (paths, tangles): (&'a [&'a Path], &'a Tangles),
-        search: &'a mut Search<'b>,
+        search: &'a mut PathSearch<'b>,
     ) -> Self {
         let mut written = vec![None; frame.operations.len()];
         for (operation, thread, node) in &frame.writes {
@@ -197,7 +197,7 @@ impl<'a, 'b> Candidates<'a, 'b> {
             .map(|(read, cell)| (read, cell - frame.touched(read).start, sources_of(frame, read, cell)));
         let open = open.collect();
         let orders = modification_orders(frame);
-        Candidates {
+        CandidateExecutions {
             frame,
             instances,
             paths,
@@ -384,7 +384,7 @@ impl<'a, 'b> Candidates<'a, 'b> {
                     found
                 }
             };
-            let execution = Execution { frame, sources, places, location_order: &location_order };
+            let execution = CandidateExecution { frame, sources, places, location_order: &location_order };
             if !execution.is_consistent() {
                 continue;
             }
@@ -432,7 +432,7 @@ impl<'a, 'b> Candidates<'a, 'b> {
     /// The values that each observed cell may have at the end.
     fn final_values(
         &self,
-        execution: &Execution<'_>,
+        execution: &CandidateExecution<'_>,
         values: &ReadValues,
         races: bool,
     ) -> BTreeMap<usize, Vec<Value>> {
@@ -571,7 +571,7 @@ fn permute(frame: &Frame<'_>, writes: &[usize], chosen: &mut Vec<usize>, found: 
 }
 
 /// A candidate execution.
-struct Execution<'a> {
+struct CandidateExecution<'a> {
     frame: &'a Frame<'a>,
     sources: &'a Sources,
     places: &'a Places,
@@ -579,7 +579,7 @@ struct Execution<'a> {
     location_order: &'a [Relation],
 }
 
-impl Execution<'_> {
+impl CandidateExecution<'_> {
     fn writes_to(&self, cell: usize) -> impl Iterator<Item = usize> {
         self.frame
             .writes

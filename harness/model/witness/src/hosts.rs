@@ -42,7 +42,7 @@ fn stages(mask: StageMask, is_source: bool) -> u8 {
 }
 
 /// The progress of all streams while one piece of work never ends.
-struct Run<'t> {
+struct StreamProgress<'t> {
     test: &'t Test,
     stuck: Work,
     /// Signals that have happened, with their values.
@@ -58,7 +58,7 @@ struct Run<'t> {
 }
 
 /// A step of a host thread.
-enum Step<'t> {
+enum HostStep<'t> {
     Signal(&'t str, Option<u32>),
     Wait(&'t str, Option<u32>),
     Fence(&'t [ThreadId]),
@@ -67,7 +67,7 @@ enum Step<'t> {
 }
 
 /// Returns the steps of a host thread in order.
-fn steps(test: &Test, thread: ThreadId) -> Vec<Step<'_>> {
+fn steps(test: &Test, thread: ThreadId) -> Vec<HostStep<'_>> {
     let Some(schedule) = test.schedule() else { return Vec::new() };
     let mut all = Vec::new();
     let instructions = &test.threads[usize::from(thread.0)].instructions;
@@ -77,28 +77,28 @@ fn steps(test: &Test, thread: ThreadId) -> Vec<Step<'_>> {
         for call in calls {
             is_wait |= call.waits;
             all.push(match call.waits {
-                true => Step::Wait(&call.semaphore, call.value),
-                false => Step::Signal(&call.semaphore, call.value),
+                true => HostStep::Wait(&call.semaphore, call.value),
+                false => HostStep::Signal(&call.semaphore, call.value),
             });
         }
         let Some(instruction) = instructions.get(at) else { continue };
         let fence = schedule.fences.iter().find(|fence| fence.thread == thread && fence.at == at);
         match (&instruction.kind, fence) {
-            (_, Some(fence)) => all.push(Step::Fence(&fence.threads)),
+            (_, Some(fence)) => all.push(HostStep::Fence(&fence.threads)),
             (InstructionKind::System(SystemOperation::Submit(threads)), None) => {
-                all.push(Step::Submit(threads))
+                all.push(HostStep::Submit(threads))
             }
             (InstructionKind::System(_), None) => {}
             _ if is_wait => {}
-            _ => all.push(Step::Work(at as u16)),
+            _ => all.push(HostStep::Work(at as u16)),
         }
     }
     all
 }
 
-impl<'t> Run<'t> {
-    fn new(test: &'t Test, stuck: Work) -> Run<'t> {
-        Run {
+impl<'t> StreamProgress<'t> {
+    fn new(test: &'t Test, stuck: Work) -> StreamProgress<'t> {
+        StreamProgress {
             test,
             stuck,
             signalled: Vec::new(),
@@ -197,18 +197,18 @@ impl<'t> Run<'t> {
         let steps = steps(self.test, id);
         while let Some(step) = steps.get(self.reached[at]) {
             match step {
-                Step::Signal(name, value) => self.signal(name, *value),
-                Step::Wait(name, value) if !self.passes(name, *value) => return,
-                Step::Fence(threads) if !threads.iter().all(|own| self.ended.contains(&own.0)) => return,
-                Step::Submit(threads) => self.submitted.extend(threads.iter().map(|own| own.0)),
-                Step::Work(instruction) => {
+                HostStep::Signal(name, value) => self.signal(name, *value),
+                HostStep::Wait(name, value) if !self.passes(name, *value) => return,
+                HostStep::Fence(threads) if !threads.iter().all(|own| self.ended.contains(&own.0)) => return,
+                HostStep::Submit(threads) => self.submitted.extend(threads.iter().map(|own| own.0)),
+                HostStep::Work(instruction) => {
                     let work = (id.0, Some(*instruction));
                     self.started.insert(work);
                     if work == self.stuck {
                         return;
                     }
                 }
-                Step::Wait(..) | Step::Fence(_) => {}
+                HostStep::Wait(..) | HostStep::Fence(_) => {}
             }
             self.reached[at] += 1;
         }
@@ -233,7 +233,7 @@ pub fn ordered_by_streams(test: &Test) -> BTreeSet<(Work, Work)> {
     let all = all_work(test);
     let mut pairs = BTreeSet::new();
     for earlier in &all {
-        let started = Run::new(test, *earlier).finish();
+        let started = StreamProgress::new(test, *earlier).finish();
         let later = all.iter().filter(|later| later.0 != earlier.0 && !started.contains(later));
         pairs.extend(later.map(|later| (*earlier, *later)));
     }

@@ -329,7 +329,7 @@ fn check_access(access: &MemoryAccess) -> Result<(), Refusal> {
 }
 
 /// A thread that is being walked.
-struct Walker<'a> {
+struct WalkedThread<'a> {
     test: &'a Test,
     names: &'a Names,
     thread: ThreadId,
@@ -340,7 +340,7 @@ struct Walker<'a> {
 
 /// State of a partial walk.
 #[derive(Clone)]
-struct Walk {
+struct PartialWalk {
     path: Path,
     next: usize,
     /// Number of backward jumps per jump instruction.
@@ -357,8 +357,8 @@ pub fn paths(test: &Test, names: &Names, thread: ThreadId, bound: u32) -> Paths 
         path.nodes.push(Node::Constant(test.initial_register(thread, RegisterId(register as u16))));
         path.registers.push(register);
     }
-    let mut walker = Walker { test, names, thread, bound, found: Vec::new(), cut: false };
-    walker.walk(Walk {
+    let mut walker = WalkedThread { test, names, thread, bound, found: Vec::new(), cut: false };
+    walker.walk(PartialWalk {
         path,
         next: 0,
         backwards: vec![0; code.instructions.len()],
@@ -367,8 +367,8 @@ pub fn paths(test: &Test, names: &Names, thread: ThreadId, bound: u32) -> Paths 
     Paths { paths: walker.found, cut: walker.cut }
 }
 
-impl Walker<'_> {
-    fn walk(&mut self, mut walk: Walk) {
+impl WalkedThread<'_> {
+    fn walk(&mut self, mut walk: PartialWalk) {
         let test = self.test;
         let instructions = &test.thread(self.thread).instructions;
         while let Some(instruction) = instructions.get(walk.next) {
@@ -450,7 +450,7 @@ impl Walker<'_> {
     }
 
     /// Jumps; false where the walk ends because the bound of the loop is reached.
-    fn jump(&mut self, walk: &mut Walk, from: usize, label: LabelId) -> bool {
+    fn jump(&mut self, walk: &mut PartialWalk, from: usize, label: LabelId) -> bool {
         let instructions = &self.test.thread(self.thread).instructions;
         let target = instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)));
         let target = target.unwrap_or(instructions.len());
@@ -488,7 +488,7 @@ impl Walker<'_> {
     }
 
     /// Executes an instruction that does not jump. `old` is what a compare-exchange that succeeds has read.
-    fn step(&self, walk: &mut Walk, index: usize, instruction: &Instruction, old: Option<NodeId>) {
+    fn step(&self, walk: &mut PartialWalk, index: usize, instruction: &Instruction, old: Option<NodeId>) {
         let path = &mut walk.path;
         let mut scope = Scope::Invocation;
         let mut semantics = Semantics::RELAXED;

@@ -178,7 +178,7 @@ impl Tangles {
 /// A trace element of an invocation in divergent control flow: "invocations will continue to execute the same
 /// dynamic instances as long as they follow the same control-flow path".
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Mark {
+enum TraceElement {
     /// A branch around operations, by its label, and whether it was taken.
     Turn(String, bool),
     /// An instruction that a tangle executes.
@@ -188,11 +188,13 @@ enum Mark {
 }
 
 /// An operation in divergent control flow: its name, and the executing invocations with their traces.
-type Divergent = (String, Vec<(usize, Vec<Mark>)>);
+type Divergent = (String, Vec<(usize, Vec<TraceElement>)>);
 
 /// Returns the branches around an instruction with their targets, the outermost first.
 fn branches_around(test: &Test, thread: usize, at: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
-    (0..at).filter_map(move |branch| Some((branch, target(test, thread, branch).filter(|end| *end > at)?)))
+    (0..at).filter_map(move |branch| {
+        Some((branch, branch_target(test, thread, branch).filter(|end| *end > at)?))
+    })
 }
 
 /// Returns the outermost branch around an instruction that ends uniform control flow, and its target.
@@ -201,7 +203,7 @@ fn branches_around(test: &Test, thread: usize, at: usize) -> impl Iterator<Item 
 /// of the header block's control-flow construct via the header block's declared merge block, then control flow
 /// reconverges to be uniform at that merge block." A branch that every invocation of the workgroup falls
 /// through leaves control flow uniform, so the branches behind it are headers in uniform control flow.
-fn divergence(test: &Test, paths: &[&Path], thread: usize, at: usize) -> Option<(usize, usize)> {
+fn outermost_branch(test: &Test, paths: &[&Path], thread: usize, at: usize) -> Option<(usize, usize)> {
     let label = |of: usize, (branch, _): (usize, usize)| match test.threads[of].instructions[branch].kind {
         InstructionKind::Flow(Flow::Branch { target, .. }) => {
             test.threads[of].labels.get(usize::from(target.0)).map(|label| label.name.as_str())
@@ -216,7 +218,7 @@ fn divergence(test: &Test, paths: &[&Path], thread: usize, at: usize) -> Option<
         enclosing.push(name);
         let falls_through = |of: usize| {
             let own = (0..test.threads[of].instructions.len()).find(|branch| {
-                target(test, of, *branch).is_some_and(|end| end > *branch)
+                branch_target(test, of, *branch).is_some_and(|end| end > *branch)
                     && label(of, (*branch, 0)) == name
                     && branches_around(test, of, *branch)
                         .map(|inner| label(of, inner))
@@ -234,7 +236,7 @@ fn divergence(test: &Test, paths: &[&Path], thread: usize, at: usize) -> Option<
 }
 
 /// Returns the target of a conditional branch.
-fn target(test: &Test, thread: usize, branch: usize) -> Option<usize> {
+fn branch_target(test: &Test, thread: usize, branch: usize) -> Option<usize> {
     let code = &test.threads[thread].instructions;
     let InstructionKind::Flow(Flow::Branch { target, .. }) = code[branch].kind else { return None };
     code.iter().position(|other| other.kind == InstructionKind::Flow(Flow::Label(target)))
@@ -243,25 +245,25 @@ fn target(test: &Test, thread: usize, branch: usize) -> Option<usize> {
 /// Returns the trace of an invocation from its divergence to an operation.
 ///
 /// `None` if it does not execute the operation, or executes it in uniform control flow.
-fn marks(test: &Test, paths: &[&Path], thread: usize, at: usize) -> Option<Vec<Mark>> {
-    let (begin, end) = divergence(test, paths, thread, at)?;
+fn invocation_trace(test: &Test, paths: &[&Path], thread: usize, at: usize) -> Option<Vec<TraceElement>> {
+    let (begin, end) = outermost_branch(test, paths, thread, at)?;
     let code = &test.threads[thread].instructions;
     let history = &paths[thread].history;
     let here = history.iter().position(|(index, _)| *index == at)?;
     let inside = history[..here].iter().filter(|(index, _)| begin < *index && *index < end);
     let mark = |(index, taken): &(usize, bool)| {
         if let Some(name) = shared_name(&code[*index].kind) {
-            return Mark::Operation(name);
+            return TraceElement::Operation(name);
         }
-        match (&code[*index].kind, target(test, thread, *index)) {
+        match (&code[*index].kind, branch_target(test, thread, *index)) {
             (InstructionKind::Flow(Flow::Branch { target: label, .. }), Some(end))
                 if *index < end
                     && code[*index..end].iter().any(|other| shared_name(&other.kind).is_some()) =>
             {
                 let name = test.threads[thread].labels[usize::from(label.0)].name.clone();
-                Mark::Turn(name, *taken)
+                TraceElement::Turn(name, *taken)
             }
-            _ => Mark::Alone(thread, *index),
+            _ => TraceElement::Alone(thread, *index),
         }
     };
     Some(inside.map(mark).collect())
@@ -277,7 +279,7 @@ pub fn choices(test: &Test, profile: Profile, paths: &[&Path]) -> Vec<Tangles> {
     for (thread, code) in test.threads.iter().enumerate() {
         for (at, instruction) in code.instructions.iter().enumerate() {
             let Some(name) = shared_name(&instruction.kind) else { continue };
-            let Some(marks) = marks(test, paths, thread, at) else { continue };
+            let Some(marks) = invocation_trace(test, paths, thread, at) else { continue };
             match operations.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, those)) => those.push((thread, marks)),
                 None => operations.push((name, vec![(thread, marks)])),
@@ -303,7 +305,7 @@ pub fn choices(test: &Test, profile: Profile, paths: &[&Path]) -> Vec<Tangles> {
     for (name, those) in &ordered {
         let mut next = Vec::new();
         for known in &found {
-            for numbers in numberings(those.len()) {
+            for numbers in set_partitions(those.len()) {
                 let mut tangles = known.clone();
                 let pairs = those.iter().zip(&numbers);
                 tangles.0.extend(pairs.map(|((thread, _), number)| ((name.clone(), *thread), *number)));
@@ -318,7 +320,7 @@ pub fn choices(test: &Test, profile: Profile, paths: &[&Path]) -> Vec<Tangles> {
 }
 
 /// Returns all set partitions of `count` invocations.
-fn numberings(count: usize) -> Vec<Vec<usize>> {
+fn set_partitions(count: usize) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
     for _ in 0..count {
         all = all
@@ -337,7 +339,7 @@ fn is_allowed(
     test: &Test,
     profile: Profile,
     tangles: &Tangles,
-    (name, those): (&str, &[(usize, Vec<Mark>)]),
+    (name, those): (&str, &[(usize, Vec<TraceElement>)]),
     all: &[Divergent],
 ) -> bool {
     those.iter().all(|(left, left_marks)| {
@@ -351,8 +353,9 @@ fn is_allowed(
                 return together == one_path;
             }
             // One path from where they were together last.
-            let behind = |marks: &[Mark], operation: &str| {
-                let at = marks.iter().position(|mark| *mark == Mark::Operation(operation.to_owned()))?;
+            let behind = |marks: &[TraceElement], operation: &str| {
+                let at =
+                    marks.iter().position(|mark| *mark == TraceElement::Operation(operation.to_owned()))?;
                 Some(marks[at..].to_vec())
             };
             let since = all.iter().any(|(earlier, executing)| {

@@ -35,24 +35,24 @@ const TESTS: [(&str, &str); 6] = [
 ];
 const TWO_WRITES: &str = "VULKAN W\n{\nx = 0;\ny = 0;\n}\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\nst.atom.dv.sc0 x, 1 | st.atom.dv.sc0 y, 1 ;\nst.atom.dv.sc0 y, 2 | st.atom.dv.sc0 x, 2 ;\nexists (x == 1 /\\ y == 1)";
 
-struct Case {
+struct RowCase {
     test: Test,
     program: Program,
     bounds: Bounds,
     capabilities: Capabilities,
 }
 
-fn case(name: &str, text: &str) -> Case {
+fn case(name: &str, text: &str) -> RowCase {
     let capabilities = SimDevice::new(Fault::None).capabilities().clone();
     let stress = Stress { rounds: (4, 4), groups: (6, 6), ..Stress::preset("sim").unwrap() };
     let config = KernelConfig { lanes: 8, ..stress.kernel_config(&capabilities) };
     let test = litmus::parse(text, name).unwrap();
     let program = shaders::program(&test, &config, Pipelines::Merged).unwrap();
     let bounds = Bounds::new(&program, &capabilities, &stress).unwrap();
-    Case { test, program, bounds, capabilities }
+    RowCase { test, program, bounds, capabilities }
 }
 
-impl Case {
+impl RowCase {
     fn counter(&self, batching: bool) -> Counter {
         Counter::new(&self.test, &self.program, batching).unwrap()
     }
@@ -121,7 +121,7 @@ fn run(helper: &Helper, workgroups: u32, memory: &mut [Vec<u32>; 4]) {
 }
 
 /// Returns the memory of a dispatch in which most instances are as expected, and some are not.
-fn dispatched(case: &Case, counter: &Counter, odd: u32, seed: u64) -> [Vec<u32>; 4] {
+fn dispatched(case: &RowCase, counter: &Counter, odd: u32, seed: u64) -> [Vec<u32>; 4] {
     let p = parameters();
     let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
     let instances = (p.groups * p.rounds * case.program.lanes) as usize;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use shaders::classify::{self, RowTable};
 
-use super::{Batching, Column, Counter, KEY_BITS, MAX_ROWS, Source};
+use super::{Batching, Counter, KEY_BITS, MAX_ROWS, ValueColumn, WordSource};
 
 /// The device's counts of each row of a table in one dispatch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,13 +26,13 @@ impl Counter {
     /// Returns the table of all rows made of `numbers`; `None` if it is too large. The storages in `in_image`
     /// are read from texels.
     pub fn table(&self, numbers: &[u32], in_image: &[u32]) -> Option<RowTable> {
-        let column = |column: &Column| {
+        let column = |column: &ValueColumn| {
             let source = match column.source {
-                Source::Slot(slot) => classify::WordSource::Slot(slot as u32),
-                Source::Storage(storage) if in_image.contains(&(storage as u32)) => {
+                WordSource::Slot(slot) => classify::WordSource::Slot(slot as u32),
+                WordSource::Storage(storage) if in_image.contains(&(storage as u32)) => {
                     classify::WordSource::Texel { number: storage as u32 }
                 }
-                Source::Storage(storage) => {
+                WordSource::Storage(storage) => {
                     classify::WordSource::Storage { number: storage as u32, word: column.word as u32 }
                 }
             };
@@ -207,8 +207,8 @@ impl Counter {
     }
 }
 
-impl Column {
-    /// Returns the memory representation of a test's number; the inverse of [`Column::number`].
+impl ValueColumn {
+    /// Returns the memory representation of a test's number; the inverse of [`ValueColumn::number`].
     fn word(&self, number: u32) -> Option<u32> {
         if !self.float {
             return Some(number);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use plan::{Prepared, Timestamp};
 use shaders::Parameters;
 
-use super::{OnProgress, Progress, Tally, WAIT};
+use super::{OnProgress, Progress, RunTally, WAIT};
 use crate::classify::Classifier;
 use crate::company::Way;
 use crate::count::{Counter, Dispatched, Unwritten, unit};
@@ -57,7 +57,7 @@ impl Place<'_> {
         &mut self,
         dispatch: InFlight,
         patience: Duration,
-        tally: &Tally,
+        tally: &RunTally,
         on_progress: OnProgress<'_>,
     ) -> Result<(Duration, ControlFlow<()>), Cause> {
         let mut ended = ControlFlow::Continue(());
@@ -84,7 +84,7 @@ impl Place<'_> {
         (classifier, compared): (Option<&Classifier>, bool),
         parameters: &Parameters,
         instances: usize,
-        tally: &mut Tally,
+        tally: &mut RunTally,
     ) -> Result<(), Cause> {
         let prepared = self.prepared.as_mut();
         let execution = match self.layout.mark.is_written(prepared)? {
@@ -115,7 +115,7 @@ impl Place<'_> {
         parameters: &Parameters,
         instances: usize,
         compared: bool,
-        tally: &mut Tally,
+        tally: &mut RunTally,
     ) -> Result<(), Cause> {
         let counters = self.prepared.read(self.layout.counters())?;
         let counters = match classifier.received(counters, parameters.receipt()) {

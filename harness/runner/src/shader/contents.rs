@@ -83,7 +83,7 @@ impl Words {
 }
 
 /// One of the observed contents.
-struct Row {
+struct ContentsRow {
     count: u64,
     watched: Vec<u32>,
     elsewhere: bool,
@@ -99,7 +99,7 @@ pub(super) struct Counted {
     /// Positions of the watched words.
     watched: Vec<usize>,
     is_watched: Vec<bool>,
-    rows: HashMap<blake3::Hash, Row>,
+    rows: HashMap<blake3::Hash, ContentsRow>,
     kept: usize,
     dispatches: u64,
     others: u64,
@@ -195,12 +195,12 @@ impl Counted {
         let elsewhere = differs.into_iter().any(|((now, before), watched)| !watched && now != before);
         let keeps = self.kept + words.len() <= KEPT_WORDS;
         self.kept += if keeps { words.len() } else { 0 };
-        self.rows.insert(hash, Row { count: 1, watched, elsewhere, words: keeps.then_some(words) });
+        self.rows.insert(hash, ContentsRow { count: 1, watched, elsewhere, words: keeps.then_some(words) });
     }
 
     /// Returns the observations so far.
     pub fn seen(&self) -> Seen {
-        let mut rows: Vec<(&blake3::Hash, &Row)> = self.rows.iter().collect();
+        let mut rows: Vec<(&blake3::Hash, &ContentsRow)> = self.rows.iter().collect();
         rows.sort_by_key(|(hash, row)| (std::cmp::Reverse(row.count), *hash.as_bytes()));
         let most = rows.first().and_then(|(_, row)| row.words.as_deref());
         let mut contents = Vec::with_capacity(rows.len().min(MAX_ROWS));

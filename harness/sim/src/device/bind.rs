@@ -26,7 +26,7 @@ pub(super) struct Layout {
     /// The dispatch numbers of each step: two if both vertices and fragments of a draw take part.
     of_step: BTreeMap<usize, Vec<usize>>,
     /// The launch of each dispatch.
-    launches: Vec<Launch>,
+    launches: Vec<LaunchPosition>,
     /// By dispatch: references that an invocation's own cache may hold.
     pub cached: Vec<Vec<usize>>,
     parents: [Vec<u32>; 3],
@@ -34,7 +34,7 @@ pub(super) struct Layout {
 
 /// The position of a dispatch or draw in the cache tree.
 #[derive(Clone, Debug, Default)]
-struct Launch {
+struct LaunchPosition {
     step: usize,
     invocations: u32,
     /// Invocations of a workgroup, or of the group that shares a cache instead.
@@ -45,7 +45,7 @@ struct Launch {
     shaded: Option<Shaded>,
 }
 
-impl Launch {
+impl LaunchPosition {
     /// Returns the number of workgroups, the last of which may be smaller.
     fn workgroups(&self) -> u32 {
         self.invocations.div_ceil(self.size)
@@ -156,7 +156,7 @@ pub(super) fn bind(
             .chunks_exact(4)
             .map(|bytes| bytes.iter().rev().fold(0, |word, byte| (word << 8) | u32::from(*byte)))
             .collect();
-        let mut launches: Vec<(usize, Launch)> = Vec::new();
+        let mut launches: Vec<(usize, LaunchPosition)> = Vec::new();
         match step {
             Step::Draw { drawing, .. } => {
                 let of_points = vertices.map(|(_, vertices)| vertices).or(program.positions.as_deref());
@@ -168,7 +168,13 @@ pub(super) fn bind(
                     let shaded = Some(shaded);
                     launches.push((
                         number_of,
-                        Launch { step: number, invocations, size, shaded, ..Launch::default() },
+                        LaunchPosition {
+                            step: number,
+                            invocations,
+                            size,
+                            shaded,
+                            ..LaunchPosition::default()
+                        },
                     ));
                 }
             }
@@ -184,7 +190,10 @@ pub(super) fn bind(
                 })?;
                 let size = program.workgroup_size;
                 let invocations = invocations_of;
-                launches.push((kernel, Launch { step: number, invocations, size, ..Launch::default() }));
+                launches.push((
+                    kernel,
+                    LaunchPosition { step: number, invocations, size, ..LaunchPosition::default() },
+                ));
             }
             _ => continue,
         }
@@ -213,7 +222,7 @@ pub(super) fn bind(
             });
             let (first_subgroup, first_invocation) = (subgroups, invocations);
             invocations += launch.invocations;
-            layout.launches.push(Launch { first_subgroup, first_invocation, ..launch });
+            layout.launches.push(LaunchPosition { first_subgroup, first_invocation, ..launch });
             subgroups += count * in_each;
             workgroups += count;
         }

@@ -205,7 +205,7 @@ fn stage<'p>(plan: &'p Plan, step: &Step) -> Option<&'p plan::Stage> {
 }
 
 /// A dependency of a queue: its begin and end, and its source and target stages.
-struct Dependency {
+struct QueueDependency {
     queue: QueueId,
     opens: usize,
     closes: usize,
@@ -220,7 +220,7 @@ fn ordering(plan: &Plan) -> Vec<usize> {
         let is_set = |step: &Step| matches!(step, Step::Dependency { kind: DependencyKind::Set(own), .. } if *own == event);
         plan.steps.iter().position(is_set)
     };
-    let dependencies: Vec<Dependency> = (0..)
+    let dependencies: Vec<QueueDependency> = (0..)
         .zip(&plan.steps)
         .filter_map(|(closes, step)| {
             let Step::Dependency { queue, kind, stages, .. } = step else { return None };
@@ -230,7 +230,7 @@ fn ordering(plan: &Plan) -> Vec<usize> {
                 DependencyKind::Await(event) => opened(*event)?,
             };
             let (source, target) = (stages.0.as_source(), stages.1.as_target());
-            Some(Dependency { queue: *queue, opens, closes, source, target })
+            Some(QueueDependency { queue: *queue, opens, closes, source, target })
         })
         .collect();
     // Everything after the first transfer to the host is ordered by that transfer and starts no path.
@@ -247,7 +247,7 @@ fn ordering(plan: &Plan) -> Vec<usize> {
                 .iter()
                 .any(|(at, own, stage)| wanted(*at) && *own == queue && stage.intersects(stages))
     };
-    let meet = |from: &Dependency, to: &Dependency| {
+    let meet = |from: &QueueDependency, to: &QueueDependency| {
         from.queue == to.queue && from.closes < to.opens && from.target.intersects(to.source)
     };
     // Dependencies are sorted by their end.

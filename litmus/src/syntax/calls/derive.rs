@@ -18,7 +18,9 @@ use std::collections::BTreeMap;
 
 use super::super::declarations::DeclaredSync;
 use super::super::parser::Parser;
-use super::{ALL, COMPUTE, CallKind, Dependency, HOST, ParsedCall, Semaphore, SyncScope, Transfer};
+use super::{
+    ALL, COMPUTE, CallKind, HOST, MemoryDependency, ParsedCall, SemaphoreValue, SyncScope, Transfer,
+};
 use crate::error::CallError;
 use crate::schedule::{ApiCalls, FenceWait, HostCall, Schedule, ScheduledItem, ScheduledQueue};
 use crate::span::Span;
@@ -367,7 +369,7 @@ impl<'a> CallDerivation<'a> {
     }
 
     /// Returns the call that sets an event.
-    fn set_of(&self, event: &str) -> Option<(&'a ParsedCall, &'a Dependency)> {
+    fn set_of(&self, event: &str) -> Option<(&'a ParsedCall, &'a MemoryDependency)> {
         self.calls.iter().find_map(|call| match &call.kind {
             CallKind::Set(name, dependency) if name == event => Some((call, dependency)),
             _ => None,
@@ -399,9 +401,10 @@ impl<'a> CallDerivation<'a> {
     /// Returns the signals that may end a wait: those that can occur before the wait has ended.
     ///
     /// A timeline that alternates between queues has later signals that cannot.
-    fn ending_signals(&self, wait: &ParsedCall, awaited: &Semaphore) -> Vec<&'a ParsedCall> {
-        let ends =
-            |signal: &Semaphore, wait: &Semaphore| signal.name == wait.name && signal.value >= wait.value;
+    fn ending_signals(&self, wait: &ParsedCall, awaited: &SemaphoreValue) -> Vec<&'a ParsedCall> {
+        let ends = |signal: &SemaphoreValue, wait: &SemaphoreValue| {
+            signal.name == wait.name && signal.value >= wait.value
+        };
         let hosts = (0..self.test.threads.len()).map(|host| {
             let own = |call: &&ParsedCall| {
                 usize::from(call.thread.0) == host && self.queue_position(call).is_none()
@@ -417,7 +420,7 @@ impl<'a> CallDerivation<'a> {
         };
         // The remaining calls of each queue and each host thread.
         let mut left: Vec<Vec<&'a ParsedCall>> = self.queues.iter().map(of_queue).chain(hosts).collect();
-        let mut signalled: Vec<(&'a ParsedCall, &'a Semaphore)> = Vec::new();
+        let mut signalled: Vec<(&'a ParsedCall, &'a SemaphoreValue)> = Vec::new();
         let first_host = self.queues.len();
         loop {
             let before = left.iter().map(Vec::len).sum::<usize>();
@@ -429,14 +432,15 @@ impl<'a> CallDerivation<'a> {
                         !remaining.into_iter().any(|own| own.at <= at)
                     })
                 };
-                let passes =
-                    |call: &ParsedCall, signalled: &[(&'a ParsedCall, &'a Semaphore)]| match &call.kind {
+                let passes = |call: &ParsedCall, signalled: &[(&'a ParsedCall, &'a SemaphoreValue)]| {
+                    match &call.kind {
                         CallKind::Wait(own) => {
                             call.span.offset != wait.span.offset
                                 && signalled.iter().any(|(_, signal)| ends(signal, own))
                         }
                         _ => true,
-                    };
+                    }
+                };
                 while let Some(call) = left.get(stream).and_then(|calls| calls.first()).copied()
                     && passes(call, &signalled)
                     && submits(call, &left)
@@ -473,7 +477,7 @@ impl<'a> CallDerivation<'a> {
     fn wait_predecessors(
         &self,
         wait: &ParsedCall,
-        semaphore: &Semaphore,
+        semaphore: &SemaphoreValue,
         path: &mut Vec<Span>,
     ) -> Derived<Predecessors> {
         if path.iter().any(|span| span.offset == wait.span.offset) {
@@ -768,7 +772,7 @@ impl<'a> CallDerivation<'a> {
     fn derive_host_barriers(&self, queue: usize, sync: &[SystemSync], words: &mut Derivation) -> Derived<()> {
         for (at, item) in self.queue_items(queue).iter().enumerate() {
             let WorkItem::Call(call) = item else { continue };
-            let CallKind::Barrier(Dependency { source, target, .. }) = &call.kind else { continue };
+            let CallKind::Barrier(MemoryDependency { source, target, .. }) = &call.kind else { continue };
             let seen = target.accesses.intersection(AccessMask::HOST);
             if !target.stages.intersects(HOST)
                 || seen == AccessMask::NONE

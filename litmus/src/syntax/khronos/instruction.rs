@@ -9,7 +9,7 @@ use crate::test::{
     RegisterInit, RmwOperation, Scope, Semantics, StorageClass, StorageClassSet,
 };
 
-use super::{SourceLine, SourceWord, is_name};
+use super::{KhronosLine, SourceWord, is_name};
 
 /// Keywords of instructions.
 const WORDS: [&str; 23] = [
@@ -101,7 +101,7 @@ impl ParsedInstruction<'_> {
 }
 
 /// Parses a line.
-pub(super) fn parse_line(line: SourceLine<'_>) -> Result<ParsedInstruction<'_>, Vec<KhronosError>> {
+pub(super) fn parse_line(line: KhronosLine<'_>) -> Result<ParsedInstruction<'_>, Vec<KhronosError>> {
     let head = line.text.find(' ').unwrap_or(line.text.len());
     let mut reader =
         InstructionReader { line, head: line.span_between(0, head), words: Vec::new(), errors: Vec::new() };
@@ -130,7 +130,7 @@ pub(super) fn parse_line(line: SourceLine<'_>) -> Result<ParsedInstruction<'_>, 
 }
 
 struct InstructionReader<'a> {
-    line: SourceLine<'a>,
+    line: KhronosLine<'a>,
     head: Span,
     words: Vec<(&'static str, Span)>,
     errors: Vec<KhronosError>,

@@ -3,10 +3,10 @@
 use crate::error::KhronosError;
 use crate::khronos::{Query, QueryKind, QueryTerm, SizeComparison};
 
-use super::{SourceLine, SourceWord};
+use super::{KhronosLine, SourceWord};
 
 /// Parses a line that begins with one of the keywords.
-pub(super) fn parse_query(line: SourceLine<'_>, keyword: SourceWord<'_>) -> Result<Query, KhronosError> {
+pub(super) fn parse_query(line: KhronosLine<'_>, keyword: SourceWord<'_>) -> Result<Query, KhronosError> {
     let kind = match keyword.text {
         "SATISFIABLE" => QueryKind::Satisfiable,
         _ => QueryKind::NoSolution,
@@ -35,7 +35,7 @@ pub(super) fn parse_query(line: SourceLine<'_>, keyword: SourceWord<'_>) -> Resu
 }
 
 struct QueryScanner<'a> {
-    line: SourceLine<'a>,
+    line: KhronosLine<'a>,
     at: usize,
 }
 

@@ -9,7 +9,8 @@ use super::plan::{Cell, Item};
 
 /// Returns for each test run the ids of its mutants on the same device, in plan order.
 pub fn of(items: &[Item], cells: &[Cell]) -> Vec<Vec<String>> {
-    let codes: Vec<Option<String>> = items.iter().map(|item| code(&item.judged)).collect();
+    let codes: Vec<Option<String>> =
+        items.iter().map(|item| code_without_synchronization(&item.judged)).collect();
     let code_of = |cell: &Cell| codes.get(cell.item)?.as_deref();
     let mut alike: BTreeMap<(usize, &str), Vec<usize>> = BTreeMap::new();
     for (number, cell) in cells.iter().enumerate() {
@@ -43,7 +44,7 @@ pub fn allows(test: &Test, prediction: &Prediction) -> Option<bool> {
 
 /// Formats a test without its synchronization, so that a test and its mutants compare equal. `None` without a
 /// question.
-fn code(test: &Test) -> Option<String> {
+fn code_without_synchronization(test: &Test) -> Option<String> {
     let question = test.question.as_ref()?;
     let line = |instruction: &Instruction| match &instruction.kind {
         InstructionKind::Fence { .. }

@@ -117,7 +117,7 @@ impl LitmusPlan {
                     loaded.test = guard_forced_reads(&loaded.test);
                     loaded.text = litmus::print(&loaded.test);
                 }
-                let hsa = (loaded.test.dialect == Dialect::Hsa).then(|| lowered(&mut loaded));
+                let hsa = (loaded.test.dialect == Dialect::Hsa).then(|| lower_from_hsa(&mut loaded));
                 // The variant may change the meaning: GLSL450 has no scopes. If the variant cannot express
                 // the test, there is no kernel, and the test is skipped for that reason.
                 let said =
@@ -134,7 +134,7 @@ impl LitmusPlan {
                 Ok(Item { hash, judged, undefined, variant, loaded, hsa })
             })
             .collect::<Result<Vec<Item>, Failure>>()?;
-        let mut models = Models::default();
+        let mut models = PlannedModels::default();
         let mut cells = Vec::new();
         for (target, device) in targets.iter().enumerate() {
             for (index, item) in items.iter().enumerate() {
@@ -153,7 +153,7 @@ impl LitmusPlan {
                 asked.insert((*item, model.argument.clone()), model.clone());
             }
         }
-        let mut predictions = predictions(&items, &asked, time);
+        let mut predictions = compute_predictions(&items, &asked, time);
         let besides = besides(&items, &predictions, &mut models, time)?;
         let cells = cells
             .into_iter()
@@ -219,11 +219,11 @@ impl LitmusPlan {
 }
 
 #[derive(Default)]
-struct Models {
+struct PlannedModels {
     loaded: BTreeMap<String, Arc<Chosen>>,
 }
 
-impl Models {
+impl PlannedModels {
     /// Returns the model for a test on a device. Devices without availability chains get the variant without
     /// chains.
     fn of(
@@ -315,7 +315,7 @@ pub fn without_filter(test: &Test) -> Test {
 type Predicted = Result<Arc<Prediction>, String>;
 
 /// Replaces an HSA test by its Vulkan program.
-fn lowered(loaded: &mut Loaded) -> FromHsa {
+fn lower_from_hsa(loaded: &mut Loaded) -> FromHsa {
     let test = loaded.test.clone();
     let text = loaded.text.clone();
     let lowered = litmus::lower_to_vulkan(&test);
@@ -333,7 +333,7 @@ fn lowered(loaded: &mut Loaded) -> FromHsa {
 fn besides(
     items: &[Item],
     predictions: &BTreeMap<(usize, String), Predicted>,
-    models: &mut Models,
+    models: &mut PlannedModels,
     time: Option<Duration>,
 ) -> Result<BTreeMap<(usize, String), Arc<HsaComparison>>, Failure> {
     let started = Instant::now();
@@ -368,7 +368,7 @@ fn besides(
 }
 
 /// Computes all predictions in parallel.
-fn predictions(
+fn compute_predictions(
     items: &[Item],
     asked: &BTreeMap<(usize, String), Arc<Chosen>>,
     time: Option<Duration>,

@@ -17,7 +17,7 @@ use crate::patience::patience;
 use crate::run::{Judged, ending, failure_of};
 
 /// The combined result of all attempts to run a test, before it is judged.
-struct Ran {
+struct Attempts {
     /// How the run ended, or the skip reason.
     ending: Result<Ending, String>,
     /// The observations of all attempts.
@@ -34,11 +34,11 @@ struct Ran {
     validation: Vec<String>,
 }
 
-impl Ran {
+impl Attempts {
     /// Combines a report. `before` is the failure of the last earlier test, for tests that were not tried
     /// after it.
-    fn new(report: Report<Snapshot, Answer>, before: Option<Reason>) -> Ran {
-        let mut ran = Ran {
+    fn new(report: Report<Snapshot, Answer>, before: Option<Reason>) -> Attempts {
+        let mut ran = Attempts {
             ending: Ok(Ending::Finished),
             seen: Observation::default(),
             twin: None,
@@ -103,7 +103,12 @@ const SETTLING_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Decides the observed outcomes that an incomplete prediction does not list; `None` if the prediction is
 /// complete.
-fn settled(plan: &LitmusPlan, cell: &Cell, prediction: &Prediction, ran: &Ran) -> Option<Prediction> {
+fn settle_prediction(
+    plan: &LitmusPlan,
+    cell: &Cell,
+    prediction: &Prediction,
+    ran: &Attempts,
+) -> Option<Prediction> {
     if prediction.complete {
         return None;
     }
@@ -198,7 +203,7 @@ pub fn judged(
     report: Report<Snapshot, Answer>,
     before: Option<Reason>,
 ) -> Judged {
-    let ran = Ran::new(report, before);
+    let ran = Attempts::new(report, before);
     let racy = matches!(&cell.ready, Ok(prediction) if prediction.is_undefined());
     let mixed = run.plan.items[cell.item].variant.told.stage.is_mixed();
     let validation =
@@ -206,7 +211,7 @@ pub fn judged(
     Judged { line: line_of(run, cell, &ran), failure: failure_of(&ran.ending), validation }
 }
 
-fn line_of(run: &Litmus<'_>, cell: &Cell, ran: &Ran) -> RunLine {
+fn line_of(run: &Litmus<'_>, cell: &Cell, ran: &Attempts) -> RunLine {
     let plan = run.plan;
     let (ending, prediction) = match (&ran.ending, &cell.ready) {
         (Ok(ending), Ok(prediction)) => (ending, prediction),
@@ -218,7 +223,7 @@ fn line_of(run: &Litmus<'_>, cell: &Cell, ran: &Ran) -> RunLine {
         .as_ref()
         .map(|observation| Twin { observation, early_reads: early_reads(test, cell, observation) });
     // A prediction with too many outcomes to list decides only the observed ones.
-    let settled = settled(plan, cell, prediction, ran);
+    let settled = settle_prediction(plan, cell, prediction, ran);
     let prediction = settled.as_ref().unwrap_or(prediction);
     let capabilities = &plan.targets[cell.target].listed.capabilities;
     let bound = capabilities.loop_budget.filter(|_| shaders::has_loops(test));
@@ -260,7 +265,7 @@ fn line(
             model: cell.model.model.name().to_owned(),
             seed: *seed,
             stress: target.stress.name.clone(),
-            replay: replay(run, &item.loaded.source.argument, target.device(), instances),
+            replay: replay_command(run, &item.loaded.source.argument, target.device(), instances),
             memory,
             counted_by_host,
             hashes: Hashes {
@@ -277,7 +282,7 @@ fn line(
 }
 
 /// Returns a command that runs one test again.
-fn replay(run: &Litmus<'_>, test: &str, device: &str, instances: Option<u64>) -> String {
+fn replay_command(run: &Litmus<'_>, test: &str, device: &str, instances: Option<u64>) -> String {
     let mut command =
         format!("vk-litmus run {} --device {} --seed {}", quoted(test), quoted(device), run.seed);
     if let Some(instances) = instances {

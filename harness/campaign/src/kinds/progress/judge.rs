@@ -20,7 +20,7 @@ use runner::progress::{Answer, Hang, Seen, Thread};
 use runner::wire::Failure as Told;
 use shaders::progress::{Level, ProgressKernel};
 
-use super::{Cell, ProgressKind};
+use super::{ProgressCell, ProgressKind};
 use crate::kinds::{driver_record, quoted};
 use crate::probe;
 use crate::run::{Judged, ending, failure_of};
@@ -42,16 +42,16 @@ impl Kernel {
 }
 
 /// The verdict fields of a line.
-struct Says {
+struct VerdictFields {
     verdict: VerdictWord,
     reason: Option<String>,
     detail: Option<String>,
     exercised: bool,
 }
 
-impl Says {
-    fn inconclusive(reason: Reason, detail: String) -> Says {
-        Says {
+impl VerdictFields {
+    fn inconclusive(reason: Reason, detail: String) -> VerdictFields {
+        VerdictFields {
             verdict: VerdictWord::Inconclusive,
             reason: Some(reason.word().to_owned()),
             detail: Some(detail),
@@ -61,8 +61,8 @@ impl Says {
 }
 
 /// Returns the line of a test without a kernel or an answer of the checker.
-pub fn skipped(whole: &ProgressKind<'_>, cell: &Cell, why: &str) -> RunLine {
-    let says = Says {
+pub fn skipped(whole: &ProgressKind<'_>, cell: &ProgressCell, why: &str) -> RunLine {
+    let says = VerdictFields {
         verdict: VerdictWord::Skipped,
         reason: Some(why.to_owned()),
         detail: Some(why.to_owned()),
@@ -74,7 +74,7 @@ pub fn skipped(whole: &ProgressKind<'_>, cell: &Cell, why: &str) -> RunLine {
 /// Judges a worker's report.
 pub fn judged(
     whole: &ProgressKind<'_>,
-    cell: &Cell,
+    cell: &ProgressCell,
     report: Report<Seen, Answer>,
     before: Option<Reason>,
 ) -> Judged {
@@ -91,7 +91,7 @@ pub fn judged(
         Ending::CountsDisagree(why) => Some((Reason::CountsDisagree, why.clone())),
     };
     let failed = match &ending {
-        Ok(ending) => says_of(ending).map(|(reason, why)| Says::inconclusive(reason, why)),
+        Ok(ending) => says_of(ending).map(|(reason, why)| VerdictFields::inconclusive(reason, why)),
         Err(missing) => {
             return Judged { line: skipped(whole, cell, missing), failure, validation: Vec::new() };
         }
@@ -100,7 +100,8 @@ pub fn judged(
         End::Answered(answer) => (answer.seen, answer.validation),
         End::Failed(_) => (snapshot.unwrap_or_default(), Vec::new()),
         End::NotRun(why) => {
-            let says = failed.unwrap_or_else(|| Says::inconclusive(Reason::Crashed, why.to_string()));
+            let says =
+                failed.unwrap_or_else(|| VerdictFields::inconclusive(Reason::Crashed, why.to_string()));
             let line = line(whole, cell, says, &Seen::default(), None);
             return Judged { line, failure, validation: Vec::new() };
         }
@@ -112,26 +113,26 @@ pub fn judged(
 
 fn says(
     whole: &ProgressKind<'_>,
-    cell: &Cell,
+    cell: &ProgressCell,
     seen: &Seen,
     progress: &ProgressRun,
-    failure: Option<Says>,
-) -> Says {
+    failure: Option<VerdictFields>,
+) -> VerdictFields {
     let racy = matches!(&whole.plan.items[cell.item].verdicts, Ok(verdicts) if verdicts.race == Race::Racy);
     if racy {
-        return Says {
+        return VerdictFields {
             verdict: VerdictWord::Undefined,
             reason: None,
             detail: Some("the program races: nothing is promised of its loops".to_owned()),
             exercised: seen.waited > 0,
         };
     }
-    let detail = detail(whole, seen, progress);
+    let detail = describe_run(whole, seen, progress);
     // A later failure does not cancel a broken claim.
     if let Some(claim) = whole.plan.devices[cell.device].claim
         && breaks_claim(whole, cell, seen, &claim)
     {
-        return Says {
+        return VerdictFields {
             verdict: VerdictWord::Violates,
             reason: None,
             detail: Some(format!("{detail}; {claim} was claimed")),
@@ -148,20 +149,20 @@ fn says(
                 format!("{} dispatches are not counted; {}", seen.not_executed, results::excess(outside))
             }
         };
-        return Says::inconclusive(Reason::NotExecuted, why);
+        return VerdictFields::inconclusive(Reason::NotExecuted, why);
     }
     if seen.waited == 0 {
-        return Says::inconclusive(Reason::NotExercised, format!("{detail}; no thread ever waited"));
+        return VerdictFields::inconclusive(Reason::NotExercised, format!("{detail}; no thread ever waited"));
     }
     if !seen.hangs.is_empty() && progress.refutes.is_empty() && !progress.ends_under.is_empty() {
         let why = format!("{detail}, though no thread starved: it may be slow");
-        return Says { exercised: true, ..Says::inconclusive(Reason::TimedOut, why) };
+        return VerdictFields { exercised: true, ..VerdictFields::inconclusive(Reason::TimedOut, why) };
     }
-    Says { verdict: VerdictWord::Conforms, reason: None, detail: Some(detail), exercised: true }
+    VerdictFields { verdict: VerdictWord::Conforms, reason: None, detail: Some(detail), exercised: true }
 }
 
 /// Describes the observations.
-fn detail(whole: &ProgressKind<'_>, seen: &Seen, progress: &ProgressRun) -> String {
+fn describe_run(whole: &ProgressKind<'_>, seen: &Seen, progress: &ProgressRun) -> String {
     let mut text = format!("ended {} of {}", seen.ended, seen.runs);
     let Some(hang) = progress.hangs.first() else {
         return match whole.plan.scheduler {
@@ -182,7 +183,7 @@ fn detail(whole: &ProgressKind<'_>, seen: &Seen, progress: &ProgressRun) -> Stri
     text
 }
 
-fn progress(whole: &ProgressKind<'_>, cell: &Cell, seen: &Seen) -> ProgressRun {
+fn progress(whole: &ProgressKind<'_>, cell: &ProgressCell, seen: &Seen) -> ProgressRun {
     let item = &whole.plan.items[cell.item];
     let tested = &whole.plan.devices[cell.device];
     let test = &item.loaded.test;
@@ -196,11 +197,13 @@ fn progress(whole: &ProgressKind<'_>, cell: &Cell, seen: &Seen) -> ProgressRun {
     };
     let level = cell.kernel.as_ref().map_or(Level::Workgroups, |kernel| kernel.level);
     let refuted = |promise: ProgressGuarantee| {
-        seen.hangs.iter().any(|hang| breaks(test, &ProgressModel::uniform(promise), level, seen.copies, hang))
+        seen.hangs
+            .iter()
+            .any(|hang| breaks_guarantee(test, &ProgressModel::uniform(promise), level, seen.copies, hang))
     };
     ProgressRun {
         placement: cell.placement.name().to_owned(),
-        level: levels(test),
+        level: separation_levels(test),
         copies: seen.copies,
         runs: seen.runs,
         ended: seen.ended,
@@ -221,12 +224,12 @@ fn progress(whole: &ProgressKind<'_>, cell: &Cell, seen: &Seen) -> ProgressRun {
             .scheduler
             .filter(|_| probe::is_sim(&tested.target.listed))
             .map(|model| model.to_string()),
-        hangs: seen.hangs.iter().filter_map(|hang| record(test, hang)).collect(),
+        hangs: seen.hangs.iter().filter_map(|hang| hang_record(test, hang)).collect(),
     }
 }
 
 /// Returns the levels of the hierarchy at which the threads of a test are separated.
-fn levels(test: &Test) -> String {
+fn separation_levels(test: &Test) -> String {
     let places: Vec<litmus::Placement> =
         test.threads.iter().filter_map(|thread| placement(thread.place)).collect();
     let differ = |same: fn(&litmus::Placement, &litmus::Placement) -> bool,
@@ -257,7 +260,7 @@ fn placement(place: litmus::ThreadPlace) -> Option<litmus::Placement> {
 }
 
 /// Returns the control barrier that a thread has reached.
-fn barrier<'t>(test: &'t Test, thread: usize, stood: &Thread) -> Option<&'t litmus::ControlBarrier> {
+fn reached_barrier<'t>(test: &'t Test, thread: usize, stood: &Thread) -> Option<&'t litmus::ControlBarrier> {
     let instructions = &test.threads.get(thread)?.instructions;
     match &instructions.get(stood.place? as usize)?.kind {
         InstructionKind::ControlBarrier(barrier) if !stood.ended && !stood.moved => Some(barrier),
@@ -266,8 +269,8 @@ fn barrier<'t>(test: &'t Test, thread: usize, stood: &Thread) -> Option<&'t litm
 }
 
 /// Returns true if a thread waits in a control barrier that another thread has not reached.
-fn waits(test: &Test, thread: usize, threads: &[Thread]) -> bool {
-    let at = |number: usize| threads.get(number).and_then(|stood| barrier(test, number, stood));
+fn waits_at_barrier(test: &Test, thread: usize, threads: &[Thread]) -> bool {
+    let at = |number: usize| threads.get(number).and_then(|stood| reached_barrier(test, number, stood));
     let Some(own) = at(thread) else { return false };
     let place = |number: usize| test.threads.get(number).and_then(|thread| placement(thread.place));
     let meets = |number: usize| match (place(thread), place(number)) {
@@ -282,7 +285,7 @@ fn watched(test: &Test, threads: &[Thread]) -> Vec<ObservedThread> {
     let one = |(number, thread): (usize, &Thread)| ObservedThread {
         started: thread.began,
         ended: thread.ended,
-        waits: waits(test, number, threads),
+        waits: waits_at_barrier(test, number, threads),
         moved: thread.moved,
     };
     threads.iter().enumerate().map(one).collect()
@@ -292,7 +295,7 @@ fn watched(test: &Test, threads: &[Thread]) -> Vec<ObservedThread> {
 ///
 /// With several copies, the lowest unfinished thread is the lowest of the whole dispatch. A guarantee for it
 /// is checked there and not in each copy.
-fn breaks(test: &Test, model: &ProgressModel, level: Level, copies: u32, hang: &Hang) -> bool {
+fn breaks_guarantee(test: &Test, model: &ProgressModel, level: Level, copies: u32, hang: &Hang) -> bool {
     let mut own = *model;
     let mut beside = None;
     if copies > 1 {
@@ -313,7 +316,7 @@ fn breaks(test: &Test, model: &ProgressModel, level: Level, copies: u32, hang: &
             *spread = ProgressGuarantee::Obe;
         }
         let left_out = |lowest: &runner::progress::Lowest| {
-            !lowest.stood.moved && barrier(test, lowest.thread as usize, &lowest.stood).is_none()
+            !lowest.stood.moved && reached_barrier(test, lowest.thread as usize, &lowest.stood).is_none()
         };
         if owes_lowest && hang.lowest.as_ref().is_some_and(left_out) {
             return true;
@@ -327,16 +330,16 @@ fn breaks(test: &Test, model: &ProgressModel, level: Level, copies: u32, hang: &
         .any(|witness| !keeps_progress_model(test, &own, &watched(test, &witness.threads), beside))
 }
 
-fn breaks_claim(whole: &ProgressKind<'_>, cell: &Cell, seen: &Seen, claim: &ProgressModel) -> bool {
+fn breaks_claim(whole: &ProgressKind<'_>, cell: &ProgressCell, seen: &Seen, claim: &ProgressModel) -> bool {
     let tested = &whole.plan.devices[cell.device];
     let ends = tested.ends_under_claim.get(cell.item).copied().flatten() == Some(true);
     let level = cell.kernel.as_ref().map_or(Level::Workgroups, |kernel| kernel.level);
     let test = &whole.plan.items[cell.item].loaded.test;
-    ends && seen.hangs.iter().any(|hang| breaks(test, claim, level, seen.copies, hang))
+    ends && seen.hangs.iter().any(|hang| breaks_guarantee(test, claim, level, seen.copies, hang))
 }
 
 /// Returns the record of the first copy of a hang.
-fn record(test: &Test, hang: &Hang) -> Option<HangRecord> {
+fn hang_record(test: &Test, hang: &Hang) -> Option<HangRecord> {
     let witness = hang.witnesses.first()?;
     let thread = |(number, stood): (usize, &Thread)| {
         let of = test.threads.get(number)?;
@@ -346,7 +349,7 @@ fn record(test: &Test, hang: &Hang) -> Option<HangRecord> {
             state: match stood {
                 _ if stood.ended => ThreadState::Ended,
                 _ if !stood.began => ThreadState::NeverStarted,
-                _ if waits(test, number, &witness.threads) => ThreadState::Barrier,
+                _ if waits_at_barrier(test, number, &witness.threads) => ThreadState::Barrier,
                 _ if stood.moved => ThreadState::Waiting,
                 _ => ThreadState::Stopped,
             },
@@ -395,8 +398,8 @@ fn outcomes(test: &Test, seen: &Seen) -> Vec<RunOutcome> {
 
 fn line(
     whole: &ProgressKind<'_>,
-    cell: &Cell,
-    says: Says,
+    cell: &ProgressCell,
+    says: VerdictFields,
     seen: &Seen,
     progress: Option<ProgressRun>,
 ) -> RunLine {

@@ -184,7 +184,7 @@ fn says(shader: &Shader, seen: &Seen, found: &Found, ending: Option<&Ending>, bo
 }
 
 /// Returns the values of numbers in a content.
-fn values(cells: &[FinalNumber], watched: &[(u32, u64)], content: &Content) -> Vec<u64> {
+fn number_values(cells: &[FinalNumber], watched: &[(u32, u64)], content: &Content) -> Vec<u64> {
     let value = |cell: &FinalNumber| {
         let word = |number: u64| {
             let position = watched.binary_search(&(cell.buffer, number)).ok();
@@ -218,9 +218,9 @@ fn outcome(state: State, count: u64, says: super::Says, witness: Option<bool>) -
 
 fn found(shader: &Shader, seen: &Seen) -> Found {
     let watched = shader.watched();
-    let mut found = Found { contents: listed(shader, seen), ..Found::default() };
+    let mut found = Found { contents: list_contents(shader, seen), ..Found::default() };
     let holds = |content: &Content| {
-        shader.claim.as_ref().map(|claim| (claim.holds)(&values(&claim.cells, &watched, content)))
+        shader.claim.as_ref().map(|claim| (claim.holds)(&number_values(&claim.cells, &watched, content)))
     };
     found.broken =
         seen.contents.iter().filter(|content| holds(content) == Some(false)).map(|c| c.count).sum();
@@ -230,7 +230,7 @@ fn found(shader: &Shader, seen: &Seen) -> Found {
             let mut counts: BTreeMap<Vec<u64>, (u64, Option<bool>)> = BTreeMap::new();
             let mut most = (0, None);
             for content in &seen.contents {
-                let values = values(cells, &watched, content);
+                let values = number_values(cells, &watched, content);
                 let allowed = contents.get(&values).is_some_and(|says| says.allowed) && !content.elsewhere;
                 if !allowed {
                     found.forbidden.0 += content.count;
@@ -271,7 +271,7 @@ fn found(shader: &Shader, seen: &Seen) -> Found {
         (Expected::Undefined(_) | Expected::Unknown { .. }, Some(claim)) => {
             let mut counts: BTreeMap<Vec<u64>, u64> = BTreeMap::new();
             for content in &seen.contents {
-                *counts.entry(values(&claim.cells, &watched, content)).or_default() += content.count;
+                *counts.entry(number_values(&claim.cells, &watched, content)).or_default() += content.count;
             }
             for (values, count) in counts {
                 let witness = Some((claim.holds)(&values));
@@ -288,7 +288,7 @@ fn found(shader: &Shader, seen: &Seen) -> Found {
 }
 
 /// Lists the contents, with names for the words that differ.
-fn listed(shader: &Shader, seen: &Seen) -> Vec<ContentRecord> {
+fn list_contents(shader: &Shader, seen: &Seen) -> Vec<ContentRecord> {
     let rows = &seen.contents[..seen.contents.len().min(MAX_LISTED)];
     let words: BTreeSet<(u32, u64)> =
         rows.iter().flat_map(|row| &row.changes).map(|change| (change.buffer, change.word)).collect();

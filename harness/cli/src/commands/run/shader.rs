@@ -31,7 +31,7 @@ pub fn shaders(
     quiet: bool,
     verdicts: &mut Vec<(VerdictWord, bool)>,
 ) -> Result<Outcome, Failure> {
-    super::refuse(
+    super::refuse_flags(
         "shaders",
         &[
             ("--suite", arguments.suite.is_some()),
@@ -47,7 +47,7 @@ pub fn shaders(
     if let Some(test) = arguments.tests.iter().find(|argument| !is_shader(argument)) {
         return Err(Failure::not_available(format!("litmus tests and shaders in one run (`{test}`)")));
     }
-    let arguments = &super::complete(arguments)?;
+    let arguments = &super::complete_arguments(arguments)?;
     let started = Instant::now();
     let misbehaviour = Misbehaviour::parse(&arguments.misbehave)?;
     let mut writer =
@@ -104,14 +104,14 @@ pub fn shaders(
     plan.skip(&|device, id| excused.skips(device, id).map(|place| expect::reason(&place)));
 
     // Signals are handled from the moment the journal exists, so that an interruption leaves a valid one.
-    let interrupted = super::interrupted()?;
+    let interrupted = super::interrupt_flag()?;
     let options = &super::options(arguments);
     let (folder, seed, done) = place.open(plan.record(options, budget)?, &say)?;
     let kind = Shaders { plan: &plan, options, budget, seed, misbehaviour: &misbehaviour };
     super::keep_command(arguments, folder.path())?;
     let stop = arguments.bisect.then(|| interrupted.clone());
-    let bar = Bar::new(plan.len(), super::shows(arguments, quiet), budget.time(), stop);
-    let ended = super::go(&kind, folder, done, &Done::new(), writer.as_mut(), &bar, &interrupted)?;
+    let bar = Bar::new(plan.len(), super::shows_progress(arguments, quiet), budget.time(), stop);
+    let ended = super::execute_run(&kind, folder, done, &Done::new(), writer.as_mut(), &bar, &interrupted)?;
     super::note_verdicts(&ended, verdicts);
     let took = format!("{}, ", number::seconds(started.elapsed().as_secs_f64()));
     for line in &ended.lines {
@@ -122,6 +122,6 @@ pub fn shaders(
             outcome.note(Outcome::RuleBroken);
         }
     }
-    outcome.note(super::conclude(&ended, arguments, &excused, quiet, &took));
+    outcome.note(super::report_end(&ended, arguments, &excused, quiet, &took));
     Ok(outcome)
 }

@@ -2,7 +2,8 @@
 
 use super::names::{Builtin, FAMILIES, NameMeaning};
 use super::{
-    BoundName, Compiler, DEPTH_LIMIT, ErrorReported, LowerResult, LoweredTerm, STEP_LIMIT, ScopeId, TypedNode,
+    BoundName, CatCompiler, DEPTH_LIMIT, ErrorReported, LowerResult, LoweredTerm, STEP_LIMIT, ScopeId,
+    TypedNode,
 };
 use crate::cat::ast::{Binding, Comprehension, Expression, ExpressionKind, Identifier, Iterated};
 use crate::cat::error::CatProblem;
@@ -43,7 +44,7 @@ const DIFFERENCE: OperatorChain = OperatorChain {
     alternatives: false,
 };
 
-impl<'m> Compiler<'m> {
+impl<'m> CatCompiler<'m> {
     /// Lowers the body of an axiom.
     pub(super) fn lower_axiom_body(
         &mut self,

@@ -1,6 +1,6 @@
 //! Name resolution, and suggestions for misspelled names.
 
-use super::{BoundName, Compiler, ErrorReported, ScopeId};
+use super::{BoundName, CatCompiler, ErrorReported, ScopeId};
 use crate::cat::ast::{Binding, Bindings, Expression, ExpressionKind, Iterated};
 use crate::cat::error::CatProblem;
 use crate::cat::prelude;
@@ -38,7 +38,7 @@ pub(super) const FAMILIES: [&str; 2] = ["masks", "classes"];
 /// The names bound inside an expression: innermost last.
 type LocalNames<'m> = Vec<&'m str>;
 
-impl<'m> Compiler<'m> {
+impl<'m> CatCompiler<'m> {
     pub(super) fn lookup_binding(&self, name: &str, mut scope: ScopeId) -> Option<BoundName<'m>> {
         while let Some(entry) = scope.and_then(|index| self.scopes.get(index)) {
             if entry.name == name {

@@ -1,12 +1,12 @@
 //! Axioms and herd's procedures, which are parameterized axioms.
 
-use super::{BoundName, Compiler, ScopeId};
+use super::{BoundName, CatCompiler, ScopeId};
 use crate::cat::ast::{Identifier, Procedure, StatementKind};
 use crate::cat::error::CatProblem;
 use crate::cat::plan::Axiom;
 use crate::cat::prelude;
 
-impl<'m> Compiler<'m> {
+impl<'m> CatCompiler<'m> {
     /// Declares a procedure. Its body is checked at each call, because a library procedure may be unused.
     pub(super) fn define_procedure(&mut self, procedure: &'m Procedure, scope: ScopeId) {
         for (index, parameter) in procedure.parameters.iter().enumerate() {

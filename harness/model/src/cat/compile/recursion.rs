@@ -4,7 +4,7 @@
 //! fixpoint exists (Knaster–Tarski).
 
 use super::names::{Builtin, NameMeaning};
-use super::{BoundName, Compiler, LoweredTerm, ScopeId, TypedNode};
+use super::{BoundName, CatCompiler, LoweredTerm, ScopeId, TypedNode};
 use crate::cat::ast::{Bindings, Expression, ExpressionKind, Iterated};
 use crate::cat::error::CatProblem;
 use crate::cat::layout::RawGroup;
@@ -14,7 +14,7 @@ use crate::cat::vocabulary::VocabularyEntry;
 /// Names whose kind is being inferred, innermost last; `None` until it is known.
 type KindProbe<'m> = Vec<(&'m str, Option<NodeKind>)>;
 
-impl<'m> Compiler<'m> {
+impl<'m> CatCompiler<'m> {
     /// Lowers the definitions of a `let rec`.
     pub(super) fn lower_recursive_bindings(
         &mut self,

@@ -9,7 +9,7 @@ use super::{Family, Program, Random};
 const ACCESSES: usize = 7;
 
 /// A program that is being written.
-struct Tangles {
+struct TangleProgram {
     random: Random,
     lanes: usize,
     /// The lines of each thread, the lanes first.
@@ -29,7 +29,7 @@ pub fn subgroup_program(seed: u64) -> Program {
     let lanes = random.pick(&[1, 2, 2, 2, 2, 3]);
     let others = random.pick(&[0, 1, 1]);
     let threads = lanes + others;
-    let mut writer = Tangles::new(random, lanes, threads);
+    let mut writer = TangleProgram::new(random, lanes, threads);
     let meetings = writer.random.pick(&[1, 1, 2, 2, 3]);
     for meeting in 0..meetings {
         for thread in 0..threads {
@@ -55,7 +55,7 @@ pub fn guarded_program(seed: u64) -> Program {
     let lanes = random.pick(&[2, 3, 3]);
     let others = random.pick(&[0, 0, 1]);
     let threads = lanes + others;
-    let mut writer = Tangles::new(random, lanes, threads);
+    let mut writer = TangleProgram::new(random, lanes, threads);
     if writer.random.chance(60) {
         writer.other_place = (0, 1);
     }
@@ -95,9 +95,9 @@ pub fn guarded_program(seed: u64) -> Program {
     Program { family: Family::Subgroup(lanes), text: writer.text(seed), bound: 1 }
 }
 
-impl Tangles {
-    fn new(random: Random, lanes: usize, threads: usize) -> Tangles {
-        Tangles {
+impl TangleProgram {
+    fn new(random: Random, lanes: usize, threads: usize) -> TangleProgram {
+        TangleProgram {
             random,
             lanes,
             lines: vec![Vec::new(); threads],

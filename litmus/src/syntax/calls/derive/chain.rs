@@ -2,7 +2,7 @@
 //!
 //! Two dependencies chain if the target of the first and the source of the second have a stage in common.
 
-use super::super::{COMPUTE, CallKind, Dependency, ParsedCall, StageSet, SyncScope};
+use super::super::{COMPUTE, CallKind, MemoryDependency, ParsedCall, StageSet, SyncScope};
 use super::{Derived, OperationList, WorkItem, availability_operation, visibility_operation};
 use crate::error::CallError;
 use crate::span::Span;
@@ -39,7 +39,7 @@ fn dependency_spans(items: &[WorkItem<'_>]) -> Vec<DependencySpan> {
                 })?,
                 _ => return None,
             };
-            let Dependency { source, target, .. } = *dependency;
+            let MemoryDependency { source, target, .. } = *dependency;
             Some(DependencySpan { opens, closes, source, target, span: call.span })
         })
         .collect()

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{CallKind, HOST, Semaphore, Transfer};
-use super::{CallDerivation, Dependency, Derived, ParsedCall, QueuePosition, TransferHalf, WorkItem};
+use super::super::{CallKind, HOST, SemaphoreValue, Transfer};
+use super::{CallDerivation, Derived, MemoryDependency, ParsedCall, QueuePosition, TransferHalf, WorkItem};
 use crate::error::CallError;
 use crate::span::Span;
 use crate::system::SystemOperation;
@@ -11,8 +11,8 @@ use crate::test::{InstructionKind, LocationId, ThreadId, ThreadPlace};
 
 /// A step of a host thread that waits for others or that others wait for.
 enum HostStep<'c> {
-    Signal(&'c Semaphore),
-    Wait(&'c Semaphore, Span),
+    Signal(&'c SemaphoreValue),
+    Wait(&'c SemaphoreValue, Span),
     Fence(&'c [ThreadId], Span),
     Submit(&'c [ThreadId]),
 }
@@ -31,7 +31,7 @@ impl CallDerivation<'_> {
             if twice {
                 return Err(CallError::EventTwice { event: name, span });
             }
-            if let CallKind::Set(_, Dependency { source, target, .. }) = &call.kind
+            if let CallKind::Set(_, MemoryDependency { source, target, .. }) = &call.kind
                 && source.stages.union(target.stages).intersects(HOST)
             {
                 return Err(CallError::EventOfHost { span });
@@ -59,8 +59,8 @@ impl CallDerivation<'_> {
         let mut submitted: Vec<ThreadId> =
             threads().filter(|thread| self.submissions(*thread).next().is_none()).collect();
         let mut reached = vec![0; self.queues.len()];
-        let mut signalled: Vec<&Semaphore> = Vec::new();
-        let passes = |own: &Semaphore, signalled: &[&Semaphore]| {
+        let mut signalled: Vec<&SemaphoreValue> = Vec::new();
+        let passes = |own: &SemaphoreValue, signalled: &[&SemaphoreValue]| {
             signalled.iter().any(|signal| signal.name == own.name && signal.value >= own.value)
         };
         let mut moves = true;
