@@ -102,7 +102,7 @@ pub struct Counterexample {
     pub before: Option<Spot>,
     /// The position in AFTER.
     pub after: Option<Spot>,
-    /// What others do, step by step.
+    /// The steps of other threads.
     pub environment: Vec<String>,
 }
 

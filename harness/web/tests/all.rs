@@ -1,5 +1,5 @@
 //! The entry gives the answers of the program's library, and answers every input.
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use std::time::Duration;
 

@@ -111,7 +111,7 @@ pub struct PlaygroundCatalogue {
 pub struct PlaygroundName {
     /// The name.
     pub name: String,
-    /// What it is, in one line.
+    /// A description of one line.
     pub description: String,
 }
 

@@ -41,7 +41,7 @@ pub struct RefineLine {
 pub enum RefineVerdict {
     /// Every behaviour after the compiler is one before it.
     Refines,
-    /// So is it, and more is ordered.
+    /// It refines the first, and orders more.
     Stronger,
     /// Some behaviour after the compiler is none before it.
     Breaks,
@@ -75,6 +75,6 @@ pub struct RefineDifference {
     pub before: Option<FindingPlace>,
     /// The position in the module after the compiler.
     pub after: Option<FindingPlace>,
-    /// What others do, step by step; empty in a closed world.
+    /// The steps of other threads; empty in a closed world.
     pub environment: Vec<String>,
 }

@@ -199,7 +199,7 @@ struct Combined {
     thread: usize,
 }
 
-/// What is compared of an outcome: the buffers, and the register of the environment.
+/// The compared part of an outcome: the buffers, and the register of the environment.
 type Seen = (BTreeMap<CellKey, u64>, Option<u64>);
 
 impl Combined {
@@ -232,7 +232,7 @@ impl Combined {
     }
 }
 
-/// What a search needs besides the kernels.
+/// The inputs of a search other than the kernels.
 pub(super) struct Search<'s> {
     pub model: &'s Model,
     pub budget: Budget<'s>,

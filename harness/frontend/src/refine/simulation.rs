@@ -68,7 +68,7 @@ struct Pending {
     result: Option<Expression>,
 }
 
-/// What AFTER does next.
+/// The next step of AFTER.
 #[derive(Clone, Debug)]
 enum Wanted {
     Event(Event),
