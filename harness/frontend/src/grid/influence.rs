@@ -13,7 +13,7 @@ use super::compute::flatten_components;
 use super::machine::{Interpreter, InvocationCtx, Step};
 use super::program::Inst;
 use super::trial::depends_on_control;
-use super::value::{INPUT_MASK, Taint, inputs_in};
+use super::value::{INPUT_MASK, SCHEDULE_DEPENDENT, Taint, inputs_in};
 use crate::lift::FindingKind;
 
 /// Upper bound on the numbers that are recorded for an input.
@@ -30,6 +30,8 @@ pub(super) struct InputInfluence {
     pub count: usize,
     /// The inputs that decided a branch.
     pub control: Taint,
+    /// The inputs that decided a branch together with a value that the schedule decides, such as a counter.
+    pub synchronization: Taint,
     /// The branches that inputs decided, by site.
     pub branches: BTreeMap<u32, Taint>,
     /// The numbers that values of each input are compared with.
@@ -54,15 +56,22 @@ impl InputInfluence {
 
     /// Returns the inputs that decided branches, if a finding of this kind may be due to them.
     pub fn control_of(&self, kind: FindingKind) -> Vec<usize> {
-        match depends_on_control(kind) {
-            true => inputs_in(self.control, self.count),
-            false => Vec::new(),
-        }
+        // A counter that is compared with an input orders invocations only for the right value: the last
+        // workgroup must know how many there are.
+        let taint = if depends_on_control(kind) {
+            self.control
+        } else if kind.is_race() {
+            self.synchronization
+        } else {
+            0
+        };
+        inputs_in(taint, self.count)
     }
 
     /// Adds what another walk recorded.
     pub fn merge(&mut self, other: &InputInfluence) {
         self.control |= other.control;
+        self.synchronization |= other.synchronization;
         for (site, taint) in &other.branches {
             *self.branches.entry(*site).or_default() |= taint;
         }
@@ -96,12 +105,16 @@ impl Interpreter<'_> {
     /// Records a branch, and the numbers that its condition compares assumed inputs with.
     pub(super) fn note_branch(&mut self, here: &InvocationCtx<'_>, inst: &Inst) -> Step<()> {
         let condition = self.program.module.operand_at(&inst.raw, 0)?;
-        let taint = self.value_of_id(here, condition)?.combined_taint() & INPUT_MASK;
+        let whole = self.value_of_id(here, condition)?.combined_taint();
+        let taint = whole & INPUT_MASK;
         if taint == 0 || self.is_probing() {
             return Ok(());
         }
         let site = self.current_site(&here.workgroup.invocations[here.index]);
         self.influence.control |= taint;
+        if whole & SCHEDULE_DEPENDENT != 0 {
+            self.influence.synchronization |= taint;
+        }
         *self.influence.branches.entry(site).or_default() |= taint;
         let executed = self.influence.executions.entry(site).or_default();
         *executed += 1;

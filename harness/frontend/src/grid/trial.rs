@@ -77,7 +77,7 @@ pub(crate) fn kind_group(kind: FindingKind) -> FindingKind {
 
 /// Returns true if a finding of this kind may be due to a branch that an input decided.
 ///
-/// A race is one for every input that leads to it. An access out of bounds may be due to a count that the real
+/// A race is one for every input that leads to it, except for inputs that decide how invocations synchronize. An access out of bounds may be due to a count that the real
 /// program never has.
 pub(super) fn depends_on_control(kind: FindingKind) -> bool {
     match kind {
