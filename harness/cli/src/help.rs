@@ -21,7 +21,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "refine",
         &[
             "vk-litmus refine before.spv after.spv --open all",
-            "vk-litmus refine --through 'spirv-opt -O {in} -o {out}' --open all shader.comp",
+            "vk-litmus refine shader.comp --open all --through 'spirv-opt -O {in} -o {out}'",
         ],
     ),
     ("patterns", &["vk-litmus patterns", "vk-litmus patterns spin-lock --form right"]),
@@ -159,8 +159,9 @@ mod tests {
             for example in *examples {
                 let line = example.split(['|', '>']).next().unwrap();
                 let words = line.split_whitespace().map(|word| word.trim_matches('\''));
-                // Words of a quoted argument are separate here, which only an assertion has.
-                let words: Vec<&str> = words.take_while(|word| *word != "--assert").collect();
+                // Words of a quoted argument are separate here.
+                let words: Vec<&str> =
+                    words.take_while(|word| !["--assert", "--through"].contains(word)).collect();
                 let parsed = super::command().try_get_matches_from(words);
                 assert!(parsed.is_ok(), "{example}: {}", parsed.unwrap_err());
             }
