@@ -168,7 +168,7 @@ fn a_file_implies_its_command() {
     let folder = tempfile::tempdir().unwrap();
     let test = folder.path().join("a.litmus");
     let text =
-        "VULKAN a\n{ buffer u32 x = 0; }\n P0@sg 0, wg 0, qf 0 ;\n st.atom.dv x, 1 ;\nexists (x == 1)\n";
+        "VULKAN a\n{ buffer u32 x = 0; }\n P0@sg 0, wg 0, qf 0 ;\n st.atom.dv.sc0 x, 1 ;\nexists (x == 1)\n";
     fs::write(&test, text).unwrap();
     let ran = Ran::of(&mut vk_litmus([test.to_str().unwrap(), "--format", "json"]));
     assert_eq!((ran.code, &ran.json_lines()[0]["schema"]), (0, &"vk-litmus/check/1".into()), "{ran:?}");

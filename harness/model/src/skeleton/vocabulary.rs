@@ -33,8 +33,8 @@ tags! {
     RMW = 5, "RMW", "halves of read-modify-writes";
     ACQ = 6, "ACQ", "acquiring reads and barriers";
     REL = 7, "REL", "releasing writes and barriers";
-    AV = 8, "AV", "writes with an availability operation of their own, atomic writes included";
-    VIS = 9, "VIS", "reads with a visibility operation of their own, atomic reads included";
+    AV = 8, "AV", "writes that carry an availability operation, atomic writes included";
+    VIS = 9, "VIS", "reads that carry a visibility operation, atomic reads included";
     SEMAV = 10, "SEMAV", "operations with MakeAvailable semantics";
     SEMVIS = 11, "SEMVIS", "operations with MakeVisible semantics";
     NONPRIV = 12, "NONPRIV", "non-private accesses, atomics included";

@@ -1,4 +1,4 @@
-// --grid 1 --buffer 0.0=iota:32 --subgroup-size 8
+// --grid 1 --buffer 0.0=iota:128 --subgroup-size 8
 // fix: use `atomicMax` instead of this load and store
 // The largest value of a workgroup in shared memory, without an atomic.
 #version 450
