@@ -1,4 +1,4 @@
-// --grid 2 --buffer 0.0=iota:64
+// --grid 2 --buffer 0.0=iota:1024
 // fix: use `atomicAdd` instead of this load and store
 // A histogram without atomics.
 #version 450

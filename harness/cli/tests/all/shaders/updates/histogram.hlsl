@@ -1,4 +1,4 @@
-// --grid 2 --buffer 0.0=iota:64
+// --grid 2 --buffer 0.0=iota:1024
 // fix: use `InterlockedOr` instead of this load and store
 // Bits of a mask without an atomic.
 StructuredBuffer<uint> values : register(t0);

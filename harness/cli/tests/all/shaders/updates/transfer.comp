@@ -1,4 +1,4 @@
-// --grid 1 --buffer 0.0=iota:32
+// --grid 1 --buffer 0.0=iota:128
 // fix: none
 // A difference has no atomic if the old value is subtracted.
 #version 450
