@@ -72,8 +72,10 @@ fn in_child(test: &str, driver: SoftwareDriver, environment: &DriverEnvironment)
     child.stdout.take().unwrap().read_to_string(&mut output).unwrap();
     child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
     let status = child.wait().unwrap();
+    // A driver that still executes a submission may crash while the process ends, after the test has passed.
+    let has_ended = status.success() || status.code().is_none();
     assert!(
-        status.success() && output.contains("1 passed"),
+        has_ended && output.contains("test result: ok. 1 passed"),
         "{test} on {}: {status}\n{output}\n{errors}",
         driver.name()
     );
