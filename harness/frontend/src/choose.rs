@@ -87,6 +87,13 @@ impl InputChoice {
         }
     }
 
+    /// Returns every choice, the primary one first.
+    pub fn all(&self, given: &AnalysisOptions) -> Vec<AnalysisOptions> {
+        let others = self.choices.iter().skip(1).cloned();
+        let others = others.map(|other| AnalysisOptions { deadline: given.deadline.clone(), ..other });
+        std::iter::once(self.primary(given)).chain(others).collect()
+    }
+
     /// Lists the chosen inputs that are not zeros or defaults, in one line.
     pub fn description(&self, given: &AnalysisOptions) -> String {
         describe_choice(given, &self.primary(given))

@@ -137,6 +137,8 @@ pub struct NeededInput {
     pub option: String,
     /// The source lines that were not reached because of it, as ranges; empty if it decides a finding.
     pub lines: String,
+    /// True for the contents of a buffer.
+    pub is_contents: bool,
 }
 
 impl NeededInput {
@@ -147,6 +149,7 @@ impl NeededInput {
             value: "one workgroup".to_owned(),
             option: "--grid X,Y,Z".to_owned(),
             lines: String::new(),
+            is_contents: false,
         }
     }
 }

@@ -88,6 +88,7 @@ pub fn judge_choice(
         report.is_schedule_dependent |= more.is_schedule_dependent;
         report.has_partial_subgroups |= more.has_partial_subgroups;
         report.steps += more.steps;
+        report.two_workgroup_finding = report.two_workgroup_finding.or(more.two_workgroup_finding);
         let found = more.findings.into_iter().filter(|found| !choice.depends_on_values(found, &other));
         let found: Vec<GridFinding> = found.collect();
         if certain.is_empty() && !found.is_empty() {
@@ -172,6 +173,7 @@ pub(crate) fn needed_inputs(
             value: input.value(options),
             option: input.option(),
             lines,
+            is_contents: matches!(input.place, InputPlace::Contents(_)),
         }),
     };
     for (index, input) in options.assumed.iter().enumerate() {
@@ -217,6 +219,7 @@ fn chosen_constants(
             value: value.to_string(),
             option: format!("--spec {id}=VALUE"),
             lines: String::new(),
+            is_contents: false,
         })
         .collect()
 }

@@ -107,7 +107,8 @@ pub use module::{SourceLine, SpirvModule, read_module};
 pub use outcomes::{FinalCell, FinalContent, FinalContents, final_contents};
 pub use question::{Claim, check_claim, claim};
 pub use refine::{
-    Counterexample, OpenDescriptors, OpenMemory, Refinement, RefinementQuery, RefinementVerdict, refine,
+    Counterexample, OpenDescriptors, OpenMemory, Refinement, RefinementCoverage, RefinementQuery,
+    RefinementVerdict, refine,
 };
 pub use smallest::smallest;
 pub use stage::Stage;

@@ -24,9 +24,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Budget, Model};
 
+use crate::choose::InputNeeds;
 use crate::dispatch::plan_dispatch;
 use crate::error::{Problem, Refusal, SourcePosition};
-use crate::grid::{GridReport, GridVerdict};
+use crate::grid::{GridReport, GridVerdict, NeededInput};
 use crate::judge::judge;
 use crate::launch::Launch;
 use crate::lift::{AnalysisOptions, FindingKind, InvocationId, Lifted, MAX_INVOCATIONS, Spot, lift};
@@ -78,6 +79,17 @@ pub struct RefinementQuery<'q> {
     pub open: Option<&'q OpenDescriptors>,
 }
 
+/// The inputs and contexts that an answer covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefinementCoverage {
+    /// Every context and all contents of shared memory, for these constants and uniforms.
+    EveryContext,
+    /// These inputs alone.
+    GivenInputs,
+    /// These inputs alone, for which BEFORE has no defined behaviour.
+    UndefinedBefore,
+}
+
 /// The verdict of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefinementVerdict {
@@ -113,22 +125,58 @@ pub struct Refinement {
     pub verdict: RefinementVerdict,
     /// The reason for the verdict, as one sentence.
     pub reason: String,
+    /// The inputs that the verdict covers.
+    pub coverage: RefinementCoverage,
+    /// The inputs without which a proof decides nothing.
+    pub needs: Vec<NeededInput>,
     /// The behaviour that breaks refinement.
     pub difference: Option<Counterexample>,
 }
 
 impl Refinement {
+    /// Returns an answer for the given inputs.
     fn new(verdict: RefinementVerdict, reason: impl Into<String>) -> Refinement {
-        Refinement { verdict, reason: reason.into(), difference: None }
+        let coverage = RefinementCoverage::GivenInputs;
+        Refinement { verdict, reason: reason.into(), coverage, needs: Vec::new(), difference: None }
     }
 
     fn unknown(reason: impl Into<String>) -> Refinement {
         Refinement::new(RefinementVerdict::Unknown, reason)
     }
 
+    fn undefined_before(why: &str) -> Refinement {
+        let reason = format!("BEFORE has no defined behaviour ({why}), so it allows anything");
+        let coverage = RefinementCoverage::UndefinedBefore;
+        Refinement { coverage, ..Refinement::new(RefinementVerdict::Refines, reason) }
+    }
+
     fn breaks(difference: Counterexample) -> Refinement {
         let reason = difference.message.clone();
-        Refinement { verdict: RefinementVerdict::Breaks, reason, difference: Some(difference) }
+        Refinement { difference: Some(difference), ..Refinement::new(RefinementVerdict::Breaks, reason) }
+    }
+
+    /// Combines the answers for several choices of inputs, and makes a proof `unknown` that inputs could refute.
+    ///
+    /// `needs` are the inputs that no option supplies and that the answers depend on.
+    pub fn combine(answers: Vec<Refinement>, needs: &InputNeeds) -> Option<Refinement> {
+        let rank = |answer: &Refinement| match answer.verdict {
+            RefinementVerdict::Breaks => 0,
+            RefinementVerdict::Unknown => 1,
+            RefinementVerdict::Refines => 2,
+            RefinementVerdict::Stronger => 3,
+        };
+        let answer = answers.into_iter().min_by_key(rank)?;
+        if matches!(answer.verdict, RefinementVerdict::Breaks | RefinementVerdict::Unknown) {
+            return Some(answer);
+        }
+        let depends = |needed: &&NeededInput| match answer.coverage {
+            RefinementCoverage::EveryContext => !needed.is_contents && !needed.lines.is_empty(),
+            RefinementCoverage::GivenInputs => true,
+            RefinementCoverage::UndefinedBefore => needs.decide_findings,
+        };
+        let needs: Vec<NeededInput> = needs.inputs.iter().filter(depends).cloned().collect();
+        let verdict = if needs.is_empty() { answer.verdict } else { RefinementVerdict::Unknown };
+        Some(Refinement { verdict, needs, ..answer })
     }
 }
 
@@ -144,14 +192,14 @@ pub fn refine(
     check_interfaces(before, after)?;
     let judged = judge(before.0, before.1, query.model, query.budget);
     if let Some(undefined) = judged.as_ref().ok().and_then(undefined_reason) {
-        let reason = format!("BEFORE has no defined behaviour ({undefined}), so it allows anything");
-        return Ok(Refinement::new(RefinementVerdict::Refines, reason));
+        return Ok(Refinement::undefined_before(&undefined));
     }
     let proof = prove_by_simulation(before, after, query);
     let (mismatch, why) = match proof {
         Proof::Complete { is_stronger, coverage } => {
             let verdict = if is_stronger { RefinementVerdict::Stronger } else { RefinementVerdict::Refines };
-            return Ok(Refinement::new(verdict, coverage));
+            let answer = Refinement::new(verdict, coverage);
+            return Ok(Refinement { coverage: RefinementCoverage::EveryContext, ..answer });
         }
         Proof::OrderOnly(why) | Proof::Limit(why) => (None, why),
         Proof::Mismatch(mismatch) => {
@@ -484,8 +532,7 @@ fn compare_contents(
     let (cells, allowed) = match first.1 {
         FinalContents::Known { cells, contents } => (cells, contents),
         FinalContents::Undefined(undefined) if !is_value_undefined(&undefined) => {
-            let reason = format!("BEFORE has no defined behaviour ({undefined}), so it allows anything");
-            return Refinement::new(RefinementVerdict::Refines, reason);
+            return Refinement::undefined_before(&undefined);
         }
         FinalContents::Undefined(open) | FinalContents::Unknown { why: open, .. } => {
             return Refinement::unknown(format!(

@@ -215,7 +215,7 @@ pub fn answered(file: &str, module: &SpirvModule, report: GridReport) -> RaceLin
 
 /// Converts an input that the answer depends on to its published record.
 pub fn needed(input: NeededInput) -> NeededRecord {
-    let NeededInput { name, value, option, lines } = input;
+    let NeededInput { name, value, option, lines, .. } = input;
     NeededRecord { name, value, option, lines }
 }
 

@@ -12,7 +12,7 @@ use model::{Budget, Model};
 use results::wire::{FindingPlace, REFINE_SCHEMA, RefineDifference, RefineLine, RefineVerdict};
 
 use super::source::{Compilation, load, run_to_end};
-use super::{entries, placed, told};
+use super::{entries, placed, race, told};
 use crate::Failure;
 use crate::patience::patience;
 
@@ -122,23 +122,44 @@ fn compare_modules(
                 )));
             }
         };
-        let until = Until::new(patience(request.timeout / 4));
-        let searched = AnalysisOptions { deadline: Some(until), ..given.clone() };
-        let choice = frontend::choose_inputs(&before.module, &searched, request.inputs, InputGrid::One);
-        let chosen = choice.map_err(|refusal| wrong(&refusal))?.primary(given);
-        let limit = Some(Until::new(patience(request.timeout)));
-        let first = AnalysisOptions { deadline: limit, ..chosen };
-        let second = AnalysisOptions { entry: Some(other), ..first.clone() };
+        let choose = |module: &SpirvModule, given: &AnalysisOptions| {
+            let until = Until::new(patience(request.timeout / 8));
+            let searched = AnalysisOptions { deadline: Some(until), ..given.clone() };
+            frontend::choose_inputs(module, &searched, request.inputs, InputGrid::One)
+        };
+        let choice = choose(&before.module, given).map_err(|refusal| wrong(&refusal))?;
+        let mut needs = choice.needs(&before.module);
+        let mut inputs = choice.all(given);
+        // Code that only AFTER has may need other inputs to be reached.
+        let renamed = AnalysisOptions { entry: Some(other.clone()), ..given.clone() };
+        if let Ok(own) = choose(&after.module, &renamed) {
+            for needed in own.needs(&after.module).inputs {
+                // Optimizers remove names.
+                if !needs.inputs.iter().any(|known| known.option == needed.option) {
+                    needs.inputs.push(needed);
+                }
+            }
+            if own.description(&renamed) != choice.description(given) {
+                inputs.extend(own.all(&renamed));
+            }
+        }
         let stop = patience(request.timeout);
         let query =
             RefinementQuery { model, budget: Budget::until(&stop), stop: &stop, open: request.open.as_ref() };
-        let found = frontend::refine((&before.module, &first), (&after.module, &second), &query);
-        let found = found.map_err(|refusal| {
-            Failure::input_message(format!(
-                "{} and {}: {refusal}; expected two modules with one interface, such as the input and the output of an optimizer",
-                before.file, after.file
-            ))
-        })?;
+        let mut answers = Vec::with_capacity(inputs.len());
+        for chosen in inputs {
+            let deadline = Some(Until::new(patience(request.timeout)));
+            let first = AnalysisOptions { deadline, entry: given.entry.clone(), ..chosen };
+            let second = AnalysisOptions { entry: Some(other.clone()), ..first.clone() };
+            let answer = frontend::refine((&before.module, &first), (&after.module, &second), &query);
+            answers.push(answer.map_err(|refusal| {
+                Failure::input_message(format!(
+                    "{} and {}: {refusal}; expected two modules with one interface, such as the input and the output of an optimizer",
+                    before.file, after.file
+                ))
+            })?);
+        }
+        let Some(found) = Refinement::combine(answers, &needs) else { continue };
         lines.push(RefineLine {
             before: before.file.to_owned(),
             after: after.file.to_owned(),
@@ -148,6 +169,12 @@ fn compare_modules(
         });
     }
     Ok(lines)
+}
+
+/// Returns the reason of an answer, with the inputs that it depends on.
+fn reason_of(found: &Refinement) -> String {
+    let needs = found.needs.iter().cloned().map(|one| race::needed(one).sentence());
+    std::iter::once(found.reason.clone()).chain(needs).collect::<Vec<_>>().join("; ")
 }
 
 /// Returns the line of a comparison, without files, entry point and time.
@@ -182,7 +209,7 @@ fn line_of(
             RefinementVerdict::Breaks => RefineVerdict::Breaks,
             RefinementVerdict::Unknown => RefineVerdict::Unknown,
         },
-        reason: found.reason.clone(),
+        reason: reason_of(found),
         difference,
         reduced: None,
         micros: 0,

@@ -11,7 +11,7 @@ use super::{KernelArguments, ListFormat, duration};
 pub struct Refine {
     /// The shader before and after a compiler; with --through, shaders to compile.
     ///
-    /// SPIR-V or a source, as for `check`. With --through, a folder stands for every shader below it.
+    /// SPIR-V or a source, as for `check`. With --through, also folders: every shader below them.
     #[arg(value_name = "BEFORE AFTER|SHADER", required = true)]
     pub shaders: Vec<String>,
     /// Command line of a compiler from SPIR-V `{in}` to SPIR-V `{out}`.

@@ -141,3 +141,35 @@ fn wrong_inputs_are_refused_with_what_was_expected() {
         assert!(words.join(" ").contains(expected), "{expected}: {}", ran.stderr);
     }
 }
+
+/// A change in code that no chosen input reaches is not proved, and found with the input.
+#[test]
+fn a_proof_names_the_inputs_that_could_refute_it() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, value: &str| {
+        let text = format!(
+            "#version 450\nlayout(local_size_x = 1) in;\nlayout(set = 0, binding = 0) buffer Out {{ uint x; }};\n\
+             layout(push_constant) uniform P {{ uint key; }};\nvoid main() {{\n\
+             if (key * 2654435761u == 0xdeadbeefu) {{ x = {value}; }} else {{ x = 2u; }}\n}}\n"
+        );
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let (before, after) = (file("before.comp", "1u"), file("after.comp", "3u"));
+    for (inputs, verdict, code) in [
+        (&[][..], RefineVerdict::Unknown, 3),
+        (&["--open", "all"], RefineVerdict::Unknown, 3),
+        (&["--push", "0=1"], RefineVerdict::Refines, 0),
+        (&["--push", "0=416041631"], RefineVerdict::Breaks, 1),
+    ] {
+        let (ran, lines) = refine(&[&[before.as_str(), after.as_str()], inputs].concat());
+        assert_eq!((ran.code, lines[0].verdict), (code, verdict), "{inputs:?}: {ran:?}");
+        let names =
+            lines[0].reason.contains("`key` is not given") && lines[0].reason.contains("--push 0=VALUE");
+        assert_eq!(names, verdict == RefineVerdict::Unknown, "{inputs:?}: {ran:?}");
+    }
+}

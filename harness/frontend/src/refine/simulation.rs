@@ -53,7 +53,7 @@ pub(super) struct Mismatch {
     matched: usize,
 }
 
-/// Why there is no proof.
+/// The reason why no proof was found.
 pub(super) enum NoProof {
     /// No rule explains an event.
     Mismatch,
