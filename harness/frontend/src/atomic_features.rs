@@ -59,7 +59,7 @@ pub(crate) fn atomic_feature(
 
 /// Returns the pointer operand of an atomic instruction.
 fn atomic_pointer(module: &SpirvModule, instruction: &SpirvInstruction) -> Option<u32> {
-    let is_atomic = format!("{:?}", instruction.op).starts_with("Atomic");
+    let is_atomic = crate::opcode::is_atomic(instruction.op);
     module.operands_of(instruction).first().copied().filter(|_| is_atomic)
 }
 

@@ -13,6 +13,7 @@ use crate::emit;
 use crate::error::{malformed, unsupported};
 use crate::layout::known_number;
 use crate::module::{SpirvInstruction, SpirvType};
+use crate::opcode::is_atomic;
 use crate::order::{MemoryOperands, scope_from_number, semantics_from_number};
 use crate::relation::relation;
 use crate::stage;
@@ -672,10 +673,6 @@ impl Walk<'_> {
 /// Returns true for arithmetic instructions.
 fn is_computation(op: Op) -> bool {
     folds(op) || matches!(op, Op::Any | Op::All)
-}
-
-fn is_atomic(op: Op) -> bool {
-    format!("{op:?}").starts_with("Atomic")
 }
 
 /// Returns true for subgroup operations, whose results are opaque; they order nothing.

@@ -54,3 +54,8 @@ pub(crate) fn by_name(name: &str) -> Option<Form> {
 pub(crate) fn by_number(number: u16) -> Option<Form> {
     tables().by_number.get(&number).copied()
 }
+
+/// Returns true for atomic instructions.
+pub(crate) fn is_atomic(op: Op) -> bool {
+    format!("{op:?}").starts_with("Atomic")
+}

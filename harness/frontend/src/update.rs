@@ -6,6 +6,7 @@
 use rspirv::spirv::{GlslStd450Op, Op, StorageClass};
 
 use crate::module::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
+use crate::opcode::is_atomic;
 
 /// Upper bound on the depth of compared expressions.
 const MAX_DEPTH: u32 = 8;
@@ -97,7 +98,7 @@ fn may_change_memory(op: Op) -> bool {
             | Op::MemoryBarrier
             | Op::ControlBarrierArriveINTEL
             | Op::ControlBarrierWaitINTEL
-    ) || format!("{op:?}").starts_with("Atomic")
+    ) || is_atomic(op)
 }
 
 /// Returns true if two ids have one value in every execution that reaches an instruction.

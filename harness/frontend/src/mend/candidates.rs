@@ -12,6 +12,7 @@ use super::walked::{
 use crate::grid::GridFinding;
 use crate::lift::FindingKind;
 use crate::module::{SpirvInstruction, SpirvModule};
+use crate::opcode::is_atomic;
 use crate::update::{PlainUpdate, plain_updates};
 
 /// Upper bound on the call depth at which a caller may synchronize.
@@ -52,11 +53,6 @@ pub(super) struct ModuleCandidates<'m> {
     pub last: Option<KernelChange>,
     /// True if the invocations share no barrier.
     pub apart: bool,
-}
-
-/// Returns true for atomic instructions.
-pub(super) fn is_atomic(op: Op) -> bool {
-    format!("{op:?}").starts_with("Atomic")
 }
 
 impl<'m> ModuleCandidates<'m> {

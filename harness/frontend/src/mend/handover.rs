@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 use litmus::StorageClass;
 use rspirv::spirv::Op;
 
-use super::candidates::{ModuleCandidates, is_atomic};
+use super::candidates::ModuleCandidates;
 use super::walked::{ChangeSite, KernelChange, ModuleChange, accessed_class, root_variable};
+use crate::opcode::is_atomic;
 
 /// Upper bound on the pairs of atomics to try.
 const MAX_HANDOVERS: usize = 24;
