@@ -10,7 +10,9 @@ use plan::{
 };
 
 use support::kernels;
-use support::{Builder, QUEUE, bytes, finish, on_each_device, on_each_driver, refused, run, skipped};
+use support::{
+    Builder, QUEUE, bytes, finish, on_each_busy_driver, on_each_device, on_each_driver, refused, run, skipped,
+};
 
 const MEMORIES: [Memory; 3] = [Memory::Device, Memory::Readback, Memory::Shared];
 
@@ -269,7 +271,7 @@ fn the_host_releases_a_waiting_kernel() {
 
 #[test]
 fn dropping_what_never_ends_does_not_block() {
-    on_each_driver("dropping_what_never_ends_does_not_block", |selector| {
+    on_each_busy_driver("dropping_what_never_ends_does_not_block", |selector| {
         let device = VulkanDevice::open(selector, Options::default()).unwrap();
         let (flag, _, b) = waiting_plan(&device);
         let mut prepared = b.prepare(&device);

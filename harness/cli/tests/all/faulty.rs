@@ -140,16 +140,19 @@ fn a_shader_that_a_driver_skips_is_neither_conformance_nor_violation() {
     let Some(driver) = software_drivers().into_iter().next() else { return };
     let Some(layer) = Layer::build("fault") else { return };
     let shaders = root().join("harness/cli/tests/all/shaders/dispatch");
-    let inconclusive = ("inconclusive", Some("not executed"), 3);
+    let inconclusive = ("inconclusive", &["not executed"][..], 3);
+    let conforms = ("conforms", &[][..], 0);
+    // The driver goes on executing on memory that the worker frees, which may end the worker.
+    let may_crash = ("inconclusive", &["not executed", "crashed"][..], 3);
     for (shader, fault, expected) in [
-        ("message.spvasm", "none", ("conforms", None, 0)),
+        ("message.spvasm", "none", conforms),
         ("message.spvasm", "empty-submission:7", inconclusive),
-        ("message.spvasm", "early-fence:3", inconclusive),
+        ("message.spvasm", "early-fence:3", may_crash),
         // An unchanged buffer is an allowed result; a skipped dispatch among others must be detected too.
         ("message.spvasm", "no-dispatch:2", inconclusive),
         ("message.spvasm", "no-dispatch:3", inconclusive),
         ("message.spvasm", "no-dispatch:4", inconclusive),
-        ("tickets.spvasm", "none", ("conforms", None, 0)),
+        ("tickets.spvasm", "none", conforms),
         ("tickets.spvasm", "no-dispatch:5", inconclusive),
         ("tickets.spvasm", "no-copy:3", inconclusive),
         ("tickets.spvasm", "no-copy:7", inconclusive),
@@ -175,13 +178,14 @@ fn a_shader_that_a_driver_skips_is_neither_conformance_nor_violation() {
         command.args(["--instances", "2000", "--format", "json"]).arg(shaders.join(shader));
         let ran = Ran::of(under(command.current_dir(layer.folder()), fault, layer.folder()));
         let line = &ran.json_lines()[0];
-        // After an early fence the driver executes on memory that is freed, which may end the worker.
-        let reason = line["reason"].as_str().map(|reason| match reason {
-            "crashed" if fault.starts_with("early-fence") => "not executed",
-            reason => reason,
-        });
-        let told = (line["verdict"].as_str().unwrap(), reason, ran.code);
-        assert_eq!(told, expected, "{shader} {fault}: {ran:?}");
+        let (verdict, reasons, code) = expected;
+        assert_eq!(
+            (line["verdict"].as_str().unwrap(), ran.code),
+            (verdict, code),
+            "{shader} {fault}: {ran:?}"
+        );
+        let reason = line["reason"].as_str();
+        assert!(reason.map_or(reasons.is_empty(), |one| reasons.contains(&one)), "{shader} {fault}: {ran:?}");
     }
 }
 

@@ -144,7 +144,7 @@ fn row_of(file: &Path) -> String {
     assert!(!lines.is_empty(), "{ran:?}");
     for line in lines {
         for schema in schemas("race.schema.json", "race.schema.json") {
-            // The contract beside the corpora is older than this verdict.
+            // The schema of the contract does not list this verdict.
             let is_known =
                 !schema.to_string_lossy().contains("contract") || line["verdict"] != "needs-inputs";
             if schema.exists() && is_known {

@@ -27,6 +27,17 @@ pub const QUEUE: QueueId = QueueId(0);
 /// loader reads the environment, and because a driver may hang or crash.
 #[track_caller]
 pub fn on_each_driver(test: &str, body: impl Fn(&Selector)) {
+    in_each_child(test, AtEnd::Idle, body);
+}
+
+/// Like [`on_each_driver`], for a test that leaves a submission that never ends.
+#[track_caller]
+pub fn on_each_busy_driver(test: &str, body: impl Fn(&Selector)) {
+    in_each_child(test, AtEnd::Executes, body);
+}
+
+#[track_caller]
+fn in_each_child(test: &str, at_end: AtEnd, body: impl Fn(&Selector)) {
     // The module is named like the file.
     let subject = Path::new(Location::caller().file()).file_stem().unwrap().to_str().unwrap();
     let test = &format!("{subject}::{test}");
@@ -37,7 +48,7 @@ pub fn on_each_driver(test: &str, body: impl Fn(&Selector)) {
     let environment = DriverEnvironment::discover().unwrap();
     for driver in [SoftwareDriver::Lavapipe, SoftwareDriver::Swiftshader] {
         if environment.has_driver(driver) {
-            in_child(test, driver, &environment.restricted_to(&[Selector::Software(driver)]));
+            in_child(test, driver, at_end, &environment.restricted_to(&[Selector::Software(driver)]));
         } else {
             skipped(&format!("{test} on {}: driver not installed", driver.name()));
         }
@@ -50,7 +61,15 @@ pub fn skipped(what: &str) {
     writeln!(seen, "\nskipped: {what}").unwrap();
 }
 
-fn in_child(test: &str, driver: SoftwareDriver, environment: &DriverEnvironment) {
+/// The state of a driver when the process of a test ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AtEnd {
+    Idle,
+    /// A submission never ends. The driver may crash when its library is unloaded, after the test has passed.
+    Executes,
+}
+
+fn in_child(test: &str, driver: SoftwareDriver, at_end: AtEnd, environment: &DriverEnvironment) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact", "--nocapture", "--test-threads=1"])
         .env(DRIVER, driver.name())
@@ -72,8 +91,7 @@ fn in_child(test: &str, driver: SoftwareDriver, environment: &DriverEnvironment)
     child.stdout.take().unwrap().read_to_string(&mut output).unwrap();
     child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
     let status = child.wait().unwrap();
-    // A driver that still executes a submission may crash while the process ends, after the test has passed.
-    let has_ended = status.success() || status.code().is_none();
+    let has_ended = status.success() || at_end == AtEnd::Executes && status.code().is_none();
     assert!(
         has_ended && output.contains("test result: ok. 1 passed"),
         "{test} on {}: {status}\n{output}\n{errors}",
