@@ -268,7 +268,9 @@ def run(*tests: "Union[str, os.PathLike[str]]", **options: Option) -> List[TestR
 
 def report(*folders: "Union[str, os.PathLike[str]]", out: "Union[str, os.PathLike[str]]", **options: Option) -> Path:
     """Writes a page about the results in folders and returns its path: `vk-litmus report`."""
-    _execute("report", folders, {"out": out, **options})
+    ran = _execute("report", folders, {"out": out, **options})
+    if not Path(out).exists():
+        raise ProgramError(ran.stderr.strip(), ran.returncode)
     return Path(out)
 
 
