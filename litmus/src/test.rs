@@ -351,7 +351,7 @@ impl Test {
             // An HSA await has the default type.
             let waits = matches!(access.kind, AccessKind::Await { .. });
             if !waits && access.destinations().any(|destination| destination == register) {
-                let ty = access.place.scalar_type(self);
+                let ty = access.place.scalar_type(self).in_register();
                 if found.is_none_or(|f| ty.bits() > f.bits()) {
                     found = Some(ty);
                 }

@@ -26,6 +26,11 @@ impl Value {
         }
     }
 
+    /// Returns a value of type `from` as a register of type `to` holds it: sign-extended if `from` is signed.
+    pub fn extend(self, from: ScalarType, to: ScalarType) -> Value {
+        if from.is_signed() { Value(self.to_signed(from) as u64).truncate_to(to) } else { self }
+    }
+
     /// Returns the value as a signed number of the width of `ty`.
     ///
     /// Comparisons in branches and conditions are signed, as in Dartagnan's `bge` and `<`.

@@ -257,7 +257,8 @@ impl PathWalker<'_> {
             InstructionKind::SplitBarrier(_) => state.push(at, StepKind::SplitBarrier),
             InstructionKind::Subgroup(operation) => {
                 let brought = operation.value.map(|operand| value(state, operand, ScalarType::default()));
-                state.assign(operation.destination, Symbolic::Read(state.reads));
+                let result = Symbolic::Read(state.reads);
+                state.assign(operation.destination, |_| result);
                 state.push(at, StepKind::Subgroup(brought));
             }
             InstructionKind::System(_) | InstructionKind::ShaderCall(_) | InstructionKind::Interlock(_) => {
@@ -404,9 +405,12 @@ impl PathWalker<'_> {
         let stored =
             |state: &PathState, operand| narrowed(test, value(state, operand, scalar), operand, scalar);
         let seen = Symbolic::Read(state.reads);
+        let to_register =
+            |register, seen| Symbolic::extended(seen, scalar, test.register_type(self.thread, register));
         match access.kind {
             AccessKind::Load(destinations) => {
-                state.path.registers[usize::from(destinations.first().0)] = seen;
+                let register = destinations.first();
+                state.path.registers[usize::from(register.0)] = to_register(register, seen);
                 state.push_with(at, StepKind::Read(own), address);
             }
             AccessKind::Store(values) => {
@@ -424,7 +428,7 @@ impl PathWalker<'_> {
                     right: awaited,
                     scalar: UNSIGNED,
                 });
-                state.path.registers[usize::from(destination.0)] = seen;
+                state.path.registers[usize::from(destination.0)] = to_register(destination, seen);
             }
             AccessKind::Rmw { destination, operation } => {
                 let written = match operation {
@@ -450,12 +454,12 @@ impl PathWalker<'_> {
                     };
                     let mut failed = state.clone();
                     failed.push_with(at, StepKind::Rmw(memory(strength), None), address);
-                    failed.assign(destination, seen.clone());
+                    failed.assign(destination, |register| to_register(register, seen.clone()));
                     failed.path.constraints.push(Constraint { holds: false, ..equal.clone() });
                     open.push(failed);
                     succeeds = Some(equal);
                 }
-                state.assign(destination, seen);
+                state.assign(destination, |register| to_register(register, seen));
                 state.push_with(at, StepKind::Rmw(own, Some(written)), address);
                 state.path.constraints.extend(succeeds);
             }
@@ -551,9 +555,13 @@ impl PathState {
         })
     }
 
-    fn assign(&mut self, destination: Option<RegisterId>, value: Symbolic<LocalRead>) {
+    fn assign(
+        &mut self,
+        destination: Option<RegisterId>,
+        value: impl FnOnce(RegisterId) -> Symbolic<LocalRead>,
+    ) {
         if let Some(destination) = destination {
-            self.path.registers[usize::from(destination.0)] = value;
+            self.path.registers[usize::from(destination.0)] = value(destination);
         }
     }
 

@@ -354,6 +354,19 @@ impl<'a> Machine<'a> {
         state.0[self.threads[thread].at + 1 + usize::from(register.0)] = value.0;
     }
 
+    /// Assigns a value read from a location of this type.
+    fn assign_loaded(
+        &self,
+        state: &mut PackedState,
+        thread: usize,
+        register: RegisterId,
+        value: Value,
+        scalar: ScalarType,
+    ) {
+        let value = value.extend(scalar, self.register_type(thread, register));
+        self.assign(state, thread, register, value);
+    }
+
     fn has_reached(&self, state: &PackedState, thread: usize, instruction: usize) -> bool {
         let word = self.threads[thread].reached + instruction / 64;
         state.0[word] & (1 << (instruction % 64)) != 0
@@ -703,11 +716,11 @@ impl<'a> Machine<'a> {
                 if seen != self.value(state, thread, value, scalar) {
                     return false;
                 }
-                self.assign(state, thread, destination, seen);
+                self.assign_loaded(state, thread, destination, seen, scalar);
             }
             AccessKind::Load(destinations) => {
                 let value = self.read(state, extent);
-                self.assign(state, thread, destinations.first(), value);
+                self.assign_loaded(state, thread, destinations.first(), value, scalar);
             }
             AccessKind::Store(values) => {
                 let value = self.value(state, thread, values.first(), scalar);
@@ -730,7 +743,7 @@ impl<'a> Machine<'a> {
                     self.write(state, extent, new);
                 }
                 if let Some(destination) = destination {
-                    self.assign(state, thread, destination, old);
+                    self.assign_loaded(state, thread, destination, old, scalar);
                 }
             }
         }

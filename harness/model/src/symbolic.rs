@@ -34,6 +34,17 @@ impl<R: Copy> Symbolic<R> {
         }
     }
 
+    /// Returns a value of type `from` as a register of type `to` holds it; see [`Value::extend`].
+    pub(crate) fn extended(value: Symbolic<R>, from: ScalarType, to: ScalarType) -> Symbolic<R> {
+        if !from.is_signed() || from.bits() >= to.bits() {
+            return value;
+        }
+        // The identity (v ⊕ s) − s with the sign bit s.
+        let sign = Symbolic::Known(Value(1 << (from.bits() - 1)));
+        let flipped = Symbolic::operation(ArithmeticOperation::Xor, to, value, sign.clone());
+        Symbolic::operation(ArithmeticOperation::Subtract, to, flipped, sign)
+    }
+
     /// Returns `bytes` bytes of a value, starting at byte `before`.
     pub(crate) fn part(self, before: u32, bytes: u32) -> Symbolic<R> {
         match self {

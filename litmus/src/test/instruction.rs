@@ -455,10 +455,9 @@ pub enum ArithmeticOperation {
 impl ArithmeticOperation {
     /// Computes the result for two values of type `ty`.
     pub fn apply(self, left: Value, right: Value, ty: ScalarType) -> Value {
-        let signed_type = matches!(ty, ScalarType::I8 | ScalarType::I16 | ScalarType::I32 | ScalarType::I64);
         let (l, r) = (left.0, right.0);
         let (signed_left, signed_right) = (left.to_signed(ty), right.to_signed(ty));
-        let left_is_less = if signed_type { signed_left < signed_right } else { l < r };
+        let left_is_less = if ty.is_signed() { signed_left < signed_right } else { l < r };
         let result = match self {
             ArithmeticOperation::Add => l.wrapping_add(r),
             ArithmeticOperation::Subtract => l.wrapping_sub(r),

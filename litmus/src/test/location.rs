@@ -121,6 +121,20 @@ impl ScalarType {
         self.bits() / 8
     }
 
+    /// Returns true for a signed integer.
+    pub fn is_signed(self) -> bool {
+        matches!(self, ScalarType::I8 | ScalarType::I16 | ScalarType::I32 | ScalarType::I64)
+    }
+
+    /// Returns the type of a register that holds a value of this type: at least 32 bits, and signed if this is.
+    pub fn in_register(self) -> ScalarType {
+        match self {
+            ScalarType::U8 | ScalarType::U16 => ScalarType::U32,
+            ScalarType::I8 | ScalarType::I16 => ScalarType::I32,
+            wide => wide,
+        }
+    }
+
     /// Returns the width in bits: 8, 16, 32 or 64.
     pub fn bits(self) -> u32 {
         match self {

@@ -2,7 +2,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use litmus::{Access, AccessKind, MemoryPlace, Operand, RegisterId, RmwOperation, Value};
+use litmus::{Access, AccessKind, MemoryPlace, Operand, RegisterId, RmwOperation, ScalarType, Value};
 use rspirv::dr;
 use rspirv::spirv::{self, ImageOperands, MemoryAccess, Op, Word};
 
@@ -91,6 +91,7 @@ impl ThreadCode<'_> {
     /// Emits a load, a store or a read-modify-write.
     pub(super) fn access(&mut self, access: &litmus::MemoryAccess) -> Result<(), Rule> {
         let (path, target) = self.path(&access.place, access.components())?;
+        let scalar = access.place.scalar_type(self.around.test);
         match &access.kind {
             AccessKind::Load(destinations) => {
                 let loaded = match access.strength {
@@ -111,7 +112,7 @@ impl ThreadCode<'_> {
                         let operands = [dr::Operand::IdRef(loaded), dr::Operand::LiteralBit32(number)];
                         part = self.module.value(Op::CompositeExtract, ty, operands);
                     }
-                    self.receive(register, path.element, part)?;
+                    self.receive(register, scalar, part)?;
                 }
             }
             AccessKind::Store(values) => {
@@ -141,7 +142,6 @@ impl ThreadCode<'_> {
                 let Access::Atomic { scope, semantics } = access.strength else {
                     return Err(Rule::PlainReadModifyWrite);
                 };
-                let scalar = access.place.scalar_type(self.around.test);
                 let (op, values, unequal) = match operation {
                     RmwOperation::Exchange(value) => (Op::AtomicExchange, vec![*value], None),
                     RmwOperation::Fetch(arithmetic, value) => {
@@ -162,24 +162,25 @@ impl ThreadCode<'_> {
                 operands.extend(values.into_iter().map(dr::Operand::IdRef));
                 let ty = path.element.ty(self.module);
                 let old = self.module.value(op, ty, operands);
-                self.receive(*destination, path.element, old)?;
+                self.receive(*destination, scalar, old)?;
             }
             AccessKind::Rmw { destination: None, .. } | AccessKind::Await { .. } => return Err(Rule::Hsa),
         }
         Ok(())
     }
 
-    /// Assigns the result of an access to an element to a register.
+    /// Assigns the result of an access to a scalar to a register. Narrow signed numbers are sign-extended.
     ///
     /// A floating-point number is converted to an integer. One that is not an integer is assigned as its
     /// bits, which no outcome allows, so the verdict shows it.
     pub(super) fn receive(
         &mut self,
         register: RegisterId,
-        element: Element,
+        scalar: ScalarType,
         value: Word,
     ) -> Result<(), Rule> {
         let width = self.width(register);
+        let element = Element::of(scalar);
         let (mut value, from) = (value, 8 * element.bytes());
         if element.is_float() {
             let (integer, float) = (self.module.integer(from), element.ty(self.module));
@@ -192,7 +193,9 @@ impl ThreadCode<'_> {
         }
         if from != width {
             let ty = self.module.integer(width);
-            value = self.module.on_ids(Op::UConvert, ty, &[value]);
+            let extends = scalar.is_signed() && from < width;
+            let convert = if extends { Op::SConvert } else { Op::UConvert };
+            value = self.module.on_ids(convert, ty, &[value]);
         }
         self.assign(register, value)
     }

@@ -126,6 +126,8 @@ pub(super) struct AccessOperation {
     pub(super) kind: AccessKind,
     /// Destination register of the value read.
     pub(super) destination: Option<u16>,
+    /// The type of that register, or of the access without one.
+    pub(super) register_type: ScalarType,
     pub(super) within: ThreadMask,
     pub(super) semantics: Semantics,
     /// Semantics where a compare-exchange fails.
@@ -246,7 +248,7 @@ impl ProgressCodeBuilder<'_> {
         let position = |label| {
             let instructions = &self.test.thread(thread).instructions;
             let label = InstructionKind::Flow(Flow::Label(label));
-            let internal = ProgressError::Internal { what: "a jump to a label that stands nowhere" };
+            let internal = ProgressError::Internal { what: "a jump to an undefined label" };
             instructions.iter().position(|instruction| instruction.kind == label).ok_or(internal)
         };
         Ok(match kind {
@@ -366,6 +368,10 @@ impl ProgressCodeBuilder<'_> {
             scalar,
             kind,
             destination: access.destinations().next().map(|register| register.0),
+            register_type: access
+                .destinations()
+                .next()
+                .map_or(scalar, |register| self.test.register_type(thread, register)),
             // A plain access orders nothing.
             within: self.scope_members(thread, access.strength.scope().unwrap_or(Scope::Invocation))?,
             semantics: access.semantics(),

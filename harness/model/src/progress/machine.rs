@@ -344,7 +344,8 @@ impl ProgressMachine<'_> {
                         let moved = &mut next.threads[thread];
                         moved.at += 1;
                         if let (Some(destination), Some(read)) = (access.destination, effect.read) {
-                            moved.registers[usize::from(destination)] = read;
+                            let read = Value(read).extend(access.scalar, access.register_type);
+                            moved.registers[usize::from(destination)] = read.0;
                         }
                         self.settle_thread(&mut next, thread, false)?;
                     }

@@ -426,7 +426,8 @@ impl WalkedThread<'_> {
                     if let Some(mut path) = demanding(&failed.path, demand, false) {
                         let touch = self.touch(place, true, true, Some(*scope));
                         path.reads.push((touch.storage, ty));
-                        path.registers[usize::from(destination.0)] = demand.left.0;
+                        path.registers[usize::from(destination.0)] =
+                            self.widened(&mut path, demand.left.0, ty, *destination);
                         path.steps.push(Step {
                             instruction: index as u16,
                             scope: *scope,
@@ -487,6 +488,24 @@ impl WalkedThread<'_> {
         Touch { storage, bytes, cells: (0, 0), reference, class: place.class, non_private, atomic, own }
     }
 
+    /// Returns what a register holds after a value of type `ty` was read into it.
+    fn widened(&self, path: &mut Path, read: NodeId, ty: ScalarType, register: RegisterId) -> NodeId {
+        let to = self.test.register_type(self.thread, register);
+        if !matches!(ty, ScalarType::I8 | ScalarType::I16 | ScalarType::I32) || to.bits() <= ty.bits() {
+            return read;
+        }
+        // Values of at least 2^(n−1) are negative: subtract 2^n, once for each set sign bit.
+        let node = |path: &mut Path, node| {
+            path.nodes.push(node);
+            path.nodes.len() - 1
+        };
+        let sign = node(path, Node::Constant(Value(1 << (ty.bits() - 1))));
+        let two = node(path, Node::Constant(Value(2)));
+        let is_set = node(path, Node::Compute(ArithmeticOperation::And, read, sign, to));
+        let excess = node(path, Node::Compute(ArithmeticOperation::Multiply, is_set, two, to));
+        node(path, Node::Compute(ArithmeticOperation::Subtract, read, excess, to))
+    }
+
     /// Executes an instruction that does not jump. `old` is what a compare-exchange that succeeds has read.
     fn step(&self, walk: &mut PartialWalk, index: usize, instruction: &Instruction, old: Option<NodeId>) {
         let path = &mut walk.path;
@@ -510,7 +529,9 @@ impl WalkedThread<'_> {
                     AccessKind::Load(destinations) => {
                         path.nodes.push(Node::Read(path.reads.len()));
                         path.reads.push((touch.storage, ty));
-                        path.registers[usize::from(destinations.first().0)] = path.nodes.len() - 1;
+                        let register = destinations.first();
+                        let read = path.nodes.len() - 1;
+                        path.registers[usize::from(register.0)] = self.widened(path, read, ty, register);
                         Effect::Read(touch)
                     }
                     AccessKind::Store(values) => {
@@ -537,7 +558,8 @@ impl WalkedThread<'_> {
                             }
                         };
                         if let Some(destination) = destination {
-                            path.registers[usize::from(destination.0)] = read;
+                            path.registers[usize::from(destination.0)] =
+                                self.widened(path, read, ty, destination);
                         }
                         Effect::ReadWrite(touch, written)
                     }
