@@ -28,6 +28,7 @@
  *     no-device, list-fails  the driver lists nothing, or fails to
  *     fail:CALL              the call is out of memory
  *     crash:CALL, hang:CALL  the call does so
+ *     memory:CALL            the call allocates memory without end
  *     fork:CALL              the call leaves a process behind, which has everything open that the program has
  *
  * docs/dev/faulty-drivers.md has what the program makes of each; a test builds this with `cc` and compares. It is not shipped.
@@ -103,6 +104,11 @@ static Result fault(const char *call) {
     if (strcmp(what(), call) != 0) return SUCCESS;
     if (is("crash")) abort();
     while (is("hang")) sleep(1);
+    while (is("memory")) {
+        char *block = malloc(1 << 24);
+        if (block) memset(block, 1, 1 << 24);
+        usleep(50000);
+    }
     if (is("fork") && fork() == 0) {
         sleep(600);
         _exit(0);

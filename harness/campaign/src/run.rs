@@ -191,6 +191,7 @@ pub(crate) fn ending<K: Kind>(end: &End<K::Answer>, before: Option<Reason>) -> R
         End::Failed(failure @ pool::Failure::TimedOut { .. }) => Ending::TimedOut(failure.to_string()),
         End::Failed(
             failure @ (pool::Failure::Crashed { .. }
+            | pool::Failure::OutOfMemory { .. }
             | pool::Failure::Garbled { .. }
             | pool::Failure::CannotStart { .. }),
         ) => Ending::Crashed(failure.to_string()),
@@ -283,7 +284,7 @@ impl<K: Kind> Run<'_, K> {
                         let (found, own) = (&line.hashes.kernel, self.kind.skipped(index, "").hashes.kernel);
                         let has_none = found.is_empty() && line.verdict == VerdictWord::Skipped;
                         let other = !has_none && !own.is_empty() && *found != own;
-                        let other = other.then(|| "its `hashes.kernel` is of another kernel".to_owned());
+                        let other = other.then(|| "its `hashes.kernel` belongs to another kernel".to_owned());
                         if let Some(what) = other.or_else(|| self.kind.contradicts(index, &line)) {
                             return Err(foreign_verdict_error(book.folder.path(), &line, &what));
                         }
@@ -424,7 +425,7 @@ impl<K: Kind> Run<'_, K> {
     /// Runs the health check of a device; returns why it failed, or `None`.
     fn ill(&self, number: usize, target: &Target) -> Option<String> {
         let job = self.kind.health(number)?;
-        let mut ill = Some("it does not answer".to_owned());
+        let mut ill = Some("it does not respond".to_owned());
         let limits = self.kind.limits(number, 1);
         self.workers.run(self.kind, target, &limits, 1, &mut |_, _| job.clone(), &mut |event| {
             if let Event::Finished(report) = event {
@@ -444,7 +445,7 @@ impl<K: Kind> Run<'_, K> {
 /// Returns the failure for a recorded verdict that does not belong to the plan of this run.
 fn foreign_verdict_error(folder: &Path, line: &RunLine, what: &str) -> Failure {
     Failure::input_message(format!(
-        "{}: the verdict on `{}` on `{}` is none of this run: {what}",
+        "{}: the verdict for `{}` on `{}` does not belong to this run: {what}",
         folder.display(),
         line.id,
         line.device

@@ -43,6 +43,9 @@ pub struct CommandLine {
     /// Print more; twice for everything. RUST_LOG, if set, decides instead.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
+    /// Memory of each compiler and worker, such as 4G [default: half of the machine].
+    #[arg(long, global = true, value_name = "SIZE", value_parser = memory_size, hide_short_help = true)]
+    pub max_memory: Option<u64>,
 }
 
 /// The subcommands.
@@ -661,6 +664,20 @@ pub struct Worker {
     pub seconds: Option<f64>,
 }
 
+/// Parses a size in bytes: a number with the unit K, M or G (powers of 1024).
+fn memory_size(text: &str) -> Result<u64, String> {
+    let expected = || "expected a number with the unit K, M or G, such as 512M or 4G".to_owned();
+    let unit = text.chars().next_back().ok_or_else(expected)?;
+    let shift = match unit.to_ascii_uppercase() {
+        'K' => 10,
+        'M' => 20,
+        'G' => 30,
+        _ => return Err(expected()),
+    };
+    let number: u64 = text[..text.len() - unit.len_utf8()].parse().map_err(|_| expected())?;
+    number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or_else(expected)
+}
+
 /// Parses a duration: `15s`, `2m 30s`; a bare number is in seconds.
 fn duration(text: &str) -> Result<Duration, String> {
     let duration = match text.parse::<f64>() {
@@ -678,6 +695,15 @@ mod tests {
     fn the_command_line_is_consistent() {
         use clap::CommandFactory;
         CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn memory_sizes() {
+        assert_eq!(memory_size("512M"), Ok(512 << 20));
+        assert_eq!(memory_size("4g"), Ok(4 << 30));
+        for wrong in ["", "G", "4", "-4G", "0M", "4T", "99999999999999999G", "4\u{20ac}"] {
+            assert!(memory_size(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

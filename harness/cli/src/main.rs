@@ -32,6 +32,9 @@ fn main() -> ExitCode {
         }
     };
     set_up_log(line.quiet, line.verbose);
+    if let Some(bytes) = line.max_memory {
+        runner::memory_limit::set_limit(bytes);
+    }
     match commands::dispatch(line.command, line.quiet) {
         Ok(outcome) => exit::code(outcome).into(),
         Err(failure) => {

@@ -25,6 +25,7 @@ mod host;
 mod join;
 mod mark;
 mod memory;
+pub mod memory_limit;
 pub mod native;
 mod overlap;
 pub mod pool;

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::memory_limit;
 use crate::wire::{Message, Request, VERSION};
 pub use worker::end_group;
 use worker::{Note, Worker};
@@ -45,10 +46,12 @@ pub struct Limits {
     /// Consecutive failures after which no job starts. Four times as many once a job succeeded; one more for
     /// each additional worker, because a lost device fails all their jobs.
     pub give_up_after: u32,
+    /// Resident memory of a worker with its descendants, in bytes.
+    pub memory: u64,
 }
 
 impl Limits {
-    /// One worker, without a total time limit.
+    /// One worker, without limits on total time and memory.
     pub const DEFAULT: Limits = Limits {
         workers: 1,
         time: None,
@@ -58,10 +61,16 @@ impl Limits {
         silence: Duration::from_secs(10),
         retries: 0,
         give_up_after: 3,
+        memory: u64::MAX,
     };
 }
 
 impl Limits {
+    /// Returns the default limits with the memory limit of this process ([`memory_limit::limit`]).
+    pub fn with_memory_limit() -> Limits {
+        Limits { memory: memory_limit::limit(), ..Limits::DEFAULT }
+    }
+
     /// Returns the deadline of a job with this share that starts at `since`, in a pool that started at
     /// `started`.
     fn end(&self, started: Instant, since: Instant, share: Option<Duration>) -> Option<Instant> {
@@ -139,6 +148,14 @@ pub enum Failure {
         /// The end of its standard error.
         stderr: String,
     },
+    /// It was killed because it used too much memory.
+    #[error("the worker used {} MiB of memory, more than the limit of {} MiB (--max-memory)", used >> 20, limit >> 20)]
+    OutOfMemory {
+        /// Its resident memory in bytes.
+        used: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
     /// Its message is invalid.
     #[error("the worker's answer cannot be read: {what}")]
     Garbled {
@@ -176,16 +193,16 @@ fn said(stderr: &str) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotRun {
     /// The time for all jobs was used up.
-    #[error("the time was over before the test began")]
+    #[error("the time was used up before the test started")]
     TimeIsUp,
     /// The device failed its health check.
-    #[error("the device did not come back after a hang: {why}")]
+    #[error("the device did not recover from a hang: {why}")]
     Gone {
         /// The error of the device.
         why: String,
     },
     /// Too many consecutive jobs failed.
-    #[error("not tried any more after {failures} failures in a row, the last one: {last}")]
+    #[error("not tried after {failures} consecutive failures, the last one: {last}")]
     GivenUp {
         /// Their number.
         failures: u32,
@@ -265,6 +282,7 @@ where
         last_failure: String::new(),
         ever_good: false,
         beside: SpareTime::default(),
+        memory_read: started,
     };
     let _ = pool.go();
     Worker::retire(pool.slots.iter_mut().filter_map(|slot| slot.worker.take()).collect());
@@ -298,6 +316,8 @@ struct Pool<'a, J, P, R> {
     last_failure: String,
     ever_good: bool,
     beside: SpareTime,
+    /// When the memory of the workers was last read.
+    memory_read: Instant,
 }
 
 /// The time of jobs beyond their shares, for compiling kernels and for submissions that end late. On a busy
@@ -383,6 +403,7 @@ where
                 self.note(generation, note)?;
             }
             self.end_overdue()?;
+            self.end_oversized()?;
         }
     }
 
@@ -481,6 +502,25 @@ where
         ControlFlow::Continue(())
     }
 
+    /// Ends workers that use too much memory.
+    fn end_oversized(&mut self) -> ControlFlow<()> {
+        let limit = self.limits.memory;
+        if self.memory_read.elapsed() < LOOK {
+            return ControlFlow::Continue(());
+        }
+        self.memory_read = Instant::now();
+        for number in 0..self.slots.len() {
+            let worker = self.slots.get(number).and_then(|slot| slot.worker.as_ref());
+            if let Some(used) = worker.and_then(|worker| worker.memory_above(limit)) {
+                self.fail(number, |worker, _| {
+                    worker.kill();
+                    Failure::OutOfMemory { used, limit }
+                })?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
     /// Ends the worker and the attempt of a slot.
     fn fail(&mut self, number: usize, failure: impl FnOnce(Worker, Duration) -> Failure) -> ControlFlow<()> {
         let Some(slot) = self.slots.get_mut(number) else { return ControlFlow::Continue(()) };
@@ -523,7 +563,7 @@ where
         }
         let Some(slot) = self.slots.get_mut(number) else { return ControlFlow::Continue(()) };
         let Some(running) = slot.running.as_mut().filter(|running| running.job as u64 == *job) else {
-            return self.garbled(number, format!("it speaks of job {job}"));
+            return self.garbled(number, format!("it refers to job {job}"));
         };
         if !std::mem::replace(&mut slot.heard, true) {
             // The deadline restarts with the first message, so that opening the device costs the test no

@@ -159,6 +159,21 @@ fn a_worker_that_ignores_signals_is_ended() {
     assert_eq!(ends(&reports), ["timed out"]);
 }
 
+/// Memory of descendants counts, and the next job gets a new worker.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_worker_that_uses_too_much_memory_is_ended() {
+    let limits = Limits { memory: 64 << 20, ..patient() };
+    let reports =
+        run(&limits, 2, "while next; do if [ $job = 0 ]; then tail /dev/zero; fi; answer fine; done");
+    assert_eq!(ends(&reports)[1], "fine");
+    let End::Failed(Failure::OutOfMemory { used, limit }) = &reports[0].last.end else {
+        panic!("{:?}", reports[0])
+    };
+    assert!(used > limit);
+    assert_eq!(*limit, 64 << 20);
+}
+
 #[test]
 fn signs_of_life_do_not_buy_more_time() {
     let limits =
@@ -194,8 +209,8 @@ fn unreadable_answers_are_no_answers() {
             "printf '%s{\"answer\":{\"version\":9,\"job\":0,\"payload\":\"\"}}\\n' \"$RS\"",
             "its version is 9, not 1",
         ),
-        ("job=7; answer fine", "it speaks of job 7"),
-        ("job=7; progress fine", "it speaks of job 7"),
+        ("job=7; answer fine", "it refers to job 7"),
+        ("job=7; progress fine", "it refers to job 7"),
     ] {
         let reports = run(&patient(), 1, &format!("next; {script}; sleep 60"));
         let end = ends(&reports).remove(0);
@@ -209,10 +224,10 @@ fn a_fault_that_hits_every_worker_stops_being_retried() {
     let reports = run(&limits, 6, "next; echo no device >&2; exit 1");
     assert_eq!(reports[0].earlier.len(), 1, "tried twice");
     let crash = "the worker ended with exit code 1: no device";
-    let given_up = format!("not tried any more after 3 failures in a row, the last one: {crash}");
+    let given_up = format!("not tried after 3 consecutive failures, the last one: {crash}");
     assert_eq!(ends(&reports), [crash, crash, &given_up, &given_up, &given_up, &given_up]);
     let reports = run(&patient(), 4, "while next; do answer bad; done");
-    let given_up = "not tried any more after 3 failures in a row, the last one: the device says bad";
+    let given_up = "not tried after 3 consecutive failures, the last one: the device says bad";
     assert_eq!(ends(&reports), ["bad", "bad", "bad", given_up]);
 }
 
@@ -243,7 +258,7 @@ fn failures_of_all_workers_at_once_end_nothing() {
         run(&limits, 8, "next; [ $job -lt 4 ] && exit 1; answer fine; while next; do answer fine; done");
     let mut expected = vec!["the worker ended with exit code 1"; 4];
     expected.extend(
-        ["not tried any more after 4 failures in a row, the last one: the worker ended with exit code 1"; 4],
+        ["not tried after 4 consecutive failures, the last one: the worker ended with exit code 1"; 4],
     );
     assert_eq!(ends(&reports), expected);
     let reports =
@@ -320,7 +335,7 @@ fn when_the_time_is_over_the_rest_is_not_begun() {
     let reports = run(&limits, 50, "while next; do sleep 0.15; answer fine; done");
     let answers = ends(&reports);
     assert_eq!(answers[0], "fine");
-    assert_eq!(answers[49], "the time was over before the test began");
+    assert_eq!(answers[49], "the time was used up before the test started");
 }
 
 #[test]

@@ -160,7 +160,8 @@ impl Engine {
         if jobs.is_empty() {
             return answers;
         }
-        let limits = Limits { silence: self.patience, give_up_after: NEVER_GIVE_UP, ..Limits::DEFAULT };
+        let limits =
+            Limits { silence: self.patience, give_up_after: NEVER_GIVE_UP, ..Limits::with_memory_limit() };
         pool::run(
             &limits,
             jobs.len(),

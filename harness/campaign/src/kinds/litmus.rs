@@ -96,7 +96,7 @@ impl Kind for Litmus<'_> {
             time: self.share_of(target, waiting),
             retries: self.options.retries,
             grace: self.options.grace,
-            ..Limits::DEFAULT
+            ..Limits::with_memory_limit()
         }
     }
 

@@ -68,11 +68,11 @@ pub fn targets(devices: &[String], scheduled: bool, tell: Tell<'_>) -> Result<Ve
     for target in &targets {
         let simulated = probe::is_sim(&target.listed);
         if scheduled && !simulated {
-            return Err(Failure::input_message("`--progress` goes with `--device sim` alone"));
+            return Err(Failure::input_message("`--progress` requires `--device sim`"));
         }
         if devices.is_empty() && !simulated && !target.listed.capabilities.is_cpu {
             return Err(Failure::input_message(format!(
-                "tests of forward progress may hang a device: name {} with `--device` to run them on it",
+                "tests of forward progress can hang a device; to run them on {0}, name it with `--device`",
                 target.name
             )));
         }
@@ -102,7 +102,7 @@ pub fn load(
     for source in part(sources, shard) {
         let placements = placements(&source.variant).ok_or_else(|| {
             Failure::input_message(format!(
-                "{}: expected a placement behind `@`: plain, round-robin, chunked or mixed",
+                "{}: expected a placement after `@`: plain, round-robin, chunked or mixed",
                 source.argument
             ))
         })?;
@@ -223,7 +223,7 @@ fn cells(items: &[ProgressItem], devices: &[Tested]) -> Vec<ProgressCell> {
                 let kernel = if suits(item, tested, placement) {
                     kernel(item, tested, placement)
                 } else if devices.iter().any(|other| suits(item, other, placement)) {
-                    Err("the placement adds nothing here".to_owned())
+                    Err("the placement has no effect here".to_owned())
                 } else {
                     continue;
                 };
@@ -402,7 +402,7 @@ impl Kind for ProgressKind<'_> {
     }
 
     fn limits(&self, _target: usize, _waiting: usize) -> Limits {
-        Limits { workers: 1, silence: SILENCE, ..Limits::DEFAULT }
+        Limits { workers: 1, silence: SILENCE, ..Limits::with_memory_limit() }
     }
 
     fn time(&self) -> Option<Duration> {

@@ -165,7 +165,7 @@ impl Shader {
             return Some(format!("device lacks {}", missing.join(" and ")));
         }
         if let Some(unknown) = self.unknown.first() {
-            return Some(format!("not available: the capability {unknown} is turned on for no device"));
+            return Some(format!("not available: vk-litmus does not enable the capability {unknown}"));
         }
         let [x, y, z] = self.local_size;
         let each = [x, y, z].iter().fold(1_u64, |all, size| all.saturating_mul(u64::from(*size)));
@@ -341,7 +341,12 @@ impl Kind for Shaders<'_> {
             }
             TestBudget::Instances(_) => None,
         };
-        Limits { workers: self.options.jobs, time, retries: self.options.retries, ..Limits::DEFAULT }
+        Limits {
+            workers: self.options.jobs,
+            time,
+            retries: self.options.retries,
+            ..Limits::with_memory_limit()
+        }
     }
 
     fn job(&self, cell: usize, _next: Option<usize>, share: Option<Duration>) -> Job {

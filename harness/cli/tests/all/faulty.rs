@@ -260,6 +260,7 @@ fn told(row: &Row, driver: &str, folder: &Path) -> Option<String> {
     } else {
         command.args(["--instances", row.test.1]);
     }
+    command.args(["--max-memory", "1G"]);
     command.args(["--format", "json", "--out"]).arg(folder.join(format!("{name}-{counts:?}")));
     let ran = Ran::of(under(&mut command, &row.fault, folder));
     let lines = ran.json_lines();

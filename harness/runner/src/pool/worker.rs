@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::memory_limit;
 use crate::wire::RECORD_SEPARATOR;
 
 /// The longest line that a worker may send.
@@ -52,6 +53,7 @@ impl Worker {
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        memory_limit::prefer_for_oom_killer(&child);
         let stdout = child.stdout.take();
         let notes = notes.clone();
         let reads = move || {
@@ -100,6 +102,11 @@ impl Worker {
     /// Returns the number in its notifications.
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// Returns its resident memory in bytes, with that of its descendants, if it exceeds `limit`.
+    pub fn memory_above(&self, limit: u64) -> Option<u64> {
+        memory_limit::exceeded(&self.child, limit)
     }
 
     /// Sends a line.
@@ -159,7 +166,7 @@ impl Worker {
 
     fn tell_to_end(&mut self) {
         if let Err(error) = self.child.kill() {
-            tracing::warn!(%error, "a worker cannot be ended");
+            tracing::warn!(%error, "a worker cannot be terminated");
         }
     }
 
@@ -173,7 +180,7 @@ impl Worker {
                 Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(2)),
                 Ok(None) => return None,
                 Err(error) => {
-                    tracing::warn!(%error, "the end of a worker is not known");
+                    tracing::warn!(%error, "the exit status of a worker is unknown");
                     return None;
                 }
             }
@@ -190,7 +197,7 @@ pub fn end_group(child: &Child) {
         use rustix::process::{Pid, Signal, kill_process_group};
         // Most workers leave no process.
         if kill_process_group(Pid::from_child(child), Signal::KILL).is_ok() {
-            tracing::debug!("processes that a worker left behind are ended");
+            tracing::debug!("terminating processes left by a worker");
         }
     }
     #[cfg(not(unix))]

@@ -243,7 +243,7 @@ impl PlannedModels {
         // The lowered program of an HSA test is judged.
         if !chosen.model.judges(Dialect::Vulkan) {
             return Err(Failure::input_message(format!(
-                "{}: model `{name}` does not speak of the programs that devices run",
+                "{}: the model `{name}` does not support programs that devices run",
                 loaded.source.file
             )));
         }

@@ -157,7 +157,7 @@ pub fn contradicts(run: &Litmus<'_>, cell: &Cell, line: &RunLine) -> Option<Stri
         .collect();
     let race = if prediction.is_undefined() { RaceWord::Racy } else { RaceWord::Free };
     if line.race.is_some_and(|said| said != race && said != RaceWord::Unknown) {
-        return Some("the model says another thing of races".to_owned());
+        return Some("the model's answer about races differs".to_owned());
     }
     // The model may have had less time when the line was written.
     if line.race == Some(RaceWord::Unknown) {
@@ -171,13 +171,11 @@ pub fn contradicts(run: &Litmus<'_>, cell: &Cell, line: &RunLine) -> Option<Stri
         let text = state::text(&outcome.state);
         let says = predicted.get(&text);
         let same = says.is_some_and(|says| says.allowed == outcome.allowed && says.weak == outcome.weak);
-        (!same).then(|| format!("the model says another thing of {text}"))
+        (!same).then(|| format!("the model's answer about {text} differs"))
     });
     // Each outcome occurs once, so an equal number means that all are there.
     let omits = listed < predicted.len();
-    other.or_else(|| {
-        omits.then(|| format!("it lists {listed} of the {} outcomes of the model", predicted.len()))
-    })
+    other.or_else(|| omits.then(|| format!("it lists {listed} of the model's {} outcomes", predicted.len())))
 }
 
 /// Upper limit of the instances of one dispatch: more than the result memory of any device holds.

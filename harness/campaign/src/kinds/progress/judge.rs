@@ -123,7 +123,7 @@ fn says(
         return VerdictFields {
             verdict: VerdictWord::Undefined,
             reason: None,
-            detail: Some("the program races: nothing is promised of its loops".to_owned()),
+            detail: Some("the program races, so its loops have no progress guarantee".to_owned()),
             exercised: seen.waited > 0,
         };
     }
@@ -135,7 +135,7 @@ fn says(
         return VerdictFields {
             verdict: VerdictWord::Violates,
             reason: None,
-            detail: Some(format!("{detail}; {claim} was claimed")),
+            detail: Some(format!("{detail}; expected {claim}")),
             exercised: true,
         };
     }
@@ -152,10 +152,10 @@ fn says(
         return VerdictFields::inconclusive(Reason::NotExecuted, why);
     }
     if seen.waited == 0 {
-        return VerdictFields::inconclusive(Reason::NotExercised, format!("{detail}; no thread ever waited"));
+        return VerdictFields::inconclusive(Reason::NotExercised, format!("{detail}; no thread had to wait"));
     }
     if !seen.hangs.is_empty() && progress.refutes.is_empty() && !progress.ends_under.is_empty() {
-        let why = format!("{detail}, though no thread starved: it may be slow");
+        let why = format!("{detail}, although no thread starved: the device may be slow");
         return VerdictFields { exercised: true, ..VerdictFields::inconclusive(Reason::TimedOut, why) };
     }
     VerdictFields { verdict: VerdictWord::Conforms, reason: None, detail: Some(detail), exercised: true }

@@ -129,15 +129,20 @@ fn says(shader: &Shader, seen: &Seen, found: &Found, ending: Option<&Ending>, bo
         Some(Ending::CountsDisagree(why)) => Some((Reason::CountsDisagree, why.clone())),
     };
     if let (count @ 1.., Some(what)) = &found.forbidden {
-        let what = format!("{count} of {} dispatches left what no execution leaves: {what}", seen.dispatches);
+        let what = format!(
+            "{count} of {} dispatches left contents that no execution produces: {what}",
+            seen.dispatches
+        );
         let excuse = match (bound, seen.left_out) {
             (None, 0) if seen.not_executed == 0 => {
                 return Says { verdict: VerdictWord::Violates, reason: None, detail: Some(what) };
             }
-            (None, 0) => format!("{} dispatches left nothing behind", seen.not_executed),
+            (None, 0) => format!("{} dispatches wrote nothing", seen.not_executed),
             (Some(budget), 0) => format!("the device ends loops after {budget} iterations"),
             (_, _) if seen.outside_grid > 0 => results::excess(seen.outside_grid),
-            (_, _) => "the device leaves out copies or dispatches beside the shader's, or parts of them, or executes some twice".to_owned(),
+            (_, _) => "the device omits copies or dispatches next to the shader's, or parts of them, or \
+                 executes some twice"
+                .to_owned(),
         };
         return Says::inconclusive(
             Reason::NotExecuted,
@@ -157,19 +162,20 @@ fn says(shader: &Shader, seen: &Seen, found: &Found, ending: Option<&Ending>, bo
         },
         _ if dispatches == 0 || seen.not_executed > 0 => {
             let why = match (seen.not_executed, seen.left_out) {
-                (dispatches, 0) => format!("{dispatches} dispatches left nothing behind"),
+                (dispatches, 0) => format!("{dispatches} dispatches wrote nothing"),
                 (dispatches, _) if seen.outside_grid > 0 => {
                     format!("{dispatches} dispatches are not counted; {}", results::excess(seen.outside_grid))
                 }
                 (dispatches, _) => format!(
-                    "{dispatches} dispatches were among copies and dispatches that the device left out, in part or as a whole, or executed twice, or left nothing behind"
+                    "{dispatches} dispatches were omitted in part or entirely, executed twice, or wrote \
+                     nothing"
                 ),
             };
             Says::inconclusive(Reason::NotExecuted, why)
         }
         Expected::Unknown { why, .. } => Says::inconclusive(Reason::NotJudged, format!("{why}; {spread}")),
         Expected::Known { .. } if seen.others > 0 => {
-            Says::inconclusive(Reason::NotJudged, format!("too many contents to be kept apart; {spread}"))
+            Says::inconclusive(Reason::NotJudged, format!("too many different contents to count; {spread}"))
         }
         Expected::Known { .. } if dispatches < EXERCISED_THRESHOLD => {
             let why = format!("{dispatches} dispatches, fewer than {EXERCISED_THRESHOLD}");

@@ -5,13 +5,21 @@ use std::env;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use runner::memory_limit;
+
 /// Time limit of a compiler.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The maximum size in bytes of what a compiler writes.
+const MAX_OUTPUT: u64 = 64 << 20;
+
+/// The interval between checks of memory and output.
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The maximum number of lines of a compiler's message.
 const MAX_LINES: usize = 20;
@@ -23,32 +31,59 @@ pub fn run_to_end(mut command: Command, folder: &Path) -> Result<Option<(ExitSta
     let printed: PathBuf = folder.join("printed");
     let output = fs::File::create(&printed).map_err(told)?;
     let errors = output.try_clone().map_err(told)?;
-    let Some(status) = wait(command.stdin(Stdio::null()).stdout(output).stderr(errors))? else {
+    let command = command.stdin(Stdio::null()).stdout(output).stderr(errors);
+    let Some(status) = wait(command, folder)? else {
         return Ok(None);
     };
     let said = fs::read(&printed).map_err(told)?;
     Ok(Some((status, plain(&String::from_utf8_lossy(&said)))))
 }
 
-/// Starts a program and waits for it, at most [`PATIENCE`]. Returns `None` if the program does not exist.
-fn wait(command: &mut Command) -> Result<Option<ExitStatus>, String> {
+/// Starts a program that writes into a folder and waits for it, within the limits on time, memory and output.
+/// Returns `None` if the program does not exist.
+fn wait(command: &mut Command, folder: &Path) -> Result<Option<ExitStatus>, String> {
     let told = |error: std::io::Error| error.to_string();
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.to_string()),
     };
+    memory_limit::prefer_for_oom_killer(&child);
     let since = Instant::now();
+    let mut checked = since;
     loop {
         if let Some(status) = child.try_wait().map_err(told)? {
             return Ok(Some(status));
         }
-        if since.elapsed() > PATIENCE {
+        let reason = if since.elapsed() > PATIENCE {
+            Some(format!("did not end within {} seconds", PATIENCE.as_secs()))
+        } else if checked.elapsed() > CHECK_INTERVAL {
+            checked = Instant::now();
+            exceeded_limit(&child, folder)
+        } else {
+            None
+        };
+        if let Some(reason) = reason {
+            memory_limit::kill_descendants(&child);
             child.kill().and_then(|()| child.wait()).map_err(told)?;
-            return Err(format!("did not end within {} seconds", PATIENCE.as_secs()));
+            return Err(reason);
         }
         sleep(Duration::from_millis(2));
     }
+}
+
+/// Describes the limit on memory or output that a program exceeds.
+fn exceeded_limit(child: &Child, folder: &Path) -> Option<String> {
+    let limit = memory_limit::limit();
+    if let Some(used) = memory_limit::exceeded(child, limit) {
+        let (used, limit) = (used >> 20, limit >> 20);
+        return Some(format!(
+            "used {used} MiB of memory; the limit is {limit} MiB: raise it with `--max-memory`"
+        ));
+    }
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let written: u64 = files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum();
+    (written > MAX_OUTPUT).then(|| format!("wrote more than {} MiB", MAX_OUTPUT >> 20))
 }
 
 /// Runs a command line on the text of a file and returns the new text: its standard output, or the file that
@@ -77,7 +112,7 @@ pub fn preprocess(file: &str, command: &str, defines: &[String]) -> Result<Strin
         let said = cleaned(&plain(&String::from_utf8_lossy(&said)), file);
         if said.is_empty() { said } else { format!("{said}\n") }
     };
-    match wait(&mut shell) {
+    match wait(&mut shell, folder.path()) {
         Ok(Some(status)) if status.success() => {}
         Ok(Some(status)) => return Err((format!("ended with {status}"), said())),
         Ok(None) => return Err(("cannot run: no shell `sh`".to_owned(), String::new())),
