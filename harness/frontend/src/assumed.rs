@@ -3,7 +3,7 @@
 //! A walk needs a value for each of them. It takes an assumed one, and tracks by taint what the value decides
 //! ([`crate::grid`]). So an answer can name the inputs that it depends on.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rspirv::spirv::{BuiltIn, Op, StorageClass};
 
@@ -11,7 +11,7 @@ use crate::error::Problem;
 use crate::inputs::fill_bytes;
 use crate::layout::Specialized;
 use crate::lift::{AnalysisOptions, DEFAULT_BYTES, local_size_of};
-use crate::module::{SpirvConstant, SpirvFunction, SpirvModule, SpirvType};
+use crate::module::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
 
 /// Upper bound on the scalars of one block that are separate inputs.
 const MAX_SCALARS: usize = 48;
@@ -116,7 +116,7 @@ impl AssumedInput {
                     };
                     format!("{x}x{y}x{z} of {fill}")
                 }
-                None => "zeros of a default size".to_owned(),
+                None => "zeros (default size)".to_owned(),
             },
             InputPlace::Constant(id) => match options.specialization.get(id) {
                 Some(value) => value.to_string(),
@@ -153,7 +153,7 @@ pub(crate) fn fill_word_of(contents: &[u8], scalars: &[(u64, u32)]) -> &'static 
         let filled = fill_bytes(word, contents.len() as u64).unwrap_or_default();
         contents.iter().zip(&filled).enumerate().all(|(at, (one, other))| one == other || own(at))
     };
-    ["zeros", "iota", "floats", "random"].iter().find(fits).copied().unwrap_or("bytes")
+    ["zeros", "iota", "floats", "small", "random"].iter().find(fits).copied().unwrap_or("bytes")
 }
 
 fn last_name(name: &str) -> &str {
@@ -419,26 +419,84 @@ fn used_ids(module: &SpirvModule, function: u32) -> HashSet<u32> {
         .collect()
 }
 
-/// Returns the bindings of buffers that atomics access, which counters, flags and locks are in.
+/// Returns the buffers that an entry point accesses atomically.
 pub(crate) fn atomic_bindings(module: &SpirvModule, function: u32) -> HashSet<Binding> {
     let mut all = HashSet::new();
     for function in code_of(module, function) {
-        let pointers: std::collections::HashMap<u32, u32> = function
-            .code
-            .iter()
-            .filter(|one| matches!(one.op, Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject))
-            .filter_map(|one| Some((one.result, *module.operands_of(one).first()?)))
-            .collect();
-        for one in function.code.iter().filter(|one| format!("{:?}", one.op).starts_with("Atomic")) {
-            let Some(mut pointer) = module.operands_of(one).first().copied() else { continue };
-            while let Some(base) = pointers.get(&pointer) {
-                pointer = *base;
-            }
-            let decorations = module.decorations_of(pointer);
-            all.extend(decorations.binding.map(|binding| (decorations.set.unwrap_or(0), binding)));
+        let roots = PointerRoots::of(module, function);
+        for one in function.code.iter().filter(|one| crate::opcode::is_atomic(one.op)) {
+            let root = module.operands_of(one).first().map(|pointer| roots.root(*pointer));
+            all.extend(root.and_then(|root| binding_of(module, root.0)));
         }
     }
     all
+}
+
+/// Returns the buffers that an entry point writes, each with the member of its block, or `None` if the member is
+/// unknown.
+///
+/// A pointer that is passed to a function counts as written.
+pub(crate) fn written_members(module: &SpirvModule, function: u32) -> HashSet<(Binding, Option<u64>)> {
+    let mut all = HashSet::new();
+    for function in code_of(module, function) {
+        let roots = PointerRoots::of(module, function);
+        for one in &function.code {
+            let operands = module.operands_of(one);
+            let pointers = match one.op {
+                Op::AtomicLoad => &[][..],
+                Op::FunctionCall => operands.get(1..).unwrap_or_default(),
+                Op::Store | Op::CopyMemory | Op::CopyMemorySized => operands.get(..1).unwrap_or_default(),
+                op if crate::opcode::is_atomic(op) => operands.get(..1).unwrap_or_default(),
+                _ => &[][..],
+            };
+            for pointer in pointers {
+                let (variable, member) = roots.root(*pointer);
+                all.extend(binding_of(module, variable).map(|at| (at, member)));
+            }
+        }
+    }
+    all
+}
+
+fn binding_of(module: &SpirvModule, variable: u32) -> Option<Binding> {
+    let decorations = module.decorations_of(variable);
+    decorations.binding.map(|binding| (decorations.set.unwrap_or(0), binding))
+}
+
+/// The access chains of a function.
+struct PointerRoots<'m> {
+    module: &'m SpirvModule,
+    /// The base of each chain, and its first index.
+    chains: HashMap<u32, (u32, Option<u32>)>,
+}
+
+impl PointerRoots<'_> {
+    fn of<'m>(module: &'m SpirvModule, function: &SpirvFunction) -> PointerRoots<'m> {
+        let is_chain = |one: &&SpirvInstruction| {
+            matches!(one.op, Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject)
+        };
+        let chain = |one: &SpirvInstruction| {
+            let operands = module.operands_of(one);
+            Some((one.result, (*operands.first()?, operands.get(1).copied())))
+        };
+        PointerRoots { module, chains: function.code.iter().filter(is_chain).filter_map(chain).collect() }
+    }
+
+    /// Returns the id that a chain of pointers starts at, and the first index if it is the member of a block.
+    fn root(&self, mut pointer: u32) -> (u32, Option<u64>) {
+        let mut first = None;
+        while let Some((base, index)) = self.chains.get(&pointer) {
+            (pointer, first) = (*base, index.or(first));
+        }
+        let is_block = self.module.variables.get(&pointer).is_some_and(|variable| {
+            matches!(self.module.types.get(&variable.ty), Some(SpirvType::Struct { .. }))
+        });
+        let member = first.filter(|_| is_block).and_then(|id| match self.module.constants.get(&id) {
+            Some((_, SpirvConstant::Scalar(number))) => Some(*number),
+            _ => None,
+        });
+        (pointer, member)
+    }
 }
 
 /// Returns the axes of the grid whose position or size the code uses.

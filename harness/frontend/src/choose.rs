@@ -16,7 +16,7 @@ use rspirv::spirv::StorageClass;
 use self::search::Search;
 use crate::assumed::{
     AssumedInput, Binding, InputPlace, atomic_bindings, ends_in_runtime_array, local_size_constants,
-    missing_inputs, used_axes,
+    missing_inputs, used_axes, written_members,
 };
 use crate::error::{Problem, Refusal, SourcePosition};
 use crate::grid::{Blocked, FindingKey, GridFinding, NeededInput, Trial};
@@ -24,7 +24,7 @@ use crate::judge::{describe_choice, needed_inputs};
 use crate::launch::Launch;
 use crate::layout::Specialized;
 use crate::lift::{AnalysisOptions, DEFAULT_BYTES, FindingKind, local_size_of};
-use crate::module::SpirvModule;
+use crate::module::{GlobalVariable, SpirvModule, SpirvType};
 use crate::stage::Stage;
 
 /// Upper bound on the bytes of a buffer whose contents are chosen.
@@ -257,8 +257,15 @@ pub fn choose_inputs(
     }
     let [x, y, z] = [0, 1, 2].map(|axis: usize| u64::from(launch.grid[axis] * launch.local_size[axis]));
     let atomics: BTreeSet<Binding> = atomic_bindings(module, function).into_iter().collect();
+    let written = written_members(module, function);
+    // A flag that the shader only polls is set by another one, so its initial value is not known to be zero.
+    let is_written = |at: Binding, offset: u64| {
+        let member = member_at(module, &specialized, at, offset);
+        written.contains(&(at, None)) || member.is_none_or(|member| written.contains(&(at, Some(member))))
+    };
     let is_counter = |input: &AssumedInput| match input.place {
-        InputPlace::Scalar(at, ..) | InputPlace::Contents(at) => atomics.contains(&at),
+        InputPlace::Scalar(at, offset, _) => atomics.contains(&at) && is_written(at, offset),
+        InputPlace::Contents(at) => atomics.contains(&at),
         _ => false,
     };
     let inputs = start.assumed.iter().enumerate();
@@ -309,6 +316,21 @@ fn choose_launch(
     if used.contains(&true) {
         start.grid = Some(used.map(|used| if used { 2 } else { 1 }));
     }
+}
+
+/// Returns the member of a block at an offset, or `None` if no variable of this binding is a block.
+fn member_at(module: &SpirvModule, specialized: &Specialized<'_>, at: Binding, offset: u64) -> Option<u64> {
+    let is_bound = |(id, variable): &(&u32, &GlobalVariable)| {
+        let decorations = module.decorations_of(**id);
+        matches!(module.types.get(&variable.ty), Some(SpirvType::Struct { .. }))
+            && (decorations.set.unwrap_or(0), decorations.binding) == (at.0, Some(at.1))
+    };
+    let (_, variable) = module.variables.iter().find(is_bound)?;
+    let start = |member: u64| specialized.part_of(variable.ty, member).ok().map(|part| part.offset);
+    let members = 0..specialized.part_count(variable.ty).ok()? as u64;
+    members
+        .filter(|member| start(*member).is_some_and(|start| start <= offset))
+        .max_by_key(|member| start(*member))
 }
 
 /// Returns the size of a buffer whose contents are not given.

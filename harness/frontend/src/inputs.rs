@@ -38,7 +38,7 @@ pub struct ImageInput {
 /// The contents of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TexelInput {
-    /// A fill word: `zeros`, `iota`, `random` or `floats`.
+    /// A fill word: `zeros`, `iota`, `small`, `random` or `floats`.
     Word(String),
     /// Four 32-bit components per texel, by row, slice and level.
     ///
@@ -116,7 +116,8 @@ impl AddressTarget {
     }
 }
 
-/// Returns the bytes of a fill word: `zeros`, `iota`, `random` or `floats`; `None` for other words.
+/// Returns the bytes of a fill word: `zeros`, `iota`, `small` (random numbers from 0 to 15), `random` or `floats`;
+/// `None` for other words.
 pub fn fill_bytes(word: &str, bytes: u64) -> Option<Vec<u8>> {
     let words = bytes.min(MAX_BYTES).div_ceil(4);
     let mut state = 1_u64;
@@ -130,6 +131,7 @@ pub fn fill_bytes(word: &str, bytes: u64) -> Option<Vec<u8>> {
     let words: Vec<u32> = match word {
         "zeros" => (0..words).map(|_| 0).collect(),
         "iota" => (0..words).map(|word| word as u32).collect(),
+        "small" => (0..words).map(|_| random() % 16).collect(),
         "random" => (0..words).map(|_| random()).collect(),
         "floats" => (0..words).map(|_| (random() as f32 / u32::MAX as f32 * 2.0 - 1.0).to_bits()).collect(),
         _ => return None,
@@ -160,14 +162,20 @@ pub fn parse_case_file(text: &str, beside: SiblingReader<'_>) -> Result<CaseFile
             }
             ("subgroup_size", value) => {
                 let size = as_u32(value).filter(|size| *size > 0);
-                options.subgroup_size = Some(size.ok_or_else(|| invalid_key(key, "a number from 1 on"))?);
+                options.subgroup_size = Some(size.ok_or_else(|| invalid_key(key, "a number of at least 1"))?);
             }
             ("unroll", value) => {
                 options.unroll = Some(as_u32(value).ok_or_else(|| invalid_key(key, "a number"))?);
             }
             ("spec", Value::Table(constants)) => {
                 for (id, value) in constants {
-                    let number: u32 = id.parse().map_err(|_| invalid_key(key, "ids of constants"))?;
+                    let number: u32 = id.parse().map_err(|_| {
+                        invalid_key(
+                            key,
+                            "ids of specialization \
+                         constants",
+                        )
+                    })?;
                     let bits = match value {
                         Value::Float(float) => u64::from((*float as f32).to_bits()),
                         Value::Boolean(truth) => u64::from(*truth),
@@ -230,7 +238,7 @@ pub fn parse_case_file(text: &str, beside: SiblingReader<'_>) -> Result<CaseFile
                     options.samplers.insert(place, sampler);
                 }
             }
-            _ => return Err(Problem::Input(format!("unknown key `{key}`, or not of its kind"))),
+            _ => return Err(Problem::Input(format!("unknown key `{key}`, or a value of the wrong type"))),
         }
     }
     Ok(case)
@@ -239,8 +247,10 @@ pub fn parse_case_file(text: &str, beside: SiblingReader<'_>) -> Result<CaseFile
 fn parse_image(key: &str, image: &Table, beside: SiblingReader<'_>) -> Result<ImageInput, Problem> {
     reject_unknown_keys(key, image, &["size", "mips", "fill", "file"])?;
     let size = image.get("size").and_then(Value::as_array).and_then(|size| as_u32_list(size));
-    let levels =
-        image.get("mips").map_or(Some(1), as_u32).ok_or_else(|| invalid_key(key, "a number of mips"))?;
+    let levels = image
+        .get("mips")
+        .map_or(Some(1), as_u32)
+        .ok_or_else(|| invalid_key(key, "a number of mip levels"))?;
     let texels = match read_sibling_file(key, image, beside)? {
         Some(bytes) => TexelInput::Bytes(bytes),
         None => TexelInput::Word(fill_word(key, image)?.to_owned()),
@@ -310,7 +320,7 @@ fn reject_unknown_keys(key: &str, table: &Table, known: &[&str]) -> Result<(), P
 fn fill_word<'a>(key: &str, table: &'a Table) -> Result<&'a str, Problem> {
     let word = table.get("fill").map_or(Some("zeros"), Value::as_str);
     word.filter(|word| fill_bytes(word, 0).is_some())
-        .ok_or_else(|| invalid_key(key, "zeros, iota, random or floats"))
+        .ok_or_else(|| invalid_key(key, "zeros, iota, small, random or floats"))
 }
 
 fn read_sibling_file(

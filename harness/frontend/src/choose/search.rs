@@ -18,6 +18,10 @@ const MAX_TRIAL_STEPS: u64 = 3_000_000;
 const MAX_STEPS: u64 = 40_000_000;
 /// Upper bound on the choices that are kept, each of which reaches further blocks.
 const MAX_CHOICES: usize = 6;
+/// Trials in which floats differ from each other in value and sign.
+const FLOAT_TRIALS: u64 = 3;
+/// Their values.
+const FLOATS: [f32; 8] = [1.0, -1.0, 0.5, -0.5, 10.0, -10.0, 1000.0, -1000.0];
 /// Upper bound on the candidates for one input.
 const MAX_CANDIDATES: usize = 14;
 
@@ -67,6 +71,15 @@ impl Search<'_> {
             }
             if best.is_some_and(|best| is_settled(&self.trials[best].1)) {
                 break;
+            }
+        }
+        // Comparisons of floats, such as those of a frustum test, are rarely met by one number for all.
+        for seed in 1..=FLOAT_TRIALS {
+            let Some(base) = best.filter(|best| !is_settled(&self.trials[*best].1)) else { break };
+            let Some(options) = self.with_mixed_floats(base, seed) else { break };
+            let Some(trial) = self.try_inputs(options) else { continue };
+            if self.rank(trial) > self.rank(base) {
+                best = Some(trial);
             }
         }
         let mut primary = best?;
@@ -268,16 +281,33 @@ impl Search<'_> {
         options
     }
 
+    /// Returns the options of a trial with different values of its floats, or none if it has no floats.
+    fn with_mixed_floats(&self, base: usize, seed: u64) -> Option<AnalysisOptions> {
+        let mut options = self.trials[base].0.clone();
+        let assumed = options.assumed.clone();
+        let floats = assumed.iter().filter(|input| matches!(input.kind, InputKind::Float(32)));
+        let mut state = seed;
+        let mut changed = false;
+        for input in floats {
+            // The generator of Knuth's MMIX.
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let float = FLOATS[(state >> 60) as usize % FLOATS.len()];
+            set_scalar(&mut options, input, u64::from(float.to_bits()));
+            changed |= matches!(input.place, InputPlace::Push(..) | InputPlace::Scalar(..));
+        }
+        changed.then_some(options)
+    }
+
     /// Returns candidate values for an input.
     fn candidates(&self, base: usize, input: usize, compared: &BTreeSet<u64>) -> Vec<Candidate> {
         let options = &self.trials[base].0;
         let Some(assumed) = options.assumed.get(input) else { return Vec::new() };
         let mut all: Vec<Candidate> = match (&assumed.place, assumed.kind) {
             (InputPlace::Contents(_), _) => {
-                ["iota", "floats", "random", "zeros"].map(|word| Candidate::Fill(word.to_owned())).into()
+                ["iota", "small", "floats", "random", "zeros"].map(|word| Candidate::Fill(word.to_owned())).into()
             }
             (InputPlace::Image(_), _) => {
-                ["iota", "floats", "zeros"].map(|word| Candidate::Fill(word.to_owned())).into()
+                ["iota", "small", "floats", "zeros"].map(|word| Candidate::Fill(word.to_owned())).into()
             }
             (InputPlace::Length(_), _) => {
                 [self.local * 4, self.local * 16, 1 << 20].map(Candidate::Bits).into()
