@@ -1,6 +1,7 @@
 //! Integration tests of the crate, on hand-built records.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 
+mod coverage;
 mod diffs;
 mod fixture;
 mod folder;
