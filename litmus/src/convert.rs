@@ -19,7 +19,7 @@ use crate::test::{
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConvertError {
     /// The syntax cannot express something.
-    #[error("{syntax} cannot say {what}")]
+    #[error("{syntax} cannot express {what}")]
     NotExpressible {
         /// The syntax.
         syntax: &'static str,
@@ -27,7 +27,10 @@ pub enum ConvertError {
         what: String,
     },
     /// A value does not identify the one write that its read must read from.
-    #[error("value {value} of `{location}` does not tell what is read: exactly one write must have it")]
+    #[error(
+        "value {value} of `{location}` does not identify the write that is read: exactly one write \
+         must have it"
+    )]
     Ambiguous {
         /// The value.
         value: i64,
@@ -243,7 +246,7 @@ pub fn to_khronos(test: &Test) -> Result<Test, ConvertError> {
         let read = all_reads(test)
             .filter(|read| read.thread == usize::from(thread.0) && read.register == register)
             .last()
-            .ok_or_else(|| no("a condition on a register that nothing is read into"))?;
+            .ok_or_else(|| no("a condition on a register without a read"))?;
         let slot = &mut values[read.thread][read.instruction];
         let ambiguous =
             slot.is_some_and(|other| other != value) || count_sources(test, read.location, value) != (1, 0);
@@ -255,7 +258,7 @@ pub fn to_khronos(test: &Test) -> Result<Test, ConvertError> {
     }
     let kinds = test.threads.iter().flat_map(|thread| &thread.instructions).map(|i| &i.kind);
     if kinds.filter_map(stored_constant).any(|(_, stored)| stored == Some(NO_VALUE)) {
-        return Err(no("a store of -1, which stands for no value"));
+        return Err(no("a store of -1, which is reserved"));
     }
     let mut converted = Test { dialect: Dialect::Khronos, filter: None, question: None, ..test.clone() };
     let order = group_threads(&mut converted, test).map_err(no)?;
@@ -339,7 +342,7 @@ fn check_locations(locations: &[Location]) -> Result<(), &'static str> {
         }
         if location.reference.is_some() || location.scalar.is_some() || location.host || location.noncoherent
         {
-            return Err("how a location is stored");
+            return Err("the storage of a location");
         }
         if !is_name(&location.name) {
             return Err("the name of a location");
@@ -353,7 +356,7 @@ fn check_locations(locations: &[Location]) -> Result<(), &'static str> {
 fn group_threads(converted: &mut Test, test: &Test) -> Result<Vec<usize>, &'static str> {
     let place = |thread: &Thread| match thread.place {
         ThreadPlace::Device(place) => Ok(place),
-        ThreadPlace::Host => Err("a thread of the host"),
+        ThreadPlace::Host => Err("a host thread"),
     };
     let mut order: Vec<(Placement, usize)> = Vec::new();
     for (index, thread) in test.threads.iter().enumerate() {
@@ -394,14 +397,14 @@ fn group_threads(converted: &mut Test, test: &Test) -> Result<Vec<usize>, &'stat
             other.id == barrier.id && !place.shares_scope(elsewhere, Scope::Workgroup)
         };
         if barriers.clone().any(apart) {
-            return Err("barriers of one id that do not meet");
+            return Err("barriers of one id that do not synchronize");
         }
     }
     let new_index = |thread: ThreadId| {
         let place = order.iter().position(|(_, index)| *index == usize::from(thread.0));
         place
             .map(|place| ThreadId(place as u16))
-            .ok_or("system synchronization of a thread that is not there")
+            .ok_or("system synchronization of a thread that does not exist")
     };
     converted.system_sync = Vec::new();
     for sync in &test.system_sync {

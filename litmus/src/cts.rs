@@ -16,8 +16,18 @@ use std::fmt;
 
 /// Groups that are not litmus tests: name, number of tests, and the reason.
 pub const LAYOUT: [(&str, usize, &str); 2] = [
-    ("shared.*", 210, "layout of workgroup memory, not order: one invocation writes and reads back"),
-    ("padding.test", 1, "layout of blocks, not order: copies leave the padding behind a structure alone"),
+    (
+        "shared.*",
+        210,
+        "a layout test of workgroup memory, not an ordering test: one invocation writes and \
+         reads back",
+    ),
+    (
+        "padding.test",
+        1,
+        "a layout test of blocks, not an ordering test: copies do not change the padding \
+         after a structure",
+    ),
 ];
 
 /// The common prefix of complete CTS names.

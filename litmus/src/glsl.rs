@@ -153,8 +153,7 @@ impl ThreadLayout {
         let mut queues = BTreeSet::new();
         let mut all: BTreeMap<u32, BTreeMap<u32, Vec<usize>>> = BTreeMap::new();
         for (index, thread) in test.threads.iter().enumerate() {
-            let place =
-                thread.place.device_placement().ok_or_else(|| unsupported_by_glsl("threads of the host"))?;
+            let place = thread.place.device_placement().ok_or_else(|| unsupported_by_glsl("host threads"))?;
             queues.insert((place.queue_family, place.queue));
             all.entry(place.workgroup).or_default().entry(place.subgroup).or_default().push(index);
         }
@@ -373,7 +372,12 @@ fn location_names(test: &Test) -> Result<Vec<GlslName>, ConvertError> {
         let id = LocationId(index as u16);
         let name = &location.name;
         let class = match (location.reference, classes.get(&id).and_then(|classes| classes.first())) {
-            (Some(Reference::Address), _) => return Err(unsupported_by_glsl("memory by its device address")),
+            (Some(Reference::Address), _) => {
+                return Err(unsupported_by_glsl(
+                    "memory accessed by device \
+                 address",
+                ));
+            }
             (Some(reference), _) => reference.storage_class(),
             (None, Some(class)) => *class,
             (None, None) => StorageClass::Buffer,
@@ -382,7 +386,7 @@ fn location_names(test: &Test) -> Result<Vec<GlslName>, ConvertError> {
             StorageClass::Buffer => false,
             StorageClass::Workgroup => true,
             StorageClass::Image => {
-                return Err(unsupported_by_glsl("storage images, in the form that this prints"));
+                return Err(unsupported_by_glsl("storage images (not supported by the printer)"));
             }
             StorageClass::Output => return Err(unsupported_by_glsl("outputs of a compute shader")),
         };
@@ -393,7 +397,7 @@ fn location_names(test: &Test) -> Result<Vec<GlslName>, ConvertError> {
             | LocationInit::Components(_)
             | LocationInit::CopyOf(_)
             | LocationInit::AddressOf(_) => {
-                return Err(unsupported_by_glsl("initial values but 0"));
+                return Err(unsupported_by_glsl("initial values other than 0"));
             }
             LocationInit::Undefined => return Err(unsupported_by_glsl("undefined initial values")),
         }
@@ -406,14 +410,16 @@ fn location_names(test: &Test) -> Result<Vec<GlslName>, ConvertError> {
             | ScalarType::I8
             | ScalarType::I16
             | ScalarType::I64 => {
-                return Err(unsupported_by_glsl("integers but of 32 bits, in the form that this prints"));
+                return Err(unsupported_by_glsl(
+                    "integers other than 32 bits (not supported by the printer)",
+                ));
             }
             ScalarType::F32 | ScalarType::F64 => {
-                return Err(unsupported_by_glsl("floats, in the form that this prints"));
+                return Err(unsupported_by_glsl("floats (not supported by the printer)"));
             }
         };
         if location.is_vector() {
-            return Err(unsupported_by_glsl("vectors, in the form that this prints"));
+            return Err(unsupported_by_glsl("vectors (not supported by the printer)"));
         }
         if location.host || location.noncoherent {
             return Err(unsupported_by_glsl("properties of memory"));
@@ -426,7 +432,7 @@ fn location_names(test: &Test) -> Result<Vec<GlslName>, ConvertError> {
             ));
         }
         if shared && workgroups.get(&id).is_some_and(|workgroups| workgroups.len() > 1) {
-            return Err(unsupported_by_glsl("memory that workgroups share and that is not a buffer's"));
+            return Err(unsupported_by_glsl("memory shared by workgroups outside a buffer"));
         }
         if shared && !strengths.is_empty() && qualifier != "workgroupcoherent " {
             return Err(unsupported_by_glsl("shared memory that is not coherent within its workgroup"));
@@ -578,7 +584,7 @@ impl GlslPrinter<'_> {
         let id = ThreadId(index as u16);
         if !thread.guarded_blocks().is_empty() {
             return Err(unsupported_by_glsl(
-                "barriers and operations of a subgroup under a branch, in the form that this prints",
+                "subgroup barriers and operations under a branch (not supported by the printer)",
             ));
         }
         self.same_for_all(index)?;
@@ -613,7 +619,7 @@ impl GlslPrinter<'_> {
             for other in others {
                 if barriers(me, scopes) != barriers(other, scopes) {
                     return Err(unsupported_by_glsl(
-                        "control barriers that are not the same for all who meet",
+                        "control barriers that differ between the invocations of an instance",
                     ));
                 }
             }
@@ -629,7 +635,7 @@ impl GlslPrinter<'_> {
         range: Range<usize>,
         exits: &[Exit],
     ) -> Result<String, ConvertError> {
-        let jumps = || unsupported_by_glsl("jumps that no loop or condition says");
+        let jumps = || unsupported_by_glsl("jumps that do not form a loop or condition");
         let label_at = |at: usize| match thread.instructions.get(at).map(|i| &i.kind) {
             Some(InstructionKind::Flow(Flow::Label(label))) => Some(*label),
             _ => None,
@@ -802,13 +808,15 @@ impl GlslPrinter<'_> {
         let whole = place.offset == 0
             && place.scalar.is_none_or(|ty| ty == self.test.location(place.location).scalar_type());
         if !whole || access.is_vector() {
-            return Err(unsupported_by_glsl("accesses to parts of a location, in the form that this prints"));
+            return Err(unsupported_by_glsl(
+                "accesses to parts of a location (not supported by the printer)",
+            ));
         }
         if place.address.is_some() {
             return Err(unsupported_by_glsl("addresses that depend on a register"));
         }
         if access.performer == Performer::Cooperative {
-            return Err(unsupported_by_glsl("cooperative accesses, in the form that this prints"));
+            return Err(unsupported_by_glsl("cooperative accesses (not supported by the printer)"));
         }
         let at = &name.text;
         let typed = |value: Operand| {
@@ -937,7 +945,7 @@ fn control_barrier(barrier: &ControlBarrier) -> Result<String, ConvertError> {
         return Err(unsupported_by_glsl("named barriers"));
     }
     if !matches!(barrier.execution_scope, Scope::Workgroup | Scope::Subgroup) {
-        return Err(unsupported_by_glsl("control barriers but of workgroups and subgroups"));
+        return Err(unsupported_by_glsl("control barriers of scopes other than workgroup and subgroup"));
     }
     let order = scope_and_semantics(barrier.memory_scope, barrier.semantics.unwrap_or(Semantics::RELAXED))?;
     Ok(format!("controlBarrier({}, {order});", scope_word(barrier.execution_scope)?))

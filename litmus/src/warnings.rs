@@ -29,15 +29,15 @@ pub fn text_warnings(test: &Test, text: &str) -> Vec<TextWarning> {
         // HSA's group segment and Khronos' tests have their own rules.
         for (location, span) in test.foreign_workgroup_accesses() {
             let message = format!(
-                "`{}` is workgroup memory and used from two workgroups: the model takes it for one location, but each \
-                 workgroup has its own; declare it as `buffer`",
+                "`{}` is workgroup memory used from two workgroups: the model treats it as one location, \
+                 but each workgroup has a separate copy; declare it as `buffer`",
                 test.location(location).name
             );
             warn(span, "check::foreign-workgroup", message);
         }
     }
     for ignored in crate::ignored_words(test, text) {
-        let alone = if ignored.orders_nothing { "; nothing is ordered here" } else { "" };
+        let alone = if ignored.orders_nothing { "; the instruction orders nothing" } else { "" };
         let message = format!(
             "`{}` is ignored: Vulkan's memory model orders no {} (VK-SEM-19){alone}",
             ignored.word,

@@ -428,7 +428,7 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
             return inconclusive(
                 Reason::TimedOut,
                 format!(
-                    "{} was not asked to the end: too many outcomes, or too little time",
+                    "{} was not enumerated completely: too many outcomes, or too little time",
                     prediction.model
                 ),
             );
@@ -439,7 +439,8 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
         return inconclusive(
             Reason::TimedOut,
             format!(
-                "{} instances showed other outcomes than the first {} different ones, which are all that are told apart",
+                "{} instances showed outcomes beyond the first {} different ones, which are counted \
+                 together",
                 observation.unrecorded_outcomes,
                 observation.histogram.counts.len()
             ),
@@ -448,7 +449,7 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
     if observation.accounted_instances() == observation.unresolved {
         return inconclusive(
             Reason::NoResolvedInstance,
-            format!("all {} instances ran into the bound of a spin loop", observation.unresolved),
+            format!("all {} instances reached the bound of a spin loop", observation.unresolved),
         );
     }
     if let Some(verdict) = discarded(&|seen| unexplained(evidence, seen)) {
@@ -475,18 +476,23 @@ pub fn find_contradiction(line: &RunLine) -> Option<String> {
     let of_progress = line.progress.is_some();
     let what = match line.verdict {
         VerdictWord::Conforms if proven => {
-            format!("though {forbidden} instances are forbidden and {nowhere} from nowhere")
+            format!(
+                "although {forbidden} instances are forbidden and {nowhere} have values that no \
+                 execution produces"
+            )
         }
-        VerdictWord::Conforms if !line.exercised => "though it was not exercised".to_owned(),
+        VerdictWord::Conforms if !line.exercised => "although it was not exercised".to_owned(),
         // A limit that explains missing instances is named in `detail`.
         VerdictWord::Conforms if line.not_executed > 0 && race.is_some() && line.detail.is_none() => {
-            format!("though {} instances were not executed", line.not_executed)
+            format!("although {} instances were not executed", line.not_executed)
         }
         VerdictWord::Conforms if line.instances == line.unresolved => "of no resolved instance".to_owned(),
         VerdictWord::Conforms | VerdictWord::Violates if race.is_some_and(|race| race != RaceWord::Free) => {
-            "of a program that is not known to be free of races".to_owned()
+            "of a program that may race".to_owned()
         }
-        VerdictWord::Violates if !proven && !of_progress => "though nothing forbidden was seen".to_owned(),
+        VerdictWord::Violates if !proven && !of_progress => {
+            "although no forbidden outcome was seen".to_owned()
+        }
         VerdictWord::Undefined if race.is_some_and(|race| race != RaceWord::Racy) => {
             "of a program that does not race".to_owned()
         }
@@ -495,10 +501,15 @@ pub fn find_contradiction(line: &RunLine) -> Option<String> {
                 && race == Some(RaceWord::Free)
                 && line.reason.as_deref() != Some(Reason::NullDevice.word()) =>
         {
-            format!("though {forbidden} instances are forbidden and {nowhere} from nowhere")
+            format!(
+                "although {forbidden} instances are forbidden and {nowhere} have values that no \
+                 execution produces"
+            )
         }
         VerdictWord::Inconclusive if line.reason.is_none() => "without a reason".to_owned(),
-        VerdictWord::Skipped if line.instances > 0 => format!("though {} instances were run", line.instances),
+        VerdictWord::Skipped if line.instances > 0 => {
+            format!("although {} instances were run", line.instances)
+        }
         _ => return None,
     };
     Some(format!("the verdict does not follow from the counts: `{}` {what}", line.verdict.text()))
@@ -577,7 +588,8 @@ fn unexplained(evidence: &Evidence<'_>, seen: &Observation) -> bool {
 fn missing(seen: &Observation) -> String {
     let Observation { discarded_dispatches, dispatches, not_executed, .. } = seen;
     let mut text = format!(
-        "{discarded_dispatches} of {dispatches} dispatches discarded: {not_executed} instances were not executed as asked"
+        "{discarded_dispatches} of {dispatches} dispatches discarded: {not_executed} instances were not \
+         executed as requested"
     );
     if seen.written_in_part > 0 {
         text += &format!(", {} of them were written in part", seen.written_in_part);

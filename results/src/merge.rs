@@ -219,7 +219,7 @@ fn agree(left: &PlanRecord, left_name: &str, right: &PlanRecord, right_name: &st
         }
     }
     if left.devices != right.devices {
-        return Err(conflict("devices", "one thing".to_owned(), "another: their sheets differ".to_owned()));
+        return Err(conflict("devices", "one thing".to_owned(), "different stylesheets".to_owned()));
     }
     Ok(())
 }

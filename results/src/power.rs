@@ -267,7 +267,7 @@ impl Missed {
             .iter()
             .map(|needed| format!("{} with {}", needed.test, count(needed.instances)))
             .collect();
-        if words.is_empty() { "no test is known to find it so soon".to_owned() } else { words.join(", ") }
+        if words.is_empty() { "no test is known to find it this soon".to_owned() } else { words.join(", ") }
     }
 }
 
@@ -340,7 +340,7 @@ mod tests {
                 ("late", "too few instances", "a with 5,000".to_owned()),
                 ("idle", "not exercised", "c with 1,000".to_owned()),
                 ("elsewhere", "no test of it was run", "d with 1,000".to_owned()),
-                ("never", "no test of it was run", "no test is known to find it so soon".to_owned()),
+                ("never", "no test of it was run", "no test is known to find it this soon".to_owned()),
             ]
         );
         let enough =

@@ -97,7 +97,7 @@ pub enum ReadError {
         path: PathBuf,
     },
     /// The file has no record.
-    #[error("{}: no results: the file holds no run record", shown(path))]
+    #[error("{}: no results: the file contains no run record", shown(path))]
     Empty {
         /// The file.
         path: PathBuf,
@@ -274,11 +274,11 @@ fn plan(path: &Path, value: Value) -> Result<PlanRecord, ReadError> {
         .map_err(|error| malformed(format!("not a plan: {}", show::line(&error.to_string()))))?;
     let mut devices = BTreeSet::new();
     if let Some(twice) = plan.devices.iter().find(|device| !devices.insert(&device.name)) {
-        return Err(malformed(format!("device `{}` stands twice in the plan", show::line(&twice.name))));
+        return Err(malformed(format!("device `{}` occurs twice in the plan", show::line(&twice.name))));
     }
     let mut tests = BTreeSet::new();
     if let Some(twice) = plan.tests.iter().find(|test| !tests.insert(&test.id)) {
-        return Err(malformed(format!("test `{}` stands twice in the plan", show::line(&twice.id))));
+        return Err(malformed(format!("test `{}` occurs twice in the plan", show::line(&twice.id))));
     }
     let devices = plan.devices.len();
     if let Some(test) = plan.tests.iter().find(|test| test.models.len() != devices) {
@@ -288,9 +288,7 @@ fn plan(path: &Path, value: Value) -> Result<PlanRecord, ReadError> {
     match plan.hash() {
         Ok(hash) if hash == plan.plan => {}
         _ => {
-            return Err(malformed(
-                "the plan was changed after it was written: its hash is another".to_owned(),
-            ));
+            return Err(malformed("the plan was changed after it was written: its hash differs".to_owned()));
         }
     }
     Ok(plan)
@@ -381,7 +379,7 @@ pub fn lines(
         version(path, number, &value, RUN_SCHEMA)?;
         if is_whole(record).map_or(summed, |whole| !whole) {
             return Err(malformed(
-                "the record was changed after it was written: its checksum is another, or missing".to_owned(),
+                "the record was changed after it was written: its checksum differs or is missing".to_owned(),
             ));
         }
         let line = run_line(value).map_err(malformed)?;
@@ -437,31 +435,29 @@ impl PlanIndex {
         if let Some(plan) = &self.plan {
             let (device, test) = self.of(line);
             let (Some(record), Some(test)) = (plan.devices.get(device), plan.tests.get(test)) else {
-                return Err(format!("a verdict on {}, which is not in the plan", said()));
+                return Err(format!("a verdict for {}, which is not in the plan", said()));
             };
             if differs(&line.hashes.test, &test.hash) {
-                return Err(format!("a verdict on {}, whose text is another than the plan's", said()));
+                return Err(format!("a verdict for {}, whose text differs from the plan's", said()));
             }
             let planned = test.models.get(device);
             if planned
                 .is_none_or(|model| model.name != line.model || differs(&line.hashes.model, &model.hash))
             {
                 let model = show::line(&line.model);
-                return Err(format!(
-                    "a verdict on {} by `{model}`, which is another model than the plan's",
-                    said()
-                ));
+                return Err(format!("a verdict for {} by `{model}`, which is not the plan's model", said()));
             }
             if let Some((field, found, planned)) = foreign(plan, record, line) {
                 let (found, planned) = (show::line(&found), show::line(&planned));
                 return Err(format!(
-                    "a verdict on {} of another run: its `{field}` is `{found}`, the plan's is `{planned}`",
+                    "a verdict for {} of another run: its `{field}` is `{found}`, the plan's is \
+                     `{planned}`",
                     said()
                 ));
             }
         }
         match self.taken.insert((line.device.clone(), line.id.clone()), number) {
-            Some(earlier) => Err(format!("a second verdict on {}; the first is in line {earlier}", said())),
+            Some(earlier) => Err(format!("a second verdict for {}; the first is in line {earlier}", said())),
             None => Ok(()),
         }
     }
@@ -545,7 +541,7 @@ fn upgrade(fields: &mut Map<String, Value>) -> Result<(), String> {
         }
     }
     if let Some(Value::String(seed)) = fields.get("seed") {
-        let seed: u64 = seed.parse().map_err(|_| format!("seed `{}` is no number", show::line(seed)))?;
+        let seed: u64 = seed.parse().map_err(|_| format!("seed `{}` is not a number", show::line(seed)))?;
         fields.insert("seed".to_owned(), json!(seed));
     }
     if let Some(stress) = fields.get("stress").filter(|stress| !stress.is_string()) {
@@ -558,7 +554,7 @@ fn upgrade(fields: &mut Map<String, Value>) -> Result<(), String> {
 /// Checks the invariants of a record.
 fn check(line: &RunLine) -> Result<(), String> {
     if !(line.seconds.is_finite() && line.seconds >= 0.0) {
-        return Err(format!("`seconds` is {}, which is no time", line.seconds));
+        return Err(format!("`seconds` is {}, which is not a duration", line.seconds));
     }
     let counts = line.outcomes.iter().map(|outcome| outcome.count);
     let counts = counts.chain(line.unexpected.iter().map(|values| values.count)).chain([line.unresolved]);
@@ -578,7 +574,7 @@ fn check(line: &RunLine) -> Result<(), String> {
     if let Some(twice) =
         line.outcomes.iter().map(|o| crate::state::text(&o.state)).find(|s| !states.insert(s.clone()))
     {
-        return Err(format!("outcome `{}` stands twice", show::line(&twice)));
+        return Err(format!("outcome `{}` occurs twice", show::line(&twice)));
     }
     if line.verdict == VerdictWord::Skipped && line.reason.is_none() && line.detail.is_none() {
         return Err("skipped without a reason".to_owned());

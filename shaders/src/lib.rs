@@ -225,7 +225,7 @@ pub fn disassemble(words: &[u32]) -> Result<String, ModuleError> {
             Op::TypeInt | Op::TypeFloat => numbers.extend(instruction.result_id),
             Op::Constant if instruction.result_type.is_none_or(|ty| !numbers.contains(&ty)) => {
                 let id = instruction.result_id.unwrap_or_default();
-                return Err(ModuleError(format!("constant %{id} is of no type of numbers")));
+                return Err(ModuleError(format!("the type of constant %{id} is not a number")));
             }
             _ => {}
         }
@@ -267,9 +267,7 @@ pub fn load(words: &[u32]) -> Result<rspirv::dr::Module, ModuleError> {
             Op::TypeStruct | Op::TypeArray | Op::TypeRuntimeArray | Op::TypeVector | Op::TypeMatrix
         );
         if is_made && !is_made_of_known() {
-            return Err(ModuleError(format!(
-                "type %{id} is made of something that is not declared before it"
-            )));
+            return Err(ModuleError(format!("type %{id} uses a type that is not declared before it")));
         }
         if !known.insert(id) {
             return Err(ModuleError(format!("%{id} is declared twice")));

@@ -156,7 +156,7 @@ pub enum LiftError {
     #[error("{0:?} on a location outside all threads")]
     Stray(Op),
     /// The variant cannot express the test.
-    #[error("the variant cannot say it: {0}")]
+    #[error("the variant cannot express it: {0}")]
     Unsayable(String),
     /// An access to scratch memory that is not a relaxed atomic, or is in the code of a thread.
     #[error("{0:?} on scratch memory")]

@@ -50,7 +50,7 @@ pub enum Rule {
     #[error("type of a host location")]
     HostType,
     /// Host threads access only buffers.
-    #[error("host thread beside images or memory apart")]
+    #[error("host thread together with images or separate memory")]
     HostElsewhere,
     /// The instructions of a host thread between two of its calls run for every instance, so they may only
     /// jump forward, and over no call.
@@ -58,7 +58,7 @@ pub enum Rule {
     HostBranch,
     /// With host threads, system-synchronizes-with may not order a host instruction before a whole thread
     /// that no host thread submits.
-    #[error("system-synchronizes-with beside host threads")]
+    #[error("system-synchronizes-with together with host threads")]
     HostSynchronization,
     /// All memory of host threads is in one buffer.
     #[error("host memory of two kinds")]
@@ -82,11 +82,11 @@ pub enum Rule {
     SeparateDispatches,
     /// An `avdevice` between accesses, fences or barriers of its thread: the API makes writes available only
     /// between dispatches.
-    #[error("avdevice amid a thread")]
+    #[error("avdevice within a thread")]
     AvailabilityAmidThread,
     /// A `visdevice` between accesses, fences or barriers of its thread: the API makes writes visible only
     /// between dispatches.
-    #[error("visdevice amid a thread")]
+    #[error("visdevice within a thread")]
     VisibilityAmidThread,
     /// Access masks that would also cover accesses of other threads: a dependency applies to whole
     /// dispatches, with the union of all masks.
@@ -97,7 +97,7 @@ pub enum Rule {
     SynchronizedWithItself,
     /// A cycle of system-synchronizes-with through parts of threads: one invocation would run in two
     /// dispatches.
-    #[error("dispatches in a circle")]
+    #[error("dispatches in a cycle")]
     CyclicDispatches,
     /// Threads of one workgroup in different dispatches are in different workgroups on a device, but the test
     /// relies on their being in one.
@@ -116,7 +116,7 @@ pub enum Rule {
     #[error("type of an image")]
     ImageType,
     /// Final values of images can be read only if all image locations have one type.
-    #[error("image beside another type")]
+    #[error("image together with another type")]
     ImageBeside,
     /// Workgroup memory with explicit layout in a module for Vulkan 1.1: the extension requires SPIR-V 1.4.
     #[error("explicit layout of workgroup memory in Vulkan 1.1")]
@@ -163,7 +163,7 @@ pub enum Rule {
     #[error("subgroups in this stage")]
     StageSubgroups,
     /// Host threads submit only dispatches.
-    #[error("host thread beside graphics stages")]
+    #[error("host thread together with graphics stages")]
     HostBesideStage,
     /// Mesh and task shaders require SPIR-V 1.4 (SPV_EXT_mesh_shader, "Dependencies").
     #[error("SPIR-V 1.3 in this stage")]
@@ -275,7 +275,7 @@ pub enum Rule {
     #[error("more threads than invocations in a workgroup of this size")]
     ShapeTooSmall,
     /// A dispatch with the variant's number of workgroups has none for some thread of the test.
-    #[error("more workgroups in the test than in a dispatch of so many")]
+    #[error("more workgroups in the test than in a dispatch of this size")]
     TooFewWorkgroups,
     /// Threads of one workgroup are assigned by subgroups, but the variant lets their size vary.
     #[error("threads placed by subgroups of varying size")]
@@ -358,7 +358,7 @@ pub enum SemanticsRule {
     /// A word with several of Acquire, Release and AcquireRelease, with SequentiallyConsistent, or with bits
     /// that litmus tests lack (VUID-StandaloneSpirv-MemorySemantics-10865 and -10866). A module can contain
     /// it, a test cannot.
-    #[error("memory semantics of no litmus test")]
+    #[error("memory semantics that litmus tests do not use")]
     Unknown,
 }
 

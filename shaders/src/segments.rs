@@ -355,8 +355,7 @@ fn cut_sections(test: &Test) -> Result<Vec<Segment>, Rule> {
 fn is_jumped_over(thread: &Thread, places: &[usize]) -> Result<bool, Rule> {
     for (from, instruction) in thread.instructions.iter().enumerate() {
         if let InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. }) = &instruction.kind {
-            let to = label_position(thread, *target)
-                .ok_or(Rule::Internal("a jump to a label that stands nowhere"))?;
+            let to = label_position(thread, *target).ok_or(Rule::Internal("a jump to an undefined label"))?;
             if places.iter().any(|place| (from.min(to)..from.max(to)).contains(place)) {
                 return Ok(true);
             }
@@ -410,7 +409,7 @@ fn cut_stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
         }
         match &instruction.kind {
             InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. }) => {
-                let nowhere = Rule::Internal("a jump to a label that stands nowhere");
+                let nowhere = Rule::Internal("a jump to an undefined label");
                 reach = reach.max(label_position(thread, *target).ok_or(nowhere)?);
             }
             InstructionKind::Subgroup(operation) => {

@@ -28,7 +28,7 @@ const MOST: u32 = 65_535;
 
 /// Error for a word that is not a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no size of a workgroup")]
+#[error("not a workgroup size")]
 pub struct NoShape;
 
 impl WorkgroupShape {
@@ -114,7 +114,7 @@ impl Filling {
 
 /// Error for a word that is not a number of workgroups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no number of workgroups")]
+#[error("not a number of workgroups")]
 pub struct NoFilling;
 
 impl FromStr for Filling {

@@ -275,7 +275,7 @@ impl Stage {
 
 /// Error for a word that is not a variant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no variant `{word}`; there are {}", words().map(|(word, _)| word).collect::<Vec<_>>().join(", "))]
+#[error("unknown variant `{word}`; expected one of {}", words().map(|(word, _)| word).collect::<Vec<_>>().join(", "))]
 pub struct UnknownVariant {
     /// The word.
     pub word: String,
@@ -388,6 +388,6 @@ mod tests {
             }
         }
         let unknown = "volatile.fast".parse::<Variant>().unwrap_err();
-        assert!(unknown.to_string().starts_with("no variant `fast`; there are glsl450, vulkan11"));
+        assert!(unknown.to_string().starts_with("unknown variant `fast`; expected one of glsl450, vulkan11"));
     }
 }

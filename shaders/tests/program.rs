@@ -63,7 +63,7 @@ fn a_dispatch_has_whole_groups_of_as_many_workgroups_as_a_variant_says() {
             Err(error) => {
                 assert_eq!(groups, None, "{word}: {error}");
                 assert!(
-                    error.to_string().contains("more workgroups in the test than in a dispatch of so many")
+                    error.to_string().contains("more workgroups in the test than in a dispatch of this size")
                 );
             }
         }
@@ -340,13 +340,13 @@ fn what_a_device_would_order_less_is_refused_by_name() {
     let cases = [
         (
             two(ssw, "st.sc0 x, 1 | visdevice ; avdevice | ld.sc0 r0, x ; st.sc0 x, 2 | ;"),
-            "avdevice amid a thread",
+            "avdevice within a thread",
         ),
         (
             two(ssw, "st.sc0 x, 1 | ld.sc0 r1, x ; avdevice | visdevice ; | ld.sc0 r0, x ;"),
-            "visdevice amid a thread",
+            "visdevice within a thread",
         ),
-        (two("{ ssw 0 1; ssw 1 0; }", "st.sc0 x, 1 | ld.sc0 r0, x ;"), "dispatches in a circle"),
+        (two("{ ssw 0 1; ssw 1 0; }", "st.sc0 x, 1 | ld.sc0 r0, x ;"), "dispatches in a cycle"),
         (two("{ ssw 0 0; }", "st.sc0 x, 1 | ld.sc0 r0, x ;"), "one thread in several dispatches"),
         (
             two(ssw, "st.av.wg.sc0 x, 1 | ld.vis.wg.sc0 r0, x ;").replace("wg 1,", "wg 0,"),
@@ -396,7 +396,7 @@ fn threads_of_the_host_submit_batches() {
         (host(two, "", "submit P1 | st.sc0 x, 1 | ld.sc0 r0, y ;"), "host memory of two kinds"),
         (
             host(x, "{ ssw 1 2; }", "submit P1 | st.sc0 x, 1 | ld.sc0 r0, x ;"),
-            "system-synchronizes-with beside host threads",
+            "system-synchronizes-with together with host threads",
         ),
         (
             host(x, "", "ld.sc0 r0, x | st.sc0 x, 1 | ; bne r0, 0, LC00 | | ; submit P1 | | ; LC00: | | ;"),

@@ -79,7 +79,7 @@ fn every_storage_and_type_is_told_in_every_variant() {
     assert!(kernels > 600);
     let known = [
         "type of an image",
-        "image beside another type",
+        "image together with another type",
         "device address under GLSL450",
         "private access to workgroup memory under GLSL450",
         "coherent and private accesses to one location under GLSL450",

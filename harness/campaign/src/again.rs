@@ -56,13 +56,12 @@ pub fn judged_again(old: &Results, model: Option<&str>) -> Result<Again, Failure
         if told || line.verdict == VerdictWord::Skipped {
             return Ok(line.clone());
         }
-        let chosen =
-            judge(line).ok_or_else(|| format!("`{}` is no model that comes with this tool", line.model))?;
+        let chosen = judge(line).ok_or_else(|| format!("`{}` is not a shipped model", line.model))?;
         let text = texts.get(line.id.as_str()).copied().unwrap_or_default();
         let (test, _) = reasons::with_filter(&line.id, &line.hashes.test, text)
-            .ok_or_else(|| "its text is not the one that was run".to_owned())?;
+            .ok_or_else(|| "its text differs from the text that was run".to_owned())?;
         if !chosen.model.judges(test.dialect) {
-            return Err(format!("{} does not judge its dialect", chosen.model.name()));
+            return Err(format!("{} does not support its dialect", chosen.model.name()));
         }
         let prediction = predict_again(&test, chosen, line)?;
         let mut line = again::again(line, &test, &prediction, &chosen.hash);
@@ -73,7 +72,7 @@ pub fn judged_again(old: &Results, model: Option<&str>) -> Result<Again, Failure
     let mut new = Vec::new();
     for (before, line) in old.lines.iter().zip(lines) {
         new.push(line.unwrap_or_else(|why: String| {
-            kept.push(format!("{} stays as it was judged: {why}", show::line(&before.id)));
+            kept.push(format!("{} keeps its verdict: {why}", show::line(&before.id)));
             before.clone()
         }));
     }
@@ -106,7 +105,7 @@ fn predict_again(test: &Test, chosen: &Chosen, line: &RunLine) -> Result<Predict
         // A prediction that was cut short proves nothing: a missing outcome may still be allowed.
         prediction = settled
             .map_err(|error| error.to_string())?
-            .ok_or_else(|| format!("{} has no answer in time", chosen.model.name()))?;
+            .ok_or_else(|| format!("no answer within the time limit for {}", chosen.model.name()))?;
     }
     mark_filtered(test, &mut prediction);
     Ok(prediction)

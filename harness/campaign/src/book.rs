@@ -82,7 +82,7 @@ impl RunPlace<'_> {
         }
         let (folder, recovered) = Folder::resume(&path, &record).map_err(Failure::folder)?;
         if recovered.truncated_bytes > 0 {
-            tell("warning: the journal ended in the middle of a line: that test is run again");
+            tell("warning: the last line of the journal is incomplete: its test is run again");
         }
         if self.is_verbose {
             let total = folder.plan().tests.len() * folder.plan().devices.len();
@@ -102,11 +102,12 @@ fn resumed_note(total: usize, done: usize, repeated: usize) -> String {
         (0, 0) => format!("resumed: all of {} have a verdict", tests(total)),
         (0, left) => format!("resumed: {done} of {} have a verdict; running the other {left}", tests(total)),
         (again, 0) => format!(
-            "resumed: {done} of {} have a verdict; running {again} again that had no time",
+            "resumed: {done} of {} have a verdict; running {again} again that had too little time",
             tests(total)
         ),
         (again, left) => format!(
-            "resumed: {done} of {} have a verdict; running {again} again that had no time, and {left} for the first time",
+            "resumed: {done} of {} have a verdict; running {again} again that had too little time, and \
+             {left} for the first time",
             tests(total)
         ),
     }

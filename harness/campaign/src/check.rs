@@ -96,7 +96,7 @@ impl Models {
     pub fn for_kernels(&self) -> Result<&Chosen, Failure> {
         match self.asked.as_ref().or(self.vulkan.as_ref()) {
             Some(chosen) if chosen.model.judges(Dialect::Vulkan) => Ok(chosen),
-            _ => Err(Failure::input_message("the model does not speak of shaders".to_owned())),
+            _ => Err(Failure::input_message("the model does not support shaders".to_owned())),
         }
     }
 
@@ -113,7 +113,7 @@ impl Models {
         match wanted {
             Some(chosen) if chosen.model.judges(loaded.test.dialect) => Ok(chosen),
             _ => Err(Failure::input_message(format!(
-                "{}: the model does not speak of this dialect",
+                "{}: the model does not support this dialect",
                 loaded.source.file
             ))),
         }
@@ -139,7 +139,7 @@ enum ClaimError {
     #[error("unknown model `{name}`{}: expected {expected}", similar.map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default())]
     Unknown { name: String, similar: Option<&'static str>, expected: &'static str },
     /// The test has no question.
-    #[error("a claim about the answer to a question, and the test asks none")]
+    #[error("an expectation for the test's condition, but the test has no condition")]
     NoQuestion,
 }
 
@@ -153,7 +153,8 @@ fn check_claim(test: &Test, model: &Model) -> Result<(), (ClaimError, Span)> {
     let models = || Model::names().iter().map(|(name, _)| *name);
     for claim in &test.metadata.expectations {
         if claim.model != model.name() && !models().any(|known| known == claim.model) {
-            let expected = "one of `models`, or the name of the cat file that `--model` names";
+            let expected = "a model listed by `vk-litmus models`, or the name of the cat file given with \
+                 `--model`";
             return Err((unknown(&claim.model, models().collect(), expected), claim.span));
         }
         if test.question.is_none() {
@@ -262,7 +263,7 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
     let (prediction, has_race_condition, outside, answers, progress, took) = match asks {
         Ok(answered) => answered,
         Err(error @ PredictError::TwoStorageClasses { span, .. }) => {
-            return misplaced(error.to_string(), "through another storage class than before", span);
+            return misplaced(error.to_string(), "through a storage class other than before", span);
         }
         Err(error) => return refused(Failure::input_message(format!("{file}: {error}"))),
     };
@@ -288,7 +289,7 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
             "{file}: warning: {cut} of {runs} runs were cut off at the bound (--unroll {bound})"
         ));
     } else if prediction.race == Race::Unknown {
-        warnings.push(format!("{file}: warning: no answer under {} in time", prediction.model));
+        warnings.push(format!("{file}: warning: no answer under {} within the time limit", prediction.model));
     }
     // An answer after the deadline counts for nothing; one within a bound of loops does count.
     let known = prediction.race != Race::Unknown || prediction.truncated_runs > 0;
@@ -300,12 +301,12 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
             && expected_race(test, &prediction.model).is_some();
     if unanswered {
         outcome.note(Conclusion::Environment);
-        warnings.push(format!("{file}: what the test expects under {} stays unanswered", prediction.model));
+        warnings.push(format!("{file}: the expectation under {} could not be checked", prediction.model));
     }
     if known && claim.is_some_and(|answer| answer.surprises()) {
         outcome.note(Conclusion::RuleBroken);
         warnings
-            .push(format!("{file}: `{question}` is not what the test expects under {}", prediction.model));
+            .push(format!("{file}: `{question}` differs from the expectation under {}", prediction.model));
     }
     if !has_race_condition && (prediction.race != Race::Unknown || prediction.truncated_runs > 0) {
         line.race = RaceWord::NotDefined;
@@ -314,8 +315,9 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
         outcome.note(Conclusion::Environment);
         let model = &prediction.model;
         warnings.push(format!(
-            "{file}: no execution is consistent under {model}, though every run of the program ends: the model or the \
-             test is at fault; compare with another `--model`, and report it if the model is one of `models`"
+            "{file}: no execution is consistent under {model}, although every run of the program \
+             terminates: the model or the test is wrong; compare with another `--model`, and report it if \
+             `vk-litmus models` lists the model"
         ));
     }
     if !line.no_execution {
@@ -326,11 +328,11 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
         if holds.is_none() {
             outcome.note(Conclusion::Environment);
             let model = &prediction.model;
-            warnings.push(format!("{file}: `{}` stays unanswered under {model}", query.text));
+            warnings.push(format!("{file}: `{}` has no answer under {model}", query.text));
         }
         if holds == Some(false) {
             outcome.note(Conclusion::RuleBroken);
-            warnings.push(format!("{file}: `{}` is not so under {}", query.text, prediction.model));
+            warnings.push(format!("{file}: `{}` does not hold under {}", query.text, prediction.model));
         }
         line.queries.push(Query { text: query.text.clone(), holds, expected: Some(true) });
     }
@@ -347,9 +349,9 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
                 outcome.note(Conclusion::Environment);
                 warning = "";
             }
-            warnings.push(format!("{file}: {warning}termination under {model} is not known: {why}"));
+            warnings.push(format!("{file}: {warning}termination under {model} is unknown: {why}"));
         } else if answer.expected.is_some_and(|expected| answer.terminates != Some(expected)) {
-            line.unlike.push(format!("termination under {model} is not what the test expects"));
+            line.unlike.push(format!("termination under {model} differs from the expectation"));
         }
         line.progress = Some(answer);
     }
@@ -367,11 +369,11 @@ fn list_surprises(test: &Test, prediction: &Prediction) -> Vec<String> {
     if race_surprises(test, prediction) {
         let expected = expected_race(test, model).map_or("", race_word);
         let found = race_word(prediction.race);
-        unlike.push(format!("{found} under {model}, unlike what the test expects ({expected})"));
+        unlike.push(format!("{found} under {model}, but the test expects {expected}"));
     }
     if uninitialised_surprises(test, prediction) {
         let found = if prediction.uninitialised_read == Some(true) { "an" } else { "no" };
-        unlike.push(format!("{found} uninitialised read under {model}, unlike what the test expects"));
+        unlike.push(format!("{found} uninitialised read under {model}, which differs from the expectation"));
     }
     unlike
 }

@@ -28,11 +28,14 @@ pub fn named(pattern: &str) -> Result<Vec<TestSource>, Failure> {
         .collect();
     let layout = cts::LAYOUT.iter().find(|(names, ..)| bare.starts_with(names.trim_end_matches('*')));
     if let (true, Some((names, _, why))) = (found.is_empty(), layout) {
-        return Err(Failure::input_message(format!("--cts-name: {names} is no litmus test: {why}")));
+        return Err(Failure::input_message(format!(
+            "--cts-name: {names} cannot be expressed as a litmus \
+             test: {why}"
+        )));
     }
     if found.is_empty() {
         return Err(Failure::input_message(format!(
-            "--cts-name: no test of the CTS has a name like `{pattern}`: `tests --cts` lists them"
+            "--cts-name: no CTS test name matches `{pattern}`: `vk-litmus tests --cts` lists the names"
         )));
     }
     Ok(found)

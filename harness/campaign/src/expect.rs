@@ -57,7 +57,8 @@ pub fn load(folder: &Path, devices: &[DeviceRecord]) -> Result<Expectations, Fai
         let Some(driver) = suffixes.into_iter().find_map(|suffix| name.strip_suffix(suffix)) else {
             if name.ends_with(".txt") {
                 mistakes.push(format!(
-                    "{}: not the name of a file of expectations, which ends in -fails.txt, -flakes.txt, -skips.txt or -progress.txt",
+                    "{}: not an expectation file; expected a name that ends in -fails.txt, -flakes.txt, \
+                     -skips.txt or -progress.txt",
                     path.display()
                 ));
             }
@@ -101,8 +102,8 @@ fn unknown_device(path: &Path, driver: &str, devices: &[DeviceRecord]) -> Option
     let meant = words.iter().find_map(|word| similar(word, known()));
     let meant = meant.map_or_else(String::new, |word| format!(" (did you mean `{word}`?)"));
     Some(format!(
-        "{}: `{driver}`{meant} is no device of this run and no driver that is known: expected `{EVERY}`, or words of the \
-         device's or driver's name",
+        "{}: `{driver}`{meant} is neither a device of this run nor a known driver; expected `{EVERY}`, or \
+         words of the device's or driver's name",
         path.display()
     ))
 }
@@ -207,7 +208,7 @@ impl Expected {
         }
         let unmatched = self.unmatched();
         for (place, pattern) in &unmatched {
-            say(&format!("{place}: no test is like `{}`", shown(pattern)));
+            say(&format!("{place}: no test matches `{}`", shown(pattern)));
             met = false;
         }
         let unexpected = lines
@@ -216,8 +217,9 @@ impl Expected {
             .count();
         if !quiet || !met {
             say(&format!(
-                "expectations: {expected} failed as expected, {flakes} known flakes, {skipped} not run, {unmet} not met, \
-                 {} patterns unmatched, {} for tests that are not in this run; {unexpected} violations are on no list",
+                "expectations: {expected} failed as expected, {flakes} known flakes, {skipped} not run, \
+                 {unmet} not met, {} patterns unmatched, {} for tests that are not in this run; \
+                 {unexpected} violations are not listed",
                 unmatched.len(),
                 self.elsewhere(unmatched.len())
             ));

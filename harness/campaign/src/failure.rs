@@ -16,7 +16,7 @@ pub enum Failure {
 /// A feature that this version lacks.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("{what} is not available")]
-#[diagnostic(help("this version does not have it yet"))]
+#[diagnostic(help("this version does not implement it"))]
 pub struct NotAvailable {
     what: String,
 }

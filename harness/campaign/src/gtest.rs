@@ -158,7 +158,7 @@ impl Output {
             "json" => true,
             "xml" => false,
             _ => {
-                let expected = "expected xml or json, or one of them with `:` and a file";
+                let expected = "expected xml or json, optionally followed by `:FILE`";
                 return Err(Failure::input_message(format!("--gtest_output {text}: {expected}")));
             }
         };

@@ -149,14 +149,14 @@ fn unknown_test_error(argument: &str) -> String {
         |id: &str| id.split_once('/').is_some_and(|(family, _)| family.eq_ignore_ascii_case(argument));
     if let Some(source) = all.iter().find(|source| folder(&source.id)) {
         let family = source.id.split('/').next().unwrap_or_default();
-        return format!("{what}; is its family meant, `{family}/*`?");
+        return format!("{what}; did you mean its family, `{family}/*`?");
     }
     let name = |id: &str| id.rsplit('/').next().unwrap_or(id).to_ascii_lowercase();
     let wanted = name(argument);
     let named = all.iter().find(|source| name(&source.id) == wanted).map(|source| source.id.as_str());
     match named.or_else(|| similar(argument, all.iter().map(|source| source.id.as_str()))) {
-        Some(id) => format!("{what}; is `{id}` meant?"),
-        None => format!("{what}: `vk-litmus tests WORD` looks for one"),
+        Some(id) => format!("{what}; did you mean `{id}`?"),
+        None => format!("{what}: search with `vk-litmus tests WORD`"),
     }
 }
 
@@ -285,7 +285,7 @@ fn from_pipe(path: PathBuf) -> std::io::Result<Vec<u8>> {
         let _ = sender.send(File::open(path).and_then(read_limited));
     })?;
     receiver.recv_timeout(PIPE_PATIENCE).unwrap_or_else(|_| {
-        let what = format!("nothing that ends was written to it within {} s", PIPE_PATIENCE.as_secs());
+        let what = format!("its writer did not close it within {} s", PIPE_PATIENCE.as_secs());
         Err(std::io::Error::new(std::io::ErrorKind::TimedOut, what))
     })
 }

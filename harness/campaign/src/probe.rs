@@ -203,8 +203,8 @@ fn compile_only(text: &str) -> Result<Meant, Failure> {
     if family.is_empty() || version.as_deref() == Some("") {
         let word = vendor.word;
         return Err(Failure::input_message(format!(
-            "`{text}` is incomplete: expected {word}:CHIP, or {word}:* for all of them, and behind an `@` the start of a \
-             version of Mesa"
+            "`{text}` is incomplete: expected {word}:CHIP, or {word}:* for all of them, optionally \
+             followed by `@` and the start of a Mesa version"
         )));
     }
     Ok(Meant::CompileOnly { vendor, family: family.to_owned(), version })
@@ -404,7 +404,7 @@ fn probe_compile_only(mesa: &Mesa, family: &str) -> Result<CompileOnly, String> 
             })
             .ok_or_else(|| format!("{place}: family `{family}`: no null device")),
         Some(Err(why)) => Err(format!("{place}: family `{family}`: {why}")),
-        None => Err(format!("{place}: its process ended with {status} when asked for the family `{family}`")),
+        None => Err(format!("{place}: its process ended with {status} for the family `{family}`")),
     }
 }
 

@@ -124,7 +124,7 @@ pub fn repro(asked: &Repro<'_>) -> Result<Bundle, Failure> {
         Ok(text) => {
             bundle.add("host.c", "a program that runs the kernels and counts outcomes", text.as_bytes());
         }
-        Err(why) => bundle.lacks(format!("No host in C: {why}.")),
+        Err(why) => bundle.lacks(format!("No C program: {why}.")),
     }
     match to_vulkan(&subject.loaded.test).and_then(|test| to_glsl(&test)) {
         Ok(glsl) => {
@@ -197,7 +197,7 @@ fn of_results(asked: &Repro<'_>, results: &[Results]) -> Result<(Loaded, Recorde
     let best = here.iter().map(|(_, line)| weight(line)).max();
     let Some(best) = best else {
         let test = asked.test.unwrap_or("a test");
-        return Err(Failure::input_message(format!("the results have no verdict on `{test}`")));
+        return Err(Failure::input_message(format!("the results have no verdict for `{test}`")));
     };
     let best: Vec<&(&Results, &RunLine)> = here.iter().filter(|(_, line)| weight(line) == best).collect();
     let (results, line) = match best.as_slice() {
@@ -297,7 +297,7 @@ fn write_explanations(
     let explanation = match explain_outcome(&subject.judged, &chosen.model, &options) {
         Ok(explanation) if explanation.answer != ExplanationAnswer::Unknown => explanation,
         Ok(_) => {
-            bundle.lacks("No explanation: the model did not answer in time.");
+            bundle.lacks("No explanation: the model did not answer within the time limit.");
             return String::new();
         }
         Err(error) => {
@@ -309,8 +309,8 @@ fn write_explanations(
     let explained =
         Explained { test: &subject.judged, source, file: "test.litmus", explanation: &explanation };
     let text = explanation::text(explained);
-    bundle.add("explanation.txt", "why the model says so", text.as_bytes());
-    bundle.add("explanation.svg", "the same as a picture", explanation::svg(explained).as_bytes());
+    bundle.add("explanation.txt", "the model's reason", text.as_bytes());
+    bundle.add("explanation.svg", "the reason as a picture", explanation::svg(explained).as_bytes());
     text
 }
 
@@ -340,7 +340,7 @@ fn machine_code(
         beside::threads(&source.argument, &source.id, &test, subject.variant, target, beside::PATIENCE)?;
     let text = codegen::threads(&line);
     if line.verdict != CodegenVerdict::Crashes {
-        bundle.add("machine-code.txt", "what the device's compiler makes of the threads", text.as_bytes());
+        bundle.add("machine-code.txt", "the machine code of the threads", text.as_bytes());
         return Ok(None);
     }
     bundle.lacks(format!("No machine code: {}", text.trim()));

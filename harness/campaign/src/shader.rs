@@ -21,7 +21,7 @@ pub fn entries(
 ) -> Result<Vec<AnalysisOptions>, Refusal> {
     let options = &module.resolve_names(options)?;
     for foreign in module.unused_inputs(options)? {
-        tracing::warn!("{file} is given {foreign}");
+        tracing::warn!("{file}: unused input: {foreign}");
     }
     let named = match &options.entry {
         Some(entry) => vec![entry.clone()],

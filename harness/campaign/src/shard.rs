@@ -84,9 +84,7 @@ pub struct Named {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShardError {
     /// The index is set without the count.
-    #[error(
-        "{index} is set and {count} is not: which part of how many? `--shard i/n` says it, `--shard 1/1` runs all"
-    )]
+    #[error("{index} is set and {count} is not: pass `--shard i/n`, or `--shard 1/1` to run all tests")]
     NoCount {
         /// The variable of the index.
         index: &'static str,
@@ -95,7 +93,7 @@ pub enum ShardError {
     },
     /// A value is not a number, or the index is out of range.
     #[error(
-        "{variables} are `{index}` and `{count}`, which is no part of a whole: `--shard i/n` says it instead"
+        "{variables} are `{index}` and `{count}`, which is not a valid shard: pass `--shard i/n` instead"
     )]
     Malformed {
         /// The names of the variables.
@@ -109,9 +107,7 @@ pub enum ShardError {
     #[error("{OWN} is `{0}`: expected i/n with i from 1 to n, such as 2/4")]
     Own(String),
     /// The tasks of an array are not numbered in equal steps.
-    #[error(
-        "the tasks of this Slurm array are not numbered in equal steps: `--shard i/n` says which part this one is"
-    )]
+    #[error("the tasks of this Slurm array are not numbered in equal steps: pass `--shard i/n`")]
     UnevenArray,
 }
 

@@ -191,8 +191,8 @@ pub fn refuse_compile_only(targets: &[Target]) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::environment_message(format!(
-        "{} compiles and executes nothing (a null back end, or a shim in place of the kernel's device): `codegen` asks \
-         its compiler",
+        "{} only compiles (a null back end, or a shim in place of the kernel's device): use `codegen` with \
+         it",
         null.join(", ")
     )))
 }
@@ -226,7 +226,7 @@ pub(crate) fn no_such_device(error: &plan::DeviceError, all: &[Listed], trouble:
         plan::DeviceError::NoSuchDevice(word) if word.contains(':') => {
             let words: Vec<String> =
                 vendor::VENDORS.iter().map(|vendor| format!("{}:", vendor.word)).collect();
-            (String::new(), format!(", and compile-only ones begin with {}", words.join(" ")))
+            (String::new(), format!(", and compile-only ones start with {}", words.join(" ")))
         }
         plan::DeviceError::NoSuchDevice(word) => (meant(word, known), String::new()),
         _ => (String::new(), String::new()),

@@ -359,7 +359,7 @@ fn a_journal_that_was_cut_off_is_told_of_and_its_test_run_again() {
     let record = plan.record(&options, BUDGET).unwrap();
     let (_, seed, done) = place(folder.path(), true, None).open(record, &tell).unwrap();
     assert_eq!((seed, done.len()), (1, 0));
-    assert!(told.lock().unwrap()[0].starts_with("warning: the journal ended in the middle"));
+    assert!(told.lock().unwrap()[0].starts_with("warning: the last line of the journal is incomplete"));
 }
 
 /// The model detects a record whose verdict, counts and checksum were all edited.
@@ -388,13 +388,10 @@ fn a_resumed_verdict_is_judged_again() {
     };
     type Edit<'a> = &'a dyn Fn(&mut RunLine);
     let edits: [(Edit<'_>, &str); 9] = [
-        (&|line| line.hashes.kernel = "0".repeat(64), "its `hashes.kernel` is of another kernel"),
-        (&|line| line.hashes.kernel.clear(), "its `hashes.kernel` is of another kernel"),
-        (&|line| line.hashes.test.clear(), "whose text is another than the plan's"),
-        (
-            &|line| line.outcomes.retain(|outcome| outcome.count > 0),
-            "it lists 3 of the 4 outcomes of the model",
-        ),
+        (&|line| line.hashes.kernel = "0".repeat(64), "its `hashes.kernel` belongs to another kernel"),
+        (&|line| line.hashes.kernel.clear(), "its `hashes.kernel` belongs to another kernel"),
+        (&|line| line.hashes.test.clear(), "whose text differs from the plan's"),
+        (&|line| line.outcomes.retain(|outcome| outcome.count > 0), "it lists 3 of the model's 4 outcomes"),
         (
             &|line| {
                 line.outcomes[0].count += 1 << 40;
@@ -408,9 +405,9 @@ fn a_resumed_verdict_is_judged_again() {
                 conforms(line);
                 allowed(line);
             },
-            "another thing of P1:r0=1 P1:r1=0",
+            "the model's answer about P1:r0=1 P1:r1=0 differs",
         ),
-        (&racy, "another thing of races"),
+        (&racy, "the model's answer about races differs"),
         (&|line| line.verdict = VerdictWord::Undefined, "a program that does not race"),
     ];
     for (edit, expected) in edits {

@@ -129,7 +129,7 @@ impl fmt::Display for Form {
 
 /// An unknown form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no form `{0}`: there are {words}", words = Form::ALL.map(Form::word).join(", "))]
+#[error("unknown form `{0}`; expected one of {words}", words = Form::ALL.map(Form::word).join(", "))]
 pub struct UnknownForm(pub String);
 
 impl FromStr for Form {

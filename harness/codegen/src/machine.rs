@@ -28,7 +28,7 @@ pub struct CodeLine {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotMachineCode {
     /// The text is empty.
-    #[error("the driver shows no machine code")]
+    #[error("the driver does not show machine code")]
     Empty,
     /// The text contains no memory access.
     #[error("not disassembled: `{0}`")]

@@ -118,7 +118,7 @@ pub fn required_orders(test: &Test, unit: &FormKernel) -> Vec<RequiredOrder> {
     all
 }
 
-const NOT_TOLD: &str = "the text does not tell the accesses apart";
+const NOT_TOLD: &str = "the text does not distinguish the accesses";
 
 /// Checks that the lines between two accesses contain what their order needs, on chips of a compiler's
 /// `target`.
@@ -145,7 +145,7 @@ pub fn check_order(
         return OrderFinding::new(OrderKept::Unknown, NOT_TOLD);
     }
     if second < first {
-        return OrderFinding::new(OrderKept::Lost, "the second access stands before the first");
+        return OrderFinding::new(OrderKept::Lost, "the second access is before the first");
     }
     let holds = |need: &&OrderNeed| {
         need.order == asked.order
@@ -153,7 +153,7 @@ pub fn check_order(
             && (need.targets.is_empty() || need.targets.iter().any(|start| target.starts_with(start)))
     };
     let Some(need) = machine.dialect.needs.iter().find(holds) else {
-        return OrderFinding::new(OrderKept::Unknown, "no table says what this order needs here");
+        return OrderFinding::new(OrderKept::Unknown, "no table lists what this order needs here");
     };
     // The workgroup's memory has no cache.
     let cached = of_second.operation == Operation::Load && of_second.path != Path::Workgroup;
@@ -165,7 +165,7 @@ pub fn check_order(
     }
     let narrow = !matches!(asked.scope, Scope::QueueFamily | Scope::Device | Scope::CrossDevice);
     if narrow && found.verdict != OrderKept::Kept {
-        let why = format!("{}; but the scope is narrower than the table's, and less may do", found.why);
+        let why = format!("{}; the scope is narrower than the table's, so less may be sufficient", found.why);
         return OrderFinding { verdict: OrderKept::Unknown, why, ..found };
     }
     found
@@ -207,8 +207,8 @@ fn check_steps(
             MissingOperation::Unknown => OrderKept::Unknown,
         };
         let why = match verdict {
-            _ if uncertain => format!("perhaps there: {words}"),
-            OrderKept::Unknown => format!("not there: {words}; what others need is not known"),
+            _ if uncertain => format!("possibly present: {words}"),
+            OrderKept::Unknown => format!("not present: {words}; the needs of others are unknown"),
             _ => format!("missing: {words}"),
         };
         if verdict > worst.verdict {
@@ -241,13 +241,13 @@ pub fn check_nir(asked: &RequiredOrder, nir: &str, loads: usize) -> Option<Order
     let lines: Vec<&str> = main.lines().filter(|line| of_accesses(line) || is_fence(line)).collect();
     let found = lines.iter().filter(|line| of_accesses(line)).count();
     if found != loads || loads < 2 {
-        return Some(OrderFinding::new(OrderKept::Unknown, "the loads of the test are not those of NIR"));
+        return Some(OrderFinding::new(OrderKept::Unknown, "the loads of the test differ from those of NIR"));
     }
     let between = |window: &[&str]| window.iter().any(|line| is_fence(line));
     let first = lines.iter().position(of_accesses)?;
     let last = lines.iter().rposition(of_accesses)?;
     if !lines.get(first..last).is_some_and(between) {
-        return Some(OrderFinding::new(OrderKept::Lost, "no barrier stands between the loads"));
+        return Some(OrderFinding::new(OrderKept::Lost, "no barrier is between the loads"));
     }
     if lines.iter().filter(|line| of_accesses(line)).any(|line| line.contains("reorderable")) {
         return Some(OrderFinding::new(

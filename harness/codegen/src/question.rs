@@ -51,19 +51,19 @@ pub struct CompiledKernels<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnmodelledFeature {
     /// Some storages are in a different kind of memory, and both kinds are accessed by address.
-    #[error("two memories by address")]
+    #[error("two memories accessed by address")]
     TwoAddresses,
     /// Kernels of graphics stages.
     #[error("graphics stages")]
     GraphicsStages,
     /// Calls that barriers between whole dispatches do not express.
-    #[error("calls that no barrier between dispatches says")]
+    #[error("calls that no barrier between dispatches expresses")]
     Calls,
     /// The prediction was cut short, so no outcome is known to be forbidden.
     #[error("the prediction is not complete")]
     IncompletePrediction,
     /// A thread that runs on the host.
-    #[error("a thread of the host")]
+    #[error("a host thread")]
     HostThread,
     /// Subgroup operations: other lanes of a wave belong to other instances and take part in them.
     #[error("operations of a subgroup")]

@@ -45,7 +45,7 @@ pub struct DriverEnvironment {
 
 /// A variable names a driver file that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{variable} names `{}`, which is no file", path.display())]
+#[error("{variable} names `{}`, which is not a file", path.display())]
 pub struct EnvironmentError {
     /// The variable.
     pub variable: &'static str,
@@ -180,7 +180,7 @@ impl DriverEnvironment {
             a == b || a.canonicalize().ok().is_some_and(|a| b.canonicalize().ok() == Some(a))
         };
         if env::join_paths([&file]).is_err() {
-            tracing::warn!(file = %file.display(), "driver file left out: its name has a separator in it");
+            tracing::warn!(file = %file.display(), "driver file omitted: its name contains a separator");
         } else if !self.files.iter().any(|known| same(known, &file)) {
             self.files.push(file);
         }
@@ -359,7 +359,10 @@ mod tests {
             world.set(variable, path.clone());
             let error = world.discover().unwrap_err();
             assert_eq!(error, EnvironmentError { variable, path: path.clone() });
-            assert_eq!(error.to_string(), format!("{variable} names `{}`, which is no file", path.display()));
+            assert_eq!(
+                error.to_string(),
+                format!("{variable} names `{}`, which is not a file", path.display())
+            );
         }
     }
 

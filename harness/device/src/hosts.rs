@@ -127,7 +127,9 @@ impl HostRun {
             .zip(play.instances.checked_sub(1))
             .map(|(storage, instance)| play.word_index(instance, storage));
         if last.is_some_and(|last| last >= words) {
-            return Err(DeviceError::InvalidPlan("threads of the host reach beyond their buffer".to_owned()));
+            return Err(DeviceError::InvalidPlan(
+                "host threads access memory outside their buffer".to_owned(),
+            ));
         }
         self.play = play;
         Ok(())
@@ -220,8 +222,8 @@ impl HostRun {
             if begun.is_err() {
                 self.game
                     .iter()
-                    .for_each(|game| game.record_failure(DeviceError::OutOfMemory("a thread of the host")));
-                return Err(DeviceError::OutOfMemory("a thread of the host"));
+                    .for_each(|game| game.record_failure(DeviceError::OutOfMemory("a host thread")));
+                return Err(DeviceError::OutOfMemory("a host thread"));
             }
         }
         Ok(())

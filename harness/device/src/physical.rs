@@ -267,13 +267,13 @@ fn is_sound(memory: &vk::PhysicalDeviceMemoryProperties) -> Result<(), DeviceErr
     let (types, heaps) = (memory.memory_type_count as usize, memory.memory_heap_count as usize);
     let wrong = |what: String| {
         let call = "vkGetPhysicalDeviceMemoryProperties";
-        Err(DeviceError::Driver { call, code: format!("says that there are {what}") })
+        Err(DeviceError::Driver { call, code: format!("reports {what}") })
     };
     if types > vk::MAX_MEMORY_TYPES {
-        return wrong(format!("{types} memory types, where {} is the most", vk::MAX_MEMORY_TYPES));
+        return wrong(format!("{types} memory types (at most {} are possible)", vk::MAX_MEMORY_TYPES));
     }
     if heaps > vk::MAX_MEMORY_HEAPS {
-        return wrong(format!("{heaps} memory heaps, where {} is the most", vk::MAX_MEMORY_HEAPS));
+        return wrong(format!("{heaps} memory heaps (at most {} are possible)", vk::MAX_MEMORY_HEAPS));
     }
     let outside = memory.memory_types_as_slice().iter().find(|kind| kind.heap_index as usize >= heaps);
     outside.map_or(Ok(()), |kind| wrong(format!("memory of heap {}, and {heaps} heaps", kind.heap_index)))

@@ -139,7 +139,7 @@ impl PipelineStore {
     fn join_ahead(&self) {
         for thread in self.ahead.borrow_mut().drain(..) {
             if thread.join().is_err() {
-                tracing::error!("making pipelines ahead was cut short");
+                tracing::error!("creating pipelines in advance was interrupted");
             }
         }
     }

@@ -317,9 +317,7 @@ impl<'d> VulkanPrepared<'d> {
             let buffer =
                 self.buffers.get(players.buffer()).and_then(|buffer| self.gpu.heap.mapped_memory(buffer));
             let memory = buffer.ok_or_else(|| {
-                DeviceError::InvalidPlan(
-                    "threads of the host beside memory that they do not reach".to_owned(),
-                )
+                DeviceError::InvalidPlan("host threads with memory that they cannot access".to_owned())
             })?;
             return players.begin_submission(
                 self.gpu,
@@ -556,7 +554,7 @@ impl Prepared for VulkanPrepared<'_> {
         let most = self.gpu.max_workgroups;
         let replace = |workgroups: &mut u32| {
             if new == 0 {
-                return Err(DeviceError::InvalidPlan("a dispatch of no workgroup".to_owned()));
+                return Err(DeviceError::InvalidPlan("a dispatch without workgroups".to_owned()));
             }
             if new > most {
                 let lack = format!("{new} workgroups in a dispatch (it has {most})");
@@ -583,7 +581,7 @@ impl Prepared for VulkanPrepared<'_> {
     }
 
     fn set_host_layout(&mut self, play: HostLayout) -> Result<(), DeviceError> {
-        let none = || DeviceError::InvalidPlan("no threads of the host".to_owned());
+        let none = || DeviceError::InvalidPlan("no host threads".to_owned());
         let (_, players) = self.players.as_mut().ok_or_else(none)?;
         let words = self.buffers.get(players.buffer()).map_or(0, |buffer| buffer.size_in_bytes() / 4);
         players.set(play, words)
@@ -611,7 +609,7 @@ impl Prepared for VulkanPrepared<'_> {
         let fetched = self.fetched.as_ref().and_then(|(own, _)| own.read());
         match fetched.and_then(|own| own.split_at_checked(count)) {
             Some((own, [COPIED, ..])) if own.iter().any(|word| *word != !COPIED) => Ok(own),
-            Some(_) => Err(DeviceError::NotExecuted("what copies a buffer for the host")),
+            Some(_) => Err(DeviceError::NotExecuted("the copy of a buffer for the host")),
             None => Err(out_of_reach(buffer)),
         }
     }
@@ -711,7 +709,7 @@ fn kernel_uses(steps: &[Step]) -> impl Iterator<Item = (usize, usize, &[BufferId
 }
 
 fn out_of_reach(buffer: BufferId) -> DeviceError {
-    DeviceError::InvalidPlan(format!("buffer {} is out of the host's reach", buffer.0))
+    DeviceError::InvalidPlan(format!("buffer {} is not host-visible", buffer.0))
 }
 
 fn no_such_word(buffer: BufferId, word: u64) -> DeviceError {

@@ -61,7 +61,7 @@ pub enum SelectorError {
     #[error("an empty device selector")]
     Empty,
     /// A device of another kind: the simulated GPU (`sim`) or a compile-only one (`radv:…`).
-    #[error("`{0}` is no Vulkan device")]
+    #[error("`{0}` is not a Vulkan device")]
     NotVulkan(String),
 }
 

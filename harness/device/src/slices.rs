@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn a_thread_and_those_that_it_starts_ask_for_short_slices_and_for_nothing_else() {
         let Some(before) = linux::get() else {
-            println!("skipped: this system tells nothing of how threads are scheduled");
+            println!("skipped: this system does not report how threads are scheduled");
             return;
         };
         assert_eq!(of_a_new_thread(|| {}), (Some(before), Some(before)));

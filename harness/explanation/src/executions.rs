@@ -33,10 +33,10 @@ impl<'a> Shown<'a> {
             self.test.name
         );
         if let Some(bound) = cut {
-            says += &format!("; runs that take a loop more often than {bound} times are left out");
+            says += &format!("; runs with more than {bound} iterations of a loop are omitted");
         }
         if found.iter().any(|found| found.flagged) {
-            says += "; the program races, so that what it does is undefined";
+            says += "; the program races, so its behaviour is undefined";
         }
         says
     }

@@ -103,7 +103,7 @@ impl Kind {
     pub fn meaning(self) -> &'static str {
         match self {
             Kind::Broken => "breaks the rule",
-            Kind::Race => "race: nothing orders these",
+            Kind::Race => "race: not ordered",
             Kind::ReadsFrom => "reads from",
             Kind::FromReads => "reads before it is overwritten",
             Kind::Modification => "modification order",

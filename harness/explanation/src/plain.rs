@@ -155,10 +155,10 @@ impl EventDescriptions<'_> {
             let (from, to) = (self.deed(edge.from)?, self.deed(edge.to)?);
             parts.push(match edge.relation.as_str() {
                 "rf" => match self.place(edge.from) {
-                    Some(place) => format!("{to} and gets what {place} stores"),
-                    None => format!("{to} and gets the initial value"),
+                    Some(place) => format!("{to} and reads the value that {place} stores"),
+                    None => format!("{to} and reads the initial value"),
                 },
-                "fr" => format!("{from} and gets what was there before {to}"),
+                "fr" => format!("{from} and reads the value before {to}"),
                 "po" => format!("{from} before {to}"),
                 _ => {
                     let mut synchronized = Vec::new();
@@ -173,7 +173,7 @@ impl EventDescriptions<'_> {
         }
         (parts.len() > 1).then(|| {
             format!(
-                "It cannot be: {}. Each of these orders holds, and together they are a circle.",
+                "This is impossible: {}. Each of these orders holds, and together they form a cycle.",
                 parts.join("; ")
             )
         })
@@ -200,13 +200,12 @@ impl EventDescriptions<'_> {
         let (first, second) = found.pair?;
         let (from, to) = (self.deed(first)?, self.deed(second)?);
         let missing = match (self.handed_over(first, second), self.handed_over(second, first)) {
-            (None, None) => "nothing both orders the two and hands the memory over from one to the other",
-            _ => {
-                "though synchronization orders the two, the store is not made available and visible on the way"
-            }
+            (None, None) => "nothing both orders the two and makes the write available and visible",
+            _ => "although synchronization orders the two, the store is not made available and visible",
         };
         Some(format!(
-            "A race: {from} and {to}, and {missing}. What is read there is undefined, and so is all that follows."
+            "A race: {from} and {to}, and {missing}. The value read is undefined, and so is all later \
+             behaviour."
         ))
     }
 }

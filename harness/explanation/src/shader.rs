@@ -69,7 +69,7 @@ pub fn write(answers: &[ShaderAnswer]) -> String {
             finding.places.iter().for_each(|one| place(&mut page, one));
             page += "</div>\n";
             for (number, change) in finding.mend.iter().enumerate() {
-                let lead = if number == 0 { "What mends it: " } else { "and " };
+                let lead = if number == 0 { "Fix: " } else { "and " };
                 page += &format!("<p>{lead}{}</p>\n", escape(change));
             }
         }

@@ -46,7 +46,7 @@ pub fn reason(answer: &ExplanationAnswer) -> String {
         ExplanationAnswer::Impossible => {
             "No candidate execution shows it: no write stores such values, or no path leads there.".to_owned()
         }
-        ExplanationAnswer::Unknown => "The search was cut short by its bounds.".to_owned(),
+        ExplanationAnswer::Unknown => "The search reached its bounds.".to_owned(),
     }
 }
 
@@ -63,7 +63,7 @@ pub fn race(explanation: &Explanation) -> Option<String> {
                 .to_owned(),
         ),
         (None, Race::Unknown) => {
-            Some("Whether the program races was not found out within the bounds.".to_owned())
+            Some("The search could not decide within its bounds whether the program races.".to_owned())
         }
         (None, Race::Free) => None,
     }
@@ -79,11 +79,16 @@ pub fn uninitialised(explanation: &Explanation) -> Option<String> {
             ))
         }
         (None, Some(true)) => Some(
-            "A read is uninitialised, and what it returns is undefined; no such execution was met within the bounds of this search."
+            "A read is uninitialised, and its value is undefined; the search met no such execution within \
+             its bounds."
                 .to_owned(),
         ),
         (None, Some(false)) => None,
-        (None, None) => Some("Whether a read is uninitialised was not found out within the bounds.".to_owned()),
+        (None, None) => Some(
+            "The search could not decide within its bounds whether a read is \
+             uninitialised."
+                .to_owned(),
+        ),
     }
 }
 
@@ -121,27 +126,32 @@ pub fn mend(test: &Test, mend: &Mend) -> Mended {
                 Some(false) => " The outcome is then forbidden.",
                 None => "",
             };
-            (found("mends it", changes, *least) + then, rows(test, changes))
+            (found("removes the race", changes, *least) + then, rows(test, changes))
         }
         Mend::None => (
-            "No strengthening of its instructions mends it: it lacks synchronization.".to_owned(),
+            "No strengthening of its instructions removes the race: it lacks synchronization.".to_owned(),
             Vec::new(),
         ),
-        Mend::Cut => ("What mends it was not found out within the bounds.".to_owned(), Vec::new()),
+        Mend::Cut => ("The search found no fix within its bounds.".to_owned(), Vec::new()),
     }
 }
 
 /// Describes the fix that forbids the outcome.
 pub fn forbids(test: &Test, mend: &Mend) -> Mended {
     match mend {
-        Mend::Found { changes, least, .. } => {
-            (found("forbids the outcome", changes, *least) + " Nothing races then.", rows(test, changes))
-        }
+        Mend::Found { changes, least, .. } => (
+            found("forbids the outcome", changes, *least) + " The program is then race-free.",
+            rows(test, changes),
+        ),
         Mend::None => (
-            "No strengthening of its instructions forbids the outcome: as strong as they get, it is still allowed.".to_owned(),
+            "No strengthening of its instructions forbids the outcome: it is allowed even with the \
+             strongest instructions."
+                .to_owned(),
             Vec::new(),
         ),
-        Mend::Cut => ("What forbids the outcome was not found out within the bounds.".to_owned(), Vec::new()),
+        Mend::Cut => {
+            ("The search found no change that forbids the outcome within its bounds.".to_owned(), Vec::new())
+        }
     }
 }
 
@@ -153,10 +163,10 @@ fn found(what: &str, changes: &[InstructionChange], least: Minimality) -> String
     match least {
         Minimality::Cheapest => format!("The cheapest strengthening that {what} changes {lines}."),
         Minimality::Irreducible => {
-            format!("A strengthening that {what}, none of which can be left out, changes {lines}.")
+            format!("A minimal strengthening that {what} changes {lines}.")
         }
         Minimality::Unknown => {
-            format!("A strengthening that {what}, not all of which may be needed, changes {lines}.")
+            format!("A strengthening that {what}, which may not be minimal, changes {lines}.")
         }
     }
 }

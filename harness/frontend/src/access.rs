@@ -321,7 +321,7 @@ impl Walk<'_> {
     ) -> Step<()> {
         if self.specialized().is_scalar(ty)? {
             if out.len() >= MAX_LEAVES {
-                return Err(Problem::Budget { what: "parts of a stored value", bound: MAX_LEAVES }.into());
+                return Err(Problem::Budget { what: "members of a stored value", bound: MAX_LEAVES }.into());
             }
             out.push((SymbolicPointer { ty, ..pointer }, ty, value.clone()));
             return Ok(());

@@ -88,7 +88,7 @@ impl RaceSpot {
             format!(" (none of {})", self.missing.join(", "))
         };
         format!(
-            "data race on `{}`: {}, {}, and nothing orders the two{missing}",
+            "data race on `{}`: {}, {}, and the accesses are not ordered{missing}",
             self.element,
             who(&self.at[0]),
             who(&self.at[1])

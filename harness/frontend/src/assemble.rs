@@ -210,7 +210,7 @@ impl Barriers {
             let alone = comes.len() < 2 || kind.execution_scope != Scope::Subgroup;
             if !alone && comes.iter().any(|thread| passes_by(&walked[*thread], kind)) {
                 let line = line_of(setting, barrier);
-                let what = "a control barrier of a subgroup under a condition on what is read";
+                let what = "a subgroup control barrier under a condition on a read value";
                 return Err(unsupported(format!("{what} (line {line})")));
             }
         }
@@ -228,7 +228,7 @@ impl Barriers {
             if let (Some(never), Some(surely)) = (never, surely) {
                 let at = spot_of(*surely, barrier);
                 let message = format!(
-                    "invocation {surely} waits at a control barrier that invocation {never} never reaches"
+                    "invocation {surely} waits at a control barrier that invocation {never} does not reach"
                 );
                 findings.insert(LiftFinding { kind: FindingKind::DivergentBarrier, message, at: vec![at] });
             }
@@ -341,7 +341,7 @@ fn order(walked: &Walked) -> Result<Vec<usize>, Problem> {
     if order.len() == count {
         Ok(order)
     } else {
-        Err(unsupported("control barriers that invocations come to in different orders"))
+        Err(unsupported("control barriers that invocations reach in different orders"))
     }
 }
 

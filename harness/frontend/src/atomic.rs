@@ -31,7 +31,7 @@ impl Walk<'_> {
         let compare = op == Op::AtomicCompareExchange || op == Op::AtomicCompareExchangeWeak;
         let unequal = if compare { semantics_from_number(literal(self, state, 3)?)? } else { order };
         if !matches!(module.type_of_id(pointer.ty)?, SpirvType::Integer { .. }) {
-            return Err(unsupported(format!("Op{op:?} on what is no integer")).into());
+            return Err(unsupported(format!("Op{op:?} on a value that is not an integer")).into());
         }
         let bits = self.specialized().scalar_bits(pointer.ty)?;
         let value = match op {

@@ -94,7 +94,7 @@ impl SpirvModule {
                 if let Some(target) = targets.find(|target| !function.labels.contains_key(target)) {
                     let name = self.display_name(target);
                     let what =
-                        format!("Op{:?} names {name}, which is no block of its function", instruction.op);
+                        format!("Op{:?} names {name}, which is not a block of its function", instruction.op);
                     return Err(malformed(what).located_at(instruction.place));
                 }
             }

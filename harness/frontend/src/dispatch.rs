@@ -105,21 +105,22 @@ pub fn plan_dispatch(module: &SpirvModule, options: &AnalysisOptions) -> Result<
 fn dispatch_of(module: &SpirvModule, options: &AnalysisOptions) -> Result<KernelDispatch, Problem> {
     if module.annotations != Annotations::default() {
         return Err(unsupported(
-            "annotations of a text: a dispatch has its inputs from the command line or a case",
+            "annotations in SPIR-V text: pass the inputs of a dispatch on the command line or in a case \
+             file",
         ));
     }
     let entry = module.find_entry(options.entry.as_deref())?;
     if entry.shader_stage() != Stage::Compute {
         let what =
-            format!("`{}` is of stage {:?}, which `check`, `race` and `lint` take", entry.name, entry.model);
-        return Err(Problem::EntryPoint(format!("only compute shaders are dispatched: {what}")));
+            format!("`{}` has the stage {:?}; use `check`, `race` or `lint` for it", entry.name, entry.model);
+        return Err(Problem::EntryPoint(format!("only compute shaders can be dispatched: {what}")));
     }
     let (function, name) = (entry.function, entry.name.clone());
     let (by_id, by_result) = (&options.specialization, HashMap::new());
     let local_size = local_size_of(module, by_id, &by_result, function)?;
     let specialized = Specialized::new(module, by_id, &by_result, Some(local_size))?;
     if !options.addresses.is_empty() {
-        return Err(unsupported("buffers behind addresses, for a dispatch on a device"));
+        return Err(unsupported("dispatching buffers that are accessed by device address"));
     }
     let mut all = KernelDispatch {
         entry: name,
@@ -174,7 +175,7 @@ fn dispatch_of(module: &SpirvModule, options: &AnalysisOptions) -> Result<Kernel
             StorageClass::Input | StorageClass::Output | StorageClass::Private => {}
             class => {
                 return Err(unsupported(format!(
-                    "`{}` of storage class {class:?}, for a dispatch on a device",
+                    "dispatching `{}` of storage class {class:?}",
                     module.display_name(*id)
                 )));
             }
@@ -220,7 +221,7 @@ fn used_variables(
                 AtomicFeature::Feature(name) => all.require_feature(&[name]),
                 AtomicFeature::Missing => {
                     let what = format!(
-                        "Op{:?} of this type on an image, for which Vulkan has no feature",
+                        "Op{:?} of this type on an image (Vulkan has no feature for it)",
                         instruction.op
                     );
                     return Err(unsupported(what));
@@ -237,8 +238,7 @@ fn used_variables(
             if matches!(instruction.op, Op::SRem | Op::SMod) {
                 // "Precision and Operation of SPIR-V Instructions": the result is undefined for a negative
                 // operand.
-                all.varies =
-                    Some("a remainder of signed numbers, which Vulkan leaves open where one is negative");
+                all.varies = Some("a signed remainder (undefined in Vulkan if an operand is negative)");
             }
             used.extend(operands.iter().filter(|id| module.variables.contains_key(id)));
         }
@@ -344,7 +344,7 @@ fn add_image(
 ) -> Result<DispatchBuffer, Problem> {
     let ty = module.variables.get(&id).map_or(0, |variable| variable.ty);
     let name = module.variable_name(id, ty);
-    let refused = |what: &str| unsupported(format!("{what} `{name}`, for a dispatch on a device"));
+    let refused = |what: &str| unsupported(format!("dispatching {what} `{name}`"));
     if !matches!(module.types.get(&ty), Some(SpirvType::Handle(Op::TypeImage))) {
         return Err(refused("the array of images, or the sampler"));
     }
@@ -362,14 +362,13 @@ fn add_image(
         notes.push(format!("image `{name}` is not given: {width}x{height} of zeros assumed"));
     }
     if given.levels > 1 {
-        return Err(refused("several levels of"));
+        return Err(refused("several mip levels of"));
     }
     let size = (width, (*dimension == 1).then_some(height));
     let count = u64::from(width) * u64::from(size.1.unwrap_or(1));
     let kept = TexelFormat::of(*format)
         .and_then(|format| pack_texels(format, &initial_texels(&given.texels, count, Some(format))?));
-    let bytes =
-        kept.ok_or_else(|| refused("the format, which has no 32 bits or is not named, of the image"))?;
+    let bytes = kept.ok_or_else(|| refused("a format that is unknown or not 32 bits wide, of the image"))?;
     let image = Some(DispatchImage { size, is_buffer: *dimension == 5, format: *format });
     Ok(DispatchBuffer { set: at.0, binding, element: 0, uniform: false, name, bytes, image })
 }
@@ -395,7 +394,7 @@ fn add_buffers(
             SpirvType::Array { length, .. } => specialized.array_length(*length)?,
             _ => {
                 return Err(unsupported(format!(
-                    "`{name}`, an array of buffers without a length, for a dispatch on a device"
+                    "dispatching `{name}`, an array of buffers without a length"
                 )));
             }
         };
@@ -607,7 +606,7 @@ fn add_capability_features(module: &SpirvModule, all: &mut KernelDispatch) {
         match Capability::from_u32(instruction) {
             Some(capability) => {
                 if is_subgroup_capability(capability) {
-                    all.varies = Some("the size of subgroups, or which invocations make one");
+                    all.varies = Some("the subgroup size, or which invocations form a subgroup");
                 }
                 if declared.insert(instruction) {
                     match features_of(capability) {

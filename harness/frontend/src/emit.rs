@@ -269,7 +269,7 @@ impl Ordering {
 }
 
 /// Strengthens an atomic or barrier; `None` if it is as strong already, or cannot be.
-#[expect(clippy::wildcard_enum_match_arm, reason = "no other is made here")]
+#[expect(clippy::wildcard_enum_match_arm, reason = "other instructions are not generated here")]
 pub(crate) fn ordered(kind: &InstructionKind, more: Ordering) -> Option<InstructionKind> {
     let mut changed = kind.clone();
     match &mut changed {
@@ -359,7 +359,7 @@ pub(crate) fn writes(kind: &InstructionKind) -> Option<bool> {
 }
 
 /// Returns the shader keyword of an event; `None` for other instructions.
-#[expect(clippy::wildcard_enum_match_arm, reason = "no other is made here")]
+#[expect(clippy::wildcard_enum_match_arm, reason = "other instructions are not generated here")]
 pub(crate) fn word_of(kind: &InstructionKind) -> Option<&'static str> {
     match kind {
         InstructionKind::Access(access) => {
@@ -379,8 +379,8 @@ pub(crate) fn word_of(kind: &InstructionKind) -> Option<&'static str> {
             SplitHalf::Wait => "wait",
         }),
         InstructionKind::Interlock(interlock) => Some(match interlock.end {
-            InterlockEnd::Begin => "begin of an interlocked section",
-            InterlockEnd::End => "end of an interlocked section",
+            InterlockEnd::Begin => "begin of a fragment shader interlock section",
+            InterlockEnd::End => "end of a fragment shader interlock section",
         }),
         _ => None,
     }

@@ -51,7 +51,8 @@ pub enum Problem {
     EntryPoint(String),
     /// Two overlapping accesses have different sizes.
     #[error(
-        "cannot lift: {name} is accessed with {first} bytes here and with {second} elsewhere; give it one size"
+        "cannot lift: {name} is accessed with {first} bytes here and with {second} bytes elsewhere; use \
+         one size"
     )]
     MixedSize {
         /// The accessed variable.
@@ -62,7 +63,10 @@ pub enum Problem {
         second: u32,
     },
     /// An address or computation depends on a read value with an unbounded domain.
-    #[error("cannot lift: {what} depends on a value read whose domain is unbounded; fix it with inputs")]
+    #[error(
+        "cannot lift: {what} depends on a read value with an unbounded domain; fix the value with \
+         inputs"
+    )]
     Unbounded {
         /// The dependent operation.
         what: String,
@@ -75,8 +79,8 @@ pub enum Problem {
     },
     /// The same in a graphics stage, where an input is not given.
     #[error(
-        "cannot lift: {what} is computed from floats or opaque values, such as what is given at location {location}: [input.{location}] of \
-         a --case file says what it is"
+        "cannot lift: {what} is computed from floats or opaque values, such as the input at location \
+         {location}: set it under [input.{location}] in a --case file"
     )]
     NotGiven {
         /// The dependent operation.
@@ -86,8 +90,8 @@ pub enum Problem {
     },
     /// The same, where the state of a sampler is not given.
     #[error(
-        "cannot lift: {what} is computed from floats or opaque values, such as what a sampler gives: --sampler SET.BINDING=linear says \
-         how it filters"
+        "cannot lift: {what} is computed from floats or opaque values, such as a sampled value: set the \
+         filter with --sampler SET.BINDING=linear"
     )]
     Sampled {
         /// The dependent operation.
@@ -102,11 +106,14 @@ pub enum Problem {
         bound: usize,
     },
     /// The deadline has passed; see `AnalysisOptions::deadline`.
-    #[error("the time was up")]
+    #[error("the time limit was reached")]
     OutOfTime,
     /// Fewer schedules than requested were explored (`AnalysisOptions::schedules`), for lack of time or
     /// steps.
-    #[error("{tried} of the {asked} orders asked for were tried: time or steps were too few for all")]
+    #[error(
+        "{tried} of the {asked} requested schedules were explored: the limit of time or steps was \
+         reached"
+    )]
     Orders {
         /// Number of explored schedules.
         tried: u64,
@@ -134,7 +141,7 @@ pub enum Problem {
 }
 
 /// The limited quantity if one workgroup alone exceeds the limit.
-pub(crate) const ONE_WORKGROUP: &str = "invocations, of which one workgroup alone has more";
+pub(crate) const ONE_WORKGROUP: &str = "invocations (one workgroup alone exceeds the limit)";
 
 /// Returns a hint that reduces the limited quantity.
 fn reduction_hint(what: &str) -> &'static str {

@@ -592,7 +592,7 @@ impl Walk<'_> {
             }
             (Op::LogicalEqual, [left, right]) => SymbolicTruth::Same(left.clone(), right.clone()),
             (Op::LogicalNotEqual, [left, right]) => SymbolicTruth::Same(left.clone(), not(right)),
-            _ => return Err(malformed(format!("Op{op:?} with other operands")).into()),
+            _ => return Err(malformed(format!("Op{op:?} with these operands")).into()),
         };
         Ok(state.resolve_value(&SymbolicValue::Truth(Rc::new(truth))))
     }

@@ -34,7 +34,7 @@ impl SpirvModule {
         );
         match wrong.is_empty() {
             true => Ok(spare),
-            false => Err(Problem::Input(format!("it is given {}", wrong.join(", and ")))
+            false => Err(Problem::Input(format!("unusable input: {}", wrong.join("; ")))
                 .located_at(SourcePosition::Module)),
         }
     }
@@ -59,8 +59,13 @@ impl SpirvModule {
             let Some(at) = names.get(name) else {
                 let known: Vec<&str> =
                     names.keys().map(String::as_str).filter(|name| !name.starts_with('%')).collect();
-                let what = format!("a buffer `{name}`, which it does not have (it has {})", known.join(", "));
-                return Err(Problem::Input(format!("it is given {what}")).located_at(SourcePosition::Module));
+                let what = format!(
+                    "a buffer `{name}`, which the kernel does not have (it has {})",
+                    known.join(", ")
+                );
+                return Err(
+                    Problem::Input(format!("unusable input: {what}")).located_at(SourcePosition::Module)
+                );
             };
             resolved.buffers.insert(*at, bytes.clone());
         }
@@ -111,7 +116,7 @@ impl SpirvModule {
         let mut absent: Vec<String> = Self::given_at(options)
             .filter(|(_, place)| !bindings.contains_key(place))
             .map(|(what, (set, binding))| {
-                format!("{what} for {set}.{binding}, which it does not have ({})", places())
+                format!("{what} for {set}.{binding}, which the kernel does not have ({})", places())
             })
             .collect();
         let mut unknown: Vec<&u32> =
@@ -119,13 +124,13 @@ impl SpirvModule {
         unknown.sort_unstable();
         let known = || has(constants.iter().map(u32::to_string).collect());
         absent.extend(
-            unknown
-                .into_iter()
-                .map(|id| format!("specialization constant {id}, which it does not have ({})", known())),
+            unknown.into_iter().map(|id| {
+                format!("specialization constant {id}, which the kernel does not have ({})", known())
+            }),
         );
         let has_push = self.variables.values().any(|variable| variable.class == StorageClass::PushConstant);
         if !options.push.is_empty() && !has_push {
-            absent.push("push constants, of which it has none".to_owned());
+            absent.push("push constants, but the kernel has none".to_owned());
         }
         absent
     }
@@ -151,7 +156,9 @@ impl SpirvModule {
         let somewhere =
             |at: &AddressTarget| self.variables.keys().any(|id| offset_in(&specialized, *id, at).is_some());
         let nowhere = options.addresses.iter().filter(|address| !somewhere(&address.at));
-        Ok(nowhere.map(|address| format!("an address at {}, where it has nothing", address.at)).collect())
+        Ok(nowhere
+            .map(|address| format!("an address at {}, where the kernel has no variable", address.at))
+            .collect())
     }
 }
 

@@ -31,7 +31,7 @@ impl Walk<'_> {
             SymbolicValue::Undefined(origin) => Ok(self.use_undefined(origin, what)),
             SymbolicValue::Opaque => Err(Problem::Opaque { what: what.to_owned() }.into()),
             other => {
-                known_number(&other).ok_or_else(|| unsupported(format!("{what} that is no number")).into())
+                known_number(&other).ok_or_else(|| unsupported(format!("{what} that is not a number")).into())
             }
         }
     }
@@ -100,7 +100,7 @@ impl Walk<'_> {
             return Ok(known);
         }
         let Some(comparison) = state.open_comparison(truth) else {
-            return Err(malformed("a truth that nothing decides").into());
+            return Err(malformed("an undetermined condition").into());
         };
         let mut taken = state.clone();
         taken.forks += 1;
@@ -116,7 +116,7 @@ impl Walk<'_> {
     /// Emits the branch for a true comparison; returns its label.
     fn branch_on(&mut self, state: &mut PathState, comparison: &SymbolicTruth) -> Step<u16> {
         let SymbolicTruth::Compare { relation, left, right, bits } = comparison else {
-            return Err(malformed("no comparison").into());
+            return Err(malformed("not a comparison").into());
         };
         let (mut left, mut right, bits) = (*left, *right, *bits);
         let small = |state: &PathState, number| {

@@ -466,7 +466,8 @@ fn violated_claim(
         values.push(value);
     }
     let text = &claim.text;
-    (!claim.holds(&values)).then(|| Ok(format!("`{text}` does not hold at the end: {}", says.join(", "))))
+    (!claim.holds(&values))
+        .then(|| Ok(format!("`{text}` does not hold in the final state: {}", says.join(", "))))
 }
 
 /// Describes the first element with different contents.
@@ -487,7 +488,10 @@ fn differing_element(
         let names = crate::dispatch::element_names(module, options, &[(set, binding, element, word as u64)]);
         let name = names.ok()?.pop()?;
         let (one, other) = (number(one), number(other));
-        Some(format!("`{name}` ends as {one} or {other}, since atomics decide; nothing races"))
+        Some(format!(
+            "the final value of `{name}` is {one} or {other}, depending on the order of atomics; \
+             this is not a race"
+        ))
     };
     first.iter().zip(now).find_map(differs)
 }
@@ -594,23 +598,24 @@ fn describe_coverage(
     let workgroups: u64 = report.grid.iter().map(|n| u64::from(*n)).product();
     let each: u64 = report.local_size.iter().map(|n| u64::from(*n)).product();
     let why = match unordered {
-        true => "sections come in any order",
-        false => "atomics decide where it goes or what is ordered",
+        true => "interlock sections may execute in any order",
+        false => "atomics affect control flow or ordering",
     };
     let orders = match (report.is_schedule_dependent, report.schedules) {
         (false, _) if report.has_partial_subgroups => {
-            "every order of the invocations, with subgroup operations in branches executed by the lanes that reach them together"
+            "all schedules, with subgroup operations in branches executed together by the lanes that reach \
+             them"
                 .to_owned()
         }
-        (false, _) => "every order of the invocations".to_owned(),
-        (true, 1) => format!("the one order of the invocations tried, since {why}"),
-        (true, orders) => format!("the {orders} orders of the invocations tried, since {why}"),
+        (false, _) => "all schedules".to_owned(),
+        (true, 1) => format!("1 schedule explored, because {why}"),
+        (true, orders) => format!("{orders} schedules explored, because {why}"),
     };
     let invocations = report.stage.describe_count(report.grid).unwrap_or_else(|| {
         let plural = if workgroups == 1 { "" } else { "s" };
         format!("{workgroups} workgroup{plural} of {each}, subgroups of {}", report.subgroup_size)
     });
-    let mut all = format!("these inputs, {invocations}, loops whole, {orders}");
+    let mut all = format!("these inputs, {invocations}, loops not bounded, {orders}");
     for note in notes {
         all += &format!("; {note}");
     }

@@ -328,7 +328,7 @@ fn judged(
         let message = found.describe(&lifted.invocations);
         findings.push(finding(&lifted, FindingKind::Race, message, &found.at));
     } else if answered.race == Race::Racy {
-        let message = "data race: where is not known".to_owned();
+        let message = "data race at an unknown place".to_owned();
         findings.push(GridFinding::new(FindingKind::Race, message, Vec::new()));
     }
     let complete = answered.race == Race::Free && !lifted.sampled;

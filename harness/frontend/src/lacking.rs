@@ -23,12 +23,12 @@ pub(crate) fn undefined_result(op: Op) -> Option<(FindingKind, String)> {
             "it shifts by as many bits as the number has, or more"
         }
         Op::BitFieldInsert | Op::BitFieldSExtract | Op::BitFieldUExtract => {
-            "its field goes beyond the number"
+            "its bit field exceeds the number"
         }
         Op::SDotAccSat | Op::UDotAccSat | Op::SUDotAccSat => "the sum of the products does not fit",
-        Op::PtrDiff => "its pointers are not to elements of one array",
+        Op::PtrDiff => "its pointers do not point into one array",
         Op::VectorExtractDynamic | Op::VectorInsertDynamic => {
-            let message = format!("Op{op:?} of a component that the vector does not have");
+            let message = format!("Op{op:?} of a component outside the vector");
             return Some((FindingKind::OutOfBounds, message));
         }
         _ => return None,
@@ -42,7 +42,7 @@ impl Walk<'_> {
         let mut code = self.setting.module().functions.values().flat_map(|function| &function.code);
         let lacking = code.find(|instruction| instruction.result == id);
         let told = lacking.and_then(|instruction| Some((instruction, undefined_result(instruction.op)?)));
-        let (instruction, (kind, message)) = told.ok_or_else(|| malformed("no such instruction"))?;
+        let (instruction, (kind, message)) = told.ok_or_else(|| malformed("unknown instruction"))?;
         let here = std::mem::replace(&mut self.at, (instruction.line, instruction.place));
         let suspected = self.report_conditionally(state, kind, message);
         self.at = here;

@@ -55,10 +55,10 @@ impl<'m> Specialized<'m> {
             return Ok(value.clone());
         }
         if depth > MAX_DEPTH {
-            return Err(malformed("constants of constants too deep"));
+            return Err(malformed("constants nested too deep"));
         }
         let Some((ty, constant)) = self.module.constants.get(&id) else {
-            return Err(malformed(format!("{} is no constant", self.module.display_name(id))));
+            return Err(malformed(format!("{} is not a constant", self.module.display_name(id))));
         };
         let decorations = self.module.decorations_of(id);
         let given = decorations.specialization.and_then(|number| by_id.get(&number));
@@ -220,7 +220,7 @@ impl<'m> Specialized<'m> {
 
     /// Returns the length of an array.
     pub fn array_length(&self, length: u32) -> Result<u64, Problem> {
-        self.constant_number(length).ok_or_else(|| malformed("an array whose length is no number"))
+        self.constant_number(length).ok_or_else(|| malformed("an array whose length is not a number"))
     }
 
     /// Returns the size of a type in bytes; 0 for runtime arrays.
@@ -233,9 +233,9 @@ impl<'m> Specialized<'m> {
             return Ok(*size);
         }
         if depth > MAX_DEPTH {
-            return Err(malformed("types too deep"));
+            return Err(malformed("types nested too deep"));
         }
-        let large = || unsupported("a type of more bytes than memory has");
+        let large = || unsupported("a type larger than memory");
         let size = match self.module.type_of_id(ty)? {
             SpirvType::Bool => 4,
             SpirvType::Integer { bits, .. } | SpirvType::Float { bits } => u64::from(bits.div_ceil(8)),
@@ -296,7 +296,7 @@ impl<'m> Specialized<'m> {
         let last = u64::from(*in_line) * self.size_of(*element)?;
         let before = stride.checked_mul(u64::from(lines.saturating_sub(1)));
         let size = before.and_then(|before| before.checked_add(last));
-        size.map(Some).ok_or_else(|| unsupported("a type of more bytes than memory has"))
+        size.map(Some).ok_or_else(|| unsupported("a type larger than memory"))
     }
 
     fn declared_offset(&self, ty: u32, member: usize) -> Option<u64> {
@@ -305,7 +305,7 @@ impl<'m> Specialized<'m> {
 
     /// Returns offset and type of a part; for arrays also the stride and the length, if fixed.
     pub fn part_of(&self, ty: u32, index: u64) -> Result<TypePart, Problem> {
-        let outside = || malformed(format!("no part {index} of {}", self.module.display_name(ty)));
+        let outside = || malformed(format!("no member {index} of {}", self.module.display_name(ty)));
         match self.module.type_of_id(ty)? {
             SpirvType::Vector { element, count } => {
                 let stride = self.size_of(*element)?;
@@ -343,7 +343,7 @@ impl<'m> Specialized<'m> {
                 let offset = self.declared_offset(ty, at).unwrap_or(next);
                 Ok(TypePart { offset, ty: member, stride: None, length: None })
             }
-            _ => Err(malformed(format!("{} has no parts", self.module.display_name(ty)))),
+            _ => Err(malformed(format!("{} has no members", self.module.display_name(ty)))),
         }
     }
 
@@ -364,7 +364,7 @@ impl<'m> Specialized<'m> {
             SpirvType::Matrix { column, .. }
                 if decorations.row_major || stride != self.size_of(*column)? =>
             {
-                Err(unsupported("a matrix that lies in rows, or with gaps between its columns"))
+                Err(unsupported("a row-major matrix, or one with gaps between its columns"))
             }
             _ => Ok(part),
         }
@@ -391,7 +391,7 @@ impl<'m> Specialized<'m> {
         usize::try_from(count)
             .ok()
             .filter(|count| *count <= MAX_PARTS)
-            .ok_or(Problem::Budget { what: "parts of a value", bound: MAX_PARTS })
+            .ok_or(Problem::Budget { what: "members of a value", bound: MAX_PARTS })
     }
 
     /// Returns true if a type has no parts.
@@ -491,7 +491,7 @@ impl<'m> Specialized<'m> {
                 scalar => return Ok(scalar),
             }
         }
-        Err(malformed("an initializer that has not the shape of its type"))
+        Err(malformed("an initializer that does not match its type"))
     }
 }
 

@@ -383,7 +383,7 @@ impl<'a> LiftContext<'a> {
         }
         if declared.initializer != 0 {
             let Some(value) = self.specialized.constant_value(declared.initializer) else {
-                return Err(malformed("an initializer that is no constant"));
+                return Err(malformed("an initializer that is not a constant"));
             };
             return Ok(known_number(&self.specialized.scalar_at(value, ty, cell.offset)?));
         }
@@ -558,8 +558,9 @@ fn lift_entry(
     let mut notes = Vec::new();
     if !module.vulkan {
         notes.push(
-            "the module's memory model is GLSL450: read as the Vulkan model, Coherent and Volatile as non-private and \
-             available or visible to the queue family, workgroup memory so to the workgroup"
+            "the module's memory model is GLSL450; it is analyzed under the Vulkan model: Coherent and \
+             Volatile accesses as non-private, available and visible at queue-family scope, workgroup \
+             memory at workgroup scope"
                 .to_owned(),
         );
     }
@@ -662,7 +663,7 @@ fn lift_case(
             let hidden = knowledge.opaque.iter().find(|cell| setting.in_buffer(**cell));
             if let Some(cell) = hidden.filter(|_| setting.keep_final) {
                 let what =
-                    format!("what is stored to `{}`", setting.module().display_name(cell.object.variable));
+                    format!("the value stored to `{}`", setting.module().display_name(cell.object.variable));
                 return Err(Problem::Opaque { what }.located_at(SourcePosition::Module));
             }
             findings.extend(std::mem::take(&mut round.findings));
@@ -745,7 +746,7 @@ pub(crate) fn local_size_of(
         (None, None) => vec![1, 1, 1],
     };
     let sizes: Vec<u32> = sizes.iter().filter_map(|size| u32::try_from(*size).ok()).collect();
-    <[u32; 3]>::try_from(sizes).map_err(|_| malformed("a local size that is no three numbers"))
+    <[u32; 3]>::try_from(sizes).map_err(|_| malformed("a local size that is not three numbers"))
 }
 
 fn enumerate_invocations(

@@ -30,37 +30,35 @@ pub struct Lint {
 pub const RULES: [(&str, &str, &str); 7] = [
     (
         "orders-nothing",
-        "a memory barrier without an order, or an order without a storage class that Vulkan knows",
+        "a memory barrier without an order, or an order without a storage class of Vulkan",
         "VK-SEM-08",
     ),
     (
         "no-availability",
-        "a release that makes nothing available, or an acquire that makes nothing visible, where no access does so either",
+        "a release without MakeAvailable, or an acquire without MakeVisible, where no access performs that \
+         operation either",
         "VK-LO-05",
     ),
-    (
-        "lockstep",
-        "shared memory that is written and read in a shader without any control barrier",
-        "VK-SW-09",
-    ),
+    ("lockstep", "shared memory written and read by a shader that has no control barrier", "VK-SW-09"),
     (
         "divergent-barrier",
-        "a control barrier of the workgroup under a condition that its invocations decide differently",
+        "a workgroup control barrier under a condition that differs between invocations",
         "VK-SW-09",
     ),
     (
         "lock-in-every-lane",
-        "a lock that every invocation of a workgroup takes in a loop: lanes of one subgroup wait for each other",
+        "a spin lock that every invocation of a workgroup takes: lanes of one subgroup wait for each other",
         "VK-X-05",
     ),
     (
         "wrong-barrier",
-        "a control barrier for memory that nothing wrote, between accesses to workgroup memory that it does not order",
+        "a control barrier whose semantics name memory without preceding writes, between accesses to \
+         workgroup memory that it does not order",
         "VK-SEM-08",
     ),
     (
         "plain-update",
-        "a load and a store of one word by every invocation of a workgroup, where an atomic is needed",
+        "a load and a store of one word by every invocation of a workgroup, which need an atomic",
         "VK-DR-01",
     ),
 ];
@@ -91,15 +89,15 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
             let ordered = semantics & ORDERS != 0;
             let name = format!("Op{:?}", instruction.op);
             if instruction.op == Op::MemoryBarrier && !ordered {
-                say(0, instruction, format!("{name} has no order: it orders nothing"));
+                say(0, instruction, format!("{name} has no memory order, so it orders nothing"));
             } else if ordered && semantics & ORDERED == 0 {
                 let ignored = IgnoredClass::ALL.into_iter().filter(|class| semantics & class.bit() != 0);
                 let named: Vec<&str> = ignored.map(IgnoredClass::name).collect();
                 let named = match named.as_slice() {
-                    [] => "no storage class that Vulkan knows".to_owned(),
+                    [] => "no storage class of Vulkan".to_owned(),
                     named => format!("{} alone, which Vulkan ignores", named.join(" and ")),
                 };
-                say(0, instruction, format!("{name} names {named}: it orders nothing"));
+                say(0, instruction, format!("{name} names {named}, so it orders nothing"));
             }
             let releases =
                 semantics & (MemorySemantics::RELEASE.bits() | MemorySemantics::ACQUIRE_RELEASE.bits()) != 0;
@@ -111,14 +109,28 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
                 && semantics & MemorySemantics::MAKE_AVAILABLE.bits() == 0
                 && facts.stores_stay
             {
-                say(1, instruction, format!("{name} releases, and nothing makes what was stored available"));
+                say(
+                    1,
+                    instruction,
+                    format!(
+                        "{name} releases, but no operation makes the stored values \
+                     available"
+                    ),
+                );
             }
             if buffers
                 && acquires
                 && semantics & MemorySemantics::MAKE_VISIBLE.bits() == 0
                 && facts.loads_stay
             {
-                say(1, instruction, format!("{name} acquires, and nothing makes what is loaded visible"));
+                say(
+                    1,
+                    instruction,
+                    format!(
+                        "{name} acquires, but no operation makes the loaded values \
+                     visible"
+                    ),
+                );
             }
         }
     }
@@ -126,30 +138,26 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
         for (variable, load) in &facts.shared_loads {
             if facts.shared_stores.contains(variable) {
                 let name = module.display_name(*variable);
-                say(
-                    2,
-                    load,
-                    format!(
-                        "`{name}` is shared, stored to and loaded, and no barrier makes invocations wait"
-                    ),
-                );
+                say(2, load, format!("`{name}` is shared, stored and loaded, but the shader has no barrier"));
             }
         }
     }
     for barrier in divergence::barriers(module) {
-        let message = "not every invocation of the workgroup comes to this barrier: it stands under a condition on who the \
-                       invocation is";
+        let message = "not every invocation of the workgroup reaches this barrier: it is under a condition \
+             that depends on the invocation id";
         say(3, barrier, message.to_owned());
     }
     for exchange in lock::locks(module) {
-        let message = "every invocation of the workgroup takes this lock in a loop: lanes of one subgroup wait for each other, and \
-                       none of them is promised to go on";
+        let message = "every invocation of the workgroup spins on this lock: lanes of one subgroup wait \
+             for each other without a forward-progress guarantee";
         say(4, exchange, message.to_owned());
     }
     for (barrier, variable) in storage_class::barriers(module) {
         let name = module.display_name(variable);
-        let message =
-            format!("this barrier does not order `{name}`, and nothing wrote the memory that it orders");
+        let message = format!(
+            "this barrier does not order `{name}`, and no write precedes it in the memory that it \
+                 orders"
+        );
         say(5, barrier, message);
     }
     for (store, variable) in update::updates(module) {

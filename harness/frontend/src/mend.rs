@@ -52,11 +52,11 @@ impl MissingSync {
             MissingSync::NonPrivate => {
                 "an access is private to its invocation, so that no synchronization publishes it"
             }
-            MissingSync::HappensBefore => "no synchronization brings either access before the other",
+            MissingSync::HappensBefore => "no synchronization orders the two accesses",
             MissingSync::Availability => {
                 "the accesses are synchronized, but the memory is not made available and visible between them"
             }
-            MissingSync::Scope => "the synchronization between the accesses is of too narrow a scope",
+            MissingSync::Scope => "the scope of the synchronization between the accesses is too narrow",
         }
     }
 }
@@ -174,8 +174,8 @@ impl SourceLanguage {
         let name = variable_labels(module, ids);
         match left_out {
             true => format!(
-                "make this access of `{name}` coherent, as others are: where it is declared so, write `x = x + 1` for \
-                 `x++`, of whose store glslang leaves it out"
+                "make this access of `{name}` coherent like the others: if it is declared coherent, write \
+                 `x = x + 1` instead of `x++`, because glslang drops the qualifier on the store of `x++`"
             ),
             false => format!("declare `{name}` {}", self.coherent_qualifier()),
         }
@@ -561,7 +561,7 @@ fn candidate_changes(module: &SpirvModule, lifted: &Lifted, race: Option<&RaceSp
                     continue;
                 }
                 let text = if is_barrier && !module.vulkan {
-                    format!("put `{}` before and behind this `{word}`", language.memory_barrier(class))
+                    format!("put `{}` before and after this `{word}`", language.memory_barrier(class))
                 } else {
                     format!("give the {word} {} semantics on {words}", order_words(*acquire, *release))
                 };
@@ -575,7 +575,7 @@ fn candidate_changes(module: &SpirvModule, lifted: &Lifted, race: Option<&RaceSp
                     continue;
                 };
                 for behind in [true, false] {
-                    let side = if behind { "behind" } else { "before" };
+                    let side = if behind { "after" } else { "before" };
                     let text = format!("put `{}` {side} the {word}", language.memory_barrier(class));
                     add(SuggestedChangeKind::Fence(spot.place, behind, scope, semantics), *spot, text);
                 }
@@ -626,7 +626,7 @@ fn candidate_changes(module: &SpirvModule, lifted: &Lifted, race: Option<&RaceSp
                     continue;
                 }
                 for behind in [true, false] {
-                    let side = if behind { "behind" } else { "before" };
+                    let side = if behind { "after" } else { "before" };
                     let function = language.control_barrier(*class);
                     let semantics = emit::full_semantics(*class);
                     let text = format!("put `{function}` {side} this line");

@@ -199,7 +199,7 @@ pub fn read_module(bytes: &[u8]) -> Result<SpirvModule, Refusal> {
     if bytes.starts_with(&little) || bytes.starts_with(&big) {
         if !bytes.len().is_multiple_of(4) {
             return Err(
-                malformed("its length is no multiple of four bytes").located_at(SourcePosition::Module)
+                malformed("its length is not a multiple of four bytes").located_at(SourcePosition::Module)
             );
         }
         let word = |four: &[u8]| match <[u8; 4]>::try_from(four) {
@@ -245,7 +245,7 @@ impl SpirvModule {
         let mut at = HEADER_WORDS;
         let mut index = 0;
         if module.words.len() < HEADER_WORDS {
-            return Err(malformed("it ends in its header").located_at(SourcePosition::Word(0)));
+            return Err(malformed("it ends within its header").located_at(SourcePosition::Word(0)));
         }
         while at < module.words.len() {
             let place = match lines.and_then(|lines| lines.get(index)) {
@@ -360,13 +360,13 @@ impl SpirvModule {
         }
         match (instruction.op, function.as_mut()) {
             (Op::Function, None) => *function = Some((instruction.result, SpirvFunction::default())),
-            (Op::Function, Some(_)) => return Err(malformed("a function in a function")),
+            (Op::Function, Some(_)) => return Err(malformed("nested functions")),
             (Op::FunctionEnd, Some(_)) => {
                 if let Some((id, mut function)) = function.take() {
                     self.inherit_lines(&mut function);
                     self.remove_loop_guards(&mut function);
                     if self.functions.insert(id, function).is_some() {
-                        return Err(malformed("two functions of one id"));
+                        return Err(malformed("two functions with the same id"));
                     }
                 }
                 debug.current = 0;
@@ -377,7 +377,7 @@ impl SpirvModule {
                     debug.current = 0;
                     instruction.line = 0;
                     if function.labels.insert(instruction.result, function.code.len()).is_some() {
-                        return Err(malformed("two labels of one id"));
+                        return Err(malformed("two labels with the same id"));
                     }
                 }
                 function.code.push(*instruction);
@@ -465,7 +465,7 @@ impl SpirvModule {
                 // Outputs and payloads of mesh stages are shared memory, unlike those of other stages.
                 let mesh = |entry: &ModuleEntryPoint| entry.model == ExecutionModel::MeshEXT;
                 if self.entry_points.iter().any(mesh) && !self.entry_points.iter().all(mesh) {
-                    return Err(unsupported("a mesh shader beside other stages in one module"));
+                    return Err(unsupported("a mesh shader and another stage in one module"));
                 }
             }
             Op::ExecutionMode | Op::ExecutionModeId => {
@@ -488,7 +488,7 @@ impl SpirvModule {
             }
             Op::Variable => {
                 let Some(SpirvType::Pointer { class, to }) = self.types.get(&instruction.ty) else {
-                    return Err(malformed("a variable whose type is no pointer"));
+                    return Err(malformed("a variable whose type is not a pointer"));
                 };
                 let class =
                     StorageClass::from_u32(operand(0)?).map_or(*class, |class| self.effective_class(class));
@@ -502,7 +502,7 @@ impl SpirvModule {
                 let value = low | u64::from(operands.get(1).copied().unwrap_or(0)) << 32;
                 let bits = match self.types.get(&instruction.ty) {
                     Some(SpirvType::Integer { bits, .. } | SpirvType::Float { bits }) => *bits,
-                    _ => return Err(malformed("a constant of a type that has no numbers")),
+                    _ => return Err(malformed("a constant whose type is not a number")),
                 };
                 self.add_constant(instruction, SpirvConstant::Scalar(value & mask(bits)))?;
             }
@@ -530,7 +530,7 @@ impl SpirvModule {
                 if let Some(ty) = self.parse_type(op, &operands)? {
                     // A forward declaration must become a pointer, so that no type contains itself.
                     if self.forward.contains(&result) && !matches!(ty, SpirvType::Pointer { .. }) {
-                        return Err(malformed("a forward pointer that is no pointer"));
+                        return Err(malformed("a forward pointer that is not a pointer"));
                     }
                     if matches!(ty, SpirvType::Handle(_)) {
                         self.handles.insert(result, operands);
@@ -541,7 +541,7 @@ impl SpirvModule {
                     }
                     self.depths.insert(result, depth);
                     if self.types.insert(result, ty).is_some() {
-                        return Err(malformed("two types of one id"));
+                        return Err(malformed("two types with the same id"));
                     }
                 }
             }
@@ -565,11 +565,11 @@ impl SpirvModule {
                 _ => &parts[..],
             };
             if !ids.iter().all(known) {
-                return Err(malformed("a constant of what is no constant before it"));
+                return Err(malformed("a constant whose constituent is not a preceding constant"));
             }
         }
         if self.constants.insert(instruction.result, (instruction.ty, constant)).is_some() {
-            return Err(malformed("two constants of one id"));
+            return Err(malformed("two constants with the same id"));
         }
         Ok(())
     }
@@ -583,7 +583,7 @@ impl SpirvModule {
             let id = operand(index)?;
             match self.types.contains_key(&id) || self.forward.contains(&id) {
                 true => Ok(id),
-                false => Err(malformed(format!("Op{op:?} of what is no type before it"))),
+                false => Err(malformed(format!("Op{op:?} of an id that is not a preceding type"))),
             }
         };
         Ok(Some(match op {
@@ -647,7 +647,7 @@ impl SpirvModule {
 
     /// Returns the type of an id.
     pub(crate) fn type_of_id(&self, id: u32) -> Result<&SpirvType, Problem> {
-        self.types.get(&id).ok_or_else(|| malformed(format!("{} is no type", self.display_name(id))))
+        self.types.get(&id).ok_or_else(|| malformed(format!("{} is not a type", self.display_name(id))))
     }
 
     /// Returns the id of a name in the text or debug information.
@@ -733,8 +733,9 @@ impl SpirvModule {
 
     /// Describes that no entry point has a supported stage.
     pub fn no_entry_point(&self) -> String {
-        let other =
-            |of: &ModuleEntryPoint| format!("; `{}` is of stage {:?}, which `lint` takes", of.name, of.model);
+        let other = |of: &ModuleEntryPoint| {
+            format!("; `{}` has the stage {:?}; use `lint` for it", of.name, of.model)
+        };
         let others: String = self.entry_points.iter().map(other).collect();
         format!("no entry point of a compute, vertex, fragment, task or mesh shader{others}")
     }

@@ -33,13 +33,14 @@ pub(crate) fn scope_from_number(number: u64, vulkan: bool) -> Result<Scope, Prob
         Some(spirv::Scope::Subgroup) => Ok(Scope::Subgroup),
         Some(spirv::Scope::Invocation) => Ok(Scope::Invocation),
         Some(other) => Err(unsupported(format!("{other:?} scope"))),
-        None => Err(malformed(format!("{number} is no scope"))),
+        None => Err(malformed(format!("{number} is not a scope"))),
     }
 }
 
 /// Parses memory semantics.
 pub(crate) fn semantics_from_number(number: u64) -> Result<Semantics, Problem> {
-    let bits = u32::try_from(number).map_err(|_| malformed(format!("{number} is no memory semantics")))?;
+    let bits =
+        u32::try_from(number).map_err(|_| malformed(format!("{number} is not valid memory semantics")))?;
     let bits = MemorySemantics::from_bits_retain(bits);
     let mut orders = [
         (MemorySemantics::ACQUIRE, Order::Acquire),
@@ -56,7 +57,7 @@ pub(crate) fn semantics_from_number(number: u64) -> Result<Semantics, Problem> {
     let order = match (orders.next(), orders.next()) {
         (None, _) => return Ok(Semantics::RELAXED),
         (Some((_, order)), None) => order,
-        _ => return Err(malformed("several memory orders at once")),
+        _ => return Err(malformed("several memory orders in one operand")),
     };
     let mut classes = StorageClassSet::EMPTY;
     for (bit, class) in [
@@ -123,7 +124,7 @@ impl MemoryOperands {
         let made = if store { self.available } else { self.visible };
         match made {
             Some(id) => {
-                let number = number(id).ok_or_else(|| unsupported("a scope that is no constant"))?;
+                let number = number(id).ok_or_else(|| unsupported("a scope that is not a constant"))?;
                 Ok(Access::Coherent { scope: scope_from_number(number, vulkan)? })
             }
             None if bits.contains(MemoryAccess::NON_PRIVATE_POINTER) => Ok(Access::NonPrivate),

@@ -73,7 +73,7 @@ pub fn final_contents(
         FinalContents::Known { cells, contents } if leaves_memory_unchanged(dispatch, &cells, &contents) => {
             FinalContents::Unknown {
                 race_free: true,
-                why: "it leaves all its buffers as they were".to_owned(),
+                why: "the shader does not change its buffers".to_owned(),
             }
         }
         finals => finals,
@@ -130,7 +130,7 @@ pub(crate) fn enumerate_contents(
         return unknown(race_free, format!("they may depend on {what}"));
     }
     if let Some(image) = dispatch.buffers.iter().find(|buffer| buffer.image.is_some()) {
-        return unknown(race_free, format!("the model is not asked what the image `{}` holds", image.name));
+        return unknown(race_free, format!("the contents of the image `{}` are not modelled", image.name));
     }
     let lifted = match lift(module, &options) {
         Ok(lifted) => lifted,
@@ -141,7 +141,12 @@ pub(crate) fn enumerate_contents(
             return FinalContents::Undefined(format!("{}: {}", found[0].kind.name(), found[0].message));
         }
         (_, true) => {
-            return unknown(race_free, "whether all of it is defined is not known in time".to_owned());
+            return unknown(
+                race_free,
+                "the time was too short to determine whether all contents are \
+                 defined"
+                    .to_owned(),
+            );
         }
         (_, false) => {}
     }
@@ -224,13 +229,13 @@ fn contents_of_case(
     };
     let race_free = race_free || prediction.race == Race::Free;
     if prediction.race == Race::Racy {
-        return FinalContents::Undefined("race: data race, by the model".to_owned());
+        return FinalContents::Undefined("race: data race, found by the model".to_owned());
     }
     if !prediction.complete || !race_free {
         let why = if prediction.truncated_runs > 0 {
-            "loops are longer than what is looked at"
+            "loops exceed the bound"
         } else {
-            "they are too many to be found within the time"
+            "the time was too short to find all of them"
         };
         return unknown(race_free, format!("{why} ({} invocations)", lifted.invocations.len()));
     }

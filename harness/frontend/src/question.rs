@@ -153,7 +153,7 @@ impl Asked {
                     let listed: Vec<String> =
                         names.iter().take(MAX_LISTED).map(|name| format!("`{name}`")).collect();
                     let there = match listed.is_empty() {
-                        true => "the shader shares no variable".to_owned(),
+                        true => "the shader has no shared variable".to_owned(),
                         false => format!("the shader has {}", listed.join(", ")),
                     };
                     unknown(name, format!("no variable `{name}`; {there}"), names.into_iter().collect())
@@ -166,7 +166,7 @@ impl Asked {
         };
         let variable = &module.variables[&id];
         if storage_class_of(variable.class).is_none() {
-            return Err(wrong(format!("`{name}` is no memory that invocations share")));
+            return Err(wrong(format!("`{name}` is not shared memory")));
         }
         let walk = |through: bool| -> Result<(u32, u64), Problem> {
             let (mut ty, mut offset) = (variable.ty, 0);
@@ -199,7 +199,7 @@ impl Asked {
                 ty = setting.specialized.part_of(ty, 0)?.ty;
             }
             if !setting.specialized.is_scalar(ty)? {
-                return Err(wrong(format!("`{side}` is no scalar")));
+                return Err(wrong(format!("`{side}` is not a scalar")));
             }
             Ok((ty, offset))
         };
@@ -319,7 +319,10 @@ pub fn claim(module: &SpirvModule, options: &AnalysisOptions) -> Result<Option<C
             let decorations = module.decorations_of(cell.object.variable);
             let binding = decorations.binding.ok_or_else(|| {
                 let name = module.display_name(cell.object.variable);
-                nowhere(Problem::Annotation(format!("`{name}` is no buffer, whose contents are seen")))
+                nowhere(Problem::Annotation(format!(
+                    "`{name}` is not a buffer, so its contents cannot be \
+                     observed"
+                )))
             })?;
             let element = cell.object.instance.saturating_sub(1) as u32;
             places.push(((decorations.set.unwrap_or(0), binding, element), cell.offset, cell.bytes));

@@ -30,8 +30,8 @@ pub(crate) enum Side {
     Behind,
 }
 
-const ONE_SAMPLE: &str = "sections are those of samples: one sample of each pixel";
-const ONE_PIXEL: &str = "sections are those of shading rates: fragments of one pixel";
+const ONE_SAMPLE: &str = "sample interlock: one sample of each pixel";
+const ONE_PIXEL: &str = "shading-rate interlock: fragments of one pixel";
 
 impl Sections {
     /// Returns the interlock mode that an execution mode declares, if any.
@@ -59,8 +59,8 @@ impl Sections {
                 InterlockEnd::End => Op::EndInvocationInterlockEXT,
             };
             let why = match stage {
-                Stage::Fragment => "without an execution mode that says whom a section keeps apart",
-                Stage::Compute | Stage::Vertex | Stage::Task | Stage::Mesh => "outside of a fragment shader",
+                Stage::Fragment => "without an interlock execution mode",
+                Stage::Compute | Stage::Vertex | Stage::Task | Stage::Mesh => "outside a fragment shader",
             };
             unsupported(format!("Op{op:?} {why}"))
         })
@@ -73,8 +73,8 @@ impl Side {
         match (self, end) {
             (Side::Before, InterlockEnd::Begin) => Ok(Side::Inside),
             (Side::Inside, InterlockEnd::End) => Ok(Side::Behind),
-            (_, InterlockEnd::Begin) => Err("a fragment begins an interlocked section once more"),
-            (_, InterlockEnd::End) => Err("a fragment ends an interlocked section that it is not in"),
+            (_, InterlockEnd::Begin) => Err("a fragment begins a second interlock section"),
+            (_, InterlockEnd::End) => Err("a fragment ends an interlock section that it has not begun"),
         }
     }
 }

@@ -158,7 +158,8 @@ pub(crate) fn check_stage(module: &SpirvModule, stage: Stage, grid: Option<[u32;
                 }
                 _ if name.starts_with("Group") => {
                     format!(
-                        "Op{name} in a {word} shader: which invocations share a subgroup is known only when they run"
+                        "Op{name} in a {word} shader: the invocations of a subgroup are unknown before \
+                         execution"
                     )
                 }
                 _ => continue,

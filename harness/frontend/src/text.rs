@@ -102,7 +102,7 @@ fn tokenize(text: &str) -> Result<Vec<(AsmToken<'_>, u32)>, Refusal> {
         } else if first == '"' {
             let begun = line;
             let (string, after) = parse_quoted(&rest[1..], &mut line).ok_or_else(|| {
-                Problem::Syntax("a string without its closing quote".to_owned())
+                Problem::Syntax("a string without a closing quote".to_owned())
                     .located_at(SourcePosition::Line(begun))
             })?;
             found.push((AsmToken::Text(string), begun));
@@ -172,7 +172,7 @@ impl Assembler {
         };
         let Some((AsmToken::Word(name), mut operands)) = tokens.split_first().map(|(t, rest)| (*t, rest))
         else {
-            return Err(Problem::Syntax("an instruction begins with its opcode".to_owned()));
+            return Err(Problem::Syntax("expected an opcode at the start of the instruction".to_owned()));
         };
         let Some(form) = opcode::by_name(name) else {
             return Err(Problem::Syntax(format!("unknown instruction `{name}`")));
@@ -302,7 +302,7 @@ impl Assembler {
             (OperandKind::LiteralExtInstInteger, AsmToken::Word(word)) => {
                 let set = words.get(3).and_then(|set| self.sets.get(set)).map_or("", String::as_str);
                 let number = number_of_extended(set, word).or_else(|| word.parse().ok());
-                let what = || Problem::Syntax(format!("`{word}` is no instruction of `{set}`"));
+                let what = || Problem::Syntax(format!("`{word}` is not an instruction of `{set}`"));
                 words.push(number.ok_or_else(what)?);
                 // Ids follow, or literals in older debug instruction sets.
                 rest = self.encode_parameters(rest, true, words)?;

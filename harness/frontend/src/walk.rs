@@ -286,7 +286,7 @@ impl<'a> Walk<'a> {
     fn new_frame(&self, function: u32, result: u32) -> Result<SymbolicFrame, Problem> {
         if !self.setting.module().functions.contains_key(&function) {
             return Err(malformed(format!(
-                "{} is no function",
+                "{} is not a function",
                 self.setting.module().display_name(function)
             )));
         }
@@ -437,7 +437,7 @@ impl<'a> Walk<'a> {
             return Err(malformed("no such function").into());
         };
         let Some(instruction) = function.code.get(frame.at) else {
-            return Err(malformed("control leaves a function at its end").into());
+            return Err(malformed("control flow leaves a function without a return").into());
         };
         self.at = (instruction.line, instruction.place);
         match instruction.op {
@@ -502,7 +502,7 @@ impl<'a> Walk<'a> {
                 let instance = state.next_object;
                 state.next_object += 1;
                 let SpirvType::Pointer { to, .. } = *module.type_of_id(instruction.ty)? else {
-                    return Err(malformed("a variable whose type is no pointer").into());
+                    return Err(malformed("a variable whose type is not a pointer").into());
                 };
                 let object = ObjectId { variable: instruction.result, instance };
                 let pointer = SymbolicPointer { object, offset: 0, ty: to, stride: None, coherent: false };
@@ -553,7 +553,7 @@ impl<'a> Walk<'a> {
         let parameters = &module.functions[&function].parameters;
         let arguments = module.operands_of(instruction).get(1..).unwrap_or_default();
         if parameters.len() != arguments.len() {
-            return Err(malformed("a call with another number of arguments than its function has").into());
+            return Err(malformed("a call whose number of arguments differs from its function").into());
         }
         for (parameter, argument) in parameters.iter().zip(arguments) {
             let value = self.value_of_id(state, *argument)?;
@@ -569,7 +569,7 @@ impl<'a> Walk<'a> {
         let Some(frame) = state.frames.last() else { return Ok(()) };
         let function = &module.functions[&frame.function];
         let Some(position) = function.labels.get(&target).copied() else {
-            return Err(malformed(format!("{} is no label", module.display_name(target))).into());
+            return Err(malformed(format!("{} is not a label", module.display_name(target))).into());
         };
         let (from, back) = (frame.block, position <= frame.at);
         // All phis of a block read their operands simultaneously.
@@ -582,7 +582,7 @@ impl<'a> Walk<'a> {
             }
             let pairs = module.operands_of(instruction).chunks_exact(2);
             let Some(pair) = pairs.into_iter().find(|pair| pair[1] == from) else {
-                return Err(malformed("a phi without a value for the block before").into());
+                return Err(malformed("OpPhi without a value for the predecessor block").into());
             };
             phis.push((instruction.result, self.value_of_id(state, pair[0])?));
         }
@@ -724,6 +724,6 @@ impl<'a> Walk<'a> {
     }
 
     pub fn extract_part(&self, value: &SymbolicValue, index: usize) -> Step<SymbolicValue> {
-        part_of_value(value, index).ok_or_else(|| malformed("a value without such a part").into())
+        part_of_value(value, index).ok_or_else(|| malformed("a value without this member").into())
     }
 }

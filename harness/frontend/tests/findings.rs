@@ -304,7 +304,7 @@ fn deadlocks_name_the_whole_circle() {
     let again = of_lanes(&[take(1, "%flag"), take(2, "%flag")].concat());
     let itself = "deadlock: (0,0,0) waits for `flags[0]`, which it took itself".to_owned();
     assert_eq!(hangs(&again, 1), [(itself, vec![None, Some(true)])]);
-    let leaked = "(1,0,0) repeats a loop for good: no invocation changes what it reads, `flags[0]`, which (0,0,0) took before it ended";
+    let leaked = "(1,0,0) loops forever: no invocation changes the values that the loop reads, `flags[0]`, which (0,0,0) took before it ended";
     assert_eq!(hangs(&of_lanes(&take(1, "%flag")), 2), [(leaked.to_owned(), vec![None, Some(true)])]);
     // The lock holder waits at a barrier for a lane that waits for the lock.
     let two = "%other = OpIEqual %bool %me %63\n%first_or_last = OpLogicalOr %bool %first %other\n";
@@ -352,7 +352,7 @@ fn many_orders_where_they_cost_little() {
     assert!(verdict == GridVerdict::Clean && (1..12).contains(&orders) && why.is_empty(), "{orders}: {why}");
     let (verdict, orders, why) = short(&asked(30, 16));
     assert_eq!(verdict, GridVerdict::Undecided);
-    assert!(why.contains(&format!("{orders} of the 30 orders asked for were tried")), "{why}");
+    assert!(why.contains(&format!("{orders} of the 30 requested schedules were explored")), "{why}");
 }
 
 #[test]
@@ -420,7 +420,7 @@ fn annotations_say_what_a_walk_begins_with() {
     // An unannotated input may have any value.
     let open = text.replace("; @Input: %C = {{0}}\n", "");
     let refused = walk(&open).expect_err("a refusal");
-    assert!(refused.to_string().contains("`%C` without @Input, for a whole grid"), "{refused}");
+    assert!(refused.to_string().contains("`%C` without @Input, which a grid needs"), "{refused}");
 }
 
 /// Returns the findings of `check` other than races: class, message and lines.
@@ -456,16 +456,13 @@ fn results_that_are_not_defined_are_told_where_they_matter() {
         ),
         (
             "OpBitFieldInsert %u32 %63 %1 %3 %wide",
-            "OpBitFieldInsert without a defined result: its field goes beyond the number",
+            "OpBitFieldInsert without a defined result: its bit field exceeds the number",
         ),
         (
             "OpBitFieldUExtract %u32 %63 %3 %wide",
-            "OpBitFieldUExtract without a defined result: its field goes beyond the number",
+            "OpBitFieldUExtract without a defined result: its bit field exceeds the number",
         ),
-        (
-            "OpVectorExtractDynamic %u32 %four %64",
-            "OpVectorExtractDynamic of a component that the vector does not have",
-        ),
+        ("OpVectorExtractDynamic %u32 %four %64", "OpVectorExtractDynamic of a component outside the vector"),
     ];
     const USES: [(&str, bool); 9] = [
         ("OpStore %out %got\n", true),
@@ -539,7 +536,7 @@ fn pointers_are_compared_and_subtracted() {
         walked.join(", ")
     };
     const REACHED: &str = "OpUnreachable is reached";
-    const APART: &str = "OpPtrDiff without a defined result: its pointers are not to elements of one array";
+    const APART: &str = "OpPtrDiff without a defined result: its pointers do not point into one array";
     let cases = [
         ("%is = OpPtrEqual %bool %to %again", REACHED),
         ("%is = OpPtrEqual %bool %to %from", ""),

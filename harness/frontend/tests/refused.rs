@@ -231,7 +231,7 @@ OpBranch %head
         "%all = OpLoad %large %private",
     );
     let refused = lifted(&huge).unwrap_err();
-    assert!(matches!(refused.what, Problem::Budget { what: "parts of a value", .. }), "{refused}");
+    assert!(matches!(refused.what, Problem::Budget { what: "members of a value", .. }), "{refused}");
 }
 
 /// Random words after a header, and a kernel with random words: never a panic.
@@ -320,7 +320,7 @@ fn sections_are_executed_once() {
         assert_eq!(found(mode, &wrong.concat()), Ok(true), "{wrong:?}");
     }
     let refused = found("OriginUpperLeft", &[begin, end].concat());
-    assert!(refused.is_err_and(|why| why.contains("without an execution mode")));
+    assert!(refused.is_err_and(|why| why.contains("without an interlock execution mode")));
 }
 
 /// An unknown instruction without a result is refused, since it may have an effect.

@@ -70,7 +70,7 @@ pub fn explore_up_to(
         match search.visit_state(&mut start) {
             Ok(()) => {}
             Err(SearchEnd::Stuck) => {
-                return unsupported_question("a wave waits for ever at a barrier".to_owned());
+                return unsupported_question("a wave waits at a barrier forever".to_owned());
             }
             Err(SearchEnd::Limit) => return unsupported_question(format!("more than {states} states")),
             Err(SearchEnd::Found(outcome)) => {
@@ -339,7 +339,7 @@ fn trace_step(machine: &Machine, record: &EventRecord) -> TraceStep {
         MachineEvent::WrittenLds => format!("writes {place} = {value}"),
         MachineEvent::Dropped => "drops cache lines".to_owned(),
         MachineEvent::Barrier => "passes the barrier".to_owned(),
-        MachineEvent::Begun => "begins: the dispatch before has ended".to_owned(),
+        MachineEvent::Begun => "begins: the previous dispatch has ended".to_owned(),
     };
     TraceStep { workgroup, wave, kernel, line: record.line, what }
 }

@@ -110,7 +110,7 @@ impl FromStr for Profile {
 
 /// An unknown profile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no profile `{0}`; there are documented, lagging and paranoid")]
+#[error("unknown profile `{0}`; expected documented, lagging or paranoid")]
 pub struct UnknownProfile(pub String);
 
 /// A rule about one bit.

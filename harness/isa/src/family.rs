@@ -80,7 +80,7 @@ pub struct AmdFamily {
 
 /// An unknown family name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no AMD family `{name}`; known are {} and gfxNNN", RADV.families.iter().map(|family| family.name).collect::<Vec<_>>().join(", "))]
+#[error("unknown AMD family `{name}`; expected one of {} or gfxNNN", RADV.families.iter().map(|family| family.name).collect::<Vec<_>>().join(", "))]
 pub struct UnknownFamily {
     /// The name.
     pub name: String,

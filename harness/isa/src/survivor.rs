@@ -60,15 +60,15 @@ pub enum SurvivorClass {
 impl fmt::Display for SurvivorClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            SurvivorClass::NothingBefore => "nothing shared before it",
-            SurvivorClass::NothingBehind => "nothing shared behind it",
+            SurvivorClass::NothingBefore => "no shared access before it",
+            SurvivorClass::NothingBehind => "no shared access after it",
             SurvivorClass::StoresBeforeLoads => "stores before loads",
             SurvivorClass::NothingAcquired => "nothing acquired before it",
-            SurvivorClass::Redundant => "another wait does it",
+            SurvivorClass::Redundant => "another wait suffices",
             SurvivorClass::OneCache => "one cache",
             SurvivorClass::OneLocation => "one location",
-            SurvivorClass::OwnLine => "its own line",
-            SurvivorClass::Otherwise => "forbidden otherwise",
+            SurvivorClass::OwnLine => "separate line",
+            SurvivorClass::Otherwise => "forbidden for another reason",
         })
     }
 }

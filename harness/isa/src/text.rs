@@ -133,7 +133,7 @@ pub enum MachineTextError {
     #[error("no instruction in the text")]
     Empty,
     /// A label that is defined twice.
-    #[error("line {line}: label `{label}` again")]
+    #[error("line {line}: label `{label}` is defined twice")]
     Label {
         /// From 1.
         line: u32,

@@ -86,7 +86,7 @@ pub(crate) fn build_code(
             };
             state.executed += 1;
             if state.executed > PATH {
-                return Err(unsupported(Some(instruction.line), "a loop without an end".to_owned()));
+                return Err(unsupported(Some(instruction.line), "an endless loop".to_owned()));
             }
             match builder.execute(&mut state, instruction) {
                 Ok(true) => {}
@@ -229,9 +229,9 @@ impl WaveState {
         match value {
             Value::Word(word) => Ok(word),
             Value::Loaded(_) => {
-                Err(HaltReason::Unknown("a mask, an address or an amount that a load returned".to_owned()))
+                Err(HaltReason::Unknown("a mask, an address or an amount returned by a load".to_owned()))
             }
-            Value::Undefined => Err(HaltReason::Unknown("a register that nothing wrote".to_owned())),
+            Value::Undefined => Err(HaltReason::Unknown("a register that was not written".to_owned())),
             Value::Descriptors | Value::Descriptor { .. } => {
                 Err(HaltReason::Unknown("arithmetic on a descriptor".to_owned()))
             }

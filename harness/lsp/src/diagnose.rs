@@ -102,7 +102,7 @@ fn of_test(path: &Path, text: &str) -> Vec<Problem> {
         if !models().any(|known| known == claim.model) {
             let at = text.get(bytes_of(claim.span)).and_then(|line| line.find(&claim.model)).unwrap_or(0);
             let start = claim.span.offset as usize + at;
-            let message = format!("no shipped model is called `{}`", claim.model);
+            let message = format!("unknown shipped model `{}`", claim.model);
             let range = start..start + claim.model.len();
             let problem = Problem::new(range, Severity::Warning, "check::unknown-model", message);
             problems.push(suggest(problem, text, models()));
@@ -115,7 +115,7 @@ fn of_test(path: &Path, text: &str) -> Vec<Problem> {
         }
         let header = text.find('{').unwrap_or(text.len());
         let at = text[..header].find(id.as_str()).unwrap_or(0);
-        let message = format!("no clause is called `{id}`; `vk-litmus clauses` lists them");
+        let message = format!("unknown clause `{id}`; `vk-litmus clauses` lists all");
         let problem = Problem::new(at..at + id.len(), Severity::Warning, "check::unknown-clause", message);
         problems.push(suggest(problem, text, known.iter().map(|clause| clause.id)));
     }

@@ -268,7 +268,7 @@ impl Server {
             CodeLensRequest::METHOD => json!(self.lenses(&parse(request.params)?)),
             Formatting::METHOD => json!(self.format(&parse(request.params)?)),
             ExecuteCommand::METHOD => return self.execute(request.id, &parse(request.params)?),
-            other => return Err(error(ErrorCode::MethodNotFound, &format!("`{other}` is not offered"))),
+            other => return Err(error(ErrorCode::MethodNotFound, &format!("`{other}` is not supported"))),
         };
         Ok(Reply::Now(value))
     }
@@ -523,7 +523,7 @@ impl Server {
         let is_check = match parameters.command.as_str() {
             CHECK => true,
             RACE => false,
-            other => return Err(error(ErrorCode::InvalidParams, &format!("`{other}` is no command"))),
+            other => return Err(error(ErrorCode::InvalidParams, &format!("`{other}` is not a command"))),
         };
         let cancel = Cancel::default();
         self.requests.insert(id.clone(), cancel.clone());

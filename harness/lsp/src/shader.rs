@@ -230,7 +230,7 @@ fn correction(
         let indentation = &text[start..range.start];
         let (at, new) = match side.split(' ').next()? {
             "before" => (range.start, format!("{code}\n{indentation}")),
-            "after" | "behind" => (range.end, format!("\n{indentation}{code}")),
+            "after" => (range.end, format!("\n{indentation}{code}")),
             _ => return None,
         };
         titles.push(format!("`{code}` {} line {line}", if at == range.start { "before" } else { "after" }));

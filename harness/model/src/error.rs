@@ -30,13 +30,13 @@ pub enum PredictError {
         bound: usize,
     },
     /// Lanes may reconverge in more ways than the engine supports.
-    #[error("the lanes of a subgroup may come together in more than {bound} ways")]
+    #[error("the lanes of a subgroup can reconverge in more than {bound} ways")]
     TooManyTangles {
         /// The bound.
         bound: usize,
     },
     /// The test uses the dialect of another memory model.
-    #[error("a test of {test} cannot be judged by `{model}`, a model of {of}")]
+    #[error("`{model}` is a model of {of} and cannot judge a test of {test}")]
     ForeignModel {
         /// The language of the test.
         test: &'static str,

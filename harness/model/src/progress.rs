@@ -125,7 +125,7 @@ pub enum ProgressError {
         what: &'static str,
     },
     /// More threads than the limit.
-    #[error("{threads} threads, with a bound of {bound} for `--progress`")]
+    #[error("{threads} threads; `--progress` supports at most {bound}")]
     TooManyThreads {
         /// Number of threads.
         threads: usize,
@@ -311,7 +311,8 @@ fn decide_termination(
                             memory: DecidingMemory::Axioms,
                             terminates: None,
                             why: Some(format!(
-                                "ends under sequential consistency, and a loop that writes is not decided under {}",
+                                "terminates under sequential consistency; a loop that writes is undecided \
+                                 under {}",
                                 memory_model.name()
                             )),
                             schedule: Vec::new(),
@@ -524,9 +525,9 @@ impl TerminationQuery<'_> {
             } else if !standing.schedulable {
                 format!("{name} waits at {}", self.line_text(thread, place))
             } else if standing.started {
-                format!("{name} does not go on from {}", self.line_text(thread, place))
+                format!("{name} does not continue from {}", self.line_text(thread, place))
             } else {
-                format!("{name} is never started")
+                format!("{name} never starts")
             };
             let _ = write!(why, "{separator}{says}");
             separator = ", ";

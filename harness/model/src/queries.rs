@@ -43,7 +43,7 @@ pub fn answer_queries(
             let mut answer = Some(false);
             for skeleton in predict::all_skeletons(test, model.semantic(), options.unroll.max(1))? {
                 if !is_plain(&skeleton) || !skeleton.constraints.is_empty() {
-                    let what = "queries about a program whose values decide what it does".to_owned();
+                    let what = "queries about a program with value-dependent control flow".to_owned();
                     return Err(PredictError::NotAvailable { what });
                 }
                 match satisfiable(&skeleton, &compiled.prepared(&skeleton), &purse)? {

@@ -277,7 +277,7 @@ fn in_one_family(test: &Test) -> Option<&'static str> {
                 return Some("shader calls from one queue family into another");
             }
             if overlap(test, ThreadId(left as u16), ThreadId(right as u16)) {
-                return Some("one interlocked section in several queue families");
+                return Some("one interlock section in several queue families");
             }
         }
     }

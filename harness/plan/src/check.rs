@@ -86,10 +86,10 @@ impl Plan {
             let mut reached = 0;
             for (signal, value) in &uses {
                 match signal {
-                    true if *value <= reached => return Err("its values do not rise".to_owned()),
+                    true if *value <= reached => return Err("its values do not increase".to_owned()),
                     true => reached = *value,
                     false if *value == 0 || *value > reached => {
-                        return Err("a wait before the signal that ends it".to_owned());
+                        return Err("a wait before its signal".to_owned());
                     }
                     false => {}
                 }
@@ -115,7 +115,7 @@ impl Plan {
         let uses: Vec<(bool, u32)> = uses.iter().copied().chain(of_hosts).collect();
         let most = uses.iter().filter(|(signals, _)| *signals).map(|(_, value)| *value).max().unwrap_or(0);
         if uses.iter().any(|(_, value)| *value == 0 || *value > most) {
-            return Err("a wait that no signal ends".to_owned());
+            return Err("a wait without a signal".to_owned());
         }
         Ok(())
     }
@@ -180,7 +180,7 @@ impl Plan {
         if !self.has_owner(buffer) {
             let acquired = |step: &Step| matches!(step, Step::Acquire { buffer: own, .. } if *own == buffer);
             let any = self.steps.iter().any(acquired);
-            return if any { Err("its ownership is acquired and never released".to_owned()) } else { Ok(()) };
+            return if any { Err("its ownership is acquired but not released".to_owned()) } else { Ok(()) };
         }
         // The owner; or the releasing and the acquiring family of a transfer in progress.
         let (mut first, mut owner, mut on_its_way) = (None, None, None);
@@ -190,7 +190,7 @@ impl Plan {
             match step {
                 Step::Acquire { buffer: own, from, .. } if *own == buffer => {
                     if on_its_way.take() != Some((self.queue_family(*from), family)) {
-                        return wrong("its ownership is not on its way to the queue family");
+                        return wrong("its ownership has not been released to the queue family");
                     }
                     owner = family;
                 }
@@ -249,7 +249,7 @@ impl Plan {
             }
             Step::Dispatch { kernel, workgroups, bindings, push_constants, .. } => {
                 if *workgroups == 0 {
-                    return Err("a dispatch of no workgroup".to_owned());
+                    return Err("a dispatch without workgroups".to_owned());
                 }
                 self.validate_use(*kernel, true, bindings, push_constants)
             }
@@ -266,12 +266,12 @@ impl Plan {
                 if *kind != DependencyKind::Barrier
                     && (available.intersects(Accesses::HOST) || stages.0.intersects(Stages::HOST)) =>
             {
-                Err("an event that the device sets after accesses of the host".to_owned())
+                Err("an event that the device sets after host accesses".to_owned())
             }
             Step::Dependency { stages, available, visible, .. }
                 if !(stages.0.support_accesses(*available) && stages.1.support_accesses(*visible)) =>
             {
-                Err("a dependency with accesses that none of its stages makes".to_owned())
+                Err("a dependency with accesses that none of its stages performs".to_owned())
             }
             Step::Barrier { .. }
             | Step::ExecutionBarrier { .. }
@@ -298,7 +298,7 @@ impl Plan {
         let kernel = kernel.ok_or_else(|| format!("no kernel {number}"))?;
         if kernel.stage.has_workgroups() != dispatched {
             let what = if dispatched { "a dispatch" } else { "a draw" };
-            return Err(format!("{what} of kernel {number}, which is of another stage"));
+            return Err(format!("{what} of kernel {number}, which has another stage"));
         }
         if bindings.len() as u64 != u64::from(kernel.bindings) {
             return Err(format!(
@@ -394,7 +394,7 @@ impl Drawing {
         let (width, height) = self.extent;
         let most = Drawing::VIEWPORT;
         if self.points == 0 || width == 0 || height == 0 {
-            return Err("a draw of nothing".to_owned());
+            return Err("a draw without vertices".to_owned());
         }
         if width > most || height > most {
             return Err(format!("a draw of {width} by {height} pixels, more than {most}"));
@@ -420,35 +420,38 @@ impl Kernel {
 
     fn validate(&self) -> Result<(), String> {
         if self.words.len() <= SPIRV_HEADER_WORDS || self.words.first() != Some(&SPIRV_MAGIC) {
-            return Err("its words are no SPIR-V module".to_owned());
+            return Err("its words are not a SPIR-V module".to_owned());
         }
         if !self.push_constant_bytes.is_multiple_of(4) {
-            return Err(format!("{} bytes of push constants are no whole words", self.push_constant_bytes));
+            return Err(format!(
+                "{} bytes of push constants are not a multiple of a word",
+                self.push_constant_bytes
+            ));
         }
         if self.stage.vertex().is_some_and(|vertex| vertex.first() != Some(&SPIRV_MAGIC)) {
-            return Err("the words of its vertex shader are no SPIR-V module".to_owned());
+            return Err("the words of its vertex shader are not a SPIR-V module".to_owned());
         }
         if self.stage.mesh().is_some_and(|mesh| mesh.first() != Some(&SPIRV_MAGIC)) {
-            return Err("the words of its mesh shader are no SPIR-V module".to_owned());
+            return Err("the words of its mesh shader are not a SPIR-V module".to_owned());
         }
         if let Some(interface) = &self.interface {
             interface.validate()?;
             if interface.bindings.len() as u64 != u64::from(self.bindings) {
                 return Err(format!(
-                    "an interface of {} bindings where there are {}",
+                    "an interface of {} bindings for {} buffers",
                     interface.bindings.len(),
                     self.bindings
                 ));
             }
             if interface.images.len() != self.images.len() {
                 return Err(format!(
-                    "an interface of {} images where there are {}",
+                    "an interface of {} images for {} images",
                     interface.images.len(),
                     self.images.len()
                 ));
             }
             if self.stage != Stage::Compute || !self.addresses.is_empty() {
-                return Err("an interface beside addresses or another stage".to_owned());
+                return Err("an interface together with addresses or another stage".to_owned());
             }
         }
         match self.subgroups.required_size() {
@@ -547,7 +550,8 @@ impl Capabilities {
         if let Some([x, y, z]) = size {
             if matches!(kernel.subgroups, Subgroups::Full(_)) && !x.is_multiple_of(subgroup_size) {
                 return Err(DeviceError::InvalidPlan(format!(
-                    "a workgroup of {x} invocations in x is not made of full subgroups of {subgroup_size}"
+                    "a workgroup of {x} invocations in x does not consist of full subgroups of \
+                     {subgroup_size}"
                 )));
             }
             let invocations = u64::from(x).saturating_mul(y.into()).saturating_mul(z.into());

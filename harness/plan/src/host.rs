@@ -245,7 +245,7 @@ impl Plan {
                 Step::HostsEnd { .. } if inside => inside = false,
                 Step::Batch { number, .. } if inside && *number == next => next += 1,
                 Step::Hosts { .. } | Step::HostsEnd { .. } | Step::Batch { .. } => {
-                    return Err("a step of threads of the host stands where there are none".to_owned());
+                    return Err("a host-thread step in a plan without host threads".to_owned());
                 }
                 Step::Dispatch { .. }
                 | Step::Dependency { .. }
@@ -254,7 +254,7 @@ impl Plan {
                 | Step::Wait { .. }
                     if inside && next == 0 =>
                 {
-                    return Err("commands beside threads of the host belong to no batch".to_owned());
+                    return Err("commands outside a batch in a plan with host threads".to_owned());
                 }
                 Step::Dispatch { .. }
                 | Step::Dependency { .. }
@@ -262,7 +262,7 @@ impl Plan {
                 | Step::Signal { .. }
                 | Step::Wait { .. } => {}
                 _ if inside => {
-                    return Err("a batch has dispatches, dependencies and semaphores alone".to_owned());
+                    return Err("a batch contains only dispatches, dependencies and semaphores".to_owned());
                 }
                 _ => {}
             }
@@ -270,10 +270,10 @@ impl Plan {
         let Some(hosts) = &self.hosts else { return Ok(()) };
         let reached = self.buffers.get(hosts.buffer.0 as usize);
         if !reached.is_some_and(|buffer| matches!(buffer.memory, Memory::Mapped(_))) {
-            return Err("threads of the host beside memory that they do not reach".to_owned());
+            return Err("host threads with memory that they cannot access".to_owned());
         }
         if inside || begun != 1 || next as usize != hosts.batches.len() {
-            return Err("threads of the host begin and end once, with all their batches between".to_owned());
+            return Err("host threads start and end once, with all their batches in between".to_owned());
         }
         let kind = |number: u32| hosts.batches.get(number as usize).copied();
         let mut submitted = vec![0; hosts.batches.len()];
@@ -292,12 +292,12 @@ impl Plan {
                 HostAct::Each(_) => false,
             };
             if wrong {
-                return Err("a thread of the host begins or awaits what is not so begun".to_owned());
+                return Err("a host thread starts or awaits a batch that is not started this way".to_owned());
             }
         }
         let wanted = |start: &BatchStart| u32::from(*start == BatchStart::Submitted);
         if hosts.batches.iter().map(wanted).ne(submitted) {
-            return Err("each batch is begun once".to_owned());
+            return Err("each batch is started once".to_owned());
         }
         Ok(())
     }

@@ -70,7 +70,7 @@ impl Interface {
             return Err("an entry point without a name".to_owned());
         }
         if self.layers.contains(&0) {
-            return Err("a dispatch of no workgroup".to_owned());
+            return Err("a dispatch without workgroups".to_owned());
         }
         for (number, bound) in self.bindings.iter().enumerate() {
             let BufferBinding { set, binding, element, uniform } = *bound;

@@ -450,7 +450,7 @@ pub trait Prepared {
     /// If the plan has no host threads, the device runs none, or their words exceed the buffer.
     fn set_host_layout(&mut self, play: HostLayout) -> Result<(), DeviceError> {
         let _ = play;
-        Err(DeviceError::Unsupported("threads of the host".into()))
+        Err(DeviceError::Unsupported("host threads".into()))
     }
 
     /// Returns the reports of host threads in the last submission: by thread, then by word, each for all
@@ -462,7 +462,7 @@ pub trait Prepared {
     ///
     /// As for [`Prepared::set_hosts`].
     fn host_reports(&mut self) -> Result<&[u32], DeviceError> {
-        Err(DeviceError::Unsupported("threads of the host".into()))
+        Err(DeviceError::Unsupported("host threads".into()))
     }
 
     /// Returns the words of a host-visible buffer: [`Memory::Readback`], [`Memory::Shared`], or one that the

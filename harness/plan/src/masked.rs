@@ -33,13 +33,14 @@ const LIMITS: [&str; 7] = [
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MaskError {
     /// An unknown limit.
-    #[error("{}: no limit `{name}`; there are {}", FeatureMask::VARIABLE, LIMITS.join(", "))]
+    #[error("{}: unknown limit `{name}`; expected one of {}", FeatureMask::VARIABLE, LIMITS.join(", "))]
     Limit {
         /// The name.
         name: String,
     },
     /// A limit that is 0 or not a number; an invalid version.
-    #[error("{}: `{limit}={value}`: expected {}", FeatureMask::VARIABLE, if *limit == API_VERSION { "1.1 or later" } else { "a number from 1 on" })]
+    #[error("{}: `{limit}={value}`: expected {}", FeatureMask::VARIABLE, if *limit == API_VERSION { "1.1 or later" } else { "a \
+         number of at least 1" })]
     Value {
         /// The limit.
         limit: &'static str,
@@ -47,7 +48,7 @@ pub enum MaskError {
         value: String,
     },
     /// An invalid feature name.
-    #[error("{}: `{name}` is no name of a feature", FeatureMask::VARIABLE)]
+    #[error("{}: `{name}` is not a feature", FeatureMask::VARIABLE)]
     Feature {
         /// The name.
         name: String,
@@ -153,20 +154,21 @@ mod tests {
     #[test]
     fn what_cannot_be_hidden_is_refused_by_name() {
         assert!(
-            refused("maxLanes=3").contains("VK_LITMUS_MASK: no limit `maxLanes`; there are apiVersion, max")
+            refused("maxLanes=3")
+                .contains("VK_LITMUS_MASK: unknown limit `maxLanes`; expected one of apiVersion, max")
         );
         assert_eq!(
             refused("maxPushConstantsSize=0"),
-            "VK_LITMUS_MASK: `maxPushConstantsSize=0`: expected a number from 1 on"
+            "VK_LITMUS_MASK: `maxPushConstantsSize=0`: expected a number of at least 1"
         );
-        assert_eq!(refused("shader int8"), "VK_LITMUS_MASK: `shader int8` is no name of a feature");
+        assert_eq!(refused("shader int8"), "VK_LITMUS_MASK: `shader int8` is not a feature");
         assert_eq!(refused("apiVersion=2.1"), "VK_LITMUS_MASK: `apiVersion=2.1`: expected 1.1 or later");
         assert_eq!(
             refused("lavapipe:maxLanes=3"),
             refused("maxLanes=3"),
             "also where another device is meant"
         );
-        assert_eq!(refused("sim:"), "VK_LITMUS_MASK: `` is no name of a feature");
+        assert_eq!(refused("sim:"), "VK_LITMUS_MASK: `` is not a feature");
         assert_eq!(FeatureMask::parse_for("sim", ""), Ok(FeatureMask::default()));
         let old = FeatureMask::parse_for("sim", "apiVersion=1.1").unwrap();
         assert_eq!(

@@ -91,11 +91,14 @@ fn contradictions_are_named() {
     let table = [
         (Plan::default(), "no queue"),
         (Plan { buffers: vec![buffer(4), buffer(0)], ..plan() }, "buffer 1 (test) is empty"),
-        (with_kernel(Kernel { words: vec![], ..kernel(1) }), "kernel 0: its words are no SPIR-V module"),
-        (with_kernel(Kernel { words: vec![1; 9], ..kernel(1) }), "kernel 0: its words are no SPIR-V module"),
+        (with_kernel(Kernel { words: vec![], ..kernel(1) }), "kernel 0: its words are not a SPIR-V module"),
+        (
+            with_kernel(Kernel { words: vec![1; 9], ..kernel(1) }),
+            "kernel 0: its words are not a SPIR-V module",
+        ),
         (
             with_kernel(Kernel { push_constant_bytes: 6, ..kernel(1) }),
-            "kernel 0: 6 bytes of push constants are no whole words",
+            "kernel 0: 6 bytes of push constants are not a multiple of a word",
         ),
         (
             with_kernel(Kernel { subgroups: Subgroups::Full(3), ..kernel(1) }),
@@ -110,7 +113,7 @@ fn contradictions_are_named() {
                 available: Accesses::SHADER_WRITE.with(Accesses::HOST_WRITE),
                 visible: Accesses::HOST_READ,
             }),
-            "step 0: an event that the device sets after accesses of the host",
+            "step 0: an event that the device sets after host accesses",
         ),
         (
             with_step(Step::Dependency {
@@ -120,7 +123,7 @@ fn contradictions_are_named() {
                 available: Accesses::SHADER_WRITE,
                 visible: Accesses::HOST_READ,
             }),
-            "step 0: a dependency with accesses that none of its stages makes",
+            "step 0: a dependency with accesses that none of its stages performs",
         ),
         (with_step(Step::Fill { queue: QUEUE, buffer: b2, value: 0 }), "step 0: no buffer 2"),
         (with_step(Step::ToHost { queue: QUEUE, buffer: b2 }), "step 0: no buffer 2"),
@@ -131,7 +134,7 @@ fn contradictions_are_named() {
             with_step(Step::Copy { queue: QUEUE, from: b1, to: b0 }),
             "step 0: a copy of buffer 1 to the smaller buffer 0",
         ),
-        (with_step(dispatch(0, &[0, 0], 8)), "step 0: a dispatch of no workgroup"),
+        (with_step(dispatch(0, &[0, 0], 8)), "step 0: a dispatch without workgroups"),
         (with_step(dispatch(1, &[0], 8)), "step 0: 1 buffers for the 2 bindings of kernel 0"),
         (with_step(dispatch(1, &[0, 2], 8)), "step 0: no buffer 2"),
         (with_step(dispatch(1, &[0, 0], 4)), "step 0: 4 bytes of push constants where kernel 0 takes 8"),
@@ -220,18 +223,18 @@ fn draws_are_checked() {
     assert_eq!(of(fragment(&kernel(1).words), draw(5, (4096, 2), 8)).validate(), Ok(()));
     assert_eq!((good.graphics_on(QUEUE), plan().graphics_on(QUEUE)), (Stages::VERTEX, Stages::NONE));
     let table = [
-        (of(Stage::Compute, draw(5, (1, 1), 8)), "step 0: a draw of kernel 0, which is of another stage"),
+        (of(Stage::Compute, draw(5, (1, 1), 8)), "step 0: a draw of kernel 0, which has another stage"),
         (
             of(Stage::Vertex, dispatch(1, &[0, 0], 8)),
-            "step 0: a dispatch of kernel 0, which is of another stage",
+            "step 0: a dispatch of kernel 0, which has another stage",
         ),
-        (of(Stage::Vertex, draw(0, (1, 1), 8)), "step 0: a draw of nothing"),
-        (of(Stage::Vertex, draw(1, (0, 1), 8)), "step 0: a draw of nothing"),
+        (of(Stage::Vertex, draw(0, (1, 1), 8)), "step 0: a draw without vertices"),
+        (of(Stage::Vertex, draw(1, (0, 1), 8)), "step 0: a draw without vertices"),
         (of(Stage::Vertex, draw(1, (1, 4097), 8)), "step 0: a draw of 1 by 4097 pixels, more than 4096"),
         (of(Stage::Vertex, draw(1, (1, 1), 4)), "step 0: 4 bytes of push constants where kernel 0 takes 8"),
         (
             of(fragment(&[1]), draw(1, (1, 1), 8)),
-            "kernel 0: the words of its vertex shader are no SPIR-V module",
+            "kernel 0: the words of its vertex shader are not a SPIR-V module",
         ),
     ];
     for (plan, why) in table {
@@ -330,12 +333,12 @@ fn a_timeline_rises_and_is_waited_for_behind_what_ends_the_wait() {
     };
     assert_eq!(with(vec![signal(1), wait(1), signal(4), wait(2), wait(4)]), Ok(()));
     assert_eq!(with(vec![signal(2)]), Ok(()));
-    let early = "invalid plan: semaphore 0: a wait before the signal that ends it";
+    let early = "invalid plan: semaphore 0: a wait before its signal";
     for steps in [vec![wait(1), signal(1)], vec![signal(1), wait(2), signal(2)], vec![signal(1), wait(0)]] {
         assert_eq!(with(steps), Err(early.to_owned()));
     }
     for steps in [vec![signal(0)], vec![signal(2), signal(2)], vec![signal(2), signal(1)]] {
-        assert_eq!(with(steps), Err("invalid plan: semaphore 0: its values do not rise".to_owned()));
+        assert_eq!(with(steps), Err("invalid plan: semaphore 0: its values do not increase".to_owned()));
     }
 }
 
@@ -367,7 +370,7 @@ fn an_event_is_set_once_and_then_awaited_for_the_same() {
     }
     let twice = with(&[(set, 0, compute), (set, 0, compute)]);
     assert_eq!(twice, Err("invalid plan: event 7 is set twice".to_owned()));
-    let host = "invalid plan: step 0: an event that the device sets after accesses of the host";
+    let host = "invalid plan: step 0: an event that the device sets after host accesses";
     assert_eq!(with(&[(set, 0, Stages::HOST)]), Err(host.to_owned()));
 }
 
@@ -447,32 +450,29 @@ fn threads_of_the_host_stand_beside_their_batches() {
         })
     };
     let cases = [
-        (change(&|plan| plan.hosts = None), "a step of threads of the host stands where there are none"),
+        (change(&|plan| plan.hosts = None), "a host-thread step in a plan without host threads"),
         (
             change(&|plan| drop(plan.steps.pop())),
-            "threads of the host begin and end once, with all their batches between",
+            "host threads start and end once, with all their batches in between",
         ),
         (
             change(&|plan| drop(plan.steps.drain(3..5))),
-            "threads of the host begin and end once, with all their batches between",
+            "host threads start and end once, with all their batches in between",
         ),
-        (
-            change(&|plan| drop(plan.steps.remove(1))),
-            "commands beside threads of the host belong to no batch",
-        ),
+        (change(&|plan| drop(plan.steps.remove(1))), "commands outside a batch in a plan with host threads"),
         (
             change(&|plan| plan.steps.insert(2, Step::Submit { queue: QUEUE })),
-            "a batch has dispatches, dependencies and semaphores alone",
+            "a batch contains only dispatches, dependencies and semaphores",
         ),
         (
             change(&|plan| plan.buffers[2].memory = Memory::Device),
-            "threads of the host beside memory that they do not reach",
+            "host threads with memory that they cannot access",
         ),
-        (acts(vec![]), "each batch is begun once"),
-        (acts(vec![HostAct::Submit(0), HostAct::Submit(0)]), "each batch is begun once"),
+        (acts(vec![]), "each batch is started once"),
+        (acts(vec![HostAct::Submit(0), HostAct::Submit(0)]), "each batch is started once"),
         (
             acts(vec![HostAct::Submit(0), HostAct::Signal { semaphore: SemaphoreId(0), value: 1 }]),
-            "a thread of the host begins or awaits what is not so begun",
+            "a host thread starts or awaits a batch that is not started this way",
         ),
         (
             change(&|plan| {
@@ -480,12 +480,15 @@ fn threads_of_the_host_stand_beside_their_batches() {
                 let wait = Step::Wait { queue: QUEUE, semaphore: SemaphoreId(0), value: 1 };
                 plan.steps.insert(2, wait);
             }),
-            "a wait that no signal ends",
+            "a wait without a signal",
         ),
-        (acts(vec![HostAct::Submit(1)]), "a thread of the host begins or awaits what is not so begun"),
+        (
+            acts(vec![HostAct::Submit(1)]),
+            "a host thread starts or awaits a batch that is not started this way",
+        ),
         (
             acts(vec![HostAct::Submit(0), HostAct::Wait(7)]),
-            "a thread of the host begins or awaits what is not so begun",
+            "a host thread starts or awaits a batch that is not started this way",
         ),
     ];
     for (plan, why) in cases {
@@ -522,12 +525,12 @@ fn a_buffer_with_an_owner_is_used_by_that_alone() {
         steps
     };
     let cases = [
-        (without(1), "its ownership is not on its way to the queue family in step 1"),
+        (without(1), "its ownership has not been released to the queue family in step 1"),
         (without(2), "a queue family that does not own it in step 2"),
-        (without(4), "its ownership is not on its way to the queue family in step 4"),
+        (without(4), "its ownership has not been released to the queue family in step 4"),
         (without(5), "its last owner is not its first"),
         (sound[..3].to_vec(), "its last owner is not its first"),
-        (vec![acquire(far, near)], "its ownership is acquired and never released"),
+        (vec![acquire(far, near)], "its ownership is acquired but not released"),
         (vec![fill(near), release(near, far), fill(near)], "a queue family that does not own it in step 2"),
         (vec![release(far, QueueId(2))], "a transfer of ownership within a queue family"),
         (vec![release(near, QueueId(9))], "no queue 9"),

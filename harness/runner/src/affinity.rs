@@ -24,7 +24,7 @@ pub(crate) fn spread_new_threads(before: &BTreeSet<i32>) {
         let mut one = CpuSet::new();
         one.set(*processor);
         if let Err(error) = sched_setaffinity(Pid::from_raw(*thread), &one) {
-            tracing::debug!(%error, thread, "a driver thread stays where it is");
+            tracing::debug!(%error, thread, "a driver thread is not moved");
         }
     }
 }
@@ -41,7 +41,7 @@ pub(crate) fn take_processor(number: usize) {
     let mut one = CpuSet::new();
     one.set(*processor);
     if let Err(error) = sched_setaffinity(None, &one) {
-        tracing::debug!(%error, "a thread stays where it is");
+        tracing::debug!(%error, "a thread is not moved");
     }
 }
 

@@ -243,7 +243,7 @@ fn is_awaited(schedule: &Schedule, semaphore: &str) -> bool {
 
 /// All owned memory is in one buffer.
 const PARTS_OWNED: &str = "parts of owned memory with several owners";
-const UNORDERED: &str = "signals of one timeline semaphore in no order";
+const UNORDERED: &str = "unordered signals of one timeline semaphore";
 
 /// Checks that timeline values increase in every possible order of queues and host threads.
 ///

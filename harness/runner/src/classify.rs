@@ -72,10 +72,10 @@ impl Classifier {
             return Err("the device lacks vulkanMemoryModel".into());
         }
         if program.hosts.is_some() {
-            return Err("threads of the host report to the host".into());
+            return Err("host threads report to the host".into());
         }
         if !program.apart().is_empty() {
-            return Err("its locations lie in two buffers".into());
+            return Err("its locations are in two buffers".into());
         }
         if counter.shares_words() {
             return Err("components of its vectors share a word".into());

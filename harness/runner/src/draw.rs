@@ -82,7 +82,7 @@ impl Bounds {
         let least = program.least_groups();
         let slots = u32::try_from(program.results.len()).unwrap_or(u32::MAX);
         if classes == 0 || slots == 0 || program.lanes == 0 {
-            return Err(Cause::Kernel("it has no thread that reports anything".into()));
+            return Err(Cause::Kernel("it has no thread that reports a result".into()));
         }
         let device_words = capabilities.max_storage_buffer_bytes / 4;
         let storage_words = program.storage_words.max(1);

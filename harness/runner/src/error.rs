@@ -35,7 +35,7 @@ pub enum Cause {
     #[error("the device executes nothing")]
     NullDevice,
     /// The device is too small for the smallest dispatch.
-    #[error("the device has no room for {0}")]
+    #[error("the device has no memory for {0}")]
     TooSmall(String),
     /// Kernel and test contradict each other.
     #[error("the kernel does not fit its test: {0}")]

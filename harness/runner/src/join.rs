@@ -35,7 +35,7 @@ pub enum Join {
 
 /// A word that names no mechanism.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no way to order dispatches is called `{0}`; there are {names}", names = Join::ALL.map(Join::name).join(", "))]
+#[error("unknown way to order dispatches `{0}`; expected one of {names}", names = Join::ALL.map(Join::name).join(", "))]
 pub struct UnknownJoin(pub String);
 
 impl Join {
@@ -84,12 +84,12 @@ impl Join {
         let several = program.queues.len() > 1 && program.phases.len() > 1;
         match self {
             Join::Calls => match &program.schedule {
-                None => Some("no calls to run as they stand"),
+                None => Some("no API calls to run as written"),
                 Some(schedule) if !schedule.owned.is_empty() && program.hosts.is_some() => {
-                    Some("owned memory beside threads of the host")
+                    Some("owned memory together with host threads")
                 }
                 Some(schedule) if !schedule.owned.is_empty() && !program.owned_apart => {
-                    Some("owned memory beside memory apart")
+                    Some("owned memory together with separate memory")
                 }
                 Some(schedule)
                     if !schedule.owned.is_empty()
@@ -100,9 +100,10 @@ impl Join {
                 Some(schedule) => calls::steps(program, schedule, BufferId(0)).err(),
             },
             // Host threads submit and wait between phases.
-            _ if program.hosts.is_some() => {
-                (self != Join::Barrier).then_some("another way beside threads of the host")
-            }
+            _ if program.hosts.is_some() => (self != Join::Barrier).then_some(
+                "another way to order dispatches together with host \
+                     threads",
+            ),
             Join::Barrier | Join::Event | Join::Submit if several => Some("barrier between queues"),
             Join::Barrier | Join::Submit => None,
             // The stages of an event that the device sets must be device stages
@@ -216,7 +217,7 @@ mod tests {
         let unknown = "hope".parse::<Join>().unwrap_err().to_string();
         assert_eq!(
             unknown,
-            "no way to order dispatches is called `hope`; there are calls, barrier, event, submit, semaphore, timeline, fence"
+            "unknown way to order dispatches `hope`; expected one of calls, barrier, event, submit, semaphore, timeline, fence"
         );
     }
 }

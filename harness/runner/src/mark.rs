@@ -27,7 +27,7 @@ impl Mark {
             plan.buffers.push(Buffer { words: 1, memory: Memory::Readback, name });
             BufferId(plan.buffers.len() as u32 - 1)
         };
-        let (word, before) = (buffer("mark for the host"), buffer("what was at the mark"));
+        let (word, before) = (buffer("mark for the host"), buffer("the value at the mark"));
         plan.steps.extend([
             Step::Copy { queue, from: word, to: before },
             Step::Barrier { queue },

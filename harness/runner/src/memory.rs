@@ -235,10 +235,10 @@ impl Layout {
         let mut apart_back = None;
         if is_apart {
             apart = Some(BufferId(buffers.len() as u32));
-            buffers.push(buffer(location_words, memory, "locations apart"));
+            buffers.push(buffer(location_words, memory, "separate locations"));
             if with_locations {
                 apart_back =
-                    Some(back(&mut buffers, program.apart().to_vec(), "locations apart for the host"));
+                    Some(back(&mut buffers, program.apart().to_vec(), "separate locations for the host"));
             }
         }
         let images = ProgramImages::of(program, location_words, (own, memory), apart);

@@ -170,7 +170,7 @@ const SPARE_TURNS: u32 = 4_000;
 const LOOKS_WHERE_TURNS_ARE_FEW: u32 = 256;
 
 /// The error for a plan that was abandoned.
-const GIVEN_UP: &str = "its plan was given up";
+const GIVEN_UP: &str = "its plan was abandoned";
 
 const QUEUE: QueueId = QueueId(0);
 const LOCATIONS: BufferId = BufferId(0);

@@ -194,7 +194,7 @@ impl PlanLayout {
             BufferId(plan.buffers.len() as u32 - 1)
         };
         let initial: Vec<BufferId> = (shader.buffers.iter())
-            .map(|input| buffer(&mut plan, input.len(), Memory::Shared, "contents of a buffer at first"))
+            .map(|input| buffer(&mut plan, input.len(), Memory::Shared, "initial contents of a buffer"))
             .collect();
         let mut canaries = Canaries::new(&mut plan, shader.grid[0], turn);
         plan.kernels.extend(hammer.map(Hammer::kernel));
@@ -206,7 +206,13 @@ impl PlanLayout {
             let mut back = Vec::new();
             for (input, from) in shader.buffers.iter().zip(&initial) {
                 let to = (!input.uniform).then(|| {
-                    buffer(&mut plan, input.len(), Memory::Readback, "what a shader left, for the host")
+                    buffer(
+                        &mut plan,
+                        input.len(),
+                        Memory::Readback,
+                        "contents after a shader, for the \
+                         host",
+                    )
                 });
                 let (ready, copy) = match input.image.filter(|image| image.shape != InputShape::Texels) {
                     Some(image) => {

@@ -219,7 +219,7 @@ pub enum StressError {
         most: u32,
     },
     /// Memory stress has no access pattern.
-    #[error("stress `{name}`: `memory_stress.patterns` is empty; there are {}", Pattern::NAMES.join(", "))]
+    #[error("stress `{name}`: `memory_stress.patterns` is empty; expected some of {}", Pattern::NAMES.join(", "))]
     NoPattern {
         /// Name of the stress.
         name: String,
@@ -237,7 +237,7 @@ pub enum StressError {
         limit: u32,
     },
     /// No preset has this name.
-    #[error("no stress preset `{name}`; there are {}", known.join(", "))]
+    #[error("unknown stress preset `{name}`; expected one of {}", known.join(", "))]
     Unknown {
         /// The name.
         name: String,
@@ -653,7 +653,7 @@ mod tests {
         let error = Stress::preset("warp").unwrap_err().to_string();
         assert_eq!(
             error,
-            "no stress preset `warp`; there are lavapipe, swiftshader, gpu, small, throughput, sim, site, pte, gpuharbor"
+            "unknown stress preset `warp`; expected one of lavapipe, swiftshader, gpu, small, throughput, sim, site, pte, gpuharbor"
         );
     }
 }

@@ -29,12 +29,12 @@ pub struct Variant {
 
 /// A word that is not part of any variant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown variant `{0}`: there are {names}", names = Variant::words().collect::<Vec<_>>().join(", "))]
+#[error("unknown variant `{0}`; expected one of {names}", names = Variant::words().collect::<Vec<_>>().join(", "))]
 pub struct UnknownVariant(pub String);
 
 const SPLIT: &str = "split";
 const NOT_LOCAL: &str = "nonlocal";
-const NOTHING_APART: &str = "no location to lie apart";
+const NOTHING_APART: &str = "no location to separate";
 
 impl Variant {
     /// Returns every word.
@@ -113,11 +113,11 @@ impl Variant {
                 return Some("host thread".to_owned());
             }
             if let Some(join) = self.join.filter(|join| *join != Join::Calls) {
-                return Some(format!("{join} beside threads of the host"));
+                return Some(format!("{join} together with host threads"));
             }
             let kind = self.memory.filter(|kind| !kind.with.host_visible);
             if kind.is_some() {
-                return Some("memory that threads of the host do not reach".to_owned());
+                return Some("memory that host threads cannot access".to_owned());
             }
         }
         if let Some(lack) = lacking_queues(&program.queues, &capabilities.compute_queues) {
@@ -289,7 +289,7 @@ mod tests {
         }
         let unknown = "split.fast".parse::<Variant>().unwrap_err().to_string();
         assert!(
-            unknown.starts_with("unknown variant `fast`: there are split, calls, barrier, event"),
+            unknown.starts_with("unknown variant `fast`; expected one of split, calls, barrier, event"),
             "{unknown}"
         );
     }

@@ -436,7 +436,7 @@ fn owned_memory_is_released_and_acquired_as_the_test_says() {
         plan.steps.iter().filter_map(told).collect()
     };
     let apart = |steps: &[&str]| -> Vec<String> {
-        steps.iter().map(|step| format!("{step}: locations apart")).collect()
+        steps.iter().map(|step| format!("{step}: separate locations")).collect()
     };
     let there = ["0 > 1", "1 < 0"];
     let back = ["1 > 0", "0 < 1"];

@@ -213,7 +213,7 @@ impl<'d> SimPrepared<'d> {
                 plan::Stage::Task { mesh_shader: mesh } => {
                     // No step launches this mesh shader, so it never runs.
                     if lower::load(mesh, None, device.fault).map_err(told)?.stage != Stage::Mesh {
-                        let why = format!("kernel {number}: the mesh shader behind it is none");
+                        let why = format!("kernel {number}: the next stage is not a mesh shader");
                         return Err(DeviceError::InvalidPlan(why));
                     }
                     Stage::Task
@@ -221,7 +221,7 @@ impl<'d> SimPrepared<'d> {
                 plan::Stage::Fragment { positions } => {
                     let positions = lower::load(positions, None, device.fault).map_err(told)?;
                     if positions.stage != Stage::Vertex || !positions.memory.is_empty() {
-                        let why = format!("kernel {number}: the vertex shader of its points is none");
+                        let why = format!("kernel {number}: its vertex shader has another stage");
                         return Err(DeviceError::InvalidPlan(why));
                     }
                     program.positions = Some(Box::new(positions));
@@ -230,7 +230,7 @@ impl<'d> SimPrepared<'d> {
                 plan::Stage::VertexAndFragment { vertex_shader: vertex } => {
                     let mut vertices = lower::load(vertex, None, device.fault).map_err(told)?;
                     if vertices.stage != Stage::Vertex {
-                        let why = format!("kernel {number}: the vertex shader of its points is none");
+                        let why = format!("kernel {number}: its vertex shader has another stage");
                         return Err(DeviceError::InvalidPlan(why));
                     }
                     bind::resolve(&mut vertices, kernel, plan)?;
@@ -620,17 +620,17 @@ impl Prepared for SimPrepared<'_> {
                 let (given, taken) = (bytes.len(), push_constants.len());
                 Err(DeviceError::InvalidPlan(format!("{given} bytes of push constants for {taken}")))
             }
-            _ => Err(DeviceError::InvalidPlan(format!("step {step} is no dispatch and no draw"))),
+            _ => Err(DeviceError::InvalidPlan(format!("step {step} is neither a dispatch nor a draw"))),
         }
     }
 
     fn set_workgroups(&mut self, step: usize, workgroups: u32) -> Result<(), DeviceError> {
         let most = self.device.capabilities.max_workgroups;
         let Some(Step::Dispatch { workgroups: old, .. }) = self.steps.get_mut(step) else {
-            return Err(DeviceError::InvalidPlan(format!("step {step} is no dispatch")));
+            return Err(DeviceError::InvalidPlan(format!("step {step} is not a dispatch")));
         };
         match workgroups {
-            0 => Err(DeviceError::InvalidPlan("a dispatch of no workgroup".to_owned())),
+            0 => Err(DeviceError::InvalidPlan("a dispatch without workgroups".to_owned())),
             more if more > most => {
                 Err(DeviceError::Unsupported(format!("{more} workgroups in a dispatch (it has {most})")))
             }
@@ -643,7 +643,7 @@ impl Prepared for SimPrepared<'_> {
 
     fn set_drawing(&mut self, step: usize, drawing: Drawing) -> Result<(), DeviceError> {
         let Some(Step::Draw { drawing: old, .. }) = self.steps.get_mut(step) else {
-            return Err(DeviceError::InvalidPlan(format!("step {step} is no draw")));
+            return Err(DeviceError::InvalidPlan(format!("step {step} is not a draw")));
         };
         drawing.validate().map_err(DeviceError::InvalidPlan)?;
         *old = drawing;
@@ -652,11 +652,13 @@ impl Prepared for SimPrepared<'_> {
 
     fn set_host_layout(&mut self, play: HostLayout) -> Result<(), DeviceError> {
         let Some(hosts) = &self.hosts else {
-            return Err(DeviceError::InvalidPlan("no threads of the host".to_owned()));
+            return Err(DeviceError::InvalidPlan("no host threads".to_owned()));
         };
         let (_, words) = self.place(hosts.buffer);
         if play.word_index(play.instances, 0) > words as u64 {
-            return Err(DeviceError::InvalidPlan("threads of the host leave their buffer".to_owned()));
+            return Err(DeviceError::InvalidPlan(
+                "host threads access memory outside their buffer".to_owned(),
+            ));
         }
         self.play = play;
         Ok(())

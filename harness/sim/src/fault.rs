@@ -81,7 +81,8 @@ faults! {
         "MakeAvailable of a release flushes nothing"
         Some("google/clspv#1638"), Violates;
     ReleaseNotCumulative "release-not-cumulative"
-        "a release flushes the invocation's own lines, not what others of its workgroup have handed to it"
+        "a release flushes the invocation's own lines, but not those of other invocations of its workgroup \
+         that it has observed"
         Some("llvm/llvm-project#160501"), Violates;
     StoreSinksBelowRelease "store-sinks-below-release"
         "the compiler moves plain stores past a release"
@@ -93,7 +94,7 @@ faults! {
         "older atomic stores are performed after a release"
         Some("KhronosGroup/VK-GL-CTS#295"), Violates;
     FlagOvertakesFlush "flag-overtakes-flush"
-        "a releasing store is performed before the flush that belongs to it has ended"
+        "a releasing store is performed before its flush has completed"
         Some("JuliaGPU/AcceleratedKernels.jl#91"), Violates;
     "acquire":
     AcquireNoInvalidate "acquire-no-invalidate"
@@ -103,7 +104,7 @@ faults! {
         "an acquire invalidates the invocation's own cache, not those above it"
         Some("llvm/llvm-project#81450"), Violates;
     InvalidateOrderWrong "invalidate-order-wrong"
-        "the inner cache is invalidated before the outer one, and filled again with what is stale there"
+        "the inner cache is invalidated before the outer one, and refilled with its stale lines"
         Some("llvm/llvm-project#81450"), Violates;
     LoadHoistedOverAcquire "load-hoisted-over-acquire"
         "the compiler moves plain loads before an acquire"
@@ -115,8 +116,8 @@ faults! {
         "the compiler moves stores before an acquire"
         Some("gpuweb/spirv-execution-env#16"), Violates;
     ReadOnlyKernel "read-only-inference"
-        "a kernel that stores nothing but its results acquires nothing"
-        Some("docs/findings F2: NIR, what a shader does not write is taken for constant"), Violates;
+        "an acquire of a kernel that stores only its results invalidates nothing"
+        Some("docs/findings F2: NIR treats memory that a shader does not write as constant"), Violates;
     "memory barriers":
     FenceOrdersNothing "fence-orders-nothing"
         "memory barriers order nothing"
@@ -147,23 +148,23 @@ faults! {
         "the memory part of control barriers reaches the subgroup only"
         Some("tracel-ai/cubecl#1466"), Violates;
     BarrierLargeWorkgroup "cbar-one-subgroup-only"
-        "control barriers of workgroups of two subgroups and more open when one subgroup has arrived"
+        "control barriers of workgroups with several subgroups open when one subgroup has arrived"
         Some("KhronosGroup/MoltenVK#2711"), Violates;
     BarrierPartialSubgroup "cbar-partial-subgroup"
-        "control barriers of workgroups that are no whole number of subgroups open when the whole ones have arrived"
+        "control barriers of workgroups with a partial subgroup open when the full subgroups have arrived"
         Some("KhronosGroup/MoltenVK#2711"), Violates;
     BarrierSlotsRunOut "cbar-slots-run-out"
-        "of the workgroups that meet at once, those past the first 256 do not wait at control barriers"
+        "workgroups after the first 256 of a dispatch do not wait at control barriers"
         Some("Mesa, pvr"), Violates;
     "split barriers":
     SplitArrivalForgotten "split-arrival-forgotten"
-        "an arrival at a split barrier is not counted now and then, and the waits of its round never end"
+        "an arrival at a split barrier is sometimes not counted, and the waits of its round never end"
         None, Inconclusive;
     SplitWaitTooEarly "split-wait-too-early"
         "waits at split barriers end when half have arrived"
         None, Violates;
     SplitWrongRound "split-wrong-round"
-        "a wait at a split barrier ends once all have arrived for the round before its own"
+        "a wait at a split barrier ends once all have arrived for the previous round"
         None, Violates;
     SplitArrivalRelaxed "split-arrival-without-release"
         "arrivals at split barriers are counted, but release nothing"
@@ -173,13 +174,14 @@ faults! {
         None, Violates;
     SplitIgnored "split-ignored"
         "arrivals and waits at split barriers do nothing"
-        Some("SwiftShader, which takes OpControlBarrierArriveINTEL and ignores it"), Violates;
+        Some("SwiftShader, which accepts OpControlBarrierArriveINTEL and ignores it"), Violates;
     "subgroup operations":
     SubgroupActiveLanesIgnored "subgroup-active-lanes-ignored"
-        "subgroup operations count the lanes that are switched off"
+        "subgroup operations include inactive lanes"
         None, Violates;
     MaximalReconvergenceIgnored "maximal-reconvergence-ignored"
-        "lanes that have parted may stay apart behind the merge, though the shader declares maximal reconvergence"
+        "diverged lanes may stay diverged after the merge, although the shader declares maximal \
+         reconvergence"
         None, Violates;
     "scopes":
     SyncScopeDemoted "sync-scope-demoted-wg"
@@ -267,7 +269,7 @@ faults! {
         None, Violates;
     "read-modify-writes":
     RmwNotAtomic "rmw-not-atomic"
-        "the halves of a read-modify-write are performed apart"
+        "the halves of a read-modify-write are performed separately"
         Some("google/amber#1055"), Violates;
     RmwAtWorkgroup "rmw-at-l1"
         "read-modify-writes are performed at the workgroup's cache"
@@ -276,41 +278,41 @@ faults! {
         "a read-modify-write is performed before an older atomic store to the same location"
         Some("llvm/offload-test-suite#226"), Violates;
     RmwResultLost "rmw-result-lost"
-        "the write of a read-modify-write is lost now and then"
+        "the write of a read-modify-write is sometimes lost"
         Some("google/amber#1055"), Violates;
     FloatAddNotAtomic "float-add-not-atomic"
         "read-modify-writes of floating-point numbers are a load, an addition and a store"
         None, Violates;
     RmwAmongThemselves "rmw-atomic-among-rmws"
-        "read-modify-writes exclude each other, and no atomic store"
+        "read-modify-writes exclude each other, but not atomic stores"
         Some("docs/findings F6: SwiftShader, minimum and maximum"), Violates;
     RmwInHostMemory "rmw-at-l1-in-host-memory"
-        "read-modify-writes of memory that the host can reach are performed at the workgroup's cache"
+        "read-modify-writes of host-visible memory are performed at the workgroup's cache"
         Some("KhronosGroup/Vulkan-Docs#2172"), Violates;
     "memory and its lines":
     ZeroInitMissing "zero-init-missing"
-        "some memory holds garbage where its initial contents should be"
+        "some memory holds garbage instead of its initial contents"
         Some("gfx-rs/wgpu#4591"), Violates;
     WorkgroupMemoryZeroedLate "workgroup-memory-zeroed-late"
         "each invocation sets workgroup memory with an initializer to zero, and no invocation waits for the others"
         Some("gfx-rs/wgpu#4591"), Violates;
     EvictionDropsDirty "eviction-drops-dirty"
-        "dirty lines are lost now and then on their way up"
+        "dirty lines are sometimes lost when they are written back"
         Some("KhronosGroup/Vulkan-Docs#2172"), Violates;
     NarrowStoreIsWord "byte-mask-missing"
-        "a store of one or two bytes writes the whole word, with what it found in the others"
+        "a store of one or two bytes writes the whole word, with the old values of the other bytes"
         None, Violates;
     Tearing "wide-atomic-torn"
         "an atomic store of eight bytes is performed as two of four"
         None, Violates;
     WholeLineWrittenBack "whole-line-written-back"
-        "a line of two words is written back whole, with what it found in the unwritten word"
+        "a line of two words is written back entirely, with the old value of the unwritten word"
         None, Violates;
     ForwardingIgnoresSize "forwarding-ignores-size"
-        "a load behind a narrower store of the same invocation takes the other bytes for zero"
+        "a load after a narrower store of the same invocation reads the other bytes as zero"
         None, Violates;
     ConstantCacheStale "constant-cache-stale"
-        "what a kernel only reads comes from a cache of its workgroup that no acquire invalidates"
+        "memory that a kernel only reads is served by a cache of its workgroup that no acquire invalidates"
         None, Violates;
     "dispatches":
     AvailableDeviceNothing "avdevice-no-flush"
@@ -323,7 +325,7 @@ faults! {
         "MEMORY_WRITE in the access mask of a barrier between dispatches writes nothing back"
         None, Violates;
     DependencyIgnored "dispatch-dependency-ignored"
-        "a dispatch starts before the one that it waits for has ended"
+        "a dispatch starts before the dispatch that it waits for has ended"
         Some("gfx-rs/wgpu#9185"), Violates;
     StageMaskTooNarrow "stage-mask-too-narrow"
         "the stages of a barrier leave out those of dispatches, which then do not wait for each other"
@@ -335,39 +337,39 @@ faults! {
         "the signal of a semaphore makes nothing available"
         None, Violates;
     OwnershipTransferDropped "ownership-transfer-dropped"
-        "what a queue family hands to another stays in its caches"
+        "memory released to another queue family stays in the caches of the first"
         None, Violates;
     "graphics stages":
     FragmentStoresKept "fragment-stores-kept"
-        "what fragments store stays in caches at a barrier before the next draw"
+        "stores of fragments stay in caches at a barrier before the next draw"
         None, Violates;
     HelperStores "helper-stores"
         "stores and atomics of helper invocations take effect"
         None, Violates;
     VertexShadedTwice "vertex-shaded-twice"
-        "a vertex that is shaded again is given by atomics what they gave it the first time, and does all again"
+        "a vertex that is shaded again repeats its atomics, which return the values of the first time"
         None, Violates;
     SectionNotExclusive "section-not-exclusive"
-        "an interlocked section begins while another fragment of the pixel is in its own"
+        "an interlock section begins while another fragment of the pixel is in its section"
         None, Violates;
     SectionOrderIgnored "section-order-ignored"
-        "ordered interlocked sections are executed in any order, one after the other"
+        "ordered interlock sections are executed in any order, one after the other"
         None, Violates;
     SectionBeginAcquiresNothing "section-begin-acquires-nothing"
-        "what stands behind the begin of an interlocked section is performed before it"
+        "accesses after the begin of an interlock section are performed before it"
         None, Violates;
     SectionEndReleasesNothing "section-end-releases-nothing"
-        "what stands before the end of an interlocked section is performed behind it"
+        "accesses before the end of an interlock section are performed after it"
         None, Violates;
     "host":
     HostFlushNothing "host-flush-nothing"
         "a flush of mapped memory moves nothing"
         None, Violates;
     HostInvalidateNothing "host-invalidate-nothing"
-        "an invalidation of mapped memory drops nothing"
+        "an invalidation of mapped memory invalidates nothing"
         None, Violates;
     SubmissionDropsHostWrites "submission-drops-host-writes"
-        "a submission does not make what the host wrote visible to the device"
+        "a submission does not make writes of the host visible to the device"
         None, Violates;
     HostReadIgnored "host-access-ignored"
         "host accesses in the destination of a barrier move nothing to the host"
@@ -379,7 +381,7 @@ faults! {
         "the end of a submission makes nothing available"
         None, Violates;
     FenceWaitTooEarly "fence-wait-too-early"
-        "the host waits for a fence no longer than until the submission begins"
+        "the host's wait for a fence ends when the submission begins"
         None, Violates;
     HostSignalIgnored "host-signal-ignored"
         "a submission does not wait for the timeline semaphore that the host signals"
@@ -389,7 +391,7 @@ faults! {
         "single bits of results are wrong"
         Some("Mesa freedreno, A6xx register stomp list"), Violates;
     LoopsStopSilently "loops-stop-silently"
-        "loops end after a number of iterations without a word"
+        "loops silently end after a number of iterations"
         Some("Mesa lavapipe, LP_MAX_TGSI_LOOP_ITERATIONS"), Inconclusive;
     Hang "hang"
         "a wave is never scheduled again"
@@ -401,7 +403,7 @@ faults! {
 
 /// The error for a name that no fault has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no fault `{name}`; there are {}", FAULTS.iter().map(|row| row.name).collect::<Vec<_>>().join(", "))]
+#[error("unknown fault `{name}`; expected one of {}", FAULTS.iter().map(|row| row.name).collect::<Vec<_>>().join(", "))]
 pub struct UnknownFault {
     /// The unknown name.
     pub name: String,
@@ -454,6 +456,6 @@ mod tests {
     #[test]
     fn an_unknown_fault_names_the_known_ones() {
         let error = "gremlin".parse::<Fault>().unwrap_err().to_string();
-        assert!(error.starts_with("no fault `gremlin`; there are release-no-flush, "), "{error}");
+        assert!(error.starts_with("unknown fault `gremlin`; expected one of release-no-flush, "), "{error}");
     }
 }

@@ -68,9 +68,10 @@ fn instruction(op: Op, ty: Option<Word>, result: Option<Word>, operands: Vec<Ope
 fn id_of(instruction: &Instruction, index: usize) -> Result<Word, LoadError> {
     match instruction.operands.get(index) {
         Some(Operand::IdRef(id) | Operand::IdScope(id) | Operand::IdMemorySemantics(id)) => Ok(*id),
-        _ => {
-            Err(malformed_module(0, format!("operand {index} of Op{:?} is no id", instruction.class.opcode)))
-        }
+        _ => Err(malformed_module(
+            0,
+            format!("operand {index} of Op{:?} is not an id", instruction.class.opcode),
+        )),
     }
 }
 
@@ -186,7 +187,7 @@ impl Legalizer<'_> {
             },
             Op::Constant | Op::SpecConstant => {
                 let (Some(ty), Some(result)) = (ty, result) else {
-                    return Err(malformed_module(word, "an odd constant"));
+                    return Err(malformed_module(word, "an invalid constant"));
                 };
                 let mut words = match own.operands.first() {
                     Some(Operand::LiteralBit32(low)) => vec![*low],
@@ -205,7 +206,7 @@ impl Legalizer<'_> {
             Op::SpecConstantOp => return self.computed(&own, word),
             op @ (Op::ConstantTrue | Op::ConstantFalse) => {
                 let (Some(ty), Some(result)) = (ty, result) else {
-                    return Err(malformed_module(word, "an odd constant"));
+                    return Err(malformed_module(word, "an invalid constant"));
                 };
                 return self.constant(ty, result, &[u64::from(op == Op::ConstantTrue)]);
             }
@@ -214,7 +215,7 @@ impl Legalizer<'_> {
                 let holds =
                     given.map_or(op == Op::SpecConstantTrue, |bytes| bytes.iter().any(|byte| *byte != 0));
                 let (Some(ty), Some(result)) = (ty, result) else {
-                    return Err(malformed_module(word, "an odd constant"));
+                    return Err(malformed_module(word, "an invalid constant"));
                 };
                 return self.constant(ty, result, &[u64::from(holds)]);
             }
@@ -279,7 +280,7 @@ impl Legalizer<'_> {
             for index in 2..5 {
                 let size = self.number(id_of(&own, index)?);
                 operands.push(Operand::LiteralBit32(
-                    size.ok_or_else(|| malformed_module(0, "a local size that is no number"))?,
+                    size.ok_or_else(|| malformed_module(0, "a local size that is not a number"))?,
                 ));
             }
             own = instruction(Op::ExecutionMode, None, None, operands);
@@ -303,7 +304,7 @@ impl Legalizer<'_> {
         let mut operands = vec![Operand::IdRef(entry), Operand::ExecutionMode(ExecutionMode::LocalSize)];
         for part in parts {
             let size =
-                self.number(*part).ok_or_else(|| malformed_module(0, "a local size that is no number"))?;
+                self.number(*part).ok_or_else(|| malformed_module(0, "a local size that is not a number"))?;
             operands.push(Operand::LiteralBit32(size));
         }
         self.head
@@ -401,10 +402,10 @@ impl Inlined {
         depth: u32,
     ) -> Result<Vec<(Word, Option<Word>)>, LoadError> {
         if depth > MAX_DEPTH {
-            return Err(LoadError::Lacks("calls so deep".into()));
+            return Err(LoadError::Lacks("calls nested this deep".into()));
         }
         let Some(own) = plain.functions.get(&function) else {
-            return Err(malformed_module(0, "a call of no function"));
+            return Err(malformed_module(0, "a call without a function"));
         };
         let code = own.code.clone();
         if depth > 0 {
@@ -419,7 +420,7 @@ impl Inlined {
         let first = self.code.len();
         for mut own in code {
             if self.code.len() > MAX_BODY {
-                return Err(LoadError::Lacks("so long a function".into()));
+                return Err(LoadError::Lacks("a function of this size".into()));
             }
             rename(&mut own, &names);
             match own.class.opcode {
@@ -589,7 +590,13 @@ impl Simple {
             Op::CopyMemory => {
                 let (to, from) = (id_of(&own, 0)?, id_of(&own, 1)?);
                 let ty = plain.pointee.get(&from).copied();
-                let ty = ty.ok_or_else(|| malformed_module(0, "OpCopyMemory of what is no pointer"))?;
+                let ty = ty.ok_or_else(|| {
+                    malformed_module(
+                        0,
+                        "OpCopyMemory of an operand that is not a \
+                     pointer",
+                    )
+                })?;
                 let value = plain.fresh();
                 let access = own.operands.get(2..).unwrap_or_default();
                 let with = |ids: Vec<Operand>| ids.into_iter().chain(access.iter().cloned()).collect();

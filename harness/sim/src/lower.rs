@@ -211,8 +211,8 @@ impl Lowering<'_> {
                 StorageClass::Input => match (module.built_ins.get(id), module.locations.get(id)) {
                     (Some(built_in), _) => LoweredValue::Input(*built_in),
                     (None, Some(0)) if self.module.registers_of(*to) == Some(1) => LoweredValue::Handed,
-                    (None, Some(_)) => return Err(LoadError::Lacks("inputs but one word".into())),
-                    (None, None) => return Err(malformed_module(*word, "an input that is no built-in")),
+                    (None, Some(_)) => return Err(LoadError::Lacks("inputs of more than one word".into())),
+                    (None, None) => return Err(malformed_module(*word, "an input that is not a built-in")),
                 },
                 StorageClass::Output => self.output(*id, *to, *word)?,
                 StorageClass::StorageBuffer | StorageClass::Uniform => {
@@ -261,7 +261,7 @@ impl Lowering<'_> {
             Some(SpirvBuiltIn::PointSize) => 1,
             Some(other) => return Err(LoadError::Lacks(format!("the output {other:?}"))),
             None if self.module.stage == Stage::Vertex && self.module.locations.get(&id) == Some(&0) => 2,
-            None => return Err(LoadError::Lacks("outputs that are no built-ins".into())),
+            None => return Err(LoadError::Lacks("outputs that are not built-ins".into())),
         };
         let wanted = [4, 1, 1][number];
         let count = self.module.registers_of(ty);
@@ -358,7 +358,7 @@ impl Lowering<'_> {
             };
             let sources = placed.instruction.operands.chunks(2).map(|pair| match pair {
                 [Operand::IdRef(value), Operand::IdRef(from)] => Ok((*from, *value)),
-                _ => Err(malformed_module(placed.word, "an odd phi")),
+                _ => Err(malformed_module(placed.word, "an invalid OpPhi")),
             });
             let sources: Vec<(u32, u32)> = sources.collect::<Result<_, _>>()?;
             let block = self.block_of(placed.word);
@@ -398,7 +398,7 @@ impl Lowering<'_> {
     fn late(&self, placed: &LocatedInstruction, id: u32) -> Result<Register, LoadError> {
         match self.meaning(placed, id)? {
             LoweredValue::Value(register) => Ok(register),
-            _ => Err(malformed_module(placed.word, format!("%{id} is no number"))),
+            _ => Err(malformed_module(placed.word, format!("%{id} is not a number"))),
         }
     }
 
@@ -434,7 +434,7 @@ impl Lowering<'_> {
     fn constant(&self, placed: &LocatedInstruction, id: u32) -> Result<u32, LoadError> {
         let value = self.module.constants.get(&id).map(|(_, value)| *value as u32);
         value.ok_or_else(|| {
-            LoadError::Lacks(format!("Op{:?} with an operand that is no constant", placed.opcode()))
+            LoadError::Lacks(format!("Op{:?} with an operand that is not a constant", placed.opcode()))
         })
     }
 
@@ -663,7 +663,7 @@ impl Lowering<'_> {
     fn gives_nothing(&self, placed: &LocatedInstruction, numbers: usize) -> Result<(), LoadError> {
         for number in 0..numbers {
             if self.module.constants.get(&placed.id_operand(number)?).is_none_or(|(_, value)| *value != 0) {
-                return Err(LoadError::Lacks(format!("Op{:?} of something", placed.opcode())));
+                return Err(LoadError::Lacks(format!("Op{:?} of an operand", placed.opcode())));
             }
         }
         Ok(())

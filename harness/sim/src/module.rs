@@ -64,7 +64,7 @@ impl LocatedInstruction {
     pub fn id_operand(&self, index: usize) -> Result<u32, LoadError> {
         match self.instruction.operands.get(index) {
             Some(Operand::IdRef(id) | Operand::IdScope(id) | Operand::IdMemorySemantics(id)) => Ok(*id),
-            _ => Err(malformed_module(self.word, format!("operand {index} is no id"))),
+            _ => Err(malformed_module(self.word, format!("operand {index} is not an id"))),
         }
     }
 
@@ -72,7 +72,7 @@ impl LocatedInstruction {
     pub fn literal_operand(&self, index: usize) -> Result<u32, LoadError> {
         match self.instruction.operands.get(index) {
             Some(Operand::LiteralBit32(number)) => Ok(*number),
-            _ => Err(malformed_module(self.word, format!("operand {index} is no number"))),
+            _ => Err(malformed_module(self.word, format!("operand {index} is not a number"))),
         }
     }
 }
@@ -248,7 +248,7 @@ fn check_word_counts(words: &[u32]) -> Result<(), LoadError> {
         if count > left {
             return Err(malformed_module(
                 word,
-                format!("an instruction of {count} words where {left} are left"),
+                format!("an instruction of {count} words with {left} words left"),
             ));
         }
         word += count;
@@ -299,7 +299,7 @@ fn entry_point_stage(entry: &LocatedInstruction) -> Result<Stage, LoadError> {
         Some(Operand::ExecutionModel(ExecutionModel::MeshEXT)) => Ok(Stage::Mesh),
         Some(Operand::ExecutionModel(ExecutionModel::TaskEXT)) => Ok(Stage::Task),
         Some(Operand::ExecutionModel(other)) => Err(LoadError::Lacks(format!("the stage {other:?}"))),
-        _ => Err(malformed_module(entry.word, "an entry point of no stage")),
+        _ => Err(malformed_module(entry.word, "an entry point without a stage")),
     }
 }
 
@@ -335,7 +335,7 @@ impl LoadedModule {
             }
         }
         if entry.is_none() || entry != function {
-            return Err(malformed_module(words.len(), "no function is the entry point"));
+            return Err(malformed_module(words.len(), "the entry point has no function"));
         }
         Ok(module)
     }
@@ -434,7 +434,7 @@ impl LoadedModule {
                 if let Some(ty) = self.parse_type(op, placed)? {
                     self.check_member_type(&ty, placed.word)?;
                     if self.types.insert(placed.result_id()?, ty).is_some() {
-                        return Err(malformed_module(placed.word, "a type that is there already"));
+                        return Err(malformed_module(placed.word, "a type that is declared twice"));
                     }
                 }
             }
@@ -592,7 +592,7 @@ impl LoadedModule {
             SpirvType::Struct { members } => members.iter().all(known),
             _ => true,
         };
-        sound.then_some(()).ok_or_else(|| malformed_module(word, "a type made of what is not there"))
+        sound.then_some(()).ok_or_else(|| malformed_module(word, "a type that uses an undeclared type"))
     }
 
     fn sum_of_sizes(&self, members: &[u32]) -> u32 {

@@ -43,7 +43,8 @@ pub struct ProgressModel {
 /// The error for text that is not a progress model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no progress model `{0}`: expected fair, lobe, hsa-obe, hsa, obe or unfair, or one a level as in `qf=obe,sg=hsa`"
+    "unknown progress model `{0}`: expected fair, lobe, hsa-obe, hsa, obe or unfair, or one per level as \
+     in `qf=obe,sg=hsa`"
 )]
 pub struct UnknownProgressModel(String);
 

@@ -184,7 +184,7 @@ const fn fresh_load(any: &'static [&'static str]) -> NeedPart {
         any,
         perhaps: &[],
         without: MissingOperation::Weakened,
-        words: "a load past the caches",
+        words: "a load that bypasses the caches",
     }
 }
 

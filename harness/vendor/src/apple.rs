@@ -40,7 +40,7 @@ pub const DIALECT: Dialect = Dialect {
 const RULES: &[LineRule] = &[
     order_rule("memory_barrier", "fence"),
     order_rule("device_barrier", "fence of the device"),
-    order_rule("unknown_barrier", "part of a fence, by a bit that nobody has named"),
+    order_rule("unknown_barrier", "part of a fence, by a bit without a documented name"),
     order_rule("threadgroup_barrier", "control barrier"),
     order_rule("barrier", "control barrier"),
     order_rule("image_barrier", "fence of images"),

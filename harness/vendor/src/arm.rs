@@ -53,8 +53,8 @@ const RULES: &[LineRule] = &[
     access_rule("LD_TEX", Operation::Load, Path::Image),
     LineRule { has: "LEA_", kind: Some(LineKind::Descriptor), words: "" },
     LineRule { has: "BRANCH", kind: Some(LineKind::Jump), words: "" },
-    note_rule(".wait", "waits for the slots that are numbered"),
-    note_rule(".slot", "an answer in a slot"),
+    note_rule(".wait", "waits for the numbered slots"),
+    note_rule(".slot", "a result in a slot"),
 ];
 
 fn read_line(line: &str) -> Option<(&str, LineKind)> {

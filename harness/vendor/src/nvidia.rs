@@ -98,7 +98,7 @@ const RULES: &[LineRule] = &[
     note_rule(".strong.gpu", "coherent in the GPU"),
     note_rule(".strong.sys", "coherent in the system"),
     note_rule(".strong.cta", "coherent in the workgroup"),
-    note_rule(".constant", "as if constant: it need not see what others write"),
+    note_rule(".constant", "as if constant: it need not observe writes of others"),
     note_rule(".weak", "not coherent"),
 ];
 
@@ -111,7 +111,7 @@ const FENCE: &[NeedPart] = &[
         any: &[".constant"],
         perhaps: &[],
         without: MissingOperation::Unknown,
-        words: "loads that are not said to be of constant memory",
+        words: "loads that are not marked as constant memory",
     },
 ];
 const ALL: &[Operation] = &[Operation::Load, Operation::Store, Operation::Atomic];

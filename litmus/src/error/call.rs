@@ -30,17 +30,17 @@ pub enum CallError {
         span: Span,
     },
     /// API calls must be before or after all instructions of a shader.
-    #[error("call amid a thread")]
+    #[error("call within a thread")]
     #[diagnostic(code(litmus::call::amid_thread))]
     AmidThread {
-        #[label("expected the call before or behind all that the shader does")]
+        #[label("expected the call before or after all instructions of the shader")]
         span: Span,
     },
     /// A queue with transfers only has no shaders; its work would be copy commands.
     #[error("copy: a thread of a queue without shaders")]
     #[diagnostic(code(litmus::call::copy))]
     Copy {
-        #[label("expected loads and stores of a shader, which every queue here has")]
+        #[label("expected loads and stores of a shader, which every queue of a test supports")]
         span: Span,
     },
     /// VUID-vkCmdSetEvent-stageMask-01149: the device sets an event after its own stages only.
@@ -67,21 +67,22 @@ pub enum CallError {
         span: Span,
     },
     /// VUID-VkSubmitInfo-pSignalSemaphores-03242.
-    #[error("values of semaphore `{semaphore}` that do not rise")]
+    #[error("values of semaphore `{semaphore}` that do not increase")]
     #[diagnostic(code(litmus::call::falling_semaphore))]
     FallingSemaphore {
         semaphore: String,
         #[label(
-            "expected more than what its queue has signalled before (VUID-VkSubmitInfo-pSignalSemaphores-03242)"
+            "expected a value greater than those that its queue has signalled before \
+             (VUID-VkSubmitInfo-pSignalSemaphores-03242)"
         )]
         span: Span,
     },
     /// Timelines start at 0: a signal must be greater, and a wait for 0 orders nothing.
-    #[error("semaphore `{semaphore}` at 0, where it begins")]
+    #[error("semaphore `{semaphore}` at 0, its initial value")]
     #[diagnostic(code(litmus::call::zero_value))]
     ZeroValue {
         semaphore: String,
-        #[label("expected a value from 1")]
+        #[label("expected a value of at least 1")]
         span: Span,
     },
     /// A queue command in a host thread.
@@ -92,10 +93,10 @@ pub enum CallError {
         span: Span,
     },
     /// Calls and explicitly written relations in one test.
-    #[error("calls beside relations")]
+    #[error("calls together with relations")]
     #[diagnostic(code(litmus::call::beside_relations))]
     BesideRelations {
-        #[label("expected calls alone, or `ssw`, `avdevice` and `visdevice` alone")]
+        #[label("expected either calls, or `ssw`, `avdevice` and `visdevice`")]
         span: Span,
     },
     /// A semaphore without a signal that may end the wait.
@@ -103,7 +104,7 @@ pub enum CallError {
     #[diagnostic(code(litmus::call::endless_wait))]
     EndlessWait {
         semaphore: String,
-        #[label("expected a `signal` of it, of no lesser value")]
+        #[label("expected a `signal` of it with at least this value")]
         span: Span,
     },
     /// An event that is never set, or only after its wait.
@@ -115,18 +116,18 @@ pub enum CallError {
         span: Span,
     },
     /// A host wait for a signal that nothing precedes.
-    #[error("wait for a signal that has nothing before it: `{semaphore}`")]
+    #[error("wait for a signal without preceding work: `{semaphore}`")]
     #[diagnostic(code(litmus::call::idle_wait))]
     IdleWait {
         semaphore: String,
-        #[label("expected the `signal` behind what a shader does")]
+        #[label("expected the `signal` after instructions of a shader")]
         span: Span,
     },
     /// Waits that can all end only after one another.
-    #[error("wait for what comes behind it")]
+    #[error("wait for a signal that depends on the wait")]
     #[diagnostic(code(litmus::call::circular_wait))]
     CircularWait {
-        #[label("expected a signal that does not wait for this")]
+        #[label("expected a signal that does not depend on this wait")]
         span: Span,
     },
     /// A binary semaphore has one pair of a signal and a wait.
@@ -146,7 +147,7 @@ pub enum CallError {
         span: Span,
     },
     /// Half of an ownership transfer.
-    #[error("transfer without its other half")]
+    #[error("ownership transfer without its other half")]
     #[diagnostic(code(litmus::call::half_transfer))]
     HalfTransfer {
         half: &'static str,
@@ -154,17 +155,17 @@ pub enum CallError {
         span: Span,
     },
     /// A transfer in a thread of neither family, or between equal families.
-    #[error("transfer in a thread of another queue family")]
+    #[error("ownership transfer in a thread of another queue family")]
     #[diagnostic(code(litmus::call::foreign_transfer))]
     ForeignTransfer {
-        #[label("expected two families, and the transfer in a thread of either")]
+        #[label("expected two families, and the transfer in a thread of one of them")]
         span: Span,
     },
     /// No semaphore orders the acquire after its release.
-    #[error("transfer that no semaphore orders")]
+    #[error("ownership transfer without a semaphore")]
     #[diagnostic(code(litmus::call::unordered_transfer))]
     UnorderedTransfer {
-        #[label("expected a `wait` before it, for a `signal` behind the other half")]
+        #[label("expected a `wait` before it, for a `signal` after the other half")]
         span: Span,
     },
     /// An access by a queue family that does not own the location at that point.
@@ -172,7 +173,7 @@ pub enum CallError {
     #[diagnostic(code(litmus::call::not_owned))]
     NotOwned {
         location: String,
-        #[label("expected the access before the release or behind the acquire")]
+        #[label("expected the access before the release or after the acquire")]
         span: Span,
     },
     /// Not settled: the dependencies of one dispatch on earlier ones have different masks.
@@ -186,14 +187,14 @@ pub enum CallError {
     #[error("barriers that do not all chain")]
     #[diagnostic(code(litmus::call::broken_chain))]
     BrokenChain {
-        #[label("expected the stages behind one barrier among those before the next")]
+        #[label("expected the destination stages of one barrier among the source stages of the next")]
         span: Span,
     },
     /// Not settled: a barrier to the host covers dispatches that are not ordered with its own.
     #[error("barrier to the host over dispatches that are not ordered")]
     #[diagnostic(code(litmus::call::unordered_readback))]
     UnorderedReadback {
-        #[label("expected every earlier dispatch of the queue to come before this one")]
+        #[label("expected every earlier dispatch of the queue to be ordered before this one")]
         span: Span,
     },
     /// Not settled: the order in which several host threads submit.

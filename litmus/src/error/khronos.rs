@@ -19,7 +19,7 @@ pub enum KhronosError {
     },
     /// Text after the end of a complete line.
     #[error("text after the end of {what}")]
-    #[diagnostic(code(litmus::khronos::trailing_text), help("a comment `//` begins its line"))]
+    #[diagnostic(code(litmus::khronos::trailing_text), help("a comment `//` not at the start of its line"))]
     TrailingText {
         what: &'static str,
         #[label("expected the end of the line")]
@@ -107,7 +107,7 @@ pub enum KhronosError {
     #[error("an order without storage-class semantics")]
     #[diagnostic(code(litmus::khronos::missing_semantics))]
     MissingSemantics {
-        #[label("expected `.semsc0` or `.semsc1` beside `.acq` or `.rel`")]
+        #[label("expected `.semsc0` or `.semsc1` with `.acq` or `.rel`")]
         span: Span,
     },
     /// Semantics without the order that they need.
@@ -184,7 +184,7 @@ pub enum KhronosError {
     #[diagnostic(code(litmus::khronos::repeated_barrier))]
     RepeatedBarrier {
         instance: i64,
-        #[label("expected an instance that the thread has not met yet")]
+        #[label("expected an instance that the thread has not executed yet")]
         span: Span,
     },
     /// Two instances that two threads reach in different orders.

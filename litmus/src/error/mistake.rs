@@ -51,7 +51,7 @@ pub enum ParseError {
         span: Span,
     },
     /// Mistakes beyond the limit of the list.
-    #[error("{more} more mistakes are not shown")]
+    #[error("{more} more errors are not shown")]
     #[diagnostic(code(litmus::parse::more_mistakes))]
     MoreMistakes {
         more: usize,
@@ -97,7 +97,7 @@ pub enum ParseError {
     #[diagnostic(code(litmus::parse::reserved_name))]
     ReservedName {
         word: String,
-        #[label("expected a name that is no keyword, register, label or thread")]
+        #[label("expected a name that is not a keyword, register, label or thread")]
         span: Span,
     },
 
@@ -111,7 +111,7 @@ pub enum ParseError {
         span: Span,
     },
     /// A metadata line without a value.
-    #[error("nothing after `{key}:`")]
+    #[error("no value after `{key}:`")]
     #[diagnostic(code(litmus::parse::empty_metadata))]
     EmptyMetadata {
         key: &'static str,
@@ -146,11 +146,11 @@ pub enum ParseError {
     #[error("malformed `reconvergence:` line")]
     #[diagnostic(code(litmus::parse::bad_reconvergence))]
     BadReconvergence {
-        #[label("expected `maximal`; without the line the shader declares nothing")]
+        #[label("expected `maximal`, or no such line for a shader without the declaration")]
         span: Span,
     },
     /// A clause id with invalid characters.
-    #[error("`{word}` is no clause id")]
+    #[error("`{word}` is not a clause id")]
     #[diagnostic(code(litmus::parse::bad_clause))]
     BadClause {
         word: String,
@@ -319,7 +319,7 @@ pub enum ParseError {
         span: Span,
     },
     /// A row without its `;`.
-    #[error("row without an end")]
+    #[error("unterminated row")]
     #[diagnostic(code(litmus::parse::missing_semicolon))]
     MissingSemicolon {
         #[label("expected `;` after this")]
@@ -347,7 +347,7 @@ pub enum ParseError {
         span: Span,
     },
     /// A modifier that this instruction does not have, or that is repeated.
-    #[error("`.{word}` cannot stand here")]
+    #[error("`.{word}` is not allowed here")]
     #[diagnostic(
         code(litmus::parse::misplaced_modifier),
         help("modifiers stand in any order, those that the instruction has, each once")
@@ -533,33 +533,33 @@ pub enum ParseError {
         span: Span,
     },
     /// `interlock` without `.begin` or `.end`.
-    #[error("`interlock` without an end of the section")]
+    #[error("`interlock` without `.begin` or `.end`")]
     #[diagnostic(code(litmus::parse::missing_interlock_end))]
     MissingInterlockEnd {
         #[label("expected `.begin` or `.end` after this")]
         span: Span,
     },
     /// Sections of both orders in one test: the order is an execution mode of the whole shader.
-    #[error("sections in the order of the primitives and in any order")]
+    #[error("ordered and unordered interlock sections in one test")]
     #[diagnostic(code(litmus::parse::mixed_interlock_orders))]
     MixedInterlockOrders {
         #[label("expected the order of the sections before it: `.unordered` everywhere, or nowhere")]
         span: Span,
     },
     /// A thread that names itself, or another thread twice.
-    #[error("thread `P{number}` cannot stand here")]
+    #[error("thread `P{number}` is not allowed here")]
     #[diagnostic(code(litmus::parse::other_thread_expected))]
     OtherThreadExpected {
         number: u32,
-        #[label("expected another thread, each once")]
+        #[label("expected another thread, each at most once")]
         span: Span,
     },
     /// A host thread in place of a device thread.
-    #[error("thread `P{number}` is of the host")]
+    #[error("thread `P{number}` is a host thread")]
     #[diagnostic(code(litmus::parse::device_thread_expected))]
     DeviceThreadExpected {
         number: u32,
-        #[label("expected a thread of the device")]
+        #[label("expected a device thread")]
         span: Span,
     },
     /// A device thread that is submitted again.
@@ -581,7 +581,7 @@ pub enum ParseError {
         span: Span,
     },
     /// A register was expected.
-    #[error("{found} is no register")]
+    #[error("{found} is not a register")]
     #[diagnostic(code(litmus::parse::register_expected))]
     RegisterExpected {
         found: String,
@@ -589,7 +589,7 @@ pub enum ParseError {
         span: Span,
     },
     /// A location was expected.
-    #[error("{found} is no location")]
+    #[error("{found} is not a location")]
     #[diagnostic(code(litmus::parse::location_expected))]
     LocationExpected {
         found: String,
@@ -597,7 +597,7 @@ pub enum ParseError {
         span: Span,
     },
     /// A value was expected.
-    #[error("{found} is no value")]
+    #[error("{found} is not a value")]
     #[diagnostic(code(litmus::parse::value_expected))]
     ValueExpected {
         found: String,
@@ -605,7 +605,7 @@ pub enum ParseError {
         span: Span,
     },
     /// A label was expected.
-    #[error("{found} is no label")]
+    #[error("{found} is not a label")]
     #[diagnostic(code(litmus::parse::label_expected))]
     LabelExpected {
         found: String,
@@ -622,7 +622,7 @@ pub enum ParseError {
         span: Span,
     },
     /// A label that is placed twice in one thread.
-    #[error("label `{name}` stands twice")]
+    #[error("label `{name}` is defined twice")]
     #[diagnostic(code(litmus::parse::duplicate_label))]
     DuplicateLabel {
         name: String,
@@ -804,7 +804,7 @@ pub enum ParseError {
         span: Span,
     },
     /// A side of a comparison was expected.
-    #[error("{found} is no term")]
+    #[error("{found} is not a term")]
     #[diagnostic(code(litmus::parse::term_expected))]
     TermExpected {
         found: String,
@@ -812,7 +812,7 @@ pub enum ParseError {
         span: Span,
     },
     /// A comparison was expected.
-    #[error("{found} is no comparison")]
+    #[error("{found} is not a comparison")]
     #[diagnostic(code(litmus::parse::comparison_expected))]
     ComparisonExpected {
         found: String,
@@ -839,7 +839,7 @@ pub enum ParseError {
     #[diagnostic(code(litmus::parse::bad_index))]
     BadIndex {
         index: String,
-        #[label("expected 0: a location is no array")]
+        #[label("expected 0: a location is not an array")]
         span: Span,
     },
     /// An index past the last component of a vector.
@@ -853,7 +853,7 @@ pub enum ParseError {
         span: Span,
     },
     /// A filter after the question.
-    #[error("filter after the question")]
+    #[error("filter after the condition")]
     #[diagnostic(code(litmus::parse::filter_after_question))]
     FilterAfterQuestion {
         #[label("expected before `exists`, `~exists`, `forall` or `final`")]
@@ -863,7 +863,7 @@ pub enum ParseError {
     #[error("text after the end of the test")]
     #[diagnostic(code(litmus::parse::trailing_text))]
     TrailingText {
-        #[label("expected nothing more")]
+        #[label("expected the end of the test")]
         span: Span,
     },
 

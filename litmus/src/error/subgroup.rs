@@ -30,7 +30,7 @@ impl std::fmt::Display for Tangled {
 #[expect(missing_docs, reason = "the fields are the words of the messages")]
 pub enum SubgroupError {
     /// An unknown operation.
-    #[error("no subgroup operation `{word}`")]
+    #[error("unknown subgroup operation `{word}`")]
     #[diagnostic(code(litmus::subgroup::unknown_operation))]
     UnknownOperation {
         word: String,
@@ -61,7 +61,7 @@ pub enum SubgroupError {
     #[error("instance `{id}` is executed in two subgroups, but an operation reaches the lanes of one")]
     #[diagnostic(
         code(litmus::subgroup::two_subgroups),
-        help("an operation of another subgroup is an instance of its own: give it another name")
+        help("an operation of another subgroup is a separate instance: give it another name")
     )]
     TwoSubgroups {
         id: String,
@@ -73,7 +73,7 @@ pub enum SubgroupError {
     #[error("instance `{id}` is another operation in `P{other}`")]
     #[diagnostic(
         code(litmus::subgroup::two_operations),
-        help("lanes may differ in their values, and in the lane that they shuffle from")
+        help("lanes may differ only in their values and in the lane that they shuffle from")
     )]
     TwoOperations {
         id: String,
@@ -103,30 +103,34 @@ pub enum SubgroupError {
         span: Span,
     },
     /// An instruction in a loop.
-    #[error("a subgroup {what} that a loop repeats: which lanes meet in which turn the text leaves open")]
-    #[diagnostic(code(litmus::subgroup::repeats), help("write each turn, with an instance of its own"))]
+    #[error(
+        "a subgroup {what} in a loop: the specification does not define which lanes execute an \
+         iteration together"
+    )]
+    #[diagnostic(code(litmus::subgroup::repeats), help("write each iteration with a separate instance"))]
     Repeats {
         what: Tangled,
-        #[label("expected in no loop")]
+        #[label("expected outside loops")]
         span: Span,
     },
     /// A jump over the instruction that forms no block.
-    #[error("a subgroup {what} that a jump skips which makes no block")]
+    #[error("a subgroup {what} skipped by a jump that does not form a block")]
     #[diagnostic(
         code(litmus::subgroup::no_block),
-        help("`bne r0, 1, L` and `L:` are around a block; blocks nest, and each has a label of its own")
+        help("`bne r0, 1, L` and `L:` enclose a block; blocks nest, and each has a separate label")
     )]
     NoBlock {
         what: Tangled,
-        #[label("expected in blocks alone, that is between conditional branches and their labels")]
+        #[label("expected only in blocks, that is between conditional branches and their labels")]
         span: Span,
     },
     /// One block label with two contents.
-    #[error("block `{label}` has not the operations and barriers that it has in `P{other}`")]
+    #[error("block `{label}` has other operations and barriers than in `P{other}`")]
     #[diagnostic(
         code(litmus::subgroup::two_blocks),
         help(
-            "a block is one piece of the shader: lanes differ in what they do by themselves between its operations"
+            "a block is one part of the shader: lanes may differ only in instructions between its \
+             operations"
         )
     )]
     TwoBlocks {
@@ -138,28 +142,28 @@ pub enum SubgroupError {
         span: Span,
     },
     /// The result of a lane that a branch may keep away.
-    #[error("the result may be undefined: a branch may keep lane {source_lane} from instance `{id}`")]
-    #[diagnostic(
-        code(litmus::subgroup::skipped_source),
-        help("`broadcast_first` takes the value of a lane that is there")
+    #[error(
+        "the result may be undefined: a branch may prevent lane {source_lane} from executing instance \
+         `{id}`"
     )]
+    #[diagnostic(code(litmus::subgroup::skipped_source), help("`broadcast_first` reads an active lane"))]
     SkippedSource {
         source_lane: u32,
         id: String,
-        #[label("expected the own lane, or `unused` for the register")]
+        #[label("expected the lane itself, or `unused` for the register")]
         span: Span,
     },
     /// An undefined result.
     #[error("the result is undefined: lane {source_lane} does not execute instance `{id}`")]
     #[diagnostic(
         code(litmus::subgroup::undefined_result),
-        help("where the lane does not look at the result, write `unused` for its register")
+        help("if the lane does not use the result, write `unused` for its register")
     )]
     UndefinedResult {
         source_lane: String,
         id: String,
         lanes: String,
-        #[label("expected to get the value of a lane that executes it: {lanes}")]
+        #[label("expected a lane that executes it: {lanes}")]
         span: Span,
     },
     /// A value of another width than 32 bits.

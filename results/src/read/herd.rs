@@ -99,7 +99,7 @@ impl<'a> Log<'a> {
         let (name, expectation) = header
             .trim_end()
             .split_once(' ')
-            .ok_or_else(|| self.expected("a name and what is asked", header))?;
+            .ok_or_else(|| self.expected("a name and the kind of condition", header))?;
         if !["Allowed", "Forbidden", "Required"].contains(&expectation) {
             return Err(self.expected("Allowed, Forbidden or Required", expectation));
         }
@@ -135,7 +135,7 @@ impl<'a> Log<'a> {
         };
         let mut states = Vec::new();
         for _ in 0..number {
-            let line = self.need("all states are told")?;
+            let line = self.need("more states than announced")?;
             states.push(self.state(line, histogram.is_some())?);
         }
         Ok(states)
@@ -158,7 +158,7 @@ impl<'a> Log<'a> {
         for word in values.split(';').map(str::trim).filter(|word| !word.is_empty()) {
             let (name, value) = word.split_once('=').ok_or_else(|| self.expected("`name=value`", word))?;
             if named.insert(name.to_owned(), value.to_owned()).is_some() {
-                return Err(self.wrong(format!("`{}` stands twice in a state", show::line(name))));
+                return Err(self.wrong(format!("`{}` occurs twice in a state", show::line(name))));
             }
         }
         Ok(LogState { count, witness, values: named })

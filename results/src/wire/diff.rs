@@ -128,12 +128,12 @@ impl ChangeKind {
             ChangeKind::NewViolation => "new violations",
             ChangeKind::NewFailure => "new failures",
             ChangeKind::Verdict => "changed verdicts",
-            ChangeKind::GoneViolation => "violations that are gone",
+            ChangeKind::GoneViolation => "fixed violations",
             ChangeKind::NewOutcome => "new outcomes",
             ChangeKind::VanishedOutcome => "vanished outcomes",
             ChangeKind::RateShift => "shifted rates",
-            ChangeKind::OtherTest => "tests with another text",
-            ChangeKind::OtherModel => "judged by another model",
+            ChangeKind::OtherTest => "tests with a changed text",
+            ChangeKind::OtherModel => "judged by a different model",
         }
     }
 }

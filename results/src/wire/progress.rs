@@ -81,8 +81,8 @@ impl ThreadState {
     pub fn text(self) -> &'static str {
         match self {
             ThreadState::Ended => "ended",
-            ThreadState::Waiting => "goes round",
-            ThreadState::Stopped => "does not go on",
+            ThreadState::Waiting => "loops",
+            ThreadState::Stopped => "makes no progress",
             ThreadState::Barrier => "waits in a barrier",
             ThreadState::NeverStarted => "never started",
         }

@@ -133,7 +133,7 @@ pub fn fault(fault: &SoughtFault) -> String {
 pub fn faults(record: &FaultsRecord) -> String {
     let visible = record.faults.iter().filter(|fault| fault.expect != "invisible").count();
     format!(
-        "{visible} of {} faults can be seen, {} led to something else; {} false alarms in {} instances\n",
+        "{visible} of {} faults were detected, {} led to something else; {} false alarms in {} instances\n",
         record.faults.len(),
         record.missed.len(),
         record.false_alarms.len(),

@@ -285,7 +285,7 @@ pub fn edit_table(lines: &[CodegenEditLine]) -> String {
     for line in lines {
         of_kind.entry((&line.device, &line.edit)).or_default().push(line);
     }
-    let mut rows = vec![["device", "edit", "caught", "what became of them"].map(str::to_owned).to_vec()];
+    let mut rows = vec![["device", "edit", "caught", "result"].map(str::to_owned).to_vec()];
     for ((device, edit), lines) in of_kind {
         let caught = lines.iter().filter(|line| line.caught).count();
         let mut fates: BTreeMap<&str, usize> = BTreeMap::new();

@@ -18,10 +18,11 @@ pub fn text(diff: &DiffRecord) -> String {
     text += &format!("{} verdicts and {} rates compared", diff.compared, diff.rates);
     text += &match diff.scatter {
         Some(scatter) if scatter.scale > 1.0 => {
-            format!("; scheduling inflates the statistics {:.1} times, which is taken off\n", scatter.scale)
+            format!("; scheduling inflates the statistics {:.1} times, which is corrected\n", scatter.scale)
         }
-        Some(_) => "; rates scatter no further than those of independent instances\n".to_owned(),
-        None => "; too few to say how far scheduling scatters rates: instances are taken as independent\n"
+        Some(_) => "; rates vary no more than those of independent instances\n".to_owned(),
+        None => "; too few to estimate the effect of scheduling on rates: instances are assumed \
+             independent\n"
             .to_owned(),
     };
     for kind in ChangeKind::ALL {
@@ -30,7 +31,7 @@ pub fn text(diff: &DiffRecord) -> String {
     text += &names("tests only in the old run", &diff.only_old);
     text += &names("tests only in the new run", &diff.only_new);
     if diff.changes.is_empty() && diff.only_old.is_empty() && diff.only_new.is_empty() {
-        text += "nothing changed\n";
+        text += "no changes\n";
     }
     text
 }
@@ -77,7 +78,7 @@ fn section(diff: &DiffRecord, kind: ChangeKind) -> String {
     let certain = changes.iter().filter(|change| change.significant).count();
     let mut text = format!("\n{}: {}", kind.heading(), changes.len());
     if matches!(kind, ChangeKind::NewOutcome | ChangeKind::VanishedOutcome) {
-        text += &format!(", {certain} of them by more than chance");
+        text += &format!(", {certain} of them significant");
     }
     if kind == ChangeKind::OtherModel {
         // Omit tests whose verdict is the same under the changed model.
@@ -122,7 +123,7 @@ fn line(change: &Change) -> String {
             )
         }
         (None, _) => {
-            let old = change.old_verdict.map_or("not there", VerdictWord::text);
+            let old = change.old_verdict.map_or("absent", VerdictWord::text);
             let detail = if detail.is_empty() { String::new() } else { format!(" ({detail})") };
             format!("{place}: {old} -> {}{detail}", change.new_verdict.text())
         }
@@ -146,7 +147,7 @@ fn significance(change: &Change) -> String {
     } else {
         format!("p = {p:.3}")
     };
-    let says = if change.significant { "more than chance" } else { "may be chance" };
+    let says = if change.significant { "significant" } else { "may be chance" };
     format!("{says} (statistic {statistic:.1}, {p})")
 }
 

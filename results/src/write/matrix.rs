@@ -65,10 +65,11 @@ pub fn page(lines: &[CodegenLine]) -> String {
         section #words {
             h2 { "Words" }
             dl {
-                dt { "kept" } dd { "All that the order needs stands between the two accesses." }
-                dt { "weakened" } dd { "A part of it does." }
-                dt { "lost" } dd { "Nothing orders the two, or they stand the other way round." }
-                dt { "unknown" } dd { "No table says what it needs, or the text does not tell the accesses apart." }
+                dt { "kept" } dd { "Everything that the order needs is between the two accesses." }
+                dt { "weakened" } dd { "A part of it is." }
+                dt { "lost" } dd { "The two are not ordered, or are in the opposite order." }
+                dt { "unknown" } dd { "No table lists what it needs, or the text does not distinguish the \
+                     accesses." }
             }
         }
     };
@@ -225,7 +226,7 @@ fn differences(table: &Table, devices: &[(&str, &str)]) -> Markup {
     }
     html! {
         @if neighbours().next().is_none() {
-            p.quiet { "No chip was asked with two drivers." }
+            p.quiet { "No chip was compiled for with two drivers." }
         } @else if found.is_empty() {
             p { "Nothing." }
         } @else {
@@ -320,6 +321,9 @@ mod tests {
     #[test]
     fn one_driver_a_chip_has_nothing_to_differ_from() {
         let page = page(&[line("radv:navi31@25", CodegenOrderVerdict::Lost)]);
-        assert!(page.contains("No chip was asked with two drivers.") && page.contains("lost 1"), "{page}");
+        assert!(
+            page.contains("No chip was compiled for with two drivers.") && page.contains("lost 1"),
+            "{page}"
+        );
     }
 }

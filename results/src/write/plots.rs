@@ -259,7 +259,7 @@ fn from_run_to_run(
             .map_err(wrong)?;
         chart
             .configure_mesh()
-            .x_desc("run, in the order in which the results were named; 0 stands on the axis")
+            .x_desc("run, in the order of the command line; 0 is on the axis")
             .x_labels(runs.min(20))
             .y_label_formatter(&|rate| probability(*rate))
             .draw()

@@ -31,8 +31,7 @@ impl<W: Write> SarifCheckWriter<W> {
             let places: Vec<Value> = at.iter().map(|place| sarif_location(file, place)).collect();
             // SARIF fixes are exact text replacements; these fixes are not, so they go into the message.
             let mends: Vec<String> = mend.iter().map(MendRecord::placed).collect();
-            let mends =
-                if mends.is_empty() { String::new() } else { format!(". Mend: {}", mends.join("; ")) };
+            let mends = if mends.is_empty() { String::new() } else { format!(". Fix: {}", mends.join("; ")) };
             self.say(kind, &format!("{message}{mends}"), &places);
         }
     }
@@ -112,18 +111,18 @@ impl<W: Write> CheckWriter for SarifCheckWriter<W> {
 fn describe_rule(rule: &str) -> (&'static str, &'static str) {
     match rule {
         "race" => ("Two accesses race: behaviour is undefined", "error"),
-        "lockstep" => ("Lanes of one subgroup race, which need not go on in lockstep", "error"),
-        "unpublished-read" => ("A read of what is not made available and visible to it", "error"),
+        "lockstep" => ("Lanes of one subgroup race; they need not execute in lockstep", "error"),
+        "unpublished-read" => ("A read of a value that is not made available and visible to it", "error"),
         "divergent-barrier" => ("A control barrier that not all invocations reach", "error"),
         "out-of-bounds" => ("An access out of bounds", "error"),
         "uninitialised-read" => ("An uninitialized value is read", "error"),
         "undefined-behaviour" => ("Behaviour that is undefined", "error"),
-        "assertion" => ("A claim about the final contents that does not hold", "error"),
+        "assertion" => ("An assertion about the final contents does not hold", "error"),
         "needs-inputs" => ("The answer depends on an input that is not given", "note"),
-        "hang" => ("An invocation may wait for ever", "error"),
-        "claim" => ("What is claimed of it does not hold", "error"),
-        "rejected" => ("What is asked about cannot be read or lifted", "error"),
-        _ => ("Something that does not do what it is written for", "warning"),
+        "hang" => ("An invocation may wait forever", "error"),
+        "claim" => ("An assertion does not hold", "error"),
+        "rejected" => ("The shader cannot be read or lifted", "error"),
+        _ => ("An instruction without its intended effect", "warning"),
     }
 }
 

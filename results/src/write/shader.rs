@@ -54,7 +54,7 @@ fn outcomes(line: &RunLine, shader: &ShaderRun) -> String {
     for outcome in rows.iter().take(MAX_SHOWN) {
         let mark = match (shader.judged, outcome.allowed, outcome.weak, outcome.witness) {
             (true, false, ..) => "  FORBIDDEN",
-            (.., Some(false)) => "  not as claimed",
+            (.., Some(false)) => "  assertion does not hold",
             (true, true, true, _) => "  weak",
             _ => "",
         };
@@ -65,7 +65,7 @@ fn outcomes(line: &RunLine, shader: &ShaderRun) -> String {
         text += &row(
             line,
             unexpected.count,
-            &format!("{}  FORBIDDEN: nothing leaves this", words(&raw.join(" "))),
+            &format!("{}  FORBIDDEN: no execution leaves this", words(&raw.join(" "))),
         );
     }
     text += &more(rows.len());
@@ -80,7 +80,7 @@ fn outcomes(line: &RunLine, shader: &ShaderRun) -> String {
 fn contents(line: &RunLine, shader: &ShaderRun) -> String {
     let mut text = String::new();
     for (number, content) in shader.contents.iter().take(MAX_SHOWN).enumerate() {
-        let from = if number == 0 { "changed by the dispatch" } else { "unlike the first" };
+        let from = if number == 0 { "changed by the dispatch" } else { "different from the first" };
         let what = match content.changed {
             Some(0) if number == 0 => "as before the dispatch".to_owned(),
             Some(changed) => {
@@ -93,7 +93,7 @@ fn contents(line: &RunLine, shader: &ShaderRun) -> String {
     }
     text += &more(shader.contents.len());
     if shader.others > 0 {
-        text += &row(line, shader.others, "others, not kept apart");
+        text += &row(line, shader.others, "others, not distinguished");
     }
     text
 }

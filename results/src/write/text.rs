@@ -33,7 +33,7 @@ impl<W: Write> TextCheckWriter<W> {
     fn progress(&mut self, progress: &ProgressAnswer) -> io::Result<()> {
         let under = format!("under {}, {} fairness ({})", progress.model, progress.fairness, progress.memory);
         let expected = match (progress.terminates, progress.expected) {
-            (Some(ends), Some(expected)) if ends != expected => ", UNLIKE WHAT THE TEST EXPECTS",
+            (Some(ends), Some(expected)) if ends != expected => ", UNEXPECTED",
             (Some(_), Some(_)) => ", as expected",
             _ => "",
         };
@@ -47,7 +47,7 @@ impl<W: Write> TextCheckWriter<W> {
         let mut repeating = false;
         for step in &progress.schedule {
             if step.repeats && !repeating {
-                writeln!(self.out, "    for ever:")?;
+                writeln!(self.out, "    forever:")?;
                 repeating = true;
             }
             let read = step.read.map(|value| format!("  reads {value}")).unwrap_or_default();
@@ -78,7 +78,7 @@ impl<W: Write> CheckWriter for TextCheckWriter<W> {
             // Behaviour after the first undefined operation is unknown.
             RaceWord::Unknown if line.findings.as_ref().is_some_and(|found| !found.is_empty()) => "undefined",
             RaceWord::Unknown if line.cut > 0 || line.findings.is_some() => "not known to be race-free",
-            RaceWord::Unknown => "not answered in time",
+            RaceWord::Unknown => "no answer within the time limit",
         };
         let read = match line.uninitialised_read {
             Some(true) => ", with an uninitialised read",
@@ -118,11 +118,11 @@ impl<W: Write> CheckWriter for TextCheckWriter<W> {
                 Some(true) => "holds",
                 Some(false) => "does not hold",
                 None if line.no_execution => "is not answered: no execution is consistent",
-                None if line.cut > 0 => "is not known: no run within the bound shows it",
+                None if line.cut > 0 => "is unknown: no run within the bound shows it",
                 None => "is not answered",
             };
             let expected = match (query.holds, query.expected) {
-                (Some(holds), Some(expected)) if holds != expected => ", UNLIKE WHAT THE TEST EXPECTS",
+                (Some(holds), Some(expected)) if holds != expected => ", UNEXPECTED",
                 (Some(_), Some(_)) => ", as expected",
                 _ => "",
             };
@@ -225,7 +225,7 @@ fn table(lines: &[RunLine], is_told: &dyn Fn(&RunLine) -> bool, layout: Layout) 
     // Only tests of HSA need this column.
     let lowered = lines.iter().any(|line| line.hsa.is_some());
     if lowered {
-        header.push("beside HSA");
+        header.push("compared with HSA");
     }
     table.set_header(header);
     for index in 3..6 {

@@ -20,7 +20,7 @@ fn the_same_run_does_not_differ() {
     let found = diff(&of(run_lines()), &of(run_lines())).unwrap();
     assert!(found.changes.is_empty() && found.only_new.is_empty(), "{found:?}");
     assert_eq!(found.compared, run_lines().len());
-    assert!(text(&found).ends_with("nothing changed\n"));
+    assert!(text(&found).ends_with("no changes\n"));
 }
 
 /// The first lines name the broken rules.

@@ -141,7 +141,7 @@ fn nothing_washes_a_violation_out() {
         assert_eq!(judgement.verdict, Verdict::Violates);
         let detail = judgement.detail.unwrap();
         let weak =
-            "weak evidence (900 of 1000 dispatches discarded: 900 instances were not executed as asked)";
+            "weak evidence (900 of 1000 dispatches discarded: 900 instances were not executed as requested)";
         assert!(detail.starts_with(weak) && detail.ends_with(word), "{detail}");
     }
 }
@@ -346,7 +346,7 @@ fn invocations_outside_the_grid_are_no_conformance() {
         assert_eq!(
             judgement.detail.as_deref(),
             Some(
-                "1 of 1000 dispatches discarded: 64 instances were not executed as asked, 3 of them were written in part; the driver executed more invocations than the dispatch has: 8 outside the grid"
+                "1 of 1000 dispatches discarded: 64 instances were not executed as requested, 3 of them were written in part; the driver executed more invocations than the dispatch has: 8 outside the grid"
             )
         );
     }
@@ -374,7 +374,7 @@ fn one_instance_that_was_not_executed_is_enough() {
     assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotExecuted));
     assert_eq!(
         judgement.detail.as_deref(),
-        Some("1 of 1000 dispatches discarded: 64 instances were not executed as asked")
+        Some("1 of 1000 dispatches discarded: 64 instances were not executed as requested")
     );
     let explained = judged(Some("the device ends loops"));
     assert_eq!(explained.verdict, Verdict::Conforms);
@@ -387,8 +387,7 @@ fn one_instance_that_was_not_executed_is_enough() {
     let violation = verdict_of(&test, &prediction, &seen, Ending::Finished);
     assert_eq!(violation.verdict, Verdict::Violates);
     let detail = violation.detail.unwrap();
-    let weak =
-        "weak evidence (1 of 1000 dispatches discarded: 64 instances were not executed as asked); forbidden";
+    let weak = "weak evidence (1 of 1000 dispatches discarded: 64 instances were not executed as requested); forbidden";
     assert!(detail.starts_with(weak) && detail.matches("not executed").count() == 1, "{detail}");
     let (test, prediction) = weak_allowed(Race::Racy);
     assert_eq!(verdict_of(&test, &prediction, &seen, Ending::Finished).verdict, Verdict::Undefined);
@@ -429,7 +428,7 @@ fn a_twin_that_was_not_executed_is_told() {
     let told = |judgement: Judgement| (judgement.verdict, judgement.detail.unwrap_or_default());
     let not_executed = |dispatches: u64, instances: u64| {
         let detail = format!(
-            "of the twin, {dispatches} of 1000 dispatches discarded: {instances} instances were not executed as asked"
+            "of the twin, {dispatches} of 1000 dispatches discarded: {instances} instances were not executed as requested"
         );
         (Verdict::Inconclusive(Reason::NotExecuted), detail)
     };

@@ -88,7 +88,7 @@ pub enum ModuleFault {
     #[error("memory model without its capability")]
     ModelWithoutCapability,
     /// The capability of the Vulkan memory model with another model.
-    #[error("capability of a memory model that is not declared")]
+    #[error("capability of an undeclared memory model")]
     CapabilityWithoutModel,
     /// A capability without the extension that this SPIR-V version requires for it.
     #[error("capability {0:?} without its extension")]
@@ -130,9 +130,9 @@ pub enum ModuleFault {
     DivergentBarrier,
     /// A wait without an earlier arrival of its execution scope, two of either in sequence, or a last arrival
     /// without a wait in its round (VUID-RuntimeSpirv-OpControlBarrierWaitEXT-13559 to 13561).
-    #[error("arrivals and waits that do not take turns")]
+    #[error("arrivals and waits that do not alternate")]
     SplitTurns,
     /// An instruction that kernels do not use ([`OPCODES`](crate::OPCODES)).
-    #[error("instruction that no kernel holds")]
+    #[error("instruction that kernels do not contain")]
     Foreign,
 }

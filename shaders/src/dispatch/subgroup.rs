@@ -216,7 +216,7 @@ impl DispatchEmitter<'_> {
     fn operation_of(&self, thread: usize, instruction: usize) -> Result<SubgroupOperation, Rule> {
         let found = self.test.thread(ThreadId(thread as u16)).instructions.get(instruction);
         let operation = found.and_then(|found| found.kind.subgroup_operation()).cloned();
-        operation.ok_or(Rule::Internal("no subgroup operation"))
+        operation.ok_or(Rule::Internal("not a subgroup operation"))
     }
 
     /// Emits an instruction for converged lanes.

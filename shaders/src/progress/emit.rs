@@ -602,5 +602,5 @@ impl Emitter<'_> {
 
 /// Returns the target of a jump.
 fn place_of(thread: &litmus::Thread, label: litmus::LabelId) -> Result<usize, Rule> {
-    label_position(thread, label).ok_or(Rule::Internal("a jump to a label that stands nowhere"))
+    label_position(thread, label).ok_or(Rule::Internal("a jump to an undefined label"))
 }

@@ -399,7 +399,7 @@ impl Kernel<'_> {
         let race = match &answer.race_found {
             Some(found) => Some((found.describe(&lifted.invocations), self.places(&found.at))),
             None if answer.race == Race::Racy => {
-                Some(("data race: where is not known within the time".to_owned(), Vec::new()))
+                Some(("data race at an unknown place (the time limit was reached)".to_owned(), Vec::new()))
             }
             None => None,
         };
@@ -417,7 +417,8 @@ impl Kernel<'_> {
         let wider = if asks_wider { frontend::wider(self.module, self.options) } else { None };
         warnings.extend(wider.iter().map(|wider| format!("{}: {wider}", self.file)));
         if answer.out_of_time {
-            warnings.push(format!("{}: warning: not all was answered in time", self.file));
+            warnings
+                .push(format!("{}: warning: not everything was answered within the time limit", self.file));
         }
         let queries: Vec<Query> = lifted
             .question
@@ -436,7 +437,7 @@ impl Kernel<'_> {
                 warnings.push(format!("{}: `{}` does not hold", self.file, query.text));
             } else if query.holds.is_none() {
                 outcome.note(Conclusion::Environment);
-                warnings.push(format!("{}: `{}` stays unanswered", self.file, query.text));
+                warnings.push(format!("{}: `{}` has no answer", self.file, query.text));
             }
         }
         let progress = self.progress(model, asked, budget, answer.race)?;
@@ -490,7 +491,7 @@ impl Kernel<'_> {
             let holds = match answer.holds {
                 Some(true) => "holds",
                 Some(false) => "does not hold",
-                None => "is not known",
+                None => "is unknown",
             };
             text += &format!("  {question} {holds}\n");
         }
@@ -520,18 +521,21 @@ impl Kernel<'_> {
             text += &format!("  Why: {}.\n", lack.description());
         }
         if broken && divergent {
-            text += "  Mend the divergent barrier first.\n";
+            text += "  Fix the divergent barrier first.\n";
         } else if broken && !open {
             let whole = AnalysisOptions { keep_all: true, ..self.options.clone() };
             let whole = frontend::lift(self.module, &whole).map_err(|refusal| refusal.to_string())?;
             let race = answer.race_found.as_ref();
             let mended = frontend::fix_races(self.module, &whole, model, race, &asking).map_err(failed)?;
             if mended.changes.is_empty() {
-                text += &format!("  No mend was found among {} changes.\n", mended.tried);
+                text += &format!("  No fix was found among {} changes.\n", mended.tried);
             } else {
-                text += "  What mends it";
-                text +=
-                    if lifted.question.is_some() { ", so that the assertion holds too:\n" } else { ":\n" };
+                text += "  Fix";
+                text += if lifted.question.is_some() {
+                    ", so that the assertion holds as well:\n"
+                } else {
+                    ":\n"
+                };
             }
             for change in &mended.changes {
                 let place = self.place(&change.at);
@@ -564,14 +568,14 @@ impl Kernel<'_> {
     fn coverage(&self) -> String {
         let count = self.lifted.invocations.len();
         let loops = match self.options.unroll {
-            Some(bound) => format!("loops of at most {bound} bodies"),
+            Some(bound) => format!("loops of at most {bound} iterations"),
             None => format!(
-                "loops of known length whole and others of at most {} bodies",
+                "loops of known length not bounded, others at most {} iterations",
                 self.options.open_bodies()
             ),
         };
         let values = if self.lifted.sampled {
-            ", missing values tried as 0, 1 and some that the code or the question tells apart"
+            ", missing values tried as 0, 1 and values that the code or the assertion distinguishes"
         } else {
             ""
         };

@@ -22,7 +22,7 @@ const BODIES: [u32; 4] = [8, 4, 2, 1];
 pub fn lacks(refusal: &Refusal) -> String {
     match (&refusal.what, refusal.place) {
         (Problem::Budget { what, .. }, _) if what.starts_with("invocations") => {
-            " on so large a grid".to_owned()
+            " on a grid of this size".to_owned()
         }
         (what, SourcePosition::Line(line)) => {
             format!(": line {line}: {}", words(&what.clone().located_at(SourcePosition::Module)))
@@ -46,8 +46,8 @@ impl Undecided<'_> {
     pub fn words(&self, answered: Result<&Result<Checked, String>, &Refusal>) -> Option<String> {
         let (why, option) = match answered {
             Ok(Ok(Checked::Answered(line, ..))) if line.cut > 0 => {
-                let why = format!("the model gave up runs after {} bodies of a loop", line.bound);
-                (why, format!("`--unroll {}` goes on with them", 2 * line.bound))
+                let why = format!("the model cut off runs after {} iterations of a loop", line.bound);
+                (why, format!("`--unroll {}` continues them", 2 * line.bound))
             }
             Ok(Ok(Checked::Answered(line, ..))) => {
                 let divergent = FindingKind::DivergentBarrier.name();
@@ -57,10 +57,10 @@ impl Undecided<'_> {
                 self.later()
             }
             Ok(Ok(_)) => return None,
-            Ok(Err(why)) => (format!("the model cannot be asked, as {why}"), self.fewer_bodies(self.options)),
+            Ok(Err(why)) => (format!("the model cannot be used: {why}"), self.fewer_bodies(self.options)),
             Err(Refusal { what: Problem::OutOfTime | Problem::Orders { .. }, .. }) => self.later(),
             Err(Refusal { what: Problem::Budget { what, bound }, .. }) if what.starts_with("invocations") => {
-                let why = format!("the model is asked of at most {bound} invocations");
+                let why = format!("the model supports at most {bound} invocations");
                 (why, self.fewer_invocations(*bound))
             }
             Err(Refusal { what: Problem::Budget { what, bound }, place }) => {
@@ -68,10 +68,7 @@ impl Undecided<'_> {
                     SourcePosition::Line(line) => format!(" at line {line}"),
                     SourcePosition::Word(_) | SourcePosition::Module => String::new(),
                 };
-                (
-                    format!("the model is asked of at most {bound} {what}{place}"),
-                    self.fewer_bodies(self.options),
-                )
+                (format!("the model supports at most {bound} {what}{place}"), self.fewer_bodies(self.options))
             }
             Err(Refusal { what, place }) => {
                 let at = match place {
@@ -79,7 +76,7 @@ impl Undecided<'_> {
                     SourcePosition::Word(_) | SourcePosition::Module => String::new(),
                 };
                 let why = words(&what.clone().located_at(SourcePosition::Module));
-                return Some(format!("unknown: the model cannot be asked: {at}{why}"));
+                return Some(format!("unknown: the model cannot be used: {at}{why}"));
             }
         };
         Some(format!("unknown: {why}; {option}"))
@@ -89,7 +86,7 @@ impl Undecided<'_> {
     pub fn walk(&self, refusal: &Refusal) -> String {
         match &refusal.what {
             Problem::Budget { bound, .. } => {
-                format!("unknown: the walk over the whole grid does not end within {bound} steps")
+                format!("unknown: the execution of the whole grid does not end within {bound} steps")
             }
             _ => {
                 let (why, option) = self.later();
@@ -101,7 +98,10 @@ impl Undecided<'_> {
     /// Returns the texts for a reached time limit.
     fn later(&self) -> (String, String) {
         let seconds = (self.timeout * LONGER).as_secs().max(1);
-        ("the time of the model was up".to_owned(), format!("`--timeout {seconds}s` asks it on"))
+        (
+            "the time limit of the model was reached".to_owned(),
+            format!("`--timeout {seconds}s` gives it more time"),
+        )
     }
 
     /// Suggests the largest loop bound with which the model accepts the kernel.
@@ -118,11 +118,11 @@ impl Undecided<'_> {
         };
         let below = |bodies: &&u32| options.unroll.is_none_or(|bound| **bodies < bound);
         match BODIES.iter().filter(below).find(taken) {
-            Some(1) => "`--unroll 1` asks it about the first body of each loop".to_owned(),
+            Some(1) => "`--unroll 1` analyzes the first iteration of each loop".to_owned(),
             Some(bodies) => {
-                format!("`--unroll {bodies}` asks it about the first {bodies} bodies of each loop")
+                format!("`--unroll {bodies}` analyzes the first {bodies} iterations of each loop")
             }
-            None => "only a smaller `--grid`, or smaller constants in the shader, let it be asked".to_owned(),
+            None => "a smaller `--grid`, or smaller constants in the shader, make it applicable".to_owned(),
         }
     }
 
@@ -132,11 +132,12 @@ impl Undecided<'_> {
         let options = AnalysisOptions { grid: Some([1, 1, 1]), deadline: until, ..self.options.clone() };
         match frontend::lift(self.module, &options) {
             Err(Refusal { what: Problem::Budget { what, .. }, .. }) if what.starts_with("invocations") => {
-                "one workgroup alone has more: `--spec` makes it smaller, where constants say its size"
+                "one workgroup alone exceeds the limit: reduce its size with `--spec` if specialization \
+                 constants set it"
                     .to_owned()
             }
             Ok(lifted) if !lifted.invocations.is_empty() => {
-                format!("`--grid {}` has as many", (bound / lifted.invocations.len()).max(1))
+                format!("`--grid {}` has this number", (bound / lifted.invocations.len()).max(1))
             }
             _ => format!("with `--grid 1` {}", self.fewer_bodies(&options)),
         }

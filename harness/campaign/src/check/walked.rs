@@ -101,7 +101,7 @@ impl Walked<'_> {
             .collect();
         for query in &queries {
             outcome.note(Conclusion::Environment);
-            warnings.push(format!("{}: `{}` stays unanswered{lacks}", self.file, query.text));
+            warnings.push(format!("{}: `{}` has no answer{lacks}", self.file, query.text));
         }
         let line = CheckLine {
             queries,

@@ -99,7 +99,7 @@ pub fn violations(
             replay: String::new(),
         };
         if record.without.is_none() && Instant::now() >= deadline {
-            record.without = Some("the time of the run was over".to_owned());
+            record.without = Some("the time of the run was used up".to_owned());
         }
         if record.without.is_none() {
             match that_ran(&engine, item, of_run, &target) {
@@ -156,7 +156,7 @@ fn that_ran(
             part.threads.iter().map(|thread| format!("P{}", test.thread(*thread).number)).collect();
         match made {
             Made::Compiled(compiled) if compiled.assembly().trim().is_empty() => {
-                return Err(NoCode::Other("the driver gives no text of its code".to_owned()));
+                return Err(NoCode::Other("the driver does not disassemble its code".to_owned()));
             }
             Made::Compiled(compiled) => {
                 ran.push(CodegenForm { name: names.join(","), text: compiled.assembly().to_owned() });

@@ -22,7 +22,7 @@ use crate::{Failure, choice};
 const MODEL: &str = "vulkan";
 
 /// The reason for a test without edits.
-const NO_EDIT_MATTERS: &str = "no edit matters: the outcome that the test asks about is not forbidden";
+const NO_EDIT_MATTERS: &str = "no edit can matter: the outcome of the test's condition is not forbidden";
 
 /// The prediction for each test, or the reason why there is nothing to search for.
 type Predictions = Vec<Result<Prediction, String>>;
@@ -77,15 +77,15 @@ fn predict_all(name: &str, asked: &Asked) -> Result<Predictions, Failure> {
     let model = model.map_err(Failure::input)?;
     let all = map(&asked.items, |item| {
         if !model.judges(item.test.dialect) {
-            return Err(format!("model `{name}` does not speak of this dialect"));
+            return Err(format!("the model `{name}` does not support this dialect"));
         }
         let said = shaders::meaning(&item.test, item.variant.told).map_err(|error| error.to_string())?;
         let prediction = predict(&said, &model, &Options::default()).map_err(|error| error.to_string())?;
         match prediction.race {
             Race::Free => Ok(prediction),
             Race::Racy if prediction.race_thin_air => Ok(prediction),
-            Race::Racy => Err("the program races: nothing is forbidden".to_owned()),
-            Race::Unknown => Err("the model did not answer in time".to_owned()),
+            Race::Racy => Err("the program races, so nothing is forbidden".to_owned()),
+            Race::Unknown => Err("the model did not answer within the time limit".to_owned()),
         }
     });
     Ok(all)
@@ -213,9 +213,9 @@ fn build_question(
     target: &Target,
     asked: &Asked,
 ) -> Result<isa::MachineQuestion, String> {
-    let family = target.family.ok_or("machine code of another maker")?;
+    let family = target.family.ok_or("machine code of another vendor")?;
     let descriptors = family.find_vendor().and_then(|vendor| vendor.descriptors);
-    let descriptors = descriptors.ok_or("the explorer does not know this maker's machine code")?;
+    let descriptors = descriptors.ok_or("the explorer does not support this vendor's machine code")?;
     let sizes = target.sizes(asked.lanes);
     let family: AmdFamily =
         family.name.parse().map_err(|error: isa::family::UnknownFamily| error.to_string())?;

@@ -142,7 +142,8 @@ fn reduce_crashes(
 }
 
 /// The note for kernels whose split barriers use an extension instead of the device feature.
-const INTEL_SPLIT_BARRIERS: &str = "split barriers as SPV_INTEL_split_barrier, which this compiler takes: the device lacks shaderSplitBarrier";
+const INTEL_SPLIT_BARRIERS: &str = "split barriers are compiled as SPV_INTEL_split_barrier, which this \
+     compiler accepts: the device lacks shaderSplitBarrier";
 
 fn blank_kernel(unit: &FormKernel) -> CodegenKernel {
     CodegenKernel {

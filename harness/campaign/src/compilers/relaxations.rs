@@ -43,7 +43,7 @@ pub fn compared(
     let conforming = relaxed.iter().map(|relaxed| relaxed.item).collect::<std::collections::BTreeSet<_>>();
     let others = asked.items.len() - conforming.len();
     if others > 0 {
-        tell(&format!("{others} tests are left out: their outcome is allowed, or they race"));
+        tell(&format!("{others} tests are omitted: their outcome is allowed, or they race"));
     }
     by_device(asked, |target| compare_code(engine, target, asked, &relaxed), &mut deliver)
 }

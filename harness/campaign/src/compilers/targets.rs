@@ -145,7 +145,7 @@ pub fn targets(devices: &[String], mesa: Option<&Path>) -> Result<Vec<Target>, F
         match meant {
             Meant::Sim => {
                 return Err(Failure::input_message(
-                    "the simulated GPU executes SPIR-V: it has no machine code",
+                    "the simulated GPU executes SPIR-V and has no machine code",
                 ));
             }
             Meant::Listed(_) => {

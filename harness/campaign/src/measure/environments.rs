@@ -62,7 +62,7 @@ pub fn environments(
     }
     let relaxed = Relaxed::of_plan(plan);
     if relaxed.is_empty() {
-        return Err(Failure::input_message("no test among these asks about an outcome that is allowed"));
+        return Err(Failure::input_message("no test among these has an allowed outcome as its condition"));
     }
     let (rounds, time) = trial_shares(asked.time, relaxed.len() * environments.len());
     begins(&format!(

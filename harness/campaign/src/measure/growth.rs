@@ -26,7 +26,7 @@ const SEED: u64 = 5;
 /// If `most` is too small, or the test does not run on the device.
 pub fn growth(target: &Target, most: u64) -> Result<GrowthRecord, Failure> {
     if most < FIRST {
-        return Err(Failure::input_message(format!("`--growth` begins at {FIRST} instances")));
+        return Err(Failure::input_message(format!("`--growth` starts at {FIRST} instances")));
     }
     let stress = Stress::for_throughput(&target.listed.capabilities).map_err(Failure::input_error)?;
     let subjects = Subject::of_arguments(&[TEST], target)?;

@@ -133,7 +133,7 @@ pub fn tune(target: Target, asked: &Tuning<'_>, tell: Tell<'_>, finds: Tell<'_>)
     if asked.time < least {
         let least = humantime::format_duration(least);
         return Err(Failure::input_message(format!(
-            "`--time` is too short: such a search takes {least} at least"
+            "`--time` is too short: the search takes at least {least}"
         )));
     }
     let of_suite = match asked.suite {
@@ -343,10 +343,14 @@ impl StressSearch<'_> {
                 own.stress.name
             )
         };
-        let learnt = of("that it was learnt from", self.subjects.len(), &best, &own);
-        let judged = of("that it did not see", self.unseen.len(), &others, &others_own);
-        let end =
-            if holds { "" } else { "; it does not hold for those, so that the preset is written unchanged" };
+        let learnt = of("used for tuning", self.subjects.len(), &best, &own);
+        let judged = of("not used for tuning", self.unseen.len(), &others, &others_own);
+        let end = if holds {
+            ""
+        } else {
+            "; the gain does not carry over to those, so the preset is written \
+                 unchanged"
+        };
         let together = |seen: &Measured, unseen: &Measured| Measured {
             stress: seen.stress.clone(),
             counts: [seen.counts.as_slice(), unseen.counts.as_slice()].concat(),
@@ -365,11 +369,15 @@ impl StressSearch<'_> {
         let without = match left_out {
             0 => String::new(),
             _ => format!(
-                "; {left_out} of {} tests are left out: they do not run here, or the time is too short for them",
+                "; {left_out} of {} tests are omitted: they do not run here, or the time is too short for \
+                 them",
                 self.all
             ),
         };
-        format!("{} candidates, {} of them dropped at the first look{without}", self.trials, self.dropped)
+        format!(
+            "{} candidates, {} of them dropped after the first measurement{without}",
+            self.trials, self.dropped
+        )
     }
 
     /// Formats the score and the weak outcomes per second of each test.

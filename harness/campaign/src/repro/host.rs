@@ -21,13 +21,13 @@ pub const KERNEL: &str = "kernel.spv";
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoHost {
     /// The test uses memory that the program does not create.
-    #[error("the host knows storage buffers and workgroup memory alone, and the test has {0}")]
+    #[error("the C program supports only storage buffers and workgroup memory, and the test has {0}")]
     Memory(&'static str),
     /// A value does not fit a word.
-    #[error("the host counts values of a word, and `{0}` is none")]
+    #[error("the C program counts values of one word, and `{0}` is wider or narrower")]
     Value(String),
     /// The program does not enable a required feature.
-    #[error("the host does not ask devices for `{0}`")]
+    #[error("the C program does not enable `{0}`")]
     Feature(&'static str),
     /// The allowed outcomes are unknown.
     #[error("the model does not list the outcomes of the test")]
@@ -63,8 +63,8 @@ pub fn write(
         ("images", program.kernels().any(|kernel| !kernel.images.is_empty())),
         ("graphics stages", program.kernels().any(|kernel| kernel.carrier != Carrier::Compute)),
         ("addresses", program.kernels().any(|kernel| kernel.addresses)),
-        ("locations in a memory of their own", !program.apart().is_empty()),
-        ("memory that the host reaches", requirements.iter().any(|kernel| kernel.host_visible)),
+        ("locations in separate memory", !program.apart().is_empty()),
+        ("memory that the host accesses", requirements.iter().any(|kernel| kernel.host_visible)),
     ] {
         if has {
             return Err(NoHost::Memory(memory));

@@ -75,10 +75,10 @@ fn title(said: &Said<'_>) -> String {
     match said.prediction {
         None => format!("`{}` gives no complete answer", said.model),
         Some(prediction) if prediction.is_undefined() => {
-            format!("the program races under `{}`, and nothing of it is defined", said.model)
+            format!("the program races under `{}`, so its behaviour is undefined", said.model)
         }
         Some(prediction) if prediction.race == Race::Unknown => {
-            format!("whether it races is not known under `{}`", said.model)
+            format!("it is unknown whether the program races under `{}`", said.model)
         }
         Some(prediction) => {
             let forbidden = prediction.outcomes.values().filter(|outcome| !outcome.allowed).count();

@@ -92,7 +92,7 @@ fn read_module(
             needs: Vec::new(),
             unknown: Vec::new(),
             loops: false,
-            expected: Expected::Unknown { race_free: false, why: "it was not looked at".to_owned() },
+            expected: Expected::Unknown { race_free: false, why: "it was not analyzed".to_owned() },
             claim: None,
             notes: Vec::new(),
             unavailable: None,
@@ -143,8 +143,7 @@ fn fill(
         let mut cells = Vec::with_capacity(claim.places.len());
         for (at, offset, bytes) in &claim.places {
             let Some(buffer) = number(*at) else {
-                let what =
-                    "what is claimed is about memory that no invocation of a dispatch writes for the host";
+                let what = "the assertion is about memory that a dispatch does not write for the host";
                 return Err(Problem::Annotation(what.to_owned()).located_at(frontend::SourcePosition::Module));
             };
             cells.push(FinalNumber { name: String::new(), buffer, offset: *offset, bytes: *bytes });

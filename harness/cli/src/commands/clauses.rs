@@ -30,9 +30,8 @@ pub fn clauses(arguments: &Clauses, quiet: bool) -> Result<Outcome, Failure> {
     let mut rows = clause_rows(&tests)?;
     if arguments.ids.is_empty() {
         if !quiet {
-            say(
-                "judging the mutants of each model takes some minutes; `clauses ID` prints one clause at once",
-            );
+            say("judging the mutants of each model takes some minutes; `clauses ID` prints one clause \
+                 immediately");
         }
         let record = ClausesRecord { clauses: rows, mutants: mutant_rows(&tests)? };
         return print_as(arguments.format, &record, text);

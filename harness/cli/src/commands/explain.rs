@@ -65,7 +65,7 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
     let explanation = explain_outcome(test, &chosen.model, &options)
         .map_err(|error| Failure::input_message(format!("{file}: {error}")))?;
     if explanation.answer == ExplanationAnswer::Unknown && !quiet {
-        say(&format!("{file}: warning: no answer under {} in time", explanation.model));
+        say(&format!("{file}: warning: no answer under {} within the time limit", explanation.model));
     }
     if arguments.fix {
         return print_fixed(&loaded, &explanation);

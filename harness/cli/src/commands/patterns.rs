@@ -71,7 +71,7 @@ fn page(pattern: &PatternRecord) -> String {
         let verdict = match form.verdict.as_str() {
             "racy" => "A data race",
             "divergent" => "Undefined",
-            _ => "No race, and yet the assertion fails",
+            _ => "No race, but the assertion fails",
         };
         text += &format!("\n## Wrong: {}\n\n{verdict}. {}\n\n", words(&form.name), form.why.trim());
         // A form in a separate file is printed in full.

@@ -201,7 +201,7 @@ fn null_devices_execute_nothing() {
         let ran = Ran::of(command.args(["--device", "radv:navi21"]).current_dir(folder.path()));
         assert_eq!((ran.code, ran.stdout.as_str()), (3, ""), "{arguments:?}: {}", ran.stderr);
         let text = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(text.contains("compiles and executes nothing"), "{text}");
+        assert!(text.contains("only compiles"), "{text}");
         // An unknown device writes no file.
         assert_eq!(folder.path().read_dir().unwrap().count(), 0);
     }

@@ -96,8 +96,8 @@ fn names_of_every_stage_run() {
 #[test]
 fn names_that_ask_about_layout_are_told_to_be_none() {
     for (name, why) in [
-        ("shared.*", "layout of workgroup memory, not order"),
-        ("dEQP-VK.memory_model.padding.test", "layout of blocks, not order"),
+        ("shared.*", "a layout test of workgroup memory"),
+        ("dEQP-VK.memory_model.padding.test", "a layout test of blocks"),
     ] {
         let ran = Ran::of(&mut vk_litmus(["run", "--cts-name", name]));
         let said = ran.stderr.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ");
@@ -171,7 +171,7 @@ fn payload_and_guard_lie_in_memory_of_two_kinds() {
         }
     }
     let atomics_only = run("sim", &["sb/SB+rlx-rlx@nonlocal-payload"]);
-    assert_eq!(atomics_only[0]["detail"], "no location to lie apart");
+    assert_eq!(atomics_only[0]["detail"], "no location to separate");
 }
 
 #[test]

@@ -47,9 +47,9 @@ fn what_is_listed_is_expected_and_nothing_else() {
         (
             &[("simm-fails.txt", &violating)],
             2,
-            "simm-fails.txt: `simm` (did you mean `sim`?) is no device of this run",
+            "simm-fails.txt: `simm` (did you mean `sim`?) is neither a device of this run",
         ),
-        (&[("ci-fails.txt", &violating)], 2, "ci-fails.txt: `ci` is no device of this run"),
+        (&[("ci-fails.txt", &violating)], 2, "ci-fails.txt: `ci` is neither a device of this run"),
         (&[("sim-fails.txt", &violating), ("alll-flakes.txt", "")], 2, "(did you mean `all`?)"),
         (&[("sim-fails.txt", &violating), ("lavapip-progress.txt", "obe")], 2, "(did you mean `lavapipe`?)"),
         // A file for another driver is not read.
@@ -59,11 +59,11 @@ fn what_is_listed_is_expected_and_nothing_else() {
             "1 failed as expected",
         ),
         // A file for another driver has no effect.
-        (&[("lvp-fails.txt", &not_ours)], 1, "1 violations are on no list"),
+        (&[("lvp-fails.txt", &not_ours)], 1, "1 violations are not listed"),
         (
             &[("radv-navi21-fails.txt", &not_ours), ("sim-slow-skips.txt", "")],
             1,
-            "1 violations are on no list",
+            "1 violations are not listed",
         ),
         // A violation is never a flake.
         (&[("sim-flakes.txt", &not_ours)], 1, "a violation is never a flake"),
@@ -86,12 +86,12 @@ fn what_is_listed_is_expected_and_nothing_else() {
         (
             &[("sim-fails.txt", &format!("{violating}no/Such+test\n"))],
             1,
-            "sim-fails.txt:2: no test is like `no/Such+test`",
+            "sim-fails.txt:2: no test matches `no/Such+test`",
         ),
         (
             &[("sim-fails.txt", &violating), ("sim-skips.txt", "gone\\.")],
             1,
-            "sim-skips.txt:1: no test is like",
+            "sim-skips.txt:1: no test matches",
         ),
         // A line for a test outside this run is not an error.
         (
@@ -101,7 +101,7 @@ fn what_is_listed_is_expected_and_nothing_else() {
         ),
         (&[("sim-skips.txt", "avvis")], 0, "1 not run"),
         // An id matches only itself, not as a regular expression.
-        (&[("sim-skips.txt", "avvis/MP+rel-acq.av\n")], 1, "no test is like"),
+        (&[("sim-skips.txt", "avvis/MP+rel-acq.av\n")], 1, "no test matches"),
     ];
     for (files, code, said) in cases {
         let ran = run(files);

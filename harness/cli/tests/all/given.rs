@@ -26,22 +26,32 @@ fn asked(command: &str, name: &str, flags: &[&str]) -> Ran {
 
 /// Shader, flags, a case, and the expected message.
 const REFUSED: &[(&str, &[&str], &str, &str)] = &[
-    ("kernel", &["--buffer", "9.9=zeros"], "", "a buffer for 9.9, which it does not have (it has 0.0, 0.1)"),
+    (
+        "kernel",
+        &["--buffer", "9.9=zeros"],
+        "",
+        "a buffer for 9.9, which the kernel does not have (it has 0.0, 0.1)",
+    ),
     ("kernel", &["--image", "0.0=4x4"], "", "an image for 0.0, which is a buffer"),
     ("kernel", &["--sampler", "0.0=nearest"], "", "a sampler for 0.0, which is a buffer"),
     ("kernel", &["--buffer", "0.1=zeros"], "", "a buffer for 0.1, which is an image"),
     ("kernel", &["--sampler", "0.1=nearest"], "", "a sampler for 0.1, which is an image"),
     ("kernel", &["--image", "0.1=0x0"], "", "expected an image"),
-    ("kernel", &["--spec", "4=1"], "", "specialization constant 4, which it does not have (it has 3)"),
-    ("kernel", &["--push", "0=1"], "", "push constants, of which it has none"),
-    ("kernel", &["--bind", "a.b=c"], "", "an address at a.b, where it has nothing"),
-    ("kernel", &["--bind", "push@0=c"], "", "an address at push@0, where it has nothing"),
+    (
+        "kernel",
+        &["--spec", "4=1"],
+        "",
+        "specialization constant 4, which the kernel does not have (it has 3)",
+    ),
+    ("kernel", &["--push", "0=1"], "", "push constants, but the kernel has none"),
+    ("kernel", &["--bind", "a.b=c"], "", "an address at a.b, where the kernel has no variable"),
+    ("kernel", &["--bind", "push@0=c"], "", "an address at push@0, where the kernel has no variable"),
     ("kernel", &["--buffer", "0.0=zeros:99999999999"], "", "more than 268435456 bytes"),
-    ("kernel", &[], "subgroup_size = 0", "`subgroup_size`: a number from 1 on expected"),
+    ("kernel", &[], "subgroup_size = 0", "`subgroup_size`: a number of at least 1 expected"),
     ("kernel", &[], "grid = [0, 1, 1]", "a grid without workgroups"),
     ("kernel", &[], "[image.\"0.1\"]\nsize = [4, 0]", "`image`: a size expected"),
     ("kernel", &[], "[image.\"0.0\"]\nsize = [4, 4]", "an image for 0.0, which is a buffer"),
-    ("kernel", &[], "[address.n]\nat = \"push@0\"", "an address at push@0, where it has nothing"),
+    ("kernel", &[], "[address.n]\nat = \"push@0\"", "an address at push@0, where the kernel has no variable"),
     (
         "kernel",
         &[],
@@ -94,7 +104,7 @@ fn cases_may_say_more_and_less() {
         fs::write(&case, text).unwrap();
         let ran = asked("race", "kernel.spvasm", &["--case", case.to_str().unwrap(), "--grid", "1"]);
         assert_eq!(ran.code, 0, "{ran:?}");
-        assert!(ran.stderr.contains("which it does not have"), "{ran:?}");
+        assert!(ran.stderr.contains("which the kernel does not have"), "{ran:?}");
     }
 }
 
@@ -132,7 +142,7 @@ fn files_outside_the_folder_of_the_file_that_names_them_stay_closed() {
 
 #[test]
 fn recursion_and_variables_that_no_memory_holds_are_refused() {
-    for (name, words) in [("recursion", "recursion"), ("too-large", "more bytes than memory has")] {
+    for (name, words) in [("recursion", "recursion"), ("too-large", "larger than memory")] {
         let ran = asked("race", &format!("{name}.spvasm"), &["--grid", "32"]);
         assert!(ran.code == 2 && said(&ran).contains(words), "{ran:?}");
     }

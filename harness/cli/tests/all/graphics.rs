@@ -82,7 +82,7 @@ fn answers_and_refusals() {
             void main() { x = subgroupAdd(1); }",
             &["race", "--grid", "2"],
             &[
-                "lanes.frag:4: cannot lift: OpGroupNonUniformIAdd in a fragment shader: which invocations share a subgroup",
+                "lanes.frag:4: cannot lift: OpGroupNonUniformIAdd in a fragment shader: the invocations of a subgroup are unknown",
             ],
             2,
         ),

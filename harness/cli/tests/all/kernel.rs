@@ -98,29 +98,29 @@ fn what_would_decide_is_told() {
         (
             "ring.comp",
             &["--grid", "2", "--timeout", "100s"],
-            "unknown: the model gave up runs after 8 bodies of a loop; `--unroll 16` goes on with them",
+            "unknown: the model cut off runs after 8 iterations of a loop; `--unroll 16` continues them",
         ),
         (
             "ring.comp",
             &["--grid", "2", "--unroll", "32", "--timeout", "1s"],
-            "unknown: the time of the model was up; `--timeout 6s` asks it on",
+            "unknown: the time limit of the model was reached; `--timeout 6s` gives it more time",
         ),
         (
             "mcs.comp",
             &["--grid", "3", "--timeout", "1000s"],
-            "unknown: the model is asked of at most 65536 paths of all invocations; `--unroll 1` asks it about the first body of \
-             each loop",
+            "unknown: the model supports at most 65536 paths of all invocations; `--unroll 1` analyzes the first \
+             iteration of each loop",
         ),
         (
             "chained-scan.comp",
             &["--grid", "4"],
-            "unknown: the model is asked of at most 16 invocations; `--grid 2` has as many",
+            "unknown: the model supports at most 16 invocations; `--grid 2` has this number",
         ),
         (
             "radix-scatter.comp",
             &["--grid", "1", "--buffer", "0.0=random:256"],
-            "unknown: the model is asked of at most 16 invocations; one workgroup alone has more: `--spec` makes it smaller, \
-             where constants say its size",
+            "unknown: the model supports at most 16 invocations; one workgroup alone exceeds the limit: reduce its \
+             size with `--spec` if specialization constants set it",
         ),
     ];
     for (name, arguments, words) in cases {
@@ -135,7 +135,7 @@ fn what_would_decide_is_told() {
             "fragment.frag",
             "void main() {}",
             &["run"][..],
-            (2, "only compute shaders are dispatched: `main` is of"),
+            (2, "only compute shaders can be dispatched: `main` is of"),
         ),
         (
             "points.geom",
@@ -166,7 +166,7 @@ fn what_would_decide_is_told() {
                  }
              }",
             &["check"][..],
-            (0, "unknown: the model cannot be asked: line "),
+            (0, "unknown: the model cannot be used: line "),
         ),
         (
             "rays.comp",
@@ -204,12 +204,12 @@ fn explanations_say_why_and_what_mends() {
             &["--grid", "2", "--assert", "data.count == 2"],
             &[
                 "forall (data.count == 2) does not hold",
-                "Why: no synchronization brings either access before the other.",
+                "Why: no synchronization orders the two accesses.",
                 "lock.comp:10: give the atomic Acquire and MakeVisible semantics on buffer memory",
                 "lock.comp:21: declare `data` nonprivate",
             ],
         ),
-        ("reduce", &[], &["sums[2]", "reduce.comp:8: put `barrier();` behind this line"]),
+        ("reduce", &[], &["sums[2]", "reduce.comp:8: put `barrier();` after this line"]),
         (
             "message-not-coherent",
             &["--grid", "2"],
@@ -273,9 +273,9 @@ fn addresses_and_images_are_given_by_name() {
     let (ran, line) = race("addresses", &[&bound, &image[..]].concat());
     assert_eq!((ran.code, &line["findings"][0]["kind"]), (1, &"out-of-bounds".into()), "{ran:?}");
     for (wrong, told) in [
-        (["--bind", "pc.c=A"], "an address at pc.c, where it has nothing"),
+        (["--bind", "pc.c=A"], "an address at pc.c, where the kernel has no variable"),
         (["--bind", "7@x=A"], "expected push@OFFSET, SET.BINDING@OFFSET or BLOCK.MEMBER"),
-        (["--buffer", "C=iota"], "a buffer `C`, which it does not have"),
+        (["--buffer", "C=iota"], "a buffer `C`, which the kernel does not have"),
         (["--image", "0.0=8y"], "expected an image such as"),
         (["--sampler", "0.0=cubic"], "expected a sampler such as"),
         (["--sampler", "0.0=linear,border"], "expected a sampler such as"),
@@ -313,7 +313,7 @@ fn grids_beyond_the_lifter_are_walked() {
     // The assertion stays undecided, which is reported.
     let (ran, line) = answer("lock-right", &["--grid", "64", "--assert", "data.count == 64"]);
     assert_eq!((ran.code, &line["queries"][0]["holds"]), (3, &Value::Null), "{ran:?}");
-    assert!(ran.stderr.contains("stays unanswered on so large a grid"), "{ran:?}");
+    assert!(ran.stderr.contains("has no answer on a grid of this size"), "{ran:?}");
     // The schedule walk supports no other model.
     let ran = Ran::of(&mut vk_litmus(["check", &shader("reduce"), "--grid", "64", "--model", "sc"]));
     assert_eq!(ran.code, 2, "{ran:?}");
@@ -340,7 +340,7 @@ void main() {
     let ran = Ran::of(vk_litmus(["check", "--assert", "d[0] == 2"]).arg(&shader));
     assert_eq!(ran.code, 3, "{ran:?}");
     let why =
-        "`forall (d[0] == 2)` stays unanswered: line 5: cannot lift: a final value is computed from floats";
+        "`forall (d[0] == 2)` has no answer: line 5: cannot lift: a final value is computed from floats";
     assert!(ran.stderr.contains(why), "{ran:?}");
 }
 
@@ -360,10 +360,7 @@ fn races_on_the_lines_of_the_source() {
     let lines = page.lines().filter(|line| line.contains("<mark>"));
     let found = lines.clone().any(|line| line.contains("if (t &lt; 16) s[t] += s[t + 16];"));
     assert!(found && page.contains("read by invocation (0,0,0) of workgroup (0,0,0)"), "{page}");
-    assert!(
-        page.contains(&format!("What mends it: {shader}:17: put `subgroupBarrier();` before this line")),
-        "{page}"
-    );
+    assert!(page.contains(&format!("Fix: {shader}:17: put `subgroupBarrier();` before this line")), "{page}");
     let log: Value = serde_json::from_str(&said("sarif")).unwrap();
     let first = &log["runs"][0]["results"][0];
     assert_eq!(first["ruleId"], "lockstep");
@@ -447,8 +444,8 @@ fn what_a_walk_finds_is_explained() {
     for told in [
         "64 workgroups of 4",
         "The two invocations alone are racy under vulkan",
-        "Why: no synchronization brings either access before the other.",
-        "reduce.comp:8: put `barrier();` behind this line",
+        "Why: no synchronization orders the two accesses.",
+        "reduce.comp:8: put `barrier();` after this line",
     ] {
         assert!(ran.stdout.contains(told), "{told}: {}", ran.stdout);
     }

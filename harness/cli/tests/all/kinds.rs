@@ -52,8 +52,8 @@ fn mended(text: &str, line: &Value) -> Option<String> {
             let (what, side) = change.strip_prefix("put `")?.split_once("` ")?;
             let sides: &[u64] = match side.rsplit_once(' ')?.0 {
                 "before this" => &[0],
-                "behind this" => &[1],
-                "before and behind this" => &[0, 1],
+                "after this" => &[1],
+                "before and after this" => &[0, 1],
                 _ => return None,
             };
             put.extend(sides.iter().map(|side| (line + side, what.to_owned())));

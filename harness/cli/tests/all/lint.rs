@@ -155,9 +155,9 @@ OpFunctionEnd
     assert_eq!(ran.code, 0, "{ran:?}");
     let said: Vec<&str> = ran.stdout.lines().map(|line| line.rsplit('/').next().unwrap()).collect();
     let expected = [
-        "k.spvasm:14: lint:orders-nothing: OpControlBarrier names SubgroupMemory alone, which Vulkan ignores: it orders nothing \
+        "k.spvasm:14: lint:orders-nothing: OpControlBarrier names SubgroupMemory alone, which Vulkan ignores, so it orders nothing \
          (VK-SEM-08)",
-        "k.spvasm:17: lint:orders-nothing: OpMemoryBarrier has no order: it orders nothing (VK-SEM-08)",
+        "k.spvasm:17: lint:orders-nothing: OpMemoryBarrier has no memory order, so it orders nothing (VK-SEM-08)",
     ];
     assert_eq!(said, expected);
 }

@@ -63,7 +63,7 @@ fn a_broken_claim_is_a_violation() {
     assert_eq!(broken.code, 1, "{}", broken.stderr);
     let line = &broken.json_lines()[0];
     assert_eq!(line["verdict"], "violates");
-    assert!(line["detail"].as_str().unwrap().ends_with("hsa was claimed"), "{line:#}");
+    assert!(line["detail"].as_str().unwrap().ends_with("expected hsa"), "{line:#}");
     let kept = claimed("obe");
     assert_eq!((kept.code, &kept.json_lines()[0]["verdict"]), (0, &"conforms".into()), "{}", kept.stderr);
     let wrong = claimed("obeying");
@@ -81,7 +81,7 @@ fn what_cannot_be_is_refused_by_name() {
         ),
         (
             &["--suite", "progress", "--device", "sim", "progress/mutex@sideways"],
-            "expected a placement behind `@`",
+            "expected a placement after `@`",
         ),
         (&["--suite", "progres", "--device", "sim"], "progress"),
     ] {

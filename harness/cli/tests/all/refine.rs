@@ -18,7 +18,9 @@ fn path(name: &str) -> String {
 
 /// Runs `refine --format json`.
 fn refine(arguments: &[&str]) -> (Ran, Vec<RefineLine>) {
-    let ran = Ran::of(&mut vk_litmus(["refine", "--format", "json"].iter().chain(arguments).copied()));
+    let ran = Ran::of(&mut vk_litmus(
+        ["refine", "--format", "json", "--timeout", "5m"].iter().chain(arguments).copied(),
+    ));
     let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/schema/refine.schema.json");
     ran.json_lines().iter().for_each(|line| assert_valid(&schema, line));
     let lines = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

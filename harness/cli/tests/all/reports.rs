@@ -180,7 +180,7 @@ fn a_journal_of_another_run_is_refused_by_every_command() {
         ] {
             let ran = in_folder(folder.path(), command);
             assert_eq!(ran.code, 2, "{command:?} {field}: {ran:?}");
-            let told = ran.stderr.contains("mixed/run.jsonl:1: a verdict on") && ran.stderr.contains(field);
+            let told = ran.stderr.contains("mixed/run.jsonl:1: a verdict for") && ran.stderr.contains(field);
             assert!(told, "{command:?} {field}: {ran:?}");
         }
     }
@@ -219,12 +219,12 @@ fn what_was_seen_is_judged_again_by_another_model() {
     let faulty = run(folder.path(), "faulty", &["--fault", "release-no-flush"]);
     assert_eq!(faulty.code, 1);
     let same = in_folder(folder.path(), &["diff", "faulty"]);
-    assert!(same.code == 0 && same.stdout.ends_with("nothing changed\n"), "{same:?}");
+    assert!(same.code == 0 && same.stdout.ends_with("no changes\n"), "{same:?}");
     let other =
         in_folder(folder.path(), &["diff", "faulty", "--model", "vulkan-nochains", "--out", "again.jsonl"]);
-    assert!(other.stdout.contains(&format!("judged by another model: {}, ", TESTS.len())), "{other:?}");
+    assert!(other.stdout.contains(&format!("judged by a different model: {}, ", TESTS.len())), "{other:?}");
     let back = in_folder(folder.path(), &["diff", "again.jsonl", "--model", "vulkan"]);
-    assert!(back.stdout.contains("judged by another model"), "{back:?}");
+    assert!(back.stdout.contains("judged by a different model"), "{back:?}");
     let lines = in_folder(folder.path(), &["report", "again.jsonl", "--format", "csv"]).stdout;
     assert!(lines.contains(",vulkan-nochains,") && !lines.contains(",vulkan,"), "{lines}");
     for wrong in
@@ -258,8 +258,8 @@ fn judged_again_by_the_same_model_nothing_changes() {
     let ran = in_folder(folder.path(), &[&arguments[..], &["-q", "--out", "seen"]].concat());
     assert_eq!(ran.code, 0, "{ran:?}");
     let again = in_folder(folder.path(), &["diff", "seen", "--out", "again.jsonl"]);
-    assert!(again.code == 0 && again.stdout.ends_with("nothing changed\n"), "{again:?}");
-    assert!(!again.stderr.contains("stays as it was judged"), "{again:?}");
+    assert!(again.code == 0 && again.stdout.ends_with("no changes\n"), "{again:?}");
+    assert!(!again.stderr.contains("keeps its verdict"), "{again:?}");
     let outcomes = |path: PathBuf| -> Vec<Value> {
         let text = std::fs::read_to_string(path).unwrap();
         let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -315,7 +315,7 @@ fn a_saved_baseline_compares_with_a_later_run() {
     let baseline = saved[0].to_str().unwrap();
     let diff = in_folder(folder.path(), &["diff", baseline, "one"]);
     assert_eq!(diff.code, 0, "{diff:?}");
-    assert!(diff.stdout.ends_with("nothing changed\n"), "{}", diff.stdout);
+    assert!(diff.stdout.ends_with("no changes\n"), "{}", diff.stdout);
     let page = in_folder(folder.path(), &["report", baseline]);
     assert_eq!((page.code, page.stdout.as_str()), (0, ""), "{page:?}");
     assert!(page.stderr.contains("report in report.html"), "{page:?}");

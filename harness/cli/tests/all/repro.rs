@@ -70,8 +70,8 @@ fn a_bundle_holds_what_its_text_lists() {
 fn what_cannot_be_said_is_told() {
     let folder = tempfile::tempdir().unwrap();
     for (test, told) in [
-        ("classes/MP+rel-acq.sc2", "No host in C: the host knows storage buffers"),
-        ("avvis/MP+rel-acq.address", "No host in C: the host knows storage buffers"),
+        ("classes/MP+rel-acq.sc2", "No C program: the C program supports only storage buffers"),
+        ("avvis/MP+rel-acq.address", "No C program: the C program supports only storage buffers"),
     ] {
         let out = folder.path().join(test.replace('/', "-"));
         bundle(&[test], &out);
@@ -104,7 +104,7 @@ fn a_violation_of_a_run_is_told_with_its_counts() {
     let other = folder.path().join("other");
     let missing = Ran::of(vk_litmus(["repro", "lb/LB+rlx-rlx", "--results", results, "--out"]).arg(&other));
     assert_eq!(missing.code, 2, "{}", missing.stderr);
-    assert!(missing.stderr.contains("the results have no verdict on `lb/LB+rlx-rlx`") && !other.exists());
+    assert!(missing.stderr.contains("the results have no verdict for `lb/LB+rlx-rlx`") && !other.exists());
 }
 
 /// Returns true if a host can be compiled: a C compiler, Vulkan's headers and a loader are installed.

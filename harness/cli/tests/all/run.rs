@@ -304,7 +304,7 @@ fn resume_runs_what_had_no_time() {
     assert!(summary.starts_with("Incomplete: 3 of 4 tests did not run. "), "{summary}");
     let resumed = run(&["run", "--resume", "out", "--time", "10s", "--format", "json"]);
     assert!(
-        resumed.stderr.contains("1 of 4 tests have a verdict; running 3 again that had no time"),
+        resumed.stderr.contains("1 of 4 tests have a verdict; running 3 again that had too little time"),
         "{resumed:?}"
     );
     let late = resumed.json_lines().iter().filter(|line| line["reason"] == "no time").count();

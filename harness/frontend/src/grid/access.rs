@@ -64,7 +64,7 @@ pub(super) fn part_pointer(
                 inner.row_major = member.row_major;
             }
         }
-        _ => return Err(malformed("a chain into what has no parts")),
+        _ => return Err(malformed("an access chain into a type without members")),
     }
     Ok(inner)
 }
@@ -81,7 +81,7 @@ pub(super) fn part_count(program: &DecodedProgram<'_>, ty: u32) -> Result<u64, P
         _ => 0,
     };
     let bound = crate::layout::MAX_PARTS;
-    if count > bound as u64 { Err(Problem::Budget { what: "parts of a value", bound }) } else { Ok(count) }
+    if count > bound as u64 { Err(Problem::Budget { what: "members of a value", bound }) } else { Ok(count) }
 }
 
 impl Interpreter<'_> {
@@ -93,7 +93,7 @@ impl Interpreter<'_> {
     ) -> Step<ConcretePointer> {
         match self.single_slot_value(here, self.program.module.operand_at(&inst.raw, index)?)? {
             ConcreteValue::Pointer(pointer) => Ok(*pointer),
-            ConcreteValue::Bits(..) => Err(unsupported("a pointer made of an integer").into()),
+            ConcreteValue::Bits(..) => Err(unsupported("a pointer converted from an integer").into()),
             _ => Err(unsupported("a pointer without a unique object").into()),
         }
     }
@@ -149,7 +149,7 @@ impl Interpreter<'_> {
         let id = program.module.operand_at(&inst.raw, position)?;
         let bits = program.number_layout(program.type_of(id)).map_or(32, |of| of.1);
         let ConcreteValue::Bits(index, taint) = *self.single_slot_value(here, id)? else {
-            return Err(malformed("an index that is no number").into());
+            return Err(malformed("an index that is not a number").into());
         };
         if taint & SITE_MASK == 0 {
             self.check_control_dependence(here, taint, "an index")?;
@@ -268,7 +268,7 @@ impl Interpreter<'_> {
         self.note_inputs(here, pointer.taint);
         let Some(object) = self.object_mut(here, pointer.object) else {
             self.check_control_dependence(here, pointer.taint & !SITE_MASK, "an address")?;
-            let message = "a read through an address of nothing".to_owned();
+            let message = "a read through an address that points to no buffer".to_owned();
             let lacks = self.undefined_result(here, (FindingKind::OutOfBounds, message), Some(false));
             let taint = pointer.taint & SITE_MASK | lacks;
             return Ok(self.zero_value(pointer.ty, kind, taint));
@@ -388,7 +388,7 @@ impl Interpreter<'_> {
                 parts.get(index).cloned().ok_or_else(|| malformed("an index beyond its composite"))
             }
             ConcreteValue::NoBits(taint) => Ok(ConcreteValue::NoBits(*taint)),
-            _ => Err(malformed("a part of what has none")),
+            _ => Err(malformed("a member of a type without members")),
         }
     }
 
@@ -414,7 +414,7 @@ impl Interpreter<'_> {
             self.report_here(
                 here,
                 FindingKind::OutOfBounds,
-                "a write through an address of nothing".to_owned(),
+                "a write through an address that points to no buffer".to_owned(),
             );
             return Ok(());
         };
@@ -600,7 +600,7 @@ impl Interpreter<'_> {
         }
         let object = elements.objects.get(index as usize).copied();
         let object = object.ok_or_else(|| {
-            unsupported(format!("descriptor {index} of an array whose descriptors are not given"))
+            unsupported(format!("descriptor {index} of an array whose number of descriptors is not given"))
         })?;
         Ok(Some(ConcretePointer {
             coherent: pointer.coherent,

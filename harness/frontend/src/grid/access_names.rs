@@ -36,7 +36,7 @@ impl Interpreter<'_> {
         }
         let offset = pointer.offset as i64;
         if !is_given {
-            let at = if offset < 0 { "before byte 0, or".to_owned() } else { format!("at byte {offset},") };
+            let at = if offset < 0 { "before byte 0 or".to_owned() } else { format!("at byte {offset},") };
             return format!("{what} of `{name}` {at} beyond any buffer");
         }
         let element =

@@ -60,7 +60,7 @@ fn commuting_group(op: Op) -> u8 {
 }
 
 /// The end of the note on a buffer that is accessed beyond its assumed length.
-pub(super) const BEYOND_ASSUMED: &str = "and accesses lie beyond the assumed bytes";
+pub(super) const BEYOND_ASSUMED: &str = "and accesses are beyond the assumed size";
 
 impl Interpreter<'_> {
     /// Notes that the length of a buffer was assumed, if an access lies beyond it.
@@ -93,7 +93,7 @@ impl Interpreter<'_> {
         let TypeLayout::Scalar { kind: ScalarKind::Integer | ScalarKind::Float, bits } =
             *program.type_layout(pointer.ty)?
         else {
-            return Err(unsupported(format!("Op{op:?} on what is no number")).into());
+            return Err(unsupported(format!("Op{op:?} on a value that is not a number")).into());
         };
         let (value, value_taint) = match op {
             Op::AtomicLoad => (0, 0),
@@ -108,7 +108,7 @@ impl Interpreter<'_> {
             self.report_here(
                 here,
                 FindingKind::OutOfBounds,
-                "an atomic through an address of nothing".to_owned(),
+                "an atomic through an address that points to no buffer".to_owned(),
             );
             return self.set_result(here, inst, ConcreteValue::Bits(0, UNDEFINED));
         };
@@ -139,7 +139,7 @@ impl Interpreter<'_> {
             let message = match used && old_taint & UNDEFINED != 0 {
                 true if old_taint & INACTIVE_LANE == 0 => {
                     format!(
-                        "an atomic depends on what `{}` held before, which was not initialized",
+                        "an atomic depends on the previous value of `{}`, which was not initialized",
                         object.name
                     )
                 }
@@ -177,8 +177,9 @@ impl Interpreter<'_> {
                 let name = self.element_name(here, &pointer, pointer.offset);
                 let me = here.invocation_mut().identity;
                 let sentence = format!(
-                    "nothing orders the atomic write of `{name}` by invocation {me} with an earlier one that does not commute \
-                     with it: the order decides the final value, though nothing races"
+                    "the atomic write of `{name}` by invocation {me} is not ordered with an earlier one \
+                     that does not commute with it: the final value depends on their order; this is not a \
+                     race"
                 );
                 self.unordered_write = Some(sentence);
             }
@@ -264,7 +265,7 @@ impl Interpreter<'_> {
             ConcreteValue::Bits(bits, taint) => Ok((*bits, *taint)),
             ConcreteValue::NoBits(taint) => Ok((0, *taint)),
             ConcreteValue::Pointer(pointer) => Ok((self.address_of(pointer), pointer.taint)),
-            _ => Err(malformed(format!("Op{:?} with other operands", inst.raw.op)).into()),
+            _ => Err(malformed(format!("Op{:?} with these operands", inst.raw.op)).into()),
         }
     }
 }

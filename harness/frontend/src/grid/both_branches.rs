@@ -71,9 +71,9 @@ impl Interpreter<'_> {
                 let place = self.source_position(self.current_site(&here.workgroup.invocations[here.index]));
                 let note = match place {
                     SourcePosition::Line(line) => {
-                        format!("no fragment is discarded at line {line}, whose condition is not followed")
+                        format!("no fragment is discarded at line {line}, whose condition is not evaluated")
                     }
-                    _ => "no fragment is discarded by a condition that is not followed".to_owned(),
+                    _ => "no fragment is discarded by a condition that is not evaluated".to_owned(),
                 };
                 self.notes.insert(note);
                 let target = self.program.module.operand_at(&inst.raw, other)?;

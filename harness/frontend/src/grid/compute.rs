@@ -31,7 +31,8 @@ impl Interpreter<'_> {
         let operands = &operands[..values_of(op, operands.len())];
         if operands.len() > MOST {
             let name = format!("Op{op:?}");
-            let ray = if name.starts_with("OpRayQuery") { ", as ray queries are not followed" } else { "" };
+            let ray =
+                if name.starts_with("OpRayQuery") { ", because ray queries are not evaluated" } else { "" };
             return Err(unsupported(name + ray).into());
         }
         let mut arguments = [const { ConcreteValue::NoBits(0) }; MOST];
@@ -66,7 +67,7 @@ impl Interpreter<'_> {
         let Some((kind, from, _)) = program.number_layout(of) else {
             return match arguments.iter().any(|argument| matches!(argument, ConcreteValue::NoBits(_))) {
                 true => Ok(ConcreteValue::NoBits(taint | OPAQUE)),
-                false => Err(unsupported(format!("Op{op:?} of such operands")).into()),
+                false => Err(unsupported(format!("Op{op:?} with these operands")).into()),
             };
         };
         let one = |arguments: &[(u64, Taint)]| {
@@ -242,13 +243,13 @@ impl DecodedProgram<'_> {
     ) -> Step<ConcreteValue> {
         let parts: Vec<u32> = match self.type_layout(ty)? {
             TypeLayout::Scalar { .. } => {
-                let number = numbers.next().ok_or_else(|| malformed("a result of fewer numbers"))?;
+                let number = numbers.next().ok_or_else(|| malformed("a result with fewer components"))?;
                 return Ok(ConcreteValue::Bits(number, taint));
             }
             TypeLayout::Vector { element, count, .. } => vec![*element; *count as usize],
             TypeLayout::Matrix { column, count, .. } => vec![*column; *count as usize],
             TypeLayout::Struct { members } => members.iter().map(|member| member.ty).collect(),
-            _ => return Err(malformed("a result that is no number").into()),
+            _ => return Err(malformed("a result that is not a number").into()),
         };
         let parts = parts.into_iter().map(|part| self.rebuild_value(part, numbers, taint));
         Ok(ConcreteValue::from_components(parts.collect::<Step<Vec<_>>>()?))

@@ -87,7 +87,7 @@ impl Interpreter<'_> {
         for spin in spins.iter().filter(|spin| sites.insert(spin.site)).take(MAX_SEPARATE) {
             let mut at = vec![(spin.site, spin.identity, None)];
             let mut message = format!(
-                "invocation {} repeats a loop for good: no invocation changes what it reads",
+                "invocation {} loops forever: no invocation changes the values that the loop reads",
                 spin.identity
             );
             if let [AwaitedLocation { name, last_write: changed }] = &spin.awaited[..] {
@@ -172,7 +172,7 @@ impl Interpreter<'_> {
             });
         }
         if circle.len() > MAX_NAMED {
-            words.push(format!("and so on, {} invocations in all", circle.len()));
+            words.push(format!("and so on, {} invocations in total", circle.len()));
         }
         let message = format!("deadlock: {}", words.join("; "));
         SiteFinding { kind: FindingKind::Hang, message, at, inputs: 0 }

@@ -88,7 +88,7 @@ impl Interpreter<'_> {
                 let (left, right) = (self.operand_value(here, inst, 0)?, self.operand_value(here, inst, 1)?);
                 let (ConcreteValue::Composite(left), ConcreteValue::Composite(right)) = (&left, &right)
                 else {
-                    return Err(malformed("a shuffle of what are no vectors").into());
+                    return Err(malformed("a shuffle of values that are not vectors").into());
                 };
                 let pick = |index: &u32| {
                     let index = *index as usize;
@@ -185,10 +185,10 @@ impl Interpreter<'_> {
     fn execute_variable(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<ConcreteValue> {
         let program = self.program;
         let Some((class, to)) = program.pointee_of(inst.raw.ty) else {
-            return Err(malformed("a variable whose type is no pointer").into());
+            return Err(malformed("a variable whose type is not a pointer").into());
         };
         if class != StorageClass::Function {
-            return Err(malformed("a variable of another class in a function").into());
+            return Err(malformed("a function-scope variable of another storage class").into());
         }
         let size = usize::try_from(program.type_size(to)).ok().filter(|size| *size <= MAX_OWN);
         let size = size.ok_or_else(|| unsupported(format!("a variable of more than {MAX_OWN} bytes")))?;
@@ -209,7 +209,7 @@ impl Interpreter<'_> {
         let member = u64::from(program.module.operand_at(&inst.raw, 1)?);
         let array = super::access::part_pointer(program, &pointer, member)?;
         let TypeLayout::Array { stride, .. } = program.type_layout(array.ty)? else {
-            return Err(malformed("OpArrayLength of what is no array").into());
+            return Err(malformed("OpArrayLength of a member that is not an array").into());
         };
         let of = self.object_mut(here, array.object);
         let (bytes, taint) = of.map_or((0, 0), |object| (object.bytes.len() as u64, object.length_taint));
@@ -251,7 +251,7 @@ impl Interpreter<'_> {
                 Ok(ConcreteValue::Composite(parts))
             }
             ConcreteValue::NoBits(taint) => Ok(ConcreteValue::NoBits(*taint | OPAQUE)),
-            _ => Err(malformed("a part of what has none").into()),
+            _ => Err(malformed("a member of a type without members").into()),
         }
     }
 
@@ -266,7 +266,7 @@ impl Interpreter<'_> {
                 let mut parts = Vec::with_capacity(conditions.len());
                 for (index, condition) in conditions.iter().enumerate() {
                     let ConcreteValue::Bits(holds, taint) = condition else {
-                        return Err(malformed("a condition that is no truth").into());
+                        return Err(malformed("a condition that is not a boolean").into());
                     };
                     let from = if *holds != 0 { &yes } else { &no };
                     parts.push(self.extract_component(from, index)?.with_taint(*taint));
@@ -286,19 +286,24 @@ impl Interpreter<'_> {
         let ty = if loads { inst.raw.ty } else { program.type_of(program.module.operand_at(&inst.raw, 1)?) };
         let shape = program.module.handles.get(&ty).map_or(&[][..], Vec::as_slice);
         let [component, matrix_scope, rows, columns, ..] = *shape else {
-            return Err(malformed("a matrix of no matrix type").into());
+            return Err(malformed("a matrix whose type is not a matrix type").into());
         };
         let number = |id: u32| {
-            program.specialized.constant_number(id).ok_or_else(|| unsupported("a matrix of no fixed size"))
+            program.specialized.constant_number(id).ok_or_else(|| {
+                unsupported(
+                    "a matrix without a constant \
+                 size",
+                )
+            })
         };
         let (rows, columns) = (number(rows)?, number(columns)?);
         if number(matrix_scope)? != 3 {
-            return Err(unsupported("cooperative matrices of a scope other than a subgroup's").into());
+            return Err(unsupported("cooperative matrices with a scope other than Subgroup").into());
         }
         let first = if loads { 1 } else { 2 };
-        let by_columns = self.control_number(here, inst, first, "the layout of a matrix")? == 1;
+        let by_columns = self.control_number(here, inst, first, "this matrix layout")? == 1;
         let stride = match operands.get(first + 1) {
-            Some(_) => self.control_number(here, inst, first + 1, "the stride of a matrix")?,
+            Some(_) => self.control_number(here, inst, first + 1, "this matrix stride")?,
             None => return Err(unsupported("a matrix without a stride").into()),
         };
         let memory = MemoryOperands::parse(operands.get(first + 2..).unwrap_or_default());
@@ -309,9 +314,9 @@ impl Interpreter<'_> {
         let lane = u64::from(here.invocation_mut().lane);
         let (outer, inner) = if by_columns { (columns, rows) } else { (rows, columns) };
         if outer.saturating_mul(inner) > 1 << 16 {
-            return Err(unsupported("a matrix of so many elements").into());
+            return Err(unsupported("a matrix with this number of elements").into());
         }
-        self.notes.insert("elements of matrices are shared out among the lanes in one way".to_owned());
+        self.notes.insert("one distribution of matrix elements over lanes is assumed".to_owned());
         for element in 0..outer * inner {
             if (element + u64::from(self.rotation)) % lanes != lane {
                 continue;

@@ -65,7 +65,7 @@ impl Interpreter<'_> {
         }
         let operands = operands.get(2..).unwrap_or_default();
         if operands.len() > MOST {
-            return Err(unsupported(format!("{op:?} of so many operands")).into());
+            return Err(unsupported(format!("{op:?} with this number of operands")).into());
         }
         let mut arguments = [const { ConcreteValue::NoBits(0) }; MOST];
         for (argument, id) in arguments.iter_mut().zip(operands) {

@@ -136,7 +136,7 @@ pub(super) fn scatter_value(values: &mut [ConcreteValue], to: Slots, value: Conc
     let parts = match &value {
         ConcreteValue::Composite(parts) if to.count > 0 => {
             if parts.len() != usize::from(to.count) {
-                return Err(malformed("a vector of another length").into());
+                return Err(malformed("a vector of a different length").into());
             }
             &parts[..]
         }
@@ -406,7 +406,7 @@ fn follow_edge(
     let Some(moves) = &edge.phi_moves else {
         return Err(malformed("OpPhi without its predecessor").into());
     };
-    let missing = || StepInterrupt::from(malformed("OpPhi of what has no value"));
+    let missing = || StepInterrupt::from(malformed("OpPhi of an id without a value"));
     if let [(to, from)] = moves[..] {
         let value = read_slot(&frame.values, globals, from).cloned().ok_or_else(missing)?;
         *frame.values.get_mut(to as usize).ok_or_else(missing)? = value;
@@ -488,7 +488,7 @@ impl Interpreter<'_> {
         let function = &program.functions[frame.function];
         let edge = function.edge_by_blocks.get(&(frame.block, target));
         let Some(edge) = edge.and_then(|edge| function.edges.get(*edge as usize)) else {
-            return Err(malformed("a jump to what is no label").into());
+            return Err(malformed("a branch to an id that is not a label").into());
         };
         follow_edge(edge, frame, function, &self.globals, &mut self.reached_blocks)
     }

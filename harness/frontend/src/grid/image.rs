@@ -17,7 +17,7 @@ use super::shadow::MemoryAccessKind;
 use super::value::{ConcretePointer, ConcreteValue, OPAQUE, Taint};
 
 /// The note for sampled values that are not computed.
-const NOT_SAMPLED: &str = "what samplers filter is not computed";
+const NOT_SAMPLED: &str = "filtered samples are not computed";
 /// Bytes per texel.
 pub(super) const TEXEL: u64 = 16;
 
@@ -215,10 +215,10 @@ impl Interpreter<'_> {
         let level = match level {
             Some(id) => match self.value_of_id(here, id)? {
                 ConcreteValue::Bits(level, taint) => {
-                    self.check_control_dependence(here, taint, "a level of an image")?;
+                    self.check_control_dependence(here, taint, "an image level")?;
                     level as u32
                 }
-                _ => return Err(malformed("a level that is no number").into()),
+                _ => return Err(malformed("a level that is not a number").into()),
             },
             None => 0,
         };
@@ -236,7 +236,7 @@ impl Interpreter<'_> {
             let number = program
                 .specialized
                 .constant_number(id)
-                .ok_or_else(|| unsupported("a scope that is no constant"))?;
+                .ok_or_else(|| unsupported("a scope that is not a constant"))?;
             let scope = crate::order::scope_from_number(number, program.module.vulkan)?;
             manner = MemoryAccessKind { private: false, published: true, scope, ..manner };
         } else if bits.contains(ImageOperands::NON_PRIVATE_TEXEL) {
@@ -302,7 +302,7 @@ impl Interpreter<'_> {
             (start + (z * u64::from(size[1]) + y) * u64::from(size[0]) + x) * TEXEL
         };
         let shape = self.program.number_layout(inst.raw.ty);
-        let (kind, width, count) = shape.ok_or_else(|| malformed("a texel that is no number"))?;
+        let (kind, width, count) = shape.ok_or_else(|| malformed("a texel that is not a number"))?;
         let gathered = if gathers { self.operand_bits(here, inst, 2)?.0 as usize & 3 } else { 0 };
         let Some(image) = self.object_mut(here, object) else { return Ok(None) };
         let mut parts = Vec::new();
@@ -330,9 +330,9 @@ impl Interpreter<'_> {
                 if kind == ScalarKind::Float { bits_of(float_of(number, 32), width) } else { number };
             parts.push(ConcreteValue::Bits(number, of | taint));
         }
-        self.notes.insert("samplers take the nearest level".to_owned());
+        self.notes.insert("samplers use the nearest mip level".to_owned());
         if sampler.linear && !gathers {
-            self.notes.insert("linear filters weigh exactly".to_owned());
+            self.notes.insert("linear filters use exact weights".to_owned());
         }
         Ok(Some(match count {
             Some(count) => ConcreteValue::from_components(parts.into_iter().take(count as usize)),
@@ -362,7 +362,7 @@ impl Interpreter<'_> {
         let manner = self.with_coherence(here, object, manner);
         let (place, taint) = self.texel_address(here, inst, object, level, offset)?;
         let shape = self.program.number_layout(inst.raw.ty);
-        let (kind, bits, count) = shape.ok_or_else(|| malformed("a texel that is no number"))?;
+        let (kind, bits, count) = shape.ok_or_else(|| malformed("a texel that is not a number"))?;
         let Some(offset) = place else {
             self.notes.insert("texels beyond an image are read as zero".to_owned());
             return Ok(self.program.filled_value(inst.raw.ty, taint)?);
@@ -438,7 +438,7 @@ impl Interpreter<'_> {
     fn texel_pointer(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<ConcreteValue> {
         let pointer = self.operand_pointer(here, inst, 0)?;
         let Some((_, ty)) = self.program.pointee_of(inst.raw.ty) else {
-            return Err(malformed("a texel pointer that is no pointer").into());
+            return Err(malformed("a texel pointer that is not a pointer").into());
         };
         let (place, taint) = self.texel_address(here, inst, pointer.object, 0, None)?;
         let given = self.object_mut(here, pointer.object).is_some_and(|image| image.has_known_length);

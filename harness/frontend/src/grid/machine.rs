@@ -30,7 +30,7 @@ use super::value::{
 
 /// The reason that a lockstep finding gives.
 const LOCKSTEP_REASON: &str =
-    "nothing orders the two: they are lanes of one subgroup, which need not go on in lockstep";
+    "the accesses are not ordered: they are lanes of one subgroup, which need not execute in lockstep";
 /// Upper bound on nested calls.
 const MAX_CALLS: usize = 64;
 /// Tag of object numbers in workgroup memory.
@@ -302,7 +302,7 @@ impl Interpreter<'_> {
         let (bits, taint) = match self.single_slot_value(here, id)? {
             ConcreteValue::Bits(bits, taint) => (*bits, *taint),
             ConcreteValue::NoBits(taint) => (0, *taint),
-            _ => return Err(malformed(format!("Op{:?} with other operands", inst.raw.op)).into()),
+            _ => return Err(malformed(format!("Op{:?} with these operands", inst.raw.op)).into()),
         };
         self.check_control_dependence(here, taint, what)?;
         Ok(bits)
@@ -447,7 +447,7 @@ impl Interpreter<'_> {
                 "the write happens before, but is not made available and visible to the read",
             ),
             _ if earlier.0.site.kind.atomic && later.0.site.kind.atomic => {
-                (FindingKind::Race, "both are atomic, but not in each other's scope or of one size")
+                (FindingKind::Race, "both are atomic, but outside each other's scope or of different sizes")
             }
             _ if (earlier.0.epoch.workgroup, earlier.0.subgroup)
                 == (later.0.epoch.workgroup, later.0.subgroup) =>
@@ -457,14 +457,18 @@ impl Interpreter<'_> {
                     earlier.0.site.instruction != later.0.site.instruction && self.setup.subgroups > 1;
                 match lockstep {
                     true => (FindingKind::Lockstep, LOCKSTEP_REASON),
-                    false => (FindingKind::Race, "nothing orders the two, lanes of one subgroup as they are"),
+                    false => (
+                        FindingKind::Race,
+                        "the accesses are not ordered, although both invocations \
+                         are lanes of one subgroup",
+                    ),
                 }
             }
-            _ => (FindingKind::Race, "nothing orders the two"),
+            _ => (FindingKind::Race, "the accesses are not ordered"),
         };
         let writes = |record: &AccessRecord| record.site.kind.writes && !record.site.kind.atomic;
         let same = match self.stores_same_value && writes(earlier.0) && writes(later.0) {
-            true => "; it is the value that is there already, which makes it no less a race",
+            true => "; the write stores the value that memory already holds, which is still a race",
             false => "",
         };
         let message = format!(
@@ -543,15 +547,15 @@ impl Interpreter<'_> {
             .module
             .operands_of(&inst.raw)
             .split_first()
-            .ok_or_else(|| malformed("a call of nothing"))?;
+            .ok_or_else(|| malformed("a call without a function"))?;
         let Some(function) = program.by_id.get(callee) else {
-            return Err(malformed("a call of what is no function").into());
+            return Err(malformed("a call of an id that is not a function").into());
         };
         if here.invocation_mut().frames.iter().any(|frame| frame.function == *function) {
-            return Err(malformed("recursion, which SPIR-V does not have").into());
+            return Err(malformed("recursion, which SPIR-V does not allow").into());
         }
         if here.invocation_mut().frames.len() >= MAX_CALLS {
-            return Err(Problem::Budget { what: "calls in calls", bound: MAX_CALLS }.into());
+            return Err(Problem::Budget { what: "nested calls", bound: MAX_CALLS }.into());
         }
         let locals = here.invocation_mut().locals.len();
         let calls = (here.frame_mut()?.calls, site);
@@ -602,7 +606,7 @@ impl Interpreter<'_> {
         let frame = here.workgroup.invocations[here.index].frames.last().ok_or(StepInterrupt::Ended)?;
         let function = &program.functions[frame.function];
         let Some(inst) = function.code.get(frame.at) else {
-            return Err(malformed("control leaves a function at its end").into());
+            return Err(malformed("control flow leaves a function without a return").into());
         };
         let site = function.first_site as usize + frame.at;
         self.steps += 1;

@@ -290,7 +290,7 @@ impl<'m> DecodedProgram<'m> {
     fn add_global(&mut self, id: u32, ty: u32, value: ConcreteValue) -> Result<(), Problem> {
         let at = id as usize;
         if at >= self.slots.len() {
-            return Err(malformed("an id beyond the bound"));
+            return Err(malformed("an id above the bound"));
         }
         self.slots[at] = Slots::consecutive(GLOBAL | self.globals.len() as u32, self.slot_count(ty));
         self.types[at] = ty;
@@ -373,10 +373,10 @@ impl<'m> DecodedProgram<'m> {
         for (id, instruction) in parameters.chain(results) {
             let Some(ty) = function.types.get(&id) else { continue };
             if id as usize >= self.slots.len() {
-                return Err(malformed("an id beyond the bound"));
+                return Err(malformed("an id above the bound"));
             }
             if self.slots_of(id).has_value() {
-                return Err(malformed("two results of one id"));
+                return Err(malformed("two instructions with the same result id"));
             }
             self.types[id as usize] = *ty;
             self.slots[id as usize] =
@@ -422,7 +422,7 @@ impl<'m> DecodedProgram<'m> {
 
     pub fn type_layout(&self, ty: u32) -> Result<&TypeLayout, Problem> {
         let found = self.layouts.get(ty as usize).and_then(Option::as_ref);
-        found.ok_or_else(|| malformed(format!("{} is no type", self.module.display_name(ty))))
+        found.ok_or_else(|| malformed(format!("{} is not a type", self.module.display_name(ty))))
     }
 
     /// Returns storage class and pointee type of a pointer type.
@@ -460,12 +460,17 @@ impl<'m> DecodedProgram<'m> {
         }
         Ok(match module.type_of_id(ty)? {
             SpirvType::Vector { element, count } => {
-                let (kind, bits) = scalar(*element).ok_or_else(|| unsupported("a vector of no numbers"))?;
+                let (kind, bits) = scalar(*element).ok_or_else(|| {
+                    unsupported(
+                        "a vector of elements that \
+                     are not numbers",
+                    )
+                })?;
                 TypeLayout::Vector { element: *element, count: *count, kind, bits }
             }
             SpirvType::Matrix { column, count } => {
                 let Some(SpirvType::Vector { element, count: rows }) = module.types.get(column) else {
-                    return Err(malformed("a matrix whose columns are no vectors"));
+                    return Err(malformed("a matrix whose columns are not vectors"));
                 };
                 let bytes = scalar(*element).map_or(4, |(_, bits)| bits / 8);
                 TypeLayout::Matrix { column: *column, count: *count, rows: *rows, bytes }
@@ -518,7 +523,7 @@ impl<'m> DecodedProgram<'m> {
     ) -> Result<ConcreteValue, Problem> {
         use crate::value::SymbolicValue as Known;
         if depth > 64 {
-            return Err(malformed("constants too deep"));
+            return Err(malformed("constants nested too deep"));
         }
         Ok(match value {
             Known::Known(bits) => match self.type_layout(ty)? {
@@ -551,7 +556,7 @@ impl<'m> DecodedProgram<'m> {
                 .get(index as usize)
                 .map(|member| member.ty)
                 .ok_or_else(|| malformed("an index beyond its composite")),
-            _ => Err(malformed(format!("{} has no parts", self.module.display_name(ty)))),
+            _ => Err(malformed(format!("{} has no members", self.module.display_name(ty)))),
         }
     }
 
@@ -560,7 +565,7 @@ impl<'m> DecodedProgram<'m> {
         let many = |ty: u32, count: u64| {
             if count > crate::layout::MAX_PARTS as u64 {
                 let bound = crate::layout::MAX_PARTS;
-                return Err(Problem::Budget { what: "parts of a value", bound });
+                return Err(Problem::Budget { what: "members of a value", bound });
             }
             let one = self.filled_value(ty, taint)?;
             Ok(ConcreteValue::from_components(std::iter::repeat_n(one, count as usize)))

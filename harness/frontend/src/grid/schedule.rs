@@ -317,7 +317,7 @@ impl Interpreter<'_> {
                 program
                     .specialized
                     .constant_number(id)
-                    .ok_or_else(|| unsupported("a scope that is no constant"))
+                    .ok_or_else(|| unsupported("a scope that is not a constant"))
             };
             let who = scope_from_number(number(0)?, program.module.vulkan)?;
             if !matches!(who, Scope::Subgroup | Scope::Workgroup) {
@@ -441,9 +441,15 @@ impl Interpreter<'_> {
         let missing = (0..all).find(|index| !together.contains(index));
         let (Some(here), Some(other)) = (together.first(), missing) else { return };
         let (here, other) = (&workgroup.invocations[*here], &workgroup.invocations[other]);
-        let what = if other.state == InvocationState::Ended { "has ended" } else { "waits elsewhere" };
+        let what = if other.state == InvocationState::Ended {
+            "has ended"
+        } else {
+            "waits at another \
+             barrier"
+        };
         let message = format!(
-            "control barrier in divergent control flow: {} of {all} invocations of the workgroup come to it; invocation {} {what}",
+            "control barrier in divergent control flow: {} of {all} invocations of the workgroup reach it; \
+             invocation {} {what}",
             together.len(),
             other.identity
         );

@@ -84,7 +84,7 @@ pub(super) fn with_interpreter<T>(
     let subgroup_size = subgroup_size.unwrap_or(each.clamp(1, 128) as u32).clamp(1, 128);
     let subgroup_size = if stage.has_workgroups() { subgroup_size } else { 1 };
     let Some(entry) = program.by_id.get(&function).copied() else {
-        return Err(nowhere(malformed("the entry point is no function")));
+        return Err(nowhere(malformed("the entry point is not a function")));
     };
     let mut building = ObjectBuilder {
         options,
@@ -247,7 +247,7 @@ fn taint_assumed_constants(
 
 /// Returns the refusal for annotated modules with an unspecified input: a walk needs one concrete value.
 fn missing_input(module: &SpirvModule, variable: u32) -> Problem {
-    unsupported(format!("`%{}` without @Input, for a whole grid", module.display_name(variable)))
+    unsupported(format!("`%{}` without @Input, which a grid needs", module.display_name(variable)))
 }
 
 /// Returns true if anything but workgroup control barriers orders invocations.
@@ -553,7 +553,7 @@ impl ObjectBuilder<'_> {
             handle = handle.first().and_then(|image| module.handles.get(image)).cloned().unwrap_or_default();
         }
         let [_, dimension, _, arrayed, _, sampled, format, ..] = handle[..] else {
-            return Err(malformed("an image of no image type"));
+            return Err(malformed("an image whose type is not an image type"));
         };
         let said = self.options.images.get(&at);
         let assumed = default_image(dimension, arrayed != 0);
@@ -578,7 +578,7 @@ impl ObjectBuilder<'_> {
         let count = texel_count(&texels);
         self.reserve_bytes(count.saturating_mul(TEXEL))?;
         let bytes = initial_texels(&given.texels, count, texels.format)
-            .ok_or_else(|| unsupported("such contents of an image"))?;
+            .ok_or_else(|| unsupported("these image contents"))?;
         // Only storage images can be written; sampled images are read-only.
         let class = (sampled == 2).then_some(litmus::StorageClass::Image);
         let assumed = self.options.assumed.iter().any(|input| input.place == InputPlace::Image(at));
@@ -627,7 +627,10 @@ impl ObjectBuilder<'_> {
                 }
             }
             if !placed {
-                return Err(Problem::Input(format!("`{}`: no such place for an address", address.at)));
+                return Err(Problem::Input(format!(
+                    "`{}`: not a place that can hold an address",
+                    address.at
+                )));
             }
         }
         Ok(())

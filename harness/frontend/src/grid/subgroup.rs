@@ -114,7 +114,7 @@ impl Interpreter<'_> {
         let Some(first) = together.first() else { return Ok(()) };
         let site = self.current_site(&workgroup.invocations[*first]);
         let Some(inst) = program.instruction_at(site).copied() else {
-            return Err(malformed("no such instruction").into());
+            return Err(malformed("unknown instruction").into());
         };
         let operands = program.module.operands_of(&inst.raw);
         let mut lanes = Vec::new();

@@ -56,8 +56,8 @@ impl Interpreter<'_> {
         let Some(site) = spins else { return false };
         let ((_, me), (there, other)) = (wait.waiting, wait.awaited);
         let message = format!(
-            "invocation {me} repeats a loop for good where invocation {other} does not go on meanwhile: lanes of one subgroup \
-             are promised no progress, and hardware that runs them in turns may never come to the other"
+            "invocation {me} loops forever while invocation {other} does not make progress: lanes of one \
+             subgroup have no forward-progress guarantee, and hardware may never schedule the other lane"
         );
         self.report(SiteFinding {
             kind: FindingKind::Hang,

@@ -45,7 +45,7 @@ pub(super) fn inputs_in(taint: Taint, count: usize) -> Vec<usize> {
 pub(super) fn undefined_source(taint: Taint) -> &'static str {
     match taint & INACTIVE_LANE {
         0 => "uninitialized memory",
-        _ => "what an operation of the subgroup takes from a lane that is not active or not there",
+        _ => "the value that a subgroup operation reads from an inactive or missing lane",
     }
 }
 

@@ -190,8 +190,8 @@ impl<'m> ModuleCandidates<'m> {
                 let here = if word == "barrier" { "this barrier" } else { "this atomic" };
                 let fences = |at: &[usize]| ModuleChange::Fences(at.to_vec(), vec![class]);
                 self.push_candidate(site, format!("put `{memory}` before {here}"), fences(&[at]));
-                self.push_candidate(site, format!("put `{memory}` behind {here}"), fences(&[behind]));
-                let both = format!("put `{memory}` before and behind {here}");
+                self.push_candidate(site, format!("put `{memory}` after {here}"), fences(&[behind]));
+                let both = format!("put `{memory}` before and after {here}");
                 self.push_candidate(site, both, fences(&[at, behind]));
             }
         }
@@ -235,7 +235,7 @@ impl<'m> ModuleCandidates<'m> {
         };
         put(site.index, statement_start(code, site.index), "before this line");
         if let Some(end) = position_after(code, site.index) {
-            put(site.index, end, "behind this line");
+            put(site.index, end, "after this line");
         }
         for at in (0..site.index).rev() {
             let one = &code[at];
@@ -251,7 +251,7 @@ impl<'m> ModuleCandidates<'m> {
             };
             if one.op == Op::SelectionMerge {
                 put(at + 1, statement_start(code, at + 1), "before this line");
-                put(at + 1, after, "behind what this line decides about");
+                put(at + 1, after, "after the statement that this line controls");
                 continue;
             }
             if let Some((_, next)) = label(1) {
@@ -261,7 +261,7 @@ impl<'m> ModuleCandidates<'m> {
             if let Some(header) = header.filter(|header| *header > 0) {
                 put(at, header - 1, "before the loop in this line");
             }
-            put(at, after, "behind the loop in this line");
+            put(at, after, "after the loop in this line");
         }
         if depth < MAX_CALLS {
             for (id, caller) in &self.module.functions {
@@ -301,7 +301,7 @@ impl<'m> ModuleCandidates<'m> {
         if reads && stores && changed.iter().all(|site| line(site) == line(&changed[0])) {
             return None;
         }
-        let text = "make the racing accesses atomic, which leaves them without an order".to_owned();
+        let text = "make the racing accesses atomic (they remain unordered)".to_owned();
         Some(KernelChange {
             line: one.line,
             place: one.place,

@@ -111,7 +111,7 @@ impl ModuleCandidates<'_> {
             (true, true) => "this read",
             (true, false) => "this write",
         };
-        let side = if acquires { "behind" } else { "before" };
+        let side = if acquires { "after" } else { "before" };
         let at = module.first_word(code.get(site.index + usize::from(acquires))?);
         let make = ModuleChange::Fences(vec![at], classes.to_vec());
         self.new_change(site, format!("put `{memory}` {side} {here}"), make)

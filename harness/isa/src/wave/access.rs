@@ -120,7 +120,7 @@ impl CodeBuilder<'_> {
             },
             (_, value) => {
                 state.require_word(value)?;
-                return Err(HaltReason::Unknown("an address that is not known".to_owned()));
+                return Err(HaltReason::Unknown("an unknown address".to_owned()));
             }
         };
         let mut parts = Vec::new();
@@ -498,14 +498,14 @@ impl CodeBuilder<'_> {
                 {
                     found = Some(offset);
                 }
-                _ => return Err(HaltReason::Unknown("registers that hold no descriptor".to_owned())),
+                _ => return Err(HaltReason::Unknown("registers that do not hold a descriptor".to_owned())),
             }
         }
         let resources = &self.launch.kernel.resources;
         let resource = found.and_then(|offset| resources.iter().find(|known| known.offset == offset));
         resource
             .map(|resource| resource.shows)
-            .ok_or_else(|| HaltReason::Unknown("a descriptor that the set does not have".to_owned()))
+            .ok_or_else(|| HaltReason::Unknown("a descriptor outside the set".to_owned()))
     }
 
     /// Returns a word of the descriptor set.
@@ -514,7 +514,7 @@ impl CodeBuilder<'_> {
         let resource = resources.filter(|known| known.offset <= at).max_by_key(|known| known.offset);
         match resource.map(|resource| (resource.offset, (at - resource.offset) / 4)) {
             Some((offset, word)) if word < 16 => Ok(Value::Descriptor { offset, word: word as u8 }),
-            _ => Err(HaltReason::Unknown("what lies outside of the descriptor set".to_owned())),
+            _ => Err(HaltReason::Unknown("memory outside the descriptor set".to_owned())),
         }
     }
 

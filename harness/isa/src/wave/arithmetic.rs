@@ -82,7 +82,7 @@ impl CodeBuilder<'_> {
                 require_operands(instruction, 2)?;
                 let to = scalar_at(instruction, 0)?;
                 let MachineOperand::Number(number) = operand_at(instruction, 1)? else {
-                    return Err(HaltReason::Unknown("a constant that is no number".to_owned()));
+                    return Err(HaltReason::Unknown("a constant that is not a number".to_owned()));
                 };
                 // The 16-bit constant is sign-extended.
                 let constant = Value::Word(i32::from(*number as i16) as u32);

@@ -80,7 +80,7 @@ impl CodeBuilder<'_> {
             }
             _ => None,
         };
-        let count = count.ok_or_else(|| HaltReason::Unknown("an amount that is no number".to_owned()))?;
+        let count = count.ok_or_else(|| HaltReason::Unknown("an amount that is not a number".to_owned()))?;
         match counters {
             // Two counts in one number: loads or stores from bit 8 on, LDS in bits 0 to 5.
             [first, second] => {

@@ -20,7 +20,7 @@ pub enum CatProblem {
 
     #[error("unexpected {found}")]
     Unexpected { found: String, expected: &'static str },
-    #[error("`{word}` is outside the supported part of cat")]
+    #[error("`{word}` is not supported in cat")]
     Unsupported { word: String },
     #[error("expressions nested more than {limit} deep")]
     NestedTooDeep { limit: usize },
@@ -53,12 +53,12 @@ pub enum CatProblem {
     RecursiveFunction { name: String },
     #[error("`let rec` defines the function `{name}`")]
     FunctionInRecursion { name: String },
-    #[error("the recursive name `{name}` stands where it must not grow")]
+    #[error("the recursive name `{name}` is used in a position that is not monotone")]
     NotMonotone { name: String },
     #[error("recursion inside a recursion")]
     NestedRecursion,
 
-    #[error("{found} where {expected} must stand")]
+    #[error("{found} where {expected} is expected")]
     WrongKind { expected: &'static str, found: &'static str },
     #[error("a {left} combined with a {right}")]
     MixedKinds { left: &'static str, right: &'static str },
@@ -70,7 +70,7 @@ pub enum CatProblem {
     MissingIndex { name: String },
     #[error("{found} {} for `{name}`", if *found == 1 { "argument" } else { "arguments" })]
     WrongArgumentCount { name: String, expected: usize, found: usize },
-    #[error("the total orders of a set that programs have members of")]
+    #[error("total orders of a set that can have members")]
     LinearOrder,
     #[error("unknown procedure `{name}`")]
     UnknownProcedure { name: String },
@@ -82,7 +82,7 @@ pub enum CatProblem {
     WrongMemberSize { expected: usize, found: usize },
     #[error("the model expands to more than {limit} steps")]
     ExpansionTooLarge { limit: usize },
-    #[error("{more} more mistakes are not shown")]
+    #[error("{more} more errors are not shown")]
     NotShown { more: usize },
 }
 
@@ -97,10 +97,10 @@ impl CatProblem {
             CatProblem::Unexpected { expected, .. } => format!("expected {expected}"),
             CatProblem::Unsupported { .. } => "not supported".into(),
             CatProblem::NestedTooDeep { .. } => "nested too deep".into(),
-            CatProblem::TooManyStatements { .. } => "one too many".into(),
+            CatProblem::TooManyStatements { .. } => "exceeds the limit".into(),
             CatProblem::IncludeNotFound { .. } => "no such file in the folder of the model".into(),
             CatProblem::IncludeCycle { .. } => "includes itself".into(),
-            CatProblem::TooManyIncludes { .. } => "one too many".into(),
+            CatProblem::TooManyIncludes { .. } => "exceeds the limit".into(),
             CatProblem::MalformedOption { .. } => "expected `key=value`".into(),
             CatProblem::UnknownOption { .. } => "not an option".into(),
             CatProblem::UnknownOptionValue { .. } => "not a value of this option".into(),
@@ -121,7 +121,7 @@ impl CatProblem {
                 1 => "takes 1 argument".into(),
                 n => format!("takes {n} arguments"),
             },
-            CatProblem::LinearOrder => "only `0` is ordered so".into(),
+            CatProblem::LinearOrder => "only `0` can be ordered this way".into(),
             CatProblem::UnknownProcedure { .. } => "not defined above".into(),
             CatProblem::NotAFamily { .. } => {
                 "expected `masks`, `classes`, a mask, or a list in braces".into()
@@ -150,7 +150,7 @@ impl CatProblem {
             }
             CatProblem::MixedKinds { .. } => Some("write `[S]` for the identity on the set S".into()),
             CatProblem::LinearOrder => Some(
-                "one order alone is tried for every execution, the modification order of each location"
+                "only one order is enumerated for every execution: the modification order of each location"
                     .into(),
             ),
             CatProblem::FamilyAsValue { name } => Some(format!("write `union(M in {name}: …)`")),
@@ -158,8 +158,8 @@ impl CatProblem {
                 Some(format!("write `{name}(M)` with M from `union(M in masks: …)`"))
             }
             CatProblem::NotMonotone { .. } => Some(
-                "a recursive name must not stand right of `\\`, under `~` or in `imm(…)`: \
-                 a least fixpoint is found by growing"
+                "a recursive name must not occur to the right of `\\`, under `~` or in `imm(…)`: the least \
+                 fixpoint requires monotone definitions"
                     .into(),
             ),
             _ => None,

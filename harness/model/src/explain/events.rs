@@ -27,7 +27,7 @@ pub(super) fn list_events(test: &Test, skeleton: &Skeleton, candidate: &Candidat
         let what = match event.tags {
             tags if company && tags.has(Tags::R) => "cooperative read",
             tags if company && tags.has(Tags::W) => "cooperative write",
-            _ if company => "barrier of who performs the cooperative access",
+            _ if company => "barrier of the invocations that perform the cooperative access",
             tags if tags.has(Tags::UW) => "undefined initial value",
             tags if tags.has(Tags::IW) => "initial write",
             tags if tags.has(Tags::FINAL) => "final read",

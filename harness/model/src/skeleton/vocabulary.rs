@@ -59,7 +59,7 @@ tags! {
     ARRIVE = 32, "ARRIVE", "arrivals of split barriers";
     WAIT = 33, "WAIT", "waits of split barriers";
     UW = 34, "UW", "initial writes of locations whose initial value is undefined, one for each value";
-    DECISIVE = 23, "DECISIVE", "reads that an HSA branch, await or address depends on, whether or not anything follows";
+    DECISIVE = 23, "DECISIVE", "reads that an HSA branch, await or address depends on";
 }
 
 /// The base relations of a model by name, with what they hold.
@@ -68,17 +68,14 @@ pub const BASE_RELATIONS: &[(&str, &str)] = &[
     ("int", "same thread, reflexive"),
     ("ext", "different threads"),
     ("loc", "same storage, or same cell of it where accesses differ in size; reflexive on accesses"),
-    ("part", "to the other events of the same access, which lie in other cells"),
+    ("part", "to the other events of the same access, in other cells"),
     ("component", "to the events of the other components of the same vector access"),
     ("partial", "accesses of one storage that touch different sets of bytes"),
-    (
-        "uncovered",
-        "an access and an operation of the API whose access mask or range leaves it out, both ways",
-    ),
+    ("uncovered", "an access and an API operation whose access mask or range excludes it, both ways"),
     ("scall", "shader-call-related, reflexive"),
     ("sco", "shader-call order between different invocations, transitive"),
     ("sfi", "fragments that overlap, reflexive"),
-    ("interlock", "from the end of an interlocked section to the begin of a later one that overlaps"),
+    ("interlock", "from the end of an interlock section to the begin of a later overlapping one"),
     ("vloc", "same name of memory, reflexive on accesses"),
     ("sref", "the same as vloc"),
     ("block", "blocks in workgroup memory that share storage, reflexive on accesses"),
@@ -92,15 +89,12 @@ pub const BASE_RELATIONS: &[(&str, &str)] = &[
         "modification order of each storage, total, initial writes first; those of one undefined value in none",
     ),
     ("rmw", "from the read half of a read-modify-write to its write half"),
-    ("syncbar", "instances of one control barrier that meet"),
-    (
-        "syncsplit",
-        "from an arrival to a wait with its execution scope, of who shares the instance of that scope",
-    ),
+    ("syncbar", "instances of one control barrier that synchronize"),
+    ("syncsplit", "from an arrival to a wait with the same execution scope and scope instance"),
     ("round", "from the n-th arrival of a thread to the n-th wait of any, counted for each execution scope"),
     ("ssw", "system-synchronizes-with"),
     ("data", "from a read to a write whose value is computed from it"),
-    ("ctrl", "from a read to what an HSA branch or await that depends on it decides"),
+    ("ctrl", "from a read to events controlled by an HSA branch or await that depends on it"),
     ("pkt", "HSA's packet fences: from every event of one thread to every event of another; the same as ssw"),
 ];
 

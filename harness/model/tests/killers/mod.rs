@@ -59,7 +59,7 @@ impl Numbers {
     }
 }
 
-/// A payload that goes through two to four agents, some of them threads of the host.
+/// A payload that goes through two to four agents, some of them host threads.
 pub fn host_chain(seed: u64) -> String {
     let mut numbers = Numbers(seed ^ 0x5EED);
     let count = numbers.pick(&[2, 2, 3, 3, 3, 4]);

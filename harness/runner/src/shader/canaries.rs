@@ -60,7 +60,7 @@ impl Canaries {
         });
         // A device may execute dispatches partially only if they have many workgroups.
         let workgroups = workgroups.clamp(LEAST_WORKGROUPS, MOST_WORKGROUPS);
-        let asked = buffer(plan, workgroups, Memory::Shared, "what canaries are asked");
+        let asked = buffer(plan, workgroups, Memory::Shared, "canary inputs");
         Canaries { asked, steps: Vec::new(), answers: Vec::new(), workgroups, turn }
     }
 
@@ -68,7 +68,7 @@ impl Canaries {
     /// every nth command omits some canaries.
     pub fn add(&mut self, plan: &mut Plan, steps: &mut Steps) {
         let own = buffer(plan, self.workgroups, Memory::Device, "canary");
-        let answer = buffer(plan, self.workgroups, Memory::Readback, "what a canary answered, for the host");
+        let answer = buffer(plan, self.workgroups, Memory::Readback, "canary results, for the host");
         let place = |count: usize| (self.turn + self.answers.len()) % (count + 1);
         steps
             .prepare

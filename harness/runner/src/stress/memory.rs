@@ -215,7 +215,7 @@ mod tests {
         );
         assert_eq!(
             refused("patterns = []"),
-            "stress `mine`: `memory_stress.patterns` is empty; there are store-store, store-load, load-store, load-load"
+            "stress `mine`: `memory_stress.patterns` is empty; expected some of store-store, store-load, load-store, load-load"
         );
     }
 

@@ -47,7 +47,7 @@ impl Legalizer<'_> {
         let (Some(ty), Some(result), Some(Operand::LiteralSpecConstantOpInteger(op))) =
             (own.result_type, own.result_id, own.operands.first())
         else {
-            return Err(malformed_module(word, "an odd constant"));
+            return Err(malformed_module(word, "an invalid constant"));
         };
         let lacks = || LoadError::Lacks(format!("OpSpecConstantOp {op:?} of this type"));
         let ids: Vec<Word> = own

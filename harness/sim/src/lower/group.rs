@@ -84,7 +84,7 @@ impl Lowering<'_> {
     pub(super) fn group(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
         let lacks = |what: &str| LoadError::Lacks(format!("Op{:?} {what}", placed.opcode()));
         if self.constant(placed, placed.id_operand(0)?)? != Scope::Subgroup as u32 {
-            return Err(lacks("of another scope than the subgroup's"));
+            return Err(lacks("with a scope other than Subgroup"));
         }
         let to = self.late(placed, placed.result_id()?)?;
         if ballot(placed.opcode()) {
@@ -106,12 +106,12 @@ impl Lowering<'_> {
                     .types
                     .get(&placed.id_operand(2)?)
                     .and_then(|ty| self.module.shapes(*ty).first().copied());
-                let shape = shape.ok_or_else(|| lacks("of what is no number"))?;
+                let shape = shape.ok_or_else(|| lacks("of an operand that is not a number"))?;
                 (GroupKind::Scan(span, Reduction { of, shape }), 2)
             }
             None => (
                 simple(placed.opcode())
-                    .ok_or_else(|| malformed_module(placed.word, "no subgroup operation"))?,
+                    .ok_or_else(|| malformed_module(placed.word, "not a subgroup operation"))?,
                 1,
             ),
         };

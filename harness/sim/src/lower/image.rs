@@ -44,7 +44,7 @@ impl Lowering<'_> {
         let LoweredValue::Image { reference, dimensions, format } =
             self.meaning(placed, placed.id_operand(0)?)?
         else {
-            return Err(malformed_module(placed.word, "an operand that is no image"));
+            return Err(malformed_module(placed.word, "an operand that is not an image"));
         };
         if placed.opcode() == SpirvOp::ImageQuerySize {
             let to = self.late(placed, placed.result_id()?)?;
@@ -71,7 +71,7 @@ impl Lowering<'_> {
             let to = self.late(placed, placed.result_id()?)?;
             let ty = self.module.types.get(&placed.result_type_id()?);
             let Some(SpirvType::Vector { element, count: 4 }) = ty else {
-                return Err(LoadError::Lacks("OpImageRead of something other than a vector of four".into()));
+                return Err(LoadError::Lacks("OpImageRead of a vector without four components".into()));
             };
             let float = matches!(self.module.types.get(element), Some(SpirvType::Number { float: true, .. }));
             let one = if float { self.fixed.one_as_float } else { self.fixed.one };
@@ -103,7 +103,7 @@ impl Lowering<'_> {
         }
         let texels = placed.id_operand(2)?;
         if self.width_of(texels) != 4 {
-            return Err(LoadError::Lacks("OpImageWrite of something other than a vector of four".into()));
+            return Err(LoadError::Lacks("OpImageWrite of a vector without four components".into()));
         }
         let value = match format {
             Some(format) => {
@@ -157,7 +157,7 @@ impl Lowering<'_> {
         let bits = match placed.instruction.operands.get(at) {
             Some(Operand::ImageOperands(bits)) => *bits,
             None => ImageOperands::NONE,
-            Some(_) => return Err(malformed_module(placed.word, "odd image operands")),
+            Some(_) => return Err(malformed_module(placed.word, "invalid image operands")),
         };
         // Texels are as wide as shader numbers, so sign and zero extension have no effect.
         let extended = ImageOperands::SIGN_EXTEND | ImageOperands::ZERO_EXTEND;

@@ -185,8 +185,13 @@ impl Lowering<'_> {
             }
             op @ (SpirvOp::BeginInvocationInterlockEXT | SpirvOp::EndInvocationInterlockEXT) => {
                 let ordered = self.module.sections;
-                let ordered =
-                    ordered.ok_or_else(|| malformed_module(placed.word, "a section of no execution mode"))?;
+                let ordered = ordered.ok_or_else(|| {
+                    malformed_module(
+                        placed.word,
+                        "an interlock section without an \
+                         execution mode",
+                    )
+                })?;
                 let begins = op == SpirvOp::BeginInvocationInterlockEXT;
                 let kind =
                     if begins { MemoryOpKind::SectionBegin { ordered } } else { MemoryOpKind::SectionEnd };

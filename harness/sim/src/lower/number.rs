@@ -36,7 +36,7 @@ impl Lowering<'_> {
                     let from = self.value(placed, id)?;
                     let count = self.width_of(id);
                     if next + count > self.width_of(placed.result_id()?) {
-                        return Err(malformed_module(placed.word, "more parts than the composite has"));
+                        return Err(malformed_module(placed.word, "more members than the composite has"));
                     }
                     self.copy(to + next, from, count);
                     next += count;
@@ -87,7 +87,11 @@ impl Lowering<'_> {
                 let member = placed.literal_operand(1)?;
                 let (array, _) = self.part_type(placed, ty, member)?;
                 let Some(SpirvType::Array { element, .. }) = self.module.types.get(&array) else {
-                    return Err(malformed_module(placed.word, "the length of what is no array"));
+                    return Err(malformed_module(
+                        placed.word,
+                        "the length of an operand that is not an \
+                         array",
+                    ));
                 };
                 let stride = self.module.stride_of(array, *element).max(1);
                 let (to, offset) =
@@ -126,7 +130,7 @@ impl Lowering<'_> {
                 let inner = members.get(member as usize).copied();
                 Ok((inner.ok_or_else(|| malformed_module(placed.word, "no such member"))?, 0))
             }
-            _ => Err(malformed_module(placed.word, "a member of no structure")),
+            _ => Err(malformed_module(placed.word, "a member of a type that is not a structure")),
         }
     }
 
@@ -160,7 +164,11 @@ impl Lowering<'_> {
         if let Some(SpirvType::Pointer { to, .. }) = self.module.types.get(&placed.result_type_id()?) {
             let word = self.addresses.get(&id).copied();
             let word = word.ok_or_else(|| {
-                LoadError::Lacks("OpBitcast to a pointer of what is no address in the push constants".into())
+                LoadError::Lacks(
+                    "OpBitcast to a pointer from a value that is not an address in the push \
+                     constants"
+                        .into(),
+                )
             })?;
             let reference = self.reference(result, ReferencePlace::Address(word), 0);
             self.meanings.insert(result, LoweredValue::Whole { reference, ty: *to });

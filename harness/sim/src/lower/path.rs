@@ -118,7 +118,7 @@ impl Lowering<'_> {
         let ty = self.types.get(&pointer).copied().or_else(global);
         match ty.and_then(|ty| self.module.types.get(&ty)) {
             Some(SpirvType::Pointer { to, .. }) => Ok(*to),
-            _ => Err(malformed_module(placed.word, format!("%{pointer} is no pointer"))),
+            _ => Err(malformed_module(placed.word, format!("%{pointer} is not a pointer"))),
         }
     }
 

@@ -197,8 +197,8 @@ fn plan_of(device: &SimDevice, stage: Stage) -> Plan {
 fn what_gives_primitives_or_launches_is_refused() {
     let device = SimDevice::new(Fault::None);
     for (stage, op, told) in [
-        (Stage::Mesh, Op::SetMeshOutputsEXT, "OpSetMeshOutputsEXT of something"),
-        (Stage::Task, Op::EmitMeshTasksEXT, "OpEmitMeshTasksEXT of something"),
+        (Stage::Mesh, Op::SetMeshOutputsEXT, "OpSetMeshOutputsEXT of an operand"),
+        (Stage::Task, Op::EmitMeshTasksEXT, "OpEmitMeshTasksEXT of an operand"),
     ] {
         let mut plan = plan_of(&device, stage);
         let words = &mut plan.kernels[0].words;

@@ -304,7 +304,7 @@ pub(in crate::write) fn tests(report: &Report, pictures: &[Option<Picture>]) -> 
                 label { input type="checkbox" id="differs"; " devices differ" }
                 select id="order" aria-label="order" {
                     option value="" { "as planned" }
-                    option value="differs" { "what differs first" }
+                    option value="differs" { "differences first" }
                     option value="worst" { "worst verdict first" }
                     option value="weak" { "most weak outcomes first" }
                 }

@@ -55,7 +55,7 @@ fn answered(line: &CheckLine, notes: Vec<String>) -> ShaderAnswer {
         let holds = match query.holds {
             Some(true) => "holds",
             Some(false) => "does not hold",
-            None => "is not known",
+            None => "is unknown",
         };
         format!("{} {holds}", query.text)
     });
