@@ -63,8 +63,7 @@ pub struct InputChoice {
     is_default: bool,
     /// True if specialization constants of the local size were chosen.
     has_chosen_local_size: bool,
-    /// Inputs that start as zeros by convention: buffers with atomics. A race may depend on them.
-    conventional: BTreeSet<usize>,
+    conventions: Conventions,
 }
 
 /// The inputs that an answer for chosen inputs depends on.
@@ -129,7 +128,7 @@ impl InputChoice {
             chosen: Vec::new(),
             is_default: true,
             has_chosen_local_size: false,
-            conventional: BTreeSet::new(),
+            conventions: Conventions::default(),
         }
     }
 
@@ -143,11 +142,10 @@ impl InputChoice {
         {
             return true;
         }
-        let is_conventional = has_conventional_values(&self.conventional, options);
-        let conventional = |input: &usize| self.conventional.contains(input);
+        let is_conventional = self.conventions.hold_for(options);
         let only = |inputs: &[usize]| -> Vec<usize> {
-            let has_conventions = is_conventional && follows_conventions(found.kind);
-            inputs.iter().copied().filter(|input| !has_conventions || !conventional(input)).collect()
+            let assumed = |input: &usize| is_conventional && self.conventions.settle(found.kind, *input);
+            inputs.iter().copied().filter(|input| !assumed(input)).collect()
         };
         let (inputs, control) = (only(&found.inputs), only(&found.control));
         if inputs.is_empty() && control.is_empty() {
@@ -162,7 +160,7 @@ impl InputChoice {
         };
         // With a lock that is taken from the start, nothing is known of the others.
         let is_relevant = |(options, trial): &&(AnalysisOptions, Trial)| {
-            let convention = !is_conventional || has_conventional_values(&self.conventional, options);
+            let convention = !is_conventional || self.conventions.hold_for(options);
             trial.is_complete && reaches(trial) && convention
         };
         let relevant: Vec<&(AnalysisOptions, Trial)> = self.trials.iter().filter(is_relevant).collect();
@@ -203,15 +201,29 @@ impl InputChoice {
     }
 }
 
-/// Returns true if findings of this kind are judged with counters, flags and locks that start as zeros.
-fn follows_conventions(kind: FindingKind) -> bool {
-    kind.is_race() || kind == FindingKind::Hang
+/// The inputs that programs start as zeros: buffers with counters, flags and locks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Conventions {
+    inputs: BTreeSet<usize>,
+    /// Those among them that the kernel only reads. Another kernel sets such a flag.
+    only_read: BTreeSet<usize>,
 }
 
-/// Returns true if counters, flags and locks are zeros, as programs start them.
-fn has_conventional_values(conventional: &BTreeSet<usize>, options: &AnalysisOptions) -> bool {
-    let assumed = |input: &usize| options.assumed.get(*input);
-    conventional.iter().filter_map(assumed).all(|input| is_zero(input, options))
+impl Conventions {
+    /// Returns true if the convention decides which value of an input a finding of this kind is judged with.
+    ///
+    /// A race is one for the first dispatch. A kernel that polls a flag without setting it hangs only if no other
+    /// kernel sets the flag, so its hang depends on an input.
+    fn settle(&self, kind: FindingKind, input: usize) -> bool {
+        let of_kind = kind.is_race() || kind == FindingKind::Hang && !self.only_read.contains(&input);
+        of_kind && self.inputs.contains(&input)
+    }
+
+    /// Returns true if these inputs are zeros.
+    fn hold_for(&self, options: &AnalysisOptions) -> bool {
+        let assumed = |input: &usize| options.assumed.get(*input);
+        self.inputs.iter().filter_map(assumed).all(|input| is_zero(input, options))
+    }
 }
 
 /// Returns true if the bytes of an input are zeros.
@@ -258,20 +270,23 @@ pub fn choose_inputs(
     let [x, y, z] = [0, 1, 2].map(|axis: usize| u64::from(launch.grid[axis] * launch.local_size[axis]));
     let atomics: BTreeSet<Binding> = atomic_bindings(module, function).into_iter().collect();
     let written = written_members(module, function);
-    // A flag that the shader only polls is set by another one, so its initial value is not known to be zero.
-    let is_written = |at: Binding, offset: u64| {
+    let is_only_read = |input: &AssumedInput| {
+        let InputPlace::Scalar(at, offset, _) = input.place else { return false };
         let member = member_at(module, &specialized, at, offset);
-        written.contains(&(at, None)) || member.is_none_or(|member| written.contains(&(at, Some(member))))
+        member.is_some_and(|member| !written.contains(&(at, None)) && !written.contains(&(at, Some(member))))
     };
     let is_counter = |input: &AssumedInput| match input.place {
-        InputPlace::Scalar(at, offset, _) => atomics.contains(&at) && is_written(at, offset),
-        InputPlace::Contents(at) => atomics.contains(&at),
+        InputPlace::Scalar(at, ..) | InputPlace::Contents(at) => atomics.contains(&at),
         _ => false,
     };
-    let inputs = start.assumed.iter().enumerate();
+    let select = |keep: &dyn Fn(&AssumedInput) -> bool| -> BTreeSet<usize> {
+        let inputs = start.assumed.iter().enumerate();
+        inputs.filter(|(_, input)| keep(input)).map(|(index, _)| index).collect()
+    };
+    let conventions = Conventions { inputs: select(&is_counter), only_read: select(&is_only_read) };
     let mut search = Search {
         module,
-        conventional: inputs.filter(|(_, input)| is_counter(input)).map(|(index, _)| index).collect(),
+        conventions,
         atomics,
         sizes: [x, y, z],
         local: u64::from(launch.local_size.iter().product::<u32>()),

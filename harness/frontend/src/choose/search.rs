@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use rspirv::spirv::{Op, StorageClass};
 
-use super::{InputChoice, follows_conventions, has_conventional_values};
+use super::{Conventions, InputChoice};
 use crate::assumed::{AssumedInput, Binding, InputKind, InputPlace};
 use crate::grid::{Trial, run_trial};
 use crate::inputs::{AddressInput, AddressTarget, ImageInput, TexelInput, fill_bytes};
@@ -30,8 +30,8 @@ pub(super) struct Search<'m> {
     pub(super) module: &'m SpirvModule,
     /// Buffers with counters, flags or locks, which start as zeros.
     pub(super) atomics: BTreeSet<Binding>,
-    /// The inputs in these buffers.
-    pub(super) conventional: BTreeSet<usize>,
+    /// The inputs that start as zeros.
+    pub(super) conventions: Conventions,
     /// Invocations by axis.
     pub(super) sizes: [u64; 3],
     /// Invocations per workgroup.
@@ -125,8 +125,8 @@ impl Search<'_> {
         let chosen = all.iter().map(|index| self.trials[*index].1.clone()).collect();
         let is_default = all == [0] && is_unchanged;
         let trials = std::mem::take(&mut self.trials);
-        let conventional = self.conventional.clone();
-        Some(InputChoice { choices, trials, chosen, is_default, has_chosen_local_size: false, conventional })
+        let conventions = self.conventions.clone();
+        Some(InputChoice { choices, trials, chosen, is_default, has_chosen_local_size: false, conventions })
     }
 
     /// Returns the merits of a trial: complete, conventional, far-reaching and unsuspicious ones are better.
@@ -142,7 +142,7 @@ impl Search<'_> {
 
     /// Returns true if counters, flags and locks of a trial are zeros.
     fn is_conventional(&self, at: usize) -> bool {
-        has_conventional_values(&self.conventional, &self.trials[at].0)
+        self.conventions.hold_for(&self.trials[at].0)
     }
 
     fn is_spent(&self) -> bool {
@@ -160,9 +160,9 @@ impl Search<'_> {
         }
         let most = MAX_TRIAL_STEPS.min(MAX_STEPS - self.steps);
         let mut trial = run_trial(self.module, &options, most).ok()?;
-        if has_conventional_values(&self.conventional, &options) {
+        if self.conventions.hold_for(&options) {
             for ((kind, _), found) in trial.findings.iter_mut() {
-                let keeps = |input: &usize| !follows_conventions(*kind) || !self.conventional.contains(input);
+                let keeps = |input: &usize| !self.conventions.settle(*kind, *input);
                 found.inputs.retain(keeps);
                 found.control.retain(keeps);
             }
@@ -303,9 +303,9 @@ impl Search<'_> {
         let options = &self.trials[base].0;
         let Some(assumed) = options.assumed.get(input) else { return Vec::new() };
         let mut all: Vec<Candidate> = match (&assumed.place, assumed.kind) {
-            (InputPlace::Contents(_), _) => {
-                ["iota", "small", "floats", "random", "zeros"].map(|word| Candidate::Fill(word.to_owned())).into()
-            }
+            (InputPlace::Contents(_), _) => ["iota", "small", "floats", "random", "zeros"]
+                .map(|word| Candidate::Fill(word.to_owned()))
+                .into(),
             (InputPlace::Image(_), _) => {
                 ["iota", "small", "floats", "zeros"].map(|word| Candidate::Fill(word.to_owned())).into()
             }
