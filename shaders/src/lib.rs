@@ -196,6 +196,7 @@ pub const OPCODES: &[Op] = &[
     Op::ShiftRightLogical,
     Op::Bitcast,
     Op::UConvert,
+    Op::SConvert,
     Op::ConvertFToS,
     Op::ConvertSToF,
     Op::Select,

@@ -380,7 +380,10 @@ fn what_a_device_lacks_is_named() {
     let cases = [
         (large.as_str(), "device lacks 4096 invocations in a workgroup (it has 1024)"),
         (&capable, "not available: vk-litmus does not enable the capability Float16Buffer"),
-        (&sampled, "not available: the sampled, layered, multisampled or three-dimensional image `picture`"),
+        (
+            &sampled,
+            "not available: dispatching the sampled, layered, multisampled or three-dimensional image `picture`",
+        ),
     ];
     for (file, expected) in cases {
         let (ran, line) = run("sim", file, &[]);

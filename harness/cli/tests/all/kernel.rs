@@ -135,7 +135,7 @@ fn what_would_decide_is_told() {
             "fragment.frag",
             "void main() {}",
             &["run"][..],
-            (2, "only compute shaders can be dispatched: `main` is of"),
+            (2, "only compute shaders can be dispatched: `main` has the stage"),
         ),
         (
             "points.geom",
