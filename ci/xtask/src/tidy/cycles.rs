@@ -53,11 +53,6 @@ const ALLOWED: &[AllowedCycle] = &[
         reason: "found by the first run of the rule, to be cut",
     },
     AllowedCycle {
-        member: "harness/device/src/draw.rs",
-        files: 2,
-        reason: "found by the first run of the rule, to be cut",
-    },
-    AllowedCycle {
         member: "harness/frontend/src/annotations.rs",
         files: 59,
         reason: "to be split into state, interpreter, race detector and scheduler",
