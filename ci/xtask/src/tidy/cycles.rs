@@ -53,16 +53,6 @@ const ALLOWED: &[AllowedCycle] = &[
         reason: "to be split into state, interpreter, race detector and scheduler",
     },
     AllowedCycle {
-        member: "harness/isa/src/aco.rs",
-        files: 2,
-        reason: "found by the first run of the rule, to be cut",
-    },
-    AllowedCycle {
-        member: "harness/isa/src/code.rs",
-        files: 5,
-        reason: "found by the first run of the rule, to be cut",
-    },
-    AllowedCycle {
         member: "litmus/src/condition.rs",
         files: 12,
         reason: "one syntax tree: tests, conditions, outcomes and metadata name each other",
