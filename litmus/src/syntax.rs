@@ -12,6 +12,7 @@ pub mod hsa;
 mod ignored;
 mod instruction;
 pub(crate) mod khronos;
+mod layout;
 mod lexer;
 mod parser;
 mod print;

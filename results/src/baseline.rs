@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::checksum::sealed;
 use crate::folder::{FolderError, replace};
-use crate::journal::sealed;
 use crate::judge::Reason;
 use crate::number::plural;
 use crate::read::Results;

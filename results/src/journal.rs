@@ -7,6 +7,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+pub use crate::checksum::{is_whole, sealed};
 use crate::read::{self, ReadError};
 use crate::wire::{PlanRecord, RunLine};
 
@@ -50,41 +51,6 @@ pub enum JournalError {
     /// The content is not a list of verdicts of its plan.
     #[error(transparent)]
     Read(#[from] ReadError),
-}
-
-/// The bytes between a record and its checksum.
-const SUM: &[u8] = b",\"sum\":\"";
-/// Hexadecimal digits of a checksum.
-const SUM_DIGITS: usize = 16;
-/// The bytes after the checksum.
-const SUM_END: &[u8] = b"\"}";
-
-/// Returns a record as a journal line with its line end: its JSON, with a last field `sum` that holds the
-/// first digits of the BLAKE3 hash of everything before that field.
-///
-/// # Errors
-/// Returns an error if the record cannot be written as JSON.
-pub fn sealed(line: &RunLine) -> Result<Vec<u8>, serde_json::Error> {
-    let mut text = serde_json::to_vec(line)?;
-    text.pop();
-    let sum = sum_of(&text);
-    text.extend_from_slice(SUM);
-    text.extend_from_slice(sum.as_bytes());
-    text.extend_from_slice(SUM_END);
-    text.push(b'\n');
-    Ok(text)
-}
-
-fn sum_of(record: &[u8]) -> String {
-    blake3::hash(record).to_hex().chars().take(SUM_DIGITS).collect()
-}
-
-/// Checks the checksum of a line without its line end; `None` if the line has no checksum.
-pub fn is_whole(line: &[u8]) -> Option<bool> {
-    let line = line.strip_suffix(SUM_END)?;
-    let (rest, sum) = line.split_at_checked(line.len().checked_sub(SUM_DIGITS)?)?;
-    let record = rest.strip_suffix(SUM)?;
-    Some(sum_of(record).as_bytes() == sum)
 }
 
 impl Journal {

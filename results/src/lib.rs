@@ -39,6 +39,7 @@
 pub mod again;
 pub mod answer;
 pub mod bench;
+mod checksum;
 pub mod conclusion;
 pub mod diff;
 pub mod difference;

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::journal::is_whole;
+use crate::checksum::is_whole;
 use crate::judge::find_contradiction;
 use crate::show;
 use crate::wire::{

@@ -9,8 +9,6 @@ use std::ops::Range;
 
 use litmus::{Flow, InstructionKind, Thread};
 
-use crate::rules::label_position;
-
 /// The maximum nesting of selections, so that neither this crate nor a driver's compiler overflows its stack.
 /// Deeper code uses the jump variable.
 const NESTING_LIMIT: usize = 32;
@@ -230,4 +228,11 @@ fn predicate_blocks(thread: &Thread, range: Range<usize>, all: bool) -> Vec<Step
     }
     steps.extend(turn.map(|(_, blocks)| Step::Loop(blocks)));
     steps
+}
+
+/// Returns the position of a label in its thread.
+pub(crate) fn label_position(thread: &Thread, label: litmus::LabelId) -> Option<usize> {
+    thread.instructions.iter().position(
+        |instruction| matches!(instruction.kind, InstructionKind::Flow(Flow::Label(here)) if here == label),
+    )
 }

@@ -17,7 +17,8 @@ use litmus::{
 };
 
 use crate::dependency::Dependency;
-use crate::rules::{Rule, label_position};
+use crate::flow::label_position;
+use crate::rules::Rule;
 
 /// The host threads of a program.
 #[derive(Clone, Debug)]

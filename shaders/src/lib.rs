@@ -56,6 +56,7 @@ mod module;
 mod placement;
 pub mod program;
 pub mod progress;
+mod queues;
 mod reader;
 pub mod rules;
 mod segments;

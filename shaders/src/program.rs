@@ -33,6 +33,7 @@ use crate::host::{self, Hosts};
 use crate::kernel::{CompileError, Kernel, KernelConfig, ResultSlot};
 use crate::memory::Uses;
 use crate::placement::Layout;
+use crate::queues::queues;
 use crate::rules::Rule;
 use crate::variant::{Apart, Stage, Variant};
 
@@ -471,18 +472,6 @@ pub fn part_of(test: &Test, threads: &[ThreadId]) -> Test {
         question: None,
         ..test.clone()
     }
-}
-
-/// Returns the queues of a test, as family and number, in the order in which its threads name them.
-pub(crate) fn queues(test: &Test) -> Vec<(u32, u32)> {
-    let mut queues = Vec::new();
-    for place in test.threads.iter().filter_map(|thread| thread.place.device_placement()) {
-        let queue = (place.queue_family, place.queue);
-        if !queues.contains(&queue) {
-            queues.push(queue);
-        }
-    }
-    queues
 }
 
 /// Returns the families of queues, numbered in their order.

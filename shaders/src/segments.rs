@@ -16,8 +16,9 @@ use litmus::{
 };
 use rspirv::spirv::Op;
 
+use crate::flow::label_position;
 use crate::placement::Layout;
-use crate::rules::{Rule, label_position};
+use crate::rules::Rule;
 
 /// A segment and the barrier that ends it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::ChoreError;
+use crate::error::ChoreError;
 
 /// Runs every test with insta configured to overwrite snapshots that differ.
 pub fn run(root: &Path, _: &[String]) -> Result<(), ChoreError> {

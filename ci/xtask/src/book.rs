@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Command;
 
-use crate::ChoreError;
+use crate::error::ChoreError;
 
 /// Folder of the generated pages.
 const REFERENCE: &str = "docs/reference";

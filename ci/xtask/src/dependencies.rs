@@ -8,8 +8,8 @@ use std::process::Command;
 use serde::Deserialize;
 use spdx::{Expression, Licensee, ParseMode};
 
-use crate::ChoreError;
-use crate::tidy::ReadError;
+use crate::error::{ChoreError, RulesError};
+use crate::tidy::source::ReadError;
 
 /// The rules of `deny.toml`. Advisories are not checked, as their database is not in a registry.
 #[derive(Debug, Deserialize)]
@@ -125,20 +125,6 @@ struct DeclaredDependency {
     name: String,
     req: String,
     path: Option<String>,
-}
-
-/// Why the rules could not be applied.
-#[derive(Debug, thiserror::Error)]
-pub enum RulesError {
-    /// `deny.toml` has a rule or value that is not implemented.
-    #[error("deny.toml: {0}")]
-    Rules(#[from] toml::de::Error),
-    /// An allowed licence is not a valid SPDX identifier.
-    #[error("deny.toml: {0:?} is no licence")]
-    Licence(String),
-    /// The output of cargo has an unexpected form.
-    #[error("cargo metadata: {0}")]
-    CargoMetadata(#[from] serde_json::Error),
 }
 
 /// Applies `deny.toml` to the dependencies of the workspace and prints the violations.

@@ -3,6 +3,7 @@
 mod bless;
 mod book;
 mod dependencies;
+mod error;
 mod survey;
 mod tests;
 mod tidy;
@@ -10,6 +11,8 @@ mod times;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+
+use self::error::ChoreError;
 
 /// A task: name, summary and function.
 struct Chore {
@@ -63,46 +66,6 @@ const CHORES: &[Chore] = &[
         arguments: "",
     },
 ];
-
-/// Why a task failed.
-#[derive(Debug, thiserror::Error)]
-enum ChoreError {
-    /// The repository violates rules, which have been printed.
-    #[error("{0} rule violations")]
-    Untidy(usize),
-    /// Dependencies violate rules, which have been printed.
-    #[error("{0} dependencies refused")]
-    Refused(usize),
-    /// The rules on dependencies could not be applied.
-    #[error(transparent)]
-    Rules(#[from] dependencies::RulesError),
-    /// A file could not be read.
-    #[error(transparent)]
-    Read(#[from] tidy::ReadError),
-    /// A command could not be started.
-    #[error("could not start cargo: {0}")]
-    Start(std::io::Error),
-    /// A command failed and has printed the reason.
-    #[error("cargo ended with {0}")]
-    Command(std::process::ExitStatus),
-    /// A program that builds the book is missing.
-    #[error(
-        "mdbook is not installed: `cargo install mdbook`, or your distribution's package, then `cargo xtask book`"
-    )]
-    NoMdbook,
-    /// Tests failed; their output has been printed.
-    #[error("{0} test binaries failed")]
-    Tests(usize),
-    /// The arguments of a survey are wrong.
-    #[error("{0}")]
-    Survey(String),
-    /// A file could not be written.
-    #[error("cannot write {}: {source}", path.display())]
-    Write { path: PathBuf, source: std::io::Error },
-    /// No run has written its times.
-    #[error("no times yet: run `ci/test` or `cargo xtask test` first")]
-    NoTimes,
-}
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use walkdir::WalkDir;
 
-use crate::ChoreError;
+use crate::error::ChoreError;
 
 /// Extensions of shaders.
 const EXTENSIONS: [&str; 18] = [

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
-use crate::ChoreError;
-use crate::tidy::ReadError;
+use crate::error::ChoreError;
+use crate::tidy::source::ReadError;
 use crate::times::{self, BinaryTime, TestTime};
 
 /// The list of tests that take long.

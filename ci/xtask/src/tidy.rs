@@ -2,56 +2,20 @@
 
 mod code;
 mod corpus;
+mod cycles;
 mod edges;
 mod map;
 mod names;
 mod prose;
+pub mod source;
 mod text;
 
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use walkdir::WalkDir;
 
-use crate::ChoreError;
-
-/// A violation of a rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// The file, relative to the repository.
-    pub file: String,
-    /// Line number, from 1; 0 for the whole file.
-    pub line: usize,
-    /// The rule, and how to satisfy it.
-    pub message: String,
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            0 => write!(f, "{}: {}", self.file, self.message),
-            line => write!(f, "{}:{line}: {}", self.file, self.message),
-        }
-    }
-}
-
-/// A file or folder that could not be read.
-#[derive(Debug, thiserror::Error)]
-#[error("could not read {}: {source}", path.display())]
-pub struct ReadError {
-    /// The path.
-    pub path: PathBuf,
-    /// The error of the operating system.
-    pub source: std::io::Error,
-}
-
-/// A text file of the repository.
-pub struct SourceFile {
-    /// Path relative to the repository, with `/` as separator.
-    pub path: String,
-    /// Content of the file.
-    pub text: String,
-}
+use self::source::{Finding, ReadError, SourceFile};
+use crate::error::ChoreError;
 
 /// Reads the repository, applies every rule and prints the findings.
 pub fn run(root: &Path, _: &[String]) -> Result<(), ChoreError> {
@@ -91,6 +55,7 @@ pub fn check(files: &[SourceFile]) -> Vec<Finding> {
     findings.extend(code::slow_tests(files));
     findings.extend(code::impure_crates(files, &edges::manifests(files)));
     findings.extend(code::catch_alls(files));
+    findings.extend(cycles::check(files));
     findings.extend(edges::check(files));
     findings.extend(names::check(files));
     findings.extend(map::check(files));
@@ -130,11 +95,6 @@ fn read_tree(root: &Path) -> Result<Vec<SourceFile>, ReadError> {
 }
 
 #[cfg(test)]
-fn file(path: &str, text: &str) -> SourceFile {
-    SourceFile { path: path.to_owned(), text: text.to_owned() }
-}
-
-#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -160,12 +120,5 @@ mod tests {
     fn a_missing_root_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         assert!(read_tree(&folder.path().join("none")).is_err());
-    }
-
-    #[test]
-    fn findings_name_file_and_line() {
-        let finding = Finding { file: "a.rs".to_owned(), line: 3, message: "too long".to_owned() };
-        assert_eq!(finding.to_string(), "a.rs:3: too long");
-        assert_eq!(Finding { line: 0, ..finding }.to_string(), "a.rs: too long");
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::ChoreError;
+use crate::error::ChoreError;
 
 /// The number of tests in the table.
 const SLOWEST: usize = 50;

@@ -4,8 +4,8 @@
 use rspirv::spirv::{GlslStd450Op as Extended, Op};
 
 use crate::float::{bits_of, float_of, scaled};
+use crate::instruction::{Instruction, NumberShape, Operand};
 use crate::integer::{mask, signed};
-use crate::{Instruction, NumberShape, Operand};
 
 /// Returns true for these instructions.
 pub(crate) fn is_whole(instruction: Instruction) -> bool {

@@ -12,8 +12,8 @@ use results::write::RunWriter;
 use results::write::number::plural;
 
 use crate::Failure;
-use crate::run::Watch;
 use crate::targets::Tell;
+use crate::watch::Watch;
 
 /// The parent of the results folders that get a generated name.
 pub const DEFAULT_OUT: &str = "vk-litmus-out";

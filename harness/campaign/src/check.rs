@@ -1,6 +1,7 @@
 //! `check`: a model's answer about a test or a shader as one published line: outcomes, races, queries that
 //! fail, and termination.
 
+mod entry;
 pub mod kernel;
 mod undecided;
 mod walked;

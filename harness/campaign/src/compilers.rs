@@ -11,6 +11,7 @@ pub mod lines;
 mod orders;
 mod reduce;
 pub mod relaxations;
+mod source;
 pub mod targets;
 
 use std::sync::{Arc, OnceLock};

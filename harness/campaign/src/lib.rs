@@ -34,6 +34,7 @@ pub mod shard;
 pub mod similar;
 pub mod source;
 pub mod targets;
+mod watch;
 pub mod within;
 pub mod workers;
 

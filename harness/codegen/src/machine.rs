@@ -4,8 +4,6 @@
 
 pub use vendor::text::{CodeAccess, Dialect, LineKind, Operation, PLAIN, Path};
 
-use crate::normal;
-
 /// Machine code as lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disassembly {
@@ -50,18 +48,6 @@ impl Disassembly {
             return Err(NotMachineCode::NoAccess(first.text.clone()));
         }
         Ok(Disassembly { lines, dialect })
-    }
-
-    /// Returns normalized lines for comparison: registers and labels are renamed in order of first use, and
-    /// padding is removed.
-    pub fn normalized_lines(&self) -> Vec<String> {
-        normal::normalized_lines(self)
-    }
-
-    /// Returns only the memory operations (accesses, waits, barriers and cache operations), without
-    /// registers.
-    pub fn memory_skeleton(&self) -> Vec<String> {
-        normal::memory_skeleton(self)
     }
 
     /// Returns the number of instructions.

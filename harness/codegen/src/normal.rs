@@ -4,8 +4,22 @@ use std::collections::BTreeMap;
 
 use crate::machine::{CodeLine, Dialect, Disassembly, LineKind};
 
+impl Disassembly {
+    /// Returns normalized lines for comparison: registers and labels are renamed in order of first use, and
+    /// padding is removed.
+    pub fn normalized_lines(&self) -> Vec<String> {
+        normalized_lines(self)
+    }
+
+    /// Returns only the memory operations (accesses, waits, barriers and cache operations), without
+    /// registers.
+    pub fn memory_skeleton(&self) -> Vec<String> {
+        memory_skeleton(self)
+    }
+}
+
 /// Renames registers and labels in order of first use, and removes padding.
-pub(crate) fn normalized_lines(machine: &Disassembly) -> Vec<String> {
+fn normalized_lines(machine: &Disassembly) -> Vec<String> {
     let mut names = NameMap::default();
     let dialect = machine.dialect;
     let kept = machine.lines.iter().filter(|line| !is_filler(line, dialect));
@@ -13,7 +27,7 @@ pub(crate) fn normalized_lines(machine: &Disassembly) -> Vec<String> {
 }
 
 /// Returns the mnemonics and modifiers of all memory operations.
-pub(crate) fn memory_skeleton(machine: &Disassembly) -> Vec<String> {
+fn memory_skeleton(machine: &Disassembly) -> Vec<String> {
     let mut found = Vec::new();
     for line in &machine.lines {
         match line.kind {

@@ -6,9 +6,9 @@ use std::ffi::{CStr, c_char, c_void};
 use ash::{khr, vk};
 use plan::{DeviceError, Image, Kernel};
 
-use crate::draw::stage_flag;
 use crate::error::failed;
 use crate::pipeline::PipelineCompiler;
+use crate::stage_flags::stage_flag;
 
 /// The required extension.
 pub const EXECUTABLE_EXTENSION: &str = "VK_KHR_pipeline_executable_properties";

@@ -60,6 +60,7 @@ mod scoped;
 mod select;
 mod slices;
 mod split_barrier;
+mod stage_flags;
 mod submission;
 mod sync;
 mod unusable;

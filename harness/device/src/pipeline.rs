@@ -5,8 +5,8 @@ use std::ffi::CString;
 use ash::vk;
 use plan::{DeviceError, Image, ImageShape, Kernel, Stage, Subgroups};
 
-use crate::draw::stage_flag;
 use crate::error::failed;
+use crate::stage_flags::stage_flag;
 
 /// A kernel's pipeline and layouts; handles are null if creation failed midway.
 #[derive(Default)]

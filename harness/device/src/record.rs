@@ -6,12 +6,13 @@ use ash::ext::mesh_shader;
 use ash::vk;
 use plan::{BufferId, DependencyKind, DeviceError, ImageId, Kernel, QueueId, Stage, Stages, Step};
 
-use crate::draw::{DrawWork, RenderTarget, pipeline_stages, stage_flag};
+use crate::draw::{DrawWork, RenderTarget};
 use crate::error::failed;
 use crate::image::{Texels, record_from_image, record_to_image};
 use crate::memory::{DeviceBuffer, MemoryHeap};
 use crate::pipeline::Pipeline;
 use crate::scoped::{DependencyRecorder, ScopedDependency};
+use crate::stage_flags::{pipeline_stages, stage_flag};
 use crate::submission::Recording;
 
 /// The stages of kernels and copies. Nothing else is recorded, except timestamps.

@@ -6,7 +6,7 @@
 use ash::{khr, vk};
 use plan::{Accesses, Stages};
 
-use crate::draw::pipeline_stages;
+use crate::stage_flags::pipeline_stages;
 
 /// A memory dependency: both synchronization and access scopes.
 pub(crate) struct ScopedDependency {

@@ -3,8 +3,8 @@
 use ash::vk;
 use plan::{DeviceError, HostAct, Plan, Semaphore, Step};
 
-use crate::draw::pipeline_stages;
 use crate::error::failed;
+use crate::stage_flags::pipeline_stages;
 use crate::submission::Submission;
 
 /// The semaphores of a plan.

@@ -9,7 +9,6 @@
 //! |---|---|
 //! | [`family`] | families and generations |
 //! | [`text`], [`opcode`] | machine text as typed instructions; unknown ones are preserved as unknown |
-//! | `aco` | the hardware program that ACO prints without a disassembler |
 //! | [`facts`] | the table of hardware facts, with source and confidence |
 //! | [`question`] | questions and verdicts |
 //! | `entry`, `wave`, `code` | symbolic execution of one wave |
@@ -17,7 +16,6 @@
 //! | `naive` | the same machine without any reduction: the oracle of the explorer |
 //! | [`edit`], [`survivor`] | mutations of code to test the explorer, and the classes of equivalent ones |
 
-mod aco;
 pub mod alu;
 mod code;
 pub mod edit;

@@ -1,6 +1,8 @@
 //! A parser for machine text: labels, and instructions with operands and modifiers. Nothing is dropped
 //! silently.
 
+mod aco;
+
 use crate::opcode::Opcode;
 
 /// The parsed text of a compiled kernel.
@@ -161,9 +163,9 @@ const APOLOGIES: &[&str] = &[
 ///
 /// [`MachineTextError`] if the text was not disassembled, or a line is not machine text.
 pub fn parse(text: &str) -> Result<MachineProgram, MachineTextError> {
-    if let Some(at) = text.find(crate::aco::HEADING) {
+    if let Some(at) = text.find(aco::HEADING) {
         let skipped = text.get(..at).unwrap_or_default().lines().count();
-        return crate::aco::parse(text.get(at..).unwrap_or_default(), skipped as u32);
+        return aco::parse(text.get(at..).unwrap_or_default(), skipped as u32);
     }
     if let Some(line) = text.lines().find(|line| APOLOGIES.iter().any(|phrase| line.contains(phrase))) {
         return Err(MachineTextError::NotDisassembled(line.trim().to_owned()));

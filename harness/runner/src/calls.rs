@@ -6,7 +6,7 @@ use plan::{BufferId, DependencyKind, QueueId, Semaphore, SemaphoreId, Stages, St
 use shaders::Program;
 use shaders::host::{Called, items};
 
-use crate::join::accesses;
+use crate::accesses::accesses;
 
 /// Calls in a valid order of submission.
 #[derive(Clone, Debug, Default)]

@@ -16,11 +16,12 @@ use shaders::together::Together;
 use shaders::variant::{Images as Shape, SubgroupSize};
 use shaders::{Binding, ImageBinding, Kernel, Parameters, Part, Program, StressParameters};
 
+use crate::accesses::accesses;
 use crate::calls::{self, Ordering};
 use crate::classify::Classifier;
 use crate::draw::Bounds;
 use crate::drawn::{self, Claims, Drawn};
-use crate::join::{Join, accesses};
+use crate::join::Join;
 use crate::mark::Mark;
 
 const QUEUE: QueueId = QueueId(0);

@@ -15,19 +15,16 @@ use plan::{
 
 use crate::fault::Fault;
 use crate::host::HostMachine;
+use crate::instruction::LoadError;
+use crate::limits::{MAX_WORKGROUP_INVOCATIONS, SUBGROUP_SIZE};
 use crate::lower;
 use crate::machine::{Machine, PhaseStatus};
-use crate::module::LoadError;
 use crate::program::{LANES, Program, ReferencePlace, Stage};
 use crate::progress::ProgressModel;
 use crate::random::Random;
 use crate::wave::DispatchState;
 use phases::{Phase, phases};
 
-/// The number of invocations in a subgroup.
-pub(crate) const SUBGROUP_SIZE: u32 = 16;
-/// The maximal number of invocations in a workgroup.
-pub(crate) const MAX_WORKGROUP_INVOCATIONS: u32 = 1024;
 /// Scheduler choices between two reads of the clock.
 const SLICE: u32 = 256;
 /// Rate, of 256, at which shared caches have room for all lines of consecutive dispatches.

@@ -11,7 +11,7 @@ use plan::Interface;
 use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{BuiltIn, Decoration, ExecutionMode, GlslStd450Op, Op, StorageClass, Word};
 
-use crate::module::{LoadError, LocatedInstruction, malformed_module};
+use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
 
 /// The maximal call depth; SPIR-V has no recursion.
 const MAX_DEPTH: u32 = 32;

@@ -42,7 +42,9 @@
 mod device;
 mod fault;
 mod host;
+mod instruction;
 mod legalize;
+mod limits;
 mod lower;
 mod machine;
 mod memory;
@@ -51,15 +53,13 @@ mod order;
 mod program;
 mod progress;
 mod random;
-mod read_ahead;
-mod store_buffer;
 mod wave;
 
 use rspirv::spirv::Op;
 
 pub use device::SimDevice;
 pub use fault::{Expect, FAULTS, Fault, Row, UnknownFault};
-pub use module::LoadError;
+pub use instruction::LoadError;
 pub use progress::{ProgressGuarantee, ProgressModel, UnknownProgressModel};
 
 /// All instructions that the machine executes or ignores.

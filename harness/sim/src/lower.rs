@@ -19,9 +19,9 @@ use arithmetic::TexelFormat;
 use rspirv::dr::Operand;
 use rspirv::spirv::{BuiltIn as SpirvBuiltIn, Op as SpirvOp, StorageClass};
 
-use crate::device::MAX_WORKGROUP_INVOCATIONS;
 use crate::fault::Fault;
-use crate::module::{LoadError, LoadedModule, LocatedInstruction, SpirvType, Variable, malformed_module};
+use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
+use crate::module::{LoadedModule, SpirvType, Variable};
 use crate::program::{
     DEVICE, Edge, IMAGE, Op, Program, Reference, ReferencePlace, Register, Stage, WORKGROUP_MEMORY,
 };
@@ -166,7 +166,7 @@ impl Lowering<'_> {
             Stage::Vertex | Stage::Fragment => [1, 1, 1],
         };
         let size = x.checked_mul(y).and_then(|size| size.checked_mul(z)).unwrap_or(u32::MAX);
-        if !(1..=MAX_WORKGROUP_INVOCATIONS).contains(&size) {
+        if !(1..=crate::limits::MAX_WORKGROUP_INVOCATIONS).contains(&size) {
             return Err(LoadError::Lacks(format!("workgroups of {size} invocations")));
         }
         (self.program.workgroup_size, self.program.local_size) = (size, [x, y]);
@@ -204,7 +204,7 @@ impl Lowering<'_> {
         }
         for Variable { id, pointer, class, initialized, word } in &module.variables {
             let Some(SpirvType::Pointer { to, .. }) = module.types.get(pointer) else {
-                return Err(malformed_module(*word, "a variable whose type is no pointer"));
+                return Err(malformed_module(*word, "a variable whose type is not a pointer"));
             };
             let meaning = match class {
                 StorageClass::PushConstant => LoweredValue::Parameters,

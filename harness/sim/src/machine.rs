@@ -8,14 +8,14 @@ mod sections;
 
 use std::collections::HashMap;
 
-use crate::device::SUBGROUP_SIZE;
 use crate::fault::Fault;
+use crate::limits::SUBGROUP_SIZE;
+use crate::memory::GROUPS;
 use crate::memory::Memory;
 use crate::program::{
     DEVICE, INVOCATION, LANES, MemoryOp, MemoryOpKind, Program, QUEUE_FAMILY, SUBGROUP, WORKGROUP,
 };
 use crate::random::{Random, lanes};
-use crate::store_buffer::GROUPS;
 use crate::wave::{DispatchState, Wave, WaveContext};
 pub(crate) use sections::InterlockQueue;
 

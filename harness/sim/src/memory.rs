@@ -9,14 +9,17 @@
 //! lines is always sound.
 
 mod beside;
+mod read_ahead;
+mod store_buffer;
 #[cfg(test)]
 mod tests;
 
 use crate::fault::Fault;
 use crate::program::{INVOCATION, LEVELS};
-use crate::read_ahead::Ahead;
-use crate::store_buffer::Buffers;
 use beside::Beside;
+use read_ahead::Ahead;
+use store_buffer::Buffers;
+pub(crate) use store_buffer::GROUPS;
 
 /// The cache of an invocation at each level.
 pub(crate) type Path = [u32; LEVELS];

@@ -3,8 +3,8 @@
 use arithmetic::{Instruction, NumberShape};
 use rspirv::spirv::{GlslStd450Op, Op as SpirvOp};
 
-use crate::device::SUBGROUP_SIZE;
 use crate::fault::Fault;
+use crate::limits::SUBGROUP_SIZE;
 
 /// The number of lanes of a wave.
 pub(crate) const LANES: usize = 64;

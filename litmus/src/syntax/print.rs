@@ -2,8 +2,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use std::fmt::Write;
-
+use super::layout::{aligned_rows, location_name, push_line, register_name};
 use super::words::{self, AccessType, word_of};
 use super::{hsa, subgroup};
 use crate::condition::{Comparison, Condition, Question, QuestionKind, Term};
@@ -13,8 +12,7 @@ use crate::system::{InterlockEnd, InterlockOrder, SystemOperation};
 use crate::test::{
     Access, AccessKind, BarrierSemantics, Compute, Dialect, Flow, InstructionKind, Lanes, Location,
     LocationId, LocationInit, MemoryAccess, MemoryPlace, Operand, Order, Performer, Placement, RegisterId,
-    RegisterInit, RmwOperation, Scope, Semantics, StorageClass, SyncPoint, Test, Thread, ThreadId,
-    ThreadPlace,
+    RegisterInit, RmwOperation, Scope, Semantics, StorageClass, SyncPoint, Test, ThreadId, ThreadPlace,
 };
 
 /// Returns the text of a test in its own syntax: Khronos' `.test` for a test from there, else the native
@@ -154,19 +152,6 @@ fn term_text(test: &Test, term: &Term, right: bool) -> String {
     }
 }
 
-pub(super) fn location_name(test: &Test, id: LocationId) -> &str {
-    &test.location(id).name
-}
-
-pub(super) fn register_name(thread: &Thread, id: RegisterId) -> &str {
-    thread.registers.get(usize::from(id.0)).map_or("?", |register| &register.name)
-}
-
-pub(super) fn push_line(out: &mut String, text: &str) {
-    out.push_str(text);
-    out.push('\n');
-}
-
 /// Returns text that cannot end the line or the header, or begin a comment.
 fn one_line(text: &str) -> String {
     text.replace('\n', " ").replace('{', "(").replace("(*", "( *")
@@ -303,23 +288,6 @@ fn print_table(out: &mut String, test: &Test) {
         columns.push(cells);
     }
     aligned_rows(out, &columns);
-}
-
-/// Writes the rows of a table; each column begins with its thread.
-pub(super) fn aligned_rows(out: &mut String, columns: &[Vec<String>]) {
-    // A table has at least one row after the header row, even if all threads are empty.
-    let rows = columns.iter().map(Vec::len).max().unwrap_or(0).max(2);
-    let widths: Vec<usize> =
-        columns.iter().map(|cells| cells.iter().map(String::len).max().unwrap_or(0)).collect();
-    for row in 0..rows {
-        for (index, (cells, width)) in columns.iter().zip(&widths).enumerate() {
-            let cell = cells.get(row).map_or("", String::as_str);
-            let separator = if index == 0 { " " } else { " | " };
-            let written = write!(out, "{separator}{cell:width$}");
-            debug_assert!(written.is_ok(), "writing to a string cannot fail");
-        }
-        out.push_str(" ;\n");
-    }
 }
 
 impl InstructionKind {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{PlanRecord, REPORT_SCHEMA, RunLine};
+use super::{MutantSeen, PlanRecord, REPORT_SCHEMA, RunLine};
 use crate::mutants::Mutants;
 use crate::power::{self, Power};
 use crate::read::Results;
@@ -50,17 +50,6 @@ pub struct ConfidenceRecord {
     pub mutants: Vec<MutantSeen>,
     /// Rates of observed weak and forbidden outcomes.
     pub rates: Vec<RateRecord>,
-}
-
-/// The observations of a mutant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct MutantSeen {
-    /// Test id.
-    pub id: String,
-    /// Instances with the outcome that the original test forbids.
-    pub seen: u64,
-    /// Instances of the mutant.
-    pub instances: u64,
 }
 
 /// The rate of an outcome.

@@ -3,11 +3,14 @@
 //! The pages need no server and load nothing from other hosts, so they work from any file host and from disk.
 //! To add a device, add its results file and build the site again.
 
+mod file;
+
 use std::collections::BTreeSet;
 use std::io;
 
 use maud::{Markup, html};
 
+pub use self::file::SiteFile;
 use super::html::parts::{
     Block, Line, Links, broken, chip, conclusions, devices, encoded, explained, histogram, linear,
     machine_code, share, sign, strip, summary,
@@ -35,15 +38,6 @@ const SCHEMAS: [(&str, &str); 3] = [
     ("schema/plan.schema.json", include_str!("../../schema/plan.schema.json")),
     ("schema/run.schema.json", include_str!("../../schema/run.schema.json")),
 ];
-
-/// A file of the site.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SiteFile {
-    /// Path in the site's folder, with slashes.
-    pub path: String,
-    /// Content of the file.
-    pub bytes: Vec<u8>,
-}
 
 /// File names of the pages.
 struct PagePaths {

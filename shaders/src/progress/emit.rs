@@ -10,11 +10,12 @@ use super::{
     STUCK, Spread, block_leaders,
 };
 use crate::dispatch::Storages;
+use crate::flow::label_position;
 use crate::kernel::CompileError;
 use crate::loops::Loop;
 use crate::memory::{Kind, Path, Target};
 use crate::module::Module;
-use crate::rules::{Rule, label_position};
+use crate::rules::Rule;
 use crate::segments::{self, Segment};
 use crate::semantics::semantics_word;
 use crate::thread::{Registers, Surroundings, ThreadCode, scope_operand};

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::edges::{MAP, Manifest};
-use super::{Finding, SourceFile};
+use super::source::{Finding, SourceFile};
 use crate::tests::{SLOW, listed_names};
 
 /// Rejects the Vulkan bindings outside the crate that wraps them.
@@ -334,7 +334,7 @@ fn character(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::file;
+    use super::super::source::file;
     use super::*;
 
     fn lines(findings: &[Finding]) -> Vec<usize> {

@@ -3,7 +3,7 @@
 
 use globset::GlobBuilder;
 
-use super::{Finding, SourceFile};
+use super::source::{Finding, SourceFile};
 
 /// Tests from which suites select.
 const CORPUS: &str = "litmus/corpus/";
@@ -79,7 +79,7 @@ fn check_suite(file: &SourceFile, ids: &[String]) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::file;
+    use super::super::source::file;
     use super::*;
 
     const GOOD: &str = "VULKAN SB+rlx\nexpect: vulkan allowed free\nwhy: because\n{ x = 0; }\n";

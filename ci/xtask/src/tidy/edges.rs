@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Finding, SourceFile};
+use super::source::{Finding, SourceFile};
 
 pub(super) const MAP: &str = "ARCHITECTURE.md";
 
@@ -97,7 +97,7 @@ fn dependencies(manifest: &toml::Table) -> BTreeSet<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::file;
+    use super::super::source::file;
     use super::*;
 
     fn tree(edges: &str) -> Vec<SourceFile> {

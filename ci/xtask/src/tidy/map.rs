@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::code::{masked, words};
-use super::{Finding, SourceFile};
+use super::source::{Finding, SourceFile};
 
 const DOCUMENTS: [&str; 3] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "GLOSSARY.md"];
 
@@ -131,7 +131,7 @@ fn add_definitions(text: &str, defined: &mut BTreeSet<String>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::file;
+    use super::super::source::file;
     use super::*;
 
     fn found(text: &str) -> Vec<String> {

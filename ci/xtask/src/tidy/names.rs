@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::code::{masked, words};
 use super::edges::{Manifest, manifests};
-use super::{Finding, SourceFile};
+use super::source::{Finding, SourceFile};
 
 const SHARED_NAMES: &str = "ci/xtask/shared-names.md";
 
@@ -107,7 +107,7 @@ fn is_type(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::file;
+    use super::super::source::file;
     use super::*;
 
     fn tree(table: &str) -> Vec<SourceFile> {

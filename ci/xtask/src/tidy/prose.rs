@@ -1,6 +1,6 @@
 //! Rules on prose: comments and Markdown use the field's words, and a documentation comment says what an item is.
 
-use super::{Finding, SourceFile};
+use super::source::{Finding, SourceFile};
 
 /// Words and phrases that are refused, each with what to write.
 const REFUSED: [(&str, &str); 8] = [
@@ -69,7 +69,7 @@ fn has_phrase(text: &str, phrase: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::file;
+    use super::super::source::file;
     use super::*;
 
     fn lines(findings: &[Finding]) -> Vec<usize> {

@@ -1,6 +1,6 @@
 //! Rules on every text: no paths of one machine, no unfinished marks, no overlong files.
 
-use super::{Finding, SourceFile};
+use super::source::{Finding, SourceFile};
 
 /// Largest number of lines of a source file without a stated reason.
 const LONGEST: usize = 700;
@@ -75,7 +75,7 @@ fn lines_where(file: &SourceFile, message: &str, is_bad: impl Fn(&str) -> bool) 
 
 #[cfg(test)]
 mod tests {
-    use super::super::file;
+    use super::super::source::file;
     use super::*;
 
     #[test]

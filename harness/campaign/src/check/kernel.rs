@@ -3,7 +3,6 @@
 //! The lifter translates an entry point to litmus tests that the model answers. If that leaves a question
 //! open, the grid interpreter ([`Walked`]) executes the whole grid.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use frontend::grid::NeededInput;
@@ -15,11 +14,11 @@ use litmus::Race;
 use model::Budget;
 use model::progress::{ProgressLimits, check_termination};
 use results::wire::{
-    CHECK_SCHEMA, CheckLine, Executions, FindingPlace, FindingRecord, ProgressAnswer, Query, RaceWord,
-    RejectedLine,
+    CheckLine, Executions, FindingPlace, FindingRecord, ProgressAnswer, Query, RaceWord, RejectedLine,
 };
 use results::write::race::places;
 
+use super::entry::entry_line;
 use super::undecided::{self, Undecided};
 use super::walked::{ExplainedWalk, Walked};
 use super::{Asked, Checked};
@@ -202,28 +201,6 @@ fn endless(
         ..entry_line(file, entry, model, Race::Unknown, started)
     };
     Checked::Answered(Box::new(line), vec![format!("{file}: {why}")], Conclusion::Environment)
-}
-
-/// Returns a line with the race verdict and the time alone.
-pub(super) fn entry_line(
-    file: &str,
-    entry: &str,
-    model: &model::Model,
-    race: Race,
-    started: Instant,
-) -> CheckLine {
-    let stem = Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or(file);
-    CheckLine {
-        schema: CHECK_SCHEMA.to_owned(),
-        id: format!("{stem}:{entry}"),
-        file: file.to_owned(),
-        name: entry.to_owned(),
-        model: model.name().to_owned(),
-        race: race.into(),
-        micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
-        outcomes_listed: Some(false),
-        ..CheckLine::default()
-    }
 }
 
 /// The answer about a shader, and true if it leaves every question open.

@@ -9,7 +9,7 @@ use model::Budget;
 use results::wire::{CheckLine, Executions, FindingRecord, Query};
 use results::write::race::text;
 
-use super::kernel::entry_line;
+use super::entry::entry_line;
 use super::{Asked, Checked};
 use crate::Conclusion;
 use crate::patience::patience;

@@ -1,7 +1,7 @@
 //! Compiles every kernel on every device and reports the resulting code.
 
 use codegen::machine::Dialect;
-use codegen::{Disassembly, FormKernel, LineSource, align};
+use codegen::{Disassembly, FormKernel, align};
 use litmus::Test;
 use results::wire::{
     CODEGEN_SCHEMA, CodegenCode, CodegenForm, CodegenKernel, CodegenLine, CodegenStatistic, CodegenVerdict,
@@ -11,6 +11,7 @@ use results::wire::{
 use results::write::codegen::CodegenView;
 
 use super::engine::{Engine, FormKernels, Made};
+use super::source::source_text;
 use super::targets::Target;
 use super::{Asked, by_device, orders, reduce};
 use crate::Failure;
@@ -211,17 +212,4 @@ fn aligned(test: &Test, unit: &FormKernel, machine: &Disassembly) -> Vec<Codegen
                 .collect(),
         })
         .collect()
-}
-
-/// Names the test instruction that a line of machine code comes from.
-pub fn source_text(test: &Test, source: LineSource) -> String {
-    match source {
-        LineSource::Instruction(thread, index) => {
-            let column = test.thread(thread);
-            let text =
-                column.instructions.get(index).map(|instruction| instruction.kind.to_text(test, thread));
-            format!("P{}.{index}: {}", column.number, text.unwrap_or_default())
-        }
-        LineSource::Result(thread) => format!("P{}: results", test.thread(thread).number),
-    }
 }

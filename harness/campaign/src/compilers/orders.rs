@@ -5,7 +5,7 @@ use codegen::{Disassembly, FormKernel, LineSource, align};
 use litmus::{AccessKind, MemoryAccess, Test};
 use results::wire::{CodegenOrder, CodegenOrderVerdict, CodegenOrdered};
 
-use super::lines::source_text;
+use super::source::source_text;
 use crate::compiling::Compiled;
 
 /// Returns the orders of a kernel.

@@ -10,6 +10,7 @@ use litmus::{
     ControlBarrier, InstructionKind, LocationId, Observable, Outcome, Scope, SplitHalf, Test, ThreadId, Value,
 };
 
+use crate::answer::{Answer, Options, Races};
 use crate::happens::{Places, Sources};
 use crate::operation::{Frame, Instances, Relation, Set, holds, members};
 use crate::path::{Cell, Effect, Names, Path, Paths, paths};
@@ -18,7 +19,6 @@ use crate::refusal::Refusal;
 use crate::sections::fragment_orders;
 use crate::tangle::{self, Tangles};
 use crate::values::{guesses, met, numbers, value};
-use crate::{Answer, Options, Races};
 
 /// State of a test before the choice of paths.
 struct PathSearch<'a> {

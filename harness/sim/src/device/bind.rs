@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use plan::{BufferId, DeviceError, ImageShape, Kernel, Plan, Step};
 
-use super::SUBGROUP_SIZE;
 use super::rasterize::Shaded;
 use crate::fault::Fault;
+use crate::limits::SUBGROUP_SIZE;
 use crate::machine::Machine;
 use crate::memory::{Path, Shape};
 use crate::program::{DEVICE, LANES, MEMORY, Program, ReferencePlace, SUBGROUP, Stage, WORKGROUP};

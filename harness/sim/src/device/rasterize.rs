@@ -5,7 +5,7 @@
 
 use plan::Drawing;
 
-use super::SUBGROUP_SIZE;
+use crate::limits::SUBGROUP_SIZE;
 use crate::machine::Machine;
 use crate::program::{LANES, NONE, Program};
 use crate::random::Random;

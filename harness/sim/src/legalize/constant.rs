@@ -5,7 +5,7 @@ use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::{Op, Word};
 
 use super::{Legalizer, id_of, instruction};
-use crate::module::{LoadError, malformed_module};
+use crate::instruction::{LoadError, malformed_module};
 
 impl Legalizer<'_> {
     /// Declares a constant from its numbers.

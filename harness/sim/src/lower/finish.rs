@@ -3,7 +3,7 @@
 
 use super::{LoweredValue, Lowering};
 use crate::fault::Fault;
-use crate::module::LoadError;
+use crate::instruction::LoadError;
 use crate::order;
 use crate::program::{DEVICE, MemoryOp, Op, Program, ReferencePlace, Switch, Wait};
 

@@ -5,8 +5,8 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{GlslStd450Op, GroupOperation, Op as SpirvOp, Scope};
 
 use super::Lowering;
-use crate::device::SUBGROUP_SIZE;
-use crate::module::{LoadError, LocatedInstruction, malformed_module};
+use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
+use crate::limits::SUBGROUP_SIZE;
 use crate::program::{BallotKind, Binary, Group, GroupKind, GroupSpan, NONE, Op, Reduction, Register};
 
 /// Returns true if an instruction is a supported subgroup operation.

@@ -5,7 +5,8 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{ImageOperands, Op as SpirvOp};
 
 use super::{LoweredValue, Lowering};
-use crate::module::{LoadError, LocatedInstruction, SpirvType, malformed_module};
+use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
+use crate::module::SpirvType;
 use crate::program::{Application, IMAGE, MemoryOp, MemoryOpKind, NONE, Op, Register};
 
 /// The shape of a texel in memory.

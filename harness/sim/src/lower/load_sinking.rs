@@ -6,7 +6,8 @@ use rspirv::dr::Operand;
 use rspirv::spirv::Op as SpirvOp;
 
 use super::Lowering;
-use crate::module::{LoadError, LocatedInstruction, SpirvType};
+use crate::instruction::{LoadError, LocatedInstruction};
+use crate::module::SpirvType;
 use crate::program::Register;
 
 impl<'m> Lowering<'m> {

@@ -5,7 +5,8 @@ use rspirv::spirv::{BuiltIn as SpirvBuiltIn, MemoryAccess, MemorySemantics, Op a
 
 use super::{LoweredValue, Lowering};
 use crate::fault::Fault;
-use crate::module::{LoadError, LocatedInstruction, SpirvType, malformed_module};
+use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
+use crate::module::SpirvType;
 use crate::program::{
     Access, Binary, BuiltIn, DEVICE, IMAGE, INVOCATION, LaneMask, MemoryOp, MemoryOpKind, NONE, Op,
     QUEUE_FAMILY, Register, Rmw, SUBGROUP, WORKGROUP, WORKGROUP_MEMORY,

@@ -6,7 +6,8 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{GlslStd450Op, Op as SpirvOp};
 
 use super::{LoweredValue, Lowering};
-use crate::module::{LoadError, LoadedModule, LocatedInstruction, SpirvType, malformed_module};
+use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
+use crate::module::{LoadedModule, SpirvType};
 use crate::program::{Application, Binary, Op, ReferencePlace, Register};
 
 impl Lowering<'_> {

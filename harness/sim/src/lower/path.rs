@@ -3,7 +3,8 @@
 use rspirv::spirv::StorageClass;
 
 use super::{LoweredValue, Lowering};
-use crate::module::{LoadError, LocatedInstruction, SpirvType, malformed_module};
+use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
+use crate::module::SpirvType;
 use crate::program::{Binary, NONE, Op, Register};
 
 /// The matrix stride in bytes, and true for row-major; `None` without an explicit layout.

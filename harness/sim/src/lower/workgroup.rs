@@ -3,7 +3,8 @@
 use super::memory::NOTHING;
 use super::{LoweredValue, Lowering};
 use crate::fault::Fault;
-use crate::module::{LoadError, SpirvType};
+use crate::instruction::LoadError;
+use crate::module::SpirvType;
 use crate::program::{
     MemoryOp, MemoryOpKind, NONE, Op, Reference, ReferencePlace, WORKGROUP, WORKGROUP_MEMORY,
 };

@@ -145,5 +145,5 @@ type LaneRef = (u32, usize, usize);
 /// Adds the inactive lanes with operand 1; for a fault.
 fn with_all_lanes(brought: &[LaneOperand]) -> Vec<LaneOperand> {
     let value = |lane: u32| brought.iter().find(|known| known.lane == lane).map_or(1, |known| known.value);
-    (0..crate::device::SUBGROUP_SIZE).map(|lane| LaneOperand { lane, value: value(lane) }).collect()
+    (0..crate::limits::SUBGROUP_SIZE).map(|lane| LaneOperand { lane, value: value(lane) }).collect()
 }

@@ -1,7 +1,7 @@
 //! Built-in variables of an invocation, and its role: the thread of the test that it executes.
 
 use super::{Wave, WaveContext};
-use crate::device::SUBGROUP_SIZE;
+use crate::limits::SUBGROUP_SIZE;
 use crate::program::{BallotKind, BuiltIn, LaneMask, Op, Register, Stage};
 
 /// The maximal number of blocks that a look-ahead runs.

@@ -1,7 +1,7 @@
 //! Prints a test in the HSA dialect, with aligned columns.
 
 use super::{ATOMIC_OPERATIONS, OPERATIONS, ORDERS, RELATIONS, SCOPES, segment_keyword};
-use crate::syntax::print::{aligned_rows, location_name, push_line, register_name};
+use crate::syntax::layout::{aligned_rows, location_name, push_line, register_name};
 use crate::syntax::words::word_of;
 use crate::test::{
     Access, AccessKind, Compute, Flow, InstructionKind, LocationInit, Operand, Reference, RegisterId,

@@ -6,7 +6,7 @@
 //! to a location are performed in order. Every release first drains the buffer of its group, since the
 //! invocation may have observed all of it.
 
-use crate::memory::{Memory, Path};
+use super::{Memory, Path};
 
 /// The maximal number of store buffers.
 pub(crate) const GROUPS: usize = 8;

@@ -14,7 +14,7 @@
 //! Only locations with a *uniform atomic scope* are read ahead: all accesses are atomic, of one word and of
 //! one scope, through one reference. No atomic store stays in a store buffer in such a round.
 
-use crate::memory::{Memory, Path};
+use super::{Memory, Path};
 
 const SLOTS: usize = 1 << 11;
 

@@ -4,11 +4,11 @@
 //! `s4: %10:s[4-7] = s_load_dwordx4 %9:s[0-1], 16` means `s_load_dwordx4 s[4:7], s[0:1], 16`: each temporary
 //! is printed with its register. Buffer accesses have another operand order.
 
-use crate::opcode::{Action, MemoryInstruction, Opcode, Path, Scalar, Vector};
-use crate::text::{
+use super::{
     MachineInstruction, MachineOperand, MachineProgram, MachineTextError, Modifiers, Registers, is_mnemonic,
     parse_operand, parse_waits, special,
 };
+use crate::opcode::{Action, MemoryInstruction, Opcode, Path, Scalar, Vector};
 
 /// The heading of such a program.
 pub(crate) const HEADING: &str = "After lowering to hw instructions:";

@@ -1,0 +1,59 @@
+//! The reasons for which a task fails.
+
+use std::path::PathBuf;
+
+use crate::tidy::source::ReadError;
+
+/// Why a task failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ChoreError {
+    /// The repository violates rules, which have been printed.
+    #[error("{0} rule violations")]
+    Untidy(usize),
+    /// Dependencies violate rules, which have been printed.
+    #[error("{0} dependencies refused")]
+    Refused(usize),
+    /// The rules on dependencies could not be applied.
+    #[error(transparent)]
+    Rules(#[from] RulesError),
+    /// A file could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A command could not be started.
+    #[error("could not start cargo: {0}")]
+    Start(std::io::Error),
+    /// A command failed and has printed the reason.
+    #[error("cargo ended with {0}")]
+    Command(std::process::ExitStatus),
+    /// A program that builds the book is missing.
+    #[error(
+        "mdbook is not installed: `cargo install mdbook`, or your distribution's package, then `cargo xtask book`"
+    )]
+    NoMdbook,
+    /// Tests failed; their output has been printed.
+    #[error("{0} test binaries failed")]
+    Tests(usize),
+    /// The arguments of a survey are wrong.
+    #[error("{0}")]
+    Survey(String),
+    /// A file could not be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write { path: PathBuf, source: std::io::Error },
+    /// No run has written its times.
+    #[error("no times yet: run `ci/test` or `cargo xtask test` first")]
+    NoTimes,
+}
+
+/// Why the rules could not be applied.
+#[derive(Debug, thiserror::Error)]
+pub enum RulesError {
+    /// `deny.toml` has a rule or value that is not implemented.
+    #[error("deny.toml: {0}")]
+    Rules(#[from] toml::de::Error),
+    /// An allowed licence is not a valid SPDX identifier.
+    #[error("deny.toml: {0:?} is no licence")]
+    Licence(String),
+    /// The output of cargo has an unexpected form.
+    #[error("cargo metadata: {0}")]
+    CargoMetadata(#[from] serde_json::Error),
+}

@@ -1,0 +1,281 @@
+//! Rule on modules: the files of a crate import each other without cycles.
+//!
+//! Nodes are files, edges are paths to items of other files, and a strongly connected component of several files
+//! is a cycle. One kind of cycle is allowed: a module whose children use its items. Outside, only the module is
+//! visible, so that the files are read as one. If all files of a component are descendants of one of them, the
+//! edges to that one are dropped and the rest is searched again. The root of a crate has no such right.
+
+mod graph;
+mod modules;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use self::graph::components;
+use self::modules::{Reference, references};
+use super::edges::manifests;
+use super::source::{Finding, SourceFile};
+
+/// A cycle that is allowed for now.
+struct AllowedCycle {
+    /// A file in it.
+    member: &'static str,
+    /// The number of its files.
+    files: usize,
+    /// The argument why it cannot be cut, or the plan to cut it.
+    reason: &'static str,
+}
+
+/// The cycles that are left. Entries only leave this list, and their numbers of files only fall.
+const ALLOWED: &[AllowedCycle] = &[
+    AllowedCycle {
+        member: "harness/campaign/src/kinds/litmus/mutants.rs",
+        files: 2,
+        reason: "to be cut: the cells of a plan belong in a file without the plan",
+    },
+    AllowedCycle {
+        member: "harness/frontend/src/annotations.rs",
+        files: 59,
+        reason: "to be split into state, interpreter, race detector and scheduler",
+    },
+    AllowedCycle {
+        member: "litmus/src/condition.rs",
+        files: 12,
+        reason: "one syntax tree: tests, conditions, outcomes and metadata name each other",
+    },
+    AllowedCycle {
+        member: "litmus/src/syntax/calls.rs",
+        files: 7,
+        reason: "recursive descent: the parser and the parts of the grammar call each other",
+    },
+    AllowedCycle {
+        member: "harness/model/src/activity.rs",
+        files: 23,
+        reason: "to be cut: the search and its prepared input belong in separate files",
+    },
+    AllowedCycle {
+        member: "harness/plan/src/host.rs",
+        files: 3,
+        reason: "one data type: a plan contains host threads, whose batches are made from a plan",
+    },
+    AllowedCycle {
+        member: "harness/runner/src/calibration.rs",
+        files: 13,
+        reason: "to be cut: settings and stress name the classifier that reads them",
+    },
+    AllowedCycle {
+        member: "shaders/src/dispatch.rs",
+        files: 8,
+        reason: "to be cut: programs and the emitter of dispatches name each other",
+    },
+    AllowedCycle {
+        member: "harness/vendor/src/amd.rs",
+        files: 10,
+        reason: "to be cut: the table of vendors belongs in a file without their types",
+    },
+    AllowedCycle {
+        member: "harness/model/witness/src/operation.rs",
+        files: 4,
+        reason: "one fixpoint: paths, values and tangles of operations depend on each other",
+    },
+];
+
+/// Rejects cycles of files in one crate, and entries of the list that no longer describe one.
+pub fn check(files: &[SourceFile]) -> Vec<Finding> {
+    check_against(files, ALLOWED)
+}
+
+fn check_against(files: &[SourceFile], allowed: &[AllowedCycle]) -> Vec<Finding> {
+    let sources: BTreeMap<&str, &SourceFile> = files
+        .iter()
+        .filter(|file| file.path.ends_with(".rs"))
+        .map(|file| (file.path.as_str(), file))
+        .collect();
+    let mut findings = Vec::new();
+    let mut matched = BTreeSet::new();
+    for manifest in manifests(files).values() {
+        let folder = manifest.path.trim_end_matches("Cargo.toml");
+        for root in ["lib", "main"] {
+            let references = references(&sources, &format!("{folder}src/{root}.rs"));
+            for cycle in cycles(&references) {
+                let entry = allowed.iter().find(|entry| cycle.contains(entry.member));
+                matched.extend(entry.map(|entry| entry.member));
+                findings.extend(finding(&cycle, &references, entry));
+            }
+        }
+    }
+    let stale = allowed.iter().filter(|entry| !matched.contains(entry.member));
+    findings.extend(stale.map(|entry| Finding {
+        file: entry.member.to_owned(),
+        line: 0,
+        message:
+            "is listed in ci/xtask/src/tidy/cycles.rs and in no import cycle: remove the entry".to_owned(),
+    }));
+    findings
+}
+
+/// Returns the finding for a cycle, unless the entry describes it.
+fn finding(
+    cycle: &BTreeSet<&str>,
+    references: &[Reference],
+    entry: Option<&AllowedCycle>,
+) -> Option<Finding> {
+    let size = cycle.len();
+    let message = match entry {
+        Some(entry) if entry.files == size => return None,
+        Some(entry) if entry.files > size => {
+            format!("its import cycle has {size} files: write this number in ci/xtask/src/tidy/cycles.rs")
+        }
+        Some(AllowedCycle { files, reason, .. }) => format!(
+            "an import cycle of {size} files instead of {files} ({reason}): move the new items\n{}",
+            ties(cycle, references)
+        ),
+        None => format!(
+            "an import cycle of {size} files: move the items of one edge to a file that both import\n{}",
+            ties(cycle, references)
+        ),
+    };
+    let file = entry.map(|entry| entry.member).or_else(|| cycle.first().copied())?;
+    Some(Finding { file: file.to_owned(), line: 0, message })
+}
+
+/// Lists the edges of a cycle, those of the fewest names first: these are the cheapest to cut.
+fn ties(cycle: &BTreeSet<&str>, references: &[Reference]) -> String {
+    let mut edges: BTreeMap<(&str, &str), Vec<&Reference>> = BTreeMap::new();
+    for reference in references {
+        let Reference { from, to, .. } = reference;
+        if cycle.contains(from.as_str()) && cycle.contains(to.as_str()) {
+            edges.entry((from, to)).or_default().push(reference);
+        }
+    }
+    let mut edges: Vec<_> = edges.into_iter().collect();
+    edges.sort_by_key(|(_, references)| references.len());
+    let lines = edges.iter().map(|((from, to), references)| {
+        let names: Vec<_> = references.iter().map(|reference| reference.name.as_str()).collect();
+        let line = references.iter().map(|reference| reference.line).min().unwrap_or_default();
+        format!("    {from}:{line} uses {} of {to}", names.join(", "))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the cycles of a crate, without those that only close through a module that holds all their files.
+fn cycles(references: &[Reference]) -> Vec<BTreeSet<&str>> {
+    let edges = references.iter().map(|reference| (reference.from.as_str(), reference.to.as_str()));
+    let mut found = Vec::new();
+    let mut rest = vec![edges.collect::<BTreeSet<_>>()];
+    while let Some(edges) = rest.pop() {
+        for component in components(&edges) {
+            let module = component
+                .iter()
+                .find(|module| component.iter().all(|file| file == *module || is_descendant(file, module)));
+            let Some(module) = module else {
+                found.push(component);
+                continue;
+            };
+            let is_left = |(from, to): &&(&str, &str)| {
+                component.contains(from) && component.contains(to) && to != module
+            };
+            rest.push(edges.iter().filter(is_left).copied().collect());
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Returns true if `file` is a child module of the module in `ancestor`, or a child of one.
+fn is_descendant(file: &str, ancestor: &str) -> bool {
+    let folder = ancestor.strip_suffix("/mod.rs").or_else(|| ancestor.strip_suffix(".rs"));
+    folder.and_then(|folder| file.strip_prefix(folder)).is_some_and(|rest| rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::source::file;
+    use super::*;
+
+    /// A crate `a` of these files, each a path below `src` and a text.
+    fn source_tree(sources: &[(&str, &str)]) -> Vec<SourceFile> {
+        let manifest = file("a/Cargo.toml", "[package]\nname = \"a\"\n");
+        let sources = sources.iter().map(|(path, text)| file(&format!("a/src/{path}"), text));
+        std::iter::once(manifest).chain(sources).collect()
+    }
+
+    fn messages(sources: &[(&str, &str)], allowed: &[AllowedCycle]) -> Vec<String> {
+        check_against(&source_tree(sources), allowed).iter().map(Finding::to_string).collect()
+    }
+
+    const ROOT: (&str, &str) = ("lib.rs", "mod x;\nmod y;\npub use x::X;\npub use y::Y;\n");
+
+    fn entry(files: usize) -> [AllowedCycle; 1] {
+        [AllowedCycle { member: "a/src/x.rs", files, reason: "a tree" }]
+    }
+
+    #[test]
+    fn a_cycle_is_reported_with_its_edges() {
+        let sources = [
+            ROOT,
+            ("x.rs", "use crate::y::Y;\npub struct X(Y);\n"),
+            ("y.rs", "pub struct Y;\n\npub fn make() -> crate::x::X { crate::X::new(Y) }\n"),
+        ];
+        assert_eq!(
+            messages(&sources, &[]),
+            [
+                "a/src/x.rs: an import cycle of 2 files: move the items of one edge to a file that both import\n    \
+              a/src/x.rs:1 uses Y of a/src/y.rs\n    a/src/y.rs:3 uses X, new of a/src/x.rs"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_root_forwards_names_and_is_in_no_cycle() {
+        let sources = [ROOT, ("x.rs", "pub struct X;\n"), ("y.rs", "use crate::X;\npub struct Y(X);\n")];
+        assert_eq!(messages(&sources, &[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn children_may_use_items_of_their_module() {
+        let module = "mod p;\nmod q;\npub struct X;\nfn f() { p::f(); q::f(); }\n";
+        let sources = [
+            ("lib.rs", "mod x;\n"),
+            ("x.rs", module),
+            ("x/p.rs", "use super::X;\npub fn f() -> X { X }\n"),
+            ("x/q.rs", "pub fn f() -> super::X { super::p::f() }\n"),
+        ];
+        assert_eq!(messages(&sources, &[]), Vec::<String>::new());
+        let siblings = [sources[0], sources[1], ("x/p.rs", "pub fn f() { super::q::f() }\n"), sources[3]];
+        let found = messages(&siblings, &[]);
+        assert!(
+            found.len() == 1 && found[0].starts_with("a/src/x/p.rs: an import cycle of 2 files"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn a_listed_cycle_keeps_its_size() {
+        let sources = [
+            ROOT,
+            ("x.rs", "pub struct X(crate::y::Y);\n"),
+            ("y.rs", "pub struct Y;\nimpl Y { fn x() -> crate::x::X { todo() } }\n"),
+        ];
+        assert_eq!(messages(&sources, &entry(2)), Vec::<String>::new());
+        assert!(
+            messages(&sources, &entry(1))[0].contains("an import cycle of 2 files instead of 1 (a tree)")
+        );
+        assert!(messages(&sources, &entry(3))[0].contains("has 2 files: write this number"));
+    }
+
+    #[test]
+    fn an_entry_without_a_cycle_is_refused() {
+        let found = messages(&[ROOT, ("x.rs", "pub struct X;\n"), ("y.rs", "pub struct Y;\n")], &entry(2));
+        assert_eq!(
+            found,
+            ["a/src/x.rs: is listed in ci/xtask/src/tidy/cycles.rs and in no import cycle: remove the entry"]
+        );
+    }
+
+    #[test]
+    fn every_entry_has_a_reason() {
+        for entry in ALLOWED {
+            assert!(entry.reason.len() > 10 && entry.files > 1, "{}", entry.member);
+        }
+    }
+}

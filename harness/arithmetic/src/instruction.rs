@@ -1,0 +1,58 @@
+//! Instructions and the shapes of their operands.
+
+use rspirv::spirv::{GlslStd450Op, Op};
+
+use crate::texel::TexelFormat;
+
+/// The kind of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A boolean.
+    Bool,
+    /// An integer of either signedness.
+    Integer,
+    /// A floating-point number.
+    Float,
+}
+
+/// The shape of an operand: a number, a vector, or a matrix by columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NumberShape {
+    /// The kind of each number.
+    pub kind: Kind,
+    /// The width of each number; 32 for booleans.
+    pub bits: u32,
+    /// Components of a vector or column; 1 for a number.
+    pub rows: u32,
+    /// Columns of a matrix; 1 otherwise.
+    pub columns: u32,
+}
+
+impl NumberShape {
+    /// Returns the number of components.
+    pub fn count(self) -> usize {
+        self.rows as usize * self.columns as usize
+    }
+}
+
+/// An operand.
+#[derive(Clone, Copy, Debug)]
+pub struct Operand<'a> {
+    /// Its components.
+    pub numbers: &'a [u64],
+    /// Their shape.
+    pub shape: NumberShape,
+}
+
+/// An arithmetic instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instruction {
+    /// An instruction of core SPIR-V.
+    Core(Op),
+    /// An instruction of `GLSL.std.450`.
+    Extended(GlslStd450Op),
+    /// Unpacks a 32-bit texel to four components.
+    Unpack(TexelFormat),
+    /// Packs components to a 32-bit texel.
+    Pack(TexelFormat),
+}

@@ -1,0 +1,49 @@
+//! The bounds of a search and its answer.
+
+use std::collections::BTreeMap;
+
+use litmus::Outcome;
+
+/// Bounds of the search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Bound on iterations of a loop body.
+    pub bound: u32,
+    /// Candidate executions that are looked at before the witness gives up.
+    pub executions: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { bound: 1, executions: 2_000_000 }
+    }
+}
+
+/// Verdict of the text on a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The outcomes of consistent executions, those of racy ones among them; true where only executions in which a value
+    /// is derived from itself show it.
+    pub outcomes: BTreeMap<Outcome, bool>,
+    /// True if a consistent execution races.
+    pub races: Races,
+    /// True if in a consistent execution a thread reads an initial value that is undefined, or one is
+    /// observed at the end.
+    pub uninitialised: bool,
+    /// True if a thread had to be cut off at the bound of its loops.
+    pub cut: bool,
+    /// True if a thread may wait for ever at a control barrier that others pass by. Such executions are not
+    /// looked at.
+    pub stuck: bool,
+}
+
+/// True if some consistent execution has a data race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Races {
+    /// None has one.
+    Never,
+    /// Only executions in which a value is derived from itself have one.
+    OutOfThinAir,
+    /// Some execution has one.
+    Sometimes,
+}

@@ -1,0 +1,40 @@
+//! Lines with a checksum: the last field of a record is the hash of everything before it.
+
+use crate::wire::RunLine;
+
+/// The bytes between a record and its checksum.
+const SUM: &[u8] = b",\"sum\":\"";
+
+/// Hexadecimal digits of a checksum.
+const SUM_DIGITS: usize = 16;
+
+/// The bytes after the checksum.
+const SUM_END: &[u8] = b"\"}";
+
+/// Returns a record as a journal line with its line end: its JSON, with a last field `sum` that holds the
+/// first digits of the BLAKE3 hash of everything before that field.
+///
+/// # Errors
+/// Returns an error if the record cannot be written as JSON.
+pub fn sealed(line: &RunLine) -> Result<Vec<u8>, serde_json::Error> {
+    let mut text = serde_json::to_vec(line)?;
+    text.pop();
+    let sum = sum_of(&text);
+    text.extend_from_slice(SUM);
+    text.extend_from_slice(sum.as_bytes());
+    text.extend_from_slice(SUM_END);
+    text.push(b'\n');
+    Ok(text)
+}
+
+fn sum_of(record: &[u8]) -> String {
+    blake3::hash(record).to_hex().chars().take(SUM_DIGITS).collect()
+}
+
+/// Checks the checksum of a line without its line end; `None` if the line has no checksum.
+pub fn is_whole(line: &[u8]) -> Option<bool> {
+    let line = line.strip_suffix(SUM_END)?;
+    let (rest, sum) = line.split_at_checked(line.len().checked_sub(SUM_DIGITS)?)?;
+    let record = rest.strip_suffix(SUM)?;
+    Some(sum_of(record).as_bytes() == sum)
+}
