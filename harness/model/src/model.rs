@@ -54,6 +54,7 @@ const NAMES: &[(&str, &str)] = &[
     ("khronos-alloy-nochains", "the same without availability and visibility chains"),
     ("sc", "sequential consistency"),
     ("tso", "total store order"),
+    ("ptx", "NVIDIA's PTX memory model, without proxies"),
     ("hsa", "the HSA memory model, Platform System Architecture 1.2, for tests of the HSA dialect"),
 ];
 
