@@ -55,6 +55,8 @@ const NAMES: &[(&str, &str)] = &[
     ("sc", "sequential consistency"),
     ("tso", "total store order"),
     ("ptx", "NVIDIA's PTX memory model, without proxies"),
+    ("opencl", "the OpenCL memory model, 2.0 to 3.0, with scoped sequential consistency"),
+    ("opencl-3.1", "the same with the inclusive scopes of OpenCL 3.1"),
     ("hsa", "the HSA memory model, Platform System Architecture 1.2, for tests of the HSA dialect"),
 ];
 
