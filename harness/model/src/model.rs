@@ -58,6 +58,7 @@ const NAMES: &[(&str, &str)] = &[
     ("opencl", "the OpenCL memory model, 2.0 to 3.0, with scoped sequential consistency"),
     ("opencl-3.1", "the same with the inclusive scopes of OpenCL 3.1"),
     ("amdgpu", "LLVM's memory model for AMD's GPUs, with availability and visibility"),
+    ("wgsl", "the memory model of WGSL: relaxed atomics and barriers of workgroups, mapped to `vulkan`"),
     ("hsa", "the HSA memory model, Platform System Architecture 1.2, for tests of the HSA dialect"),
 ];
 
