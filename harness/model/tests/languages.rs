@@ -56,7 +56,7 @@ struct Translation {
 /// Operations of the API that other languages do not have: an availability operation amid a thread.
 const API: &[&str] = &["avvis/WAW+avdevice-rel-acq", "ssw/WAW+ssw.avdevice-po-rel"];
 
-/// Release sequences that go on with a store of their own thread, as those of C11 and OpenCL do; those of Vulkan, LLVM and C++20
+/// Release sequences that go on with a store of the same thread, as those of C11 and OpenCL do; those of Vulkan, LLVM and C++20
 /// do not.
 const OWN_STORES: &[&str] =
     &["rmw/MP+rel.rlx-acq", "model-only/opencl/RS+own-store", "model-only/ptx/MP+rel.then-rlx-acq"];
