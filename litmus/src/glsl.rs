@@ -910,6 +910,9 @@ fn semantics_words(semantics: Semantics) -> Result<(String, String), ConvertErro
     if semantics.ignored != IgnoredClasses::NONE {
         return Err(unsupported_by_glsl("storage classes of semantics that are ignored"));
     }
+    if semantics.sequential {
+        return Err(unsupported_by_glsl("sequentially consistent operations"));
+    }
     let mut classes = Vec::new();
     for class in semantics.classes.iter() {
         classes.push(match class {

@@ -61,6 +61,9 @@ pub(crate) fn check(operation: Operation, scope: Scope, semantics: Semantics) ->
     if semantics.ignored != IgnoredClasses::NONE {
         return Err(SemanticsRule::Ignored);
     }
+    if semantics.sequential {
+        return Err(SemanticsRule::Sequential);
+    }
     if semantics.make_available && !order.releases() {
         return Err(SemanticsRule::AvailableWithoutRelease);
     }

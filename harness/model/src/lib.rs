@@ -77,6 +77,7 @@ pub mod synthesis;
 mod system;
 mod valuation;
 mod wait;
+mod wgsl;
 
 pub use allows::{OutcomeQuestion, allows};
 pub use budget::Budget;

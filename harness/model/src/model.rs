@@ -12,7 +12,8 @@ use litmus::{
 };
 
 use crate::cat::options::{
-    AsmoOrder, BarrierReach, Events, FinalValue, InitialWrites, Language, RmwEvents, Values,
+    AsmoOrder, BarrierReach, Events, FinalValue, InitialWrites, Instructions, Language, Orders, RmwEvents,
+    Values,
 };
 use crate::cat::{self, CatErrors, ClassFamilies, CompiledModel, Membership, Vocabulary};
 use crate::cells::Extent;
@@ -53,6 +54,11 @@ const NAMES: &[(&str, &str)] = &[
     ("khronos-alloy-nochains", "the same without availability and visibility chains"),
     ("sc", "sequential consistency"),
     ("tso", "total store order"),
+    ("ptx", "NVIDIA's PTX memory model, without proxies"),
+    ("opencl", "the OpenCL memory model, 2.0 to 3.0, with scoped sequential consistency"),
+    ("opencl-3.1", "the same with the inclusive scopes of OpenCL 3.1"),
+    ("amdgpu", "LLVM's memory model for AMD's GPUs, with availability and visibility"),
+    ("wgsl", "the memory model of WGSL: relaxed atomics and barriers of workgroups, mapped to `vulkan`"),
     ("hsa", "the HSA memory model, Platform System Architecture 1.2, for tests of the HSA dialect"),
 ];
 
@@ -256,6 +262,8 @@ impl Model {
             whole_language: options.events == Events::All,
             cells_of_bytes: false,
             vectors_whole: false,
+            sequential_orders: options.orders == Orders::Sequential,
+            only_wgsl: options.instructions == Instructions::Wgsl,
             tangling: options.tangling,
             placed_by_scope: self.shipped && options.events == Events::All,
             knows_text: self.shipped && options.events == Events::All,
@@ -314,6 +322,7 @@ fn features_of(test: &Test) -> Features {
         for instruction in &thread.instructions {
             let kind = &instruction.kind;
             features.vectors |= kind.access().is_some_and(MemoryAccess::is_vector);
+            features.sequential |= kind.semantics().any(|semantics| semantics.sequential);
             match extension(test, kind) {
                 Some(Extension::Api) => features.hosts = true,
                 Some(Extension::ShaderCall) => features.calls = true,
@@ -412,8 +421,9 @@ mod tests {
         let classes = StorageClassSet(1);
         let plain = model.compiled_for_kind(classes, Features::default()).unwrap().plan.clone();
         let all = model.compiled_for_kind(classes, Features::ALL).unwrap().plan.clone();
-        // Only `sc` distinguishes vector components; the halves of a barrier are for users' models.
-        let unused = ["component", "ARRIVE", "WAIT"];
+        // Only `sc` distinguishes vector components; the halves of a barrier are for users' models, sequentially
+        // consistent operations for models of other languages.
+        let unused = ["component", "ARRIVE", "WAIT", "SEQCST"];
         let absent: Vec<&str> = Features::default().absent().filter(|name| !unused.contains(name)).collect();
         let used =
             |plan: &CompiledModel| plan.names.iter().filter(|name| absent.contains(&name.as_str())).count();

@@ -27,6 +27,7 @@ use crate::symmetry::{ConditionOrbit, Symmetry};
 use crate::system;
 use crate::valuation::ValueDomain;
 use crate::wait::SpinLoopReduction;
+use crate::wgsl;
 use crate::{Budget, Model, PredictError};
 
 /// Options of a prediction.
@@ -625,6 +626,12 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
             }
             let extension = extension(test, kind);
             extended |= extension.is_some();
+            if kind.semantics().any(|semantics| semantics.sequential) && !semantic.sequential_orders {
+                return refuse("sequentially consistent order under this model");
+            }
+            if let Some(what) = wgsl::refusal(kind).filter(|_| semantic.only_wgsl) {
+                return refuse(what);
+            }
             if let Some(what) = extension.filter(|_| !semantic.whole_language) {
                 return refuse(what.refusal());
             }

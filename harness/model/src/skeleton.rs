@@ -46,6 +46,10 @@ pub(crate) struct Semantic {
     pub(crate) cells_of_bytes: bool,
     /// A whole vector access is one operation.
     pub(crate) vectors_whole: bool,
+    /// The model defines sequentially consistent operations.
+    pub(crate) sequential_orders: bool,
+    /// The model is that of WGSL and refuses what WGSL has not.
+    pub(crate) only_wgsl: bool,
     /// Reconvergence of lanes after a divergent branch.
     pub(crate) tangling: Tangling,
     /// The subgroup and workgroup of a thread matter only to equally narrow scopes. This is proved for the

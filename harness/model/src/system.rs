@@ -306,6 +306,8 @@ pub(crate) struct Features {
     pub(crate) split_barriers: bool,
     /// Undefined initial values.
     pub(crate) undefined: bool,
+    /// Sequentially consistent operations.
+    pub(crate) sequential: bool,
 }
 
 impl Features {
@@ -318,11 +320,12 @@ impl Features {
         interlock: true,
         split_barriers: true,
         undefined: true,
+        sequential: true,
     };
 
     /// Base sets and relations that are empty in every execution.
     pub(crate) fn absent(self) -> impl Iterator<Item = &'static str> {
-        let names: [(bool, &[&str]); 7] = [
+        let names: [(bool, &[&str]); 8] = [
             (self.hosts, &["HOST", "NONCOHERENT", "DOMDEVICE", "DOMHOST", "AVHOST", "VISHOST", "uncovered"]),
             (self.parts, &["part", "partial"]),
             (self.vectors, &["component"]),
@@ -330,11 +333,12 @@ impl Features {
             (self.interlock, &["FI", "sfi", "interlock"]),
             (self.split_barriers, &["ARRIVE", "WAIT", "syncsplit", "round"]),
             (self.undefined, &["UW"]),
+            (self.sequential, &["SEQCST"]),
         ];
         names.into_iter().filter(|(present, _)| !present).flat_map(|(_, names)| names.iter().copied())
     }
 
-    /// As a number below 128.
+    /// As a number below 256.
     pub(crate) fn bits(self) -> u16 {
         let all = [
             self.hosts,
@@ -344,6 +348,7 @@ impl Features {
             self.vectors,
             self.split_barriers,
             self.undefined,
+            self.sequential,
         ];
         all.iter().enumerate().fold(0, |bits, (index, present)| bits | (u16::from(*present) << index))
     }

@@ -13,6 +13,7 @@ mod eval;
 mod explain;
 mod herd;
 mod hsa;
+mod languages;
 mod lowering;
 mod peers;
 mod progress;

@@ -4,8 +4,8 @@
 use crate::vocabulary;
 
 use model::cat::options::{
-    AsmoOrder, BarrierReach, Events, FinalValue, InitialWrites, Language, ModelOptions, RmwEvents, Tangling,
-    Values,
+    AsmoOrder, BarrierReach, Events, FinalValue, InitialWrites, Instructions, Language, ModelOptions, Orders,
+    RmwEvents, Tangling, Values,
 };
 use model::cat::{self, CatErrors, CatModel, ClassFamilies, CompiledModel};
 use proptest::prelude::*;
@@ -68,7 +68,8 @@ fn dartagnan_style() {
 #[test]
 fn options_of_the_first_comment() {
     let all = "(* options: rmw=fused init=per-location barrier=any asmo=transitive final=device-read\n \
-               values=no-thin-air tests=hsa events=all tangles=apart *)\nacyclic po as order";
+               values=no-thin-air tests=hsa events=all tangles=apart orders=seq-cst
+               instructions=wgsl *)\nacyclic po as order";
     let chosen = ModelOptions {
         rmw: RmwEvents::Fused,
         init: InitialWrites::PerLocation,
@@ -79,6 +80,8 @@ fn options_of_the_first_comment() {
         language: Language::Hsa,
         events: Events::All,
         tangling: Tangling::Apart,
+        orders: Orders::Sequential,
+        instructions: Instructions::Wgsl,
     };
     assert_eq!(parse(all).unwrap().options, chosen);
     let dartagnan =

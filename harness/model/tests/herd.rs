@@ -155,6 +155,12 @@ fn statements(test: &Test, thread: &Thread) -> Option<String> {
 /// Prints the test in herd's C dialect, with all locations observed.
 fn program(test: &Test) -> Option<String> {
     let host = |thread: &Thread| thread.place == litmus::ThreadPlace::Host;
+    let kinds =
+        test.threads.iter().flat_map(|thread| &thread.instructions).map(|instruction| &instruction.kind);
+    // herd's models load without sequentially consistent operations.
+    if kinds.into_iter().any(|kind| kind.semantics().any(|semantics| semantics.sequential)) {
+        return None;
+    }
     if !test.system_sync.is_empty()
         || test.threads.iter().any(host)
         || test.locations.iter().any(|location| location.components > 1)

@@ -57,7 +57,8 @@ impl<'a> Parser<'a> {
         modifiers: &mut Modifiers<'a>,
     ) -> Parsed<(Access, StorageClass, Span)> {
         if modifiers.take_word("atom").is_some() {
-            let order = modifiers.take_one_of(words::ORDERS).unwrap_or_default();
+            let word = modifiers.parse_order(rules.order);
+            let order = word.order;
             if order != Order::Relaxed && order != rules.order {
                 return Err(ParseError::OrderNotAllowed {
                     instruction: rules.instruction,
@@ -68,7 +69,7 @@ impl<'a> Parser<'a> {
             }
             let scope = modifiers.parse_scope()?;
             let (class, place) = modifiers.parse_class()?;
-            let semantics = modifiers.parse_semantics(order, rules.expected_order)?;
+            let semantics = modifiers.parse_semantics(word, rules.expected_order)?;
             return Ok((Access::Atomic { scope, semantics }, class, place));
         }
         let access = if modifiers.take_word("nonpriv").is_some() {
@@ -85,7 +86,7 @@ impl<'a> Parser<'a> {
                     let operation = rules.operation;
                     return Err(ParseError::ScopeOnPlain { instruction, operation, span });
                 }
-                Some((word, span)) if lookup(words::ORDERS, word).is_some() => {
+                Some((word, span)) if lookup(words::ORDERS, word).is_some() || word == words::SEQUENTIAL => {
                     return Err(ParseError::OrderOnPlain { instruction, span });
                 }
                 _ => Access::Private,

@@ -21,6 +21,20 @@ fn names_class(word: &str) -> bool {
     word.starts_with("semsc") || words::is_class_of_semantics(word)
 }
 
+/// An order of an instruction as written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct OrderWord {
+    pub order: Order,
+    /// True for `.seq_cst`; the order is then the strongest that the instruction can have.
+    pub sequential: bool,
+}
+
+impl From<Order> for OrderWord {
+    fn from(order: Order) -> OrderWord {
+        OrderWord { order, sequential: false }
+    }
+}
+
 /// The threads that an instruction may name.
 enum NamableThreads {
     Any,
@@ -109,8 +123,17 @@ impl<'a> Modifiers<'a> {
         }
     }
 
+    /// Parses an optional order; relaxed without one.
+    pub(super) fn parse_order(&mut self, strongest: Order) -> OrderWord {
+        if self.take_word(words::SEQUENTIAL).is_some() {
+            return OrderWord { order: strongest, sequential: true };
+        }
+        OrderWord::from(self.take_one_of(words::ORDERS).unwrap_or_default())
+    }
+
     /// Parses `semsc+ [semav] [semvis]` after an order; nothing without one.
-    pub(super) fn parse_semantics(&mut self, order: Order, orders: &'static str) -> Parsed<Semantics> {
+    pub(super) fn parse_semantics(&mut self, order: OrderWord, orders: &'static str) -> Parsed<Semantics> {
+        let OrderWord { order, sequential } = order;
         if order == Order::Relaxed {
             return match self.peek() {
                 Some((word, span)) if word.starts_with("sem") => {
@@ -157,7 +180,7 @@ impl<'a> Modifiers<'a> {
             return Err(ParseError::VisibleWithoutAcquire { span });
         }
         let (make_available, make_visible) = (available.is_some(), visible.is_some());
-        Ok(Semantics { order, classes, ignored, make_available, make_visible })
+        Ok(Semantics { order, classes, ignored, make_available, make_visible, sequential })
     }
 
     /// Parses an optional type of the access.
@@ -320,10 +343,10 @@ impl<'a> Parser<'a> {
         if modifiers.take_word("atom").is_none() {
             return Err(ParseError::RmwNotAtomic { span: modifiers.last_span() });
         }
-        let order = modifiers.take_one_of(words::ORDERS).unwrap_or_default();
+        let order = modifiers.parse_order(Order::AcquireRelease);
         let scope = modifiers.parse_scope()?;
         let (class, place) = modifiers.parse_class()?;
-        let semantics = modifiers.parse_semantics(order, "`.acq`, `.rel` or `.acq_rel`")?;
+        let semantics = modifiers.parse_semantics(order, "`.acq`, `.rel`, `.acq_rel` or `.seq_cst`")?;
         let compare_exchange = modifiers.take_word("cas").is_some();
         let fetch = if compare_exchange { None } else { modifiers.take_one_of(words::OPERATIONS) };
         let unequal = match modifiers.take_word("uneq_acq") {
@@ -331,9 +354,9 @@ impl<'a> Parser<'a> {
                 let (word, expected) = ("uneq_acq".to_owned(), "`.cas` before it");
                 return Err(ParseError::MisplacedModifier { word, expected, span });
             }
-            Some(span) if !order.acquires() => return Err(ParseError::UnequalTooStrong { span }),
+            Some(span) if !semantics.order.acquires() => return Err(ParseError::UnequalTooStrong { span }),
             Some(_) if modifiers.peek().is_some_and(|(word, _)| names_class(word)) => {
-                modifiers.parse_semantics(Order::Acquire, "`.uneq_acq`")?
+                modifiers.parse_semantics(Order::Acquire.into(), "`.uneq_acq`")?
             }
             Some(_) => semantics.unequal(),
             None => Semantics::RELAXED,
@@ -362,9 +385,10 @@ impl<'a> Parser<'a> {
     }
 
     fn parse_fence(&mut self, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
-        let Some(order) = modifiers.take_one_of(words::ORDERS) else {
+        let order = modifiers.parse_order(Order::AcquireRelease);
+        if order.order == Order::Relaxed {
             return Err(ParseError::MissingOrder { span: modifiers.last_span() });
-        };
+        }
         let scope = modifiers.parse_scope()?;
         let semantics = modifiers.parse_semantics(order, "an order")?;
         modifiers.expect_end("no more modifiers")?;
@@ -380,7 +404,7 @@ impl<'a> Parser<'a> {
         let execution_scope = modifiers.execution_scope()?;
         let order = modifiers.take_one_of(words::ORDERS).unwrap_or_default();
         let memory_scope = modifiers.parse_scope()?;
-        let semantics = modifiers.parse_semantics(order, "`.acq`, `.rel` or `.acq_rel`")?;
+        let semantics = modifiers.parse_semantics(order.into(), "`.acq`, `.rel` or `.acq_rel`")?;
         modifiers.expect_end("the instance of the barrier")?;
         let id = self.barrier_name()?;
         let resource = if self.accept(TokenKind::Comma) { Some(self.barrier_name()?) } else { None };
@@ -419,7 +443,7 @@ impl<'a> Parser<'a> {
             return Err(ParseError::OrderOfSplitBarrier { half, word, expected, rule, span });
         }
         let memory_scope = modifiers.parse_scope()?;
-        let semantics = modifiers.parse_semantics(order, expected)?;
+        let semantics = modifiers.parse_semantics(order.into(), expected)?;
         modifiers.expect_end("the instance of the barrier")?;
         let id = self.barrier_name()?;
         let semantics = (order != Order::Relaxed).then_some(semantics);

@@ -514,6 +514,9 @@ fn atomic_modifiers(scope: Scope, class: StorageClass, semantics: Semantics) -> 
 }
 
 fn order_suffix(semantics: Semantics) -> String {
+    if semantics.sequential {
+        return format!(".{}", words::SEQUENTIAL);
+    }
     semantics.order.keyword().map_or(String::new(), |word| format!(".{word}"))
 }
 

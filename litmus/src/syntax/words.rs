@@ -59,6 +59,9 @@ pub(super) const IGNORED_CLASSES: Words<IgnoredClass> = &[
 pub(super) const ORDERS: Words<Order> =
     &[("acq", Order::Acquire), ("rel", Order::Release), ("acq_rel", Order::AcquireRelease)];
 
+/// The order of sequentially consistent atomics and barriers.
+pub(super) const SEQUENTIAL: &str = "seq_cst";
+
 pub(super) const OPERATIONS: Words<ArithmeticOperation> = &[
     ("add", ArithmeticOperation::Add),
     ("sub", ArithmeticOperation::Subtract),
@@ -149,7 +152,7 @@ pub(super) fn modifier_rank(word: &str) -> Option<usize> {
         matches!(word, "coop" | "arrive" | "wait"),
         matches!(word, "atom" | "nonpriv" | "av" | "vis"),
         lookup(EXECUTION_SCOPES, word).is_some(),
-        lookup(ORDERS, word).is_some(),
+        lookup(ORDERS, word).is_some() || word == SEQUENTIAL,
         lookup(SCOPES, word).is_some(),
         lookup(CLASSES, word).is_some(),
         is_class_of_semantics(word),
@@ -234,7 +237,7 @@ pub fn vocabulary() -> Vec<(&'static str, Vec<&'static str>)> {
         ("storage classes", names(CLASSES)),
         ("storage classes of semantics", names(SEMANTICS_CLASSES)),
         ("storage classes of semantics that are ignored", names(IGNORED_CLASSES)),
-        ("orders", names(ORDERS)),
+        ("orders", names(ORDERS).into_iter().chain([SEQUENTIAL]).collect()),
         ("operations", names(OPERATIONS)),
         ("branches", names(BRANCHES)),
         ("subgroup operations", names(super::subgroup::SUBGROUP_OPERATIONS)),
@@ -272,6 +275,7 @@ pub(super) fn is_modifier(word: &str) -> bool {
         || member(CLASSES, word)
         || is_class_of_semantics(word)
         || member(ORDERS, word)
+        || word == SEQUENTIAL
         || member(OPERATIONS, word)
         || AccessType::from_word(word).is_some()
 }

@@ -100,6 +100,9 @@ impl Semantics {
     /// Returns the semantics one step weaker; the weakest is relaxed.
     pub fn weaker(self) -> Vec<(Change, Semantics)> {
         let mut found = Vec::new();
+        if self.sequential {
+            found.push((Change::Order(self.order), Semantics { sequential: false, ..self }));
+        }
         if self.classes.iter().count() > 1 {
             found.extend(self.classes.iter().map(|class| {
                 let classes = StorageClassSet(self.classes.0 & !(1 << class.index()));
@@ -114,6 +117,8 @@ impl Semantics {
         }
         let order = |order| (Change::Order(order), self.with_order(order));
         match self.order {
+            // The step below a sequentially consistent order is the same order without that.
+            _ if self.sequential => {}
             Order::AcquireRelease => found.extend([order(Order::Acquire), order(Order::Release)]),
             Order::Acquire | Order::Release => found.push(order(Order::Relaxed)),
             Order::Relaxed => {}

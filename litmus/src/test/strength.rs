@@ -179,12 +179,15 @@ pub struct Semantics {
     pub make_available: bool,
     /// `.semvis` (MakeVisible); needs an acquiring order.
     pub make_visible: bool,
+    /// `.seq_cst`: sequentially consistent, which SPIR-V for Vulkan has not. The order is then the strongest one that
+    /// the instruction can have.
+    pub sequential: bool,
 }
 
 impl Semantics {
     /// Returns the meaning of `.uneq_acq` without classes: an acquire with the classes of these semantics.
     pub(crate) fn unequal(self) -> Semantics {
-        Semantics { order: Order::Acquire, make_available: false, ..self }
+        Semantics { order: Order::Acquire, make_available: false, sequential: false, ..self }
     }
 
     /// Relaxed: nothing is ordered.
@@ -194,5 +197,6 @@ impl Semantics {
         ignored: IgnoredClasses::NONE,
         make_available: false,
         make_visible: false,
+        sequential: false,
     };
 }

@@ -384,6 +384,7 @@ impl Builder<'_> {
             ignored,
             make_available: order.releases() && self.choices.yes(),
             make_visible: order.acquires() && self.choices.yes(),
+            sequential: false,
         }
     }
 

@@ -345,6 +345,10 @@ pub enum SemanticsRule {
     /// need capabilities that no Vulkan device has.
     #[error("ignored storage class of semantics")]
     Ignored,
+    /// SequentiallyConsistent semantics (VUID-StandaloneSpirv-MemorySemantics-10866): only other memory models
+    /// have them.
+    #[error("sequentially consistent order")]
+    Sequential,
     /// A word with several of Acquire, Release and AcquireRelease, with SequentiallyConsistent, or with bits
     /// that litmus tests lack (VUID-StandaloneSpirv-MemorySemantics-10865 and -10866). A module can contain
     /// it, a test cannot.

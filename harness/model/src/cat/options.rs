@@ -96,6 +96,26 @@ pub enum Tangling {
     Together,
 }
 
+/// Orders of atomics and memory barriers that the model defines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Orders {
+    /// Those of SPIR-V for Vulkan, up to acquire-release. Tests with `.seq_cst` are refused.
+    #[default]
+    AcquireRelease,
+    /// Those, and sequentially consistent.
+    Sequential,
+}
+
+/// Instructions that have a counterpart in the language whose model it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Instructions {
+    /// All that the other options admit.
+    #[default]
+    All,
+    /// Those of WGSL: relaxed atomics, barriers of a workgroup. Tests with others are refused.
+    Wgsl,
+}
+
 /// The choices of a model. The default is what Dartagnan does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ModelOptions {
@@ -117,6 +137,10 @@ pub struct ModelOptions {
     pub events: Events,
     /// `tangles=any|apart|together`
     pub tangling: Tangling,
+    /// `orders=acq-rel|seq-cst`
+    pub orders: Orders,
+    /// `instructions=all|wgsl`
+    pub instructions: Instructions,
 }
 
 /// Options as written in one file, before defaults apply. An including file may add the missing ones.
@@ -131,10 +155,24 @@ pub(crate) struct WrittenOptions {
     language: Option<Language>,
     events: Option<Events>,
     tangling: Option<Tangling>,
+    orders: Option<Orders>,
+    instructions: Option<Instructions>,
 }
 
 /// The keys, for messages.
-const KEYS: &[&str] = &["rmw", "init", "barrier", "asmo", "final", "values", "tests", "events", "tangles"];
+const KEYS: &[&str] = &[
+    "rmw",
+    "init",
+    "barrier",
+    "asmo",
+    "final",
+    "values",
+    "tests",
+    "events",
+    "tangles",
+    "orders",
+    "instructions",
+];
 
 impl WrittenOptions {
     /// Reads one `key=value` word.
@@ -206,6 +244,20 @@ impl WrittenOptions {
                 [Tangling::Any, Tangling::Apart, Tangling::Together],
                 &["any", "apart", "together"],
             ),
+            "orders" => choose_option(
+                &mut self.orders,
+                "orders",
+                value,
+                [Orders::AcquireRelease, Orders::Sequential],
+                &["acq-rel", "seq-cst"],
+            ),
+            "instructions" => choose_option(
+                &mut self.instructions,
+                "instructions",
+                value,
+                [Instructions::All, Instructions::Wgsl],
+                &["all", "wgsl"],
+            ),
             _ => Err(CatProblem::UnknownOption { key: key.to_owned(), known: KEYS }),
         }
     }
@@ -222,6 +274,8 @@ impl WrittenOptions {
             language: self.language.or(other.language),
             events: self.events.or(other.events),
             tangling: self.tangling.or(other.tangling),
+            orders: self.orders.or(other.orders),
+            instructions: self.instructions.or(other.instructions),
         }
     }
 
@@ -237,6 +291,8 @@ impl WrittenOptions {
             language: self.language.unwrap_or_default(),
             events: self.events.unwrap_or_default(),
             tangling: self.tangling.unwrap_or_default(),
+            orders: self.orders.unwrap_or_default(),
+            instructions: self.instructions.unwrap_or_default(),
         }
     }
 }

@@ -59,6 +59,7 @@ tags! {
     ARRIVE = 32, "ARRIVE", "arrivals of split barriers";
     WAIT = 33, "WAIT", "waits of split barriers";
     UW = 34, "UW", "initial writes of locations whose initial value is undefined, one for each value";
+    SEQCST = 35, "SEQCST", "sequentially consistent operations (`.seq_cst`)";
     DECISIVE = 23, "DECISIVE", "reads that an HSA branch, await or address depends on";
 }
 
@@ -135,6 +136,9 @@ impl Tags {
             if semantics.make_available {
                 self.add(Tags::SEMAV);
             }
+            if semantics.sequential {
+                self.add(Tags::SEQCST);
+            }
         }
     }
 
@@ -144,6 +148,9 @@ impl Tags {
             self.semantics |= semantics.classes.0;
             if semantics.make_visible {
                 self.add(Tags::SEMVIS);
+            }
+            if semantics.sequential {
+                self.add(Tags::SEQCST);
             }
         }
     }

@@ -326,6 +326,34 @@ fn build(threads: Vec<ThreadParts>, sync: Option<SyncParts>, observed: Option<u1
     }
 }
 
+/// The same with sequentially consistent operations: half of those with the strongest order that they can have.
+pub fn sequential() -> impl Strategy<Value = Test> {
+    (test(), any::<u64>()).prop_map(|(mut test, chosen)| {
+        let instructions = test.threads.iter_mut().flat_map(|thread| &mut thread.instructions);
+        for (index, instruction) in instructions.enumerate() {
+            let sequential = chosen >> (index % 64) & 1 == 1;
+            let is_strongest = |semantics: &Semantics, store_or_load: bool| {
+                semantics.order != Order::Relaxed
+                    && (store_or_load || semantics.order == Order::AcquireRelease)
+            };
+            match &mut instruction.kind {
+                InstructionKind::Fence { semantics, .. } => {
+                    semantics.sequential = sequential && is_strongest(semantics, false);
+                }
+                kind => {
+                    if let Some(access) = kind.access_mut() {
+                        let rmw = matches!(access.kind, AccessKind::Rmw { .. });
+                        if let Access::Atomic { semantics, .. } = &mut access.strength {
+                            semantics.sequential = sequential && is_strongest(semantics, !rmw);
+                        }
+                    }
+                }
+            }
+        }
+        test
+    })
+}
+
 /// A random test in which one initial value is undefined.
 pub fn undefined() -> impl Strategy<Value = Test> {
     (test(), proptest::bool::ANY).prop_map(|(mut test, first)| {

@@ -135,7 +135,7 @@ fn class_suffix(class: StorageClass) -> Option<&'static str> {
 }
 
 fn semantics_suffix(semantics: &Semantics) -> Option<String> {
-    if semantics.ignored != IgnoredClasses::NONE {
+    if semantics.ignored != IgnoredClasses::NONE || semantics.sequential {
         return None;
     }
     let mut text = String::new();
