@@ -373,10 +373,7 @@ fn location_names(test: &Test) -> Result<Vec<GlslName>, ConvertError> {
         let name = &location.name;
         let class = match (location.reference, classes.get(&id).and_then(|classes| classes.first())) {
             (Some(Reference::Address), _) => {
-                return Err(unsupported_by_glsl(
-                    "memory accessed by device \
-                 address",
-                ));
+                return Err(unsupported_by_glsl("memory accessed by device address"));
             }
             (Some(reference), _) => reference.storage_class(),
             (None, Some(class)) => *class,

@@ -60,7 +60,12 @@ pub struct Models {
     without_chains: Option<Chosen>,
     /// The default for the HSA dialect.
     hsa: Option<Chosen>,
+    /// The default for tests with sequentially consistent operations, which Vulkan does not have.
+    sequential: Option<Chosen>,
 }
+
+/// The default model for tests with sequentially consistent operations.
+const SEQUENTIAL_MODEL: &str = "opencl";
 
 impl Models {
     /// Loads the model with this name, or the defaults.
@@ -72,12 +77,15 @@ impl Models {
         let twin = choice::without_chains(&chosen.argument);
         let without_chains = twin.map(choice::load).transpose()?;
         Ok(match asked {
-            Some(_) => Models { asked: Some(chosen), vulkan: None, without_chains, hsa: None },
+            Some(_) => {
+                Models { asked: Some(chosen), vulkan: None, without_chains, hsa: None, sequential: None }
+            }
             None => Models {
                 asked: None,
                 vulkan: Some(chosen),
                 without_chains,
                 hsa: Some(choice::load(Model::default_for(Dialect::Hsa))?),
+                sequential: Some(choice::load(SEQUENTIAL_MODEL)?),
             },
         })
     }
@@ -109,6 +117,7 @@ impl Models {
         let wanted = match &self.asked {
             Some(chosen) => Some(chosen),
             None if loaded.test.dialect == Dialect::Hsa => self.hsa.as_ref(),
+            None if is_sequentially_consistent(&loaded.test) => self.sequential.as_ref(),
             None => self.vulkan.as_ref(),
         };
         match wanted {
@@ -119,6 +128,12 @@ impl Models {
             ))),
         }
     }
+}
+
+/// Returns true if a test has sequentially consistent operations.
+fn is_sequentially_consistent(test: &Test) -> bool {
+    let mut code = test.threads.iter().flat_map(|thread| &thread.instructions);
+    code.any(|instruction| instruction.kind.semantics().any(|semantics| semantics.sequential))
 }
 
 /// An error in a test that only its check finds, with its position.

@@ -29,8 +29,7 @@ pub fn named(pattern: &str) -> Result<Vec<TestSource>, Failure> {
     let layout = cts::LAYOUT.iter().find(|(names, ..)| bare.starts_with(names.trim_end_matches('*')));
     if let (true, Some((names, _, why))) = (found.is_empty(), layout) {
         return Err(Failure::input_message(format!(
-            "--cts-name: {names} cannot be expressed as a litmus \
-             test: {why}"
+            "--cts-name: {names} cannot be expressed as a litmus test: {why}"
         )));
     }
     if found.is_empty() {

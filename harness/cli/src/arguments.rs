@@ -8,6 +8,7 @@ mod lists;
 mod measured;
 mod refine;
 mod repro;
+mod values;
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -44,7 +45,7 @@ pub struct CommandLine {
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
     /// Memory of each compiler and worker, such as 4G [default: half of the machine].
-    #[arg(long, global = true, value_name = "SIZE", value_parser = memory_size, hide_short_help = true)]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = values::memory_size, hide_short_help = true)]
     pub max_memory: Option<u64>,
 }
 
@@ -143,7 +144,7 @@ pub struct Run {
     /// Time for all tests on one device, such as `15s` or `2m` [default: 1m].
     ///
     /// Without --time, a busy machine may take up to two minutes more, so that every test runs.
-    #[arg(long, value_name = "DUR", value_parser = duration)]
+    #[arg(long, value_name = "DUR", value_parser = values::duration)]
     pub time: Option<Duration>,
     /// Instances of each test on each device, instead of --time.
     #[arg(long, value_name = "N", conflicts_with = "time", value_parser = clap::value_parser!(u64).range(1..))]
@@ -282,7 +283,7 @@ pub struct Check {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), conflicts_with = "progress")]
     pub executions: Option<u32>,
     /// Time limit for each test, including parsing.
-    #[arg(long, value_name = "DUR", default_value = "5s", value_parser = duration)]
+    #[arg(long, value_name = "DUR", default_value = "5s", value_parser = values::duration)]
     pub timeout: Duration,
     /// Largest number of iterations of a loop [default: 1, then 2, 4, 8 while runs are cut off and time is
     /// left].
@@ -333,10 +334,10 @@ pub struct Race {
     /// Time limit for all schedules of an entry point, and separately for the search for fixes.
     ///
     /// If the first schedule exceeds it, the result is undecided.
-    #[arg(long, value_name = "DUR", default_value = "60s", value_parser = duration)]
+    #[arg(long, value_name = "DUR", default_value = "60s", value_parser = values::duration)]
     pub time: Duration,
     /// Time limit for the model, which decides small grids that the schedules leave undecided.
-    #[arg(long, value_name = "DUR", default_value = "3s", value_parser = duration, hide_short_help = true)]
+    #[arg(long, value_name = "DUR", default_value = "3s", value_parser = values::duration, hide_short_help = true)]
     pub timeout: Duration,
     /// Print the findings of `lint` as well.
     #[arg(long, conflicts_with = "emit", hide_short_help = true)]
@@ -402,7 +403,7 @@ pub struct Explain {
     #[arg(long, value_name = "DIR", requires = "device", hide_short_help = true)]
     pub mesa: Option<PathBuf>,
     /// Time limit for the whole explanation; what it leaves open is reported as unknown.
-    #[arg(long, value_name = "DUR", default_value = "5s", value_parser = duration, hide_short_help = true)]
+    #[arg(long, value_name = "DUR", default_value = "5s", value_parser = values::duration, hide_short_help = true)]
     pub timeout: Duration,
     /// Largest number of iterations of a loop [default: 1, then 2, 4, 8 while runs are cut off and time is
     /// left].
@@ -584,7 +585,7 @@ pub struct Codegen {
     #[arg(long, requires = "baseline", hide_short_help = true)]
     pub bless: bool,
     /// Time limit for one kernel, after which its compiler is killed.
-    #[arg(long, value_name = "DUR", default_value = "10s", value_parser = duration, hide_short_help = true)]
+    #[arg(long, value_name = "DUR", default_value = "10s", value_parser = values::duration, hide_short_help = true)]
     pub timeout: Duration,
     /// For tests of this program: the compiler behaves like a broken one (`crash:OPCODE`, `hang:OPCODE`) on
     /// modules with that instruction.
@@ -664,29 +665,6 @@ pub struct Worker {
     pub seconds: Option<f64>,
 }
 
-/// Parses a size in bytes: a number with the unit K, M or G (powers of 1024).
-fn memory_size(text: &str) -> Result<u64, String> {
-    let expected = || "expected a number with the unit K, M or G, such as 512M or 4G".to_owned();
-    let unit = text.chars().next_back().ok_or_else(expected)?;
-    let shift = match unit.to_ascii_uppercase() {
-        'K' => 10,
-        'M' => 20,
-        'G' => 30,
-        _ => return Err(expected()),
-    };
-    let number: u64 = text[..text.len() - unit.len_utf8()].parse().map_err(|_| expected())?;
-    number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or_else(expected)
-}
-
-/// Parses a duration: `15s`, `2m 30s`; a bare number is in seconds.
-fn duration(text: &str) -> Result<Duration, String> {
-    let duration = match text.parse::<f64>() {
-        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())?,
-        Err(_) => humantime::parse_duration(text).map_err(|error| error.to_string())?,
-    };
-    if duration.is_zero() { Err("expected some time".to_owned()) } else { Ok(duration) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -695,23 +673,5 @@ mod tests {
     fn the_command_line_is_consistent() {
         use clap::CommandFactory;
         CommandLine::command().debug_assert();
-    }
-
-    #[test]
-    fn memory_sizes() {
-        assert_eq!(memory_size("512M"), Ok(512 << 20));
-        assert_eq!(memory_size("4g"), Ok(4 << 30));
-        for wrong in ["", "G", "4", "-4G", "0M", "4T", "99999999999999999G", "4\u{20ac}"] {
-            assert!(memory_size(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn durations() {
-        assert_eq!(duration("15s"), Ok(Duration::from_secs(15)));
-        assert_eq!(duration("1.5"), Ok(Duration::from_millis(1500)));
-        for wrong in ["0", "0s", "-3", "inf", "NaN", "soon", "1e300"] {
-            assert!(duration(wrong).is_err(), "{wrong}");
-        }
     }
 }

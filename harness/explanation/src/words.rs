@@ -84,11 +84,9 @@ pub fn uninitialised(explanation: &Explanation) -> Option<String> {
                 .to_owned(),
         ),
         (None, Some(false)) => None,
-        (None, None) => Some(
-            "The search could not decide within its bounds whether a read is \
-             uninitialised."
-                .to_owned(),
-        ),
+        (None, None) => {
+            Some("The search could not decide within its bounds whether a read is uninitialised.".to_owned())
+        }
     }
 }
 

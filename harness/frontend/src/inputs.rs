@@ -169,13 +169,8 @@ pub fn parse_case_file(text: &str, beside: SiblingReader<'_>) -> Result<CaseFile
             }
             ("spec", Value::Table(constants)) => {
                 for (id, value) in constants {
-                    let number: u32 = id.parse().map_err(|_| {
-                        invalid_key(
-                            key,
-                            "ids of specialization \
-                         constants",
-                        )
-                    })?;
+                    let number: u32 =
+                        id.parse().map_err(|_| invalid_key(key, "ids of specialization constants"))?;
                     let bits = match value {
                         Value::Float(float) => u64::from((*float as f32).to_bits()),
                         Value::Boolean(truth) => u64::from(*truth),

@@ -112,10 +112,7 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
                 say(
                     1,
                     instruction,
-                    format!(
-                        "{name} releases, but no operation makes the stored values \
-                     available"
-                    ),
+                    format!("{name} releases, but no operation makes the stored values available"),
                 );
             }
             if buffers
@@ -126,10 +123,7 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
                 say(
                     1,
                     instruction,
-                    format!(
-                        "{name} acquires, but no operation makes the loaded values \
-                     visible"
-                    ),
+                    format!("{name} acquires, but no operation makes the loaded values visible"),
                 );
             }
         }

@@ -143,9 +143,7 @@ pub(crate) fn enumerate_contents(
         (_, true) => {
             return unknown(
                 race_free,
-                "the time was too short to determine whether all contents are \
-                 defined"
-                    .to_owned(),
+                "the time was too short to determine whether all contents are defined".to_owned(),
             );
         }
         (_, false) => {}

@@ -320,8 +320,7 @@ pub fn claim(module: &SpirvModule, options: &AnalysisOptions) -> Result<Option<C
             let binding = decorations.binding.ok_or_else(|| {
                 let name = module.display_name(cell.object.variable);
                 nowhere(Problem::Annotation(format!(
-                    "`{name}` is not a buffer, so its contents cannot be \
-                     observed"
+                    "`{name}` is not a buffer, so its contents cannot be observed"
                 )))
             })?;
             let element = cell.object.instance.saturating_sub(1) as u32;

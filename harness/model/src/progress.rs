@@ -311,8 +311,7 @@ fn decide_termination(
                             memory: DecidingMemory::Axioms,
                             terminates: None,
                             why: Some(format!(
-                                "terminates under sequential consistency; a loop that writes is undecided \
-                                 under {}",
+                                "terminates under sequential consistency; a loop that writes is undecided under {}",
                                 memory_model.name()
                             )),
                             schedule: Vec::new(),

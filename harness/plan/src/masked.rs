@@ -39,8 +39,7 @@ pub enum MaskError {
         name: String,
     },
     /// A limit that is 0 or not a number; an invalid version.
-    #[error("{}: `{limit}={value}`: expected {}", FeatureMask::VARIABLE, if *limit == API_VERSION { "1.1 or later" } else { "a \
-         number of at least 1" })]
+    #[error("{}: `{limit}={value}`: expected {}", FeatureMask::VARIABLE, if *limit == API_VERSION { "1.1 or later" } else { "a number of at least 1" })]
     Value {
         /// The limit.
         limit: &'static str,

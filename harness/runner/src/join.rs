@@ -100,10 +100,8 @@ impl Join {
                 Some(schedule) => calls::steps(program, schedule, BufferId(0)).err(),
             },
             // Host threads submit and wait between phases.
-            _ if program.hosts.is_some() => (self != Join::Barrier).then_some(
-                "another way to order dispatches together with host \
-                     threads",
-            ),
+            _ if program.hosts.is_some() => (self != Join::Barrier)
+                .then_some("another way to order dispatches together with host threads"),
             Join::Barrier | Join::Event | Join::Submit if several => Some("barrier between queues"),
             Join::Barrier | Join::Submit => None,
             // The stages of an event that the device sets must be device stages

@@ -206,13 +206,7 @@ impl PlanLayout {
             let mut back = Vec::new();
             for (input, from) in shader.buffers.iter().zip(&initial) {
                 let to = (!input.uniform).then(|| {
-                    buffer(
-                        &mut plan,
-                        input.len(),
-                        Memory::Readback,
-                        "contents after a shader, for the \
-                         host",
-                    )
+                    buffer(&mut plan, input.len(), Memory::Readback, "contents after a shader, for the host")
                 });
                 let (ready, copy) = match input.image.filter(|image| image.shape != InputShape::Texels) {
                     Some(image) => {

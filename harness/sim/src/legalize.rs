@@ -590,13 +590,8 @@ impl Simple {
             Op::CopyMemory => {
                 let (to, from) = (id_of(&own, 0)?, id_of(&own, 1)?);
                 let ty = plain.pointee.get(&from).copied();
-                let ty = ty.ok_or_else(|| {
-                    malformed_module(
-                        0,
-                        "OpCopyMemory of an operand that is not a \
-                     pointer",
-                    )
-                })?;
+                let ty = ty
+                    .ok_or_else(|| malformed_module(0, "OpCopyMemory of an operand that is not a pointer"))?;
                 let value = plain.fresh();
                 let access = own.operands.get(2..).unwrap_or_default();
                 let with = |ids: Vec<Operand>| ids.into_iter().chain(access.iter().cloned()).collect();

@@ -68,8 +68,7 @@ pub fn page(lines: &[CodegenLine]) -> String {
                 dt { "kept" } dd { "Everything that the order needs is between the two accesses." }
                 dt { "weakened" } dd { "A part of it is." }
                 dt { "lost" } dd { "The two are not ordered, or are in the opposite order." }
-                dt { "unknown" } dd { "No table lists what it needs, or the text does not distinguish the \
-                     accesses." }
+                dt { "unknown" } dd { "No table lists what it needs, or the text does not distinguish the accesses." }
             }
         }
     };

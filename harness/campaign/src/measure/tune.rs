@@ -348,8 +348,7 @@ impl StressSearch<'_> {
         let end = if holds {
             ""
         } else {
-            "; the gain does not carry over to those, so the preset is written \
-                 unchanged"
+            "; the gain does not carry over to those, so the preset is written unchanged"
         };
         let together = |seen: &Measured, unseen: &Measured| Measured {
             stress: seen.stress.clone(),

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{ListFormat, duration};
+use super::ListFormat;
+use super::values::duration;
 
 /// `tune`.
 #[derive(Debug, Args)]

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{KernelArguments, ListFormat, duration};
+use super::values::duration;
+use super::{KernelArguments, ListFormat};
 
 /// `refine`.
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::duration;
+use super::values::duration;
 
 /// `repro`.
 #[derive(Debug, Args)]

@@ -289,12 +289,10 @@ impl Interpreter<'_> {
             return Err(malformed("a matrix whose type is not a matrix type").into());
         };
         let number = |id: u32| {
-            program.specialized.constant_number(id).ok_or_else(|| {
-                unsupported(
-                    "a matrix without a constant \
-                 size",
-                )
-            })
+            program
+                .specialized
+                .constant_number(id)
+                .ok_or_else(|| unsupported("a matrix without a constant size"))
         };
         let (rows, columns) = (number(rows)?, number(columns)?);
         if number(matrix_scope)? != 3 {

@@ -459,8 +459,7 @@ impl Interpreter<'_> {
                     true => (FindingKind::Lockstep, LOCKSTEP_REASON),
                     false => (
                         FindingKind::Race,
-                        "the accesses are not ordered, although both invocations \
-                         are lanes of one subgroup",
+                        "the accesses are not ordered, although both invocations are lanes of one subgroup",
                     ),
                 }
             }

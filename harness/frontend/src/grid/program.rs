@@ -460,12 +460,7 @@ impl<'m> DecodedProgram<'m> {
         }
         Ok(match module.type_of_id(ty)? {
             SpirvType::Vector { element, count } => {
-                let (kind, bits) = scalar(*element).ok_or_else(|| {
-                    unsupported(
-                        "a vector of elements that \
-                     are not numbers",
-                    )
-                })?;
+                let (kind, bits) = scalar(*element).ok_or_else(|| unsupported("a vector without numbers"))?;
                 TypeLayout::Vector { element: *element, count: *count, kind, bits }
             }
             SpirvType::Matrix { column, count } => {

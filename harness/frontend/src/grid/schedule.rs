@@ -441,12 +441,8 @@ impl Interpreter<'_> {
         let missing = (0..all).find(|index| !together.contains(index));
         let (Some(here), Some(other)) = (together.first(), missing) else { return };
         let (here, other) = (&workgroup.invocations[*here], &workgroup.invocations[other]);
-        let what = if other.state == InvocationState::Ended {
-            "has ended"
-        } else {
-            "waits at another \
-             barrier"
-        };
+        let what =
+            if other.state == InvocationState::Ended { "has ended" } else { "waits at another barrier" };
         let message = format!(
             "control barrier in divergent control flow: {} of {all} invocations of the workgroup reach it; \
              invocation {} {what}",

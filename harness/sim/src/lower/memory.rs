@@ -187,11 +187,7 @@ impl Lowering<'_> {
             op @ (SpirvOp::BeginInvocationInterlockEXT | SpirvOp::EndInvocationInterlockEXT) => {
                 let ordered = self.module.sections;
                 let ordered = ordered.ok_or_else(|| {
-                    malformed_module(
-                        placed.word,
-                        "an interlock section without an \
-                         execution mode",
-                    )
+                    malformed_module(placed.word, "an interlock section without an execution mode")
                 })?;
                 let begins = op == SpirvOp::BeginInvocationInterlockEXT;
                 let kind =

@@ -90,8 +90,7 @@ impl Lowering<'_> {
                 let Some(SpirvType::Array { element, .. }) = self.module.types.get(&array) else {
                     return Err(malformed_module(
                         placed.word,
-                        "the length of an operand that is not an \
-                         array",
+                        "the length of an operand that is not an array",
                     ));
                 };
                 let stride = self.module.stride_of(array, *element).max(1);
@@ -166,9 +165,7 @@ impl Lowering<'_> {
             let word = self.addresses.get(&id).copied();
             let word = word.ok_or_else(|| {
                 LoadError::Lacks(
-                    "OpBitcast to a pointer from a value that is not an address in the push \
-                     constants"
-                        .into(),
+                    "OpBitcast to a pointer from a value that is not an address in the push constants".into(),
                 )
             })?;
             let reference = self.reference(result, ReferencePlace::Address(word), 0);
