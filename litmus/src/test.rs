@@ -279,6 +279,12 @@ impl Test {
         self.locations.iter().any(|location| location.init == LocationInit::Undefined)
     }
 
+    /// Returns true if some operation is sequentially consistent (`.seq_cst`), which Vulkan does not have.
+    pub fn has_sequential_operations(&self) -> bool {
+        let mut code = self.threads.iter().flat_map(|thread| &thread.instructions);
+        code.any(|instruction| instruction.kind.semantics().any(|semantics| semantics.sequential))
+    }
+
     /// Returns the test with kernels' actual contents for undefined initial values ([`UNDEFINED_BYTE`]).
     pub fn with_values(&self) -> Test {
         let mut test = self.clone();

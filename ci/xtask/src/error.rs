@@ -51,7 +51,7 @@ pub enum RulesError {
     #[error("deny.toml: {0}")]
     Rules(#[from] toml::de::Error),
     /// An allowed licence is not a valid SPDX identifier.
-    #[error("deny.toml: {0:?} is no licence")]
+    #[error("deny.toml: {0:?} is not a licence")]
     Licence(String),
     /// The output of cargo has an unexpected form.
     #[error("cargo metadata: {0}")]

@@ -48,24 +48,17 @@ impl Checked {
     }
 }
 
-/// The models of a `check`: one given by the user, or a default for each dialect.
+/// The models of a `check`: the one given by the user, or the defaults ([`Model::default_for_test`]).
 #[derive(Debug)]
 pub struct Models {
     /// The model of `--model`.
     pub asked: Option<Chosen>,
-    /// The default for the Vulkan dialects.
-    vulkan: Option<Chosen>,
+    /// The loaded default models, if there is no `--model`.
+    defaults: Vec<Chosen>,
     /// The variant of the loaded model for queries marked NOCHAINS. None if the model has no such variant or
     /// is one.
     without_chains: Option<Chosen>,
-    /// The default for the HSA dialect.
-    hsa: Option<Chosen>,
-    /// The default for tests with sequentially consistent operations, which Vulkan does not have.
-    sequential: Option<Chosen>,
 }
-
-/// The default model for tests with sequentially consistent operations.
-const SEQUENTIAL_MODEL: &str = "opencl";
 
 impl Models {
     /// Loads the model with this name, or the defaults.
@@ -73,21 +66,22 @@ impl Models {
     /// # Errors
     /// If there is no such model.
     pub fn load(asked: Option<&str>) -> Result<Models, Failure> {
-        let chosen = choice::load(asked.unwrap_or(Model::default_for(Dialect::Vulkan)))?;
-        let twin = choice::without_chains(&chosen.argument);
-        let without_chains = twin.map(choice::load).transpose()?;
-        Ok(match asked {
-            Some(_) => {
-                Models { asked: Some(chosen), vulkan: None, without_chains, hsa: None, sequential: None }
-            }
-            None => Models {
-                asked: None,
-                vulkan: Some(chosen),
-                without_chains,
-                hsa: Some(choice::load(Model::default_for(Dialect::Hsa))?),
-                sequential: Some(choice::load(SEQUENTIAL_MODEL)?),
-            },
-        })
+        let without_chains =
+            |chosen: &Chosen| choice::without_chains(&chosen.argument).map(choice::load).transpose();
+        if let Some(asked) = asked {
+            let chosen = choice::load(asked)?;
+            let without_chains = without_chains(&chosen)?;
+            return Ok(Models { asked: Some(chosen), defaults: Vec::new(), without_chains });
+        }
+        let defaults = Model::DEFAULTS.into_iter().map(choice::load).collect::<Result<Vec<_>, _>>()?;
+        let vulkan = defaults.iter().find(|chosen| chosen.argument == Model::default_for(Dialect::Vulkan));
+        let without_chains = vulkan.map(without_chains).transpose()?.flatten();
+        Ok(Models { asked: None, defaults, without_chains })
+    }
+
+    /// Returns the model of `--model`, or the loaded model with the name of a default.
+    fn asked_or(&self, default: &str) -> Option<&Chosen> {
+        self.asked.as_ref().or_else(|| self.defaults.iter().find(|chosen| chosen.argument == default))
     }
 
     /// Returns the model that answers queries marked NOCHAINS.
@@ -103,7 +97,7 @@ impl Models {
     /// # Errors
     /// If the loaded model does not judge the Vulkan dialect.
     pub fn for_kernels(&self) -> Result<&Chosen, Failure> {
-        match self.asked.as_ref().or(self.vulkan.as_ref()) {
+        match self.asked_or(Model::default_for(Dialect::Vulkan)) {
             Some(chosen) if chosen.model.judges(Dialect::Vulkan) => Ok(chosen),
             _ => Err(Failure::input_message("the model does not support shaders".to_owned())),
         }
@@ -114,13 +108,7 @@ impl Models {
     /// # Errors
     /// If the loaded model does not judge the dialect of the test.
     pub fn of(&self, loaded: &Loaded) -> Result<&Chosen, Failure> {
-        let wanted = match &self.asked {
-            Some(chosen) => Some(chosen),
-            None if loaded.test.dialect == Dialect::Hsa => self.hsa.as_ref(),
-            None if is_sequentially_consistent(&loaded.test) => self.sequential.as_ref(),
-            None => self.vulkan.as_ref(),
-        };
-        match wanted {
+        match self.asked_or(Model::default_for_test(&loaded.test)) {
             Some(chosen) if chosen.model.judges(loaded.test.dialect) => Ok(chosen),
             _ => Err(Failure::input_message(format!(
                 "{}: the model does not support this dialect",
@@ -128,12 +116,6 @@ impl Models {
             ))),
         }
     }
-}
-
-/// Returns true if a test has sequentially consistent operations.
-fn is_sequentially_consistent(test: &Test) -> bool {
-    let mut code = test.threads.iter().flat_map(|thread| &thread.instructions);
-    code.any(|instruction| instruction.kind.semantics().any(|semantics| semantics.sequential))
 }
 
 /// An error in a test that only its check finds, with its position.
@@ -169,8 +151,8 @@ fn check_claim(test: &Test, model: &Model) -> Result<(), (ClaimError, Span)> {
     let models = || Model::names().iter().map(|(name, _)| *name);
     for claim in &test.metadata.expectations {
         if claim.model != model.name() && !models().any(|known| known == claim.model) {
-            let expected = "a model listed by `vk-litmus models`, or the name of the cat file given with \
-                 `--model`";
+            let expected = "a model listed by `vk-litmus models`, or the name \
+                 of the cat file given with `--model`";
             return Err((unknown(&claim.model, models().collect(), expected), claim.span));
         }
         if test.question.is_none() {

@@ -228,15 +228,24 @@ fn correction(
         let range = line_range(text, line);
         let start = text[..range.start].rfind('\n').map_or(0, |end| end + 1);
         let indentation = &text[start..range.start];
-        let (at, new) = match side.split(' ').next()? {
-            "before" => (range.start, format!("{code}\n{indentation}")),
-            "after" => (range.end, format!("\n{indentation}{code}")),
+        let (sides, place) = side.split_once(" this ")?;
+        // The end of a loop or of a controlled statement is on another line.
+        let is_on_line = matches!(place, "line" | "atomic" | "barrier" | "read" | "write");
+        let is_statement = text[range.clone()].trim_end().ends_with(';');
+        let (before, after) = match sides {
+            "before" => (true, false),
+            "after" => (false, true),
+            "before and after" => (true, true),
             _ => return None,
         };
-        titles.push(format!("`{code}` {} line {line}", if at == range.start { "before" } else { "after" }));
-        edits.push((at..at, new));
+        if !is_on_line || after && !is_statement {
+            return None;
+        }
+        edits.extend(before.then(|| (range.start..range.start, format!("{code}\n{indentation}"))));
+        edits.extend(after.then(|| (range.end..range.end, format!("\n{indentation}{code}"))));
+        titles.push(format!("`{code}` {sides} line {line}"));
     }
-    if edits.is_empty() || edits.len() < changes.len() {
+    if titles.is_empty() || titles.len() < changes.len() {
         return None;
     }
     edits.sort_by_key(|(range, _)| range.start);
@@ -269,6 +278,19 @@ mod tests {
             edits: vec![(35..35, "barrier();\n    ".to_owned())],
         };
         assert_eq!(problem.corrections, [fix]);
+    }
+
+    #[test]
+    fn a_fix_is_offered_only_as_a_whole() {
+        let edits = |line: u32, text: &str| {
+            let change = MendRecord { line: Some(line), text: text.to_owned(), file: None };
+            correction(&[change], |_| true, TEXT).map(|fix| (fix.title, fix.edits.len()))
+        };
+        let both = ("Put `barrier();` before and after line 2".to_owned(), 2);
+        assert_eq!(edits(2, "put `barrier();` before and after this barrier"), Some(both));
+        // The statement may end on another line.
+        assert_eq!(edits(1, "put `barrier();` after this atomic"), None);
+        assert_eq!(edits(2, "put `barrier();` after the statement that this line controls"), None);
     }
 
     #[test]

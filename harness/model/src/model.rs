@@ -35,8 +35,7 @@ const NAMES: &[(&str, &str)] = &[
     ("vulkan-nochains", "the same without availability and visibility chains"),
     (
         "vulkan-by-letter",
-        "the same text; an arrival at a split barrier synchronizes with the waits of all \
-         rounds",
+        "the same text; an arrival at a split barrier synchronizes with the waits of all rounds",
     ),
     ("vulkan-apart", "the same text; diverged lanes reconverge only where the whole workgroup does"),
     ("vulkan-together", "the same text; diverged lanes reconverge immediately after the branch"),
@@ -162,6 +161,15 @@ impl Model {
             Dialect::Vulkan | Dialect::Khronos => "vulkan",
             Dialect::Hsa => "hsa",
         }
+    }
+
+    /// The names that [`Model::default_for_test`] returns.
+    pub const DEFAULTS: [&str; 3] = ["vulkan", "hsa", "opencl"];
+
+    /// Returns the default model of a test: that of its dialect, or `opencl` for sequentially consistent
+    /// operations, which Vulkan does not have.
+    pub fn default_for_test(test: &Test) -> &'static str {
+        if test.has_sequential_operations() { "opencl" } else { Model::default_for(test.dialect) }
     }
 
     /// Returns true if the model supports tests of a dialect; [`crate::predict`] refuses the others.
@@ -315,6 +323,7 @@ fn features_of(test: &Test) -> Features {
     let mut features = Features {
         parts: aliases && test.observables().iter().any(narrow),
         undefined: test.has_undefined(),
+        sequential: test.has_sequential_operations(),
         ..Features::default()
     };
     for thread in &test.threads {
@@ -322,7 +331,6 @@ fn features_of(test: &Test) -> Features {
         for instruction in &thread.instructions {
             let kind = &instruction.kind;
             features.vectors |= kind.access().is_some_and(MemoryAccess::is_vector);
-            features.sequential |= kind.semantics().any(|semantics| semantics.sequential);
             match extension(test, kind) {
                 Some(Extension::Api) => features.hosts = true,
                 Some(Extension::ShaderCall) => features.calls = true,

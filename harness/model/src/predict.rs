@@ -604,11 +604,14 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
     if test.has_undefined() && semantic.initial_per_name {
         return refuse("undefined initial values under this model");
     }
+    if test.has_sequential_operations() && !semantic.sequential_orders {
+        return refuse("sequentially consistent order under this model");
+    }
     let mut extended = false;
     for thread in &test.threads {
         let host = thread.place == ThreadPlace::Host;
         if host && !semantic.whole_language {
-            return refuse("threads of the host under this model");
+            return refuse("host threads under this model");
         }
         extended |= host;
         let cooperative = thread
@@ -626,9 +629,6 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
             }
             let extension = extension(test, kind);
             extended |= extension.is_some();
-            if kind.semantics().any(|semantics| semantics.sequential) && !semantic.sequential_orders {
-                return refuse("sequentially consistent order under this model");
-            }
             if let Some(what) = wgsl::refusal(kind).filter(|_| semantic.only_wgsl) {
                 return refuse(what);
             }

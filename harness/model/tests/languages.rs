@@ -47,7 +47,7 @@ fn additional_outcome(source: &Prediction, target: &Prediction) -> Option<String
 struct Translation {
     source: &'static str,
     target: &'static str,
-    /// Returns `None` for a test that is no program of the source.
+    /// Returns `None` for a test that is not a program of the source.
     program: fn(&Test) -> Option<Test>,
     /// Tests whose translation has more outcomes.
     exceptions: &'static [&'static str],

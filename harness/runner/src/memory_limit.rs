@@ -1,7 +1,7 @@
 //! The memory limit of child processes: compilers and workers.
 //!
-//! The limit applies to the resident memory of a child and its descendants, which is read from `/proc`; on other
-//! systems there is no limit. A limit on address space (`RLIMIT_AS`) would not work: GPU drivers reserve far more
+//! The limit applies to the resident memory of a child and its descendants, which is read from `/proc`. Other
+//! systems have no limit. A limit on address space (`RLIMIT_AS`) would not work: GPU drivers reserve far more
 //! address space than they use.
 
 use std::fs;

@@ -24,7 +24,7 @@ impl Question {
     /// Every mistake in the text, or one about the model.
     pub fn read(asked: &PlaygroundQuestion) -> Result<Question, Vec<RejectedLine>> {
         let test = litmus::parse(&asked.text, FILE).map_err(|errors| mistakes(&errors))?;
-        let name = asked.model.as_deref().unwrap_or(Model::default_for(test.dialect));
+        let name = asked.model.as_deref().unwrap_or(Model::default_for_test(&test));
         let model = match Model::shipped(name) {
             Some(Ok(model)) => model,
             Some(Err(error)) => return Err(whole(error.to_string())),

@@ -40,7 +40,7 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
     let file = &loaded.source.file;
     let chosen = match &arguments.model {
         Some(model) => choice::load(model)?,
-        None => choice::load(Model::default_for(test.dialect))?,
+        None => choice::load(Model::default_for_test(test))?,
     };
     if !chosen.model.judges(test.dialect) {
         return Err(Failure::input_message(format!(

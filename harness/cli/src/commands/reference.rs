@@ -284,7 +284,7 @@ fn models() -> String {
         Model::names().iter().map(|(name, about)| format!("| `{name}` | {} |\n", cell(about))).collect();
     format!(
         "# Models\n\n`--model NAME` selects a model; `vk-litmus models NAME --text` prints its text. Without `--model`, tests of the Vulkan \
-         dialect use `vulkan`, tests of the HSA dialect `hsa`.\n\n| model | description |\n|---|---|\n{rows}"
+         dialect use `vulkan` (`opencl` if they contain `.seq_cst`), tests of the HSA dialect `hsa`.\n\n| model | description |\n|---|---|\n{rows}"
     )
 }
 

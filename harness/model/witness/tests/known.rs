@@ -47,6 +47,8 @@ known! {
     values_forwarded_from_a_store_are_allowed: "oota_fwd" 1 Never Some(true);
     the_last_link_reaches_all_domains_of_its_scope: "narrow" 1 Never None;
     a_write_follows_a_write_through_the_device_domain: "wawdev" 1 Never None;
+    a_signed_byte_is_sign_extended: "../../../../cli/tests/all/cases/files/extend-i8" 1 Never None;
+    an_unsigned_byte_is_zero_extended: "../../../../cli/tests/all/cases/files/extend-u8" 1 Never None;
 }
 
 #[test]
