@@ -19,8 +19,8 @@ pub fn entries(
     module: &SpirvModule,
     options: &AnalysisOptions,
 ) -> Result<Vec<AnalysisOptions>, Refusal> {
-    let options = &module.resolve_names(options)?;
-    for foreign in module.unused_inputs(options)? {
+    let options = &frontend::resolve_names(module, options)?;
+    for foreign in frontend::unused_inputs(module, options)? {
         tracing::warn!("{file}: unused input: {foreign}");
     }
     let named = match &options.entry {

@@ -4,12 +4,12 @@ use std::rc::Rc;
 
 use arithmetic::mask;
 use rspirv::spirv::{BuiltIn, Op, StorageClass};
+use spirv_reader::{SpirvInstruction, SpirvType};
 
 use crate::emit;
 use crate::error::{Problem, unsupported};
 use crate::layout::TypePart;
 use crate::lift::FindingKind;
-use crate::module::{SpirvInstruction, SpirvType};
 use crate::order::MemoryOperands;
 use crate::stage;
 use crate::state::PathState;

@@ -11,10 +11,10 @@ use model::{
     Budget, EventOwner, ExplainOptions, FoundRace, Model, Options, PredictError, decide, explain_outcome,
     predict,
 };
+use spirv_reader::Stage;
 
 use crate::emit;
 use crate::lift::{FindingKind, InvocationId, LiftFinding, Lifted, LiftedCase, Spot};
-use crate::stage::Stage;
 use crate::suspicion::confirmed;
 
 /// Model steps for the first check of all invocations.

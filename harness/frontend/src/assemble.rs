@@ -6,6 +6,7 @@ use litmus::{
     Dialect, Instruction, InstructionKind, Label, LabelId, Location, LocationId, LocationInit, Metadata,
     Placement, Reference, Register, RegisterInit, Scope, Span, Term, Test, Thread, ThreadPlace,
 };
+use spirv_reader::{SpirvType, is_synthetic_name};
 
 use crate::emit;
 use crate::error::{Problem, unsupported};
@@ -14,7 +15,6 @@ use crate::lift::{
     FindingKind, InvocationId, LiftContext, LiftFinding, LiftedCase, Spot, is_descriptor_array,
 };
 use crate::mend;
-use crate::module::{SpirvType, is_synthetic_name};
 use crate::question::Asked;
 use crate::value::{MemoryCell, NumberDomain, SymbolicNumber};
 use crate::walk::{END, ENTRY, Emitted, Round, Walked};

@@ -6,12 +6,12 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rspirv::spirv::{BuiltIn, Op, StorageClass};
+use spirv_reader::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
 
 use crate::error::Problem;
 use crate::inputs::fill_bytes;
 use crate::layout::Specialized;
 use crate::lift::{AnalysisOptions, DEFAULT_BYTES, local_size_of};
-use crate::module::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
 
 /// Upper bound on the scalars of one block that are separate inputs.
 const MAX_SCALARS: usize = 48;
@@ -173,7 +173,7 @@ pub(crate) fn missing_inputs(
     function: u32,
 ) -> Result<Vec<AssumedInput>, Problem> {
     let mut all = Vec::new();
-    if module.annotations != crate::annotations::Annotations::default() {
+    if module.annotations != spirv_reader::annotations::Annotations::default() {
         return Ok(all);
     }
     let used = used_ids(module, function);
@@ -346,18 +346,6 @@ fn add_scalars(
     Ok(())
 }
 
-impl SpirvModule {
-    /// Returns the type of the elements of nested arrays, or the type itself.
-    pub(crate) fn element_type(&self, mut ty: u32) -> u32 {
-        while let Some(SpirvType::Array { element, .. } | SpirvType::RuntimeArray { element }) =
-            self.types.get(&ty)
-        {
-            ty = *element;
-        }
-        ty
-    }
-}
-
 /// Returns the kind of the elements of a block's last array: floats if it holds any.
 fn element_kind(specialized: &Specialized<'_>, ty: u32, depth: u32) -> InputKind {
     let module = specialized.module;
@@ -424,7 +412,7 @@ pub(crate) fn atomic_bindings(module: &SpirvModule, function: u32) -> HashSet<Bi
     let mut all = HashSet::new();
     for function in code_of(module, function) {
         let roots = PointerRoots::of(module, function);
-        for one in function.code.iter().filter(|one| crate::opcode::is_atomic(one.op)) {
+        for one in function.code.iter().filter(|one| spirv_reader::opcode::is_atomic(one.op)) {
             let root = module.operands_of(one).first().map(|pointer| roots.root(*pointer));
             all.extend(root.and_then(|root| binding_of(module, root.0)));
         }
@@ -446,7 +434,7 @@ pub(crate) fn written_members(module: &SpirvModule, function: u32) -> HashSet<(B
                 Op::AtomicLoad => &[][..],
                 Op::FunctionCall => operands.get(1..).unwrap_or_default(),
                 Op::Store | Op::CopyMemory | Op::CopyMemorySized => operands.get(..1).unwrap_or_default(),
-                op if crate::opcode::is_atomic(op) => operands.get(..1).unwrap_or_default(),
+                op if spirv_reader::opcode::is_atomic(op) => operands.get(..1).unwrap_or_default(),
                 _ => &[][..],
             };
             for pointer in pointers {

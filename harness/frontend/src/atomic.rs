@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use litmus::ArithmeticOperation;
 use rspirv::spirv::Op;
+use spirv_reader::{SpirvInstruction, SpirvType};
 
 use crate::emit;
 use crate::error::{Problem, unsupported};
-use crate::module::{SpirvInstruction, SpirvType};
 use crate::order::{scope_from_number, semantics_from_number};
 use crate::state::{PathState, PerformedRmw};
 use crate::value::{SymbolicNumber, SymbolicValue};

@@ -4,8 +4,7 @@
 //! operation in any memory, while each feature allows it in one kind, so the instruction decides, not the capability.
 
 use rspirv::spirv::{Op, StorageClass};
-
-use crate::module::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
+use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
 
 /// The memory that a feature of atomics is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +58,7 @@ pub(crate) fn atomic_feature(
 
 /// Returns the pointer operand of an atomic instruction.
 fn atomic_pointer(module: &SpirvModule, instruction: &SpirvInstruction) -> Option<u32> {
-    let is_atomic = crate::opcode::is_atomic(instruction.op);
+    let is_atomic = spirv_reader::opcode::is_atomic(instruction.op);
     module.operands_of(instruction).first().copied().filter(|_| is_atomic)
 }
 
@@ -148,7 +147,7 @@ fn feature_name(operation: AtomicOperation, memory: AtomicMemory) -> Option<&'st
 
 /// Returns the feature of an `OpReadClockKHR` of a scope (`VUID-RuntimeSpirv-OpReadClockKHR-04652`).
 pub(crate) fn clock_feature(module: &SpirvModule, instruction: &SpirvInstruction) -> Option<&'static str> {
-    use crate::module::{SpirvConstant, scope_of};
+    use spirv_reader::{SpirvConstant, scope_of};
     let scope = module.operands_of(instruction).first()?;
     match module.constants.get(scope) {
         Some((_, SpirvConstant::Scalar(number))) => match scope_of(*number)? {

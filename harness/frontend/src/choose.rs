@@ -12,6 +12,7 @@ mod search;
 use std::collections::BTreeSet;
 
 use rspirv::spirv::StorageClass;
+use spirv_reader::{GlobalVariable, SpirvModule, SpirvType, Stage};
 
 use self::search::Search;
 use crate::assumed::{
@@ -24,8 +25,6 @@ use crate::judge::{describe_choice, needed_inputs};
 use crate::launch::Launch;
 use crate::layout::Specialized;
 use crate::lift::{AnalysisOptions, DEFAULT_BYTES, FindingKind, local_size_of};
-use crate::module::{GlobalVariable, SpirvModule, SpirvType};
-use crate::stage::Stage;
 
 /// Upper bound on the bytes of a buffer whose contents are chosen.
 const MAX_BLOCK: u64 = 1 << 24;
@@ -246,7 +245,7 @@ pub fn choose_inputs(
         return Ok(fixed());
     }
     let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
-    let entry = module.find_entry(options.entry.as_deref()).map_err(nowhere)?;
+    let entry = module.find_entry(options.entry.as_deref())?;
     let (function, stage) = (entry.function, entry.shader_stage());
     let mut start = options.clone();
     if grid == InputGrid::Chosen {
@@ -309,7 +308,7 @@ fn choose_launch(
     start: &mut AnalysisOptions,
 ) {
     let given = !options.buffers.is_empty() || !options.images.is_empty();
-    let annotated = module.annotations != crate::annotations::Annotations::default();
+    let annotated = module.annotations != spirv_reader::annotations::Annotations::default();
     if annotated || given || options.grid.is_some() || !stage.has_workgroups() {
         return;
     }

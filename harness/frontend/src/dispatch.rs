@@ -4,16 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use arithmetic::TexelFormat;
 use rspirv::spirv::{Capability, GlslStd450Op, Op, StorageClass};
+use spirv_reader::{HEADER_WORDS, SpirvConstant, SpirvModule, SpirvType, Stage, annotations::Annotations};
 
-use crate::annotations::Annotations;
 use crate::assemble::name_in;
 use crate::atomic_features::{AtomicFeature, atomic_feature, clock_feature};
 use crate::error::{Problem, Refusal, SourcePosition, malformed, unsupported};
 use crate::grid::{default_image, initial_texels, pack_texels};
 use crate::layout::Specialized;
 use crate::lift::{AnalysisOptions, DEFAULT_BYTES, is_descriptor_array, local_size_of};
-use crate::module::{HEADER_WORDS, SpirvConstant, SpirvModule, SpirvType};
-use crate::stage::Stage;
 
 /// Upper bound on the elements of a buffer array.
 const MAX_ELEMENTS: u64 = 64;
@@ -109,7 +107,7 @@ fn dispatch_of(module: &SpirvModule, options: &AnalysisOptions) -> Result<Kernel
              file",
         ));
     }
-    let entry = module.find_entry(options.entry.as_deref())?;
+    let entry = module.find_entry(options.entry.as_deref()).map_err(|error| error.what)?;
     if entry.shader_stage() != Stage::Compute {
         let what =
             format!("`{}` has the stage {:?}; use `check`, `race` or `lint` for it", entry.name, entry.model);
@@ -464,7 +462,7 @@ pub fn element_names(
     places: &[(u32, u32, u32, u64)],
 ) -> Result<Vec<String>, Refusal> {
     let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
-    let function = module.find_entry(options.entry.as_deref()).map_err(nowhere)?.function;
+    let function = module.find_entry(options.entry.as_deref())?.function;
     let by_result = HashMap::new();
     let local_size = local_size_of(module, &options.specialization, &by_result, function).map_err(nowhere)?;
     let specialized =

@@ -1,28 +1,8 @@
 //! Errors: malformed modules, unsupported features and limits, with their position.
 
-use std::fmt;
+use spirv_reader::{SpirvError, SpirvModule, SpirvProblem};
 
-/// A position in the file of a module.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SourcePosition {
-    /// No particular position.
-    #[default]
-    Module,
-    /// A line of text, counted from 1.
-    Line(u32),
-    /// A word of a binary, counted from 0.
-    Word(u32),
-}
-
-impl fmt::Display for SourcePosition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SourcePosition::Module => Ok(()),
-            SourcePosition::Line(line) => write!(f, "{line}: "),
-            SourcePosition::Word(word) => write!(f, "word {word}: "),
-        }
-    }
-}
+pub use spirv_reader::SourcePosition;
 
 /// Why a module was not read, lifted or walked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -186,6 +166,33 @@ impl Problem {
     pub fn located_at(self, place: SourcePosition) -> Refusal {
         Refusal { place, what: self }
     }
+}
+
+impl From<SpirvProblem> for Problem {
+    fn from(problem: SpirvProblem) -> Problem {
+        match problem {
+            SpirvProblem::Syntax(what) => Problem::Syntax(what),
+            SpirvProblem::Malformed(what) => Problem::Malformed(what),
+            SpirvProblem::Unsupported(what) => Problem::Unsupported(what),
+            SpirvProblem::EntryPoint(what) => Problem::EntryPoint(what),
+            SpirvProblem::Budget { what, bound } => Problem::Budget { what, bound },
+            SpirvProblem::Annotation(what) => Problem::Annotation(what),
+        }
+    }
+}
+
+impl From<SpirvError> for Refusal {
+    fn from(error: SpirvError) -> Refusal {
+        Problem::from(error.what).located_at(error.place)
+    }
+}
+
+/// Reads a module from words, or from text if the first word is no magic number.
+///
+/// # Errors
+/// Returns the position of the first error.
+pub fn read_module(bytes: &[u8]) -> Result<SpirvModule, Refusal> {
+    Ok(spirv_reader::read_module(bytes)?)
 }
 
 pub(crate) fn malformed(what: impl Into<String>) -> Problem {

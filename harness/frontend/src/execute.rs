@@ -7,13 +7,12 @@ use std::rc::Rc;
 use arithmetic::{Kind, NumberShape, Operand, decides, fold, fold_extended, folds, mask, values_of};
 use litmus::{ArithmeticOperation, InterlockEnd};
 use rspirv::spirv::{GlslStd450Op, Op, StorageClass};
+use spirv_reader::{SpirvInstruction, SpirvType, opcode::is_atomic};
 
 use crate::access::AccessFlags;
 use crate::emit;
 use crate::error::{malformed, unsupported};
 use crate::layout::known_number;
-use crate::module::{SpirvInstruction, SpirvType};
-use crate::opcode::is_atomic;
 use crate::order::{MemoryOperands, scope_from_number, semantics_from_number};
 use crate::relation::relation;
 use crate::stage;

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rspirv::spirv::{Op, StorageClass};
+use spirv_reader::{SpirvModule, SpirvType};
 
 use crate::error::{Problem, Refusal, SourcePosition};
 use crate::inputs::AddressTarget;
 use crate::layout::Specialized;
 use crate::lift::AnalysisOptions;
-use crate::module::{SpirvModule, SpirvType};
 
 /// The kinds of resources at a binding.
 const BUFFER: &str = "a buffer";
@@ -16,152 +16,143 @@ const IMAGE: &str = "an image";
 const SAMPLER: &str = "a sampler";
 const BOTH: &str = "an image with a sampler";
 
-impl SpirvModule {
-    /// Returns the unused inputs of a case file.
-    ///
-    /// A case file may give everything that a program binds, and compilers remove unused resources.
-    ///
-    /// # Errors
-    /// Fails if a command line input matches nothing, or if an input has the wrong kind.
-    pub fn unused_inputs(&self, options: &AnalysisOptions) -> Result<Vec<String>, Refusal> {
-        let spare = options.case_inputs.as_deref().map(|case| self.absent(case)).unwrap_or_default();
-        let mut wrong = self.absent(options);
-        wrong.retain(|what| !spare.contains(what));
-        wrong.extend(self.misfits(options));
-        wrong.extend(
-            self.addresses_of_nothing(options)
-                .map_err(|problem| problem.located_at(SourcePosition::Module))?,
-        );
-        match wrong.is_empty() {
-            true => Ok(spare),
-            false => Err(Problem::Input(format!("unusable input: {}", wrong.join("; ")))
-                .located_at(SourcePosition::Module)),
-        }
-    }
-
-    /// Returns options in which contents given by name are at their bindings.
-    ///
-    /// # Errors
-    /// Fails if no buffer has the name; the error lists the names.
-    pub fn resolve_names(&self, options: &AnalysisOptions) -> Result<AnalysisOptions, Refusal> {
-        let mut resolved = AnalysisOptions { named_buffers: BTreeMap::new(), ..options.clone() };
-        let mut names: BTreeMap<String, (u32, u32)> = BTreeMap::new();
-        for (id, variable) in &self.variables {
-            let decorations = self.decorations_of(*id);
-            let Some(binding) = decorations.binding else { continue };
-            let at = (decorations.set.unwrap_or(0), binding);
-            names.insert(self.variable_name(*id, variable.ty), at);
-            if self.is_unnamed(*id) {
-                names.insert(self.display_name(variable.ty), at);
-            }
-        }
-        for (name, bytes) in &options.named_buffers {
-            let Some(at) = names.get(name) else {
-                let known: Vec<&str> =
-                    names.keys().map(String::as_str).filter(|name| !name.starts_with('%')).collect();
-                let what = format!(
-                    "a buffer `{name}`, which the kernel does not have (it has {})",
-                    known.join(", ")
-                );
-                return Err(
-                    Problem::Input(format!("unusable input: {what}")).located_at(SourcePosition::Module)
-                );
-            };
-            resolved.buffers.insert(*at, bytes.clone());
-        }
-        Ok(resolved)
-    }
-
-    /// Returns the kinds of resources at each binding.
-    fn declared_bindings(&self) -> BTreeMap<(u32, u32), BTreeSet<&'static str>> {
-        let mut all: BTreeMap<(u32, u32), BTreeSet<&'static str>> = BTreeMap::new();
-        for (id, variable) in &self.variables {
-            let own = self.decorations_of(*id);
-            let Some(binding) = own.binding else { continue };
-            let mut ty = variable.ty;
-            while let Some(SpirvType::Array { element, .. } | SpirvType::RuntimeArray { element }) =
-                self.types.get(&ty)
-            {
-                ty = *element;
-            }
-            let what = match self.types.get(&ty) {
-                Some(SpirvType::Handle(Op::TypeImage)) => IMAGE,
-                Some(SpirvType::Handle(Op::TypeSampledImage)) => BOTH,
-                Some(SpirvType::Handle(Op::TypeSampler)) => SAMPLER,
-                Some(SpirvType::Handle(_)) => "no buffer, image or sampler",
-                _ => BUFFER,
-            };
-            all.entry((own.set.unwrap_or(0), binding)).or_default().insert(what);
-        }
-        all
-    }
-
-    /// Returns the bindings of all inputs.
-    fn given_at(options: &AnalysisOptions) -> impl Iterator<Item = (&'static str, (u32, u32))> {
-        let buffers = options.buffers.keys().map(|place| (BUFFER, *place));
-        let images = options.images.keys().map(|place| (IMAGE, *place));
-        buffers.chain(images).chain(options.samplers.keys().map(|place| (SAMPLER, *place)))
-    }
-
-    /// Returns the inputs whose target does not exist.
-    fn absent(&self, options: &AnalysisOptions) -> Vec<String> {
-        let bindings = self.declared_bindings();
-        let constants: BTreeSet<u32> =
-            self.decorations.values().filter_map(|own| own.specialization).collect();
-        let has = |all: Vec<String>| match all.is_empty() {
-            true => "it has none".to_owned(),
-            false => format!("it has {}", all.join(", ")),
-        };
-        let places = || has(bindings.keys().map(|(set, binding)| format!("{set}.{binding}")).collect());
-        let mut absent: Vec<String> = Self::given_at(options)
-            .filter(|(_, place)| !bindings.contains_key(place))
-            .map(|(what, (set, binding))| {
-                format!("{what} for {set}.{binding}, which the kernel does not have ({})", places())
-            })
-            .collect();
-        let mut unknown: Vec<&u32> =
-            options.specialization.keys().filter(|id| !constants.contains(id)).collect();
-        unknown.sort_unstable();
-        let known = || has(constants.iter().map(u32::to_string).collect());
-        absent.extend(
-            unknown.into_iter().map(|id| {
-                format!("specialization constant {id}, which the kernel does not have ({})", known())
-            }),
-        );
-        let has_push = self.variables.values().any(|variable| variable.class == StorageClass::PushConstant);
-        if !options.push.is_empty() && !has_push {
-            absent.push("push constants, but the kernel has none".to_owned());
-        }
-        absent
-    }
-
-    /// Returns the inputs whose target has another kind.
-    fn misfits(&self, options: &AnalysisOptions) -> Vec<String> {
-        let bindings = self.declared_bindings();
-        let misfit = |(what, place): (&'static str, (u32, u32))| {
-            let there = bindings.get(&place)?;
-            let fits = there.contains(what) || what != BUFFER && there.contains(BOTH);
-            let there: Vec<&str> = there.iter().copied().collect();
-            (!fits).then(|| format!("{what} for {}.{}, which is {}", place.0, place.1, there.join(" and ")))
-        };
-        Self::given_at(options).filter_map(misfit).collect()
-    }
-
-    /// Returns the addresses whose location does not exist.
-    fn addresses_of_nothing(&self, options: &AnalysisOptions) -> Result<Vec<String>, Problem> {
-        if options.addresses.is_empty() {
-            return Ok(Vec::new());
-        }
-        let specialized = Specialized::new(self, &options.specialization, &HashMap::new(), None)?;
-        let somewhere =
-            |at: &AddressTarget| self.variables.keys().any(|id| offset_in(&specialized, *id, at).is_some());
-        let nowhere = options.addresses.iter().filter(|address| !somewhere(&address.at));
-        Ok(nowhere
-            .map(|address| format!("an address at {}, where the kernel has no variable", address.at))
-            .collect())
+/// Returns the unused inputs of a case file.
+///
+/// A case file may give everything that a program binds, and compilers remove unused resources.
+///
+/// # Errors
+/// Fails if a command line input matches nothing, or if an input has the wrong kind.
+pub fn unused_inputs(module: &SpirvModule, options: &AnalysisOptions) -> Result<Vec<String>, Refusal> {
+    let spare = options.case_inputs.as_deref().map(|case| absent(module, case)).unwrap_or_default();
+    let mut wrong = absent(module, options);
+    wrong.retain(|what| !spare.contains(what));
+    wrong.extend(misfits(module, options));
+    wrong.extend(
+        addresses_of_nothing(module, options)
+            .map_err(|problem| problem.located_at(SourcePosition::Module))?,
+    );
+    match wrong.is_empty() {
+        true => Ok(spare),
+        false => Err(Problem::Input(format!("unusable input: {}", wrong.join("; ")))
+            .located_at(SourcePosition::Module)),
     }
 }
 
+/// Returns options in which contents given by name are at their bindings.
+///
+/// # Errors
+/// Fails if no buffer has the name; the error lists the names.
+pub fn resolve_names(module: &SpirvModule, options: &AnalysisOptions) -> Result<AnalysisOptions, Refusal> {
+    let mut resolved = AnalysisOptions { named_buffers: BTreeMap::new(), ..options.clone() };
+    let mut names: BTreeMap<String, (u32, u32)> = BTreeMap::new();
+    for (id, variable) in &module.variables {
+        let decorations = module.decorations_of(*id);
+        let Some(binding) = decorations.binding else { continue };
+        let at = (decorations.set.unwrap_or(0), binding);
+        names.insert(module.variable_name(*id, variable.ty), at);
+        if module.is_unnamed(*id) {
+            names.insert(module.display_name(variable.ty), at);
+        }
+    }
+    for (name, bytes) in &options.named_buffers {
+        let Some(at) = names.get(name) else {
+            let known: Vec<&str> =
+                names.keys().map(String::as_str).filter(|name| !name.starts_with('%')).collect();
+            let what =
+                format!("a buffer `{name}`, which the kernel does not have (it has {})", known.join(", "));
+            return Err(Problem::Input(format!("unusable input: {what}")).located_at(SourcePosition::Module));
+        };
+        resolved.buffers.insert(*at, bytes.clone());
+    }
+    Ok(resolved)
+}
+
+/// Returns the kinds of resources at each binding.
+fn declared_bindings(module: &SpirvModule) -> BTreeMap<(u32, u32), BTreeSet<&'static str>> {
+    let mut all: BTreeMap<(u32, u32), BTreeSet<&'static str>> = BTreeMap::new();
+    for (id, variable) in &module.variables {
+        let own = module.decorations_of(*id);
+        let Some(binding) = own.binding else { continue };
+        let mut ty = variable.ty;
+        while let Some(SpirvType::Array { element, .. } | SpirvType::RuntimeArray { element }) =
+            module.types.get(&ty)
+        {
+            ty = *element;
+        }
+        let what = match module.types.get(&ty) {
+            Some(SpirvType::Handle(Op::TypeImage)) => IMAGE,
+            Some(SpirvType::Handle(Op::TypeSampledImage)) => BOTH,
+            Some(SpirvType::Handle(Op::TypeSampler)) => SAMPLER,
+            Some(SpirvType::Handle(_)) => "no buffer, image or sampler",
+            _ => BUFFER,
+        };
+        all.entry((own.set.unwrap_or(0), binding)).or_default().insert(what);
+    }
+    all
+}
+
+/// Returns the bindings of all inputs.
+fn given_at(options: &AnalysisOptions) -> impl Iterator<Item = (&'static str, (u32, u32))> {
+    let buffers = options.buffers.keys().map(|place| (BUFFER, *place));
+    let images = options.images.keys().map(|place| (IMAGE, *place));
+    buffers.chain(images).chain(options.samplers.keys().map(|place| (SAMPLER, *place)))
+}
+
+/// Returns the inputs whose target does not exist.
+fn absent(module: &SpirvModule, options: &AnalysisOptions) -> Vec<String> {
+    let bindings = declared_bindings(module);
+    let constants: BTreeSet<u32> = module.decorations.values().filter_map(|own| own.specialization).collect();
+    let has = |all: Vec<String>| match all.is_empty() {
+        true => "it has none".to_owned(),
+        false => format!("it has {}", all.join(", ")),
+    };
+    let places = || has(bindings.keys().map(|(set, binding)| format!("{set}.{binding}")).collect());
+    let mut absent: Vec<String> = given_at(options)
+        .filter(|(_, place)| !bindings.contains_key(place))
+        .map(|(what, (set, binding))| {
+            format!("{what} for {set}.{binding}, which the kernel does not have ({})", places())
+        })
+        .collect();
+    let mut unknown: Vec<&u32> = options.specialization.keys().filter(|id| !constants.contains(id)).collect();
+    unknown.sort_unstable();
+    let known = || has(constants.iter().map(u32::to_string).collect());
+    absent.extend(
+        unknown
+            .into_iter()
+            .map(|id| format!("specialization constant {id}, which the kernel does not have ({})", known())),
+    );
+    let has_push = module.variables.values().any(|variable| variable.class == StorageClass::PushConstant);
+    if !options.push.is_empty() && !has_push {
+        absent.push("push constants, but the kernel has none".to_owned());
+    }
+    absent
+}
+
+/// Returns the inputs whose target has another kind.
+fn misfits(module: &SpirvModule, options: &AnalysisOptions) -> Vec<String> {
+    let bindings = declared_bindings(module);
+    let misfit = |(what, place): (&'static str, (u32, u32))| {
+        let there = bindings.get(&place)?;
+        let fits = there.contains(what) || what != BUFFER && there.contains(BOTH);
+        let there: Vec<&str> = there.iter().copied().collect();
+        (!fits).then(|| format!("{what} for {}.{}, which is {}", place.0, place.1, there.join(" and ")))
+    };
+    given_at(options).filter_map(misfit).collect()
+}
+
+/// Returns the addresses whose location does not exist.
+fn addresses_of_nothing(module: &SpirvModule, options: &AnalysisOptions) -> Result<Vec<String>, Problem> {
+    if options.addresses.is_empty() {
+        return Ok(Vec::new());
+    }
+    let specialized = Specialized::new(module, &options.specialization, &HashMap::new(), None)?;
+    let somewhere =
+        |at: &AddressTarget| module.variables.keys().any(|id| offset_in(&specialized, *id, at).is_some());
+    let nowhere = options.addresses.iter().filter(|address| !somewhere(&address.at));
+    Ok(nowhere
+        .map(|address| format!("an address at {}, where the kernel has no variable", address.at))
+        .collect())
+}
 /// Returns the offset of an address in a variable; `None` if it is elsewhere.
 pub(crate) fn offset_in(specialized: &Specialized<'_>, variable: u32, at: &AddressTarget) -> Option<u64> {
     let module = specialized.module;

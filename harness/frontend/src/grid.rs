@@ -43,15 +43,14 @@ mod workgroup_start;
 
 use crate::error::{Problem, Refusal, SourcePosition};
 use crate::lift::{AnalysisOptions, FindingKind, InvocationId};
-use crate::module::SpirvModule;
 use crate::question;
-use crate::stage::Stage;
 
 pub(crate) use final_contents::pack_texels;
 use machine::Interpreter;
 pub use sampler::{AddressMode, Sampler};
 use schedule::SchedulePolicy;
 pub(crate) use setup::{default_image, initial_texels};
+use spirv_reader::{SpirvModule, Stage};
 pub(crate) use trial::{Blocked, FindingKey, Trial, run_trial};
 
 /// Upper bound on the steps of all walks of a kernel.
@@ -295,8 +294,7 @@ fn explore_schedules(
     most: u64,
     orders: u64,
 ) -> Result<GridReport, Refusal> {
-    let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
-    let entry = module.find_entry(options.entry.as_deref()).map_err(nowhere)?;
+    let entry = module.find_entry(options.entry.as_deref())?;
     let (function, stage, name) = (entry.function, entry.shader_stage(), entry.name.clone());
     setup::with_interpreter(module, options, (function, stage), |first| {
         let mut report = GridReport {

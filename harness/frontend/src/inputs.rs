@@ -8,6 +8,7 @@ use toml::{Table, Value};
 use crate::error::Problem;
 use crate::grid::Sampler;
 use crate::lift::{AnalysisOptions, DEFAULT_BYTES};
+pub use spirv_reader::annotations::parse_binding;
 
 /// Upper bound on the size of a buffer.
 pub const MAX_BYTES: u64 = 1 << 28;
@@ -328,12 +329,6 @@ fn read_sibling_file(
     beside(name).map(Some).map_err(|why| Problem::Input(format!("`{key}`: {name}: {why}")))
 }
 
-/// Parses `SET.BINDING`.
-pub fn parse_binding(name: &str) -> Option<(u32, u32)> {
-    let (set, binding) = name.split_once('.')?;
-    Some((set.parse().ok()?, binding.parse().ok()?))
-}
-
 /// Returns the content of a buffer: a file or fill word, overwritten by listed numbers.
 ///
 /// `others` are the keys of the table with other meanings.
@@ -420,7 +415,7 @@ fn typed_contents(key: &str, table: &Table) -> Result<Vec<u8>, Problem> {
                 "u16" | "i16" => bytes.extend((whole()? as u16).to_le_bytes()),
                 "u32" | "i32" => bytes.extend((whole()? as u32).to_le_bytes()),
                 "u64" | "i64" => bytes.extend((whole()? as u64).to_le_bytes()),
-                "f16" => bytes.extend(crate::text::to_half_bits(real()?).to_le_bytes()),
+                "f16" => bytes.extend(spirv_reader::to_half_bits(real()?).to_le_bytes()),
                 "f32" => bytes.extend((real()? as f32).to_le_bytes()),
                 "f64" => bytes.extend(real()?.to_le_bytes()),
                 other => return Err(invalid_key(key, &format!("u8 to f64, not `{other}`,"))),

@@ -6,8 +6,8 @@
 
 use litmus::Race;
 use model::{Budget, Model};
+use spirv_reader::{SpirvModule, Stage, annotations::Annotations};
 
-use crate::annotations::Annotations;
 use crate::answer::{ModelQuery, answer_with_model};
 use crate::assumed::{AssumedInput, InputPlace};
 use crate::choose::InputChoice;
@@ -17,8 +17,6 @@ use crate::grid::{
     line_ranges,
 };
 use crate::lift::{AnalysisOptions, FindingKind, InvocationId, Lifted, Spot, lift};
-use crate::module::SpirvModule;
-use crate::stage::Stage;
 
 /// Analyzes a kernel for races and other defects.
 ///

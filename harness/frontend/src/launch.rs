@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::annotations::Initial;
+use spirv_reader::{SpirvConstant, SpirvModule, annotations::Initial, number_of_extended};
+
 use crate::error::Problem;
 use crate::layout::Specialized;
 use crate::lift::{AnalysisOptions, local_size_of};
-use crate::module::{SpirvConstant, SpirvModule};
-use crate::word::number_of_extended;
 
 /// The launch parameters of a kernel.
 pub(crate) struct Launch<'a> {
@@ -29,7 +28,7 @@ impl<'a> Launch<'a> {
         function: u32,
     ) -> Result<Launch<'a>, Problem> {
         let annotations = &module.annotations;
-        let annotated = annotations != &crate::annotations::Annotations::default();
+        let annotated = annotations != &spirv_reader::annotations::Annotations::default();
         let inputs: HashMap<u32, &Initial> = annotations
             .inputs
             .iter()

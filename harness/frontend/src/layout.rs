@@ -6,11 +6,10 @@ use std::rc::Rc;
 use rspirv::spirv::{BuiltIn, Op};
 use rustc_hash::FxHashMap;
 
-use crate::annotations::Initial;
 use crate::error::{Problem, malformed, unsupported};
-use crate::module::{SpirvConstant, SpirvModule, SpirvType};
 use crate::value::{SymbolicValue, UndefOrigin};
 use arithmetic::{fold, mask};
+use spirv_reader::{SpirvConstant, SpirvModule, SpirvType, annotations::Initial};
 
 /// Upper bound on the parts of a value.
 pub(crate) const MAX_PARTS: usize = 1 << 14;

@@ -41,14 +41,12 @@
 //! ```
 
 mod access;
-pub mod annotations;
 mod answer;
 mod assemble;
 mod assumed;
 mod atomic;
 mod atomic_features;
 mod choose;
-mod control_flow;
 mod dispatch;
 mod emit;
 mod error;
@@ -56,18 +54,14 @@ mod execute;
 mod foreign;
 mod fork;
 pub mod grid;
-mod guards;
 pub mod inputs;
 mod judge;
 mod lacking;
 mod launch;
 mod layout;
 mod lift;
-mod lines;
 mod lint;
 mod mend;
-mod module;
-mod opcode;
 mod order;
 mod outcomes;
 mod overwritten;
@@ -80,20 +74,18 @@ mod smallest;
 mod stage;
 mod state;
 mod suspicion;
-mod text;
 mod tried;
 mod until;
 mod update;
 mod value;
 mod walk;
-mod word;
 
-pub use annotations::parse_formula;
 pub use answer::{ModelAnswer, ModelQuery, RaceSpot, answer_with_model};
 pub use assumed::{AssumedInput, InputPlace};
 pub use choose::{InputChoice, InputGrid, InputMode, InputNeeds, choose_inputs};
 pub use dispatch::{DispatchBuffer, DispatchImage, KernelDispatch, element_names, plan_dispatch};
-pub use error::{Problem, Refusal, SourcePosition};
+pub use error::{Problem, Refusal, read_module};
+pub use foreign::{resolve_names, unused_inputs};
 pub use judge::{Judged, beside_races, judge, judge_choice, wider};
 pub use lift::{
     AnalysisOptions, DEFAULT_UNROLL, FindingKind, InvocationId, LiftFinding, Lifted, LiftedCase, Spot, lift,
@@ -103,7 +95,6 @@ pub use mend::{
     FixResult, KernelChange, MissingSync, SuggestedChange, WalkFixes, find_missing_sync, fix_races,
     fix_walk_findings,
 };
-pub use module::{SourceLine, SpirvModule, read_module};
 pub use outcomes::{FinalCell, FinalContent, FinalContents, final_contents};
 pub use question::{Claim, check_claim, claim};
 pub use refine::{
@@ -111,6 +102,6 @@ pub use refine::{
     RefinementVerdict, refine,
 };
 pub use smallest::smallest;
-pub use stage::Stage;
-pub use text::{Assembled, assemble_text};
+pub use spirv_reader::annotations::{self, parse_formula};
+pub use spirv_reader::{Assembled, SourceLine, SourcePosition, SpirvModule, Stage, assemble_text};
 pub use until::Until;

@@ -13,7 +13,6 @@ use arithmetic::mask;
 use litmus::Test;
 use rspirv::spirv::StorageClass;
 
-use crate::annotations::{Formula, Initial};
 use crate::assemble;
 use crate::assumed::AssumedInput;
 use crate::error::{ONE_WORKGROUP, Problem, Refusal, SourcePosition, malformed};
@@ -21,17 +20,18 @@ use crate::grid::Sampler;
 use crate::inputs::{AddressInput, ImageInput};
 use crate::launch::{Launch, reflected};
 use crate::layout::{Specialized, known_number};
-use crate::module::{SpirvModule, SpirvType};
 use crate::order::storage_class_of;
 use crate::question::Asked;
 use crate::refine::OpenMemory;
 use crate::section::Sections;
-use crate::stage::{self, Stage};
+use crate::stage;
 use crate::state::PathState;
 use crate::tried::{self, Assignment};
 use crate::until::Until;
 use crate::value::{MemoryCell, NumberDomain, ObjectId, UndefOrigin};
 use crate::walk::{Knowledge, Round, Touch, Walk, Walked};
+use spirv_reader::annotations::{Formula, Initial};
+use spirv_reader::{SpirvModule, SpirvType, Stage};
 
 /// Upper bound on the invocations of a grid: the engine's bound on threads.
 pub(crate) const MAX_INVOCATIONS: usize = 16;
@@ -60,7 +60,7 @@ pub struct AnalysisOptions {
     /// Inputs of vertices and fragments by location, concatenated for all invocations and repeated if too
     /// short. Other inputs are unknown.
     pub stage_inputs: BTreeMap<u32, Vec<u8>>,
-    /// Buffer contents by the name of the buffer; see [`SpirvModule::resolve_names`].
+    /// Buffer contents by the name of the buffer; see [`resolve_names`](crate::resolve_names).
     pub named_buffers: BTreeMap<String, Vec<u8>>,
     /// Buffer contents by set and binding.
     pub buffers: BTreeMap<(u32, u32), Vec<u8>>,
@@ -335,7 +335,7 @@ impl<'a> LiftContext<'a> {
 
     pub fn is_built_in(&self, variable: u32) -> bool {
         let input =
-            |v: &crate::module::GlobalVariable| v.initializer == 0 && v.class != StorageClass::Workgroup;
+            |v: &spirv_reader::GlobalVariable| v.initializer == 0 && v.class != StorageClass::Workgroup;
         self.module().decorations_of(variable).built_in.is_some()
             && self.module().variables.get(&variable).is_some_and(input)
     }
@@ -440,9 +440,7 @@ pub(crate) fn is_descriptor_array(module: &SpirvModule, variable: u32, ty: u32) 
 /// # Errors
 /// Returns the position of what is malformed or unsupported.
 pub fn lift(module: &SpirvModule, options: &AnalysisOptions) -> Result<Lifted, Refusal> {
-    let entry = module
-        .find_entry(options.entry.as_deref())
-        .map_err(|problem| problem.located_at(SourcePosition::Module))?;
+    let entry = module.find_entry(options.entry.as_deref())?;
     stage::check_stage(module, entry.shader_stage(), options.grid)?;
     lift_entry(module, options, (entry.function, entry.shader_stage()), &entry.name)
 }
@@ -461,7 +459,7 @@ pub(crate) fn with_context<T>(
     then: impl FnOnce(&LiftContext<'_>) -> Result<T, Refusal>,
 ) -> Result<T, Refusal> {
     let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
-    let entry = module.find_entry(options.entry.as_deref()).map_err(nowhere)?;
+    let entry = module.find_entry(options.entry.as_deref())?;
     let (function, stage) = (entry.function, entry.shader_stage());
     let (by_id, by_result) = (&options.specialization, HashMap::new());
     let local_size = local_size_of(module, by_id, &by_result, function).map_err(nowhere)?;
@@ -532,7 +530,7 @@ fn lift_entry(
         stage,
         stage_inputs: &options.stage_inputs,
         grid,
-        sections: module.sections(function),
+        sections: Sections::of_modes(module.execution_modes(function)),
         local_size,
         subgroup_size,
         unroll: options.unroll,

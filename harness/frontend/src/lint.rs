@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 
 use litmus::IgnoredClass;
 use rspirv::spirv::{MemoryAccess, MemorySemantics, Op, StorageClass};
+use spirv_reader::{SpirvConstant, SpirvInstruction, SpirvModule, SpirvType};
 
 use crate::lift::Spot;
-use crate::module::{SpirvConstant, SpirvInstruction, SpirvModule, SpirvType};
 
 /// A finding of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -17,12 +17,12 @@ use litmus::{
 };
 use model::{Model, PredictError};
 use rspirv::spirv::Op;
+use spirv_reader::SpirvModule;
 
 use crate::answer::{ModelQuery, RaceSpot, decide_with_model};
 use crate::emit::{self, Ordering};
 use crate::error::SourcePosition;
 use crate::lift::{Lifted, LiftedCase, Spot};
-use crate::module::SpirvModule;
 
 pub use walked::{KernelChange, WalkFixes, fix_walk_findings};
 pub(crate) use walked::{accessed_variable, root_variable};

@@ -25,7 +25,7 @@ pub(crate) fn storage_class_of(class: spirv::StorageClass) -> Option<StorageClas
 
 /// Parses a scope. In GLSL450 modules, Device scope means the queue family.
 pub(crate) fn scope_from_number(number: u64, vulkan: bool) -> Result<Scope, Problem> {
-    match crate::module::scope_of(number) {
+    match spirv_reader::scope_of(number) {
         Some(spirv::Scope::Device) if !vulkan => Ok(Scope::QueueFamily),
         Some(spirv::Scope::Device) => Ok(Scope::Device),
         Some(spirv::Scope::QueueFamily) => Ok(Scope::QueueFamily),

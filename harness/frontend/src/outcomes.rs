@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 
 use litmus::{LocationId, Observable, Race, Reference, Term};
 use model::{Budget, Model, predict};
+use spirv_reader::SpirvModule;
 
 use crate::dispatch::KernelDispatch;
 use crate::error::Refusal;
 use crate::grid::{FinalBuffer, GridReport, GridVerdict};
 use crate::lift::{AnalysisOptions, FindingKind, Lifted, LiftedCase, lift};
-use crate::module::SpirvModule;
 
 /// A number in a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]

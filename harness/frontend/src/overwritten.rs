@@ -7,8 +7,8 @@
 use std::collections::{HashMap, HashSet};
 
 use rspirv::spirv::Op;
+use spirv_reader::{SpirvFunction, SpirvModule};
 
-use crate::module::{SpirvFunction, SpirvModule};
 use crate::quiet::quiet;
 
 /// The uses of variables in a basic block, and its successors.

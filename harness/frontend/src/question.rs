@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use arithmetic::mask;
 use litmus::{Comparison, Condition, Question, QuestionKind, Span, Term};
 
-use crate::annotations::{Formula, FormulaTerm, PathStep, Quantifier};
 use crate::error::{Problem, Refusal, SourcePosition};
 use crate::lift::{AnalysisOptions, LiftContext, with_context};
-use crate::module::SpirvModule;
 use crate::order::storage_class_of;
 use crate::value::{MemoryCell, ObjectId};
+use spirv_reader::SpirvModule;
+use spirv_reader::annotations::{Formula, FormulaTerm, PathStep, Quantifier};
 
 /// The resolved question and filter of a kernel.
 pub(crate) struct Asked {
@@ -128,7 +128,7 @@ impl Asked {
             word: Some((word.to_owned(), known)),
         };
         let mut path = path.clone();
-        let bound = crate::inputs::parse_binding(name).and_then(|at| module.variable_at(at));
+        let bound = spirv_reader::annotations::parse_binding(name).and_then(|at| module.variable_at(at));
         let named = || module.id_by_name(name);
         let id = match bound.or_else(named).filter(|id| module.variables.contains_key(id)) {
             Some(id) => id,

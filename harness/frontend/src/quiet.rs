@@ -5,8 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use rspirv::spirv::{Op, StorageClass};
-
-use crate::module::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
+use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
 
 /// Storage classes that invocations share.
 const SHARED: [StorageClass; 4] = [

@@ -31,13 +31,12 @@ use crate::grid::{GridReport, GridVerdict, NeededInput};
 use crate::judge::judge;
 use crate::launch::Launch;
 use crate::lift::{AnalysisOptions, FindingKind, InvocationId, Lifted, MAX_INVOCATIONS, Spot, lift};
-use crate::module::SpirvModule;
 use crate::outcomes::{FinalContents, enumerate_contents};
-use crate::stage::Stage;
 use crate::tried;
 use environment::{Search, find_environment};
 use program::Program;
 use simulation::{Mismatch, NoProof, Simulation};
+use spirv_reader::{SpirvModule, Stage};
 
 /// Upper bound on the invocations that are compared one by one.
 const MAX_COMPARED: usize = 1_024;
@@ -234,8 +233,8 @@ fn check_interfaces(
 ) -> Result<(), Refusal> {
     let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
     let different = |what: String| nowhere(Problem::Input(what));
-    let first = before.find_entry(before_options.entry.as_deref()).map_err(nowhere)?;
-    let second = after.find_entry(after_options.entry.as_deref()).map_err(nowhere)?;
+    let first = before.find_entry(before_options.entry.as_deref())?;
+    let second = after.find_entry(after_options.entry.as_deref())?;
     if first.shader_stage() != second.shader_stage() {
         return Err(different(format!(
             "the stage of BEFORE is {:?} and that of AFTER is {:?}",
@@ -260,14 +259,6 @@ fn check_interfaces(
         )));
     }
     Ok(())
-}
-
-impl SpirvModule {
-    /// Returns the descriptor sets and bindings of the variables.
-    pub fn descriptors(&self) -> BTreeSet<(u32, u32)> {
-        let ids = self.variables.keys().map(|id| self.decorations_of(*id));
-        ids.filter_map(|own| Some((own.set.unwrap_or(0), own.binding?))).collect()
-    }
 }
 
 /// Returns why a kernel has no defined behaviour.
@@ -355,7 +346,7 @@ fn list_invocations(
     options: &AnalysisOptions,
 ) -> Result<(Vec<InvocationId>, u64), Refusal> {
     let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
-    let entry = module.find_entry(options.entry.as_deref()).map_err(nowhere)?;
+    let entry = module.find_entry(options.entry.as_deref())?;
     let stage: Stage = entry.shader_stage();
     let launch = Launch::new(module, options, entry.function).map_err(nowhere)?;
     let count = |size: [u32; 3]| size.iter().fold(1_u64, |all, one| all.saturating_mul(u64::from(*one)));

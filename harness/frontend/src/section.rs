@@ -6,9 +6,9 @@
 
 use litmus::{InterlockEnd, InterlockOrder, Order, Semantics, StorageClass, StorageClassSet};
 use rspirv::spirv::{ExecutionMode, Op};
+use spirv_reader::Stage;
 
 use crate::error::{Problem, unsupported};
-use crate::stage::Stage;
 
 /// The interlock mode of an entry point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +34,13 @@ const ONE_SAMPLE: &str = "sample interlock: one sample of each pixel";
 const ONE_PIXEL: &str = "shading-rate interlock: fragments of one pixel";
 
 impl Sections {
+    /// Returns the interlock mode among the modes of an entry point, if any.
+    pub fn of_modes(modes: &[ExecutionMode]) -> Option<Sections> {
+        modes.iter().copied().filter_map(Sections::of).last()
+    }
+
     /// Returns the interlock mode that an execution mode declares, if any.
-    pub fn of(mode: ExecutionMode) -> Option<Sections> {
+    fn of(mode: ExecutionMode) -> Option<Sections> {
         let (order, note) = match mode {
             ExecutionMode::PixelInterlockOrderedEXT => (InterlockOrder::Ordered, None),
             ExecutionMode::PixelInterlockUnorderedEXT => (InterlockOrder::Unordered, None),

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 
 use litmus::{Access, Flow, InstructionKind, LocationId, LocationInit, Race, Test};
 use model::{Budget, Model};
+use spirv_reader::SpirvModule;
 
 use crate::answer::{ModelQuery, answer_with_model};
 use crate::grid::GridFinding;
 use crate::lift::{AnalysisOptions, FindingKind, Spot, lift};
-use crate::module::SpirvModule;
 
 /// Model steps for one candidate.
 const TRIAL_STEPS: u64 = 5_000;

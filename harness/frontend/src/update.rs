@@ -4,9 +4,7 @@
 //! synchronize. Two pointers are the same if the same operations on the same values compute them.
 
 use rspirv::spirv::{GlslStd450Op, Op, StorageClass};
-
-use crate::module::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
-use crate::opcode::is_atomic;
+use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType, opcode::is_atomic};
 
 /// Upper bound on the depth of compared expressions.
 const MAX_DEPTH: u32 = 8;

@@ -15,14 +15,13 @@ use std::rc::Rc;
 
 use litmus::{ArithmeticOperation, InstructionKind, LocationId};
 use rspirv::spirv::Op;
+use spirv_reader::{SpirvInstruction, SpirvProblem, SpirvType, Stage};
 
 use crate::emit;
 use crate::error::{Problem, Refusal, SourcePosition, malformed, unsupported};
 use crate::layout::{Specialized, part_of_value};
 use crate::lift::{FindingKind, InvocationId, LiftContext, LiftFinding};
-use crate::module::{SpirvInstruction, SpirvType};
 use crate::section::Side;
-use crate::stage::Stage;
 use crate::state::{ActiveLoop, PathState, SymbolicFrame};
 use crate::until::Until;
 use crate::value::{
@@ -164,6 +163,12 @@ pub(crate) enum Stop {
 impl From<Problem> for Stop {
     fn from(problem: Problem) -> Stop {
         Stop::Refused(problem)
+    }
+}
+
+impl From<SpirvProblem> for Stop {
+    fn from(problem: SpirvProblem) -> Stop {
+        Stop::Refused(problem.into())
     }
 }
 

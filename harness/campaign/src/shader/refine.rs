@@ -57,7 +57,7 @@ struct Named<'a> {
 fn read_file<'a>(file: &'a str, compilation: &Compilation) -> Result<(Named<'a>, Vec<u8>), Failure> {
     let source = load(file, compilation).map_err(|error| error.failure())?;
     let module = frontend::read_module(&source.bytes)
-        .map_err(|refusal| Failure::input_message(told(file, &refusal)))?;
+        .map_err(|refusal| Failure::input_message(told(file, &refusal.into())))?;
     Ok((Named { file, module }, source.bytes))
 }
 
@@ -275,8 +275,8 @@ fn to_binary(file: &str, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
         bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
     } else {
         let text = String::from_utf8_lossy(bytes).into_owned();
-        let assembled =
-            frontend::assemble_text(&text).map_err(|refusal| Failure::input_message(told(file, &refusal)))?;
+        let assembled = frontend::assemble_text(&text)
+            .map_err(|refusal| Failure::input_message(told(file, &refusal.into())))?;
         assembled.words
     };
     // Older tools refuse source languages that they do not know.

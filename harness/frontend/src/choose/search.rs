@@ -4,13 +4,13 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use rspirv::spirv::{Op, StorageClass};
+use spirv_reader::{SpirvModule, SpirvType};
 
 use super::{Conventions, InputChoice};
 use crate::assumed::{AssumedInput, Binding, InputKind, InputPlace};
 use crate::grid::{Trial, run_trial};
 use crate::inputs::{AddressInput, AddressTarget, ImageInput, TexelInput, fill_bytes};
 use crate::lift::{AnalysisOptions, DEFAULT_BYTES};
-use crate::module::{SpirvModule, SpirvType};
 
 /// Upper bounds on the trials, on the steps of one trial and of all.
 const MAX_TRIALS: usize = 72;

@@ -1,9 +1,9 @@
 //! Names of accessed elements, as the source would spell them.
 
 use rspirv::spirv::Op;
+use spirv_reader::is_synthetic_name;
 
 use crate::mend::accessed_variable;
-use crate::module::is_synthetic_name;
 
 use super::machine::{Interpreter, InvocationCtx};
 use super::program::TypeLayout;

@@ -10,12 +10,12 @@ use std::rc::Rc;
 
 use rspirv::spirv::Op;
 use rustc_hash::FxHashMap;
+use spirv_reader::{SpirvProblem, Stage};
 
 use crate::error::{Problem, SourcePosition, malformed, unsupported};
 use crate::lacking::undefined_result;
 use crate::lift::{FindingKind, InvocationId};
 use crate::section::{Sections, Side};
-use crate::stage::Stage;
 use crate::until::Until;
 
 use super::fast_path::{copy_slots, gather_slots, read_slot, scatter_value};
@@ -230,6 +230,12 @@ pub(super) enum StepInterrupt {
 impl From<Problem> for StepInterrupt {
     fn from(problem: Problem) -> StepInterrupt {
         StepInterrupt::Refused(problem)
+    }
+}
+
+impl From<SpirvProblem> for StepInterrupt {
+    fn from(problem: SpirvProblem) -> StepInterrupt {
+        StepInterrupt::Refused(problem.into())
     }
 }
 

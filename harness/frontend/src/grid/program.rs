@@ -4,10 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::{FxHashMap, FxHashSet};
+use spirv_reader::{SpirvInstruction, SpirvModule, SpirvType};
 
 use crate::error::{Problem, SourcePosition, malformed, unsupported};
 use crate::layout::Specialized;
-use crate::module::{SpirvInstruction, SpirvModule, SpirvType};
 
 use super::decode::{AccessChainOp, ArithmeticOp, BlockEdge, ConstructOp, ExtractOp, ReduceOp};
 use super::fast_path::DecodedOp;
@@ -357,7 +357,7 @@ impl<'m> DecodedProgram<'m> {
 
     fn add_function(
         &mut self,
-        function: &crate::module::SpirvFunction,
+        function: &spirv_reader::SpirvFunction,
         loops: Option<&HashMap<u32, (u32, usize)>>,
         first_site: u32,
     ) -> Result<DecodedFunction, Problem> {

@@ -6,6 +6,7 @@ use arithmetic::TexelFormat;
 use litmus::{Order, Scope};
 use rspirv::spirv::{MemoryAccess, Op, StorageClass};
 use rustc_hash::FxHashMap;
+use spirv_reader::{SpirvConstant, SpirvModule, SpirvType, Stage};
 
 use crate::assumed::{AssumedInput, InputPlace};
 use crate::error::{ONE_WORKGROUP, Problem, Refusal, SourcePosition, malformed, unsupported};
@@ -14,9 +15,9 @@ use crate::inputs::{ImageInput, TexelInput};
 use crate::launch::{Launch, reflected};
 use crate::layout::Specialized;
 use crate::lift::{AnalysisOptions, find_loops};
-use crate::module::{SpirvConstant, SpirvModule, SpirvType};
 use crate::order::{scope_from_number, semantics_from_number};
-use crate::stage::{self, Stage};
+use crate::section::Sections;
+use crate::stage;
 
 use super::happens_before::{CLASSES, class_index};
 use super::image::{TEXEL, component_bytes, texel_count};
@@ -113,7 +114,7 @@ pub(super) fn with_interpreter<T>(
         stage,
         given: options.stage_inputs.clone(),
         local_size,
-        sections: module.sections(function),
+        sections: Sections::of_modes(module.execution_modes(function)),
         subgroup_size,
         subgroups: (each as u32).div_ceil(subgroup_size),
         function: entry,

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::error::{Problem, Refusal, SourcePosition};
+use spirv_reader::SpirvModule;
+
+use crate::error::Refusal;
 use crate::lift::{AnalysisOptions, FindingKind};
-use crate::module::SpirvModule;
 
 use super::atomic::BEYOND_ASSUMED;
 use super::influence::InputInfluence;
@@ -130,8 +131,7 @@ pub(crate) fn run_trial(
     options: &AnalysisOptions,
     most: u64,
 ) -> Result<Trial, Refusal> {
-    let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
-    let entry = module.find_entry(options.entry.as_deref()).map_err(nowhere)?;
+    let entry = module.find_entry(options.entry.as_deref())?;
     setup::with_interpreter(module, options, (entry.function, entry.shader_stage()), |first| {
         let mut machine: Interpreter<'_> = first.clone();
         let walked = machine.run_schedule(SchedulePolicy::Forward, most);

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use rspirv::spirv::{BuiltIn, StorageClass};
+use spirv_reader::{SpirvConstant, Stage};
 
 use crate::error::{Problem, malformed, unsupported};
 use crate::lift::InvocationId;
-use crate::module::SpirvConstant;
 use crate::section::Side;
-use crate::stage::{self, Stage};
+use crate::stage;
 
 use super::access::{part_count, part_pointer};
 use super::fast_path::gather_slots;

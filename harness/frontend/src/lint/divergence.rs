@@ -7,8 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use rspirv::spirv::{BuiltIn, Op, StorageClass};
-
-use crate::module::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule};
+use spirv_reader::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule};
 
 /// Returns the divergent barriers in module order.
 pub(super) fn barriers(module: &SpirvModule) -> Vec<&SpirvInstruction> {

@@ -6,8 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use rspirv::spirv::Op;
-
-use crate::module::{ModuleEntryPoint, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule};
+use spirv_reader::{ModuleEntryPoint, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule};
 
 /// Returns the exchanges of such locks in module order.
 pub(super) fn locks(module: &SpirvModule) -> Vec<&SpirvInstruction> {

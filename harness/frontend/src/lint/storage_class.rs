@@ -5,10 +5,10 @@
 //! to calls are not checked, because the code around them is not known.
 
 use rspirv::spirv::{MemorySemantics, Op, StorageClass};
+use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule};
 
 use super::semantics_of;
 use crate::mend::root_variable;
-use crate::module::{SpirvFunction, SpirvInstruction, SpirvModule};
 
 /// Returns the barriers in module order, each with a variable that it leaves unordered.
 pub(super) fn barriers(module: &SpirvModule) -> Vec<(&SpirvInstruction, u32)> {

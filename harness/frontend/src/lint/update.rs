@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 
 use rspirv::spirv::{Op, StorageClass};
+use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule};
 
-use crate::module::{SpirvFunction, SpirvInstruction, SpirvModule};
 use crate::update::plain_updates;
 
 /// Returns the stores of the updates in module order, with their variables.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use litmus::StorageClass;
 use rspirv::spirv::{Op, StorageClass as Class};
+use spirv_reader::{SpirvInstruction, SpirvModule, opcode::is_atomic};
 
 use super::SourceLanguage;
 use super::walked::{
@@ -11,8 +12,6 @@ use super::walked::{
 };
 use crate::grid::GridFinding;
 use crate::lift::FindingKind;
-use crate::module::{SpirvInstruction, SpirvModule};
-use crate::opcode::is_atomic;
 use crate::update::{PlainUpdate, plain_updates};
 
 /// Upper bound on the call depth at which a caller may synchronize.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use litmus::StorageClass;
 use rspirv::spirv::{MemoryAccess, MemorySemantics, Op, Scope, StorageClass as Class};
+use spirv_reader::{HEADER_WORDS, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
 
-use crate::module::{HEADER_WORDS, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
 use crate::update::PlainUpdate;
 
 /// A module with pending edits. All positions refer to the original module.
@@ -49,14 +49,6 @@ fn class_bits(module: &SpirvModule, class: StorageClass) -> u32 {
 /// Returns the scope that compilers use for barriers beyond the workgroup.
 fn widest_scope(module: &SpirvModule) -> Scope {
     if module.vulkan { Scope::QueueFamily } else { Scope::Device }
-}
-
-impl SpirvModule {
-    /// Returns the first word of an instruction.
-    pub(super) fn first_word(&self, instruction: &SpirvInstruction) -> usize {
-        let ids = usize::from(instruction.ty != 0) + usize::from(instruction.result != 0);
-        (instruction.operands.0 as usize).saturating_sub(1 + ids)
-    }
 }
 
 impl<'m> ModuleEdit<'m> {

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 
 use litmus::StorageClass;
 use rspirv::spirv::Op;
+use spirv_reader::opcode::is_atomic;
 
 use super::candidates::ModuleCandidates;
 use super::walked::{ChangeSite, KernelChange, ModuleChange, accessed_class, root_variable};
-use crate::opcode::is_atomic;
 
 /// Upper bound on the pairs of atomics to try.
 const MAX_HANDOVERS: usize = 24;

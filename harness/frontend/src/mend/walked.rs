@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use litmus::StorageClass;
 use rspirv::spirv::{MemoryAccess, Op, Scope, StorageClass as Class};
+use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType, read_module};
 
 use super::candidates::ModuleCandidates;
 use super::edit::ModuleEdit;
@@ -14,7 +15,6 @@ use super::{SourceLanguage, find_combination};
 use crate::error::SourcePosition;
 use crate::grid::{self, GridFinding, GridReport, GridVerdict};
 use crate::lift::AnalysisOptions;
-use crate::module::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType, read_module};
 use crate::update::PlainUpdate;
 
 /// Upper bound on the changed modules.

@@ -12,6 +12,7 @@ use litmus::{
     Semantics, Span, StorageClass, StorageClassSet, Term, Test, Thread, ThreadPlace,
 };
 use model::{Budget, Model, Options, predict};
+use spirv_reader::SpirvModule;
 
 use super::Counterexample;
 use super::program::{CellKey, cell_keys};
@@ -20,7 +21,6 @@ use crate::answer::locate_race;
 use crate::emit::{self, Target};
 use crate::error::SourcePosition;
 use crate::lift::{Lifted, LiftedCase, Spot};
-use crate::module::SpirvModule;
 use crate::suspicion::confirmed;
 use crate::value::{NumberDomain, SymbolicNumber};
 

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use litmus::{
     Access, AccessKind, Compute, Flow, InstructionKind, Operand, RmwOperation, ScalarType, Semantics,
 };
+use spirv_reader::SpirvModule;
 
 use super::expression::{Expression, LiveRegisters, Registers, Symbol};
 use crate::emit;
 use crate::lift::{LiftedCase, Spot};
-use crate::module::SpirvModule;
 use crate::value::NumberDomain;
 use crate::walk::COUNT;
 

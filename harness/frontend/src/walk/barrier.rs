@@ -4,12 +4,12 @@ use std::rc::Rc;
 
 use litmus::{InterlockEnd, Scope, SplitHalf};
 use rspirv::spirv::Op;
+use spirv_reader::SpirvInstruction;
 
 use super::{ENTRY, Emitted, Pending, Segment, Step, Stop, Walk};
 use crate::emit;
 use crate::error::{malformed, unsupported};
 use crate::lift::FindingKind;
-use crate::module::SpirvInstruction;
 use crate::section::Sections;
 use crate::state::PathState;
 

@@ -4,7 +4,7 @@
 //! {{0, 1}}` gives an initial value in the shape of the type. `@Output: forall (…)` and `@Filter: (…)` are
 //! formulas over final values.
 
-use crate::error::{Problem, Refusal, SourcePosition};
+use crate::error::{SourcePosition, SpirvError, SpirvProblem};
 
 /// The annotations of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -126,13 +126,14 @@ impl Annotations {
     ///
     /// # Errors
     /// Returns the line of a malformed annotation.
-    pub fn parse(text: &str) -> Result<Annotations, Refusal> {
+    pub fn parse(text: &str) -> Result<Annotations, SpirvError> {
         let mut found = Annotations::default();
         for (index, line) in text.lines().enumerate() {
             let Some(comment) = line.trim_start().strip_prefix(';') else { continue };
             let comment = comment.trim_start_matches(';').trim();
             let number = index as u32 + 1;
-            let wrong = |what: String| Problem::Annotation(what).located_at(SourcePosition::Line(number));
+            let wrong =
+                |what: String| SpirvProblem::Annotation(what).located_at(SourcePosition::Line(number));
             if let Some(rest) = comment.strip_prefix("@Config:") {
                 let numbers: Vec<u32> = rest.split(',').filter_map(|part| part.trim().parse().ok()).collect();
                 let config = <[u32; 3]>::try_from(numbers.get(..3).unwrap_or_default());
@@ -175,14 +176,20 @@ impl Annotations {
     }
 }
 
+/// Parses `SET.BINDING`.
+pub fn parse_binding(name: &str) -> Option<(u32, u32)> {
+    let (set, binding) = name.split_once('.')?;
+    Some((set.parse().ok()?, binding.parse().ok()?))
+}
+
 /// Parses a claim in the notation of `@Output`, without its quantifier.
 ///
 /// # Errors
 /// Describes the syntax error.
-pub fn parse_formula(text: &str) -> Result<Formula, Problem> {
+pub fn parse_formula(text: &str) -> Result<Formula, SpirvProblem> {
     let mut parser = FormulaParser { rest: text };
-    let formula = parser.disjunction(0).map_err(Problem::Annotation)?;
-    parser.expect_end().map_err(Problem::Annotation)?;
+    let formula = parser.disjunction(0).map_err(SpirvProblem::Annotation)?;
+    parser.expect_end().map_err(SpirvProblem::Annotation)?;
     Ok(formula)
 }
 
@@ -251,7 +258,7 @@ impl<'t> FormulaParser<'t> {
     fn parse_binding(&mut self) -> Option<String> {
         let end = self.rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let (name, rest) = self.rest.split_at_checked(end)?;
-        crate::inputs::parse_binding(name).filter(|_| rest.starts_with(['[', '.']))?;
+        parse_binding(name).filter(|_| rest.starts_with(['[', '.']))?;
         self.rest = rest;
         Some(name.to_owned())
     }

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use rspirv::grammar::{OperandKind, OperandQuantifier};
 use rspirv::spirv::Op;
 
-use crate::error::{Problem, Refusal, SourcePosition};
-use crate::opcode::{self, Form};
+use crate::error::{SourcePosition, SpirvError, SpirvProblem};
+use crate::opcode::{self, InstructionForm};
 use crate::word::{has_parameters, number_of_extended, word_of};
 
 /// An assembled module, with the names of its ids.
@@ -41,7 +41,7 @@ pub(crate) const MAX_INSTRUCTIONS: usize = 4_000_000;
 ///
 /// # Errors
 /// Returns the line of the first syntax error.
-pub fn assemble_text(text: &str) -> Result<Assembled, Refusal> {
+pub fn assemble_text(text: &str) -> Result<Assembled, SpirvError> {
     let tokens = tokenize(text)?;
     let mut assembler = Assembler::default();
     assembler.out.words = vec![MAGIC, VERSION, 0, 0, 0];
@@ -80,13 +80,13 @@ fn begins_instruction(tokens: &[(AsmToken<'_>, u32)], start: usize, at: usize) -
     }
 }
 
-fn tokenize(text: &str) -> Result<Vec<(AsmToken<'_>, u32)>, Refusal> {
+fn tokenize(text: &str) -> Result<Vec<(AsmToken<'_>, u32)>, SpirvError> {
     let mut found = Vec::new();
     let mut line = 1;
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         if found.len() > 16 * MAX_INSTRUCTIONS {
-            return Err(Problem::Budget { what: "words of text", bound: 16 * MAX_INSTRUCTIONS }
+            return Err(SpirvProblem::Budget { what: "words of text", bound: 16 * MAX_INSTRUCTIONS }
                 .located_at(SourcePosition::Line(line)));
         }
         if first == '\n' {
@@ -102,7 +102,7 @@ fn tokenize(text: &str) -> Result<Vec<(AsmToken<'_>, u32)>, Refusal> {
         } else if first == '"' {
             let begun = line;
             let (string, after) = parse_quoted(&rest[1..], &mut line).ok_or_else(|| {
-                Problem::Syntax("a string without a closing quote".to_owned())
+                SpirvProblem::Syntax("a string without a closing quote".to_owned())
                     .located_at(SourcePosition::Line(begun))
             })?;
             found.push((AsmToken::Text(string), begun));
@@ -165,27 +165,29 @@ impl Assembler {
         self.next
     }
 
-    fn assemble_instruction(&mut self, tokens: Tokens<'_, '_>) -> Result<(), Problem> {
+    fn assemble_instruction(&mut self, tokens: Tokens<'_, '_>) -> Result<(), SpirvProblem> {
         let (result, tokens) = match tokens {
             [AsmToken::Id(name), AsmToken::Equals, rest @ ..] => (Some(self.id_of_name(name)), rest),
             rest => (None, rest),
         };
         let Some((AsmToken::Word(name), mut operands)) = tokens.split_first().map(|(t, rest)| (*t, rest))
         else {
-            return Err(Problem::Syntax("expected an opcode at the start of the instruction".to_owned()));
+            return Err(SpirvProblem::Syntax(
+                "expected an opcode at the start of the instruction".to_owned(),
+            ));
         };
         let Some(form) = opcode::by_name(name) else {
-            return Err(Problem::Syntax(format!("unknown instruction `{name}`")));
+            return Err(SpirvProblem::Syntax(format!("unknown instruction `{name}`")));
         };
         if form.has_result != result.is_some() {
             let what = if form.has_result { "needs" } else { "has no" };
-            return Err(Problem::Syntax(format!("{name} {what} result id")));
+            return Err(SpirvProblem::Syntax(format!("{name} {what} result id")));
         }
         let mut words = vec![0];
         let mut ty = None;
         if form.has_type {
             let Some((AsmToken::Id(name), rest)) = operands.split_first().map(|(t, rest)| (*t, rest)) else {
-                return Err(Problem::Syntax(format!("Op{name} needs a result type")));
+                return Err(SpirvProblem::Syntax(format!("Op{name} needs a result type")));
             };
             let id = self.id_of_name(name);
             ty = Some(id);
@@ -197,7 +199,7 @@ impl Assembler {
         self.remember_type(form.op, ty, result, &words);
         let count = u32::try_from(words.len()).ok().filter(|count| *count < 1 << 16);
         let Some(count) = count else {
-            return Err(Problem::Syntax(format!("{name} has too many words")));
+            return Err(SpirvProblem::Syntax(format!("{name} has too many words")));
         };
         words[0] = count << 16 | form.op as u32;
         self.out.words.append(&mut words);
@@ -224,11 +226,11 @@ impl Assembler {
 
     fn encode_operands(
         &mut self,
-        form: Form,
+        form: InstructionForm,
         ty: Option<u32>,
         mut tokens: Tokens<'_, '_>,
         words: &mut Vec<u32>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), SpirvProblem> {
         let name = form.name;
         for operand in form.operands {
             if matches!(operand.kind, OperandKind::IdResultType | OperandKind::IdResult) {
@@ -237,7 +239,7 @@ impl Assembler {
             loop {
                 if tokens.is_empty() {
                     if operand.quantifier == OperandQuantifier::One {
-                        return Err(Problem::Syntax(format!("Op{name} needs more operands")));
+                        return Err(SpirvProblem::Syntax(format!("Op{name} needs more operands")));
                     }
                     break;
                 }
@@ -249,21 +251,24 @@ impl Assembler {
         }
         match tokens.first() {
             None => Ok(()),
-            Some(token) => Err(Problem::Syntax(format!("Op{name}: unexpected {}", describe_token(token)))),
+            Some(token) => {
+                Err(SpirvProblem::Syntax(format!("Op{name}: unexpected {}", describe_token(token))))
+            }
         }
     }
 
     /// Encodes an operand with the parameters of its value; returns the remaining tokens.
     fn encode_operand<'a, 't>(
         &mut self,
-        form: Form,
+        form: InstructionForm,
         ty: Option<u32>,
         kind: OperandKind,
         tokens: Tokens<'a, 't>,
         words: &mut Vec<u32>,
-    ) -> Result<Tokens<'a, 't>, Problem> {
+    ) -> Result<Tokens<'a, 't>, SpirvProblem> {
         let Some((token, mut rest)) = tokens.split_first() else { return Ok(tokens) };
-        let unexpected = || Problem::Syntax(format!("Op{}: unexpected {}", form.name, describe_token(token)));
+        let unexpected =
+            || SpirvProblem::Syntax(format!("Op{}: unexpected {}", form.name, describe_token(token)));
         match (kind, token) {
             (
                 OperandKind::IdRef
@@ -288,8 +293,9 @@ impl Assembler {
             }
             (OperandKind::LiteralContextDependentNumber, AsmToken::Word(word)) => {
                 let ty = ty.and_then(|ty| self.numbers.get(&ty)).copied();
-                let ty =
-                    ty.ok_or_else(|| Problem::Syntax(format!("Op{}: its type has no numbers", form.name)))?;
+                let ty = ty.ok_or_else(|| {
+                    SpirvProblem::Syntax(format!("Op{}: its type has no numbers", form.name))
+                })?;
                 words.extend(encode_number(word, ty).ok_or_else(unexpected)?);
             }
             (OperandKind::PairLiteralIntegerIdRef, AsmToken::Word(word)) => {
@@ -302,7 +308,7 @@ impl Assembler {
             (OperandKind::LiteralExtInstInteger, AsmToken::Word(word)) => {
                 let set = words.get(3).and_then(|set| self.sets.get(set)).map_or("", String::as_str);
                 let number = number_of_extended(set, word).or_else(|| word.parse().ok());
-                let what = || Problem::Syntax(format!("`{word}` is not an instruction of `{set}`"));
+                let what = || SpirvProblem::Syntax(format!("`{word}` is not an instruction of `{set}`"));
                 words.push(number.ok_or_else(what)?);
                 // Ids follow, or literals in older debug instruction sets.
                 rest = self.encode_parameters(rest, true, words)?;
@@ -330,7 +336,7 @@ impl Assembler {
         mut tokens: Tokens<'a, 't>,
         words_too: bool,
         words: &mut Vec<u32>,
-    ) -> Result<Tokens<'a, 't>, Problem> {
+    ) -> Result<Tokens<'a, 't>, SpirvProblem> {
         while let Some((token, rest)) = tokens.split_first() {
             match token {
                 AsmToken::Id(name) => words.push(self.id_of_name(name)),
@@ -340,10 +346,10 @@ impl Assembler {
                     None if !words_too => return Ok(tokens),
                     None => words.push(
                         crate::word::word_of_parameter(word)
-                            .ok_or_else(|| Problem::Syntax(format!("unknown word `{word}`")))?,
+                            .ok_or_else(|| SpirvProblem::Syntax(format!("unknown word `{word}`")))?,
                     ),
                 },
-                AsmToken::Equals => return Err(Problem::Syntax("unexpected `=`".to_owned())),
+                AsmToken::Equals => return Err(SpirvProblem::Syntax("unexpected `=`".to_owned())),
             }
             tokens = rest;
         }
@@ -391,7 +397,7 @@ fn encode_number(word: &str, ty: AsmNumberType) -> Option<Vec<u32>> {
 }
 
 /// Converts to a 16-bit float, rounded toward zero.
-pub(crate) fn to_half_bits(value: f64) -> u16 {
+pub fn to_half_bits(value: f64) -> u16 {
     let bits = (value as f32).to_bits();
     let sign = (bits >> 16 & 0x8000) as u16;
     let exponent = (bits >> 23 & 0xff) as i32 - 127 + 15;
@@ -412,7 +418,7 @@ fn push_string(text: &str, words: &mut Vec<u32>) {
 }
 
 /// Decodes the string at the start of some words; also returns its length in words.
-pub(crate) fn decode_string(words: &[u32]) -> (String, usize) {
+pub fn decode_string(words: &[u32]) -> (String, usize) {
     let mut bytes = Vec::new();
     for (index, word) in words.iter().enumerate() {
         for byte in word.to_le_bytes() {

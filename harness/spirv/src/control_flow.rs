@@ -7,12 +7,12 @@ use arithmetic::mask;
 use rspirv::spirv::Op;
 use rustc_hash::FxHashMap;
 
-use crate::error::{Refusal, malformed};
+use crate::error::{SpirvError, malformed};
 use crate::module::{SpirvInstruction, SpirvModule, SpirvType};
 
 /// One case of an `OpSwitch`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SwitchCase {
+pub struct SwitchCase {
     /// The value of the selector, as an unsigned number of its width.
     pub literal: u64,
     /// The label of the block.
@@ -22,7 +22,7 @@ pub(crate) struct SwitchCase {
 impl SpirvModule {
     /// Returns the labels that a terminator may branch to, the default of a switch first; none for other instructions.
     /// `types` are the types of the function's results.
-    pub(crate) fn successors<'m>(
+    pub fn successors<'m>(
         &'m self,
         types: &FxHashMap<u32, u32>,
         instruction: &SpirvInstruction,
@@ -38,7 +38,7 @@ impl SpirvModule {
     }
 
     /// Returns the cases of an `OpSwitch` whose selector has this many bits, without the default.
-    pub(crate) fn switch_cases<'m>(
+    pub fn switch_cases<'m>(
         &'m self,
         instruction: &SpirvInstruction,
         bits: u32,
@@ -55,19 +55,14 @@ impl SpirvModule {
     }
 
     /// Returns the label that an `OpSwitch` jumps to with a selector of this many bits; `None` without a default.
-    pub(crate) fn switch_target(
-        &self,
-        instruction: &SpirvInstruction,
-        bits: u32,
-        selector: u64,
-    ) -> Option<u32> {
+    pub fn switch_target(&self, instruction: &SpirvInstruction, bits: u32, selector: u64) -> Option<u32> {
         let selected = self.switch_cases(instruction, bits).find(|case| case.literal == selector);
         let default = self.operands_of(instruction).get(1).copied();
         selected.map(|case| case.target).or(default)
     }
 
     /// Returns the width of a switch's selector, 32 if the selector has no integer type.
-    pub(crate) fn selector_bits(&self, types: &FxHashMap<u32, u32>, instruction: &SpirvInstruction) -> u32 {
+    pub fn selector_bits(&self, types: &FxHashMap<u32, u32>, instruction: &SpirvInstruction) -> u32 {
         let selector = self.operands_of(instruction).first();
         let ty = selector
             .and_then(|id| types.get(id).copied().or_else(|| self.constants.get(id).map(|(ty, _)| *ty)));
@@ -81,7 +76,7 @@ impl SpirvModule {
     ///
     /// # Errors
     /// Returns the first instruction whose label is not one.
-    pub(crate) fn check_labels(&self) -> Result<(), Refusal> {
+    pub(crate) fn check_labels(&self) -> Result<(), SpirvError> {
         for function in self.functions.values() {
             for instruction in &function.code {
                 let merges = match instruction.op {

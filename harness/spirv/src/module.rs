@@ -6,22 +6,23 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use arithmetic::mask;
 use rspirv::spirv::{
-    self, BuiltIn, Decoration, ExecutionMode, ExecutionModel, MemoryModel, Op, StorageClass,
+    BuiltIn, Decoration, ExecutionMode, ExecutionModel, MemoryModel, Op, Scope, StorageClass,
 };
 use rustc_hash::FxHashMap;
 
 use crate::annotations::Annotations;
-use crate::error::{Problem, Refusal, SourcePosition, malformed, unsupported};
+use crate::error::{SourcePosition, SpirvError, SpirvProblem, malformed, unsupported};
 use crate::opcode;
-use crate::section::Sections;
 use crate::stage::Stage;
 use crate::text::{MAX_INSTRUCTIONS, assemble_text, decode_string};
 
-pub(crate) const HEADER_WORDS: usize = 5;
+/// The words before the first instruction.
+pub const HEADER_WORDS: usize = 5;
 
 /// An instruction.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SpirvInstruction {
+#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
+pub struct SpirvInstruction {
     pub op: Op,
     pub ty: u32,
     /// Result id; 0 for none.
@@ -45,7 +46,8 @@ pub struct SourceLine {
 
 /// A type.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum SpirvType {
+#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
+pub enum SpirvType {
     Void,
     Bool,
     Integer {
@@ -86,7 +88,8 @@ pub(crate) enum SpirvType {
 
 /// A constant before specialization.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum SpirvConstant {
+#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
+pub enum SpirvConstant {
     Scalar(u64),
     Composite(Vec<u32>),
     Null,
@@ -96,7 +99,8 @@ pub(crate) enum SpirvConstant {
 
 /// A module-level variable.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct GlobalVariable {
+#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
+pub struct GlobalVariable {
     /// The pointee type.
     pub ty: u32,
     pub class: StorageClass,
@@ -106,7 +110,8 @@ pub(crate) struct GlobalVariable {
 
 /// A function.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SpirvFunction {
+#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
+pub struct SpirvFunction {
     pub parameters: Vec<u32>,
     pub code: Vec<SpirvInstruction>,
     /// The position of each label in the code.
@@ -117,7 +122,8 @@ pub(crate) struct SpirvFunction {
 
 /// An entry point.
 #[derive(Clone, Debug)]
-pub(crate) struct ModuleEntryPoint {
+#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
+pub struct ModuleEntryPoint {
     pub name: String,
     pub model: ExecutionModel,
     pub function: u32,
@@ -132,7 +138,8 @@ impl ModuleEntryPoint {
 
 /// The decorations of an id or member.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Decorations {
+#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
+pub struct Decorations {
     pub offset: Option<u64>,
     pub stride: Option<u64>,
     pub matrix_stride: Option<u64>,
@@ -149,37 +156,38 @@ pub(crate) struct Decorations {
 
 /// A parsed module.
 #[derive(Clone, Debug, Default)]
+#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
 pub struct SpirvModule {
     words: Vec<u32>,
-    pub(crate) types: FxHashMap<u32, SpirvType>,
+    pub types: FxHashMap<u32, SpirvType>,
     /// Type and value.
-    pub(crate) constants: FxHashMap<u32, (u32, SpirvConstant)>,
-    pub(crate) variables: BTreeMap<u32, GlobalVariable>,
-    pub(crate) functions: BTreeMap<u32, SpirvFunction>,
-    pub(crate) entry_points: Vec<ModuleEntryPoint>,
+    pub constants: FxHashMap<u32, (u32, SpirvConstant)>,
+    pub variables: BTreeMap<u32, GlobalVariable>,
+    pub functions: BTreeMap<u32, SpirvFunction>,
+    pub entry_points: Vec<ModuleEntryPoint>,
     /// The nesting depth of each type.
     depths: FxHashMap<u32, u32>,
     /// Pointer types that are declared after their use.
     forward: BTreeSet<u32>,
     local_sizes: FxHashMap<u32, ([u32; 3], bool)>,
-    /// The interlock mode of each entry point.
-    interlock_mode: FxHashMap<u32, Sections>,
-    pub(crate) decorations: FxHashMap<u32, Decorations>,
-    pub(crate) member_decorations: FxHashMap<(u32, u32), Decorations>,
-    pub(crate) names: FxHashMap<u32, String>,
-    pub(crate) member_names: FxHashMap<(u32, u32), String>,
-    pub(crate) lines: Vec<SourceLine>,
-    pub(crate) extended: FxHashMap<u32, String>,
+    /// The modes of each entry point that have no operands.
+    execution_modes: FxHashMap<u32, Vec<ExecutionMode>>,
+    pub decorations: FxHashMap<u32, Decorations>,
+    pub member_decorations: FxHashMap<(u32, u32), Decorations>,
+    pub names: FxHashMap<u32, String>,
+    pub member_names: FxHashMap<(u32, u32), String>,
+    pub lines: Vec<SourceLine>,
+    pub extended: FxHashMap<u32, String>,
     /// clspv's reflection of push and specialization constants: instruction number and operands.
-    pub(crate) reflection: Vec<(u32, Vec<u32>)>,
+    pub reflection: Vec<(u32, Vec<u32>)>,
     /// True for the Vulkan memory model, false for GLSL450.
     pub vulkan: bool,
     /// Operands of image, matrix and similar types.
-    pub(crate) handles: FxHashMap<u32, Vec<u32>>,
+    pub handles: FxHashMap<u32, Vec<u32>>,
     /// The pointer type of each module-level variable.
-    pub(crate) variable_types: FxHashMap<u32, u32>,
+    pub variable_types: FxHashMap<u32, u32>,
     /// The ids of names in the text.
-    pub(crate) text_names: BTreeMap<String, u32>,
+    pub text_names: BTreeMap<String, u32>,
     /// The annotations in the text's comments.
     pub annotations: Annotations,
 }
@@ -193,7 +201,7 @@ const MAX_DEPTH: u32 = 64;
 ///
 /// # Errors
 /// Returns the position of the first error.
-pub fn read_module(bytes: &[u8]) -> Result<SpirvModule, Refusal> {
+pub fn read_module(bytes: &[u8]) -> Result<SpirvModule, SpirvError> {
     let little = [0x03, 0x02, 0x23, 0x07];
     let big = [0x07, 0x23, 0x02, 0x03];
     if bytes.starts_with(&little) || bytes.starts_with(&big) {
@@ -212,7 +220,7 @@ pub fn read_module(bytes: &[u8]) -> Result<SpirvModule, Refusal> {
         return Ok(module);
     }
     let text = std::str::from_utf8(bytes).map_err(|_| {
-        Problem::Syntax("neither a SPIR-V binary nor SPIR-V text".to_owned())
+        SpirvProblem::Syntax("neither a SPIR-V binary nor SPIR-V text".to_owned())
             .located_at(SourcePosition::Module)
     })?;
     let assembled = assemble_text(text)?;
@@ -238,7 +246,7 @@ struct DebugInfo {
 }
 
 impl SpirvModule {
-    fn from_words(words: Vec<u32>, lines: Option<&[u32]>) -> Result<SpirvModule, Refusal> {
+    fn from_words(words: Vec<u32>, lines: Option<&[u32]>) -> Result<SpirvModule, SpirvError> {
         let mut module = SpirvModule { words, lines: vec![SourceLine::default()], ..SpirvModule::default() };
         let mut debug = DebugInfo::default();
         let mut function: Option<(u32, SpirvFunction)> = None;
@@ -258,7 +266,7 @@ impl SpirvModule {
             at = next;
             if index > MAX_INSTRUCTIONS {
                 let bound = MAX_INSTRUCTIONS;
-                return Err(Problem::Budget { what: "instructions", bound }.located_at(place));
+                return Err(SpirvProblem::Budget { what: "instructions", bound }.located_at(place));
             }
             let done = module.add_instruction(&mut instruction, &mut debug, &mut function);
             done.map_err(|problem| problem.located_at(place))?;
@@ -274,7 +282,7 @@ impl SpirvModule {
         &self,
         at: usize,
         place: SourcePosition,
-    ) -> Result<(SpirvInstruction, usize), Problem> {
+    ) -> Result<(SpirvInstruction, usize), SpirvProblem> {
         let first = self.words[at];
         let (count, number) = ((first >> 16) as usize, first as u16);
         let end = at + count;
@@ -301,23 +309,29 @@ impl SpirvModule {
     }
 
     /// Returns the words; for text, as assembled.
-    pub(crate) fn words(&self) -> &[u32] {
+    pub fn words(&self) -> &[u32] {
         &self.words
     }
 
     /// Returns the id bound of the header.
-    pub(crate) fn id_bound(&self) -> usize {
+    pub fn id_bound(&self) -> usize {
         self.words.get(3).map_or(0, |bound| *bound as usize)
     }
 
+    /// Returns the position of the first word of an instruction.
+    pub fn first_word(&self, instruction: &SpirvInstruction) -> usize {
+        let ids = usize::from(instruction.ty != 0) + usize::from(instruction.result != 0);
+        (instruction.operands.0 as usize).saturating_sub(1 + ids)
+    }
+
     /// Returns the operands of an instruction after its type and result.
-    pub(crate) fn operands_of(&self, instruction: &SpirvInstruction) -> &[u32] {
+    pub fn operands_of(&self, instruction: &SpirvInstruction) -> &[u32] {
         let (from, to) = instruction.operands;
         self.words.get(from as usize..to as usize).unwrap_or_default()
     }
 
     /// Returns an operand.
-    pub(crate) fn operand_at(&self, instruction: &SpirvInstruction, index: usize) -> Result<u32, Problem> {
+    pub fn operand_at(&self, instruction: &SpirvInstruction, index: usize) -> Result<u32, SpirvProblem> {
         let operand = self.operands_of(instruction).get(index).copied();
         operand.ok_or_else(|| malformed(format!("Op{:?} lacks operand {index}", instruction.op)))
     }
@@ -327,7 +341,7 @@ impl SpirvModule {
         instruction: &mut SpirvInstruction,
         debug: &mut DebugInfo,
         function: &mut Option<(u32, SpirvFunction)>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), SpirvProblem> {
         match instruction.op {
             Op::Line => {
                 let (file, line) = (self.operand_at(instruction, 0)?, self.operand_at(instruction, 1)?);
@@ -425,7 +439,7 @@ impl SpirvModule {
         &mut self,
         instruction: &SpirvInstruction,
         debug: &mut DebugInfo,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), SpirvProblem> {
         let operands = self.operands_of(instruction).to_vec();
         let operand = |index: usize| {
             let operand = operands.get(index).copied();
@@ -474,8 +488,8 @@ impl SpirvModule {
                     let size = [operand(2)?, operand(3)?, operand(4)?];
                     self.local_sizes.insert(operand(0)?, (size, mode == ExecutionMode::LocalSizeId));
                 }
-                if let Some(sections) = mode.and_then(Sections::of) {
-                    self.interlock_mode.insert(operand(0)?, sections);
+                if let (Some(mode), 2) = (mode, operands.len()) {
+                    self.execution_modes.entry(operand(0)?).or_default().push(mode);
                 }
             }
             Op::Decorate => {
@@ -553,7 +567,7 @@ impl SpirvModule {
         &mut self,
         instruction: &SpirvInstruction,
         constant: SpirvConstant,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), SpirvProblem> {
         let known = |id: &u32| self.constants.contains_key(id) || self.variables.contains_key(id);
         if let SpirvConstant::Composite(parts) | SpirvConstant::Operation(_, parts) = &constant {
             let ids = match &constant {
@@ -574,7 +588,7 @@ impl SpirvModule {
         Ok(())
     }
 
-    fn parse_type(&self, op: Op, operands: &[u32]) -> Result<Option<SpirvType>, Problem> {
+    fn parse_type(&self, op: Op, operands: &[u32]) -> Result<Option<SpirvType>, SpirvProblem> {
         let operand = |index: usize| {
             operands.get(index).copied().ok_or_else(|| malformed(format!("Op{op:?} lacks operand {index}")))
         };
@@ -646,12 +660,12 @@ impl SpirvModule {
     }
 
     /// Returns the type of an id.
-    pub(crate) fn type_of_id(&self, id: u32) -> Result<&SpirvType, Problem> {
+    pub fn type_of_id(&self, id: u32) -> Result<&SpirvType, SpirvProblem> {
         self.types.get(&id).ok_or_else(|| malformed(format!("{} is not a type", self.display_name(id))))
     }
 
     /// Returns the id of a name in the text or debug information.
-    pub(crate) fn id_by_name(&self, name: &str) -> Option<u32> {
+    pub fn id_by_name(&self, name: &str) -> Option<u32> {
         if let Some(id) = self.text_names.get(name) {
             return Some(*id);
         }
@@ -662,14 +676,14 @@ impl SpirvModule {
     }
 
     /// Returns the index of a structure member.
-    pub(crate) fn member_by_name(&self, ty: u32, name: &str) -> Option<u64> {
+    pub fn member_by_name(&self, ty: u32, name: &str) -> Option<u64> {
         let Some(SpirvType::Struct { members }) = self.types.get(&ty) else { return None };
         let named = |index: &u32| self.member_names.get(&(ty, *index)).is_some_and(|known| known == name);
         (0..members.len() as u32).find(named).map(u64::from)
     }
 
     /// Returns the member names of a structure.
-    pub(crate) fn members(&self, ty: u32) -> Vec<String> {
+    pub fn members(&self, ty: u32) -> Vec<String> {
         let Some(SpirvType::Struct { members }) = self.types.get(&ty) else { return Vec::new() };
         let name = |index| self.member_names.get(&(ty, index)).filter(|name| !name.is_empty()).cloned();
         (0..members.len() as u32).filter_map(name).collect()
@@ -677,19 +691,19 @@ impl SpirvModule {
 
     /// Returns true for a structure whose only member has no name in the source, as compilers of HLSL, Slang and
     /// WGSL make it around the array of a buffer.
-    pub(crate) fn wraps_one_part(&self, ty: u32) -> bool {
+    pub fn wraps_one_part(&self, ty: u32) -> bool {
         let Some(SpirvType::Struct { members }) = self.types.get(&ty) else { return false };
         let name = self.member_names.get(&(ty, 0)).map_or("", String::as_str);
         members.len() == 1 && is_synthetic_name(name)
     }
 
     /// Returns true for a structure with one member.
-    pub(crate) fn has_one_member(&self, ty: u32) -> bool {
+    pub fn has_one_member(&self, ty: u32) -> bool {
         matches!(self.types.get(&ty), Some(SpirvType::Struct { members }) if members.len() == 1)
     }
 
     /// Returns the variable at a set and binding.
-    pub(crate) fn variable_at(&self, at: (u32, u32)) -> Option<u32> {
+    pub fn variable_at(&self, at: (u32, u32)) -> Option<u32> {
         let place = |id: &u32| {
             let decorations = self.decorations_of(*id);
             decorations.binding.map(|binding| (decorations.set.unwrap_or(0), binding))
@@ -697,13 +711,29 @@ impl SpirvModule {
         self.variables.keys().filter(|id| place(id) == Some(at)).min().copied()
     }
 
+    /// Returns the descriptor sets and bindings of the variables.
+    pub fn descriptors(&self) -> BTreeSet<(u32, u32)> {
+        let ids = self.variables.keys().map(|id| self.decorations_of(*id));
+        ids.filter_map(|own| Some((own.set.unwrap_or(0), own.binding?))).collect()
+    }
+
+    /// Returns the type of the elements of nested arrays, or the type itself.
+    pub fn element_type(&self, mut ty: u32) -> u32 {
+        while let Some(SpirvType::Array { element, .. } | SpirvType::RuntimeArray { element }) =
+            self.types.get(&ty)
+        {
+            ty = *element;
+        }
+        ty
+    }
+
     /// Returns true if a variable has no name.
-    pub(crate) fn is_unnamed(&self, id: u32) -> bool {
+    pub fn is_unnamed(&self, id: u32) -> bool {
         self.names.get(&id).is_none_or(String::is_empty)
     }
 
     /// Returns the display name of an id.
-    pub(crate) fn display_name(&self, id: u32) -> String {
+    pub fn display_name(&self, id: u32) -> String {
         match self.names.get(&id).filter(|name| !name.is_empty()) {
             Some(name) if name.starts_with(|c: char| c.is_ascii_digit()) => format!("%{name}"),
             Some(name) => name.clone(),
@@ -712,7 +742,7 @@ impl SpirvModule {
     }
 
     /// Returns the display name of a variable of type `ty`; an unnamed block is called by its type.
-    pub(crate) fn variable_name(&self, id: u32, ty: u32) -> String {
+    pub fn variable_name(&self, id: u32, ty: u32) -> String {
         let [own, block] = [id, ty].map(|id| self.display_name(id));
         if own.starts_with('%') && !block.starts_with('%') { block } else { own }
     }
@@ -753,35 +783,37 @@ impl SpirvModule {
     }
 
     /// Returns the named entry point, or the only one.
-    pub(crate) fn find_entry(&self, name: Option<&str>) -> Result<&ModuleEntryPoint, Problem> {
+    pub fn find_entry(&self, name: Option<&str>) -> Result<&ModuleEntryPoint, SpirvError> {
         let mut found = self.entry_points.iter().filter(|entry| name.is_none_or(|name| entry.name == name));
-        match (found.next(), found.next(), name) {
+        let problem = match (found.next(), found.next(), name) {
             (Some(entry), None, _) | (Some(entry), Some(_), Some(_)) => {
                 match Stage::from_model(entry.model) {
-                    Some(_) => Ok(entry),
-                    None => Err(unsupported(format!("entry points of execution model {:?}", entry.model))),
+                    Some(_) => return Ok(entry),
+                    None => unsupported(format!("entry points of execution model {:?}", entry.model)),
                 }
             }
             (Some(_), Some(_), None) => {
                 let names: Vec<&str> = self.entry_points.iter().map(|entry| entry.name.as_str()).collect();
-                Err(Problem::EntryPoint(format!("several entry points ({}): name one", names.join(", "))))
+                SpirvProblem::EntryPoint(format!("several entry points ({}): name one", names.join(", ")))
             }
-            (None, _, Some(name)) => Err(Problem::EntryPoint(format!("no entry point `{name}`"))),
-            (None, _, None) => Err(Problem::EntryPoint("no entry point".to_owned())),
-        }
+            (None, _, Some(name)) => SpirvProblem::EntryPoint(format!("no entry point `{name}`")),
+            (None, _, None) => SpirvProblem::EntryPoint("no entry point".to_owned()),
+        };
+        Err(problem.located_at(SourcePosition::Module))
     }
 
-    /// Returns the interlock mode of an entry point.
-    pub(crate) fn sections(&self, function: u32) -> Option<Sections> {
-        self.interlock_mode.get(&function).copied()
+    /// Returns the execution modes of an entry point that have no operands.
+    pub fn execution_modes(&self, function: u32) -> &[ExecutionMode] {
+        self.execution_modes.get(&function).map_or(&[], Vec::as_slice)
     }
 
-    pub(crate) fn declared_local_size(&self, function: u32) -> Option<([u32; 3], bool)> {
+    /// Returns the declared local size of an entry point; true if it consists of ids.
+    pub fn declared_local_size(&self, function: u32) -> Option<([u32; 3], bool)> {
         self.local_sizes.get(&function).copied()
     }
 
     /// Returns the decorations of an id.
-    pub(crate) fn decorations_of(&self, id: u32) -> Decorations {
+    pub fn decorations_of(&self, id: u32) -> Decorations {
         self.decorations.get(&id).cloned().unwrap_or_default()
     }
 }
@@ -805,11 +837,11 @@ fn apply_decoration(entry: &mut Decorations, decoration: u32, parameter: Option<
 }
 
 /// Returns true for the names that compilers give to a member that the source does not name.
-pub(crate) fn is_synthetic_name(name: &str) -> bool {
+pub fn is_synthetic_name(name: &str) -> bool {
     name.is_empty() || name.starts_with('@')
 }
 
 /// The bits of storage classes and scopes come from the grammar tables.
-pub(crate) fn scope_of(number: u64) -> Option<spirv::Scope> {
-    u32::try_from(number).ok().and_then(spirv::Scope::from_u32)
+pub fn scope_of(number: u64) -> Option<Scope> {
+    u32::try_from(number).ok().and_then(Scope::from_u32)
 }

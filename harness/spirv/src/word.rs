@@ -113,7 +113,7 @@ pub(crate) fn has_parameters(kind: OperandKind) -> bool {
 }
 
 /// Returns the number of an extended instruction.
-pub(crate) fn number_of_extended(set: &str, name: &str) -> Option<u32> {
+pub fn number_of_extended(set: &str, name: &str) -> Option<u32> {
     let table: &InstructionTable<ExtInstOp> = if set == "GLSL.std.450" {
         &grammar::GLSL_STD_450_INSTRUCTION_TABLE
     } else if set == "OpenCL.std" {

@@ -8,7 +8,8 @@ use rspirv::spirv::Op;
 
 /// The form of an instruction.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Form {
+#[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]
+pub struct InstructionForm {
     pub op: Op,
     /// Including the `Op` prefix.
     pub name: &'static str,
@@ -18,8 +19,8 @@ pub(crate) struct Form {
 }
 
 struct Tables {
-    by_name: HashMap<&'static str, Form>,
-    by_number: HashMap<u16, Form>,
+    by_name: HashMap<&'static str, InstructionForm>,
+    by_number: HashMap<u16, InstructionForm>,
 }
 
 fn tables() -> &'static Tables {
@@ -28,7 +29,7 @@ fn tables() -> &'static Tables {
         let mut tables = Tables { by_name: HashMap::new(), by_number: HashMap::new() };
         for instruction in INSTRUCTION_TABLE.iter() {
             let has = |kind| instruction.operands.iter().any(|operand| operand.kind == kind);
-            let form = Form {
+            let form = InstructionForm {
                 op: instruction.opcode,
                 name: instruction.opname,
                 has_type: has(OperandKind::IdResultType),
@@ -43,7 +44,7 @@ fn tables() -> &'static Tables {
 }
 
 /// Returns the instruction of a name with its `Op` prefix.
-pub(crate) fn by_name(name: &str) -> Option<Form> {
+pub fn by_name(name: &str) -> Option<InstructionForm> {
     let name = name.strip_prefix("Op")?;
     let known = tables().by_name.get(name).copied();
     // Split barriers have two names with the same number.
@@ -51,11 +52,11 @@ pub(crate) fn by_name(name: &str) -> Option<Form> {
 }
 
 /// Returns the instruction of a number.
-pub(crate) fn by_number(number: u16) -> Option<Form> {
+pub fn by_number(number: u16) -> Option<InstructionForm> {
     tables().by_number.get(&number).copied()
 }
 
 /// Returns true for atomic instructions.
-pub(crate) fn is_atomic(op: Op) -> bool {
+pub fn is_atomic(op: Op) -> bool {
     format!("{op:?}").starts_with("Atomic")
 }

@@ -1,0 +1,26 @@
+//! The reader of SPIR-V modules, binary and text.
+//!
+//! [`read_module`] parses words or assembly into a [`SpirvModule`]: declarations by id, and the instructions of
+//! functions with their positions and source lines. It is the only reader of the product: lifting, the walk
+//! over grids and the simulated GPU use it.
+
+pub mod annotations;
+mod control_flow;
+mod error;
+mod guards;
+mod lines;
+mod module;
+pub mod opcode;
+mod stage;
+mod text;
+mod word;
+
+pub use control_flow::SwitchCase;
+pub use error::{SourcePosition, SpirvError, SpirvProblem};
+pub use module::{
+    Decorations, GlobalVariable, HEADER_WORDS, ModuleEntryPoint, SourceLine, SpirvConstant, SpirvFunction,
+    SpirvInstruction, SpirvModule, SpirvType, is_synthetic_name, read_module, scope_of,
+};
+pub use stage::{BuiltInComponents, Stage};
+pub use text::{Assembled, assemble_text, decode_string, to_half_bits};
+pub use word::number_of_extended;
