@@ -4,11 +4,10 @@ use std::rc::Rc;
 
 use arithmetic::mask;
 use rspirv::spirv::{BuiltIn, Op, StorageClass};
-use spirv_reader::{SpirvInstruction, SpirvType};
+use spirv_reader::{SpirvInstruction, SpirvType, TypePart};
 
 use crate::emit;
 use crate::error::{Problem, unsupported};
-use crate::layout::TypePart;
 use crate::lift::FindingKind;
 use crate::order::MemoryOperands;
 use crate::stage;
@@ -158,10 +157,12 @@ impl Walk<'_> {
     /// Returns a pointer to a part; refuses parts of matrices whose layout would be needed.
     fn part_of(&self, pointer: &SymbolicPointer, ty: u32, index: u64) -> Result<TypePart, Problem> {
         let variable = self.setting.module().variables.get(&pointer.object.variable);
-        match variable.map(|variable| variable.class) {
-            Some(StorageClass::Uniform | StorageClass::PushConstant) => self.specialized().part_of(ty, index),
-            _ => self.specialized().part_without_gaps(ty, index),
-        }
+        Ok(match variable.map(|variable| variable.class) {
+            Some(StorageClass::Uniform | StorageClass::PushConstant) => {
+                self.specialized().part_of(ty, index)?
+            }
+            _ => self.specialized().part_without_gaps(ty, index)?,
+        })
     }
 
     /// Loads a value of any type.

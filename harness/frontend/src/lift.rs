@@ -726,25 +726,7 @@ pub(crate) fn local_size_of(
     by_result: &HashMap<u32, Initial>,
     function: u32,
 ) -> Result<[u32; 3], Problem> {
-    let specialized = Specialized::new(module, by_id, by_result, None)?;
-    // A constant with the `WorkgroupSize` decoration overrides the execution mode.
-    let decorated = module.decorations.iter().find(|(id, decorations)| {
-        decorations.built_in == Some(rspirv::spirv::BuiltIn::WorkgroupSize)
-            && module.constants.contains_key(id)
-    });
-    let sizes: Vec<u64> = match (decorated, module.declared_local_size(function)) {
-        (Some((id, _)), _) => (0..3)
-            .filter_map(|axis| {
-                let part = crate::layout::part_of_value(specialized.constant_value(*id)?, axis)?;
-                known_number(&part)
-            })
-            .collect(),
-        (None, Some((numbers, false))) => numbers.iter().map(|number| u64::from(*number)).collect(),
-        (None, Some((ids, true))) => ids.iter().filter_map(|id| specialized.constant_number(*id)).collect(),
-        (None, None) => vec![1, 1, 1],
-    };
-    let sizes: Vec<u32> = sizes.iter().filter_map(|size| u32::try_from(*size).ok()).collect();
-    <[u32; 3]>::try_from(sizes).map_err(|_| malformed("a local size that is not three numbers"))
+    Ok(Specialized::new(module, by_id, by_result, None)?.local_size(function)?)
 }
 
 fn enumerate_invocations(

@@ -8,6 +8,7 @@ pub mod annotations;
 mod control_flow;
 mod error;
 mod guards;
+mod layout;
 mod lines;
 mod module;
 pub mod opcode;
@@ -17,6 +18,7 @@ mod word;
 
 pub use control_flow::SwitchCase;
 pub use error::{SourcePosition, SpirvError, SpirvProblem};
+pub use layout::{ConstantValue, MAX_PARTS, Specialized, TypePart};
 pub use module::{
     Decorations, GlobalVariable, HEADER_WORDS, ModuleEntryPoint, SourceLine, SpirvConstant, SpirvFunction,
     SpirvInstruction, SpirvModule, SpirvType, is_synthetic_name, read_module, scope_of,

@@ -80,7 +80,7 @@ pub(super) fn part_count(program: &DecodedProgram<'_>, ty: u32) -> Result<u64, P
         }
         _ => 0,
     };
-    let bound = crate::layout::MAX_PARTS;
+    let bound = spirv_reader::MAX_PARTS;
     if count > bound as u64 { Err(Problem::Budget { what: "members of a value", bound }) } else { Ok(count) }
 }
 

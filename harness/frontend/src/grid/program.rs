@@ -558,8 +558,8 @@ impl<'m> DecodedProgram<'m> {
     /// Returns a value of a type with zeros everywhere.
     pub fn filled_value(&self, ty: u32, taint: Taint) -> Result<ConcreteValue, Problem> {
         let many = |ty: u32, count: u64| {
-            if count > crate::layout::MAX_PARTS as u64 {
-                let bound = crate::layout::MAX_PARTS;
+            if count > spirv_reader::MAX_PARTS as u64 {
+                let bound = spirv_reader::MAX_PARTS;
                 return Err(Problem::Budget { what: "members of a value", bound });
             }
             let one = self.filled_value(ty, taint)?;

@@ -65,7 +65,8 @@ pub(super) fn with_interpreter<T>(
     let mut said = FxHashMap::default();
     for (variable, declared) in &module.variables {
         if let Some(initial) = inputs.get(variable) {
-            said.insert(*variable, specialized.initial_scalars(initial, declared.ty).map_err(nowhere)?);
+            let scalars = specialized.initial_scalars(initial, declared.ty);
+            said.insert(*variable, scalars.map_err(|problem| nowhere(problem.into()))?);
         }
     }
     let mut push = options.push.clone();
