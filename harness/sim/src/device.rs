@@ -19,11 +19,12 @@ use crate::instruction::LoadError;
 use crate::limits::{MAX_WORKGROUP_INVOCATIONS, SUBGROUP_SIZE};
 use crate::lower;
 use crate::machine::{Machine, PhaseStatus};
-use crate::program::{LANES, Program, ReferencePlace, Stage};
+use crate::program::{LANES, Program, ReferencePlace};
 use crate::progress::ProgressModel;
 use crate::random::Random;
 use crate::wave::DispatchState;
 use phases::{Phase, phases};
+use spirv_reader::Stage;
 
 /// Scheduler choices between two reads of the clock.
 const SLICE: u32 = 256;

@@ -1,7 +1,7 @@
-//! An instruction of a module with its position, and the errors at positions.
+//! An instruction of a function with its position, and the errors at positions.
 
-use rspirv::dr::{Instruction, Operand};
 use rspirv::spirv::Op;
+use spirv_reader::{SpirvError, SpirvProblem, opcode};
 
 /// The reason why a module cannot be executed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,46 +19,75 @@ pub enum LoadError {
     Lacks(String),
 }
 
+impl From<SpirvError> for LoadError {
+    fn from(error: SpirvError) -> LoadError {
+        let word = match error.place {
+            spirv_reader::SourcePosition::Word(word) => word as usize,
+            spirv_reader::SourcePosition::Line(_) | spirv_reader::SourcePosition::Module => 0,
+        };
+        match error.what {
+            SpirvProblem::Syntax(what)
+            | SpirvProblem::Malformed(what)
+            | SpirvProblem::EntryPoint(what)
+            | SpirvProblem::Annotation(what) => LoadError::Malformed { word, what },
+            SpirvProblem::Unsupported(what) => LoadError::Lacks(what),
+            SpirvProblem::Budget { what, bound } => LoadError::Lacks(format!("more than {bound} {what}")),
+        }
+    }
+}
+
+impl From<SpirvProblem> for LoadError {
+    fn from(problem: SpirvProblem) -> LoadError {
+        problem.located_at(spirv_reader::SourcePosition::Module).into()
+    }
+}
+
 /// Creates an error at a word.
 pub(crate) fn malformed_module(word: usize, what: impl Into<String>) -> LoadError {
     LoadError::Malformed { word, what: what.into() }
 }
 
-/// An instruction and the word that it starts at.
+/// An instruction of the legalized function.
 #[derive(Clone, Debug)]
 pub(crate) struct LocatedInstruction {
+    /// The position in the function.
+    pub index: usize,
+    /// The word that it starts at, or that of the instruction that it replaces.
     pub word: usize,
-    pub instruction: Instruction,
+    pub op: Op,
+    /// 0 for none.
+    pub ty: u32,
+    /// 0 for none.
+    pub result: u32,
+    pub operands: Vec<u32>,
+    /// The width of the selector of an `OpSwitch`.
+    pub selector_bits: u32,
 }
 
 impl LocatedInstruction {
-    pub fn opcode(&self) -> Op {
-        self.instruction.class.opcode
-    }
-
     /// Returns the result id.
     pub fn result_id(&self) -> Result<u32, LoadError> {
-        self.instruction.result_id.ok_or_else(|| malformed_module(self.word, "no result id"))
+        (self.result != 0).then_some(self.result).ok_or_else(|| malformed_module(self.word, "no result id"))
     }
 
     /// Returns the result type id.
     pub fn result_type_id(&self) -> Result<u32, LoadError> {
-        self.instruction.result_type.ok_or_else(|| malformed_module(self.word, "no result type"))
+        (self.ty != 0).then_some(self.ty).ok_or_else(|| malformed_module(self.word, "no result type"))
     }
 
-    /// Returns operand number `index`, an id.
-    pub fn id_operand(&self, index: usize) -> Result<u32, LoadError> {
-        match self.instruction.operands.get(index) {
-            Some(Operand::IdRef(id) | Operand::IdScope(id) | Operand::IdMemorySemantics(id)) => Ok(*id),
-            _ => Err(malformed_module(self.word, format!("operand {index} is not an id"))),
-        }
+    /// Returns an operand.
+    pub fn operand(&self, index: usize) -> Result<u32, LoadError> {
+        let operand = self.operands.get(index).copied();
+        operand.ok_or_else(|| malformed_module(self.word, format!("Op{:?} lacks operand {index}", self.op)))
     }
 
-    /// Returns operand number `index`, a literal.
-    pub fn literal_operand(&self, index: usize) -> Result<u32, LoadError> {
-        match self.instruction.operands.get(index) {
-            Some(Operand::LiteralBit32(number)) => Ok(*number),
-            _ => Err(malformed_module(self.word, format!("operand {index} is not a number"))),
-        }
+    /// Returns the positions of the operands that are ids.
+    pub fn id_positions(&self) -> Vec<usize> {
+        opcode::id_positions(self.op, &self.operands, self.selector_bits)
+    }
+
+    /// Returns the operands that are ids.
+    pub fn ids(&self) -> impl Iterator<Item = u32> {
+        self.id_positions().into_iter().filter_map(|at| self.operands.get(at).copied())
     }
 }

@@ -21,7 +21,7 @@
 //!
 //! | module | idea |
 //! |---|---|
-//! | `legalize` | user modules in the form that lowering takes |
+//! | `legalize` | the entry point without calls, in the form that lowering takes |
 //! | `module`, `lower`, `program` | a SPIR-V module as flat operations on registers, 64 invocations in lockstep |
 //! | `order` | program order: which memory operation of an invocation waits for which |
 //! | `memory` | cache lines and what moves them |

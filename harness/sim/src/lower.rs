@@ -16,14 +16,15 @@ mod workgroup;
 use std::collections::{HashMap, HashSet};
 
 use arithmetic::TexelFormat;
-use rspirv::dr::Operand;
 use rspirv::spirv::{BuiltIn as SpirvBuiltIn, Op as SpirvOp, StorageClass};
+use spirv_reader::{SpirvType, Stage};
 
 use crate::fault::Fault;
 use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
-use crate::module::{LoadedModule, SpirvType, Variable};
+use crate::legalize::legalize;
+use crate::module::{ImageType, LoadedModule, Variable};
 use crate::program::{
-    DEVICE, Edge, IMAGE, Op, Program, Reference, ReferencePlace, Register, Stage, WORKGROUP_MEMORY,
+    DEVICE, Edge, IMAGE, Op, Program, Reference, ReferencePlace, Register, WORKGROUP_MEMORY,
 };
 
 /// The lowered form of an id.
@@ -62,7 +63,9 @@ pub(crate) fn load(
     interface: Option<&plan::Interface>,
     fault: Fault,
 ) -> Result<Program, LoadError> {
-    let module = LoadedModule::new(words, interface)?;
+    let source = spirv_reader::read_words(words)?;
+    let mut module = LoadedModule::new(&source, interface)?;
+    module.body = legalize(&mut module)?;
     let mut lowering = Lowering {
         module: &module,
         program: Program::default(),
@@ -113,7 +116,7 @@ struct Fixed {
 }
 
 struct Lowering<'m> {
-    module: &'m LoadedModule,
+    module: &'m LoadedModule<'m>,
     program: Program,
     meanings: HashMap<u32, LoweredValue>,
     /// The block number of each label.
@@ -128,7 +131,7 @@ struct Lowering<'m> {
     indices: Vec<(u32, u16)>,
     /// Types of constants and results.
     types: HashMap<u32, u32>,
-    /// Registers for texel addresses, by the word of the instruction.
+    /// Registers for texel addresses, by the index of the instruction.
     texels: HashMap<usize, Register>,
     /// Image variables that are read at given coordinates, with the register of the address. Texel addresses
     /// are known as early as buffer addresses, so that texels may be prefetched.
@@ -159,9 +162,7 @@ impl Lowering<'_> {
         let module = self.module;
         self.program.stage = module.stage;
         let [x, y, z] = match module.stage {
-            Stage::Compute | Stage::Mesh | Stage::Task => {
-                module.workgroup_size.ok_or_else(|| malformed_module(0, "no LocalSize"))?
-            }
+            Stage::Compute | Stage::Mesh | Stage::Task => module.workgroup_size,
             // Vertex and fragment shaders have no workgroups.
             Stage::Vertex | Stage::Fragment => [1, 1, 1],
         };
@@ -202,14 +203,12 @@ impl Lowering<'_> {
             self.types.insert(*id, *ty);
             self.meanings.insert(*id, LoweredValue::Value(first));
         }
-        for Variable { id, pointer, class, initialized, word } in &module.variables {
-            let Some(SpirvType::Pointer { to, .. }) = module.types.get(pointer) else {
-                return Err(malformed_module(*word, "a variable whose type is not a pointer"));
-            };
+        for Variable { id, ty: to, class, initialized, word } in &module.variables {
+            let decorations = module.source().decorations_of(*id);
             let meaning = match class {
                 StorageClass::PushConstant => LoweredValue::Parameters,
-                StorageClass::Input => match (module.built_ins.get(id), module.locations.get(id)) {
-                    (Some(built_in), _) => LoweredValue::Input(*built_in),
+                StorageClass::Input => match (decorations.built_in, decorations.location) {
+                    (Some(built_in), _) => LoweredValue::Input(built_in),
                     (None, Some(0)) if self.module.registers_of(*to) == Some(1) => LoweredValue::Handed,
                     (None, Some(_)) => return Err(LoadError::Lacks("inputs of more than one word".into())),
                     (None, None) => return Err(malformed_module(*word, "an input that is not a built-in")),
@@ -223,7 +222,7 @@ impl Lowering<'_> {
                     LoweredValue::Whole { reference, ty: *to }
                 }
                 StorageClass::UniformConstant => {
-                    let Some(SpirvType::Image { dimensions, format }) = module.types.get(to) else {
+                    let Some(ImageType { dimensions, format }) = module.image(*to) else {
                         return Err(LoadError::Lacks(
                             "variables of class UniformConstant other than images".into(),
                         ));
@@ -232,10 +231,10 @@ impl Lowering<'_> {
                     let binding =
                         binding.ok_or_else(|| malformed_module(*word, "an image without a binding"))?;
                     let reference = self.reference(*id, ReferencePlace::Image(binding), IMAGE);
-                    LoweredValue::Image { reference, dimensions: *dimensions, format: *format }
+                    LoweredValue::Image { reference, dimensions, format }
                 }
                 StorageClass::Workgroup => {
-                    let meaning = match module.blocks.contains(to) {
+                    let meaning = match module.source().decorations_of(*to).block {
                         true => {
                             let words = module.bytes_of(*to).div_ceil(4);
                             LoweredValue::Whole { reference: self.workgroup_block(*id, words), ty: *to }
@@ -256,11 +255,12 @@ impl Lowering<'_> {
 
     /// Lowers an output variable, which only the rasterizer reads.
     fn output(&mut self, id: u32, ty: u32, word: usize) -> Result<LoweredValue, LoadError> {
-        let number = match self.module.built_ins.get(&id) {
+        let decorations = self.module.source().decorations_of(id);
+        let number = match decorations.built_in {
             Some(SpirvBuiltIn::Position) => 0,
             Some(SpirvBuiltIn::PointSize) => 1,
             Some(other) => return Err(LoadError::Lacks(format!("the output {other:?}"))),
-            None if self.module.stage == Stage::Vertex && self.module.locations.get(&id) == Some(&0) => 2,
+            None if self.module.stage == Stage::Vertex && decorations.location == Some(0) => 2,
             None => return Err(LoadError::Lacks("outputs that are not built-ins".into())),
         };
         let wanted = [4, 1, 1][number];
@@ -277,13 +277,14 @@ impl Lowering<'_> {
     }
 
     fn reference(&mut self, id: u32, place: ReferencePlace, class: u8) -> u16 {
-        let name = self.module.names.get(&id).cloned().unwrap_or_else(|| match place {
+        let name = self.module.source().names.get(&id).cloned().unwrap_or_else(|| match place {
             ReferencePlace::Binding(binding) | ReferencePlace::Image(binding) => format!("binding {binding}"),
             ReferencePlace::Address(word) => format!("address in word {word}"),
             ReferencePlace::Fixed { memory, .. } => format!("memory {memory}"),
             ReferencePlace::Workgroup(first, _) => format!("workgroup word {first}"),
         });
-        let coherent = class == WORKGROUP_MEMORY || self.module.coherent.contains(&id);
+        let decorations = self.module.source().decorations_of(id);
+        let coherent = class == WORKGROUP_MEMORY || decorations.coherent || decorations.volatile;
         let references = &mut self.program.references;
         // Several variables access numbers of several sizes through one reference.
         if let Some(known) = references.iter().position(|known| known.name == name && known.place == place) {
@@ -309,59 +310,57 @@ impl Lowering<'_> {
         let module = self.module;
         let mut block = 0;
         for placed in &module.body {
-            if placed.opcode() == SpirvOp::Label {
+            if placed.op == SpirvOp::Label {
                 self.blocks.insert(placed.result_id()?, block);
                 block += 1;
             }
-            if matches!(placed.opcode(), SpirvOp::ImageRead | SpirvOp::ImageWrite) {
+            if matches!(placed.op, SpirvOp::ImageRead | SpirvOp::ImageWrite) {
                 let register = self.register();
-                self.texels.insert(placed.word, register);
-                if placed.opcode() == SpirvOp::ImageRead {
-                    let (loaded, coordinates) = (placed.id_operand(0)?, placed.id_operand(1)?);
-                    let load = module.body.iter().find(|p| p.instruction.result_id == Some(loaded));
-                    if let Some(load) = load.filter(|load| load.opcode() == SpirvOp::Load) {
-                        self.early_texels
-                            .entry(coordinates)
-                            .or_default()
-                            .push((load.id_operand(0)?, register));
+                self.texels.insert(placed.index, register);
+                if placed.op == SpirvOp::ImageRead {
+                    let (loaded, coordinates) = (placed.operand(0)?, placed.operand(1)?);
+                    let load = module.body.iter().find(|p| p.result == loaded);
+                    if let Some(load) = load.filter(|load| load.op == SpirvOp::Load) {
+                        self.early_texels.entry(coordinates).or_default().push((load.operand(0)?, register));
                     }
                 }
             }
-            let (Some(id), Some(ty)) = (placed.instruction.result_id, placed.instruction.result_type) else {
+            let (id, ty) = (placed.result, placed.ty);
+            if id == 0 || ty == 0 {
                 continue;
-            };
+            }
             self.types.insert(id, ty);
-            let meaning = match module.types.get(&ty) {
-                Some(SpirvType::Pointer { to, .. }) if placed.opcode() == SpirvOp::Variable => {
+            let meaning = match module.type_of(ty) {
+                Some(SpirvType::Pointer { to, .. }) if placed.op == SpirvOp::Variable => {
                     LoweredValue::Variable(self.registers(*to, placed)?)
                 }
                 Some(SpirvType::Pointer { class, .. }) if Self::has_no_address(*class) => continue,
                 // A variable of composite type has no address operand; its parts do.
                 Some(SpirvType::Pointer { to, .. })
-                    if matches!(module.types.get(to), Some(SpirvType::Struct { .. })) =>
+                    if matches!(module.type_of(*to), Some(SpirvType::Struct { .. })) =>
                 {
                     continue;
                 }
                 Some(SpirvType::Pointer { .. }) => {
                     LoweredValue::Pointer { reference: u16::MAX, address: self.register() }
                 }
-                Some(SpirvType::Void | SpirvType::Image { .. }) => continue,
+                Some(SpirvType::Void | SpirvType::Handle(_)) => continue,
                 _ => LoweredValue::Value(self.registers(ty, placed)?),
             };
             self.meanings.insert(id, meaning);
         }
-        for placed in module.body.iter().filter(|placed| placed.opcode() == SpirvOp::Phi) {
+        for placed in module.body.iter().filter(|placed| placed.op == SpirvOp::Phi) {
             let (to, count) = match self.meaning(placed, placed.result_id()?)? {
                 LoweredValue::Value(to) => (to, module.registers_of(placed.result_type_id()?).unwrap_or(1)),
                 LoweredValue::Pointer { address, .. } => (address, 1),
                 _ => return Err(LoadError::Lacks("OpPhi of this type".into())),
             };
-            let sources = placed.instruction.operands.chunks(2).map(|pair| match pair {
-                [Operand::IdRef(value), Operand::IdRef(from)] => Ok((*from, *value)),
+            let sources = placed.operands.chunks(2).map(|pair| match pair {
+                [value, from] => Ok((*from, *value)),
                 _ => Err(malformed_module(placed.word, "an invalid OpPhi")),
             });
             let sources: Vec<(u32, u32)> = sources.collect::<Result<_, _>>()?;
-            let block = self.block_of(placed.word);
+            let block = self.block_of(placed.index);
             self.phis.entry(block).or_default().push((to, count, sources));
         }
         Ok(())
@@ -370,7 +369,7 @@ impl Lowering<'_> {
     /// Allocates registers for a value of a type; returns the first.
     fn registers(&mut self, ty: u32, placed: &LocatedInstruction) -> Result<Register, LoadError> {
         let count = self.module.registers_of(ty);
-        let count = count.ok_or_else(|| LoadError::Lacks(format!("Op{:?} of this type", placed.opcode())))?;
+        let count = count.ok_or_else(|| LoadError::Lacks(format!("Op{:?} of this type", placed.op)))?;
         let first = self.program.registers as Register;
         self.program.registers += count as usize;
         Ok(first)
@@ -381,10 +380,10 @@ impl Lowering<'_> {
         self.types.get(&id).and_then(|ty| self.module.registers_of(*ty)).unwrap_or(1)
     }
 
-    /// Returns the block that contains a word of the module.
-    fn block_of(&self, word: usize) -> u32 {
-        let labels = self.module.body.iter().filter(|placed| placed.opcode() == SpirvOp::Label);
-        (labels.filter(|label| label.word <= word).count() as u32).saturating_sub(1)
+    /// Returns the block that contains an instruction.
+    fn block_of(&self, index: usize) -> u32 {
+        let labels = self.module.body.iter().filter(|placed| placed.op == SpirvOp::Label);
+        (labels.filter(|label| label.index <= index).count() as u32).saturating_sub(1)
     }
 
     fn meaning(&self, placed: &LocatedInstruction, id: u32) -> Result<LoweredValue, LoadError> {
@@ -434,14 +433,14 @@ impl Lowering<'_> {
     fn constant(&self, placed: &LocatedInstruction, id: u32) -> Result<u32, LoadError> {
         let value = self.module.constants.get(&id).map(|(_, value)| *value as u32);
         value.ok_or_else(|| {
-            LoadError::Lacks(format!("Op{:?} with an operand that is not a constant", placed.opcode()))
+            LoadError::Lacks(format!("Op{:?} with an operand that is not a constant", placed.op))
         })
     }
 
     fn body(&mut self) -> Result<(), LoadError> {
         // Loaded registers must be known before their first use, which a loop can place before the load.
         for placed in &self.module.body {
-            if memory::loads(placed.opcode())
+            if memory::loads(placed.op)
                 && let Ok(LoweredValue::Value(register)) = self.meaning(placed, placed.result_id()?)
                 && !self.reads_no_memory(placed)
             {
@@ -459,16 +458,16 @@ impl Lowering<'_> {
 
     /// Returns true if an OpLoad reads a function variable, an input or a push constant.
     fn reads_no_memory(&self, placed: &LocatedInstruction) -> bool {
-        let Ok(id) = placed.id_operand(0) else { return false };
+        let Ok(id) = placed.operand(0) else { return false };
         match self.meanings.get(&id) {
             Some(LoweredValue::Pointer { .. } | LoweredValue::Whole { .. }) => false,
-            Some(_) => placed.opcode() == SpirvOp::Load,
+            Some(_) => placed.op == SpirvOp::Load,
             // A pointer whose lowered form is set by its access chain.
             None => {
-                let class = self.types.get(&id).and_then(|ty| self.module.types.get(ty));
+                let class = self.types.get(&id).and_then(|ty| self.module.type_of(*ty));
                 let known =
                     matches!(class, Some(SpirvType::Pointer { class, .. }) if !Self::has_no_address(*class));
-                placed.opcode() == SpirvOp::Load && !known
+                placed.op == SpirvOp::Load && !known
             }
         }
     }
@@ -478,7 +477,7 @@ impl Lowering<'_> {
             AccessChain, Branch, BranchConditional, CopyObject, Label, LoopMerge, Phi, Return, Select,
             SelectionMerge, Switch, Variable,
         };
-        match placed.opcode() {
+        match placed.op {
             Label => {
                 self.label = placed.result_id()?;
                 self.block = self.blocks.get(&self.label).copied().unwrap_or(0);
@@ -489,7 +488,7 @@ impl Lowering<'_> {
             }
             LoopMerge => {}
             SelectionMerge => {
-                let merge = self.blocks.get(&placed.id_operand(0)?).copied().unwrap_or(0);
+                let merge = self.blocks.get(&placed.operand(0)?).copied().unwrap_or(0);
                 for inside in self.block + 1..merge {
                     if let Some(nested) = self.program.nested.get_mut(inside as usize) {
                         *nested = true;
@@ -500,22 +499,22 @@ impl Lowering<'_> {
             Variable => self.variable(placed)?,
             AccessChain => self.access_chain(placed)?,
             CopyObject => {
-                let id = placed.id_operand(0)?;
+                let id = placed.operand(0)?;
                 let (from, reference) = self.value_or_address(placed, id)?;
                 let to = self.destination(placed, reference)?;
                 self.copy(to, from, self.width_of(id));
             }
             Select => {
-                let condition = self.value(placed, placed.id_operand(0)?)?;
-                let (yes, reference) = self.value_or_address(placed, placed.id_operand(1)?)?;
-                let (no, other) = self.value_or_address(placed, placed.id_operand(2)?)?;
+                let condition = self.value(placed, placed.operand(0)?)?;
+                let (yes, reference) = self.value_or_address(placed, placed.operand(1)?)?;
+                let (no, other) = self.value_or_address(placed, placed.operand(2)?)?;
                 if reference != other {
                     return Err(LoadError::Lacks("OpSelect of pointers to several variables".into()));
                 }
                 let to = self.destination(placed, reference)?;
                 let width = self.width_of(placed.result_id()?);
                 // The condition is one for all components, or one for each.
-                let conditions = self.width_of(placed.id_operand(0)?);
+                let conditions = self.width_of(placed.operand(0)?);
                 let each = if conditions > 1 { (width / conditions).max(1) } else { width.max(1) };
                 for word in 0..width {
                     let (to, yes, no) = (to + word, yes + word, no + word);
@@ -524,13 +523,13 @@ impl Lowering<'_> {
                 }
             }
             Branch => {
-                let edge = self.edge(placed, placed.id_operand(0)?)?;
+                let edge = self.edge(placed, placed.operand(0)?)?;
                 self.program.ops.push(Op::Jump { edge });
             }
             BranchConditional => {
-                let condition = self.value(placed, placed.id_operand(0)?)?;
-                let yes = self.edge(placed, placed.id_operand(1)?)?;
-                let no = self.edge(placed, placed.id_operand(2)?)?;
+                let condition = self.value(placed, placed.operand(0)?)?;
+                let yes = self.edge(placed, placed.operand(1)?)?;
+                let no = self.edge(placed, placed.operand(2)?)?;
                 self.program.ops.push(Op::Branch { condition, yes, no });
             }
             Switch => self.switch(placed)?,
@@ -569,7 +568,7 @@ impl Lowering<'_> {
                 self.meanings.insert(result, LoweredValue::Pointer { reference, address });
                 Ok(address)
             }
-            _ => Err(LoadError::Lacks(format!("Op{:?} of this type", placed.opcode()))),
+            _ => Err(LoadError::Lacks(format!("Op{:?} of this type", placed.op))),
         }
     }
 
@@ -579,8 +578,8 @@ impl Lowering<'_> {
             return Ok(());
         }
         let mut common = None;
-        for pair in placed.instruction.operands.chunks(2) {
-            let Some(Operand::IdRef(value)) = pair.first() else { continue };
+        for pair in placed.operands.chunks(2) {
+            let Some(value) = pair.first() else { continue };
             let (_, reference) = self.value_or_address(placed, *value)?;
             if reference
                 .is_none_or(|reference| reference == u16::MAX || common.is_some_and(|c| c != reference))
@@ -602,8 +601,8 @@ impl Lowering<'_> {
         let LoweredValue::Variable(to) = self.meaning(placed, placed.result_id()?)? else {
             return Err(LoadError::Lacks("OpVariable of this class in a function".into()));
         };
-        if placed.instruction.operands.len() > 1 {
-            let id = placed.id_operand(1)?;
+        if placed.operands.len() > 1 {
+            let id = placed.operand(1)?;
             let from = self.value(placed, id)?;
             self.assign(to, from, self.width_of(id));
         }
@@ -617,24 +616,14 @@ impl Lowering<'_> {
     }
 
     fn switch(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
-        let selector_id = placed.id_operand(0)?;
+        let selector_id = placed.operand(0)?;
         let selector = self.value(placed, selector_id)?;
         let is_wide = self.width_of(selector_id) == 2;
         let mut cases = Vec::new();
-        for case in placed.instruction.operands.get(2..).unwrap_or_default().chunks(2) {
-            let (literal, label) = match case {
-                [Operand::LiteralBit32(literal), Operand::IdRef(label)] => (u64::from(*literal), label),
-                [Operand::LiteralBit64(literal), Operand::IdRef(label)] => (*literal, label),
-                _ => {
-                    return Err(malformed_module(
-                        placed.word,
-                        "a case of OpSwitch without a literal and a label",
-                    ));
-                }
-            };
-            cases.push((literal, self.edge(placed, *label)?));
+        for case in spirv_reader::switch_cases(&placed.operands, placed.selector_bits) {
+            cases.push((case.literal, self.edge(placed, case.target)?));
         }
-        let otherwise = self.edge(placed, placed.id_operand(1)?)?;
+        let otherwise = self.edge(placed, placed.operand(1)?)?;
         let first = self.program.cases.len() as u32;
         self.program.cases.extend(cases);
         let cases = (first, self.program.cases.len() as u32);
@@ -643,14 +632,12 @@ impl Lowering<'_> {
         // first block, and in later ones for stages whose idle invocations leave earlier.
         let body = || self.module.body.iter();
         let end = match self.module.stage {
-            Stage::Compute | Stage::Mesh | Stage::Task => {
-                body().filter(|p| p.opcode() == SpirvOp::Label).nth(1)
-            }
-            Stage::Vertex | Stage::Fragment => body().find(|p| touches_memory(p.opcode())),
+            Stage::Compute | Stage::Mesh | Stage::Task => body().filter(|p| p.op == SpirvOp::Label).nth(1),
+            Stage::Vertex | Stage::Fragment => body().find(|p| touches_memory(p.op)),
         };
-        let defined = body().find(|p| p.instruction.result_id == Some(selector_id));
+        let defined = body().find(|p| p.result == selector_id);
         let early = match (defined, end) {
-            (Some(defined), Some(end)) => defined.word < end.word,
+            (Some(defined), Some(end)) => defined.index < end.index,
             _ => false,
         };
         if early && !is_wide && !self.loaded.contains(&selector) && !self.program.keys.contains(&selector) {
@@ -662,8 +649,8 @@ impl Lowering<'_> {
     /// Checks that the `numbers` output counts of a mesh or task shader are the constant 0.
     fn gives_nothing(&self, placed: &LocatedInstruction, numbers: usize) -> Result<(), LoadError> {
         for number in 0..numbers {
-            if self.module.constants.get(&placed.id_operand(number)?).is_none_or(|(_, value)| *value != 0) {
-                return Err(LoadError::Lacks(format!("Op{:?} of an operand", placed.opcode())));
+            if self.module.constants.get(&placed.operand(number)?).is_none_or(|(_, value)| *value != 0) {
+                return Err(LoadError::Lacks(format!("Op{:?} of an operand", placed.op)));
             }
         }
         Ok(())

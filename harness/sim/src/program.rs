@@ -2,6 +2,7 @@
 
 use arithmetic::{Instruction, NumberShape};
 use rspirv::spirv::{GlslStd450Op, Op as SpirvOp};
+use spirv_reader::Stage;
 
 use crate::fault::Fault;
 use crate::limits::SUBGROUP_SIZE;
@@ -38,17 +39,6 @@ pub(crate) const MEMORY: u8 = 5;
 pub(crate) const WORKGROUP_MEMORY: u8 = 1;
 /// The bit of images in semantics.
 pub(crate) const IMAGE: u8 = 2;
-
-/// The shader stage of a program.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Stage {
-    #[default]
-    Compute,
-    Vertex,
-    Fragment,
-    Mesh,
-    Task,
-}
 
 /// A kernel.
 #[derive(Clone, Debug, Default)]

@@ -11,9 +11,11 @@ mod context;
 mod group;
 mod place;
 
+use spirv_reader::Stage;
+
 use crate::memory::Path;
 use crate::program::{
-    Access, Edge, LANES, Lanes, MemoryOp, MemoryOpKind, NONE, Op, Program, Register, Stage, Switch, Wait,
+    Access, Edge, LANES, Lanes, MemoryOp, MemoryOpKind, NONE, Op, Program, Register, Switch, Wait,
 };
 use crate::random::lanes;
 pub(crate) use context::WaveContext;

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{SpirvError, malformed};
 use crate::module::{SpirvInstruction, SpirvModule, SpirvType};
+use crate::opcode::literal_words;
 
 /// One case of an `OpSwitch`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,15 +44,7 @@ impl SpirvModule {
         instruction: &SpirvInstruction,
         bits: u32,
     ) -> impl Iterator<Item = SwitchCase> + use<'m> {
-        let cases = self.operands_of(instruction).get(2..).unwrap_or_default();
-        cases.chunks_exact(literal_words(bits) + 1).map(move |case| {
-            let (literal, target) = match *case {
-                [low, high, target] => (u64::from(low) | u64::from(high) << 32, target),
-                [literal, target] => (u64::from(literal), target),
-                _ => (0, 0),
-            };
-            SwitchCase { literal: literal & mask(bits), target }
-        })
+        switch_cases(self.operands_of(instruction), bits)
     }
 
     /// Returns the label that an `OpSwitch` jumps to with a selector of this many bits; `None` without a default.
@@ -98,7 +91,15 @@ impl SpirvModule {
     }
 }
 
-/// Returns the words of a literal that is as wide as a selector.
-fn literal_words(bits: u32) -> usize {
-    if bits > 32 { 2 } else { 1 }
+/// Returns the cases among the operands of an `OpSwitch` whose selector has this many bits.
+pub fn switch_cases(operands: &[u32], bits: u32) -> impl Iterator<Item = SwitchCase> + use<'_> {
+    let cases = operands.get(2..).unwrap_or_default();
+    cases.chunks_exact(literal_words(bits) + 1).map(move |case| {
+        let (literal, target) = match *case {
+            [low, high, target] => (u64::from(low) | u64::from(high) << 32, target),
+            [literal, target] => (u64::from(literal), target),
+            _ => (0, 0),
+        };
+        SwitchCase { literal: literal & mask(bits), target }
+    })
 }

@@ -16,12 +16,12 @@ mod stage;
 mod text;
 mod word;
 
-pub use control_flow::SwitchCase;
+pub use control_flow::{SwitchCase, switch_cases};
 pub use error::{SourcePosition, SpirvError, SpirvProblem};
 pub use layout::{ConstantValue, MAX_PARTS, Specialized, TypePart};
 pub use module::{
     Decorations, GlobalVariable, HEADER_WORDS, ModuleEntryPoint, SourceLine, SpirvConstant, SpirvFunction,
-    SpirvInstruction, SpirvModule, SpirvType, is_synthetic_name, read_module, scope_of,
+    SpirvInstruction, SpirvModule, SpirvType, is_synthetic_name, read_module, read_words, scope_of,
 };
 pub use stage::{BuiltInComponents, Stage};
 pub use text::{Assembled, assemble_text, decode_string, to_half_bits};

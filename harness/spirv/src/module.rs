@@ -14,7 +14,7 @@ use crate::annotations::Annotations;
 use crate::error::{SourcePosition, SpirvError, SpirvProblem, malformed, unsupported};
 use crate::opcode;
 use crate::stage::Stage;
-use crate::text::{MAX_INSTRUCTIONS, assemble_text, decode_string};
+use crate::text::{MAGIC, MAX_INSTRUCTIONS, assemble_text, decode_string};
 
 /// The words before the first instruction.
 pub const HEADER_WORDS: usize = 5;
@@ -103,7 +103,10 @@ pub enum SpirvConstant {
 pub struct GlobalVariable {
     /// The pointee type.
     pub ty: u32,
+    /// The class that its memory is treated as.
     pub class: StorageClass,
+    pub declared_class: StorageClass,
+    pub place: SourcePosition,
     /// 0 for none.
     pub initializer: u32,
 }
@@ -150,6 +153,8 @@ pub struct Decorations {
     pub location: Option<u32>,
     pub specialization: Option<u32>,
     pub coherent: bool,
+    pub aliased: bool,
+    pub restrict: bool,
     pub volatile: bool,
     pub block: bool,
 }
@@ -235,6 +240,19 @@ pub fn read_module(bytes: &[u8]) -> Result<SpirvModule, SpirvError> {
     Ok(module)
 }
 
+/// Reads a module from words.
+///
+/// # Errors
+/// Returns the position of the first error.
+pub fn read_words(words: &[u32]) -> Result<SpirvModule, SpirvError> {
+    if words.first() != Some(&MAGIC) {
+        return Err(malformed("it does not start with the magic number").located_at(SourcePosition::Word(0)));
+    }
+    let module = SpirvModule::from_words(words.to_vec(), None)?;
+    module.check_labels()?;
+    Ok(module)
+}
+
 /// Debug information up to the current instruction.
 #[derive(Default)]
 struct DebugInfo {
@@ -311,6 +329,17 @@ impl SpirvModule {
     /// Returns the words; for text, as assembled.
     pub fn words(&self) -> &[u32] {
         &self.words
+    }
+
+    /// Returns the position and the instruction of each declaration, which precede the functions.
+    pub fn declarations(&self) -> impl Iterator<Item = (usize, Op)> {
+        let mut at = HEADER_WORDS;
+        std::iter::from_fn(move || {
+            let (first, word) = (*self.words.get(at)?, at);
+            at += ((first >> 16) as usize).max(1);
+            let op = opcode::by_number(first as u16)?.op;
+            (op != Op::Function).then_some((word, op))
+        })
     }
 
     /// Returns the id bound of the header.
@@ -504,10 +533,15 @@ impl SpirvModule {
                 let Some(SpirvType::Pointer { class, to }) = self.types.get(&instruction.ty) else {
                     return Err(malformed("a variable whose type is not a pointer"));
                 };
-                let class =
-                    StorageClass::from_u32(operand(0)?).map_or(*class, |class| self.effective_class(class));
-                let initializer = operands.get(1).copied().unwrap_or(0);
-                self.variables.insert(result, GlobalVariable { ty: *to, class, initializer });
+                let declared_class = StorageClass::from_u32(operand(0)?).unwrap_or(*class);
+                let variable = GlobalVariable {
+                    ty: *to,
+                    class: self.effective_class(declared_class),
+                    declared_class,
+                    place: instruction.place,
+                    initializer: operands.get(1).copied().unwrap_or(0),
+                };
+                self.variables.insert(result, variable);
                 self.variable_types.insert(result, instruction.ty);
             }
             Op::Undef => self.add_constant(instruction, SpirvConstant::Undefined)?,
@@ -830,6 +864,8 @@ fn apply_decoration(entry: &mut Decorations, decoration: u32, parameter: Option<
         Some(Decoration::Location) => entry.location = parameter,
         Some(Decoration::SpecId) => entry.specialization = parameter,
         Some(Decoration::Coherent) => entry.coherent = true,
+        Some(Decoration::Aliased) => entry.aliased = true,
+        Some(Decoration::Restrict) => entry.restrict = true,
         Some(Decoration::Volatile) => entry.volatile = true,
         Some(Decoration::Block) => entry.block = true,
         _ => {}

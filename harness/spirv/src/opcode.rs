@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use rspirv::grammar::{INSTRUCTION_TABLE, LogicalOperand, OperandKind};
-use rspirv::spirv::Op;
+use rspirv::grammar::{INSTRUCTION_TABLE, LogicalOperand, OperandKind, OperandQuantifier};
+use rspirv::spirv::{MemoryAccess, Op};
 
 /// The form of an instruction.
 #[derive(Clone, Copy, Debug)]
@@ -59,4 +59,48 @@ pub fn by_number(number: u16) -> Option<InstructionForm> {
 /// Returns true for atomic instructions.
 pub fn is_atomic(op: Op) -> bool {
     format!("{op:?}").starts_with("Atomic")
+}
+
+/// Returns the words of a literal that is as wide as a selector.
+pub(crate) fn literal_words(bits: u32) -> usize {
+    if bits > 32 { 2 } else { 1 }
+}
+
+/// Returns the positions of the operands that are ids, for instructions in functions.
+///
+/// `selector_bits` is the width of the selector of an `OpSwitch`, which its literals have too.
+pub fn id_positions(op: Op, operands: &[u32], selector_bits: u32) -> Vec<usize> {
+    let scopes = MemoryAccess::MAKE_POINTER_AVAILABLE | MemoryAccess::MAKE_POINTER_VISIBLE;
+    let aliases = MemoryAccess::ALIAS_SCOPE_INTEL_MASK | MemoryAccess::NO_ALIAS_INTEL_MASK;
+    let mut ids = Vec::new();
+    let mut at = 0;
+    for operand in by_number(op as u16).map_or(&[][..], |form| form.operands) {
+        if matches!(operand.kind, OperandKind::IdResultType | OperandKind::IdResult) {
+            continue;
+        }
+        while let Some(word) = operands.get(at) {
+            let (first, count) = match operand.kind {
+                OperandKind::IdRef | OperandKind::IdScope | OperandKind::IdMemorySemantics => (at, 1),
+                OperandKind::PairIdRefIdRef => (at, 2),
+                OperandKind::PairLiteralIntegerIdRef => (at + literal_words(selector_bits), 1),
+                OperandKind::MemoryAccess => {
+                    let aligned = word & MemoryAccess::ALIGNED.bits() != 0;
+                    let count = (word & (scopes | aliases).bits()).count_ones();
+                    (at + 1 + usize::from(aligned), count as usize)
+                }
+                // The last operand: all its parameters are ids.
+                OperandKind::ImageOperands => (at + 1, operands.len().saturating_sub(at + 1)),
+                // The last operand: all its parameters are literals.
+                OperandKind::LoopControl => (operands.len(), 0),
+                _ => (at + 1, 0),
+            };
+            ids.extend(first..first + count);
+            at = first + count;
+            if operand.quantifier != OperandQuantifier::ZeroOrMore {
+                break;
+            }
+        }
+    }
+    ids.retain(|at| *at < operands.len());
+    ids
 }

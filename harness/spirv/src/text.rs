@@ -33,7 +33,7 @@ enum AsmToken<'t> {
 
 /// SPIR-V version of assembled modules: 1.6.
 const VERSION: u32 = 0x0001_0600;
-const MAGIC: u32 = 0x0723_0203;
+pub(crate) const MAGIC: u32 = 0x0723_0203;
 /// Upper bound on the instructions of a module.
 pub(crate) const MAX_INSTRUCTIONS: usize = 4_000_000;
 

@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 
 use plan::{BufferId, DeviceError, ImageShape, Kernel, Plan, Step};
+use spirv_reader::Stage;
 
 use super::rasterize::Shaded;
 use crate::fault::Fault;
 use crate::limits::SUBGROUP_SIZE;
 use crate::machine::Machine;
 use crate::memory::{Path, Shape};
-use crate::program::{DEVICE, LANES, MEMORY, Program, ReferencePlace, SUBGROUP, Stage, WORKGROUP};
+use crate::program::{DEVICE, LANES, MEMORY, Program, ReferencePlace, SUBGROUP, WORKGROUP};
 use crate::random::Random;
 use crate::wave::{BoundReference, DispatchState, Wave};
 

@@ -1,6 +1,8 @@
 //! The last lowering pass: computes what depends on the whole kernel, such as reference properties, outermost
 //! loops and preserved program order.
 
+use spirv_reader::Decorations;
+
 use super::{LoweredValue, Lowering};
 use crate::fault::Fault;
 use crate::instruction::LoadError;
@@ -25,14 +27,14 @@ impl Lowering<'_> {
             let scope = own.first().map(|op| op.scope);
             let alike = |op: &&MemoryOp| op.is_atomic() && op.bytes == 4 && Some(op.scope) == scope;
             reference.calm = scope.filter(|_| own.iter().all(alike));
-            let is_among = |decorated: &[u32]| {
+            let is_any = |decorated: fn(&Decorations) -> bool| {
                 self.module.variables.iter().any(|variable| {
-                    decorated.contains(&variable.id)
+                    decorated(&self.module.source().decorations_of(variable.id))
                         && matches!(self.meanings.get(&variable.id), Some(LoweredValue::Whole { reference, .. }) if usize::from(*reference) == number)
                 })
             };
-            let declared_alone = !is_among(&self.module.aliased);
-            reference.apart = declared_alone && !is_among(&self.module.restrict);
+            let declared_alone = !is_any(|decorations| decorations.aliased);
+            reference.apart = declared_alone && !is_any(|decorations| decorations.restrict);
             let plain = |op: &&MemoryOp| {
                 !op.is_read() && !op.is_atomic() && op.private && !op.available && op.bytes == 4
             };

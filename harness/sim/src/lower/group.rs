@@ -1,7 +1,6 @@
 //! Lowers subgroup operations.
 
 use arithmetic::Instruction;
-use rspirv::dr::Operand;
 use rspirv::spirv::{GlslStd450Op, GroupOperation, Op as SpirvOp, Scope};
 
 use super::Lowering;
@@ -82,43 +81,42 @@ impl Lowering<'_> {
 
     /// Lowers a subgroup operation on words.
     pub(super) fn group(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
-        let lacks = |what: &str| LoadError::Lacks(format!("Op{:?} {what}", placed.opcode()));
-        if self.constant(placed, placed.id_operand(0)?)? != Scope::Subgroup as u32 {
+        let lacks = |what: &str| LoadError::Lacks(format!("Op{:?} {what}", placed.op));
+        if self.constant(placed, placed.operand(0)?)? != Scope::Subgroup as u32 {
             return Err(lacks("with a scope other than Subgroup"));
         }
         let to = self.late(placed, placed.result_id()?)?;
-        if ballot(placed.opcode()) {
+        if ballot(placed.op) {
             return self.ballot(placed, to);
         }
-        let operands = placed.instruction.operands.len();
-        let (kind, first) = match reduction(placed.opcode()) {
+        let operands = placed.operands.len();
+        let (kind, first) = match reduction(placed.op) {
             Some(of) => {
-                let span = match placed.instruction.operands.get(1) {
-                    Some(Operand::GroupOperation(GroupOperation::Reduce)) => GroupSpan::Reduce,
-                    Some(Operand::GroupOperation(GroupOperation::InclusiveScan)) => GroupSpan::Inclusive,
-                    Some(Operand::GroupOperation(GroupOperation::ExclusiveScan)) => GroupSpan::Exclusive,
-                    Some(Operand::GroupOperation(GroupOperation::ClusteredReduce)) => {
-                        GroupSpan::Clustered(self.constant(placed, placed.id_operand(3)?)?)
+                let span = match group_operation(placed) {
+                    Some(GroupOperation::Reduce) => GroupSpan::Reduce,
+                    Some(GroupOperation::InclusiveScan) => GroupSpan::Inclusive,
+                    Some(GroupOperation::ExclusiveScan) => GroupSpan::Exclusive,
+                    Some(GroupOperation::ClusteredReduce) => {
+                        GroupSpan::Clustered(self.constant(placed, placed.operand(3)?)?)
                     }
                     _ => return Err(lacks("over partitions")),
                 };
                 let shape = self
                     .types
-                    .get(&placed.id_operand(2)?)
+                    .get(&placed.operand(2)?)
                     .and_then(|ty| self.module.shapes(*ty).first().copied());
                 let shape = shape.ok_or_else(|| lacks("of an operand that is not a number"))?;
                 (GroupKind::Scan(span, Reduction { of, shape }), 2)
             }
             None => (
-                simple(placed.opcode())
-                    .ok_or_else(|| malformed_module(placed.word, "not a subgroup operation"))?,
+                simple(placed.op).ok_or_else(|| malformed_module(placed.word, "not a subgroup operation"))?,
                 1,
             ),
         };
-        let value = if operands > first { Some(placed.id_operand(first)?) } else { None };
+        let value = if operands > first { Some(placed.operand(first)?) } else { None };
         let mut argument = NONE;
         if operands > first + 1 && !matches!(kind, GroupKind::Scan(..)) {
-            let id = placed.id_operand(first + 1)?;
+            let id = placed.operand(first + 1)?;
             if self.width_of(id) != 1 {
                 return Err(lacks("with such an argument"));
             }
@@ -126,7 +124,7 @@ impl Lowering<'_> {
         }
         let kind = match kind {
             GroupKind::Rotate { .. } if operands > 3 => {
-                GroupKind::Rotate { cluster: self.constant(placed, placed.id_operand(3)?)? }
+                GroupKind::Rotate { cluster: self.constant(placed, placed.operand(3)?)? }
             }
             GroupKind::Rotate { .. } => GroupKind::Rotate { cluster: SUBGROUP_SIZE },
             kind => kind,
@@ -157,22 +155,27 @@ impl Lowering<'_> {
 
     /// Lowers a ballot query.
     fn ballot(&mut self, placed: &LocatedInstruction, to: Register) -> Result<(), LoadError> {
-        let counts = placed.opcode() == SpirvOp::GroupNonUniformBallotBitCount;
-        let kind = match (placed.opcode(), placed.instruction.operands.get(1)) {
+        let counts = placed.op == SpirvOp::GroupNonUniformBallotBitCount;
+        let kind = match (placed.op, group_operation(placed)) {
             (SpirvOp::GroupNonUniformInverseBallot, _) => BallotKind::Inverse,
             (SpirvOp::GroupNonUniformBallotBitExtract, _) => BallotKind::Bit,
             (SpirvOp::GroupNonUniformBallotFindLSB, _) => BallotKind::Lowest,
             (SpirvOp::GroupNonUniformBallotFindMSB, _) => BallotKind::Highest,
-            (_, Some(Operand::GroupOperation(GroupOperation::Reduce))) => BallotKind::Count,
-            (_, Some(Operand::GroupOperation(GroupOperation::InclusiveScan))) => BallotKind::CountUpTo,
-            (_, Some(Operand::GroupOperation(GroupOperation::ExclusiveScan))) => BallotKind::CountBefore,
+            (_, Some(GroupOperation::Reduce)) => BallotKind::Count,
+            (_, Some(GroupOperation::InclusiveScan)) => BallotKind::CountUpTo,
+            (_, Some(GroupOperation::ExclusiveScan)) => BallotKind::CountBefore,
             _ => return Err(malformed_module(placed.word, "a count of another kind")),
         };
         let at = if counts { 2 } else { 1 };
-        let ballot = self.value(placed, placed.id_operand(at)?)?;
+        let ballot = self.value(placed, placed.operand(at)?)?;
         let argument =
-            if kind == BallotKind::Bit { self.value(placed, placed.id_operand(at + 1)?)? } else { NONE };
+            if kind == BallotKind::Bit { self.value(placed, placed.operand(at + 1)?)? } else { NONE };
         self.program.ops.push(Op::Ballot { kind, to, ballot, argument });
         Ok(())
     }
+}
+
+/// Returns the operation over the lanes of a group.
+fn group_operation(placed: &LocatedInstruction) -> Option<GroupOperation> {
+    placed.operands.get(1).copied().and_then(GroupOperation::from_u32)
 }

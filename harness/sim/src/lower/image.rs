@@ -1,12 +1,11 @@
 //! Lowers image operations: texels are words at coordinates.
 
 use arithmetic::{Instruction, Kind as NumberKind, NumberShape};
-use rspirv::dr::Operand;
 use rspirv::spirv::{ImageOperands, Op as SpirvOp};
+use spirv_reader::SpirvType;
 
 use super::{LoweredValue, Lowering};
 use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
-use crate::module::SpirvType;
 use crate::program::{Application, IMAGE, MemoryOp, MemoryOpKind, NONE, Op, Register};
 
 /// The shape of a texel in memory.
@@ -25,7 +24,7 @@ pub(super) fn is_image(op: SpirvOp) -> bool {
 impl Lowering<'_> {
     /// Emits the addresses of texels that are read at these coordinates.
     pub(super) fn early_texels(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
-        let Some(id) = placed.instruction.result_id else { return Ok(()) };
+        let id = placed.result;
         for (variable, to) in self.early_texels.get(&id).cloned().unwrap_or_default() {
             let LoweredValue::Image { reference, dimensions, .. } = self.meaning(placed, variable)? else {
                 continue;
@@ -43,16 +42,16 @@ impl Lowering<'_> {
     /// Lowers a texel read or write, a texel pointer, or a size query.
     pub(super) fn image(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
         let LoweredValue::Image { reference, dimensions, format } =
-            self.meaning(placed, placed.id_operand(0)?)?
+            self.meaning(placed, placed.operand(0)?)?
         else {
             return Err(malformed_module(placed.word, "an operand that is not an image"));
         };
-        if placed.opcode() == SpirvOp::ImageQuerySize {
+        if placed.op == SpirvOp::ImageQuerySize {
             let to = self.late(placed, placed.result_id()?)?;
             self.program.ops.push(Op::Size { to, reference, rows: dimensions == 2 });
             return Ok(());
         }
-        let coordinates = placed.id_operand(1)?;
+        let coordinates = placed.operand(1)?;
         if self.width_of(coordinates) != dimensions {
             return Err(malformed_module(placed.word, "coordinates of another dimension than the image"));
         }
@@ -62,19 +61,19 @@ impl Lowering<'_> {
             self.indices.push((coordinates, reference));
         }
         let texel = |to: Register| Op::Texel { to, reference, column, row };
-        if placed.opcode() == SpirvOp::ImageTexelPointer {
+        if placed.op == SpirvOp::ImageTexelPointer {
             let to = self.destination(placed, Some(reference))?;
             self.program.ops.push(texel(to));
             return Ok(());
         }
-        let address = self.texels.get(&placed.word).copied().unwrap_or(NONE);
-        if placed.opcode() == SpirvOp::ImageRead {
+        let address = self.texels.get(&placed.index).copied().unwrap_or(NONE);
+        if placed.op == SpirvOp::ImageRead {
             let to = self.late(placed, placed.result_id()?)?;
-            let ty = self.module.types.get(&placed.result_type_id()?);
+            let ty = self.module.type_of(placed.result_type_id()?);
             let Some(SpirvType::Vector { element, count: 4 }) = ty else {
                 return Err(LoadError::Lacks("OpImageRead of a vector without four components".into()));
             };
-            let float = matches!(self.module.types.get(element), Some(SpirvType::Number { float: true, .. }));
+            let float = matches!(self.module.type_of(*element), Some(SpirvType::Float { .. }));
             let one = if float { self.fixed.one_as_float } else { self.fixed.one };
             let (scope, visible, private) =
                 self.texel_access(placed, 2, reference, ImageOperands::MAKE_TEXEL_VISIBLE)?;
@@ -102,7 +101,7 @@ impl Lowering<'_> {
             }
             return Ok(());
         }
-        let texels = placed.id_operand(2)?;
+        let texels = placed.operand(2)?;
         if self.width_of(texels) != 4 {
             return Err(LoadError::Lacks("OpImageWrite of a vector without four components".into()));
         }
@@ -155,16 +154,12 @@ impl Lowering<'_> {
         reference: u16,
         coherent: ImageOperands,
     ) -> Result<(u8, bool, bool), LoadError> {
-        let bits = match placed.instruction.operands.get(at) {
-            Some(Operand::ImageOperands(bits)) => *bits,
-            None => ImageOperands::NONE,
-            Some(_) => return Err(malformed_module(placed.word, "invalid image operands")),
-        };
+        let bits = ImageOperands::from_bits_retain(placed.operands.get(at).copied().unwrap_or(0));
         // Texels are as wide as shader numbers, so sign and zero extension have no effect.
         let extended = ImageOperands::SIGN_EXTEND | ImageOperands::ZERO_EXTEND;
         let known = coherent | extended | ImageOperands::NON_PRIVATE_TEXEL | ImageOperands::VOLATILE_TEXEL;
         if !known.contains(bits) {
-            return Err(LoadError::Lacks(format!("these image operands of Op{:?}", placed.opcode())));
+            return Err(LoadError::Lacks(format!("these image operands of Op{:?}", placed.op)));
         }
         let scope = if bits.contains(coherent) { Some(self.scope(placed, at + 1)?) } else { None };
         Ok(self.coherence(reference, false, scope, bits.contains(ImageOperands::NON_PRIVATE_TEXEL)))

@@ -2,12 +2,11 @@
 //! the same for every loaded value, it does not depend on the load at all. So stores in between, and stores
 //! of such results, do not wait for the load, as in compiled code.
 
-use rspirv::dr::Operand;
 use rspirv::spirv::Op as SpirvOp;
+use spirv_reader::SpirvType;
 
 use super::Lowering;
 use crate::instruction::{LoadError, LocatedInstruction};
-use crate::module::SpirvType;
 use crate::program::Register;
 
 impl<'m> Lowering<'m> {
@@ -18,7 +17,7 @@ impl<'m> Lowering<'m> {
                 self.postponed.push(placed);
                 return Ok(());
             }
-            if ends_block(placed.opcode()) {
+            if ends_block(placed.op) {
                 while let Some(first) = self.postponed.first().copied() {
                     self.compute_now(first)?;
                 }
@@ -31,14 +30,14 @@ impl<'m> Lowering<'m> {
 
     /// Lowers the deferred instructions.
     fn compute_now(&mut self, placed: &'m LocatedInstruction) -> Result<(), LoadError> {
-        self.postponed.retain(|postponed| postponed.word != placed.word);
+        self.postponed.retain(|postponed| postponed.index != placed.index);
         self.compute_operands(placed)?;
         self.instruction(placed)?;
         self.early_texels(placed)
     }
 
     fn compute_operands(&mut self, placed: &'m LocatedInstruction) -> Result<(), LoadError> {
-        for id in ids(placed) {
+        for id in placed.ids() {
             if let Some(needed) = self.is_postponed(id) {
                 self.compute_now(needed)?;
             }
@@ -47,7 +46,7 @@ impl<'m> Lowering<'m> {
     }
 
     fn is_postponed(&self, id: u32) -> Option<&'m LocatedInstruction> {
-        self.postponed.iter().find(|placed| placed.instruction.result_id == Some(id)).copied()
+        self.postponed.iter().find(|placed| placed.result == id).copied()
     }
 
     /// Returns true if it is arithmetic on a pending load or on a deferred result.
@@ -56,31 +55,29 @@ impl<'m> Lowering<'m> {
             Ok(register) => self.loaded.contains(&register) && !self.awaited.contains(&register),
             Err(_) => false,
         };
-        super::number::is_arithmetic(placed.opcode())
-            && ids(placed).any(|id| self.is_postponed(id).is_some() || is_under_way(id))
+        super::number::is_arithmetic(placed.op)
+            && placed.ids().any(|id| self.is_postponed(id).is_some() || is_under_way(id))
     }
 
     /// Returns the constant register of arithmetic that does not depend on a loaded word: `a & 0`, `a * 0`,
     /// `a ^ a`, `a - a`, and `a + c - a`.
     pub(super) fn constant_whatever_was_loaded(&self, placed: &LocatedInstruction) -> Option<Register> {
         use SpirvOp::{BitwiseAnd, BitwiseXor, IAdd, IMul, ISub};
-        if !matches!(placed.opcode(), BitwiseAnd | BitwiseXor | IMul | ISub) {
+        if !matches!(placed.op, BitwiseAnd | BitwiseXor | IMul | ISub) {
             return None;
         }
-        let ty = self.module.types.get(&placed.instruction.result_type?)?;
-        let (left, right) = (placed.id_operand(0).ok()?, placed.id_operand(1).ok()?);
+        let ty = self.module.type_of(placed.ty)?;
+        let (left, right) = (placed.operand(0).ok()?, placed.operand(1).ok()?);
         let constant = |id: u32| self.module.constants.get(&id).map(|(_, value)| *value);
         let zero = Some(self.fixed.zero);
-        match placed.opcode() {
-            _ if !matches!(ty, SpirvType::Number { bits: 32, .. }) => None,
+        match placed.op {
+            _ if !matches!(ty, SpirvType::Integer { bits: 32, .. } | SpirvType::Float { bits: 32 }) => None,
             BitwiseAnd | IMul if constant(left) == Some(0) || constant(right) == Some(0) => zero,
             BitwiseXor | ISub if left == right => zero,
             ISub => {
-                let is_sum = |sum: &&LocatedInstruction| {
-                    sum.opcode() == IAdd && sum.instruction.result_id == Some(left)
-                };
+                let is_sum = |sum: &&LocatedInstruction| sum.op == IAdd && sum.result == left;
                 let sum = self.module.body.iter().find(is_sum)?;
-                let other = match (sum.id_operand(0).ok()?, sum.id_operand(1).ok()?) {
+                let other = match (sum.operand(0).ok()?, sum.operand(1).ok()?) {
                     (other, same) | (same, other) if same == right => other,
                     _ => return None,
                 };
@@ -89,13 +86,6 @@ impl<'m> Lowering<'m> {
             _ => None,
         }
     }
-}
-
-fn ids(placed: &LocatedInstruction) -> impl Iterator<Item = u32> {
-    placed.instruction.operands.iter().filter_map(|operand| match operand {
-        Operand::IdRef(id) => Some(*id),
-        _ => None,
-    })
 }
 
 fn ends_block(op: SpirvOp) -> bool {

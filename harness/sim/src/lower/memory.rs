@@ -1,12 +1,11 @@
 //! Lowers loads, stores, atomics and barriers to memory operations with scopes and semantics.
 
-use rspirv::dr::Operand;
 use rspirv::spirv::{BuiltIn as SpirvBuiltIn, MemoryAccess, MemorySemantics, Op as SpirvOp, Scope};
+use spirv_reader::SpirvType;
 
 use super::{LoweredValue, Lowering};
 use crate::fault::Fault;
 use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
-use crate::module::SpirvType;
 use crate::program::{
     Access, Binary, BuiltIn, DEVICE, IMAGE, INVOCATION, LaneMask, MemoryOp, MemoryOpKind, NONE, Op,
     QUEUE_FAMILY, Register, Rmw, SUBGROUP, WORKGROUP, WORKGROUP_MEMORY,
@@ -126,7 +125,7 @@ impl Lowering<'_> {
 
     /// Lowers a load, store, atomic or barrier.
     pub(super) fn memory(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
-        match placed.opcode() {
+        match placed.op {
             SpirvOp::Load => self.load(placed),
             SpirvOp::Store => self.store(placed),
             SpirvOp::MemoryBarrier => {
@@ -203,7 +202,7 @@ impl Lowering<'_> {
 
     fn load(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
         let (ty, result) = (placed.result_type_id()?, placed.result_id()?);
-        let source = self.meaning(placed, placed.id_operand(0)?)?;
+        let source = self.meaning(placed, placed.operand(0)?)?;
         if let LoweredValue::Image { .. } = source {
             self.meanings.insert(result, source);
             return Ok(());
@@ -264,7 +263,7 @@ impl Lowering<'_> {
         let (scope, visible, private) =
             self.plain(placed, 1, reference, MemoryAccess::MAKE_POINTER_VISIBLE)?;
         let class = self.class(reference);
-        for leaf in self.leaves_at(ty, self.strided(placed.id_operand(0)?), to) {
+        for leaf in self.leaves_at(ty, self.strided(placed.operand(0)?), to) {
             let op = MemoryOp {
                 kind: MemoryOpKind::PlainLoad,
                 reference,
@@ -290,7 +289,7 @@ impl Lowering<'_> {
         ty: u32,
         to: Register,
     ) -> Result<(), LoadError> {
-        for leaf in self.leaves_at(ty, self.strided(placed.id_operand(0)?), to) {
+        for leaf in self.leaves_at(ty, self.strided(placed.operand(0)?), to) {
             let at = bytes.wrapping_add(leaf.offset);
             let words = u32::from(leaf.bytes).div_ceil(4);
             self.program.parameter_words = self.program.parameter_words.max((at / 4).saturating_add(words));
@@ -330,18 +329,18 @@ impl Lowering<'_> {
     /// Returns the size of a number, or of a vector component, in memory.
     fn bytes_of(&self, placed: &LocatedInstruction, id: u32) -> Result<u8, LoadError> {
         let mut ty = self.types.get(&id).copied().unwrap_or(0);
-        if let Some(SpirvType::Vector { element, .. }) = self.module.types.get(&ty) {
+        if let Some(SpirvType::Vector { element, .. }) = self.module.type_of(ty) {
             ty = *element;
         }
-        match self.module.types.get(&ty) {
-            Some(SpirvType::Number { bits, .. }) => Ok((bits / 8) as u8),
-            _ => Err(LoadError::Lacks(format!("Op{:?} of this type", placed.opcode()))),
+        match self.module.type_of(ty) {
+            Some(SpirvType::Integer { bits, .. } | SpirvType::Float { bits }) => Ok((bits / 8) as u8),
+            _ => Err(LoadError::Lacks(format!("Op{:?} of this type", placed.op))),
         }
     }
 
     fn store(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
-        let id = placed.id_operand(1)?;
-        match self.meaning(placed, placed.id_operand(0)?)? {
+        let id = placed.operand(1)?;
+        match self.meaning(placed, placed.operand(0)?)? {
             LoweredValue::Variable(to) => {
                 let from = self.value(placed, id)?;
                 self.assign(to, from, self.width_of(id));
@@ -375,7 +374,7 @@ impl Lowering<'_> {
             self.plain(placed, 2, reference, MemoryAccess::MAKE_POINTER_AVAILABLE)?;
         let (class, value) = (self.class(reference), self.late(placed, id)?);
         let ty = self.types.get(&id).copied().unwrap_or(0);
-        for leaf in self.leaves_at(ty, self.strided(placed.id_operand(0)?), value) {
+        for leaf in self.leaves_at(ty, self.strided(placed.operand(0)?), value) {
             let op = MemoryOp {
                 kind: MemoryOpKind::PlainStore,
                 reference,
@@ -393,25 +392,21 @@ impl Lowering<'_> {
     }
 
     fn atomic(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
-        let LoweredValue::Pointer { reference, address } = self.meaning(placed, placed.id_operand(0)?)?
-        else {
-            return Err(LoadError::Lacks(format!("Op{:?} on this pointer", placed.opcode())));
+        let LoweredValue::Pointer { reference, address } = self.meaning(placed, placed.operand(0)?)? else {
+            return Err(LoadError::Lacks(format!("Op{:?} on this pointer", placed.op)));
         };
         let (class, scope) = (self.class(reference), self.scope(placed, 1)?);
         let semantics = self.semantics(placed, 2)?;
-        let number = if placed.opcode() == SpirvOp::AtomicStore {
-            placed.id_operand(3)?
-        } else {
-            placed.result_id()?
-        };
+        let number =
+            if placed.op == SpirvOp::AtomicStore { placed.operand(3)? } else { placed.result_id()? };
         let bytes = self.bytes_of(placed, number)?;
         if bytes < 4 {
-            return Err(LoadError::Lacks(format!("Op{:?} of {bytes} bytes", placed.opcode())));
+            return Err(LoadError::Lacks(format!("Op{:?} of {bytes} bytes", placed.op)));
         }
         let op = MemoryOp { reference, class, scope, bytes, ..NOTHING };
         // The semantics of one half must not order the other half.
         let bare = Semantics { mask: semantics.mask, ..Semantics::default() };
-        match placed.opcode() {
+        match placed.op {
             SpirvOp::AtomicLoad => {
                 let to = self.late(placed, placed.result_id()?)?;
                 let load = MemoryOp { kind: MemoryOpKind::AtomicLoad, ..op };
@@ -431,7 +426,7 @@ impl Lowering<'_> {
                 }
             }
             SpirvOp::AtomicStore => {
-                let value = self.late(placed, placed.id_operand(3)?)?;
+                let value = self.late(placed, placed.operand(3)?)?;
                 let store = MemoryOp { kind: MemoryOpKind::AtomicStore, ..op };
                 if semantics.make_available {
                     self.issue(
@@ -452,10 +447,10 @@ impl Lowering<'_> {
                 };
                 let to = self.late(placed, placed.result_id()?)?;
                 let (value, compare) = if change == Rmw::CompareExchange {
-                    let compare = self.value(placed, placed.id_operand(5)?)?;
-                    (self.late(placed, placed.id_operand(4)?)?, compare)
+                    let compare = self.value(placed, placed.operand(5)?)?;
+                    (self.late(placed, placed.operand(4)?)?, compare)
                 } else {
-                    (self.late(placed, placed.id_operand(3)?)?, NONE)
+                    (self.late(placed, placed.operand(3)?)?, NONE)
                 };
                 self.issue(
                     with(MemoryOp { kind: MemoryOpKind::Rmw(change), ..op }, semantics),
@@ -504,14 +499,11 @@ impl Lowering<'_> {
         reference: u16,
         coherent: MemoryAccess,
     ) -> Result<(u8, bool, bool), LoadError> {
-        let access = match placed.instruction.operands.get(at) {
-            Some(Operand::MemoryAccess(access)) => *access,
-            _ => MemoryAccess::NONE,
-        };
+        let access = MemoryAccess::from_bits_retain(placed.operands.get(at).copied().unwrap_or(0));
         let skipped = usize::from(access.contains(MemoryAccess::ALIGNED));
         let scope =
             if access.contains(coherent) { Some(self.scope(placed, at + 1 + skipped)?) } else { None };
-        let pointer = placed.id_operand(0)?;
+        let pointer = placed.operand(0)?;
         let coherent = self.into_coherent.contains(&pointer)
             || matches!(self.meaning(placed, pointer)?, LoweredValue::Whole { ty, .. } if self.holds_coherent(ty));
         let non_private = access.contains(MemoryAccess::NON_PRIVATE_POINTER);
@@ -528,7 +520,7 @@ impl Lowering<'_> {
         non_private: bool,
     ) -> (u8, bool, bool) {
         let coherent = coherent || self.coherent.get(usize::from(reference)) == Some(&true);
-        if !self.module.vulkan && coherent {
+        if !self.module.source().vulkan && coherent {
             let level = if self.class(reference) == WORKGROUP_MEMORY { WORKGROUP } else { QUEUE_FAMILY };
             return (level, true, false);
         }
@@ -537,10 +529,10 @@ impl Lowering<'_> {
 
     /// Returns the cache level of a scope operand.
     pub(super) fn scope(&self, placed: &LocatedInstruction, at: usize) -> Result<u8, LoadError> {
-        let word = self.constant(placed, placed.id_operand(at)?)?;
+        let word = self.constant(placed, placed.operand(at)?)?;
         match Scope::from_u32(word) {
             // Without the Vulkan memory model, Device denotes the queue family instance.
-            Some(Scope::CrossDevice | Scope::Device) if !self.module.vulkan => Ok(QUEUE_FAMILY),
+            Some(Scope::CrossDevice | Scope::Device) if !self.module.source().vulkan => Ok(QUEUE_FAMILY),
             Some(Scope::CrossDevice | Scope::Device) => Ok(DEVICE),
             Some(Scope::QueueFamily) => Ok(QUEUE_FAMILY),
             Some(Scope::Workgroup) => Ok(WORKGROUP),
@@ -551,7 +543,7 @@ impl Lowering<'_> {
     }
 
     fn semantics(&self, placed: &LocatedInstruction, at: usize) -> Result<Semantics, LoadError> {
-        let word = self.constant(placed, placed.id_operand(at)?)?;
+        let word = self.constant(placed, placed.operand(at)?)?;
         let has = |bit: MemorySemantics| word & bit.bits() != 0;
         let both = has(MemorySemantics::ACQUIRE_RELEASE) || has(MemorySemantics::SEQUENTIALLY_CONSISTENT);
         let classes = [

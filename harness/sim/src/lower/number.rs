@@ -2,20 +2,20 @@
 //! operation; all other instructions run once per number.
 
 use arithmetic::{Instruction, Kind, NumberShape};
-use rspirv::dr::Operand;
 use rspirv::spirv::{GlslStd450Op, Op as SpirvOp};
+use spirv_reader::SpirvType;
 
 use super::{LoweredValue, Lowering};
 use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
-use crate::module::{LoadedModule, SpirvType};
+use crate::module::LoadedModule;
 use crate::program::{Application, Binary, Op, ReferencePlace, Register};
 
 impl Lowering<'_> {
     /// Lowers an instruction on values.
     pub(super) fn number(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
-        match placed.opcode() {
+        match placed.op {
             SpirvOp::CompositeExtract => {
-                let (whole, to) = (placed.id_operand(0)?, self.late(placed, placed.result_id()?)?);
+                let (whole, to) = (placed.operand(0)?, self.late(placed, placed.result_id()?)?);
                 let first = self.value(placed, whole)?;
                 let ty = self.types.get(&whole).copied().unwrap_or(0);
                 let (part, before) = self.part(placed, ty, literals(placed, 1))?;
@@ -23,8 +23,8 @@ impl Lowering<'_> {
             }
             SpirvOp::CompositeInsert => {
                 let (ty, to) = (placed.result_type_id()?, self.late(placed, placed.result_id()?)?);
-                let from = self.value(placed, placed.id_operand(0)?)?;
-                let whole = self.value(placed, placed.id_operand(1)?)?;
+                let from = self.value(placed, placed.operand(0)?)?;
+                let whole = self.value(placed, placed.operand(1)?)?;
                 let (part, before) = self.part(placed, ty, literals(placed, 2))?;
                 self.copy(to, whole, self.width_of(placed.result_id()?));
                 self.copy(to + before, from, self.module.registers_of(part).unwrap_or(1));
@@ -32,8 +32,8 @@ impl Lowering<'_> {
             SpirvOp::CompositeConstruct => {
                 let to = self.late(placed, placed.result_id()?)?;
                 let mut next = 0;
-                for position in 0..placed.instruction.operands.len() {
-                    let id = placed.id_operand(position)?;
+                for position in 0..placed.operands.len() {
+                    let id = placed.operand(position)?;
                     let from = self.value(placed, id)?;
                     let count = self.width_of(id);
                     if next + count > self.width_of(placed.result_id()?) {
@@ -45,7 +45,7 @@ impl Lowering<'_> {
             }
             SpirvOp::VectorShuffle => {
                 let to = self.late(placed, placed.result_id()?)?;
-                let (left, right) = (placed.id_operand(0)?, placed.id_operand(1)?);
+                let (left, right) = (placed.operand(0)?, placed.operand(1)?);
                 let (first, second) = (self.value(placed, left)?, self.value(placed, right)?);
                 let (_, of_left) = self.bits_of_each(placed, left)?;
                 let (_, of_right) = self.bits_of_each(placed, right)?;
@@ -61,7 +61,7 @@ impl Lowering<'_> {
                 }
             }
             SpirvOp::VectorExtractDynamic => {
-                let whole = placed.id_operand(0)?;
+                let whole = placed.operand(0)?;
                 let (from, to) = (self.value(placed, whole)?, self.late(placed, placed.result_id()?)?);
                 let (each, words) = (self.width_of(placed.result_id()?), self.width_of(whole));
                 let index = self.place_of(placed, 1, each)?;
@@ -70,7 +70,7 @@ impl Lowering<'_> {
                 }
             }
             SpirvOp::VectorInsertDynamic => {
-                let (whole, part) = (placed.id_operand(0)?, placed.id_operand(1)?);
+                let (whole, part) = (placed.operand(0)?, placed.operand(1)?);
                 let to = self.late(placed, placed.result_id()?)?;
                 let (all, from) = (self.value(placed, whole)?, self.value(placed, part)?);
                 let (each, words) = (self.width_of(part), self.width_of(whole));
@@ -81,13 +81,14 @@ impl Lowering<'_> {
                 }
             }
             SpirvOp::ArrayLength => {
-                let LoweredValue::Whole { reference, ty } = self.meaning(placed, placed.id_operand(0)?)?
-                else {
+                let LoweredValue::Whole { reference, ty } = self.meaning(placed, placed.operand(0)?)? else {
                     return Err(lacks(placed));
                 };
-                let member = placed.literal_operand(1)?;
+                let member = placed.operand(1)?;
                 let (array, _) = self.part_type(placed, ty, member)?;
-                let Some(SpirvType::Array { element, .. }) = self.module.types.get(&array) else {
+                let Some(SpirvType::RuntimeArray { element } | SpirvType::Array { element, .. }) =
+                    self.module.type_of(array)
+                else {
                     return Err(malformed_module(
                         placed.word,
                         "the length of an operand that is not an array",
@@ -99,21 +100,11 @@ impl Lowering<'_> {
                 self.program.ops.push(Op::Length { to, reference, offset, stride });
             }
             SpirvOp::Bitcast => self.bitcast(placed)?,
-            SpirvOp::UConvert
-                if self.width_of(placed.id_operand(0)?) == self.width_of(placed.result_id()?) =>
-            {
+            SpirvOp::UConvert if self.width_of(placed.operand(0)?) == self.width_of(placed.result_id()?) => {
                 self.convert_size(placed)?;
             }
             SpirvOp::ExtInst => {
-                let number = match placed.instruction.operands.get(1) {
-                    Some(Operand::LiteralExtInstInteger(number)) => *number,
-                    _ => {
-                        return Err(malformed_module(
-                            placed.word,
-                            "an extended instruction without a number",
-                        ));
-                    }
-                };
+                let number = placed.operand(1)?;
                 let op = GlslStd450Op::from_u32(number)
                     .ok_or_else(|| LoadError::Lacks(format!("instruction {number} of GLSL.std.450")))?;
                 self.apply(placed, Instruction::Extended(op), 2)?;
@@ -125,7 +116,7 @@ impl Lowering<'_> {
 
     /// Returns the type of a structure member and its offset in words.
     fn part_type(&self, placed: &LocatedInstruction, ty: u32, member: u32) -> Result<(u32, u32), LoadError> {
-        match self.module.types.get(&ty) {
+        match self.module.type_of(ty) {
             Some(SpirvType::Struct { members }) => {
                 let inner = members.get(member as usize).copied();
                 Ok((inner.ok_or_else(|| malformed_module(placed.word, "no such member"))?, 0))
@@ -141,7 +132,7 @@ impl Lowering<'_> {
         position: usize,
         each: u32,
     ) -> Result<Register, LoadError> {
-        let index = self.value(placed, placed.id_operand(position)?)?;
+        let index = self.value(placed, placed.operand(position)?)?;
         if each == 1 {
             return Ok(index);
         }
@@ -160,8 +151,8 @@ impl Lowering<'_> {
     }
 
     fn bitcast(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
-        let (id, result) = (placed.id_operand(0)?, placed.result_id()?);
-        if let Some(SpirvType::Pointer { to, .. }) = self.module.types.get(&placed.result_type_id()?) {
+        let (id, result) = (placed.operand(0)?, placed.result_id()?);
+        if let Some(SpirvType::Pointer { to, .. }) = self.module.type_of(placed.result_type_id()?) {
             let word = self.addresses.get(&id).copied();
             let word = word.ok_or_else(|| {
                 LoadError::Lacks(
@@ -185,7 +176,7 @@ impl Lowering<'_> {
 
     /// Lowers a size conversion of integers.
     fn convert_size(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
-        let (id, result) = (placed.id_operand(0)?, placed.result_id()?);
+        let (id, result) = (placed.operand(0)?, placed.result_id()?);
         let ((before, _), (after, _)) = (self.bits_of_each(placed, id)?, self.bits_of_each(placed, result)?);
         let from = self.value(placed, id)?;
         let to = self.late(placed, result)?;
@@ -208,10 +199,10 @@ impl Lowering<'_> {
             self.copy(to, from, 1);
             return Ok(());
         }
-        let Some((op, swapped)) = binary(placed.opcode()) else {
-            return self.apply(placed, Instruction::Core(placed.opcode()), 0);
+        let Some((op, swapped)) = binary(placed.op) else {
+            return self.apply(placed, Instruction::Core(placed.op), 0);
         };
-        let (mut first, mut second) = (placed.id_operand(0)?, placed.id_operand(1)?);
+        let (mut first, mut second) = (placed.operand(0)?, placed.operand(1)?);
         if swapped {
             std::mem::swap(&mut first, &mut second);
         }
@@ -226,7 +217,7 @@ impl Lowering<'_> {
         }
         let by_bits = matches!(op, Binary::And | Binary::Or | Binary::Xor);
         if bits != 32 && !by_bits || shift && other != 32 {
-            return self.apply(placed, Instruction::Core(placed.opcode()), 0);
+            return self.apply(placed, Instruction::Core(placed.op), 0);
         }
         let (left, right) = (self.value(placed, first)?, self.value(placed, second)?);
         let to = self.late(placed, placed.result_id()?)?;
@@ -246,11 +237,11 @@ impl Lowering<'_> {
     ) -> Result<(), LoadError> {
         let mut operands = Vec::new();
         let last = match instruction {
-            Instruction::Core(op) => arithmetic::values_of(op, placed.instruction.operands.len()),
-            _ => placed.instruction.operands.len(),
+            Instruction::Core(op) => arithmetic::values_of(op, placed.operands.len()),
+            _ => placed.operands.len(),
         };
         for position in first..last {
-            let id = placed.id_operand(position)?;
+            let id = placed.operand(position)?;
             let shapes = self.types.get(&id).map(|ty| self.module.shapes(*ty)).unwrap_or_default();
             let [shape] = shapes[..] else { return Err(lacks_of(placed, instruction)) };
             operands.push((self.value(placed, id)?, shape));
@@ -268,14 +259,16 @@ impl Lowering<'_> {
     }
 }
 
-impl LoadedModule {
+impl LoadedModule<'_> {
     /// Returns the shapes of a type: one, or one for each member of a structure.
     pub fn shapes(&self, ty: u32) -> Vec<NumberShape> {
-        let (mut shape, element) = match self.types.get(&ty) {
+        let (mut shape, element) = match self.type_of(ty) {
             Some(SpirvType::Bool) => (NumberShape { kind: Kind::Bool, bits: 32, rows: 1, columns: 1 }, None),
-            Some(SpirvType::Number { bits, float }) => {
-                let kind = if *float { Kind::Float } else { Kind::Integer };
-                (NumberShape { kind, bits: *bits, rows: 1, columns: 1 }, None)
+            Some(SpirvType::Integer { bits, .. }) => {
+                (NumberShape { kind: Kind::Integer, bits: *bits, rows: 1, columns: 1 }, None)
+            }
+            Some(SpirvType::Float { bits }) => {
+                (NumberShape { kind: Kind::Float, bits: *bits, rows: 1, columns: 1 }, None)
             }
             Some(SpirvType::Vector { element, count }) => {
                 (NumberShape { kind: Kind::Bool, bits: 0, rows: *count, columns: 1 }, Some(*element))
@@ -298,14 +291,11 @@ impl LoadedModule {
 
 /// Iterates over the literal operands of an instruction, starting at `first`.
 fn literals(placed: &LocatedInstruction, first: usize) -> impl Iterator<Item = u32> + Clone + '_ {
-    placed.instruction.operands.iter().skip(first).filter_map(|operand| match operand {
-        Operand::LiteralBit32(number) => Some(*number),
-        _ => None,
-    })
+    placed.operands.iter().skip(first).copied()
 }
 
 fn lacks(placed: &LocatedInstruction) -> LoadError {
-    LoadError::Lacks(format!("Op{:?} of this type", placed.opcode()))
+    LoadError::Lacks(format!("Op{:?} of this type", placed.op))
 }
 
 fn lacks_of(placed: &LocatedInstruction, instruction: Instruction) -> LoadError {

@@ -1,10 +1,10 @@
 //! Access paths: positions of members within a variable, in memory by bytes and in registers by words.
 
 use rspirv::spirv::StorageClass;
+use spirv_reader::SpirvType;
 
 use super::{LoweredValue, Lowering};
 use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
-use crate::module::SpirvType;
 use crate::program::{Binary, NONE, Op, Register};
 
 /// The matrix stride in bytes, and true for row-major; `None` without an explicit layout.
@@ -49,7 +49,7 @@ impl Lowering<'_> {
     fn add_leaves(&self, ty: u32, strided: Strided, register: Register, offset: u32, all: &mut Vec<Leaf>) {
         let module = self.module;
         let words = |ty: &u32| module.registers_of(*ty).unwrap_or(1);
-        match module.types.get(&ty) {
+        match module.type_of(ty) {
             Some(SpirvType::Vector { element, count }) => {
                 let each = strided.map_or_else(|| module.bytes_of(*element), |(stride, _)| stride);
                 for number in 0..*count {
@@ -64,9 +64,9 @@ impl Lowering<'_> {
                     self.add_leaves(*column, inner, register, offset.wrapping_add(number * bytes), all);
                 }
             }
-            Some(SpirvType::Array { element, count }) => {
+            Some(SpirvType::Array { element, length }) => {
                 let each = module.stride_of(ty, *element);
-                for number in 0..count.unwrap_or(0) {
+                for number in 0..module.array_length(*length).unwrap_or(0) {
                     let register = register + number * words(element);
                     let offset = offset.wrapping_add(number.wrapping_mul(each));
                     self.add_leaves(*element, strided, register, offset, all);
@@ -76,7 +76,7 @@ impl Lowering<'_> {
                 let mut register = register;
                 for (member, inner) in (0..).zip(members) {
                     let offset = offset.wrapping_add(module.offset_of(ty, member));
-                    let strided = module.matrices.get(&(ty, member)).copied();
+                    let strided = module.matrix_layout(ty, member);
                     self.add_leaves(*inner, strided, register, offset, all);
                     register += words(inner);
                 }
@@ -87,7 +87,7 @@ impl Lowering<'_> {
 
     /// Returns the stride between matrix columns, and the layout within a column.
     fn column(&self, column: u32, strided: Strided) -> (u32, Strided) {
-        let Some(SpirvType::Vector { element, .. }) = self.module.types.get(&column) else {
+        let Some(SpirvType::Vector { element, .. }) = self.module.type_of(column) else {
             return (self.module.bytes_of(column), None);
         };
         match strided {
@@ -99,11 +99,13 @@ impl Lowering<'_> {
 
     /// Returns true if a structure contains a coherent member, which makes accesses of all of it coherent.
     pub(super) fn holds_coherent(&self, ty: u32) -> bool {
-        match self.module.types.get(&ty) {
+        match self.module.type_of(ty) {
             Some(SpirvType::Struct { members }) => (0..).zip(members).any(|(member, inner)| {
-                self.module.coherent_members.contains(&(ty, member)) || self.holds_coherent(*inner)
+                self.module.is_coherent_member(ty, member) || self.holds_coherent(*inner)
             }),
-            Some(SpirvType::Array { element, .. }) => self.holds_coherent(*element),
+            Some(SpirvType::Array { element, .. } | SpirvType::RuntimeArray { element }) => {
+                self.holds_coherent(*element)
+            }
             _ => false,
         }
     }
@@ -115,9 +117,9 @@ impl Lowering<'_> {
 
     /// Returns the pointee type of a pointer.
     pub(super) fn pointee(&self, placed: &LocatedInstruction, pointer: u32) -> Result<u32, LoadError> {
-        let global = || self.module.variables.iter().find(|own| own.id == pointer).map(|own| own.pointer);
+        let global = || self.module.source().variable_types.get(&pointer).copied();
         let ty = self.types.get(&pointer).copied().or_else(global);
-        match ty.and_then(|ty| self.module.types.get(&ty)) {
+        match ty.and_then(|ty| self.module.type_of(ty)) {
             Some(SpirvType::Pointer { to, .. }) => Ok(*to),
             _ => Err(malformed_module(placed.word, format!("%{pointer} is not a pointer"))),
         }
@@ -142,17 +144,20 @@ impl Lowering<'_> {
     fn inner(&self, placed: &LocatedInstruction, ty: u32, index: u32) -> Result<(u32, u32), LoadError> {
         let none = || malformed_module(placed.word, "no such part");
         let words = |ty: u32| self.module.registers_of(ty).unwrap_or(1);
-        match self.module.types.get(&ty) {
+        let part =
+            |inner: u32, count: u32| (index < count).then(|| (inner, index * words(inner))).ok_or_else(none);
+        match self.module.type_of(ty) {
             Some(SpirvType::Struct { members }) => {
                 let inner = members.get(index as usize).copied().ok_or_else(none)?;
                 let before = members.iter().take(index as usize).map(|member| words(*member)).sum();
                 Ok((inner, before))
             }
             Some(
-                SpirvType::Array { element: inner, count: Some(count) }
-                | SpirvType::Vector { element: inner, count }
-                | SpirvType::Matrix { column: inner, count },
-            ) => (index < *count).then(|| (*inner, index * words(*inner))).ok_or_else(none),
+                SpirvType::Vector { element: inner, count } | SpirvType::Matrix { column: inner, count },
+            ) => part(*inner, *count),
+            Some(SpirvType::Array { element, length }) => {
+                part(*element, self.module.array_length(*length).unwrap_or(0))
+            }
             _ => Err(none()),
         }
     }
@@ -160,22 +165,24 @@ impl Lowering<'_> {
     fn way(&self, placed: &LocatedInstruction, base: u32) -> Result<AccessPath, LoadError> {
         let module = self.module;
         let mut way = AccessPath { ty: base, ..AccessPath::default() };
-        for position in 1..placed.instruction.operands.len() {
-            let id = placed.id_operand(position)?;
+        for position in 1..placed.operands.len() {
+            let id = placed.operand(position)?;
             let known = module.constants.get(&id).map(|(_, index)| *index as u32);
-            let (inner, bytes) = match module.types.get(&way.ty) {
+            let (inner, bytes) = match module.type_of(way.ty) {
                 Some(SpirvType::Struct { members }) => {
                     let member = self.constant(placed, id)?;
                     way.bytes = way.bytes.wrapping_add(module.offset_of(way.ty, member));
-                    way.strided = module.matrices.get(&(way.ty, member)).copied();
-                    way.coherent |= module.coherent_members.contains(&(way.ty, member));
+                    way.strided = module.matrix_layout(way.ty, member);
+                    way.coherent |= module.is_coherent_member(way.ty, member);
                     let before = members.iter().take(member as usize);
                     way.words += before.map(|ty| module.registers_of(*ty).unwrap_or(0)).sum::<u32>();
                     let inner = members.get(member as usize).copied();
                     way.ty = inner.ok_or_else(|| malformed_module(placed.word, "no such member"))?;
                     continue;
                 }
-                Some(SpirvType::Array { element, .. }) => (*element, module.stride_of(way.ty, *element)),
+                Some(SpirvType::Array { element, .. } | SpirvType::RuntimeArray { element }) => {
+                    (*element, module.stride_of(way.ty, *element))
+                }
                 Some(SpirvType::Matrix { column, .. }) => {
                     let (bytes, inner) = self.column(*column, way.strided);
                     way.strided = inner;
@@ -236,7 +243,7 @@ impl Lowering<'_> {
     }
 
     pub(super) fn access_chain(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
-        let base = placed.id_operand(0)?;
+        let base = placed.operand(0)?;
         let result = placed.result_id()?;
         let whole = match self.meaning(placed, base)? {
             LoweredValue::Whole { ty, .. } => ty,
@@ -267,8 +274,13 @@ impl Lowering<'_> {
             }
             LoweredValue::Whole { reference, .. } => {
                 let number = matches!(
-                    self.module.types.get(&way.ty),
-                    Some(SpirvType::Number { .. } | SpirvType::Vector { .. } | SpirvType::Bool)
+                    self.module.type_of(way.ty),
+                    Some(
+                        SpirvType::Integer { .. }
+                            | SpirvType::Float { .. }
+                            | SpirvType::Vector { .. }
+                            | SpirvType::Bool
+                    )
                 );
                 let address = match self.meanings.get(&result) {
                     Some(LoweredValue::Pointer { address, .. }) if way.computed.len() < 2 && number => {

@@ -1,10 +1,11 @@
 //! Lowers workgroup memory: variable layout and initialization.
 
+use spirv_reader::SpirvType;
+
 use super::memory::NOTHING;
 use super::{LoweredValue, Lowering};
 use crate::fault::Fault;
 use crate::instruction::LoadError;
-use crate::module::SpirvType;
 use crate::program::{
     MemoryOp, MemoryOpKind, NONE, Op, Reference, ReferencePlace, WORKGROUP, WORKGROUP_MEMORY,
 };
@@ -15,7 +16,7 @@ impl Lowering<'_> {
         let (first, words) = (self.program.workgroup_words, self.module.bytes_of(ty).div_ceil(4));
         self.program.workgroup_words = first.saturating_add(words);
         let reference = self.reference(id, ReferencePlace::Workgroup(first, words), WORKGROUP_MEMORY);
-        if !matches!(self.module.types.get(&ty), Some(SpirvType::Number { .. })) {
+        if !matches!(self.module.type_of(ty), Some(SpirvType::Integer { .. } | SpirvType::Float { .. })) {
             return LoweredValue::Whole { reference, ty };
         }
         let address = self.register();

@@ -1,8 +1,10 @@
 //! Built-in variables of an invocation, and its role: the thread of the test that it executes.
 
+use spirv_reader::Stage;
+
 use super::{Wave, WaveContext};
 use crate::limits::SUBGROUP_SIZE;
-use crate::program::{BallotKind, BuiltIn, LaneMask, Op, Register, Stage};
+use crate::program::{BallotKind, BuiltIn, LaneMask, Op, Register};
 
 /// The maximal number of blocks that a look-ahead runs.
 const BLOCKS_WITHOUT_MEMORY: u32 = 64;
