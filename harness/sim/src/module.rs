@@ -88,6 +88,8 @@ pub(crate) struct LoadedModule {
     pub aliased: Vec<u32>,
     /// Variables decorated `Restrict`.
     pub restrict: Vec<u32>,
+    /// Variables decorated `NonWritable`.
+    pub non_writable: Vec<u32>,
     /// Variables that are Coherent or Volatile.
     pub coherent: Vec<u32>,
     /// Structure members that are Coherent or Volatile.
@@ -398,6 +400,7 @@ impl LoadedModule {
             Some(Operand::Decoration(Decoration::Block)) => self.blocks.push(id),
             Some(Operand::Decoration(Decoration::Aliased)) => self.aliased.push(id),
             Some(Operand::Decoration(Decoration::Restrict)) => self.restrict.push(id),
+            Some(Operand::Decoration(Decoration::NonWritable)) => self.non_writable.push(id),
             Some(Operand::Decoration(Decoration::Coherent | Decoration::Volatile)) => self.coherent.push(id),
             Some(Operand::Decoration(Decoration::Location)) => {
                 self.locations.insert(id, placed.literal_operand(2)?);

@@ -14,6 +14,7 @@ impl Lowering<'_> {
         self.split_barriers(fault);
         self.sections(fault);
         let program = &mut self.program;
+        let mut non_writable = vec![false; program.references.len()];
         for (number, reference) in program.references.iter_mut().enumerate() {
             let own: Vec<&MemoryOp> = program
                 .memory
@@ -31,6 +32,9 @@ impl Lowering<'_> {
                         && matches!(self.meanings.get(&variable.id), Some(LoweredValue::Whole { reference, .. }) if usize::from(*reference) == number)
                 })
             };
+            if let Some(flag) = non_writable.get_mut(number) {
+                *flag = is_among(&self.module.non_writable);
+            }
             let declared_alone = !is_among(&self.module.aliased);
             reference.apart = declared_alone && !is_among(&self.module.restrict);
             let plain = |op: &&MemoryOp| {
@@ -44,6 +48,8 @@ impl Lowering<'_> {
             });
         }
         program.find_what_is_read_only(fault);
+        program.mark_reused_loads(fault, &non_writable);
+        program.demote_workgroup_of_one_subgroup(fault);
         let count = program.memory.len();
         program.order = (0..count * count)
             .map(|pair| {
