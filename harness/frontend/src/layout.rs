@@ -523,3 +523,19 @@ pub(crate) fn known_number(value: &SymbolicValue) -> Option<u64> {
         _ => None,
     }
 }
+
+/// The operand of an image type for images that are read and written without a sampler.
+pub(crate) const STORAGE_IMAGE: u32 = 2;
+
+/// Returns true for a type, or an array of it, of storage images.
+pub(crate) fn is_storage_image(module: &SpirvModule, ty: u32) -> bool {
+    match module.types.get(&ty) {
+        Some(SpirvType::Array { element, .. } | SpirvType::RuntimeArray { element }) => {
+            is_storage_image(module, *element)
+        }
+        Some(SpirvType::Handle(Op::TypeImage)) => {
+            module.handles.get(&ty).and_then(|handle| handle.get(5)) == Some(&STORAGE_IMAGE)
+        }
+        _ => false,
+    }
+}

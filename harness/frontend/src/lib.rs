@@ -80,6 +80,7 @@ mod smallest;
 mod stage;
 mod state;
 mod suspicion;
+mod texel;
 mod text;
 mod tried;
 mod until;
