@@ -4,6 +4,7 @@
 //! a rule of the list `LEGAL`, each legal for every kernel and every context. An illegal one replaces the core
 //! of a kernel that random steps on other memory surround. It has the verdict `refines` for no kernel, and
 //! `breaks` for some. `VK_LITMUS_TRANSFORMATIONS` sets the number of legal transformations.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::collections::BTreeSet;
 
