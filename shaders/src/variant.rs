@@ -17,6 +17,8 @@ pub struct Variant {
     pub target: Target,
     /// Whether references that cannot overlap are declared `Restrict`.
     pub references: References,
+    /// Buffers and images that a kernel does not write are declared `NonWritable` in it.
+    pub readonly: bool,
     /// Non-private accesses and atomics are volatile.
     pub volatile: bool,
     /// How a pointer is passed to its accesses.
@@ -46,6 +48,7 @@ pub const DEFAULT: Variant = Variant {
     model: MemoryModel::Vulkan,
     target: Target::Vulkan12,
     references: References::Aliased,
+    readonly: false,
     volatile: false,
     pointers: Pointers::Direct,
     loops: Loops::Free,
@@ -289,6 +292,7 @@ pub fn words() -> impl Iterator<Item = (&'static str, Variant)> {
         ("glsl450", Variant { model: MemoryModel::Glsl450, ..d }),
         ("vulkan11", Variant { target: Target::Vulkan11, ..d }),
         ("restrict", Variant { references: References::Restrict, ..d }),
+        ("readonly", Variant { readonly: true, ..d }),
         ("volatile", Variant { volatile: true, ..d }),
         ("copy", Variant { pointers: Pointers::Copy, ..d }),
         ("select", Variant { pointers: Pointers::Select, ..d }),
@@ -329,6 +333,7 @@ impl Variant {
             model: choose(self.model, other.model),
             target: choose(self.target, other.target),
             references: choose(self.references, other.references),
+            readonly: self.readonly || other.readonly,
             volatile: self.volatile || other.volatile,
             pointers: choose(self.pointers, other.pointers),
             loops: choose(self.loops, other.loops),

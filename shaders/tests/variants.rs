@@ -6,6 +6,8 @@ use crate::common;
 
 use common::{LAVAPIPE, NARROW, Validator, assert_clean};
 use litmus::Test;
+use rspirv::dr::Operand;
+use rspirv::spirv::Decoration;
 use shaders::variant::{MemoryModel, words};
 use shaders::{CompileError, KernelConfig, Variant};
 
@@ -189,4 +191,35 @@ exists (P1:r0 == 1)",
         parse("VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; st.sc0 x, 1 | ld.sc0 r0, x ;");
     let kernel = tells(&straight, Variant::default(), wide).unwrap();
     assert_eq!((kernel.lanes, kernel.thread_loops), (32, 2));
+}
+
+#[test]
+fn memory_that_a_kernel_does_not_write_is_declared_non_writable() {
+    let test = parse(
+        "VULKAN T { x = 0; y = 0; z aliases y; w = 0; f = 0; image u32 i = 0; }
+P0@sg 0, wg 0, qf 0     | P1@sg 0, wg 0, qf 0        ;
+ld.sc0 r0, x            | ld.sc0 r0, y               ;
+ld.atom.dv.sc0 r1, w    | st.sc0 z, 1                ;
+ld.sc2 r2, i            | rmw.atom.dv.sc0.add r1, f, 1 ;
+exists (P0:r0 == 1)",
+    );
+    let kernel = tells(&test, "readonly".parse().unwrap(), LAVAPIPE).unwrap();
+    let module = rspirv::dr::load_words(&kernel.words).unwrap();
+    let name_of = |id: u32| {
+        module.debug_names.iter().find_map(|name| match &name.operands[..] {
+            [Operand::IdRef(of), Operand::LiteralString(name)] if *of == id => Some(name.clone()),
+            _ => None,
+        })
+    };
+    let mut declared: Vec<String> = module
+        .annotations
+        .iter()
+        .filter_map(|annotation| match &annotation.operands[..] {
+            [Operand::IdRef(id), Operand::Decoration(Decoration::NonWritable)] => name_of(*id),
+            _ => None,
+        })
+        .collect();
+    declared.sort();
+    // `y` is written under its other name.
+    assert_eq!(declared, ["i", "w", "x"]);
 }

@@ -26,6 +26,8 @@ pub enum Form {
     Split,
     /// As split, with references declared not to alias: the default in shaders of one role.
     Restrict,
+    /// As [`Form::Split`], with memory that a kernel does not write declared `NonWritable`.
+    ReadOnly,
     /// As [`Form::Restrict`]; one expression uses all values that a thread read.
     Expression,
     /// As [`Form::Split`], in vertex shaders; the position of a point is the expression.
@@ -44,10 +46,11 @@ pub enum Form {
 
 impl Form {
     /// All forms.
-    pub const ALL: [Form; 10] = [
+    pub const ALL: [Form; 11] = [
         Form::Merged,
         Form::Split,
         Form::Restrict,
+        Form::ReadOnly,
         Form::Expression,
         Form::Vertex,
         Form::VertexRestrict,
@@ -60,19 +63,22 @@ impl Form {
     pub const RUN: [Form; 3] = [Form::Merged, Form::Split, Form::Restrict];
 
     /// Returns the forms that a campaign uses by default, without mesh and task shaders, which not every chip
-    /// has.
+    /// has, and without [`Form::ReadOnly`], which declares less than the forms with `Restrict`.
     pub fn default_forms() -> Vec<Form> {
-        Form::ALL.into_iter().filter(|form| !matches!(form, Form::Mesh | Form::Task)).collect()
+        let on_request = |form: &Form| matches!(form, Form::ReadOnly | Form::Mesh | Form::Task);
+        Form::ALL.into_iter().filter(|form| !on_request(form)).collect()
     }
 
     /// Returns its word on the command line and in reports.
     ///
-    /// For forms in [`Form::RUN`] except the first, it is also the variant of `run` that uses these kernels.
+    /// For forms in [`Form::RUN`] except the first, and for [`Form::ReadOnly`], it is also the variant of `run`
+    /// that uses these kernels.
     pub fn word(self) -> &'static str {
         match self {
             Form::Merged => "merged",
             Form::Split => "split",
             Form::Restrict => "split.restrict",
+            Form::ReadOnly => "split.readonly",
             Form::Expression => "expression.restrict",
             Form::Vertex => "vertex",
             Form::VertexRestrict => "vertex.restrict",
@@ -95,7 +101,7 @@ impl Form {
     /// Returns the compile variant of this form: `told` with the form's references and stage.
     pub fn compile_variant(self, told: Variant) -> Variant {
         let stage = match self {
-            Form::Merged | Form::Split | Form::Restrict | Form::Expression => told.stage,
+            Form::Merged | Form::Split | Form::Restrict | Form::ReadOnly | Form::Expression => told.stage,
             Form::Vertex | Form::VertexRestrict => Stage::Vertex,
             Form::Fragment | Form::FragmentRestrict => Stage::Fragment,
             Form::Mesh => Stage::Mesh,
@@ -103,18 +109,20 @@ impl Form {
         };
         let references = match self {
             Form::Merged | Form::Mesh | Form::Task => told.references,
-            Form::Split | Form::Vertex | Form::Fragment => told.references,
+            Form::Split | Form::ReadOnly | Form::Vertex | Form::Fragment => told.references,
             Form::Restrict | Form::Expression | Form::VertexRestrict | Form::FragmentRestrict => {
                 References::Restrict
             }
         };
-        Variant { stage, references, ..told }
+        Variant { stage, references, readonly: told.readonly || self == Form::ReadOnly, ..told }
     }
 
     /// Returns the placement of the threads' results.
     pub fn result_placement(self) -> Leaving {
         match self {
-            Form::Merged | Form::Mesh | Form::Task | Form::Split | Form::Restrict => Leaving::Words,
+            Form::Merged | Form::Mesh | Form::Task | Form::Split | Form::Restrict | Form::ReadOnly => {
+                Leaving::Words
+            }
             Form::Expression => Leaving::Expression,
             Form::Vertex | Form::VertexRestrict | Form::Fragment | Form::FragmentRestrict => Leaving::Output,
         }

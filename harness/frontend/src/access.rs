@@ -8,6 +8,7 @@ use spirv_reader::{SpirvInstruction, SpirvType, TypePart};
 
 use crate::emit;
 use crate::error::{Problem, unsupported};
+use crate::layout::is_storage_image;
 use crate::lift::FindingKind;
 use crate::order::MemoryOperands;
 use crate::stage;
@@ -185,7 +186,9 @@ impl Walk<'_> {
             return Ok(SymbolicValue::Composite(Rc::new(parts)));
         }
         if matches!(self.setting.module().type_of_id(ty)?, SpirvType::Handle(_)) {
-            return Ok(SymbolicValue::Opaque);
+            // The handle of a storage image stands for its texels.
+            let is_image = is_storage_image(self.setting.module(), ty);
+            return Ok(if is_image { SymbolicValue::Pointer(pointer) } else { SymbolicValue::Opaque });
         }
         let cell = self.cell_at(pointer, ty)?;
         let Some(class) = self.storage_class(cell.object) else { return self.read_private(state, cell, ty) };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use litmus::{
     Dialect, Instruction, InstructionKind, Label, LabelId, Location, LocationId, LocationInit, Metadata,
-    Placement, Reference, Register, RegisterInit, Scope, Span, Term, Test, Thread, ThreadPlace,
+    Placement, Reference, Register, RegisterInit, Scope, Span, StorageClass, Term, Test, Thread, ThreadPlace,
 };
 use spirv_reader::{SpirvType, is_synthetic_name};
 
@@ -49,14 +49,14 @@ pub(crate) fn case(
         let scalar = emit::scalar_of(cell.bytes)
             .ok_or_else(|| unsupported(format!("accesses of {} bytes", cell.bytes)))?;
         let initial = initial_of(setting, *cell)?;
-        let workgroup = setting
-            .module()
-            .variables
-            .get(&cell.object.variable)
-            .is_some_and(|variable| variable.class == rspirv::spirv::StorageClass::Workgroup);
+        let reference = match setting.class_of(cell.object.variable) {
+            Some(StorageClass::Workgroup) => Reference::Workgroup,
+            Some(StorageClass::Image) => Reference::Image,
+            _ => Reference::Buffer,
+        };
         locations.push(Location {
             name: unique,
-            reference: Some(if workgroup { Reference::Workgroup } else { Reference::Buffer }),
+            reference: Some(reference),
             scalar: Some(scalar),
             components: 1,
             init: LocationInit::Constant(initial as i64),

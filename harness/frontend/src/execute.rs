@@ -119,6 +119,7 @@ impl Walk<'_> {
                 self.store_value(state, to, to.ty, &value, AccessFlags { operands, coherent: to.coherent })?;
                 Ok(SymbolicValue::Opaque)
             }
+            Op::ImageRead | Op::ImageWrite | Op::ImageTexelPointer => self.access_texel(state, instruction),
             Op::AccessChain | Op::InBoundsAccessChain => self.access_chain(state, instruction, 1),
             Op::PtrAccessChain | Op::InBoundsPtrAccessChain => self.access_chain(state, instruction, 2),
             Op::PtrEqual | Op::PtrNotEqual | Op::PtrDiff => self.compare_pointers(state, instruction),

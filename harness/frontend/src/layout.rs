@@ -5,9 +5,10 @@ use std::ops::Deref;
 use std::rc::Rc;
 
 use arithmetic::mask;
+use rspirv::spirv::Op;
 use rustc_hash::FxHashMap;
 use spirv_reader::annotations::Initial;
-use spirv_reader::{ConstantValue, SpirvModule};
+use spirv_reader::{ConstantValue, SpirvModule, SpirvType};
 
 use crate::error::{Problem, malformed};
 use crate::value::{SymbolicValue, UndefOrigin};
@@ -124,5 +125,21 @@ pub(crate) fn known_number(value: &SymbolicValue) -> Option<u64> {
         SymbolicValue::Known(number) => Some(*number),
         SymbolicValue::Null => Some(0),
         _ => None,
+    }
+}
+
+/// The operand of an image type for images that are read and written without a sampler.
+pub(crate) const STORAGE_IMAGE: u32 = 2;
+
+/// Returns true for a type, or an array of it, of storage images.
+pub(crate) fn is_storage_image(module: &SpirvModule, ty: u32) -> bool {
+    match module.types.get(&ty) {
+        Some(SpirvType::Array { element, .. } | SpirvType::RuntimeArray { element }) => {
+            is_storage_image(module, *element)
+        }
+        Some(SpirvType::Handle(Op::TypeImage)) => {
+            module.handles.get(&ty).and_then(|handle| handle.get(5)) == Some(&STORAGE_IMAGE)
+        }
+        _ => false,
     }
 }

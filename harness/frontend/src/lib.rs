@@ -74,6 +74,7 @@ mod smallest;
 mod stage;
 mod state;
 mod suspicion;
+mod texel;
 mod tried;
 mod until;
 mod update;
@@ -90,7 +91,7 @@ pub use judge::{Judged, beside_races, judge, judge_choice, wider};
 pub use lift::{
     AnalysisOptions, DEFAULT_UNROLL, FindingKind, InvocationId, LiftFinding, Lifted, LiftedCase, Spot, lift,
 };
-pub use lint::{Lint, RULES, lint};
+pub use lint::{InvalidUse, Lint, RULES, ValidityRule, invalid_uses, lint};
 pub use mend::{
     FixResult, KernelChange, MissingSync, SuggestedChange, WalkFixes, find_missing_sync, fix_races,
     fix_walk_findings,

@@ -19,7 +19,7 @@ use crate::error::{ONE_WORKGROUP, Problem, Refusal, SourcePosition, malformed};
 use crate::grid::Sampler;
 use crate::inputs::{AddressInput, ImageInput};
 use crate::launch::{Launch, reflected};
-use crate::layout::{Specialized, known_number};
+use crate::layout::{Specialized, is_storage_image, known_number};
 use crate::order::storage_class_of;
 use crate::question::Asked;
 use crate::refine::OpenMemory;
@@ -252,6 +252,8 @@ pub(crate) struct LiftContext<'a> {
     buffers: HashMap<u32, &'a [u8]>,
     push: BTreeMap<u64, u64>,
     push_bytes: &'a BTreeMap<u64, u8>,
+    /// Images by set and binding.
+    pub images: &'a BTreeMap<(u32, u32), ImageInput>,
     annotated: bool,
     canonical: HashMap<u32, u32>,
     loops: HashMap<u32, HashMap<u32, (u32, usize)>>,
@@ -304,7 +306,11 @@ impl<'a> LiftContext<'a> {
     /// Returns the storage class of a shared variable; `None` for private ones and for outputs of graphics
     /// stages.
     pub fn class_of(&self, variable: u32) -> Option<litmus::StorageClass> {
-        let class = self.module().variables.get(&variable)?.class;
+        let declared = self.module().variables.get(&variable)?;
+        let class = declared.class;
+        if class == StorageClass::UniformConstant && is_storage_image(self.module(), declared.ty) {
+            return Some(litmus::StorageClass::Image);
+        }
         let own = class == StorageClass::Output && self.stage != Stage::Compute;
         storage_class_of(class).filter(|_| !own)
     }
@@ -387,7 +393,8 @@ impl<'a> LiftContext<'a> {
             };
             return Ok(known_number(&self.specialized.scalar_at(value, ty, cell.offset)?));
         }
-        let zero = matches!(declared.class, StorageClass::StorageBuffer | StorageClass::Uniform);
+        let zero = matches!(declared.class, StorageClass::StorageBuffer | StorageClass::Uniform)
+            || is_storage_image(module, declared.ty);
         Ok((zero && !self.annotated).then_some(0))
     }
 
@@ -484,6 +491,7 @@ pub(crate) fn with_context<T>(
         buffers: HashMap::new(),
         push: BTreeMap::new(),
         push_bytes: &options.push,
+        images: &options.images,
         annotated: false,
         canonical: HashMap::new(),
         loops: HashMap::new(),
@@ -545,6 +553,7 @@ fn lift_entry(
         buffers,
         push: BTreeMap::new(),
         push_bytes: &options.push,
+        images: &options.images,
         annotated,
         canonical,
         loops: find_loops(module),
@@ -562,6 +571,7 @@ fn lift_entry(
                 .to_owned(),
         );
     }
+    notes.extend(setting.assumed_images());
     notes.extend(setting.sections.and_then(|sections| sections.note).map(str::to_owned));
     let mut lifted = Lifted {
         entry: name.to_owned(),

@@ -4,6 +4,7 @@ mod divergence;
 mod lock;
 mod storage_class;
 mod update;
+mod validity;
 
 use std::collections::BTreeSet;
 
@@ -12,6 +13,8 @@ use rspirv::spirv::{MemoryAccess, MemorySemantics, Op, StorageClass};
 use spirv_reader::{SpirvConstant, SpirvInstruction, SpirvModule, SpirvType};
 
 use crate::lift::Spot;
+
+pub use validity::{InvalidUse, ValidityRule, invalid_uses};
 
 /// A finding of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,7 +30,7 @@ pub struct Lint {
 }
 
 /// The rules: name, subject and clause.
-pub const RULES: [(&str, &str, &str); 7] = [
+pub const RULES: [(&str, &str, &str); 8] = [
     (
         "orders-nothing",
         "a memory barrier without an order, or an order without a storage class of Vulkan",
@@ -61,6 +64,7 @@ pub const RULES: [(&str, &str, &str); 7] = [
         "a load and a store of one word by every invocation of a workgroup, which need an atomic",
         "VK-DR-01",
     ),
+    ("invalid-semantics", "memory semantics or memory operands that the specification forbids", "VK-SEM-08"),
 ];
 
 /// Semantics bits of the storage classes that Vulkan's memory model orders.
@@ -89,7 +93,8 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
             let ordered = semantics & ORDERS != 0;
             let name = format!("Op{:?}", instruction.op);
             if instruction.op == Op::MemoryBarrier && !ordered {
-                say(0, instruction, format!("{name} has no memory order, so it orders nothing"));
+                let rule = ValidityRule::BarrierHasOrder.name();
+                say(0, instruction, format!("{name} has no memory order, so it orders nothing ({rule})"));
             } else if ordered && semantics & ORDERED == 0 {
                 let ignored = IgnoredClass::ALL.into_iter().filter(|class| semantics & class.bit() != 0);
                 let named: Vec<&str> = ignored.map(IgnoredClass::name).collect();
@@ -97,7 +102,8 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
                     [] => "no storage class of Vulkan".to_owned(),
                     named => format!("{} alone, which Vulkan ignores", named.join(" and ")),
                 };
-                say(0, instruction, format!("{name} names {named}, so it orders nothing"));
+                let rule = ValidityRule::OrderHasClass.name();
+                say(0, instruction, format!("{name} names {named}, so it orders nothing ({rule})"));
             }
             let releases =
                 semantics & (MemorySemantics::RELEASE.bits() | MemorySemantics::ACQUIRE_RELEASE.bits()) != 0;
@@ -159,6 +165,12 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
         let message =
             format!("every invocation loads, changes and stores the same word of `{name}`: use an atomic");
         say(6, store, message);
+    }
+    // `orders-nothing` has reported the others.
+    let is_new = |rule| matches!(rule, ValidityRule::ClassHasOrder | ValidityRule::OperandsOnMemory);
+    let invalid = validity::invalid_uses(module).into_iter().filter(|one| is_new(one.rule));
+    if let Some((rule, _, clause)) = RULES.get(7) {
+        found.extend(invalid.map(|one| Lint { rule, message: one.message, clause, at: one.at }));
     }
     found.into_iter().collect()
 }

@@ -5,7 +5,7 @@
 //! memory is so for the workgroup, and Device scope means the queue family. Everything else is private.
 
 use litmus::{Access, Order, Scope, Semantics, StorageClass, StorageClassSet};
-use rspirv::spirv::{self, MemoryAccess, MemorySemantics};
+use rspirv::spirv::{self, ImageOperands, MemoryAccess, MemorySemantics};
 
 use crate::error::{Problem, malformed, unsupported};
 
@@ -101,6 +101,35 @@ impl MemoryOperands {
         let available = take(MemoryAccess::MAKE_POINTER_AVAILABLE);
         let visible = take(MemoryAccess::MAKE_POINTER_VISIBLE);
         MemoryOperands { bits: *bits, available, visible }
+    }
+
+    /// Parses the operands of an image access.
+    ///
+    /// # Errors
+    /// Fails if they select a mip level, a sample or an offset.
+    pub fn parse_texel(words: &[u32]) -> Result<MemoryOperands, Problem> {
+        let Some((bits, mut rest)) = words.split_first() else { return Ok(MemoryOperands::default()) };
+        let mask = ImageOperands::from_bits_retain(*bits);
+        let known = ImageOperands::MAKE_TEXEL_AVAILABLE
+            | ImageOperands::MAKE_TEXEL_VISIBLE
+            | ImageOperands::NON_PRIVATE_TEXEL
+            | ImageOperands::VOLATILE_TEXEL
+            | ImageOperands::SIGN_EXTEND
+            | ImageOperands::ZERO_EXTEND;
+        if !known.contains(mask) {
+            return Err(unsupported("a texel of a mip level, a sample or an offset"));
+        }
+        let mut take = |wanted: ImageOperands| {
+            let (first, left) = rest.split_first().filter(|_| mask.contains(wanted))?;
+            rest = left;
+            Some(*first)
+        };
+        let available = take(ImageOperands::MAKE_TEXEL_AVAILABLE);
+        let visible = take(ImageOperands::MAKE_TEXEL_VISIBLE);
+        let mut access = MemoryAccess::empty();
+        access.set(MemoryAccess::NON_PRIVATE_POINTER, mask.contains(ImageOperands::NON_PRIVATE_TEXEL));
+        access.set(MemoryAccess::VOLATILE, mask.contains(ImageOperands::VOLATILE_TEXEL));
+        Ok(MemoryOperands { bits: access.bits(), available, visible })
     }
 
     /// Returns the access strength; `number` evaluates constants.

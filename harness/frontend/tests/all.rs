@@ -7,3 +7,4 @@ mod kernels;
 mod outcomes;
 mod peers;
 mod refused;
+mod transformations;

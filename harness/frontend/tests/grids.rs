@@ -8,10 +8,16 @@ use litmus::Race;
 use model::{Budget, Model};
 
 /// Marsaglia's xorshift64.
-struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    fn below(&mut self, bound: usize) -> usize {
+    /// Returns a generator for a seed.
+    pub fn new(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// Returns a number below a bound.
+    pub fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -307,7 +313,7 @@ impl Kernel {
 
 /// Returns a random kernel with its grid.
 fn drawn(seed: u64, meeting: Meeting) -> (String, AnalysisOptions) {
-    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut random = Random::new(seed);
     let shapes = [(2, 1), (2, 2), (2, 2), (1, 2), (1, 3), (4, 1), (2, 3)];
     let (local, workgroups) = shapes[random.below(shapes.len())];
     let (vulkan, coherent, careful) = (random.below(4) > 0, random.below(2) == 0, random.below(3) > 0);

@@ -118,6 +118,12 @@ faults! {
     ReadOnlyKernel "read-only-inference"
         "an acquire of a kernel that stores only its results invalidates nothing"
         Some("docs/findings F2: NIR treats memory that a shader does not write as constant"), Violates;
+    ReadOnlyLoadMerged "readonly-load-merged"
+        "plain loads of a NonWritable buffer are merged over an acquire"
+        Some("KhronosGroup/SPIRV-Tools#6412"), Violates;
+    AtomicLoadHoistedFromLoop "atomic-load-hoisted-from-loop"
+        "a relaxed atomic load in a loop is performed once, before the loop"
+        Some("GPUOpen-Drivers/llpc#313"), Violates;
     "memory barriers":
     FenceOrdersNothing "fence-orders-nothing"
         "memory barriers order nothing"
@@ -193,6 +199,9 @@ faults! {
     SubgroupSyncNothing "subgroup-sync-noop"
         "synchronization at subgroup scope is lowered to nothing"
         Some("tracel-ai/cubecl#1466"), Violates;
+    OneSubgroupDemoted "wg-scope-dropped-one-subgroup"
+        "synchronization at workgroup scope is lowered to nothing if a workgroup is one subgroup"
+        Some("llvm/llvm-project#207473"), Violates;
     QueueFamilyDemoted "qf-scope-demoted-wg"
         "queue-family scope is treated as workgroup scope"
         Some("microsoft/DirectXShaderCompiler#6848"), Violates;

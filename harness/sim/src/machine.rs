@@ -133,6 +133,18 @@ struct HalfPerformedRmw {
     old: u64,
 }
 
+/// Loads that one lane performs once in a round; for a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct ReusedLoad {
+    wave: usize,
+    lane: usize,
+    round: u32,
+    /// The operation, or the reference if its loads are merged.
+    source: u16,
+    /// The address in words.
+    address: u32,
+}
+
 /// The state of the simulated GPU while dispatches run together.
 #[derive(Debug)]
 pub(crate) struct Machine {
@@ -163,6 +175,8 @@ pub(crate) struct Machine {
     halves: Vec<HalfPerformedRmw>,
     /// Results of read-modify-writes of vertices, by dispatch, vertex, operation and address; for a fault.
     vertex_rmw_results: HashMap<(usize, u32, u16, u32), u32>,
+    /// Values of loads that are performed once; for a fault.
+    reused_loads: HashMap<ReusedLoad, u32>,
     limits: StepLimits,
     idle: u64,
     idle_budget: u64,
@@ -206,6 +220,7 @@ impl Machine {
             ready: Vec::new(),
             halves: Vec::new(),
             vertex_rmw_results: HashMap::new(),
+            reused_loads: HashMap::new(),
             idle: 0,
             limits,
             idle_budget: limits.idle,
@@ -262,6 +277,7 @@ impl Machine {
         self.barrier_slots = BARRIER_SLOTS;
         self.halves.clear();
         self.vertex_rmw_results.clear();
+        self.reused_loads.clear();
         self.alone = isolation_levels(&self.waves);
         self.redraw_weights();
         self.stuck = match self.fault {

@@ -422,9 +422,43 @@ pub(crate) struct MemoryOp {
     pub private: bool,
     /// A non-atomic load of memory that the kernel never writes.
     pub read_only: bool,
+    /// A load that an invocation performs once for each address, and then answers from a register; for a fault.
+    pub reused: bool,
 }
 
 impl Program {
+    /// Marks loads that a compiler with this fault performs once and then answers from a register.
+    ///
+    /// `non_writable` has a flag for each reference.
+    pub fn mark_reused_loads(&mut self, fault: Fault, non_writable: &[bool]) {
+        let is_non_writable = |number: u16| non_writable.get(usize::from(number)).copied().unwrap_or(false);
+        let mut is_acquired = false;
+        for op in self.memory.iter_mut().rev() {
+            op.reused = match fault {
+                Fault::ReadOnlyLoadMerged => {
+                    op.kind == MemoryOpKind::PlainLoad && is_non_writable(op.reference)
+                }
+                Fault::AtomicLoadHoistedFromLoop => {
+                    op.kind == MemoryOpKind::AtomicLoad && !op.acquire && !is_acquired
+                }
+                _ => false,
+            };
+            // The acquiring half follows its load.
+            is_acquired = op.kind == MemoryOpKind::AcquirePart;
+        }
+    }
+
+    /// Removes the synchronization at workgroup scope if a workgroup is one subgroup, for a fault.
+    pub fn demote_workgroup_of_one_subgroup(&mut self, fault: Fault) {
+        if fault != Fault::OneSubgroupDemoted || self.workgroup_size > SUBGROUP_SIZE {
+            return;
+        }
+        for op in self.memory.iter_mut().filter(|op| op.scope == WORKGROUP) {
+            (op.acquire, op.release) = (false, false);
+            (op.make_available, op.make_visible) = (false, false);
+        }
+    }
+
     /// Marks loads of memory that the kernel never writes, and applies the fault that depends on it.
     pub fn find_what_is_read_only(&mut self, fault: Fault) {
         let writes: Vec<u16> = self.memory.iter().filter(|op| op.is_write()).map(|op| op.reference).collect();

@@ -155,6 +155,7 @@ pub struct Decorations {
     pub coherent: bool,
     pub aliased: bool,
     pub restrict: bool,
+    pub non_writable: bool,
     pub volatile: bool,
     pub block: bool,
 }
@@ -866,6 +867,7 @@ fn apply_decoration(entry: &mut Decorations, decoration: u32, parameter: Option<
         Some(Decoration::Coherent) => entry.coherent = true,
         Some(Decoration::Aliased) => entry.aliased = true,
         Some(Decoration::Restrict) => entry.restrict = true,
+        Some(Decoration::NonWritable) => entry.non_writable = true,
         Some(Decoration::Volatile) => entry.volatile = true,
         Some(Decoration::Block) => entry.block = true,
         _ => {}

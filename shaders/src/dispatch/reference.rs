@@ -1,6 +1,6 @@
 //! The references of a test as variables, and their targets in a round.
 
-use litmus::{Access, LocationId, Observable, StorageClass, ThreadId};
+use litmus::{Access, LocationId, Observable, StorageClass, Test, ThreadId};
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, Decoration, MemoryAccess, MemorySemantics, Op, Word};
 
@@ -108,6 +108,9 @@ impl DispatchEmitter<'_> {
             References::Restrict => Decoration::Restrict,
         };
         self.module.decorate(variable, decoration, &[]);
+        if variant.readonly && !is_written(self.test, location) {
+            self.module.decorate(variable, Decoration::NonWritable, &[]);
+        }
         if variant.model == MemoryModel::Glsl450 && glsl::is_coherent(self.test, location) {
             self.module.decorate(variable, Decoration::Coherent, &[]);
         }
@@ -542,4 +545,13 @@ fn pointer_of(targets: &[(Path, Target)], path: Path) -> Option<Word> {
         Target::Memory { pointer, .. } if *known == path => Some(*pointer),
         _ => None,
     })
+}
+
+/// Returns true if a kernel of the test may write a location, under any of its names.
+fn is_written(test: &Test, location: LocationId) -> bool {
+    let storage = test.storage_of(location);
+    let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
+    instructions
+        .filter_map(|instruction| instruction.kind.access())
+        .any(|access| access.writes() && test.storage_of(access.place.location) == storage)
 }

@@ -78,6 +78,14 @@ fn check_module(
     if entries.is_empty() {
         return vec![rejected(module.no_entry_point())];
     }
+    let invalid: Vec<String> = frontend::invalid_uses(&module)
+        .iter()
+        .map(|one| {
+            let (file, line) = placed(file, &module, one.at.line, one.at.place);
+            let line = line.map_or(String::new(), |line| format!(":{line}"));
+            format!("{file}{line}: invalid SPIR-V: {}", one.message)
+        })
+        .collect();
     entries
         .into_iter()
         .map(|options| {
@@ -157,6 +165,9 @@ fn check_module(
                 warnings.push(format!("{file}: inputs chosen by the tool: {chosen}"));
             }
             note_needs(file, &mut checked, choice.needs(&module));
+            if let Checked::Answered(_, warnings, _) = &mut checked {
+                warnings.splice(0..0, invalid.iter().cloned());
+            }
             checked
         })
         .collect()

@@ -36,6 +36,7 @@ fn form_of_variant(variant: &Variant) -> Form {
     match (variant.pipelines, variant.told.references) {
         (Pipelines::Merged, _) => Form::Merged,
         (Pipelines::Split, References::Restrict) => Form::Restrict,
+        (Pipelines::Split, References::Aliased) if variant.told.readonly => Form::ReadOnly,
         (Pipelines::Split, References::Aliased) => Form::Split,
     }
 }

@@ -45,6 +45,7 @@ const VARIANTS: &[(&str, &str)] = &[
     ("glsl450", "the module uses the GLSL450 memory model"),
     ("vulkan11", "the module is for Vulkan 1.1 (SPIR-V 1.3)"),
     ("restrict", "references are declared not to alias"),
+    ("readonly", "buffers and images that a kernel does not write are declared NonWritable in it"),
     ("volatile", "accesses are volatile"),
     ("copy", "pointers are copied before use"),
     ("select", "pointers are chosen by OpSelect"),

@@ -93,6 +93,7 @@ fn f1_a_workgroup_release_is_not_cumulative() {
 struct F2 {
     code: String,
     explored: String,
+    merged: String,
     vendors: String,
     stages: String,
     /// Commands for the builds of `ci/mesa-patch`.
@@ -100,8 +101,8 @@ struct F2 {
 }
 
 fn f2() -> F2 {
-    let [code, explored, vendors, stages, patched @ ..] = commands::<10>("F2-consumer-acquire.md");
-    F2 { code, explored, vendors, stages, patched }
+    let [code, explored, merged, vendors, stages, patched @ ..] = commands::<11>("F2-consumer-acquire.md");
+    F2 { code, explored, merged, vendors, stages, patched }
 }
 
 #[test]
@@ -124,6 +125,21 @@ fn f2_a_consumer_loses_its_acquire() {
     let explored = run(&f2().explored, &[]);
     assert_eq!(explored.code, 1, "{explored:?}");
     assert_eq!(explored.stdout.matches("reachable mp/MP+rel-acq on radv:").count(), 4, "{}", explored.stdout);
+}
+
+#[test]
+fn f2_two_reads_are_one_load() {
+    if !has_radv() {
+        return;
+    }
+    let ran = run(&f2().merged, &[]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    for form in ["split.restrict", "split.readonly"] {
+        let consumer = ran.stdout.split_once(&format!(", {form}, P0 (both)")).unwrap().1;
+        let consumer = consumer.split("\n\n").next().unwrap();
+        // The second read, `P0.4`, has no instruction.
+        assert!(consumer.contains("P0.0:") && !consumer.contains("P0.4:"), "{form}: {consumer}");
+    }
 }
 
 #[test]

@@ -156,8 +156,9 @@ OpFunctionEnd
     let said: Vec<&str> = ran.stdout.lines().map(|line| line.rsplit('/').next().unwrap()).collect();
     let expected = [
         "k.spvasm:14: lint:orders-nothing: OpControlBarrier names SubgroupMemory alone, which Vulkan ignores, so it orders nothing \
-         (VK-SEM-08)",
-        "k.spvasm:17: lint:orders-nothing: OpMemoryBarrier has no memory order, so it orders nothing (VK-SEM-08)",
+         (VUID-StandaloneSpirv-MemorySemantics-10870) (VK-SEM-08)",
+        "k.spvasm:17: lint:orders-nothing: OpMemoryBarrier has no memory order, so it orders nothing \
+         (VUID-StandaloneSpirv-MemorySemantics-10869) (VK-SEM-08)",
     ];
     assert_eq!(said, expected);
 }

@@ -16,6 +16,7 @@ impl Lowering<'_> {
         self.split_barriers(fault);
         self.sections(fault);
         let program = &mut self.program;
+        let mut non_writable = vec![false; program.references.len()];
         for (number, reference) in program.references.iter_mut().enumerate() {
             let own: Vec<&MemoryOp> = program
                 .memory
@@ -33,6 +34,9 @@ impl Lowering<'_> {
                         && matches!(self.meanings.get(&variable.id), Some(LoweredValue::Whole { reference, .. }) if usize::from(*reference) == number)
                 })
             };
+            if let Some(flag) = non_writable.get_mut(number) {
+                *flag = is_any(|decorations| decorations.non_writable);
+            }
             let declared_alone = !is_any(|decorations| decorations.aliased);
             reference.apart = declared_alone && !is_any(|decorations| decorations.restrict);
             let plain = |op: &&MemoryOp| {
@@ -46,6 +50,8 @@ impl Lowering<'_> {
             });
         }
         program.find_what_is_read_only(fault);
+        program.mark_reused_loads(fault, &non_writable);
+        program.demote_workgroup_of_one_subgroup(fault);
         let count = program.memory.len();
         program.order = (0..count * count)
             .map(|pair| {

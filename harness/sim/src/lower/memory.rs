@@ -84,6 +84,7 @@ pub(super) const NOTHING: MemoryOp = MemoryOp {
     visible: false,
     private: false,
     read_only: false,
+    reused: false,
 };
 
 /// Returns true if a fault removes all memory effects of half of a split barrier.

@@ -1,7 +1,7 @@
 //! Performs memory operations of some lanes: loads, stores, read-modify-writes, and the cache effects of
 //! barriers.
 
-use super::{HalfPerformedRmw, Machine};
+use super::{HalfPerformedRmw, Machine, ReusedLoad};
 use crate::fault::Fault;
 use crate::memory::{Path, WHOLE};
 use crate::program::{
@@ -60,6 +60,13 @@ impl Machine {
                         (0, _) => 0,
                         (_, Some(value)) => value,
                         _ => self.memory.atomic_load(path, reference, address, level),
+                    };
+                    let value = if op.reused {
+                        let (round, source) = (wave.rounds, wave.operation_index(slot));
+                        let load = ReusedLoad { wave: number, lane, round, source, address };
+                        *self.reused_loads.entry(load).or_insert(value)
+                    } else {
+                        value
                     };
                     // A value that was read ahead is dropped in the end, so that no polling loop reads it for
                     // ever.
@@ -145,7 +152,14 @@ impl Machine {
                 _ => {
                     let path = &wave.paths[lane];
                     let past = (bypass >> lane) & 1 != 0;
-                    self.memory.load(path, reference, address, op.private, visible, past)
+                    let value = self.memory.load(path, reference, address, op.private, visible, past);
+                    if op.reused {
+                        let (round, source) = (wave.rounds, op.reference);
+                        let load = ReusedLoad { wave: number, lane, round, source, address };
+                        *self.reused_loads.entry(load).or_insert(value)
+                    } else {
+                        value
+                    }
                 }
             };
             wave.write_loaded(slot, lane, value);

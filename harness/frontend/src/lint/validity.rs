@@ -1,0 +1,124 @@
+//! Validity rules of memory semantics and memory operands.
+//!
+//! Source: Vulkan, "Standalone SPIR-V Validation" (`VUID-StandaloneSpirv-MemorySemantics-10869` to `10871`), and
+//! SPIR-V, "Memory Operands". A module that breaks one has no defined meaning, and drivers differ in what they make
+//! of it. Semantics that are no constants are not checked.
+
+use rspirv::spirv::{MemoryAccess, MemorySemantics, Op, StorageClass};
+
+use super::{ORDERED, ORDERS, semantics_of};
+use crate::lift::Spot;
+use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
+
+/// A use of memory semantics or memory operands that makes a module invalid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidUse {
+    /// The rule that it breaks.
+    pub rule: ValidityRule,
+    /// The description, with the rule.
+    pub message: String,
+    /// The source position, without an invocation.
+    pub at: Spot,
+}
+
+/// A validity rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValidityRule {
+    /// `OpMemoryBarrier` has a memory order (10869).
+    BarrierHasOrder,
+    /// A memory order comes with a storage class of Vulkan (10870).
+    OrderHasClass,
+    /// A storage class of Vulkan comes with a memory order (10871).
+    ClassHasOrder,
+    /// Memory operands for shared memory are on pointers to shared memory.
+    OperandsOnMemory,
+}
+
+impl ValidityRule {
+    /// Returns the name of the rule in the specification.
+    pub fn name(self) -> &'static str {
+        match self {
+            ValidityRule::BarrierHasOrder => "VUID-StandaloneSpirv-MemorySemantics-10869",
+            ValidityRule::OrderHasClass => "VUID-StandaloneSpirv-MemorySemantics-10870",
+            ValidityRule::ClassHasOrder => "VUID-StandaloneSpirv-MemorySemantics-10871",
+            ValidityRule::OperandsOnMemory => "SPIR-V, Memory Operands",
+        }
+    }
+}
+
+/// Returns the invalid uses of a module, in instruction order within each function.
+pub fn invalid_uses(module: &SpirvModule) -> Vec<InvalidUse> {
+    let mut found = Vec::new();
+    let mut functions: Vec<_> = module.functions.iter().collect();
+    functions.sort_unstable_by_key(|(id, _)| **id);
+    for (_, function) in functions {
+        for instruction in &function.code {
+            for (rule, what) in uses_of(module, function, instruction) {
+                let at = Spot { thread: 0, line: instruction.line, place: instruction.place, access: None };
+                found.push(InvalidUse { rule, message: format!("{what} ({})", rule.name()), at });
+            }
+        }
+    }
+    found
+}
+
+fn uses_of(
+    module: &SpirvModule,
+    function: &SpirvFunction,
+    instruction: &SpirvInstruction,
+) -> Vec<(ValidityRule, String)> {
+    let name = format!("Op{:?}", instruction.op);
+    let mut found = Vec::new();
+    for semantics in semantics_of(module, instruction) {
+        match (semantics & ORDERS != 0, semantics & ORDERED) {
+            (false, _) if instruction.op == Op::MemoryBarrier => {
+                found.push((ValidityRule::BarrierHasOrder, format!("{name} has no memory order")));
+            }
+            (true, 0) => {
+                let what = format!("{name} has a memory order and no storage class of Vulkan");
+                found.push((ValidityRule::OrderHasClass, what));
+            }
+            (false, classes) if classes != 0 => {
+                let classes = class_names(classes);
+                found.push((
+                    ValidityRule::ClassHasOrder,
+                    format!("{name} names {classes} without a memory order"),
+                ));
+            }
+            _ => {}
+        }
+    }
+    if instruction.op == Op::Load && is_handle_load(module, function, instruction) {
+        let what =
+            "the load of a descriptor has memory operands for shared memory; they belong to the image access";
+        found.push((ValidityRule::OperandsOnMemory, what.to_owned()));
+    }
+    found
+}
+
+fn class_names(bits: u32) -> String {
+    let names = [
+        (MemorySemantics::UNIFORM_MEMORY, "UniformMemory"),
+        (MemorySemantics::WORKGROUP_MEMORY, "WorkgroupMemory"),
+        (MemorySemantics::IMAGE_MEMORY, "ImageMemory"),
+        (MemorySemantics::OUTPUT_MEMORY, "OutputMemory"),
+    ];
+    let named = names.into_iter().filter(|(bit, _)| bits & bit.bits() != 0);
+    named.map(|(_, name)| name).collect::<Vec<_>>().join(" and ")
+}
+
+/// Returns true for a load from `UniformConstant` that is non-private or makes its pointer visible.
+fn is_handle_load(module: &SpirvModule, function: &SpirvFunction, load: &SpirvInstruction) -> bool {
+    let operands = module.operands_of(load);
+    let (Some(pointer), Some(mask)) = (operands.first(), operands.get(1)) else { return false };
+    let shared = MemoryAccess::NON_PRIVATE_POINTER | MemoryAccess::MAKE_POINTER_VISIBLE;
+    if !MemoryAccess::from_bits_retain(*mask).intersects(shared) {
+        return false;
+    }
+    let of_variable = module.variables.get(pointer).map(|variable| variable.class);
+    let of_type = || match function.types.get(pointer).and_then(|ty| module.types.get(ty)) {
+        Some(SpirvType::Pointer { class, .. }) => Some(*class),
+        _ => None,
+    };
+    of_variable.or_else(of_type) == Some(StorageClass::UniformConstant)
+}

@@ -1,0 +1,156 @@
+//! Texels of storage images as memory cells: reads, writes, and pointers for atomics.
+//!
+//! A texel of one 32-bit integer is a cell at its position in rows and slices. Other formats, coordinates that
+//! depend on read values without a known set, accesses outside the image and given contents are refused by name;
+//! the grid walk executes them.
+
+use std::rc::Rc;
+
+use rspirv::spirv::{ImageFormat, Op};
+
+use crate::access::AccessFlags;
+use crate::error::{Problem, malformed, unsupported};
+use crate::grid::default_image;
+use crate::inputs::{ImageInput, TexelInput};
+use crate::layout::{STORAGE_IMAGE, is_storage_image};
+use crate::lift::LiftContext;
+use crate::order::MemoryOperands;
+use crate::state::PathState;
+use crate::value::{SymbolicPointer, SymbolicValue};
+use crate::walk::{Step, Walk};
+use spirv_reader::SpirvInstruction;
+
+/// The bytes of a texel.
+const TEXEL_BYTES: u64 = 4;
+/// Dimensions of an image type: one, two and three axes, and texel buffers.
+const AXES: [(u32, usize); 4] = [(0, 1), (1, 2), (2, 3), (5, 1)];
+
+/// An image type whose texels are cells.
+#[derive(Clone, Copy, Debug)]
+struct TexelType {
+    /// The type of a component.
+    component: u32,
+    dimension: u32,
+    axes: usize,
+}
+
+impl LiftContext<'_> {
+    /// Returns a note for each storage image without a given size.
+    pub(crate) fn assumed_images(&self) -> Vec<String> {
+        let module = self.module();
+        let images = module.variables.iter().filter(|(_, it)| is_storage_image(module, it.ty));
+        let mut images: Vec<(u32, u32)> = images.map(|(id, it)| (*id, it.ty)).collect();
+        images.sort_unstable();
+        let note = |(id, ty): (u32, u32)| {
+            let decorations = module.decorations_of(id);
+            let at = (decorations.set.unwrap_or(0), decorations.binding?);
+            let texel = self.texel_type(ty).ok().filter(|_| !self.images.contains_key(&at))?;
+            let [x, y, z] = default_image(texel.dimension, false).size;
+            let name = module.display_name(id);
+            Some(format!("image `{name}` is not given: {x}x{y}x{z} of zeros assumed"))
+        };
+        images.into_iter().filter_map(note).collect()
+    }
+
+    fn texel_type(&self, ty: u32) -> Result<TexelType, Problem> {
+        let handle = self.module().handles.get(&ty).map(Vec::as_slice).unwrap_or_default();
+        let [component, dimension, _, arrayed, samples, sampled, format, ..] = *handle else {
+            return Err(malformed("an image expected"));
+        };
+        let axes = AXES.iter().find(|(known, _)| *known == dimension).map(|(_, axes)| *axes);
+        let axes = axes.filter(|_| arrayed == 0 && samples == 0 && sampled == STORAGE_IMAGE);
+        let axes = axes.ok_or_else(|| unsupported("images of several layers or samples"))?;
+        match ImageFormat::from_u32(format) {
+            Some(ImageFormat::R32ui | ImageFormat::R32i) => Ok(TexelType { component, dimension, axes }),
+            Some(format) => Err(unsupported(format!("texels of the format {format:?}"))),
+            None => Err(malformed(format!("{format} is not an image format"))),
+        }
+    }
+
+    /// Returns the size of an image, which is zero everywhere.
+    fn image_size(&self, variable: u32, dimension: u32) -> Result<[u32; 3], Problem> {
+        let decorations = self.module().decorations_of(variable);
+        let at = decorations.binding.map(|binding| (decorations.set.unwrap_or(0), binding));
+        let given = at.and_then(|at| self.images.get(&at));
+        if given.is_some_and(|image| image.texels != TexelInput::default()) {
+            return Err(unsupported("an image with given contents"));
+        }
+        let ImageInput { size, .. } = given.cloned().unwrap_or_else(|| default_image(dimension, false));
+        Ok(size)
+    }
+}
+
+impl Walk<'_> {
+    /// Executes a read or a write of a texel, or returns the pointer to one.
+    pub(crate) fn access_texel(
+        &mut self,
+        state: &mut PathState,
+        instruction: &SpirvInstruction,
+    ) -> Step<SymbolicValue> {
+        let operands = self.setting.module().operands_of(instruction).to_vec();
+        let image = self.operand_pointer(state, instruction, 0)?;
+        let texel = self.setting.texel_type(image.ty)?;
+        // The final contents of images are not compared.
+        if instruction.op != Op::ImageRead && self.setting.keep_final {
+            return Err(unsupported("final contents of images").into());
+        }
+        let offset = self.texel_offset(state, instruction, &image, texel)?;
+        let pointer = SymbolicPointer { offset, ty: texel.component, ..image };
+        let is_write = instruction.op == Op::ImageWrite;
+        let words = operands.get(if is_write { 3 } else { 2 }..).unwrap_or_default();
+        let flags = || {
+            let operands = MemoryOperands::parse_texel(words)?;
+            Ok::<_, Problem>(AccessFlags { operands, coherent: image.coherent })
+        };
+        match instruction.op {
+            Op::ImageTexelPointer => Ok(SymbolicValue::Pointer(pointer)),
+            Op::ImageWrite => {
+                let value = match self.operand_value(state, instruction, 2)? {
+                    value @ (SymbolicValue::Composite(_) | SymbolicValue::Null) => {
+                        self.extract_part(&value, 0)?
+                    }
+                    value => value,
+                };
+                self.store_value(state, pointer, texel.component, &value, flags()?)?;
+                Ok(SymbolicValue::Opaque)
+            }
+            _ => {
+                let value = self.load_value(state, pointer, texel.component, flags()?)?;
+                if self.specialized().is_scalar(instruction.ty)? {
+                    return Ok(value);
+                }
+                // The missing components are 0, 0 and 1.
+                let missing = [0, 0, 1].map(SymbolicValue::Known);
+                let count = self.specialized().part_count(instruction.ty)?;
+                let parts = std::iter::once(value).chain(missing).take(count).collect();
+                Ok(SymbolicValue::Composite(Rc::new(parts)))
+            }
+        }
+    }
+
+    /// Returns the byte offset of the texel at the coordinates of the second operand.
+    fn texel_offset(
+        &mut self,
+        state: &mut PathState,
+        instruction: &SpirvInstruction,
+        image: &SymbolicPointer,
+        texel: TexelType,
+    ) -> Step<u64> {
+        let size = self.setting.image_size(image.object.variable, texel.dimension)?;
+        let coordinates = self.operand_value(state, instruction, 1)?;
+        let ty = self.type_of_operand(state, instruction, 1)?;
+        let is_scalar = self.specialized().is_scalar(ty)?;
+        let (mut index, mut row) = (0_u64, 1_u64);
+        for (axis, size) in size.iter().take(texel.axes).enumerate() {
+            let coordinate =
+                if is_scalar { coordinates.clone() } else { self.extract_part(&coordinates, axis)? };
+            let coordinate = self.fork_to_known(state, &coordinate, "a texel coordinate")?;
+            if coordinate >= u64::from(*size) {
+                return Err(unsupported("a texel outside its image").into());
+            }
+            index += coordinate * row;
+            row *= u64::from(*size);
+        }
+        Ok(index * TEXEL_BYTES)
+    }
+}

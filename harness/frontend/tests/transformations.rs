@@ -1,0 +1,468 @@
+//! Random transformations of random kernels in an open world: no legal one breaks, each illegal one is found.
+//!
+//! A kernel is a list of steps of one invocation that shares its memory with others. A legal transformation is
+//! a rule of the list `LEGAL`, each legal for every kernel and every context. An illegal one replaces the core
+//! of a kernel that random steps on other memory surround. It has the verdict `refines` for no kernel, and
+//! `breaks` for some. `VK_LITMUS_TRANSFORMATIONS` sets the number of legal transformations.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::collections::BTreeSet;
+
+use frontend::{AnalysisOptions, OpenDescriptors, RefinementQuery, RefinementVerdict, SpirvModule};
+use model::{Budget, Model};
+
+use crate::grids::Random;
+
+/// A value that is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Value {
+    Constant(u32),
+    Loaded(usize),
+}
+
+/// The order of an atomic or a memory barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MemoryOrder {
+    Relaxed,
+    Acquire,
+    Release,
+    AcquireRelease,
+}
+
+/// A step of a kernel. Loads define the register `to`, whose value the kernel copies to its results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// A plain, visible load of a word.
+    Load { word: usize, to: usize },
+    /// A plain, available store to a word.
+    Store { word: usize, value: Value },
+    /// An atomic load of a flag.
+    LoadFlag { flag: usize, to: usize, order: MemoryOrder },
+    /// An atomic store to a flag.
+    StoreFlag { flag: usize, value: u32, order: MemoryOrder },
+    /// A memory barrier.
+    Fence(MemoryOrder),
+    /// The later steps run only if a flag was read as 1.
+    Guard { register: usize },
+    /// A register without a load.
+    Define { to: usize, value: Value },
+    /// A plain load whose value is not used.
+    UnusedLoad { word: usize },
+}
+
+use MemoryOrder::{Acquire, AcquireRelease, Relaxed, Release};
+use Step::{Define, Fence, Guard, Load, LoadFlag, Store, StoreFlag, UnusedLoad};
+use Value::{Constant, Loaded};
+
+impl Step {
+    /// Returns the word of a plain access.
+    fn word(self) -> Option<usize> {
+        match self {
+            Load { word, .. } | Store { word, .. } | UnusedLoad { word } => Some(word),
+            LoadFlag { .. } | StoreFlag { .. } | Fence(_) | Guard { .. } | Define { .. } => None,
+        }
+    }
+
+    fn defined(self) -> Option<usize> {
+        match self {
+            Load { to, .. } | LoadFlag { to, .. } | Define { to, .. } => Some(to),
+            Store { .. } | StoreFlag { .. } | Fence(_) | Guard { .. } | UnusedLoad { .. } => None,
+        }
+    }
+
+    fn used(self) -> Option<usize> {
+        match self {
+            Store { value: Loaded(register), .. }
+            | Define { value: Loaded(register), .. }
+            | Guard { register } => Some(register),
+            _ => None,
+        }
+    }
+}
+
+/// The module of a kernel without its code.
+const HEADER: &str = "OpCapability Shader
+OpCapability VulkanMemoryModel
+OpCapability VulkanMemoryModelDeviceScope
+OpMemoryModel Logical Vulkan
+OpEntryPoint GLCompute %main \"main\" %words %flags %results
+OpExecutionMode %main LocalSize 1 1 1
+OpDecorate %array ArrayStride 4
+OpMemberDecorate %block 0 Offset 0
+OpDecorate %block Block
+OpDecorate %words DescriptorSet 0
+OpDecorate %words Binding 0
+OpDecorate %flags DescriptorSet 0
+OpDecorate %flags Binding 1
+OpDecorate %results DescriptorSet 0
+OpDecorate %results Binding 2
+%void = OpTypeVoid
+%bool = OpTypeBool
+%u32 = OpTypeInt 32 0
+%c16 = OpConstant %u32 16
+%array = OpTypeArray %u32 %c16
+%block = OpTypeStruct %array
+%to_block = OpTypePointer StorageBuffer %block
+%to_u32 = OpTypePointer StorageBuffer %u32
+%function = OpTypeFunction %void
+%c66 = OpConstant %u32 66
+%c68 = OpConstant %u32 68
+%c72 = OpConstant %u32 72
+%words = OpVariable %to_block StorageBuffer
+%flags = OpVariable %to_block StorageBuffer
+%results = OpVariable %to_block StorageBuffer
+";
+/// Constants up to this number have names.
+const CONSTANTS: usize = 16;
+
+/// Returns the module of a kernel.
+fn module_of(steps: &[Step]) -> SpirvModule {
+    let mut text = HEADER.to_owned();
+    for number in 0..CONSTANTS {
+        text += &format!("%c{number}_ = OpConstant %u32 {number}\n");
+    }
+    text += "%main = OpFunction %void None %function\n%entry = OpLabel\n";
+    let value = |value: Value| match value {
+        Constant(number) => format!("%c{number}_"),
+        Loaded(register) => format!("%r{register}"),
+    };
+    let semantics = |order: MemoryOrder| match order {
+        Relaxed => "%c0_",
+        Acquire => "%c66",
+        Release => "%c68",
+        AcquireRelease => "%c72",
+    };
+    let mut guards = Vec::new();
+    for (at, step) in steps.iter().enumerate() {
+        let chain = |memory: &str, index: usize| {
+            format!("%p{at} = OpAccessChain %to_u32 %{memory} %c0_ %c{index}_\n")
+        };
+        let visible = "MakePointerVisible|NonPrivatePointer %c1_";
+        match *step {
+            Load { word, to } => {
+                text += &chain("words", word);
+                text += &format!("%r{to} = OpLoad %u32 %p{at} {visible}\n");
+            }
+            UnusedLoad { word } => {
+                text += &chain("words", word);
+                text += &format!("%u{at} = OpLoad %u32 %p{at} {visible}\n");
+            }
+            Store { word, value: stored } => {
+                text += &chain("words", word);
+                let stored = value(stored);
+                text += &format!("OpStore %p{at} {stored} MakePointerAvailable|NonPrivatePointer %c1_\n");
+            }
+            LoadFlag { flag, to, order } => {
+                text += &chain("flags", flag);
+                text += &format!("%r{to} = OpAtomicLoad %u32 %p{at} %c1_ {}\n", semantics(order));
+            }
+            StoreFlag { flag, value, order } => {
+                text += &chain("flags", flag);
+                text += &format!("OpAtomicStore %p{at} %c1_ {} %c{value}_\n", semantics(order));
+            }
+            Fence(order) => text += &format!("OpMemoryBarrier %c1_ {}\n", semantics(order)),
+            Guard { register } => {
+                text += &format!(
+                    "%b{at} = OpIEqual %bool %r{register} %c1_\nOpSelectionMerge %end{at} None\n\
+                     OpBranchConditional %b{at} %then{at} %end{at}\n%then{at} = OpLabel\n"
+                );
+                guards.push(at);
+            }
+            Define { to, value: same } => {
+                text += &format!("%r{to} = OpCopyObject %u32 {}\n", value(same));
+            }
+        }
+        if let Some(register) = step.defined() {
+            text += &format!(
+                "%q{at} = OpAccessChain %to_u32 %results %c0_ %c{register}_\nOpStore %q{at} %r{register}\n"
+            );
+        }
+    }
+    for at in guards.iter().rev() {
+        text += &format!("OpBranch %end{at}\n%end{at} = OpLabel\n");
+    }
+    text += "OpReturn\nOpFunctionEnd\n";
+    frontend::read_module(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// Returns the verdict if others may access words and flags.
+fn verdict(model: &Model, before: &[Step], after: &[Step]) -> RefinementVerdict {
+    let (before, after) = (module_of(before), module_of(after));
+    let open: OpenDescriptors = Some(BTreeSet::from([(0, 0), (0, 1)]));
+    let options = AnalysisOptions { grid: Some([1; 3]), ..AnalysisOptions::default() };
+    let query = RefinementQuery { model, budget: Budget::default(), stop: &|| false, open: Some(&open) };
+    frontend::refine((&before, &options), (&after, &options), &query).unwrap().verdict
+}
+
+/// Random steps on words and flags of some numbers.
+struct Steps {
+    random: Random,
+    registers: usize,
+}
+
+impl Steps {
+    fn fresh(&mut self) -> usize {
+        self.registers += 1;
+        self.registers - 1
+    }
+
+    /// Returns a step. Few registers exist, as results have one word for each.
+    fn step(&mut self, first: usize, known: &[usize]) -> Step {
+        let (word, flag) = (first + self.random.below(2), first + self.random.below(2));
+        let order = |ordered, this: &mut Steps| if this.random.below(2) == 0 { Relaxed } else { ordered };
+        let kind = if self.registers >= CONSTANTS { 3 + self.random.below(4) } else { self.random.below(7) };
+        match kind {
+            0 | 1 => Load { word, to: self.fresh() },
+            2 => LoadFlag { flag, order: order(Acquire, self), to: self.fresh() },
+            3 => UnusedLoad { word },
+            4 => StoreFlag { flag, value: 1 + self.random.below(2) as u32, order: order(Release, self) },
+            5 => Fence([Acquire, Release, AcquireRelease][self.random.below(3)]),
+            _ => {
+                let from = known.get(self.random.below(known.len() + 2)).copied();
+                Store { word, value: from.map_or(Constant(3 + self.random.below(4) as u32), Loaded) }
+            }
+        }
+    }
+
+    /// Returns `count` steps, with guards for some flags.
+    fn kernel(&mut self, count: usize, first: usize, guards: bool) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for _ in 0..count {
+            let known: Vec<usize> = steps.iter().copied().filter_map(Step::defined).collect();
+            let step = self.step(first, &known);
+            steps.push(step);
+            if let LoadFlag { to, .. } = step
+                && guards
+                && self.random.below(2) == 0
+            {
+                steps.push(Guard { register: to });
+            }
+        }
+        steps
+    }
+}
+
+/// A rule that rewrites the steps at a position, or `None` if it does not apply there.
+type Rule = fn(&[Step]) -> Option<(usize, Vec<Step>)>;
+
+/// The legal rules: name and rewriting of the first steps of a list. Each is legal because others that see the
+/// difference race with the kernel, or because it only adds order.
+const LEGAL: [(&str, Rule); 15] = [
+    ("swap plain accesses of two words", |steps| match *steps {
+        [a, b, ..] if are_plain(a, b) && a.word() != b.word() && !depends(a, b) => Some((2, vec![b, a])),
+        _ => None,
+    }),
+    ("merge adjacent loads", |steps| match *steps {
+        [a @ Load { word, to }, Load { word: same, to: second }, ..] if word == same => {
+            Some((2, vec![a, Define { to: second, value: Loaded(to) }]))
+        }
+        _ => None,
+    }),
+    ("forward a store to a load", |steps| match *steps {
+        [a @ Store { word, value }, Load { word: same, to }, ..] if word == same => {
+            Some((2, vec![a, Define { to, value }]))
+        }
+        _ => None,
+    }),
+    ("remove an overwritten store", |steps| match *steps {
+        [Store { word, .. }, b @ Store { word: same, .. }, ..] if word == same => Some((2, vec![b])),
+        _ => None,
+    }),
+    ("remove an unused load", |steps| match *steps {
+        [UnusedLoad { .. }, ..] => Some((1, Vec::new())),
+        _ => None,
+    }),
+    ("repeat a load", |steps| match *steps {
+        [a @ Load { word, .. }, ..] => Some((1, vec![a, UnusedLoad { word }])),
+        _ => None,
+    }),
+    ("acquire at a relaxed load", |steps| match *steps {
+        [LoadFlag { flag, to, order: Relaxed }, ..] => Some((1, vec![LoadFlag { flag, to, order: Acquire }])),
+        _ => None,
+    }),
+    ("release at a relaxed store", |steps| match *steps {
+        [StoreFlag { flag, value, order: Relaxed }, ..] => {
+            Some((1, vec![StoreFlag { flag, value, order: Release }]))
+        }
+        _ => None,
+    }),
+    ("strengthen a memory barrier", |steps| match *steps {
+        [Fence(Acquire | Release), ..] => Some((1, vec![Fence(AcquireRelease)])),
+        _ => None,
+    }),
+    ("insert a memory barrier", |steps| steps.first().map(|first| (1, vec![Fence(AcquireRelease), *first]))),
+    ("merge adjacent memory barriers", |steps| match *steps {
+        [a @ Fence(order), Fence(same), ..] if order == same => Some((2, vec![a])),
+        _ => None,
+    }),
+    ("swap relaxed atomics of two flags", |steps| match *steps {
+        [a, b, ..] => match (relaxed_flag(a), relaxed_flag(b)) {
+            (Some(flag), Some(other)) if flag != other => Some((2, vec![b, a])),
+            _ => None,
+        },
+        _ => None,
+    }),
+    ("swap a plain access and a relaxed atomic", |steps| match *steps {
+        [a, b, ..] if !depends(a, b) => {
+            let is_pair = |plain: Step, atomic| plain.word().is_some() && relaxed_flag(atomic).is_some();
+            (is_pair(a, b) || is_pair(b, a)).then(|| (2, vec![b, a]))
+        }
+        _ => None,
+    }),
+    ("move a plain access below an acquire", |steps| match *steps {
+        [a, b @ LoadFlag { order: Acquire, .. }, ..] if a.word().is_some() => Some((2, vec![b, a])),
+        _ => None,
+    }),
+    ("move a plain access above a release", |steps| match *steps {
+        [a @ StoreFlag { order: Release, .. }, b, ..] if b.word().is_some() => Some((2, vec![b, a])),
+        _ => None,
+    }),
+];
+
+fn are_plain(a: Step, b: Step) -> bool {
+    a.word().is_some() && b.word().is_some()
+}
+
+/// Returns the flag of a relaxed atomic.
+fn relaxed_flag(step: Step) -> Option<usize> {
+    match step {
+        LoadFlag { flag, order: Relaxed, .. } | StoreFlag { flag, order: Relaxed, .. } => Some(flag),
+        _ => None,
+    }
+}
+
+fn depends(a: Step, b: Step) -> bool {
+    a.defined().is_some() && a.defined() == b.used()
+}
+
+#[test]
+fn no_legal_transformation_breaks() {
+    let model = Model::shipped("vulkan").unwrap().unwrap();
+    let count = std::env::var("VK_LITMUS_TRANSFORMATIONS").map_or(60, |text| text.parse().unwrap());
+    let mut proved = 0;
+    for number in 0..count {
+        let (name, rule) = LEGAL[number % LEGAL.len()];
+        // The first kernel from a random one to which the rule applies.
+        let applied = (0_u64..).find_map(|attempt| {
+            let mut random = Random::new(number as u64 + 1_000_003 * attempt);
+            let length = 3 + random.below(4);
+            let mut steps = Steps { random, registers: 0 };
+            let before = steps.kernel(length, 0, true);
+            let from = steps.random.below(before.len());
+            let (at, (taken, put)) = (from..before.len()).find_map(|at| Some((at, rule(&before[at..])?)))?;
+            let mut after = before.clone();
+            after.splice(at..at + taken, put);
+            Some((before, after))
+        });
+        let (before, after) = applied.unwrap();
+        match verdict(&model, &before, &after) {
+            RefinementVerdict::Refines | RefinementVerdict::Stronger => proved += 1,
+            RefinementVerdict::Unknown => {}
+            RefinementVerdict::Breaks => panic!("{number}, {name}:\n{before:?}\n{after:?}"),
+        }
+    }
+    println!("{count} legal transformations, {proved} proved");
+    // A tool that proves nothing has no false alarm either.
+    assert!(4 * proved > 3 * count, "{proved} of {count} proved");
+}
+
+/// The data and the flags of the illegal transformations.
+const DATA: usize = 0;
+const GIVEN: usize = 0;
+const BACK: usize = 1;
+
+const PUBLISH: Step = StoreFlag { flag: GIVEN, value: 1, order: Release };
+
+/// Returns the illegal transformations: name, core before and core after.
+fn illegal() -> Vec<(&'static str, Vec<Step>, Vec<Step>)> {
+    let load = Load { word: DATA, to: 0 };
+    let store = Store { word: DATA, value: Constant(5) };
+    let wait = |order| LoadFlag { flag: BACK, to: 1, order };
+    let guard = Guard { register: 1 };
+    let again = Load { word: DATA, to: 2 };
+    let relaxed = StoreFlag { flag: GIVEN, value: 1, order: Relaxed };
+    let first = Define { to: 2, value: Loaded(0) };
+    vec![
+        ("hoist a load over an acquire", vec![wait(Acquire), guard, load], vec![load, wait(Acquire), guard]),
+        (
+            "hoist a store over an acquire",
+            vec![wait(Acquire), guard, store],
+            vec![store, wait(Acquire), guard],
+        ),
+        ("sink a store below a release", vec![store, PUBLISH], vec![PUBLISH, store]),
+        ("sink a load below a release", vec![load, PUBLISH], vec![PUBLISH, load]),
+        (
+            "merge loads over an acquire",
+            vec![load, PUBLISH, wait(Acquire), guard, again],
+            vec![load, PUBLISH, wait(Acquire), guard, first],
+        ),
+        (
+            "forward a store over an acquire",
+            vec![store, PUBLISH, wait(Acquire), guard, again],
+            vec![store, PUBLISH, wait(Acquire), guard, Define { to: 2, value: Constant(5) }],
+        ),
+        (
+            "merge loads over an acquiring barrier",
+            vec![load, PUBLISH, wait(Relaxed), guard, Fence(Acquire), again],
+            vec![load, PUBLISH, wait(Relaxed), guard, Fence(Acquire), first],
+        ),
+        ("weaken an acquire", vec![wait(Acquire), guard, load], vec![wait(Relaxed), guard, load]),
+        ("weaken a release", vec![store, PUBLISH], vec![store, relaxed]),
+        ("remove a published store", vec![store, PUBLISH], vec![PUBLISH]),
+        (
+            "change a published value",
+            vec![store, PUBLISH],
+            vec![Store { word: DATA, value: Constant(6) }, PUBLISH],
+        ),
+        ("remove a releasing barrier", vec![store, Fence(Release), relaxed], vec![store, relaxed]),
+        (
+            "remove an acquiring barrier",
+            vec![wait(Relaxed), guard, Fence(Acquire), load],
+            vec![wait(Relaxed), guard, load],
+        ),
+        (
+            "move a store below a releasing barrier",
+            vec![store, Fence(Release), relaxed],
+            vec![Fence(Release), store, relaxed],
+        ),
+        (
+            "move a load above an acquiring barrier",
+            vec![wait(Relaxed), guard, Fence(Acquire), load],
+            vec![wait(Relaxed), guard, load, Fence(Acquire)],
+        ),
+        ("invent a store", vec![wait(Acquire)], vec![wait(Acquire), store]),
+        ("invent a load", vec![wait(Acquire)], vec![wait(Acquire), load]),
+        ("remove a flag", vec![store, PUBLISH], vec![store]),
+    ]
+}
+
+#[test]
+fn each_illegal_transformation_is_found() {
+    let model = Model::shipped("vulkan").unwrap().unwrap();
+    let count = std::env::var("VK_LITMUS_TRANSFORMATIONS").map_or(18, |text| text.parse().unwrap());
+    let kinds = illegal();
+    let (mut found, mut tried) = (vec![0; kinds.len()], vec![0; kinds.len()]);
+    for seed in 1..=count {
+        let kind = seed % kinds.len();
+        let (name, before, after) = &kinds[kind];
+        let random = Random::new(seed as u64);
+        // Registers 0 to 2 are those of the core, and words and flags 0 and 1.
+        let mut steps = Steps { random, registers: 3 };
+        let (first, last) = (steps.random.below(3), steps.random.below(2));
+        let (first, last) = (steps.kernel(first, 2, false), steps.kernel(last, 2, false));
+        let around = |core: &[Step]| [&first[..], core, &last[..]].concat();
+        tried[kind] += 1;
+        match verdict(&model, &around(before), &around(after)) {
+            RefinementVerdict::Breaks => found[kind] += 1,
+            RefinementVerdict::Unknown => {}
+            verdict => panic!("seed {seed}, {name}: {verdict:?}\n{first:?}\n{last:?}"),
+        }
+    }
+    let all = kinds.iter().zip(found.iter().zip(&tried));
+    for ((name, ..), (found, tried)) in all.clone() {
+        println!("{name}: {found} of {tried}");
+    }
+    let missed: Vec<&str> =
+        all.filter(|(_, (found, tried))| **found == 0 && **tried > 0).map(|((name, ..), _)| *name).collect();
+    assert!(missed.is_empty(), "never found: {missed:?}");
+}
