@@ -5,11 +5,12 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use rspirv::spirv::{BuiltIn, Op, StorageClass};
+use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
 
+use crate::dataflow::called_functions;
 use crate::error::Problem;
-use crate::inputs::fill_bytes;
+use crate::inputs::{FILL_WORDS, fill_bytes};
 use crate::layout::Specialized;
 use crate::lift::{AnalysisOptions, DEFAULT_BYTES, local_size_of};
 
@@ -153,7 +154,7 @@ pub(crate) fn fill_word_of(contents: &[u8], scalars: &[(u64, u32)]) -> &'static 
         let filled = fill_bytes(word, contents.len() as u64).unwrap_or_default();
         contents.iter().zip(&filled).enumerate().all(|(at, (one, other))| one == other || own(at))
     };
-    ["zeros", "iota", "floats", "small", "random"].iter().find(fits).copied().unwrap_or("bytes")
+    FILL_WORDS.iter().find(fits).copied().unwrap_or("bytes")
 }
 
 fn last_name(name: &str) -> &str {
@@ -380,21 +381,6 @@ pub(crate) fn ends_in_runtime_array(module: &SpirvModule, ty: u32) -> bool {
     }
 }
 
-/// Returns the functions that a function may call, with itself.
-pub(crate) fn called_functions(module: &SpirvModule, function: u32) -> Vec<u32> {
-    let (mut all, mut at) = (vec![function], 0);
-    while let Some(next) = all.get(at).and_then(|id| module.functions.get(id)) {
-        for call in next.code.iter().filter(|one| one.op == Op::FunctionCall) {
-            let callee = module.operands_of(call).first().copied().unwrap_or(0);
-            if !all.contains(&callee) && module.functions.contains_key(&callee) {
-                all.push(callee);
-            }
-        }
-        at += 1;
-    }
-    all
-}
-
 fn code_of(module: &SpirvModule, function: u32) -> impl Iterator<Item = &SpirvFunction> {
     called_functions(module, function).into_iter().filter_map(|id| module.functions.get(&id))
 }
@@ -484,83 +470,5 @@ impl PointerRoots<'_> {
             _ => None,
         });
         (pointer, member)
-    }
-}
-
-/// Returns the axes of the grid whose position or size the code uses.
-///
-/// The analysis follows vectors through loads, stores, calls and componentwise operations.
-pub(crate) fn used_axes(module: &SpirvModule, function: u32) -> [bool; 3] {
-    let is_position = |id: &&u32| {
-        matches!(
-            module.decorations_of(**id).built_in,
-            Some(BuiltIn::WorkgroupId | BuiltIn::GlobalInvocationId | BuiltIn::NumWorkgroups)
-        )
-    };
-    let mut vectors: HashSet<u32> = module.variables.keys().filter(is_position).copied().collect();
-    let mut axes = [false; 3];
-    let mut mark = |index: u32| {
-        if let Some(axis) = axes.get_mut(index as usize) {
-            *axis = true;
-        }
-    };
-    let functions: Vec<&SpirvFunction> = code_of(module, function).collect();
-    let number = |id: u32| match module.constants.get(&id) {
-        Some((_, SpirvConstant::Scalar(number))) => Some(*number as u32),
-        _ => None,
-    };
-    loop {
-        let before = vectors.len();
-        for one in functions.iter().flat_map(|function| &function.code) {
-            let operands = module.operands_of(one);
-            let known = |at: usize| operands.get(at).is_some_and(|id| vectors.contains(id));
-            match one.op {
-                Op::Load | Op::CopyObject if known(0) => _ = vectors.insert(one.result),
-                Op::Store if known(1) => vectors.extend(operands.first()),
-                Op::CompositeExtract if known(0) => mark(operands.get(1).copied().unwrap_or(0)),
-                Op::AccessChain | Op::InBoundsAccessChain if known(0) => {
-                    match operands.get(1).and_then(|id| number(*id)) {
-                        Some(index) => mark(index),
-                        None => (0..3).for_each(&mut mark),
-                    }
-                }
-                Op::VectorShuffle if known(0) => {
-                    operands.iter().skip(2).filter(|index| **index < 3).for_each(|index| mark(*index));
-                }
-                Op::VectorShuffle if known(1) => (0..3).for_each(&mut mark),
-                Op::FunctionCall => {
-                    let callee = operands.first().and_then(|id| module.functions.get(id));
-                    let parameters = callee.map_or(&[][..], |callee| &callee.parameters);
-                    let passed = operands.iter().skip(1).zip(parameters);
-                    let passed: Vec<u32> =
-                        passed.filter(|(id, _)| vectors.contains(id)).map(|(_, to)| *to).collect();
-                    vectors.extend(passed);
-                }
-                Op::IAdd
-                | Op::ISub
-                | Op::IMul
-                | Op::Bitcast
-                | Op::ConvertUToF
-                | Op::UConvert
-                | Op::ShiftLeftLogical
-                | Op::ShiftRightLogical
-                | Op::UDiv
-                | Op::UMod
-                | Op::Select
-                | Op::Phi
-                    if (0..operands.len()).any(known) =>
-                {
-                    vectors.insert(one.result);
-                }
-                Op::Label | Op::Variable | Op::Branch | Op::BranchConditional | Op::Load | Op::Store => {}
-                _ if (0..operands.len()).any(known) && one.op != Op::CompositeExtract => {
-                    (0..3).for_each(&mut mark);
-                }
-                _ => {}
-            }
-        }
-        if vectors.len() == before {
-            return axes;
-        }
     }
 }

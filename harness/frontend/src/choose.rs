@@ -12,13 +12,14 @@ mod search;
 use std::collections::BTreeSet;
 
 use rspirv::spirv::StorageClass;
-use spirv_reader::{GlobalVariable, SpirvModule, SpirvType, Stage};
+use spirv_reader::{GlobalVariable, SpirvModule, SpirvType};
 
 use self::search::Search;
 use crate::assumed::{
     AssumedInput, Binding, InputPlace, atomic_bindings, ends_in_runtime_array, local_size_constants,
-    missing_inputs, used_axes, written_members,
+    missing_inputs, written_members,
 };
+use crate::axes::{AxisUse, grid_axis, local_axis};
 use crate::error::{Problem, Refusal, SourcePosition};
 use crate::grid::{Blocked, FindingKey, GridFinding, NeededInput, Trial};
 use crate::judge::{describe_choice, needed_inputs};
@@ -60,9 +61,24 @@ pub struct InputChoice {
     chosen: Vec<Trial>,
     /// True if zeros reach everything, so that the options need no values.
     is_default: bool,
-    /// True if specialization constants of the local size were chosen.
-    has_chosen_local_size: bool,
+    launch: LaunchChoice,
     conventions: Conventions,
+}
+
+/// Grid and local size as far as they were chosen.
+#[derive(Clone, Debug, Default)]
+struct LaunchChoice {
+    /// True if no option and no annotation restricts the number of workgroups or of graphics invocations.
+    is_grid_free: bool,
+    /// True for the axes of the workgroup whose size was chosen.
+    local_axes: [bool; 3],
+    axes: AxisUse,
+}
+
+impl LaunchChoice {
+    fn has_local_size(&self) -> bool {
+        self.local_axes.contains(&true)
+    }
 }
 
 /// The inputs that an answer for chosen inputs depends on.
@@ -102,10 +118,7 @@ impl InputChoice {
         let (Some(options), Some(trial)) = (self.choices.first(), self.chosen.first()) else {
             return InputNeeds::default();
         };
-        let mut reached = trial.reached.clone();
-        for other in &self.chosen {
-            reached.iter_mut().zip(&other.reached).for_each(|(known, now)| *known |= now);
-        }
+        let reached = self.covered().unwrap_or_default();
         let blocked: Vec<Blocked> =
             trial.blocked.iter().filter(|blocked| !blocked.is_covered(&reached)).cloned().collect();
         let dependent: Vec<&Vec<usize>> = trial.suspicious().map(|found| &found.inputs).collect();
@@ -119,6 +132,49 @@ impl InputChoice {
         }
     }
 
+    /// Returns the blocks that some choice reaches, or none if the search made no trial.
+    fn covered(&self) -> Option<Vec<bool>> {
+        let mut chosen = self.chosen.iter();
+        let mut covered = chosen.next()?.reached.clone();
+        for other in chosen {
+            covered.iter_mut().zip(&other.reached).for_each(|(known, now)| *known |= now);
+        }
+        Some(covered)
+    }
+
+    /// Returns the axes that a race exists in only because of the chosen grid or local size.
+    ///
+    /// These are the axes in which its invocations differ, if neither address depends on them and the kernel uses
+    /// another axis: it may be meant for one workgroup in them.
+    pub(crate) fn is_due_to_grid(&self, found: &GridFinding, options: &AnalysisOptions) -> bool {
+        let ([first, second], true, Some(grid)) = (&found.at[..], found.kind.is_race(), options.grid) else {
+            return false;
+        };
+        if !self.launch.is_grid_free {
+            return false;
+        }
+        let (first, second) = (first.invocation, second.invocation);
+        let mut axes = 0;
+        let mut left = 0_u32;
+        for (axis, count) in grid.into_iter().enumerate() {
+            let is_local = first.local[axis] != second.local[axis];
+            let is_global = first.workgroup[axis] != second.workgroup[axis];
+            if is_local && !self.launch.local_axes[axis] {
+                return false;
+            }
+            axes |= if is_local { local_axis(axis) } else { 0 };
+            axes |= if is_global { grid_axis(axis) } else { 0 };
+            left += u32::from(!is_local && !is_global && count > 1);
+        }
+        let depends = |site: &u32| self.launch.axes.address_depends_on(*site, axes);
+        left > 0 && !found.sites.iter().any(depends)
+    }
+
+    /// Returns true if the analysis may use more workgroups than one for these options.
+    pub(crate) fn may_widen(&self, options: &AnalysisOptions) -> bool {
+        self.launch.is_grid_free && options.grid.is_none()
+    }
+
     /// Returns options without any assumption.
     pub fn fixed(options: AnalysisOptions) -> InputChoice {
         InputChoice {
@@ -126,7 +182,7 @@ impl InputChoice {
             trials: Vec::new(),
             chosen: Vec::new(),
             is_default: true,
-            has_chosen_local_size: false,
+            launch: LaunchChoice::default(),
             conventions: Conventions::default(),
         }
     }
@@ -136,7 +192,7 @@ impl InputChoice {
     /// `options` are those that show the finding.
     pub(crate) fn depends_on_values(&self, found: &GridFinding, options: &AnalysisOptions) -> bool {
         // An array may fit only other local sizes.
-        if self.has_chosen_local_size
+        if self.launch.has_local_size()
             && matches!(found.kind, FindingKind::OutOfBounds | FindingKind::UndefinedBehaviour)
         {
             return true;
@@ -169,12 +225,23 @@ impl InputChoice {
         if inputs.is_empty() || found.kind == FindingKind::UninitialisedRead {
             return !everywhere;
         }
-        let values = relevant.iter().map(|(options, _)| {
-            let value = |input: &usize| options.assumed.get(*input).map(|input| input.value(options));
-            inputs.iter().map(value).collect::<Vec<_>>()
-        });
-        let distinct: BTreeSet<Vec<Option<String>>> = values.collect();
-        !everywhere || distinct.len() < ROBUST_TRIALS || found.kind == FindingKind::UndefinedBehaviour
+        let distinct = |inputs: &[usize]| {
+            let value = |input: &usize, options: &AnalysisOptions| {
+                options.assumed.get(*input).map(|input| input.value(options))
+            };
+            let values = relevant
+                .iter()
+                .map(|(options, _)| inputs.iter().map(|input| value(input, options)).collect::<Vec<_>>());
+            values.collect::<BTreeSet<_>>().len()
+        };
+        // Elements that were always equal say nothing of others.
+        let is_contents = |input: &&usize| {
+            let place = options.assumed.get(**input).map(|input| &input.place);
+            matches!(place, Some(InputPlace::Contents(_)))
+        };
+        let is_varied = distinct(&inputs) >= ROBUST_TRIALS
+            && inputs.iter().filter(is_contents).all(|input| distinct(&[*input]) >= ROBUST_TRIALS);
+        !everywhere || !is_varied || found.kind == FindingKind::UndefinedBehaviour
     }
 
     /// Returns the buffers whose contents decide whether invocations race.
@@ -240,24 +307,53 @@ pub fn choose_inputs(
     mode: InputMode,
     grid: InputGrid,
 ) -> Result<InputChoice, Refusal> {
-    let fixed = || InputChoice::fixed(options.clone());
     if mode == InputMode::Zeros {
-        return Ok(fixed());
+        return Ok(InputChoice::fixed(options.clone()));
     }
-    let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
     let entry = module.find_entry(options.entry.as_deref())?;
     let (function, stage) = (entry.function, entry.shader_stage());
-    let mut start = options.clone();
-    if grid == InputGrid::Chosen {
-        choose_launch(module, options, (function, stage), &mut start);
+    let is_grid_free = grid == InputGrid::Chosen && is_grid_free(module, options);
+    let is_launch_free = is_grid_free && stage.has_workgroups();
+    let launch_for = |axes: &AxisUse| {
+        let mut start = options.clone();
+        let mut local_axes = [false; 3];
+        if is_launch_free {
+            local_axes = choose_launch(module, options, function, axes, &mut start);
+        }
+        (start, local_axes)
+    };
+    let search_for = |axes: AxisUse| {
+        let (start, local_axes) = launch_for(&axes);
+        let choice = search_inputs(module, options, start, function)?;
+        Ok(InputChoice { launch: LaunchChoice { is_grid_free, local_axes, axes }, ..choice })
+    };
+    let axes = AxisUse::of(module, function, None);
+    let (first, _) = launch_for(&axes);
+    let choice = search_for(axes)?;
+    let Some(covered) = choice.covered().filter(|_| is_launch_free) else { return Ok(choice) };
+    // Axes that only unreached code uses, such as that of another specialization, have an extent of 1.
+    let axes = AxisUse::of(module, function, Some(&covered));
+    let (narrow, _) = launch_for(&axes);
+    if (narrow.grid, &narrow.specialization) == (first.grid, &first.specialization) {
+        return Ok(choice);
     }
+    search_for(axes)
+}
+
+/// Chooses the inputs that `start` does not supply, for its grid and local size.
+fn search_inputs(
+    module: &SpirvModule,
+    options: &AnalysisOptions,
+    mut start: AnalysisOptions,
+    function: u32,
+) -> Result<InputChoice, Refusal> {
+    let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
     let launch = Launch::new(module, &start, function).map_err(nowhere)?;
     let specialized = Specialized::new(module, &launch.by_id, &launch.by_result, Some(launch.local_size))
         .map_err(nowhere)?;
     start.assumed = missing_inputs(module, &specialized, &start, function).map_err(nowhere)?;
-    let has_chosen_local_size = start.specialization != options.specialization;
     if start.assumed.is_empty() {
-        return Ok(InputChoice { has_chosen_local_size, ..InputChoice::fixed(start) });
+        return Ok(InputChoice::fixed(start));
     }
     for input in &start.assumed {
         if let InputPlace::Contents(at) = input.place
@@ -292,44 +388,56 @@ pub fn choose_inputs(
         trials: Vec::new(),
         steps: 0,
     };
-    let is_unchanged = start.grid == options.grid && !has_chosen_local_size;
+    let is_unchanged = start.grid == options.grid && start.specialization == options.specialization;
     let choice = search.run(start, is_unchanged);
-    Ok(choice.map_or_else(fixed, |choice| InputChoice { has_chosen_local_size, ..choice }))
+    Ok(choice.unwrap_or_else(|| InputChoice::fixed(options.clone())))
+}
+
+/// Returns true if neither options nor annotations restrict the grid.
+///
+/// Sizes that the caller gave may belong to one workgroup.
+fn is_grid_free(module: &SpirvModule, options: &AnalysisOptions) -> bool {
+    let given = !options.buffers.is_empty() || !options.images.is_empty();
+    let annotated = module.annotations != spirv_reader::annotations::Annotations::default();
+    !annotated && !given && options.grid.is_none()
 }
 
 /// Chooses local size and grid: at least two workgroups in each axis that the code uses.
 ///
-/// Sizes that the caller gave may belong to one workgroup, so the grid stays. A local size whose default has more
-/// than one invocation is the author's and stays too.
+/// A local size whose default has more than one invocation is the author's and stays. Returns the axes of the
+/// workgroup whose size was chosen.
 fn choose_launch(
     module: &SpirvModule,
     options: &AnalysisOptions,
-    (function, stage): (u32, Stage),
+    function: u32,
+    axes: &AxisUse,
     start: &mut AnalysisOptions,
-) {
-    let given = !options.buffers.is_empty() || !options.images.is_empty();
-    let annotated = module.annotations != spirv_reader::annotations::Annotations::default();
-    if annotated || given || options.grid.is_some() || !stage.has_workgroups() {
-        return;
-    }
+) -> [bool; 3] {
     let mut constants = local_size_constants(module, options, function);
     let default = local_size_of(module, &options.specialization, &Default::default(), function);
     if default.is_ok_and(|size| size.iter().product::<u32>() > 1) {
         constants.clear();
     }
-    let axes = constants.iter().fold(0, |all, (_, axes)| all + axes.iter().filter(|axis| **axis).count());
-    for (id, _) in constants {
-        let value = match axes {
+    let local = axes.local_axes();
+    let is_used = |of: &[bool; 3]| of.iter().zip(local).any(|(own, used)| *own && used);
+    let any_used = constants.iter().any(|(_, of)| is_used(of));
+    constants.retain(|(_, of)| is_used(of) || !any_used);
+    let count = constants.iter().flat_map(|(_, of)| of).filter(|axis| **axis).count();
+    let mut chosen = [false; 3];
+    for (id, of) in constants {
+        let value = match count {
             1 => 64,
             2 => 8,
             _ => 4,
         };
         start.specialization.insert(id, value);
+        chosen.iter_mut().zip(of).for_each(|(chosen, own)| *chosen |= own);
     }
-    let used = used_axes(module, function);
+    let used = axes.grid_axes();
     if used.contains(&true) {
         start.grid = Some(used.map(|used| if used { 2 } else { 1 }));
     }
+    chosen
 }
 
 /// Returns the member of a block at an offset, or `None` if no variable of this binding is a block.

@@ -143,9 +143,14 @@ pub struct NeededInput {
 impl NeededInput {
     /// Returns the grid of a shader that is clean in one workgroup alone.
     pub fn grid() -> NeededInput {
+        NeededInput::grid_of("one workgroup".to_owned())
+    }
+
+    /// Returns a grid that decides a finding.
+    pub(crate) fn grid_of(value: String) -> NeededInput {
         NeededInput {
             name: "grid".to_owned(),
-            value: "one workgroup".to_owned(),
+            value,
             option: "--grid X,Y,Z".to_owned(),
             lines: String::new(),
             is_contents: false,

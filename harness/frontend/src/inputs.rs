@@ -39,7 +39,7 @@ pub struct ImageInput {
 /// The contents of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TexelInput {
-    /// A fill word: `zeros`, `iota`, `small`, `random` or `floats`.
+    /// A fill word, see [`fill_bytes`].
     Word(String),
     /// Four 32-bit components per texel, by row, slice and level.
     ///
@@ -117,8 +117,11 @@ impl AddressTarget {
     }
 }
 
-/// Returns the bytes of a fill word: `zeros`, `iota`, `small` (random numbers from 0 to 15), `random` or `floats`;
-/// `None` for other words.
+/// The fill words.
+pub const FILL_WORDS: [&str; 7] = ["zeros", "iota", "floats", "small", "random", "spaced", "wide-floats"];
+
+/// Returns the bytes of a fill word: `zeros`, `iota`, `spaced` (multiples of 64), `small` (random numbers from 0 to
+/// 15), `random`, `floats` (from -1 to 1) or `wide-floats` (of magnitudes from 1/16 to 1024); `None` for other words.
 pub fn fill_bytes(word: &str, bytes: u64) -> Option<Vec<u8>> {
     let words = bytes.min(MAX_BYTES).div_ceil(4);
     let mut state = 1_u64;
@@ -134,6 +137,15 @@ pub fn fill_bytes(word: &str, bytes: u64) -> Option<Vec<u8>> {
         "iota" => (0..words).map(|word| word as u32).collect(),
         "small" => (0..words).map(|_| random() % 16).collect(),
         "random" => (0..words).map(|_| random()).collect(),
+        "spaced" => (0..words).map(|word| (word as u32).wrapping_mul(64)).collect(),
+        "wide-floats" => (0..words)
+            .map(|_| {
+                let bits = random();
+                let magnitude = f32::from(1_u16 << (bits >> 8 & 0xf).min(14)) / 16.0;
+                let fraction = 1.0 + (bits & 0xff) as f32 / 256.0;
+                (if bits >> 31 == 0 { fraction * magnitude } else { -fraction * magnitude }).to_bits()
+            })
+            .collect(),
         "floats" => (0..words).map(|_| (random() as f32 / u32::MAX as f32 * 2.0 - 1.0).to_bits()).collect(),
         _ => return None,
     };

@@ -70,16 +70,18 @@ pub fn judge_choice(
         return Ok(Judged { report, options: given.clone(), chosen: String::new() });
     };
     let first = AnalysisOptions { deadline: given.deadline.clone(), ..first.clone() };
-    let mut report = judge(module, &first, model, budget)?;
+    let (mut report, first) = judge_widened(module, first, choice, model, budget)?;
     let mut options = first.clone();
-    let (mut certain, dependent): (Vec<_>, Vec<_>) = std::mem::take(&mut report.findings)
+    let (certain, dependent): (Vec<_>, Vec<_>) = std::mem::take(&mut report.findings)
         .into_iter()
         .partition(|found| !choice.depends_on_values(found, &first));
+    let (due_to_grid, mut certain): (Vec<_>, Vec<_>) =
+        certain.into_iter().partition(|found| choice.is_due_to_grid(found, &first));
     let noted = describe_unreached(module, &report.unreached);
     let mut others = Vec::new();
     for other in choices {
         let other = AnalysisOptions { deadline: given.deadline.clone(), ..other.clone() };
-        let Ok(more) = judge(module, &other, model, budget) else { continue };
+        let Ok((more, other)) = judge_widened(module, other, choice, model, budget) else { continue };
         report.reached.iter_mut().zip(&more.reached).for_each(|(known, now)| *known |= now);
         report.unreached.retain(|line| more.unreached.contains(line));
         report.blocked.extend(more.blocked);
@@ -87,8 +89,10 @@ pub fn judge_choice(
         report.has_partial_subgroups |= more.has_partial_subgroups;
         report.steps += more.steps;
         report.two_workgroup_finding = report.two_workgroup_finding.or(more.two_workgroup_finding);
-        let found = more.findings.into_iter().filter(|found| !choice.depends_on_values(found, &other));
-        let found: Vec<GridFinding> = found.collect();
+        let is_certain = |found: &GridFinding| {
+            !choice.depends_on_values(found, &other) && !choice.is_due_to_grid(found, &other)
+        };
+        let found: Vec<GridFinding> = more.findings.into_iter().filter(is_certain).collect();
         if certain.is_empty() && !found.is_empty() {
             options = other.clone();
         }
@@ -121,8 +125,15 @@ pub fn judge_choice(
         if report.needs.is_empty() {
             report.needs = chosen_constants(module, given, &first);
         }
-    } else if needs_grid {
+    } else if needs_grid || !due_to_grid.is_empty() {
         report.verdict = GridVerdict::NeedsInputs;
+    }
+    if let (Some(found), true, Some([x, y, z])) = (due_to_grid.first(), certain.is_empty(), first.grid) {
+        let grid = format!("{x},{y},{z}");
+        let words = format!("the grid is not given: with --grid {grid}: {}", found.message);
+        report.coverage += &format!("; {words}");
+        report.two_workgroup_finding = Some(words);
+        report.needs.push(NeededInput::grid_of(grid));
     }
     if needs_grid && report.verdict == GridVerdict::NeedsInputs {
         report.needs.push(NeededInput::grid());
@@ -149,6 +160,27 @@ pub fn judge_choice(
         report.coverage = format!("these inputs (chosen by the tool: {chosen}){rest}");
     }
     Ok(Judged { report, options, chosen })
+}
+
+/// Analyzes a kernel for one choice; with two workgroups if it uses no position in the grid and they are clean too.
+fn judge_widened(
+    module: &SpirvModule,
+    options: AnalysisOptions,
+    choice: &InputChoice,
+    model: &Model,
+    budget: Budget<'_>,
+) -> Result<(GridReport, AnalysisOptions), Refusal> {
+    let report = judge(module, &options, model, budget)?;
+    let is_clean = report.verdict == GridVerdict::Clean && report.two_workgroup_finding.is_none();
+    if is_clean && choice.may_widen(&options) {
+        let wide = AnalysisOptions { grid: Some(wider_grid(report.stage).0), ..options.clone() };
+        if let Ok(wider) = judged(module, &wide, model, budget)
+            && wider.verdict == GridVerdict::Clean
+        {
+            return Ok((wider, wide));
+        }
+    }
+    Ok((report, options))
 }
 
 /// Returns the inputs that decide findings or keep lines from being reached.
@@ -271,15 +303,20 @@ pub fn wider(module: &SpirvModule, options: &AnalysisOptions) -> Option<String> 
         return None;
     }
     let stage = module.find_entry(options.entry.as_deref()).ok()?.shader_stage();
-    let (grid, words) = match stage {
-        Stage::Compute | Stage::Task | Stage::Mesh => ([2, 1, 1], "2 workgroups (--grid 2)"),
-        Stage::Vertex => ([2, 1, 1], "2 vertices (--grid 2)"),
-        Stage::Fragment => ([2, 1, 2], "2 fragments of each of 2 pixels (--grid 2,1,2)"),
-    };
+    let (grid, words) = wider_grid(stage);
     let report = grid::analyze_grid(module, &AnalysisOptions { grid: Some(grid), ..options.clone() }).ok()?;
     // A stride that suits one workgroup says nothing about two.
     let found = report.findings.iter().find(|found| found.inputs.is_empty())?;
     Some(format!("the grid is not given: with {words}: {}", found.message))
+}
+
+/// Returns a grid of more than one workgroup, vertex or fragment, and its description.
+fn wider_grid(stage: Stage) -> ([u32; 3], &'static str) {
+    match stage {
+        Stage::Compute | Stage::Task | Stage::Mesh => ([2, 1, 1], "2 workgroups (--grid 2)"),
+        Stage::Vertex => ([2, 1, 1], "2 vertices (--grid 2)"),
+        Stage::Fragment => ([2, 1, 2], "2 fragments of each of 2 pixels (--grid 2,1,2)"),
+    }
 }
 
 /// Returns the findings of a walk that a model does not check: endless loops and uninitialized values.

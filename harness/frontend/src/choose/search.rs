@@ -6,18 +6,20 @@ use std::collections::BTreeSet;
 use rspirv::spirv::{Op, StorageClass};
 use spirv_reader::{SpirvModule, SpirvType};
 
-use super::{Conventions, InputChoice};
+use super::{Conventions, InputChoice, LaunchChoice};
 use crate::assumed::{AssumedInput, Binding, InputKind, InputPlace};
 use crate::grid::{Trial, run_trial};
 use crate::inputs::{AddressInput, AddressTarget, ImageInput, TexelInput, fill_bytes};
 use crate::lift::{AnalysisOptions, DEFAULT_BYTES};
 
 /// Upper bounds on the trials, on the steps of one trial and of all.
-const MAX_TRIALS: usize = 72;
+const MAX_TRIALS: usize = 120;
 const MAX_TRIAL_STEPS: u64 = 3_000_000;
 const MAX_STEPS: u64 = 40_000_000;
 /// Upper bound on the choices that are kept, each of which reaches further blocks.
 const MAX_CHOICES: usize = 6;
+/// The bytes of buffers where longer ones exceed the steps of a trial.
+const SHORT_BYTES: usize = 2048;
 /// Trials in which floats differ from each other in value and sign.
 const FLOAT_TRIALS: u64 = 3;
 /// Their values.
@@ -65,6 +67,9 @@ impl Search<'_> {
         ] {
             let options = self.uniform_choice(&start, (number, float), contents);
             let Some(trial) = self.try_inputs(options) else { continue };
+            if !self.trials[trial].1.is_complete {
+                shorten_buffers(&mut start);
+            }
             let better = best.is_none_or(|best| self.rank(trial) > self.rank(best));
             if better {
                 best = Some(trial);
@@ -119,6 +124,9 @@ impl Search<'_> {
             }
         }
         primary = self.settle_findings(primary);
+        for other in &mut others {
+            *other = self.settle_findings(*other);
+        }
         others.retain(|other| adds(&self.trials[*other].1.reached, &self.trials[primary].1.reached));
         let all: Vec<usize> = std::iter::once(primary).chain(others).collect();
         let choices = all.iter().map(|index| self.trials[*index].0.clone()).collect();
@@ -126,7 +134,14 @@ impl Search<'_> {
         let is_default = all == [0] && is_unchanged;
         let trials = std::mem::take(&mut self.trials);
         let conventions = self.conventions.clone();
-        Some(InputChoice { choices, trials, chosen, is_default, has_chosen_local_size: false, conventions })
+        Some(InputChoice {
+            choices,
+            trials,
+            chosen,
+            is_default,
+            launch: LaunchChoice::default(),
+            conventions,
+        })
     }
 
     /// Returns the merits of a trial: complete, conventional, far-reaching and unsuspicious ones are better.
@@ -187,14 +202,20 @@ impl Search<'_> {
         for base in std::iter::once(primary).chain(others.iter().copied()) {
             let trial = &self.trials[base].1;
             let blocked = trial.blocked.iter().filter(|blocked| !blocked.is_covered(covered));
-            for input in blocked.flat_map(|blocked| &blocked.inputs) {
-                if !tried.contains(&(*input, format!("{base} done"))) {
-                    let numbers = trial.compared.get(input).cloned().unwrap_or_default();
-                    return Some((base, *input, numbers));
-                }
+            let inputs = blocked.flat_map(|blocked| &blocked.inputs);
+            let untried = inputs.filter(|input| !tried.contains(&(**input, format!("{base} done"))));
+            // Contents have few candidates, each of which changes many values.
+            if let Some(input) = untried.min_by_key(|input| !self.is_contents(**input)) {
+                let numbers = trial.compared.get(input).cloned().unwrap_or_default();
+                return Some((base, *input, numbers));
             }
         }
         None
+    }
+
+    fn is_contents(&self, input: usize) -> bool {
+        let assumed = self.trials.first().and_then(|(options, _)| options.assumed.get(input));
+        assumed.is_some_and(|input| matches!(input.place, InputPlace::Contents(_) | InputPlace::Image(_)))
     }
 
     /// Varies the inputs of suspicious findings until fewer are left.
@@ -208,7 +229,8 @@ impl Search<'_> {
                 let by_branches = trial.compared.keys().copied().filter(|_| has_control);
                 direct.chain(by_branches).collect()
             };
-            let next = suspicious.into_iter().find(|input| !tried.contains(&(primary, *input)));
+            let untried = suspicious.into_iter().filter(|input| !tried.contains(&(primary, *input)));
+            let next = untried.min_by_key(|input| !self.is_contents(*input));
             let Some(input) = next.filter(|_| !self.is_spent()) else { return primary };
             tried.insert((primary, input));
             let numbers = self.trials[primary].1.compared.get(&input).cloned().unwrap_or_default();
@@ -303,11 +325,10 @@ impl Search<'_> {
         let options = &self.trials[base].0;
         let Some(assumed) = options.assumed.get(input) else { return Vec::new() };
         let mut all: Vec<Candidate> = match (&assumed.place, assumed.kind) {
-            (InputPlace::Contents(_), _) => ["iota", "small", "floats", "random", "zeros"]
-                .map(|word| Candidate::Fill(word.to_owned()))
-                .into(),
-            (InputPlace::Image(_), _) => {
-                ["iota", "small", "floats", "zeros"].map(|word| Candidate::Fill(word.to_owned())).into()
+            (InputPlace::Contents(_) | InputPlace::Image(_), _) => {
+                ["iota", "small", "floats", "random", "spaced", "wide-floats", "zeros"]
+                    .map(|word| Candidate::Fill(word.to_owned()))
+                    .into()
             }
             (InputPlace::Length(_), _) => {
                 [self.local * 4, self.local * 16, 1 << 20].map(Candidate::Bits).into()
@@ -383,6 +404,13 @@ fn scalar_bits(kind: InputKind, (number, float): (u64, f32)) -> u64 {
         InputKind::Float(_) => 0xbc00,
         InputKind::Boolean => 1,
         InputKind::Integer | InputKind::Address | InputKind::Other => number,
+    }
+}
+
+/// Shortens buffers of the default length: loops over all elements of long ones may exceed the steps of a trial.
+fn shorten_buffers(options: &mut AnalysisOptions) {
+    for contents in options.buffers.values_mut().filter(|contents| contents.len() as u64 == DEFAULT_BYTES) {
+        contents.truncate(SHORT_BYTES);
     }
 }
 

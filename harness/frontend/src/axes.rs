@@ -1,0 +1,145 @@
+//! The axes of the grid and of the workgroup that the code uses, and those that its addresses depend on.
+
+use std::collections::HashMap;
+
+use rspirv::spirv::{BuiltIn, Op};
+use spirv_reader::{SpirvInstruction, SpirvModule};
+
+use crate::dataflow::{Analysis, COMPONENTS, DataFlow, Facts, is_componentwise, is_ordering};
+use spirv_reader::opcode;
+
+/// A set of axes: bits 0 to 2 for positions in the grid, bits 3 to 5 for positions in the workgroup.
+pub(crate) type AxisSet = u8;
+
+/// All axes of the workgroup.
+const LOCAL: AxisSet = 0b11_1000;
+
+/// Returns the set with one axis of the grid.
+pub(crate) fn grid_axis(axis: usize) -> AxisSet {
+    1 << axis
+}
+
+/// Returns the set with one axis of the workgroup.
+pub(crate) fn local_axis(axis: usize) -> AxisSet {
+    1 << (axis + 3)
+}
+
+/// The use of axes by an entry point.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AxisUse {
+    /// The axes that an address, a stored value, an atomic or a branch other than a bounds check depends on.
+    used: AxisSet,
+    /// The axes that an ordering comparison uses, as bounds checks do.
+    compared: AxisSet,
+    /// The axes that the addresses of each access depend on, by site.
+    addresses: HashMap<u32, AxisSet>,
+}
+
+impl AxisUse {
+    /// Analyzes the code of an entry point; with `reached`, only the blocks whose label is reached.
+    ///
+    /// A site is the number of an instruction in the module's functions.
+    pub fn of(module: &SpirvModule, function: u32, reached: Option<&[bool]>) -> AxisUse {
+        let flow = DataFlow::solve(module, function, reached, AxisAnalysis);
+        let mut usage = AxisUse::default();
+        for at in &flow.code {
+            let one = at.instruction;
+            let operands = module.operands_of(one);
+            let pointer = operands.first().copied().unwrap_or_default();
+            let rest = operands.get(1..).unwrap_or_default();
+            match one.op {
+                op if is_ordering(op) => usage.compared |= flow.merged(operands),
+                // Local memory, and masks of memory operands, are no use.
+                Op::Load if flow.is_local(pointer) => {}
+                Op::Store if flow.is_local(pointer) => {}
+                Op::Load => usage.access(at.site, flow.address(pointer)),
+                Op::Store => {
+                    usage.access(at.site, flow.address(pointer));
+                    usage.used |= flow.merged(&rest[..1.min(rest.len())]);
+                }
+                Op::ImageRead | Op::ImageWrite | Op::ImageFetch => {
+                    let coordinate = rest.get(..1).unwrap_or_default();
+                    usage.access(at.site, flow.address(pointer) | flow.merged(coordinate));
+                    usage.used |= flow.merged(rest);
+                }
+                op if opcode::is_atomic(op) => {
+                    usage.access(at.site, flow.address(pointer));
+                    usage.used |= flow.merged(rest);
+                }
+                Op::BranchConditional | Op::Switch => {
+                    usage.used |= flow.merged(operands.get(..1).unwrap_or_default());
+                }
+                _ if one.result == 0 && one.op != Op::ReturnValue => {
+                    usage.used |= flow.merged(operands);
+                }
+                _ => {}
+            }
+        }
+        usage
+    }
+
+    fn access(&mut self, site: u32, address: AxisSet) {
+        self.addresses.insert(site, address);
+        self.used |= address;
+    }
+
+    /// Returns the axes of the grid that matter.
+    ///
+    /// A bounds check alone does not make an axis matter if another one does: `if (y >= height) return` is also
+    /// written where the height is 1.
+    pub fn grid_axes(&self) -> [bool; 3] {
+        let grid = |set: AxisSet| [0, 1, 2].map(|axis| set & grid_axis(axis) != 0);
+        if grid(self.used).contains(&true) { grid(self.used) } else { grid(self.used | self.compared) }
+    }
+
+    /// Returns the axes of the workgroup that matter.
+    pub fn local_axes(&self) -> [bool; 3] {
+        let all = self.used | self.compared;
+        [0, 1, 2].map(|axis| all & local_axis(axis) != 0)
+    }
+
+    /// Returns true if the address of the access at a site depends on one of these axes, or is unknown.
+    pub fn address_depends_on(&self, site: u32, axes: AxisSet) -> bool {
+        self.addresses.get(&site).is_none_or(|own| own & axes != 0)
+    }
+}
+
+/// Sets of axes; an ordering comparison ends the flow.
+struct AxisAnalysis;
+
+impl Analysis for AxisAnalysis {
+    type Fact = AxisSet;
+
+    fn join(&self, first: AxisSet, second: AxisSet) -> AxisSet {
+        first | second
+    }
+
+    fn built_in(&self, built_in: BuiltIn) -> Option<Facts<AxisSet>> {
+        let by_axis = |set: fn(usize) -> AxisSet| [set(0), set(1), set(2), set(2)];
+        Some(match built_in {
+            BuiltIn::WorkgroupId | BuiltIn::NumWorkgroups => by_axis(grid_axis),
+            BuiltIn::GlobalInvocationId => by_axis(|axis| grid_axis(axis) | local_axis(axis)),
+            BuiltIn::LocalInvocationId => by_axis(local_axis),
+            BuiltIn::LocalInvocationIndex | BuiltIn::SubgroupId | BuiltIn::SubgroupLocalInvocationId => {
+                [LOCAL; COMPONENTS]
+            }
+            _ => return None,
+        })
+    }
+
+    fn constant(&self) -> AxisSet {
+        0
+    }
+
+    fn load(&self, _: Option<u32>, _: AxisSet) -> AxisSet {
+        0
+    }
+
+    fn compute(&self, one: &SpirvInstruction, _: &[u32], facts: &[Facts<AxisSet>]) -> Facts<AxisSet> {
+        if is_ordering(one.op) {
+            return [0; COMPONENTS];
+        }
+        let joined = facts.iter().fold([0; COMPONENTS], |all, one| [0, 1, 2, 3].map(|at| all[at] | one[at]));
+        if is_componentwise(one.op) { joined } else { [self.merge(joined); COMPONENTS] }
+    }
+}

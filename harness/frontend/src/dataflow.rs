@@ -1,0 +1,456 @@
+//! A forward data-flow analysis over SSA values and local variables.
+//!
+//! The fixpoint of Kildall (POPL 1973, <https://doi.org/10.1145/512927.512945>) over a finite lattice of facts, with one
+//! fact for each component of a vector. It is insensitive to the order of instructions and to control dependence,
+//! follows calls without their context, and joins all stores to a local variable. Contents of shared memory are a
+//! fact of the client.
+
+use std::collections::HashMap;
+
+use rspirv::spirv::{BuiltIn, Op, StorageClass};
+use spirv_reader::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
+
+/// Components that are followed separately; further ones are one with the last.
+pub(crate) const COMPONENTS: usize = 4;
+/// The facts of the components of a value. All components of a scalar are equal.
+pub(crate) type Facts<F> = [F; COMPONENTS];
+
+/// The lattice and the transfer functions of an analysis.
+pub(crate) trait Analysis {
+    /// A fact about a scalar; the default is the bottom of the lattice.
+    type Fact: Copy + Eq + Default;
+
+    /// Returns the least upper bound.
+    fn join(&self, first: Self::Fact, second: Self::Fact) -> Self::Fact;
+    /// Returns the facts of a built-in variable, if the analysis knows it.
+    fn built_in(&self, built_in: BuiltIn) -> Option<Facts<Self::Fact>>;
+    /// Returns the fact of a constant.
+    fn constant(&self) -> Self::Fact;
+    /// Returns the fact of a value that is loaded from shared memory or a resource, by its variable and address.
+    fn load(&self, variable: Option<u32>, address: Self::Fact) -> Self::Fact;
+    /// Returns the facts of an instruction that neither moves values nor accesses memory.
+    fn compute(
+        &self,
+        one: &SpirvInstruction,
+        operands: &[u32],
+        facts: &[Facts<Self::Fact>],
+    ) -> Facts<Self::Fact>;
+
+    /// Returns the fact of an address whose indices have these facts.
+    fn combine(&self, first: Self::Fact, second: Self::Fact) -> Self::Fact {
+        self.join(first, second)
+    }
+
+    /// Returns the join of all components.
+    fn merge(&self, facts: Facts<Self::Fact>) -> Self::Fact {
+        facts.into_iter().fold(Self::Fact::default(), |all, one| self.join(all, one))
+    }
+}
+
+/// An instruction with its function and its number among the module's instructions.
+#[derive(Clone, Copy)]
+pub(crate) struct Located<'m> {
+    pub site: u32,
+    pub function: u32,
+    pub instruction: &'m SpirvInstruction,
+}
+
+/// The facts of an entry point.
+pub(crate) struct DataFlow<'m, A: Analysis> {
+    pub module: &'m SpirvModule,
+    pub analysis: A,
+    pub code: Vec<Located<'m>>,
+    values: HashMap<u32, Facts<A::Fact>>,
+    /// The contents of local variables.
+    contents: HashMap<u32, Facts<A::Fact>>,
+    /// The variable or parameter that a pointer starts at.
+    roots: HashMap<u32, u32>,
+    /// The component of a local vector that a pointer refers to.
+    components: HashMap<u32, usize>,
+    /// Local variables, and pointer parameters that stand for them.
+    local: HashMap<u32, bool>,
+    changed: bool,
+}
+
+impl<'m, A: Analysis> DataFlow<'m, A> {
+    /// Analyzes the code of an entry point; with `reached`, only the blocks whose label is reached.
+    pub fn solve(
+        module: &'m SpirvModule,
+        function: u32,
+        reached: Option<&[bool]>,
+        analysis: A,
+    ) -> DataFlow<'m, A> {
+        let mut flow = DataFlow {
+            module,
+            analysis,
+            code: live_code(module, function, reached),
+            values: HashMap::new(),
+            contents: HashMap::new(),
+            roots: HashMap::new(),
+            components: HashMap::new(),
+            local: HashMap::new(),
+            changed: false,
+        };
+        for (id, variable) in &module.variables {
+            flow.roots.insert(*id, *id);
+            let built_in = module.decorations_of(*id).built_in;
+            if let Some(facts) = built_in.and_then(|built_in| flow.analysis.built_in(built_in)) {
+                flow.contents.insert(*id, facts);
+                flow.local.insert(*id, true);
+            } else if variable.class == StorageClass::Private {
+                flow.local.insert(*id, true);
+            }
+        }
+        let fact = flow.analysis.constant();
+        flow.values.extend(module.constants.keys().map(|id| (*id, [fact; COMPONENTS])));
+        loop {
+            flow.changed = false;
+            for at in 0..flow.code.len() {
+                flow.apply(flow.code[at]);
+            }
+            if !flow.changed {
+                return flow;
+            }
+        }
+    }
+
+    /// Returns the facts of a value.
+    pub fn value(&self, id: u32) -> Facts<A::Fact> {
+        self.values.get(&id).copied().unwrap_or_default()
+    }
+
+    /// Returns the join of the facts of values.
+    pub fn merged(&self, ids: &[u32]) -> A::Fact {
+        let facts = ids.iter().map(|id| self.analysis.merge(self.value(*id)));
+        facts.fold(A::Fact::default(), |all, one| self.analysis.join(all, one))
+    }
+
+    /// Returns the fact of the indices that lead to a pointer.
+    pub fn address(&self, pointer: u32) -> A::Fact {
+        self.analysis.merge(self.value(pointer))
+    }
+
+    /// Returns true if a pointer refers to memory of one invocation.
+    pub fn is_local(&self, pointer: u32) -> bool {
+        self.roots.get(&pointer).is_some_and(|root| self.local.get(root).copied().unwrap_or_default())
+    }
+
+    fn apply(&mut self, at: Located<'m>) {
+        let (module, one) = (self.module, at.instruction);
+        let operands = module.operands_of(one);
+        let operand = |at: usize| operands.get(at).copied().unwrap_or_default();
+        match one.op {
+            Op::Variable => {
+                self.set_root(one.result, one.result);
+                self.local.insert(one.result, true);
+                if let Some(initializer) = operands.get(1) {
+                    self.join_contents(one.result, self.value(*initializer));
+                }
+            }
+            Op::AccessChain | Op::InBoundsAccessChain | Op::PtrAccessChain | Op::InBoundsPtrAccessChain => {
+                self.follow_chain(one, operands);
+            }
+            Op::Load if self.is_local(operand(0)) => {
+                let facts = self.load_local(operand(0));
+                self.join_value(one.result, facts);
+            }
+            Op::Load => {
+                let root = self.roots.get(&operand(0)).copied();
+                let fact = self.analysis.load(root, self.address(operand(0)));
+                self.join_value(one.result, [fact; COMPONENTS]);
+                // A handle of an image or sampler stands for its variable.
+                if let Some(root) = root {
+                    self.set_root(one.result, root);
+                }
+            }
+            Op::Store if self.is_local(operand(0)) => self.store_local(operand(0), self.value(operand(1))),
+            Op::CopyObject => {
+                if let Some(root) = self.roots.get(&operand(0)).copied() {
+                    self.set_root(one.result, root);
+                }
+                self.join_value(one.result, self.value(operand(0)));
+            }
+            Op::FunctionCall => self.follow_call(one, operands),
+            Op::ReturnValue => self.join_value(at.function, self.value(operand(0))),
+            Op::VectorShuffle => {
+                let first = self.component_count(at.function, operand(0));
+                let (left, right) = (self.value(operand(0)), self.value(operand(1)));
+                let pick = |at: usize| match operands.get(at + 2).map(|index| *index as usize) {
+                    None => A::Fact::default(),
+                    Some(index) if index < first => left[index.min(COMPONENTS - 1)],
+                    Some(index) => right[(index - first).min(COMPONENTS - 1)],
+                };
+                let facts = [pick(0), pick(1), pick(2), pick(3)];
+                self.join_value(one.result, facts);
+            }
+            Op::CompositeExtract => {
+                let whole = self.value(operand(0));
+                let is_vector = operands.len() == 2 && self.component_count(at.function, operand(0)) > 1;
+                let index = (operand(1) as usize).min(COMPONENTS - 1);
+                let fact = if is_vector { whole[index] } else { self.analysis.merge(whole) };
+                self.join_value(one.result, [fact; COMPONENTS]);
+            }
+            Op::CompositeConstruct if operands.len() == self.type_components(one.ty) => {
+                let part = |at: usize| operands.get(at).map_or(A::Fact::default(), |id| self.merged(&[*id]));
+                let facts = [part(0), part(1), part(2), part(3)];
+                self.join_value(one.result, facts);
+            }
+            Op::CompositeConstruct | Op::CompositeInsert => {
+                let count = if one.op == Op::CompositeInsert { 2 } else { operands.len() };
+                let fact = self.merged(&operands[..count.min(operands.len())]);
+                self.join_value(one.result, [fact; COMPONENTS]);
+            }
+            Op::Phi => {
+                for id in operands.iter().step_by(2) {
+                    self.join_value(one.result, self.value(*id));
+                }
+            }
+            _ if one.result != 0 && one.op != Op::Label => {
+                let facts: Vec<Facts<A::Fact>> = operands.iter().map(|id| self.value(*id)).collect();
+                let facts = self.analysis.compute(one, operands, &facts);
+                self.join_value(one.result, facts);
+            }
+            _ => {}
+        }
+    }
+
+    fn follow_chain(&mut self, one: &SpirvInstruction, operands: &[u32]) {
+        let Some((base, indices)) = operands.split_first() else { return };
+        let facts = indices.iter().map(|index| self.merged(&[*index]));
+        let fact = facts.fold(self.address(*base), |all, one| self.analysis.combine(all, one));
+        self.join_value(one.result, [fact; COMPONENTS]);
+        let Some(root) = self.roots.get(base).copied() else { return };
+        self.set_root(one.result, root);
+        let constant = match indices {
+            [index] => self.constant_number(*index),
+            _ => None,
+        };
+        if let Some(index) = constant.filter(|_| root == *base && self.is_vector_variable(root)) {
+            self.components.insert(one.result, index.min(COMPONENTS - 1));
+        }
+    }
+
+    fn follow_call(&mut self, one: &SpirvInstruction, operands: &[u32]) {
+        let Some((callee, arguments)) = operands.split_first() else { return };
+        let Some(function) = self.module.functions.get(callee) else { return };
+        for (argument, parameter) in arguments.iter().zip(&function.parameters) {
+            if self.is_local(*argument) {
+                self.set_root(*parameter, *parameter);
+                self.local.insert(*parameter, true);
+                self.join_contents(*parameter, self.load_local(*argument));
+                self.store_local(*argument, self.contents_of(*parameter));
+            } else {
+                self.join_value(*parameter, self.value(*argument));
+                if let Some(root) = self.roots.get(argument).copied() {
+                    self.set_root(*parameter, root);
+                }
+            }
+        }
+        self.join_value(one.result, self.value(*callee));
+    }
+
+    fn load_local(&self, pointer: u32) -> Facts<A::Fact> {
+        let root = self.roots.get(&pointer).copied().unwrap_or(pointer);
+        let contents = self.contents_of(root);
+        if root == pointer {
+            return contents;
+        }
+        let fact = match self.components.get(&pointer) {
+            Some(component) => contents[*component],
+            None => self.analysis.combine(self.analysis.merge(contents), self.address(pointer)),
+        };
+        [fact; COMPONENTS]
+    }
+
+    fn store_local(&mut self, pointer: u32, facts: Facts<A::Fact>) {
+        let root = self.roots.get(&pointer).copied().unwrap_or(pointer);
+        let mut stored = facts;
+        if root != pointer {
+            let fact = self.analysis.merge(facts);
+            stored = match self.components.get(&pointer) {
+                Some(component) => {
+                    let mut one = [A::Fact::default(); COMPONENTS];
+                    one[*component] = fact;
+                    one
+                }
+                None => [fact; COMPONENTS],
+            };
+        }
+        self.join_contents(root, stored);
+    }
+
+    fn contents_of(&self, root: u32) -> Facts<A::Fact> {
+        self.contents.get(&root).copied().unwrap_or_default()
+    }
+
+    fn join_contents(&mut self, root: u32, more: Facts<A::Fact>) {
+        let known = self.contents_of(root);
+        let joined = [0, 1, 2, 3].map(|at: usize| self.analysis.join(known[at], more[at]));
+        if joined != known {
+            self.changed = true;
+            self.contents.insert(root, joined);
+        }
+    }
+
+    fn join_value(&mut self, id: u32, more: Facts<A::Fact>) {
+        let known = self.value(id);
+        let joined = [0, 1, 2, 3].map(|at: usize| self.analysis.join(known[at], more[at]));
+        if joined != known {
+            self.changed = true;
+            self.values.insert(id, joined);
+        }
+    }
+
+    /// Records where a pointer starts; a parameter keeps its first root.
+    fn set_root(&mut self, pointer: u32, root: u32) {
+        self.changed |= self.roots.insert(pointer, root).is_none();
+    }
+
+    fn constant_number(&self, id: u32) -> Option<usize> {
+        match self.module.constants.get(&id) {
+            Some((_, SpirvConstant::Scalar(number))) => Some(*number as usize),
+            _ => None,
+        }
+    }
+
+    fn is_vector_variable(&self, variable: u32) -> bool {
+        if self.module.decorations_of(variable).built_in.is_some() {
+            return true;
+        }
+        let ty = self.module.functions.values().find_map(|function| function.types.get(&variable));
+        let pointee = ty.and_then(|ty| match self.module.types.get(ty) {
+            Some(SpirvType::Pointer { to, .. }) => Some(*to),
+            _ => None,
+        });
+        pointee.is_some_and(|ty| self.type_components(ty) > 1)
+    }
+
+    fn component_count(&self, function: u32, id: u32) -> usize {
+        let own = self.module.functions.get(&function).and_then(|function| function.types.get(&id));
+        let known = own.or_else(|| self.module.constants.get(&id).map(|(ty, _)| ty));
+        known.map_or(1, |ty| self.type_components(*ty))
+    }
+
+    fn type_components(&self, ty: u32) -> usize {
+        match self.module.types.get(&ty) {
+            Some(SpirvType::Vector { count, .. }) => *count as usize,
+            _ => 1,
+        }
+    }
+}
+
+/// Returns the functions that a function may call, with itself.
+pub(crate) fn called_functions(module: &SpirvModule, function: u32) -> Vec<u32> {
+    let (mut all, mut at) = (vec![function], 0);
+    while let Some(next) = all.get(at).and_then(|id| module.functions.get(id)) {
+        for call in next.code.iter().filter(|one| one.op == Op::FunctionCall) {
+            let callee = module.operands_of(call).first().copied().unwrap_or(0);
+            if !all.contains(&callee) && module.functions.contains_key(&callee) {
+                all.push(callee);
+            }
+        }
+        at += 1;
+    }
+    all
+}
+
+/// Returns the instructions that an entry point may execute.
+fn live_code<'m>(module: &'m SpirvModule, function: u32, reached: Option<&[bool]>) -> Vec<Located<'m>> {
+    let called = called_functions(module, function);
+    let mut code = Vec::new();
+    let numbered = |(id, one): (&u32, &'m SpirvFunction)| {
+        one.code.iter().map(|instruction| (*id, instruction)).collect::<Vec<_>>()
+    };
+    let mut is_live = true;
+    for (site, (function, instruction)) in (0..).zip(module.functions.iter().flat_map(numbered)) {
+        if let (Op::Label, Some(reached)) = (instruction.op, reached) {
+            is_live = reached.get(site as usize).copied().unwrap_or(true);
+        }
+        // Variables are at the start of a function's first block.
+        if (is_live || instruction.op == Op::Variable) && called.contains(&function) {
+            code.push(Located { site, function, instruction });
+        }
+    }
+    code
+}
+
+/// Returns true for comparisons by order.
+pub(crate) fn is_ordering(op: Op) -> bool {
+    matches!(
+        op,
+        Op::ULessThan
+            | Op::ULessThanEqual
+            | Op::UGreaterThan
+            | Op::UGreaterThanEqual
+            | Op::SLessThan
+            | Op::SLessThanEqual
+            | Op::SGreaterThan
+            | Op::SGreaterThanEqual
+            | Op::FOrdLessThan
+            | Op::FOrdLessThanEqual
+            | Op::FOrdGreaterThan
+            | Op::FOrdGreaterThanEqual
+            | Op::FUnordLessThan
+            | Op::FUnordLessThanEqual
+            | Op::FUnordGreaterThan
+            | Op::FUnordGreaterThanEqual
+    )
+}
+
+/// Returns true for comparisons by equality.
+pub(crate) fn is_equality(op: Op) -> bool {
+    matches!(
+        op,
+        Op::IEqual
+            | Op::INotEqual
+            | Op::FOrdEqual
+            | Op::FOrdNotEqual
+            | Op::FUnordEqual
+            | Op::FUnordNotEqual
+            | Op::LogicalEqual
+            | Op::LogicalNotEqual
+    )
+}
+
+/// Returns true if each component of the result depends on this component of the operands alone.
+pub(crate) fn is_componentwise(op: Op) -> bool {
+    is_ordering(op)
+        || is_equality(op)
+        || matches!(
+            op,
+            Op::IAdd
+                | Op::ISub
+                | Op::IMul
+                | Op::UDiv
+                | Op::SDiv
+                | Op::UMod
+                | Op::SMod
+                | Op::SRem
+                | Op::FAdd
+                | Op::FSub
+                | Op::FMul
+                | Op::FDiv
+                | Op::VectorTimesScalar
+                | Op::ConvertUToF
+                | Op::ConvertSToF
+                | Op::ConvertFToU
+                | Op::ConvertFToS
+                | Op::UConvert
+                | Op::SConvert
+                | Op::FConvert
+                | Op::Bitcast
+                | Op::ShiftLeftLogical
+                | Op::ShiftRightLogical
+                | Op::ShiftRightArithmetic
+                | Op::BitwiseAnd
+                | Op::BitwiseOr
+                | Op::BitwiseXor
+                | Op::Not
+                | Op::Select
+                | Op::SNegate
+                | Op::FNegate
+                | Op::LogicalAnd
+                | Op::LogicalOr
+                | Op::LogicalNot
+        )
+}
