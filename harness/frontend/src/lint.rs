@@ -12,6 +12,7 @@ use litmus::IgnoredClass;
 use rspirv::spirv::{MemoryAccess, MemorySemantics, Op, StorageClass};
 use spirv_reader::{SpirvConstant, SpirvInstruction, SpirvModule, SpirvType};
 
+use self::divergence::Divergence;
 use crate::lift::Spot;
 
 pub use validity::{InvalidUse, ValidityRule, invalid_uses};
@@ -45,7 +46,7 @@ pub const RULES: [(&str, &str, &str); 8] = [
     ("lockstep", "shared memory written and read by a shader that has no control barrier", "VK-SW-09"),
     (
         "divergent-barrier",
-        "a workgroup control barrier under a condition that differs between invocations",
+        "a workgroup control barrier behind a branch, a return or a loop that differs between invocations",
         "VK-SW-09",
     ),
     (
@@ -142,10 +143,19 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
             }
         }
     }
-    for barrier in divergence::barriers(module) {
-        let message = "not every invocation of the workgroup reaches this barrier: it is under a condition \
-             that depends on the invocation id";
-        say(3, barrier, message.to_owned());
+    for (barrier, branch, divergence) in divergence::barriers(module) {
+        let line = module.source_line(branch.line);
+        let line = line.map_or("a branch".to_owned(), |line| format!("the branch on line {}", line.line));
+        let message = match divergence {
+            Divergence::Always => format!(
+                "not every invocation of the workgroup reaches this barrier: {line} depends on the invocation id"
+            ),
+            Divergence::ForSomeInputs => format!(
+                "not every invocation of the workgroup reaches this barrier, unless its inputs make {line} equal for \
+                 all: it depends on the invocation id"
+            ),
+        };
+        say(3, barrier, message);
     }
     for exchange in lock::locks(module) {
         let message = "every invocation of the workgroup spins on this lock: lanes of one subgroup wait \

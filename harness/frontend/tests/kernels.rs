@@ -131,3 +131,32 @@ fn kernels_get_their_verdicts() {
         committed.lines().zip(table.lines()).filter(|(before, now)| before != now).collect();
     assert!(committed == table, "{changed:#?}");
 }
+
+/// Kernels that are correct for certain inputs only, which the lint rules mention.
+const LINTED: [(&str, &str); 1] = [(
+    "nbody_ok",
+    "invocations beyond the count leave before a barrier: right for multiples of the workgroup",
+)];
+
+#[test]
+fn lint_reports_no_correct_kernel() {
+    let corpus = std::env::var_os("VK_LITMUS_CORPORA").map(|corpora| PathBuf::from(corpora).join("kernels"));
+    let Some(corpus) = corpus.filter(|corpus| corpus.join("manifest.csv").exists()) else {
+        println!("skipped: VK_LITMUS_CORPORA has no kernels");
+        return;
+    };
+    let correct =
+        rows(&corpus).expect("a manifest").into_iter().filter(|row| row.expected.starts_with("race-free"));
+    let mut linted = Vec::new();
+    let mut count = 0;
+    for row in correct {
+        let bytes = std::fs::read(corpus.join(&row.id).join("k.spv")).expect("a module");
+        let module = frontend::read_module(&bytes).expect("a module that is read");
+        count += 1;
+        if !frontend::lint(&module).is_empty() {
+            linted.push(row.id);
+        }
+    }
+    assert!(count >= 20, "{count}");
+    assert_eq!(linted, LINTED.map(|(id, _)| id));
+}

@@ -36,7 +36,7 @@ fn each_rule_finds_what_it_is_for() {
     if !installed("glslangValidator") {
         return;
     }
-    let cases: [(&str, &[(&str, u32)]); 17] = [
+    let cases: [(&str, &[(&str, u32)]); 24] = [
         ("memoryBarrier(gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease);\n", &[]),
         (
             "data.value[id] = 1;\natomicStore(data.flag, 1u, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelease);\n",
@@ -54,6 +54,18 @@ fn each_rule_finds_what_it_is_for() {
             "for (uint s = 1; s < 4; s *= 2) {\nif (id % (2 * s) == 0) {\nrow[id] = s;\nbarrier();\n}\n}\n",
             &[("lint:divergent-barrier", 4)],
         ),
+        // An early return, a loop, and data that need not be equal for all invocations.
+        ("if (id >= data.flag) return;\nbarrier();\n", &[("lint:divergent-barrier", 2)]),
+        ("for (uint i = id; i < data.flag; i += 2) {\nbarrier();\n}\n", &[("lint:divergent-barrier", 2)]),
+        ("if (data.value[id] == 0) {\nreturn;\n}\nbarrier();\n", &[("lint:divergent-barrier", 4)]),
+        (
+            "for (uint i = 0; i < data.flag; i++) {\nif (i == id) {\nbreak;\n}\nbarrier();\n}\n",
+            &[("lint:divergent-barrier", 5)],
+        ),
+        // Invocations that meet again before the barrier.
+        ("if (id >= data.flag) {\nrow[id] = 1;\n}\nbarrier();\n", &[]),
+        ("for (uint i = 0; i < data.flag; i++) {\nbarrier();\nif (i == id) {\nrow[id] = i;\n}\n}\n", &[]),
+        ("for (uint i = id; i < data.flag; i += 2) {\nrow[id] = i;\n}\nbarrier();\n", &[]),
         // A loaded value may be uniform, and so may its comparison with a bound.
         ("if (data.flag == 0) {\nbarrier();\n}\nif (id < 64) {\nbarrier();\n}\n", &[]),
         ("for (uint i = id; i < 64; i += 32) {\nbarrier();\n}\n", &[]),

@@ -1,189 +1,474 @@
-//! Control barriers in divergent control flow.
+//! Control barriers in divergent control flow, by a uniformity analysis.
 //!
-//! The rule reports only certain cases: a barrier in a selection whose condition depends on the invocation's
-//! position in its workgroup and on constants. Loops and early returns are not checked, since all invocations
-//! may leave them equally.
+//! A data-flow analysis ([`crate::dataflow`]) finds the conditions that differ between invocations of a workgroup. A barrier is
+//! reported if it depends on such a branch by control dependence (Ferrante, Ottenstein and Warren, TOPLAS 1987,
+//! <https://doi.org/10.1145/24039.24041>), which covers selections, early returns and loops. WGSL rejects the same
+//! programs (WGSL, section 15.2).
+//!
+//! The rule is quiet where the analysis does not know: values from memory at the same address for all invocations that the
+//! shader writes, from images and from subgroup operations, and values that only a divergent branch makes differ.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use rspirv::spirv::{BuiltIn, Op, StorageClass};
 use spirv_reader::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule};
 
-/// Returns the divergent barriers in module order.
-pub(super) fn barriers(module: &SpirvModule) -> Vec<&SpirvInstruction> {
-    let sizes = module.entry_points.iter().filter_map(|entry| module.declared_local_size(entry.function));
-    // The smallest size over all entry points.
-    let least = |size: [u32; 3], declared: ([u32; 3], bool)| {
-        let other = super::smallest_size(module, declared);
-        [0, 1, 2].map(|axis: usize| size[axis].min(other[axis]))
-    };
-    let size = sizes.fold([u32::MAX; 3], least);
-    module.functions.values().flat_map(|function| Flow::of(module, function, size).found()).collect()
+use crate::assumed::{Binding, written_members};
+use crate::dataflow::{Analysis, COMPONENTS, DataFlow, Facts, is_componentwise, is_equality, is_ordering};
+
+/// How a divergent branch depends on values that the module does not fix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Divergence {
+    /// Invocations take different sides for every input.
+    Always,
+    /// Invocations take different sides for some values of uniforms or push constants.
+    ForSomeInputs,
 }
 
-/// A function as a control-flow graph.
-struct Flow<'m> {
+/// Returns the divergent barriers in module order, each with the branch that it depends on.
+pub(super) fn barriers(module: &SpirvModule) -> Vec<(&SpirvInstruction, &SpirvInstruction, Divergence)> {
+    let sizes = module.entry_points.iter().filter_map(|entry| {
+        let declared = module.declared_local_size(entry.function)?;
+        Some((entry.function, super::smallest_size(module, declared)))
+    });
+    let mut found: BTreeMap<_, (&SpirvInstruction, &SpirvInstruction, Divergence)> = BTreeMap::new();
+    for (entry, size) in sizes.filter(|(_, size)| size.iter().product::<u32>() > 1) {
+        let written = written_members(module, entry).into_iter().map(|(binding, _)| binding).collect();
+        let flow = DataFlow::solve(module, entry, None, UniformityAnalysis { module, size, written });
+        for (barrier, branch, divergence) in DivergentBarriers::of(&flow).find() {
+            let known = found.entry(barrier.place).or_insert((barrier, branch, divergence));
+            if divergence < known.2 {
+                *known = (barrier, branch, divergence);
+            }
+        }
+    }
+    found.into_values().collect()
+}
+
+/// How a value varies between the invocations of a workgroup.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Uniformity {
+    /// No value reaches this place.
+    #[default]
+    Unreached,
+    /// Equal for all invocations.
+    Uniform,
+    /// The numbers from 0 to one less than this, each in some invocation.
+    Range(u32),
+    /// Different numbers in different invocations.
+    Position,
+    /// Numbers that differ between invocations for some contents of memory.
+    Data,
+    /// A truth value that differs between invocations.
+    Condition(Divergence),
+    Unknown,
+}
+
+use Uniformity::{Condition, Data, Position, Range, Uniform, Unknown, Unreached};
+
+impl Uniformity {
+    fn varies(self) -> bool {
+        matches!(self, Range(_) | Position)
+    }
+}
+
+/// The lattice of [`Uniformity`], for one entry point.
+struct UniformityAnalysis<'m> {
     module: &'m SpirvModule,
-    function: &'m SpirvFunction,
-    /// Invocations of a workgroup.
     size: [u32; 3],
-    /// The instruction of each result id.
-    results: HashMap<u32, &'m SpirvInstruction>,
-    /// The values stored to each function variable.
-    stored: HashMap<u32, Vec<u32>>,
+    /// The buffers that the entry point writes.
+    written: HashSet<Binding>,
 }
 
-impl<'m> Flow<'m> {
-    fn of(module: &'m SpirvModule, function: &'m SpirvFunction, size: [u32; 3]) -> Flow<'m> {
-        let results =
-            function.code.iter().filter(|one| one.result != 0).map(|one| (one.result, one)).collect();
-        let mut stored: HashMap<u32, Vec<u32>> = HashMap::new();
-        for instruction in function.code.iter().filter(|instruction| instruction.op == Op::Store) {
-            if let [to, value, ..] = module.operands_of(instruction) {
-                stored.entry(*to).or_default().push(*value);
-            }
-        }
-        Flow { module, function, size, results, stored }
-    }
-
-    fn found(&self) -> Vec<&'m SpirvInstruction> {
-        let mut found: Vec<&'m SpirvInstruction> = Vec::new();
-        for (at, merge) in self.function.code.iter().enumerate() {
-            let branch = self.function.code.get(at + 1);
-            let Some(branch) =
-                branch.filter(|branch| merge.op == Op::SelectionMerge && branch.op == Op::BranchConditional)
-            else {
-                continue;
-            };
-            let (Some(end), [condition, arms @ ..]) =
-                (self.module.operands_of(merge).first(), self.module.operands_of(branch))
-            else {
-                continue;
-            };
-            if !self.varies(*condition, &mut HashSet::new()) {
-                continue;
-            }
-            let arms: Vec<Vec<&SpirvInstruction>> =
-                arms.iter().take(2).map(|arm| self.barriers_of(*arm, *end)).collect();
-            // Even if both sides have a barrier, the invocations meet at different ones.
-            found.extend(arms.into_iter().flatten());
-        }
-        found.sort_by_key(|barrier| barrier.place);
-        found.dedup_by_key(|barrier| barrier.place);
-        found
-    }
-
-    /// Returns the workgroup barriers between a block and the end of its selection.
-    fn barriers_of(&self, from: u32, end: u32) -> Vec<&'m SpirvInstruction> {
-        let (mut left, mut seen) = (vec![from], HashSet::from([end]));
-        let mut found = Vec::new();
-        while let Some(block) = left.pop() {
-            let Some(start) = self.function.labels.get(&block).copied().filter(|_| seen.insert(block)) else {
-                continue;
-            };
-            for instruction in self.function.code.iter().skip(start + 1) {
-                let operands = self.module.operands_of(instruction);
-                match instruction.op {
-                    Op::ControlBarrier if operands.first().is_some_and(|scope| self.is_workgroup(*scope)) => {
-                        found.push(instruction);
-                    }
-                    Op::Branch | Op::BranchConditional | Op::Switch => {
-                        left.extend(self.module.successors(&self.function.types, instruction));
-                    }
-                    _ => {}
-                }
-                if instruction.op == Op::Label {
-                    break;
-                }
-            }
-        }
-        found
-    }
-
-    fn is_workgroup(&self, scope: u32) -> bool {
-        self.number(scope) == Some(2)
-    }
-
-    fn number(&self, id: u32) -> Option<u32> {
+impl UniformityAnalysis<'_> {
+    fn number(&self, id: u32) -> Option<u64> {
         match self.module.constants.get(&id) {
-            Some((_, SpirvConstant::Scalar(number))) => u32::try_from(*number).ok(),
+            Some((_, SpirvConstant::Scalar(number)))
+                if self.module.decorations_of(id).specialization.is_none() =>
+            {
+                Some(*number)
+            }
             _ => None,
         }
     }
 
-    /// Returns whether an input component differs within a workgroup; `None` if unknown.
-    fn place(&self, variable: u32, axis: Option<Option<u32>>) -> Option<bool> {
-        let all = self.size.iter().any(|size| *size > 1);
-        match (self.module.decorations_of(variable).built_in?, axis) {
-            (BuiltIn::LocalInvocationIndex, None) => Some(all),
-            (BuiltIn::LocalInvocationId, None) => Some(all),
-            (BuiltIn::LocalInvocationId, Some(axis)) => Some(*self.size.get(axis? as usize)? > 1),
-            _ => None,
+    /// Returns the number that every component of a constant has.
+    fn splat(&self, id: u32) -> Option<u64> {
+        match self.module.constants.get(&id) {
+            Some((_, SpirvConstant::Composite(parts))) => {
+                let mut numbers = parts.iter().map(|part| self.number(*part));
+                let first = numbers.next()??;
+                numbers.all(|number| number == Some(first)).then_some(first)
+            }
+            _ => self.number(id),
         }
     }
 
-    /// Returns true if a value depends only on the position in the workgroup and on constants, and differs.
-    fn varies(&self, id: u32, seen: &mut HashSet<u32>) -> bool {
-        self.sources(id, seen).is_some_and(|varies| varies)
+    fn compare(&self, op: Op, operands: &[u32], pair: [Uniformity; 2]) -> Uniformity {
+        let [first, second] = pair;
+        let constant = |at: usize| operands.get(at).and_then(|id| self.splat(*id));
+        match (first, second) {
+            (Unreached, _) | (_, Unreached) => Unreached,
+            (Uniform, Uniform) => Uniform,
+            (Range(count), Uniform) if constant(1).is_some() => {
+                Self::compare_range(op, count, constant(1).unwrap_or(0), false)
+            }
+            (Uniform, Range(count)) if constant(0).is_some() => {
+                Self::compare_range(op, count, constant(0).unwrap_or(0), true)
+            }
+            (Data, Uniform) | (Uniform, Data) => Condition(Divergence::ForSomeInputs),
+            (varying, Uniform) | (Uniform, varying) if varying.varies() => {
+                let is_constant = constant(0).is_some() || constant(1).is_some();
+                match (is_equality(op), is_constant) {
+                    (true, true) => Condition(Divergence::Always),
+                    (_, false) => Condition(Divergence::ForSomeInputs),
+                    (false, true) => Unknown,
+                }
+            }
+            (Condition(of), Uniform) | (Uniform, Condition(of)) => Condition(of),
+            _ => Unknown,
+        }
     }
 
-    /// Does the same; `None` if the value has another source.
-    fn sources(&self, id: u32, seen: &mut HashSet<u32>) -> Option<bool> {
-        if self.module.constants.contains_key(&id) || !seen.insert(id) {
-            return Some(false);
+    /// Compares each number below `count` with a constant.
+    fn compare_range(op: Op, count: u32, constant: u64, flipped: bool) -> Uniformity {
+        let (least, last) = (0, u64::from(count) - 1);
+        if is_equality(op) {
+            return if constant <= last { Condition(Divergence::Always) } else { Uniform };
         }
-        let instruction = self.results.get(&id)?;
-        let operands = self.module.operands_of(instruction);
-        match instruction.op {
-            Op::Load => {
-                let pointer = *operands.first()?;
-                let root = match self.results.get(&pointer) {
-                    Some(chain) if matches!(chain.op, Op::AccessChain | Op::InBoundsAccessChain) => {
-                        *self.module.operands_of(chain).first()?
-                    }
-                    _ => pointer,
+        let holds = |number: u64| {
+            let (left, right) = if flipped { (constant, number) } else { (number, constant) };
+            match op {
+                Op::ULessThan | Op::SLessThan => left < right,
+                Op::ULessThanEqual | Op::SLessThanEqual => left <= right,
+                Op::UGreaterThan | Op::SGreaterThan => left > right,
+                _ => left >= right,
+            }
+        };
+        // The signed comparisons agree for constants that are not negative.
+        if constant > u64::from(i32::MAX.unsigned_abs()) {
+            return Unknown;
+        }
+        if holds(least) == holds(last) { Uniform } else { Condition(Divergence::Always) }
+    }
+}
+
+impl Analysis for UniformityAnalysis<'_> {
+    type Fact = Uniformity;
+
+    fn join(&self, first: Uniformity, second: Uniformity) -> Uniformity {
+        match (first, second) {
+            (Unreached, other) | (other, Unreached) => other,
+            (one, other) if one == other => one,
+            (one, other) if one.varies() && other.varies() => Position,
+            // The result of a conditional `&&` or `||`: a constant, or the second condition.
+            (Condition(_), Uniform) | (Uniform, Condition(_)) => Condition(Divergence::ForSomeInputs),
+            (Condition(_), Condition(_)) => Condition(Divergence::ForSomeInputs),
+            _ => Unknown,
+        }
+    }
+
+    fn combine(&self, first: Uniformity, second: Uniformity) -> Uniformity {
+        match (first, second) {
+            (Unreached, other) | (other, Unreached) | (other, Uniform) | (Uniform, other) => other,
+            _ => Unknown,
+        }
+    }
+
+    fn built_in(&self, built_in: BuiltIn) -> Option<Facts<Uniformity>> {
+        let [x, y, z] = self.size;
+        let by_axis =
+            |of: fn(u32) -> Uniformity| [x, y, z, z].map(|size| if size > 1 { of(size) } else { Uniform });
+        Some(match built_in {
+            BuiltIn::WorkgroupId
+            | BuiltIn::NumWorkgroups
+            | BuiltIn::WorkgroupSize
+            | BuiltIn::NumSubgroups
+            | BuiltIn::SubgroupSize => [Uniform; COMPONENTS],
+            BuiltIn::LocalInvocationId => by_axis(Range),
+            BuiltIn::GlobalInvocationId => by_axis(|_| Position),
+            BuiltIn::LocalInvocationIndex => [Range(x * y * z); COMPONENTS],
+            BuiltIn::SubgroupLocalInvocationId => [Position; COMPONENTS],
+            _ => [Unknown; COMPONENTS],
+        })
+    }
+
+    fn constant(&self) -> Uniformity {
+        Uniform
+    }
+
+    fn load(&self, variable: Option<u32>, address: Uniformity) -> Uniformity {
+        let is_fixed = |id: u32| {
+            let decorations = self.module.decorations_of(id);
+            let binding = (decorations.set.unwrap_or(0), decorations.binding.unwrap_or(0));
+            match self.module.variables.get(&id).map(|variable| variable.class) {
+                Some(StorageClass::PushConstant) => true,
+                Some(StorageClass::Uniform | StorageClass::StorageBuffer) => !self.written.contains(&binding),
+                _ => false,
+            }
+        };
+        match address {
+            Range(_) | Position => Data,
+            Uniform | Unreached if variable.is_some_and(is_fixed) => Uniform,
+            _ => Unknown,
+        }
+    }
+
+    fn compute(
+        &self,
+        one: &SpirvInstruction,
+        operands: &[u32],
+        facts: &[Facts<Uniformity>],
+    ) -> Facts<Uniformity> {
+        let first = facts.first().copied().unwrap_or_default();
+        let second = facts.get(1).copied().unwrap_or_default();
+        let each = |of: &dyn Fn(Uniformity, Uniformity) -> Uniformity| {
+            [0, 1, 2, 3].map(|at: usize| of(first[at], second[at]))
+        };
+        match one.op {
+            op if is_ordering(op) || is_equality(op) => {
+                each(&|first, second| self.compare(op, operands, [first, second]))
+            }
+            Op::LogicalNot
+            | Op::Bitcast
+            | Op::UConvert
+            | Op::SConvert
+            | Op::ConvertUToF
+            | Op::ConvertSToF => first,
+            Op::LogicalAnd | Op::LogicalOr => each(&|first, second| match (first, second) {
+                (Unreached, _) | (_, Unreached) => Unreached,
+                (Uniform, Uniform) => Uniform,
+                (Unknown, _) | (_, Unknown) => Unknown,
+                // The other operand may decide the result.
+                _ => Condition(Divergence::ForSomeInputs),
+            }),
+            Op::Any | Op::All => {
+                let count = match first {
+                    [one, two, three, ..] if one == two && two == three => 1,
+                    _ => COMPONENTS,
                 };
-                let variable = self.module.variables.get(&root);
-                if variable.is_some_and(|variable| variable.class == StorageClass::Input) {
-                    let axis =
-                        self.results.get(&pointer).and_then(|chain| self.module.operands_of(chain).get(1));
-                    return self.place(root, axis.map(|index| self.number(*index)));
-                }
-                // A function variable with one store has that value.
-                match self.stored.get(&pointer).map(Vec::as_slice) {
-                    Some([value]) if variable.is_none() => self.sources(*value, seen),
-                    _ => None,
+                [first.into_iter().take(count).fold(Unreached, |all, one| self.join(all, one)); COMPONENTS]
+            }
+            Op::IAdd | Op::ISub | Op::FAdd | Op::FSub | Op::BitwiseXor => {
+                each(&|first, second| match (first, second) {
+                    (Unreached, _) | (_, Unreached) => Unreached,
+                    (Uniform, Uniform) => Uniform,
+                    (varying, Uniform) | (Uniform, varying) if varying.varies() => Position,
+                    (Data, Uniform) | (Uniform, Data) => Data,
+                    _ => Unknown,
+                })
+            }
+            Op::IMul | Op::FMul | Op::ShiftLeftLogical | Op::BitwiseAnd | Op::UMod | Op::SMod | Op::SRem => {
+                // A factor, mask or modulus that is an input may be one that makes all numbers equal.
+                let scaled = |at: usize| match operands.get(at).and_then(|id| self.splat(*id)) {
+                    None => Data,
+                    Some(number) => {
+                        let is_kept = match one.op {
+                            Op::BitwiseAnd => number & 1 != 0,
+                            Op::UMod | Op::SMod | Op::SRem => number > 1,
+                            Op::ShiftLeftLogical => number < 32,
+                            _ => number != 0,
+                        };
+                        if is_kept { Position } else { Unknown }
+                    }
+                };
+                each(&|first, second| match (first, second) {
+                    (Unreached, _) | (_, Unreached) => Unreached,
+                    (Uniform, Uniform) => Uniform,
+                    (varying, Uniform) if varying.varies() => scaled(1),
+                    (Uniform, varying)
+                        if varying.varies() && matches!(one.op, Op::IMul | Op::FMul | Op::BitwiseAnd) =>
+                    {
+                        scaled(0)
+                    }
+                    _ => Unknown,
+                })
+            }
+            op => {
+                let is_uniform = |facts: &Facts<Uniformity>| facts.iter().all(|one| *one == Uniform);
+                let known = is_componentwise(op)
+                    || matches!(
+                        op,
+                        Op::ArrayLength | Op::ImageQuerySize | Op::ImageQuerySizeLod | Op::CopyLogical
+                    );
+                if op == Op::ImageQuerySize || op == Op::ArrayLength || known && facts.iter().all(is_uniform)
+                {
+                    [Uniform; COMPONENTS]
+                } else {
+                    [Unknown; COMPONENTS]
                 }
             }
-            Op::CompositeExtract => {
-                let load = self.results.get(operands.first()?).filter(|load| load.op == Op::Load);
-                let root = *self.module.operands_of(load?).first()?;
-                self.module.variables.get(&root)?;
-                self.place(root, operands.get(1).map(|axis| Some(*axis)))
-            }
-            Op::CopyObject | Op::Bitcast => self.sources(*operands.first()?, seen),
-            Op::IAdd
-            | Op::ISub
-            | Op::IMul
-            | Op::UMod
-            | Op::SMod
-            | Op::SRem
-            | Op::BitwiseAnd
-            | Op::BitwiseOr
-            | Op::BitwiseXor
-            | Op::ShiftLeftLogical
-            | Op::ShiftRightLogical
-            | Op::IEqual
-            | Op::INotEqual
-            | Op::LogicalNot => {
-                let mut varies = false;
-                for operand in operands {
-                    // The other operand may be any value that is equal for all.
-                    varies |= self.sources(*operand, seen).unwrap_or_default();
+        }
+    }
+}
+
+/// The search for divergent barriers over the facts of one entry point.
+struct DivergentBarriers<'f, 'm> {
+    flow: &'f DataFlow<'m, UniformityAnalysis<'m>>,
+    module: &'m SpirvModule,
+    /// The functions that execute a workgroup barrier, also by calls.
+    with_barriers: BTreeSet<u32>,
+}
+
+impl<'f, 'm> DivergentBarriers<'f, 'm> {
+    fn of(flow: &'f DataFlow<'m, UniformityAnalysis<'m>>) -> DivergentBarriers<'f, 'm> {
+        let module = flow.module;
+        let mut with_barriers: BTreeSet<u32> = BTreeSet::new();
+        loop {
+            let before = with_barriers.len();
+            for at in &flow.code {
+                if is_barrier(module, at.instruction, &with_barriers) {
+                    with_barriers.insert(at.function);
                 }
-                Some(varies)
             }
+            if with_barriers.len() == before {
+                return DivergentBarriers { flow, module, with_barriers };
+            }
+        }
+    }
+
+    fn find(&self) -> Vec<(&'m SpirvInstruction, &'m SpirvInstruction, Divergence)> {
+        let mut found = Vec::new();
+        for function in &self.with_barriers {
+            if let Some(code) = self.module.functions.get(function) {
+                found.extend(self.in_function(code));
+            }
+        }
+        found
+    }
+
+    fn in_function(
+        &self,
+        function: &'m SpirvFunction,
+    ) -> Vec<(&'m SpirvInstruction, &'m SpirvInstruction, Divergence)> {
+        let graph = ControlFlow::of(self.module, function);
+        let dependence = graph.control_dependence();
+        let mut found = Vec::new();
+        for (block, range) in graph.blocks.iter().enumerate() {
+            let code = &function.code[range.clone()];
+            let barriers = code.iter().filter(|one| is_barrier(self.module, one, &self.with_barriers));
+            for barrier in barriers {
+                let divergent = dependence[block].iter().filter_map(|branch| {
+                    let branch = function.code.get(graph.blocks[*branch].end.checked_sub(1)?)?;
+                    Some((branch, self.divergence_of(branch)?))
+                });
+                if let Some((branch, divergence)) = divergent.min_by_key(|(_, divergence)| *divergence) {
+                    found.push((barrier, branch, divergence));
+                }
+            }
+        }
+        found
+    }
+
+    fn divergence_of(&self, branch: &SpirvInstruction) -> Option<Divergence> {
+        let operands = self.module.operands_of(branch);
+        match (branch.op, self.flow.merged(operands.get(..1)?)) {
+            (Op::BranchConditional, Condition(divergence)) => Some(divergence),
             _ => None,
+        }
+    }
+}
+
+/// Returns true for a control barrier of a workgroup, and for a call of a function with one.
+fn is_barrier(module: &SpirvModule, one: &SpirvInstruction, with_barriers: &BTreeSet<u32>) -> bool {
+    let operand = module.operands_of(one).first();
+    match one.op {
+        Op::ControlBarrier => {
+            let scope = operand.and_then(|id| module.constants.get(id));
+            matches!(scope, Some((_, SpirvConstant::Scalar(2))))
+        }
+        Op::FunctionCall => operand.is_some_and(|callee| with_barriers.contains(callee)),
+        _ => false,
+    }
+}
+
+/// The control-flow graph of a function.
+struct ControlFlow {
+    /// The instructions of each block.
+    blocks: Vec<std::ops::Range<usize>>,
+    /// The successors of each block; none for a block that ends the function.
+    successors: Vec<Vec<usize>>,
+}
+
+impl ControlFlow {
+    fn of(module: &SpirvModule, function: &SpirvFunction) -> ControlFlow {
+        let mut starts: Vec<(u32, usize)> = function.labels.iter().map(|(id, at)| (*id, *at)).collect();
+        starts.sort_unstable_by_key(|(_, at)| *at);
+        let number: HashMap<u32, usize> =
+            starts.iter().enumerate().map(|(block, (id, _))| (*id, block)).collect();
+        let is_end = |one: &SpirvInstruction| {
+            matches!(
+                one.op,
+                Op::Branch
+                    | Op::BranchConditional
+                    | Op::Switch
+                    | Op::Return
+                    | Op::ReturnValue
+                    | Op::Kill
+                    | Op::TerminateInvocation
+                    | Op::Unreachable
+                    | Op::EmitMeshTasksEXT
+            )
+        };
+        let mut blocks = Vec::new();
+        let mut successors = Vec::new();
+        for (_, start) in &starts {
+            let code = function.code.get(*start..).unwrap_or_default();
+            let length = code.iter().position(is_end).map_or(code.len(), |end| end + 1);
+            blocks.push(*start..*start + length);
+            let targets = code.get(length.saturating_sub(1));
+            let targets = targets.into_iter().flat_map(|end| module.successors(&function.types, end));
+            successors.push(targets.filter_map(|target| number.get(&target).copied()).collect());
+        }
+        ControlFlow { blocks, successors }
+    }
+
+    /// Returns for each block the blocks whose branch decides whether it is executed, transitively.
+    fn control_dependence(&self) -> Vec<BTreeSet<usize>> {
+        let postdominators = self.postdominators();
+        let directly = |block: usize| {
+            let decides = |(branch, targets): &(usize, &Vec<usize>)| {
+                let strictly = block != *branch && postdominators[*branch].contains(&block);
+                targets.len() > 1
+                    && !strictly
+                    && targets.iter().any(|target| postdominators[*target].contains(&block))
+            };
+            self.successors.iter().enumerate().filter(decides).map(|(branch, _)| branch).collect()
+        };
+        let direct: Vec<BTreeSet<usize>> = (0..self.blocks.len()).map(directly).collect();
+        let transitively = |block: usize| {
+            let mut all = direct[block].clone();
+            let mut left: Vec<usize> = all.iter().copied().collect();
+            while let Some(branch) = left.pop() {
+                left.extend(direct[branch].iter().copied().filter(|other| all.insert(*other)));
+            }
+            all
+        };
+        (0..self.blocks.len()).map(transitively).collect()
+    }
+
+    /// Returns the blocks on every path from each block to the end of the function, itself included.
+    fn postdominators(&self) -> Vec<HashSet<usize>> {
+        let count = self.blocks.len();
+        let all: HashSet<usize> = (0..count).collect();
+        let mut sets: Vec<HashSet<usize>> = (0..count)
+            .map(|block| if self.successors[block].is_empty() { HashSet::from([block]) } else { all.clone() })
+            .collect();
+        loop {
+            let mut changed = false;
+            for block in (0..count).rev().filter(|block| !self.successors[*block].is_empty()) {
+                let mut targets = self.successors[block].iter().map(|target| &sets[*target]);
+                let Some(first) = targets.next() else { continue };
+                let mut common = targets.fold(first.clone(), |all, one| &all & one);
+                common.insert(block);
+                if common != sets[block] {
+                    sets[block] = common;
+                    changed = true;
+                }
+            }
+            if !changed {
+                return sets;
+            }
         }
     }
 }
