@@ -160,6 +160,16 @@ impl SourceLanguage {
         })
     }
 
+    /// Returns the function for a texel; WGSL has none.
+    fn image_atomic_function(self, atomic: Op) -> Option<String> {
+        let name = self.atomic_function(atomic)?;
+        match self {
+            SourceLanguage::Glsl => Some(name.replace("atomic", "imageAtomic")),
+            SourceLanguage::Hlsl => Some(name),
+            SourceLanguage::Wgsl => None,
+        }
+    }
+
     fn coherent_qualifier(self) -> &'static str {
         match self {
             SourceLanguage::Glsl => "coherent",

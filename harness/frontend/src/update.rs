@@ -3,8 +3,10 @@
 //! Only updates within one block are found, and only if nothing between load and store may change memory or
 //! synchronize. Two pointers are the same if the same operations on the same values compute them.
 
-use rspirv::spirv::{GlslStd450Op, Op, StorageClass};
-use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType, opcode::is_atomic};
+use rspirv::spirv::{GlslStd450Op, ImageOperands, Op, StorageClass};
+use spirv_reader::{
+    SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvType, opcode::is_atomic,
+};
 
 /// Upper bound on the depth of compared expressions.
 const MAX_DEPTH: u32 = 8;
@@ -56,6 +58,112 @@ fn update_of_store(module: &SpirvModule, function: &SpirvFunction, store: usize)
     };
     // An operand that is the loaded value itself has no atomic instruction.
     (operand != code[load].result).then_some(PlainUpdate { load, operation, store, atomic, operand })
+}
+
+/// A read, an operation and a write of one texel that an image atomic can replace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ImageUpdate {
+    /// Indices of read, operation and write, and of the instructions between them that move the component.
+    pub read: usize,
+    pub extract: Option<usize>,
+    pub operation: usize,
+    pub construct: Option<usize>,
+    pub write: usize,
+    /// The pointer to the image.
+    pub image: u32,
+    /// The type of the component.
+    pub scalar: u32,
+    /// The atomic instruction.
+    pub atomic: Op,
+    /// The id of the other operand.
+    pub operand: u32,
+}
+
+/// Returns the updates of images with one 32-bit integer component, in the order of their writes.
+pub(crate) fn image_updates(module: &SpirvModule, function: &SpirvFunction) -> Vec<ImageUpdate> {
+    let writes = function.code.iter().enumerate().filter(|(_, one)| one.op == Op::ImageWrite);
+    writes.filter_map(|(write, _)| update_of_image(module, function, write)).collect()
+}
+
+/// Returns the update that ends in a write of an image.
+fn update_of_image(module: &SpirvModule, function: &SpirvFunction, write: usize) -> Option<ImageUpdate> {
+    let code = &function.code;
+    let [image, coordinate, texel, rest @ ..] = module.operands_of(&code[write]) else { return None };
+    if !addresses_one_texel(rest) {
+        return None;
+    }
+    let start = code[..write].iter().rposition(|one| one.op == Op::Label)?;
+    let made = |id: u32| (start..write).rev().find(|index| code[*index].result == id);
+    let operands = |index: usize| module.operands_of(&code[index]);
+    let last = made(*texel)?;
+    let construct = (code[last].op == Op::CompositeConstruct).then_some(last);
+    let operation = match construct {
+        Some(construct) => made(*operands(construct).first()?)?,
+        None => last,
+    };
+    let ty = code[operation].ty;
+    let scalar = match module.types.get(&ty) {
+        Some(SpirvType::Vector { element, .. }) => *element,
+        _ => ty,
+    };
+    if !matches!(module.types.get(&scalar), Some(SpirvType::Integer { bits: 32, .. })) {
+        return None;
+    }
+    let (atomic, first, second, commutes) = atomic_of(module, &code[operation])?;
+    let read_of = |id: u32| {
+        let value = made(id)?;
+        let extract =
+            (code[value].op == Op::CompositeExtract && operands(value).get(1) == Some(&0)).then_some(value);
+        let read = match extract {
+            Some(extract) => made(*operands(extract).first()?)?,
+            None => value,
+        };
+        let [from, at, rest @ ..] = operands(read) else { return None };
+        let same = |one, other| is_same_value(module, function, one, other, write, MAX_DEPTH);
+        let quiet = code[read + 1..write].iter().all(|one| !may_change_texels(module, function, one));
+        (code[read].op == Op::ImageRead
+            && addresses_one_texel(rest)
+            && same(*from, *image)
+            && same(*at, *coordinate)
+            && quiet)
+            .then_some((read, extract))
+    };
+    let ((read, extract), operand) = match read_of(first) {
+        Some(found) => (found, second),
+        None => (read_of(second).filter(|_| commutes)?, first),
+    };
+    // All components of the texel may be computed, of which one is written.
+    let operand = if scalar == ty {
+        operand
+    } else if let Some((_, SpirvConstant::Composite(parts))) = module.constants.get(&operand) {
+        *parts.first()?
+    } else {
+        let whole = made(operand).filter(|index| code[*index].op == Op::CompositeConstruct)?;
+        let [first, _, _, _] = operands(whole) else { return None };
+        *first
+    };
+    let image = *operands(made(*image)?).first()?;
+    Some(ImageUpdate { read, extract, operation, construct, write, image, scalar, atomic, operand })
+}
+
+/// Returns true unless image operands choose a level, a sample or an offset.
+fn addresses_one_texel(operands: &[u32]) -> bool {
+    let other = ImageOperands::MAKE_TEXEL_AVAILABLE
+        | ImageOperands::MAKE_TEXEL_VISIBLE
+        | ImageOperands::NON_PRIVATE_TEXEL
+        | ImageOperands::VOLATILE_TEXEL
+        | ImageOperands::SIGN_EXTEND
+        | ImageOperands::ZERO_EXTEND;
+    operands.first().is_none_or(|mask| mask & !other.bits() == 0)
+}
+
+/// Returns true for instructions that write memory other than local variables, order it, or call a function.
+fn may_change_texels(module: &SpirvModule, function: &SpirvFunction, one: &SpirvInstruction) -> bool {
+    let is_local = || {
+        let pointer = module.operands_of(one).first();
+        pointer.is_some_and(|pointer| is_own_memory(module, function, *pointer))
+    };
+    may_change_memory(one.op) && !(one.op == Op::Store && is_local())
 }
 
 /// Returns the atomic form of an operation, its operands, and whether they commute.

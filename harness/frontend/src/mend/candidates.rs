@@ -12,7 +12,7 @@ use super::walked::{
 };
 use crate::grid::GridFinding;
 use crate::lift::FindingKind;
-use crate::update::{PlainUpdate, plain_updates};
+use crate::update::{ImageUpdate, PlainUpdate, image_updates, plain_updates};
 
 /// Upper bound on the call depth at which a caller may synchronize.
 const MAX_CALLS: u32 = 4;
@@ -60,6 +60,9 @@ impl<'m> ModuleCandidates<'m> {
         finding: &GridFinding,
         made: &[KernelChange],
     ) -> Option<ModuleCandidates<'m>> {
+        if finding.kind == FindingKind::UninitialisedRead {
+            return ModuleCandidates::of_uninitialized(module, finding);
+        }
         let sites: Vec<ChangeSite> =
             finding.at.iter().filter_map(|at| ChangeSite::at(module, at.place)).collect();
         let roots = |site: &ChangeSite| {
@@ -91,11 +94,34 @@ impl<'m> ModuleCandidates<'m> {
         if language != SourceLanguage::Wgsl {
             all.handover_changes(&sites, class, &known, made);
         }
-        if let Some(change) = all.update_change(&sites, of) {
+        if let Some(change) = all.update_change(&sites, of).or_else(|| all.image_update_change(&sites)) {
             // Last, since a lock that is only not published needs no atomic.
             all.found.push(change);
         }
         all.last = all.atomic_change(&sites, of);
+        Some(all)
+    }
+
+    /// Returns the initializers of workgroup variables, which GLSL alone can express.
+    fn of_uninitialized(module: &'m SpirvModule, finding: &GridFinding) -> Option<ModuleCandidates<'m>> {
+        let site = ChangeSite::at(module, finding.at.first()?.place)?;
+        let language = SourceLanguage::of_module(module);
+        let mut all = ModuleCandidates {
+            module,
+            language,
+            found: Vec::new(),
+            handed: Vec::new(),
+            last: None,
+            apart: false,
+        };
+        let shared = module.variables.iter().filter(|(_, variable)| variable.class == Class::Workgroup);
+        for (id, _) in shared.filter(|_| language == SourceLanguage::Glsl) {
+            let text = format!(
+                "initialize `{}` with `= {{}}` (GL_EXT_null_initializer), or store to each element before it is read",
+                module.display_name(*id)
+            );
+            all.push_candidate(site, text, ModuleChange::ZeroInitialized(*id));
+        }
         Some(all)
     }
 
@@ -122,6 +148,24 @@ impl<'m> ModuleCandidates<'m> {
             }
         };
         self.new_change(site, text, ModuleChange::Update(site.function, changed, class))
+    }
+
+    /// Returns the change of reads and writes of texels to image atomics, if all accesses belong to some.
+    fn image_update_change(&self, sites: &[ChangeSite]) -> Option<KernelChange> {
+        let site = *sites.first()?;
+        let function = self.module.functions.get(&site.function)?;
+        let updates = image_updates(self.module, function);
+        let mut changed: Vec<ImageUpdate> = Vec::new();
+        for one in sites {
+            let of_site = |update: &&ImageUpdate| [update.read, update.write].contains(&one.index);
+            let update = updates.iter().find(of_site).filter(|_| one.function == site.function)?;
+            if !changed.contains(update) {
+                changed.push(*update);
+            }
+        }
+        let call = self.language.image_atomic_function(changed.first()?.atomic)?;
+        let text = format!("use `{call}` instead of this load and store");
+        self.new_change(site, text, ModuleChange::ImageUpdate(site.function, changed))
     }
 
     fn push_candidate(&mut self, site: ChangeSite, text: String, make: ModuleChange) {

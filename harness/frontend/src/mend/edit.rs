@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use litmus::StorageClass;
-use rspirv::spirv::{MemoryAccess, MemorySemantics, Op, Scope, StorageClass as Class};
+use rspirv::spirv::{ImageFormat, MemoryAccess, MemorySemantics, Op, Scope, StorageClass as Class};
 use spirv_reader::{HEADER_WORDS, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
 
-use crate::update::PlainUpdate;
+use crate::update::{ImageUpdate, PlainUpdate};
 
 /// A module with pending edits. All positions refer to the original module.
 pub(super) struct ModuleEdit<'m> {
@@ -21,6 +21,9 @@ pub(super) struct ModuleEdit<'m> {
     declared: Vec<u32>,
     bound: u32,
 }
+
+/// The position of the format among the operands of `OpTypeImage`.
+const IMAGE_FORMAT: usize = 6;
 
 /// Encodes an instruction.
 fn encode_instruction(op: Op, operands: &[u32]) -> Vec<u32> {
@@ -294,6 +297,73 @@ impl<'m> ModuleEdit<'m> {
         replace(load, encode_instruction(update.atomic, &operands));
         replace(store, Vec::new());
         Some(())
+    }
+
+    /// Replaces a read, an operation and a write of a texel by one atomic instruction.
+    ///
+    /// `None` unless the image has one 32-bit integer component, and if a value between read and write has other uses.
+    pub fn make_image_update(&mut self, function: &SpirvFunction, update: &ImageUpdate) -> Option<()> {
+        let module = self.module;
+        let code = &function.code;
+        let write = code.get(update.write)?;
+        let [image, coordinate, ..] = module.operands_of(write) else { return None };
+        let made = |id: u32| code.iter().find(|one| one.result == id);
+        let format = *module.handles.get(&made(*image)?.ty)?.get(IMAGE_FORMAT)?;
+        if ![ImageFormat::R32ui as u32, ImageFormat::R32i as u32].contains(&format) {
+            return None;
+        }
+        let chain: Vec<usize> = [Some(update.read), update.extract, Some(update.operation), update.construct]
+            .into_iter()
+            .flatten()
+            .collect();
+        let users = chain.iter().skip(1).copied().chain([update.write]);
+        for (value, user) in chain.iter().zip(users) {
+            let result = code.get(*value)?.result;
+            let mut others = code.iter().enumerate().filter(|(index, _)| *index != user);
+            if others.any(|(_, one)| module.operands_of(one).contains(&result)) {
+                return None;
+            }
+        }
+        let (scope, zero) = (self.constant_id(widest_scope(module) as u32)?, self.constant_id(0)?);
+        let pointer_type = self.fresh_id()?;
+        let operands = [pointer_type, Class::Image as u32, update.scalar];
+        self.declared.extend(encode_instruction(Op::TypePointer, &operands));
+        let (pointer, result) = (self.fresh_id()?, self.fresh_id()?);
+        let operands = [pointer_type, pointer, update.image, *coordinate, zero];
+        let mut words = encode_instruction(Op::ImageTexelPointer, &operands);
+        let operands = [update.scalar, result, pointer, scope, zero, update.operand];
+        words.extend(encode_instruction(update.atomic, &operands));
+        for index in chain {
+            self.instead.insert(module.first_word(&code[index]), Vec::new());
+        }
+        self.instead.insert(module.first_word(write), words);
+        Some(())
+    }
+
+    /// Initializes a module-level variable with zeros.
+    pub fn zero_initialize(&mut self, id: u32) -> Option<()> {
+        let variable = self.module.variables.get(&id).filter(|variable| variable.initializer == 0)?;
+        let (mut at, words) = (HEADER_WORDS, self.module.words());
+        let is_variable = |at: usize| {
+            let first = words.get(at).copied().unwrap_or_default();
+            first & 0xffff == Op::Variable as u32 && words.get(at + 2) == Some(&id)
+        };
+        while !is_variable(at) {
+            at += (words.get(at)? >> 16).max(1) as usize;
+        }
+        let null = self.fresh_id()?;
+        let declaration = encode_instruction(Op::ConstantNull, &[variable.ty, null]);
+        self.before.entry(at).or_default().extend(declaration);
+        let own = words.get(at + 1..at + 4)?;
+        let initialized = encode_instruction(Op::Variable, &[own[0], own[1], own[2], null]);
+        self.instead.insert(at, initialized);
+        Some(())
+    }
+
+    fn fresh_id(&mut self) -> Option<u32> {
+        let id = self.bound;
+        self.bound = self.bound.checked_add(1)?;
+        Some(id)
     }
 
     fn scalar_type(&self, id: u32) -> Option<u32> {

@@ -1,4 +1,4 @@
-//! Finds fixes for races of a walk: changes of the module, each verified by walking the changed module.
+//! Finds fixes for races and uninitialized reads of a walk: changes of the module, each verified by walking the changed module.
 //!
 //! Every candidate is walked with the same inputs and schedules. The search is greedy and bounded, so it may
 //! miss a fix; a fix that it returns removed the finding and added none.
@@ -14,8 +14,8 @@ use super::edit::ModuleEdit;
 use super::{SourceLanguage, find_combination};
 use crate::error::SourcePosition;
 use crate::grid::{self, GridFinding, GridReport, GridVerdict};
-use crate::lift::AnalysisOptions;
-use crate::update::PlainUpdate;
+use crate::lift::{AnalysisOptions, FindingKind};
+use crate::update::{ImageUpdate, PlainUpdate};
 
 /// Upper bound on the changed modules.
 const MAX_TRIALS: usize = 400;
@@ -45,12 +45,16 @@ pub(super) enum ModuleChange {
     /// Memory barriers before words.
     Fences(Vec<usize>, Vec<StorageClass>),
     Coherent(u32),
+    /// Zeros as the initial value of a variable.
+    ZeroInitialized(u32),
     /// Additional acquire or release semantics.
     Ordered(ChangeSite, bool, bool, StorageClass),
     Widened(ChangeSite),
     Atomic(Vec<ChangeSite>, Class),
     /// Atomic instructions instead of plain read-modify-writes of a function.
     Update(u32, Vec<PlainUpdate>, Class),
+    /// The same for texels of images.
+    ImageUpdate(u32, Vec<ImageUpdate>),
 }
 
 /// An instruction of a function.
@@ -71,7 +75,7 @@ pub struct WalkFixes {
     pub tried: usize,
 }
 
-/// Searches fixes for the races of a report, and verifies all of them together.
+/// Searches fixes for the findings of a report, and verifies all of them together.
 ///
 /// A race that only the model found gets none, because the walk cannot verify its fix.
 pub fn fix_walk_findings(
@@ -92,10 +96,12 @@ pub fn fix_walk_findings(
     let mut left: Vec<usize> = (0..report.findings.len()).collect();
     let mut hopeless = BTreeSet::new();
     for _ in 0..MAX_ROUNDS {
-        let next = left
-            .iter()
-            .copied()
-            .find(|index| report.findings[*index].kind.is_race() && !hopeless.contains(index));
+        let mut fixable = left.iter().copied().filter(|index| !hopeless.contains(index));
+        // A race may be why memory is not initialized yet.
+        let next = fixable
+            .clone()
+            .find(|index| report.findings[*index].kind.is_race())
+            .or_else(|| fixable.find(|index| report.findings[*index].kind == FindingKind::UninitialisedRead));
         let Some(target) = next else { break };
         let now: Vec<&GridFinding> = left.iter().map(|index| &report.findings[*index]).collect();
         let Some((changes, found)) = search.search_fix(&report.findings[target], &now) else {
@@ -265,6 +271,7 @@ fn apply_changes(module: &SpirvModule, changes: &[&KernelChange]) -> Option<Spir
                 at.iter().try_for_each(|at| edit.insert_memory_barrier(*at, classes))?;
             }
             ModuleChange::Coherent(id) => edit.make_coherent(*id)?,
+            ModuleChange::ZeroInitialized(id) => edit.zero_initialize(*id)?,
             ModuleChange::Ordered(site, acquire, release, class) => {
                 edit.strengthen_order(site.instruction(module)?, *acquire, *release, *class)?;
             }
@@ -272,6 +279,10 @@ fn apply_changes(module: &SpirvModule, changes: &[&KernelChange]) -> Option<Spir
             ModuleChange::Update(id, updates, class) => {
                 let function = module.functions.get(id)?;
                 updates.iter().try_for_each(|update| edit.make_update(function, update, *class))?;
+            }
+            ModuleChange::ImageUpdate(id, updates) => {
+                let function = module.functions.get(id)?;
+                updates.iter().try_for_each(|update| edit.make_image_update(function, update))?;
             }
             ModuleChange::Atomic(sites, class) => {
                 for site in sites {
