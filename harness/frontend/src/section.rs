@@ -36,7 +36,7 @@ const ONE_PIXEL: &str = "shading-rate interlock: fragments of one pixel";
 impl Sections {
     /// Returns the interlock mode among the modes of an entry point, if any.
     pub fn of_modes(modes: &[ExecutionMode]) -> Option<Sections> {
-        modes.iter().copied().filter_map(Sections::of).last()
+        modes.iter().rev().copied().find_map(Sections::of)
     }
 
     /// Returns the interlock mode that an execution mode declares, if any.

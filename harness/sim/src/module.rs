@@ -86,7 +86,8 @@ impl<'m> LoadedModule<'m> {
         interface: Option<&Interface>,
     ) -> Result<LoadedModule<'m>, LoadError> {
         for (_, op) in module.declarations() {
-            if !crate::OPCODES.contains(&op) && !(interface.is_some() && REMOVED.contains(&op)) {
+            let is_removed = interface.is_some() && REMOVED.contains(&op);
+            if !is_removed && !crate::OPCODES.contains(&op) {
                 return Err(LoadError::Lacks(format!("Op{op:?}")));
             }
         }

@@ -57,7 +57,7 @@ struct Named<'a> {
 fn read_file<'a>(file: &'a str, compilation: &Compilation) -> Result<(Named<'a>, Vec<u8>), Failure> {
     let source = load(file, compilation).map_err(|error| error.failure())?;
     let module = frontend::read_module(&source.bytes)
-        .map_err(|refusal| Failure::input_message(told(file, &refusal.into())))?;
+        .map_err(|refusal| Failure::input_message(told(file, &refusal)))?;
     Ok((Named { file, module }, source.bytes))
 }
 
