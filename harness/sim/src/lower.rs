@@ -217,7 +217,7 @@ impl Lowering<'_> {
                 StorageClass::StorageBuffer | StorageClass::Uniform => {
                     let binding = module.bindings.get(id).copied();
                     let binding =
-                        binding.ok_or_else(|| malformed_module(*word, "a buffer without a binding"))?;
+                        binding.ok_or_else(|| LoadError::Lacks("buffers without a binding".into()))?;
                     let reference = self.reference(*id, ReferencePlace::Binding(binding), 0);
                     LoweredValue::Whole { reference, ty: *to }
                 }
@@ -229,7 +229,7 @@ impl Lowering<'_> {
                     };
                     let binding = module.bindings.get(id).copied();
                     let binding =
-                        binding.ok_or_else(|| malformed_module(*word, "an image without a binding"))?;
+                        binding.ok_or_else(|| LoadError::Lacks("images without a binding".into()))?;
                     let reference = self.reference(*id, ReferencePlace::Image(binding), IMAGE);
                     LoweredValue::Image { reference, dimensions, format }
                 }

@@ -87,7 +87,7 @@ impl<'m> LoadedModule<'m> {
     ) -> Result<LoadedModule<'m>, LoadError> {
         for (_, op) in module.declarations() {
             let is_removed = interface.is_some() && REMOVED.contains(&op);
-            if !crate::OPCODES.contains(&op) && !is_removed {
+            if !is_removed && !crate::OPCODES.contains(&op) {
                 return Err(LoadError::Lacks(format!("Op{op:?}")));
             }
         }

@@ -13,6 +13,7 @@ mod corpus;
 mod cts;
 mod dispatch;
 mod docs;
+mod executors;
 mod expect;
 mod families;
 mod faulty;
