@@ -153,7 +153,7 @@ fn what_would_decide_is_told() {
         ),
         (
             "image.comp",
-            "layout(r32ui, binding = 0) coherent uniform uimage2D picture;
+            "layout(rgba8ui, binding = 0) coherent uniform uimage2D picture;
              layout(binding = 1) coherent buffer B { uint flag; uint seen; };
              void main() {
                  if (gl_WorkGroupID.x == 0) {
