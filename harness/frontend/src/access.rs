@@ -186,7 +186,7 @@ impl Walk<'_> {
             return Ok(SymbolicValue::Composite(Rc::new(parts)));
         }
         if matches!(self.setting.module().type_of_id(ty)?, SpirvType::Handle(_)) {
-            // The handle of a storage image stands for its texels.
+            // The handle of a storage image is a pointer to its first texel.
             let is_image = is_storage_image(self.setting.module(), ty);
             return Ok(if is_image { SymbolicValue::Pointer(pointer) } else { SymbolicValue::Opaque });
         }

@@ -244,6 +244,15 @@ impl InputChoice {
         !everywhere || !is_varied || found.kind == FindingKind::UndefinedBehaviour
     }
 
+    /// Returns true if a trial reached the code of a finding without it.
+    pub(crate) fn is_refuted(&self, found: &GridFinding) -> bool {
+        let key = found.key();
+        self.trials.iter().any(|(_, trial)| {
+            let reaches = |block: &u32| trial.reached.get(*block as usize).copied().unwrap_or_default();
+            trial.is_complete && !trial.findings.contains_key(&key) && found.blocks.iter().all(reaches)
+        })
+    }
+
     /// Returns the buffers whose contents decide whether invocations race.
     ///
     /// Those of a histogram or a linked list: if two of its elements are equal, two invocations read and write one
@@ -322,7 +331,7 @@ pub fn choose_inputs(
         }
         (start, local_axes)
     };
-    let search_for = |axes: AxisUse| {
+    let search_for = |axes: AxisUse| -> Result<InputChoice, Refusal> {
         let (start, local_axes) = launch_for(&axes);
         let choice = search_inputs(module, options, start, function)?;
         Ok(InputChoice { launch: LaunchChoice { is_grid_free, local_axes, axes }, ..choice })
@@ -337,7 +346,12 @@ pub fn choose_inputs(
     if (narrow.grid, &narrow.specialization) == (first.grid, &first.specialization) {
         return Ok(choice);
     }
-    search_for(axes)
+    let narrowed = search_for(axes)?;
+    // The other values may reach code that uses a further axis.
+    let axes = AxisUse::of(module, function, narrowed.covered().as_deref());
+    let (again, _) = launch_for(&axes);
+    let is_enough = (again.grid, again.specialization) == (narrow.grid, narrow.specialization);
+    Ok(if is_enough { narrowed } else { choice })
 }
 
 /// Chooses the inputs that `start` does not supply, for its grid and local size.

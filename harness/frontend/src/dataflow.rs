@@ -158,7 +158,7 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
                 let root = self.roots.get(&operand(0)).copied();
                 let fact = self.analysis.load(root, self.address(operand(0)));
                 self.join_value(one.result, [fact; COMPONENTS]);
-                // A handle of an image or sampler stands for its variable.
+                // A loaded handle refers to the variable of its image or sampler.
                 if let Some(root) = root {
                     self.set_root(one.result, root);
                 }

@@ -187,7 +187,7 @@ impl From<SpirvError> for Refusal {
     }
 }
 
-/// Reads a module from words, or from text if the first word is no magic number.
+/// Reads a module from words, or from text if the first word is not the magic number.
 ///
 /// # Errors
 /// Returns the position of the first error.

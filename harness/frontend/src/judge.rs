@@ -72,10 +72,10 @@ pub fn judge_choice(
     let first = AnalysisOptions { deadline: given.deadline.clone(), ..first.clone() };
     let (mut report, first) = judge_widened(module, first, choice, model, budget)?;
     let mut options = first.clone();
-    let (certain, dependent): (Vec<_>, Vec<_>) = std::mem::take(&mut report.findings)
+    let (certain, mut dependent): (Vec<_>, Vec<_>) = std::mem::take(&mut report.findings)
         .into_iter()
         .partition(|found| !choice.depends_on_values(found, &first));
-    let (due_to_grid, mut certain): (Vec<_>, Vec<_>) =
+    let (mut due_to_grid, mut certain): (Vec<_>, Vec<_>) =
         certain.into_iter().partition(|found| choice.is_due_to_grid(found, &first));
     let noted = describe_unreached(module, &report.unreached);
     let mut others = Vec::new();
@@ -89,10 +89,17 @@ pub fn judge_choice(
         report.has_partial_subgroups |= more.has_partial_subgroups;
         report.steps += more.steps;
         report.two_workgroup_finding = report.two_workgroup_finding.or(more.two_workgroup_finding);
-        let is_certain = |found: &GridFinding| {
-            !choice.depends_on_values(found, &other) && !choice.is_due_to_grid(found, &other)
-        };
-        let found: Vec<GridFinding> = more.findings.into_iter().filter(is_certain).collect();
+        let mut found = Vec::new();
+        for one in more.findings {
+            if choice.depends_on_values(&one, &other) {
+                // Where other values reached the code without it, they are the answer.
+                dependent.extend(Some(one).filter(|one| !choice.is_refuted(one)));
+            } else if choice.is_due_to_grid(&one, &other) {
+                due_to_grid.push(one);
+            } else {
+                found.push(one);
+            }
+        }
         if certain.is_empty() && !found.is_empty() {
             options = other.clone();
         }

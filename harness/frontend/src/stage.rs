@@ -1,4 +1,4 @@
-//! What kernels of a shader stage may not use, and their share of the inputs.
+//! Limits of kernels of a shader stage, and the inputs of its invocations.
 
 use rspirv::spirv::Op;
 use spirv_reader::{SpirvModule, Stage};

@@ -203,7 +203,7 @@ const MAX_ELEMENTS: u32 = 1024;
 /// Upper bound on the nesting of types.
 const MAX_DEPTH: u32 = 64;
 
-/// Reads a module from words, or from text if the first word is no magic number.
+/// Reads a module from words, or from text if the first word is not the magic number.
 ///
 /// # Errors
 /// Returns the position of the first error.

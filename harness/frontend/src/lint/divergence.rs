@@ -16,7 +16,7 @@ use spirv_reader::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule};
 use crate::assumed::{Binding, written_members};
 use crate::dataflow::{Analysis, COMPONENTS, DataFlow, Facts, is_componentwise, is_equality, is_ordering};
 
-/// How a divergent branch depends on values that the module does not fix.
+/// The inputs for which the invocations of a workgroup take different sides of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Divergence {
     /// Invocations take different sides for every input.
@@ -45,7 +45,7 @@ pub(super) fn barriers(module: &SpirvModule) -> Vec<(&SpirvInstruction, &SpirvIn
     found.into_values().collect()
 }
 
-/// How a value varies between the invocations of a workgroup.
+/// The values of one variable across the invocations of a workgroup.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Uniformity {
     /// No value reaches this place.
