@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::condition::{Comparison, Condition, QuestionKind, Term};
 use crate::hsa::{LoweringError, lower_to_vulkan};
-use crate::khronos::{Khronos, NO_VALUE, Query, QueryKind, QueryTerm, SizeComparison};
+use crate::khronos::{Khronos, NO_VALUE, QueryKind, QueryTerm, SatisfiabilityLine, SizeComparison};
 use crate::metadata::{Expectation, Metadata, Reachability};
 use crate::outcome::Race;
 use crate::span::Span;
@@ -279,10 +279,12 @@ pub fn to_khronos(test: &Test) -> Result<Test, ConvertError> {
         (Some(QuestionKind::Exists | QuestionKind::Final), None) => Some(QueryKind::Satisfiable),
         (Some(QuestionKind::NotExists), None) => Some(QueryKind::NoSolution),
     };
-    khronos.queries.extend(kind.map(|kind| Query::new(kind, false, vec![QueryTerm::Consistent])));
+    khronos
+        .queries
+        .extend(kind.map(|kind| SatisfiabilityLine::new(kind, false, vec![QueryTerm::Consistent])));
     if kind == Some(QueryKind::Satisfiable) && claim.is_some_and(|claim| claim.race == Some(Race::Free)) {
         let racing = vec![QueryTerm::Consistent, QueryTerm::Races(SizeComparison::Greater, 0)];
-        khronos.queries.push(Query::new(QueryKind::NoSolution, false, racing));
+        khronos.queries.push(SatisfiabilityLine::new(QueryKind::NoSolution, false, racing));
     }
     for (index, thread) in converted.threads.iter().enumerate() {
         for (position, instruction) in thread.instructions.iter().enumerate() {

@@ -188,7 +188,7 @@ words! {
 
 /// A variable of a test: its memory type and storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Variable {
+pub struct CtsVariable {
     /// The memory type.
     pub locality: Locality,
     /// The storage.
@@ -206,8 +206,8 @@ pub struct Generated {
     pub sync: Sync,
     pub guard_access: GuardAccess,
     pub range: Range,
-    pub payload: Variable,
-    pub guard: Variable,
+    pub payload: CtsVariable,
+    pub guard: CtsVariable,
     pub stage: Stage,
 }
 
@@ -217,8 +217,8 @@ pub struct Generated {
 pub struct Transitive {
     pub coherence: Coherence,
     pub sync: Sync,
-    pub payload: Variable,
-    pub guard: Variable,
+    pub payload: CtsVariable,
+    pub guard: CtsVariable,
     pub acquirer: Acquirer,
 }
 
@@ -242,10 +242,10 @@ pub fn cases() -> impl Iterator<Item = CtsCase> {
         .chain(transitive_cases().into_iter().map(CtsCase::Transitive))
 }
 
-fn all_variables() -> impl Iterator<Item = Variable> + Clone {
+fn all_variables() -> impl Iterator<Item = CtsVariable> + Clone {
     let of = |locality: &Locality| {
         let locality = *locality;
-        Storage::ALL.iter().map(move |storage| Variable { locality, storage: *storage })
+        Storage::ALL.iter().map(move |storage| CtsVariable { locality, storage: *storage })
     };
     Locality::ALL.iter().flat_map(of).filter(|variable| {
         // The CTS lists workgroup memory under one locality only.
@@ -330,7 +330,7 @@ impl Generated {
         let graphics =
             self.range != Range::Workgroup && !uses(Storage::Workgroup) && !self.sync.is_control_barrier();
         let guardless = matches!(self.range, Range::Workgroup | Range::Subgroup)
-            && self.guard == Variable { locality: Locality::NonLocal, storage: Storage::Buffer };
+            && self.guard == CtsVariable { locality: Locality::NonLocal, storage: Storage::Buffer };
         let between_atomics = self.sync == Sync::AtomicAtomic;
         (self.model == Model::Extended || core)
             && (self.stage == Stage::Compute || graphics)
@@ -391,7 +391,7 @@ impl CtsCase {
             words.push("glsl450");
         }
         // Memory types do not apply to workgroup memory.
-        let locality = |variable: Option<Variable>| {
+        let locality = |variable: Option<CtsVariable>| {
             variable.filter(|variable| variable.storage != Storage::Workgroup).map(|v| v.locality)
         };
         match (locality(payload), locality(guard)) {
@@ -418,7 +418,7 @@ impl CtsCase {
 /// Writes the name after [`PREFIX`].
 impl fmt::Display for CtsCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let variable = |name: &str, variable: &Variable| {
+        let variable = |name: &str, variable: &CtsVariable| {
             format!("{name}_{}.{}", variable.locality.word(), variable.storage.word())
         };
         match self {

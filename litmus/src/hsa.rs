@@ -23,7 +23,7 @@ use crate::test::{
     Dialect, Instruction, InstructionKind, Location, Placement, Register, RegisterId, Scope, StorageClass,
     Test, Thread, ThreadId, ThreadPlace,
 };
-use thread::Lowering;
+use thread::ThreadLowering;
 
 /// Name of the model in the `expect:` lines about an HSA test itself. Lines for other models are about the
 /// lowered test.
@@ -149,9 +149,9 @@ pub fn lower_to_vulkan(hsa: &Test) -> Result<Lowered, LoweringError> {
     let mut threads = Vec::new();
     for (index, thread) in hsa.threads.iter().enumerate() {
         let id = ThreadId(index as u16);
-        let mut lowering = Lowering::new(hsa, id);
+        let mut lowering = ThreadLowering::new(hsa, id);
         lowering.lower_thread();
-        let Lowering { registers, labels, out, conditions, .. } = lowering;
+        let ThreadLowering { registers, labels, out, conditions, .. } = lowering;
         for condition in conditions {
             filter = Some(match filter.take() {
                 Some(before) => Condition::And(Box::new(before), Box::new(condition)),

@@ -8,7 +8,7 @@ use crate::span::Span;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Khronos {
     /// The SATISFIABLE and NOSOLUTION lines, in order.
-    pub queries: Vec<Query>,
+    pub queries: Vec<SatisfiabilityLine>,
     /// The value that a read must return, by thread and instruction; `None` if the line gives none.
     ///
     /// Values constrain reads-from only. A read reads from every write *through the same name* that has the
@@ -31,7 +31,7 @@ impl Khronos {
 
 /// A SATISFIABLE or NOSOLUTION line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Query {
+pub struct SatisfiabilityLine {
     /// The claim.
     pub kind: QueryKind,
     /// True if NOCHAINS follows: availability and visibility chains have a single element.
@@ -97,9 +97,9 @@ impl SizeComparison {
     }
 }
 
-impl Query {
+impl SatisfiabilityLine {
     /// Returns a query with its canonical text.
-    pub fn new(kind: QueryKind, without_chains: bool, terms: Vec<QueryTerm>) -> Query {
+    pub fn new(kind: QueryKind, without_chains: bool, terms: Vec<QueryTerm>) -> SatisfiabilityLine {
         let keyword = match kind {
             QueryKind::Satisfiable => "SATISFIABLE",
             QueryKind::NoSolution => "NOSOLUTION",
@@ -107,7 +107,7 @@ impl Query {
         let chains = if without_chains { " NOCHAINS" } else { "" };
         let predicate: Vec<String> = terms.iter().map(QueryTerm::to_string).collect();
         let text = format!("{keyword}{chains} {}", predicate.join(" && "));
-        Query { kind, without_chains, terms, text, span: Span::default() }
+        SatisfiabilityLine { kind, without_chains, terms, text, span: Span::default() }
     }
 
     /// Returns true if the claim is right, given the existence of an execution that meets the terms.

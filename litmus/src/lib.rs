@@ -49,7 +49,7 @@ mod warnings;
 pub use condition::{Comparison, Condition, Question, QuestionKind, Term};
 pub use error::{CallError, KhronosError, ParseError, ParseErrors, SubgroupError, Tangled};
 pub use hsa::{Lowered, LoweringError, lower_to_vulkan};
-pub use khronos::{Khronos, Query, QueryKind, QueryTerm, SizeComparison};
+pub use khronos::{Khronos, QueryKind, QueryTerm, SatisfiabilityLine, SizeComparison};
 pub use metadata::{Expectation, Metadata, Reachability, TerminationExpectation};
 pub use outcome::{
     Batches, ConditionSide, Histogram, Observable, Observation, Outcome, PredictedOutcome, Prediction, Race,

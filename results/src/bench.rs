@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The value of [`Report::schema`].
+/// The value of [`BenchReport::schema`].
 pub const BENCH_SCHEMA: &str = "vk-litmus/bench/1";
 
 /// Rates computed from one histogram.
@@ -82,7 +82,7 @@ pub enum Purpose {
 
 /// One trial with its raw counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Run {
+pub struct BenchTrial {
     /// Test id.
     pub test: String,
     /// Name of the stress.
@@ -97,14 +97,14 @@ pub struct Run {
     #[serde(flatten)]
     pub counts: Counts,
     /// Observed outcomes.
-    pub outcomes: Vec<Seen>,
+    pub outcomes: Vec<BenchOutcome>,
     /// The error, if the trial failed.
     pub error: Option<String>,
 }
 
 /// An observed outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Seen {
+pub struct BenchOutcome {
     /// The values, as in reports.
     pub state: String,
     /// Number of instances with it.
@@ -151,7 +151,7 @@ impl Baseline {
 
 /// The record of `bench --format json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Report {
+pub struct BenchReport {
     /// [`BENCH_SCHEMA`].
     pub schema: String,
     /// Name of the device.
@@ -166,7 +166,7 @@ pub struct Report {
     /// The median of the throughput runs.
     pub throughput_instances_per_second: f64,
     /// Every trial, in the order of execution.
-    pub runs: Vec<Run>,
+    pub runs: Vec<BenchTrial>,
     /// The classic scheme of the literature on the same device, as a yardstick.
     pub classic: Baseline,
     /// Two native threads on the same machine in the same minutes.
@@ -175,7 +175,7 @@ pub struct Report {
     pub seconds: f64,
 }
 
-impl Report {
+impl BenchReport {
     /// Returns the number of instances without a result over all trials.
     pub fn not_executed(&self) -> u64 {
         self.runs.iter().map(|run| run.counts.not_executed).sum()

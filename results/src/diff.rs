@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::read::Results;
 use crate::report::device_names;
 use crate::state;
-use crate::statistics::rates::{Comparison, Scatter};
+use crate::statistics::rates::{RateComparison, Scatter};
 use crate::statistics::{CONFIDENCE, holm};
 use crate::wire::{
     Change, ChangeKind, DIFF_SCHEMA, DiffRecord, DiffSide, RunLine, RunOutcome, ScatterRecord, VerdictWord,
@@ -35,7 +35,7 @@ struct Rate<'a> {
     /// Instances with this outcome, in the old and in the new run.
     seen: (u64, u64),
     /// Counts of independent trials: instances or batches.
-    comparison: Comparison,
+    comparison: RateComparison,
 }
 
 /// Compares two runs. Devices are matched by name. If each run has one device, these are compared whatever
@@ -80,7 +80,7 @@ pub fn diff(old: &Results, new: &Results) -> Result<DiffRecord, DiffError> {
             rates.extend(compare(before, line));
         }
     }
-    let comparisons: Vec<Comparison> = rates.iter().map(|rate| rate.comparison).collect();
+    let comparisons: Vec<RateComparison> = rates.iter().map(|rate| rate.comparison).collect();
     let scatter = Scatter::of(&comparisons);
     changes.extend(shifts(&rates, scatter.unwrap_or(Scatter::NONE)));
     changes.sort_by(|left, right| {
@@ -253,7 +253,7 @@ fn compare<'a>(old: &'a RunLine, new: &'a RunLine) -> Vec<Rate<'a>> {
         .filter_map(|outcome| {
             let (old_seen, old_count) = before.get(outcome).copied().unwrap_or_default();
             let (new_seen, new_count) = after.get(outcome).copied().unwrap_or_default();
-            let comparison = Comparison { old_count, old_total, new_count, new_total };
+            let comparison = RateComparison { old_count, old_total, new_count, new_total };
             (old_seen.max(new_seen) > 0 && old_total > 0 && new_total > 0).then(|| Rate {
                 old,
                 new,

@@ -12,7 +12,7 @@ use crate::journal::{Journal, JournalError, Recovered};
 use crate::read::{self, ReadError};
 pub use crate::read::{JOURNAL, MACHINE_CODE, PLAN};
 use crate::wire::{MachineCodeLine, PlanRecord, RunLine};
-use crate::write::{Layout, RunWriter, csv, text};
+use crate::write::{RunWriter, TextLayout, csv, text};
 use crate::{Reason, conclusion};
 
 /// File name of the table of outcomes.
@@ -241,7 +241,7 @@ impl Folder {
                 .map_err(|source| FolderError::Io { path: outcomes.clone(), source })?;
         }
         replace(&outcomes, &bytes)?;
-        let summary = conclusion::text(&self.plan, lines) + &text::report(lines, Layout::default());
+        let summary = conclusion::text(&self.plan, lines) + &text::report(lines, TextLayout::default());
         replace(&self.path.join(SUMMARY), summary.as_bytes())
     }
 

@@ -1,7 +1,7 @@
 //! The detection power of a run: the known faults that it could have found.
 //!
 //! A campaign injects each fault of the simulated GPU in turn, runs every test of the corpus, and records the
-//! instance count from which a test fails. The result is the [`Matrix`], committed in `results/power/` and
+//! instance count from which a test fails. The result is the [`PowerMatrix`], committed in `results/power/` and
 //! compiled into the program. A run gets credit for a fault if one of its tests finds the fault there with at
 //! most as many instances as the run had. This is a statement about tests and counts, not a probability that
 //! the device is correct: faults outside this list, or less frequent than in the simulated GPU, are not
@@ -26,7 +26,7 @@ const MOST_NAMED: usize = 4;
 
 /// The power matrix: which tests find which faults of the simulated GPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Matrix {
+pub struct PowerMatrix {
     /// [`MATRIX_SCHEMA`].
     pub schema: String,
     /// Instance counts of the campaign. Every test runs with the first; the later ones apply to faults that
@@ -37,14 +37,14 @@ pub struct Matrix {
     /// Number of seeds; a test finds a fault only if it does so with each of them.
     pub seeds: u64,
     /// Every test that ran, by id, in the order of the suites.
-    pub tests: Vec<Asked>,
+    pub tests: Vec<CampaignTest>,
     /// Every fault.
     pub faults: Vec<FaultRow>,
 }
 
 /// A test of the campaign.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Asked {
+pub struct CampaignTest {
     /// Test id.
     pub id: String,
     /// BLAKE3 hash of the test's text.
@@ -84,8 +84,8 @@ impl FaultRow {
 }
 
 /// Returns the compiled-in matrix; `None` only if its JSON is invalid, which a test excludes.
-pub fn matrix() -> Option<&'static Matrix> {
-    static SHIPPED: LazyLock<Option<Matrix>> = LazyLock::new(|| serde_json::from_str(MATRIX).ok());
+pub fn matrix() -> Option<&'static PowerMatrix> {
+    static SHIPPED: LazyLock<Option<PowerMatrix>> = LazyLock::new(|| serde_json::from_str(MATRIX).ok());
     SHIPPED.as_ref()
 }
 
@@ -129,7 +129,7 @@ pub struct Missed {
     /// last.
     pub why: String,
     /// Tests that find it, with their instance counts; those with the fewest instances.
-    pub would: Vec<Needed>,
+    pub found_by: Vec<Needed>,
 }
 
 /// A test that finds a fault.
@@ -143,7 +143,7 @@ pub struct Needed {
 
 /// Computes the power for each device, in order of first appearance. A device without a test of the matrix is
 /// omitted.
-pub fn of<'a>(matrix: &Matrix, lines: impl IntoIterator<Item = &'a RunLine>) -> Vec<Power> {
+pub fn of<'a>(matrix: &PowerMatrix, lines: impl IntoIterator<Item = &'a RunLine>) -> Vec<Power> {
     let hashes: BTreeMap<&str, &str> =
         matrix.tests.iter().map(|test| (test.id.as_str(), test.hash.as_str())).collect();
     let mut devices: Vec<(&str, BTreeMap<&str, &RunLine>)> = Vec::new();
@@ -163,7 +163,7 @@ pub fn of<'a>(matrix: &Matrix, lines: impl IntoIterator<Item = &'a RunLine>) -> 
     devices.into_iter().map(|(device, ran)| of_device(matrix, device, &ran)).collect()
 }
 
-fn of_device(matrix: &Matrix, device: &str, ran: &BTreeMap<&str, &RunLine>) -> Power {
+fn of_device(matrix: &PowerMatrix, device: &str, ran: &BTreeMap<&str, &RunLine>) -> Power {
     let mut power = Power { device: device.to_owned(), ..Power::default() };
     for fault in matrix.faults.iter().filter(|fault| fault.is_visible()) {
         let reach = fault.found_by.iter().flat_map(|(instances, tests)| {
@@ -185,7 +185,7 @@ fn of_device(matrix: &Matrix, device: &str, ran: &BTreeMap<&str, &RunLine>) -> P
             power.found += 1;
             continue;
         }
-        let would = fault.found_by.iter().flat_map(|(instances, tests)| {
+        let finding = fault.found_by.iter().flat_map(|(instances, tests)| {
             tests.iter().map(|test| Needed { test: test.clone(), instances: *instances })
         });
         power.missed.push(Missed {
@@ -193,7 +193,7 @@ fn of_device(matrix: &Matrix, device: &str, ran: &BTreeMap<&str, &RunLine>) -> P
             family: fault.family.clone(),
             rule: fault.rule.clone(),
             why: best.word().to_owned(),
-            would: would.take(MOST_NAMED).collect(),
+            found_by: finding.take(MOST_NAMED).collect(),
         });
     }
     power
@@ -261,9 +261,9 @@ impl Power {
 
 impl Missed {
     /// Lists the tests that find the fault.
-    pub fn would_words(&self) -> String {
+    pub fn found_by_words(&self) -> String {
         let words: Vec<String> = self
-            .would
+            .found_by
             .iter()
             .map(|needed| format!("{} with {}", needed.test, count(needed.instances)))
             .collect();
@@ -272,7 +272,7 @@ impl Missed {
 }
 
 /// Returns the tests that fault rows name and that did not run; empty for a valid matrix.
-pub fn unknown_tests(matrix: &Matrix) -> BTreeSet<&str> {
+pub fn unknown_tests(matrix: &PowerMatrix) -> BTreeSet<&str> {
     let asked: BTreeSet<&str> = matrix.tests.iter().map(|test| test.id.as_str()).collect();
     let named = matrix.faults.iter().flat_map(|fault| fault.found_by.values().flatten());
     named.map(String::as_str).filter(|test| !asked.contains(test)).collect()
@@ -294,11 +294,14 @@ mod tests {
         }
     }
 
-    fn small() -> Matrix {
-        let asked =
-            |id: &str| Asked { id: id.to_owned(), hash: format!("hash of {id}"), shows: String::new() };
+    fn small() -> PowerMatrix {
+        let asked = |id: &str| CampaignTest {
+            id: id.to_owned(),
+            hash: format!("hash of {id}"),
+            shows: String::new(),
+        };
         let invisible = FaultRow { expect: "invisible".to_owned(), ..fault("unseen", "memory", &[]) };
-        Matrix {
+        PowerMatrix {
             tests: ["a", "b", "c", "d"].map(asked).to_vec(),
             faults: vec![
                 fault("soon", "acquire", &[(1000, &["a"]), (5000, &["b"])]),
@@ -308,7 +311,7 @@ mod tests {
                 fault("never", "memory", &[]),
                 invisible,
             ],
-            ..Matrix::default()
+            ..PowerMatrix::default()
         }
     }
 
@@ -332,7 +335,7 @@ mod tests {
         let told: Vec<(&str, &str, String)> = power
             .missed
             .iter()
-            .map(|missed| (missed.fault.as_str(), missed.why.as_str(), missed.would_words()))
+            .map(|missed| (missed.fault.as_str(), missed.why.as_str(), missed.found_by_words()))
             .collect();
         assert_eq!(
             told,

@@ -120,7 +120,7 @@ impl OutcomeClass {
 
 /// An outcome of a histogram with statistical bounds on its rate.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Bar {
+pub struct HistogramBar {
     /// Class of the outcome.
     pub kind: OutcomeClass,
     /// The outcome on one line.
@@ -155,23 +155,25 @@ pub fn sightings(outcome: &RunOutcome) -> u64 {
 }
 
 /// Returns the histogram of a verdict: predicted outcomes in their order, then unexpected values.
-pub fn bars(line: &RunLine) -> Vec<Bar> {
+pub fn bars(line: &RunLine) -> Vec<HistogramBar> {
     let resolved = line.instances.saturating_sub(line.unresolved);
     let trials = trials(line);
-    let bar = |kind: OutcomeClass, outcome: String, count: u64, sightings: Option<u64>, filtered: bool| Bar {
-        kind,
-        outcome,
-        count,
-        rate: Proportion::new(count, resolved).rate(),
-        interval: sightings
-            .filter(|_| count > 0 && kind != OutcomeClass::Ordinary)
-            .map(|sightings| Proportion::new(sightings, trials).interval()),
-        anytime: sightings
-            .filter(|_| count == 0 || kind != OutcomeClass::Ordinary)
-            .map(|sightings| Proportion::new(sightings, trials).anytime_interval()),
-        bound: (count == 0).then(|| never_seen_bound(trials)),
-        of_batches: line.batches.is_some(),
-        filtered,
+    let bar = |kind: OutcomeClass, outcome: String, count: u64, sightings: Option<u64>, filtered: bool| {
+        HistogramBar {
+            kind,
+            outcome,
+            count,
+            rate: Proportion::new(count, resolved).rate(),
+            interval: sightings
+                .filter(|_| count > 0 && kind != OutcomeClass::Ordinary)
+                .map(|sightings| Proportion::new(sightings, trials).interval()),
+            anytime: sightings
+                .filter(|_| count == 0 || kind != OutcomeClass::Ordinary)
+                .map(|sightings| Proportion::new(sightings, trials).anytime_interval()),
+            bound: (count == 0).then(|| never_seen_bound(trials)),
+            of_batches: line.batches.is_some(),
+            filtered,
+        }
     };
     let sightings = |outcome: &RunOutcome| match line.batches {
         Some(_) => outcome.batches,

@@ -55,7 +55,7 @@ pub const PLAN_SCHEMA_WITHOUT_SUMS: &str = "vk-litmus/plan/1";
 /// Version of [`DiffRecord`].
 pub const DIFF_SCHEMA: &str = "vk-litmus/diff/1";
 /// Version of [`ReportRecord`].
-pub const REPORT_SCHEMA: &str = "vk-litmus/report/1";
+pub const REPORT_SCHEMA: &str = "vk-litmus/report/2";
 /// Version of a [baseline's header](BaselineRecord).
 pub const BASELINE_SCHEMA: &str = "vk-litmus/baseline/1";
 
@@ -89,7 +89,7 @@ pub struct CheckLine {
     /// Differences from the test's expectations on races, uninitialised reads and termination, each in words.
     /// Questions report their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unlike: Vec<String>,
+    pub differences: Vec<String>,
     /// HSA's level of undefinedness.
     pub level: Option<LevelWord>,
     /// The questions of the file, in order.
@@ -124,7 +124,7 @@ pub struct CheckLine {
     pub compiler: Option<String>,
     /// Present for a shader without `--grid`: the finding that appears with two workgroups, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wider: Option<String>,
+    pub two_workgroup_finding: Option<String>,
     /// Present for a shader whose answer depends on inputs that no option supplies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<NeededRecord>,

@@ -151,7 +151,7 @@ pub fn report(
     format: ReportFormat,
     results: &[Results],
     report: &Report,
-    pictures: &[Option<html::Picture>],
+    pictures: &[Option<html::ExplainedPicture>],
     mut out: impl Write,
 ) -> io::Result<()> {
     match format {
@@ -171,7 +171,7 @@ fn every(report: &Report, writer: &mut dyn RunWriter) -> io::Result<()> {
 
 /// Layout of text output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Layout {
+pub struct TextLayout {
     /// Width of the terminal; `None` if the output is not a terminal.
     pub width: Option<u16>,
     /// Whether to use colours.
@@ -257,7 +257,7 @@ pub fn check_writer<'a>(
 pub fn run_writer<'a>(
     format: Format,
     out: impl Write + 'a,
-    layout: Layout,
+    layout: TextLayout,
 ) -> Result<Box<dyn RunWriter + 'a>, FormatError> {
     match format {
         Format::Text => Ok(Box::new(text::TextRunWriter::new(out, layout))),

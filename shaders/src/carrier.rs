@@ -5,13 +5,13 @@
 //!
 //! - **Vertices**: vertex `v` of a point list is invocation `v mod L` of workgroup `v / L`, where `L` is the
 //!   kernel's workgroup size. Points are not rasterized.
-//! - **Fragments**: each workgroup is a point of [`Cells::size`] pixels in its own cell ([`Cells`]), whose
+//! - **Fragments**: each workgroup is a point of [`ViewportLayout::size`] pixels in its own cell ([`ViewportLayout`]), whose
 //!   fragments are its invocations, row by row. Surplus fragments idle.
 //! - **Vertices with fragments of the same draw**: the first vertices place the points, one for each
 //!   workgroup of the fragments, and run no thread. The remaining vertices are invocations as above, and
 //!   their points are outside of the viewport.
 //! - **Overlapping fragments**: the classes of a group whose threads name one interlocked section share a
-//!   cell ([`Overlap`]), and each fragment gets the number of its point. Each executes the ends of its
+//!   cell ([`FragmentOverlap`]), and each fragment gets the number of its point. Each executes the ends of its
 //!   section exactly once, even if it runs no thread.
 //! - **Mesh and task shaders** have workgroups like compute shaders. At the end, a mesh shader emits no
 //!   primitive, and a task shader no mesh shader.
@@ -28,8 +28,8 @@
 use rspirv::dr::Operand;
 use rspirv::spirv::{AddressingModel, BuiltIn, Capability, LoopControl, MemoryModel, Op, Word};
 
-use crate::module::{EntryPoint, Module, Preamble};
-use crate::variant::Target;
+use crate::module::{Module, ModuleStage, Preamble};
+use crate::variant::SpirvVersion;
 
 /// Pixels of the viewport in each direction; every device supports this size.
 pub const VIEWPORT: u32 = 4096;
@@ -57,7 +57,7 @@ pub enum Carrier {
     /// Vertices of a draw whose fragments also run threads, with the kernel before it in its phase.
     VertexBesideFragments {
         /// The positions of the fragments' points.
-        cells: Cells,
+        cells: ViewportLayout,
         /// Workgroups of a group of fragments. The draw starts with this many points per group, and one for
         /// each workgroup of memory stress.
         workgroups_of_group: u32,
@@ -65,11 +65,11 @@ pub enum Carrier {
     /// Fragments of points in cells.
     Fragment {
         /// The positions of the points.
-        cells: Cells,
+        cells: ViewportLayout,
         /// SPIR-V words of the vertex shader that places the points: vertex `w` is workgroup `w`.
         positions: Vec<u32>,
         /// The points that overlap.
-        overlap: Option<Overlap>,
+        overlap: Option<FragmentOverlap>,
     },
     /// Invocations of a mesh shader that emits no primitive.
     Mesh,
@@ -83,7 +83,7 @@ pub enum Carrier {
 /// The layout of fragment workgroups in the viewport: workgroup `w` is in column `w / rows` and row `w mod
 /// rows`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cells {
+pub struct ViewportLayout {
     /// Pixels between two cells in x and y.
     pub pitch: (u32, u32),
     /// Pixels of a point in each direction. Even, so that it covers whole quads if it starts at one, and no
@@ -95,16 +95,16 @@ pub struct Cells {
     pub rows: u32,
 }
 
-impl Cells {
+impl ViewportLayout {
     /// Creates cells for workgroups of this many invocations, at a distance of at least `pitch`, with
     /// `margin` pixels around each point.
-    pub fn new(invocations: u32, pitch: (u32, u32), margin: u32) -> Cells {
+    pub fn new(invocations: u32, pitch: (u32, u32), margin: u32) -> ViewportLayout {
         let invocations = invocations.clamp(1, VIEWPORT);
         let side = invocations.isqrt();
         let size = (side + u32::from(side * side < invocations)).next_multiple_of(2);
         let least = (size + 2 * margin).min(VIEWPORT);
         let pitch = (pitch.0.clamp(least, VIEWPORT), pitch.1.clamp(least, VIEWPORT));
-        Cells { pitch, size, margin, rows: VIEWPORT / pitch.1 }
+        ViewportLayout { pitch, size, margin, rows: VIEWPORT / pitch.1 }
     }
 
     /// Returns the maximum number of workgroups.
@@ -122,12 +122,12 @@ impl Cells {
 /// whatever the parameters, so that points are drawn in the order of the classes. The slots of all classes of
 /// a group run the same instances, in one round.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Overlap {
+pub struct FragmentOverlap {
     /// For each class, the index of its cell in the group; classes with the same index share it.
     pub cells: Vec<u32>,
 }
 
-impl Overlap {
+impl FragmentOverlap {
     /// Returns the cells of a group.
     pub fn of_group(&self) -> u32 {
         self.cells.iter().max().map_or(1, |last| last + 1)
@@ -203,8 +203,12 @@ pub(crate) fn point_outputs(module: &mut Module) -> (Word, Word) {
 
 /// Returns the vertex shader that places each point in its cell. If points overlap, it also outputs their
 /// number.
-pub(crate) fn positions(cells: Cells, overlap: Option<&Overlap>, target: Target) -> Vec<u32> {
-    let version = if target == Target::Vulkan12 { (1, 5) } else { (1, 3) };
+pub(crate) fn positions(
+    cells: ViewportLayout,
+    overlap: Option<&FragmentOverlap>,
+    target: SpirvVersion,
+) -> Vec<u32> {
+    let version = if target == SpirvVersion::Vulkan12 { (1, 5) } else { (1, 3) };
     let mut module = Module::new(Preamble {
         version,
         capabilities: vec![Capability::Shader],
@@ -229,7 +233,7 @@ pub(crate) fn positions(cells: Cells, overlap: Option<&Overlap>, target: Target)
     let at = middle_of(&mut module, cells, cell);
     write_point(&mut module, outputs, at, cells.size);
     module.effect(Op::Return, []);
-    module.finish_as(EntryPoint::Vertex)
+    module.finish_as(ModuleStage::Vertex)
 }
 
 /// Returns a mesh shader that emits no primitive, for pipelines with a task shader.
@@ -246,7 +250,7 @@ pub(crate) fn no_primitive() -> Vec<u32> {
     module.begin(entry);
     give_no_primitive(&mut module);
     module.effect(Op::Return, []);
-    module.finish_as(EntryPoint::Mesh { workgroup_size: [1, 1, 1] })
+    module.finish_as(ModuleStage::Mesh { workgroup_size: [1, 1, 1] })
 }
 
 /// Sets the outputs of a mesh shader to no vertex and no primitive. All invocations of the workgroup must
@@ -263,7 +267,7 @@ pub(crate) fn launch_no_mesh(module: &mut Module) {
 }
 
 /// Returns the centre of a workgroup's point.
-pub(crate) fn middle_of(module: &mut Module, cells: Cells, workgroup: Word) -> [Word; 2] {
+pub(crate) fn middle_of(module: &mut Module, cells: ViewportLayout, workgroup: Word) -> [Word; 2] {
     let rows = module.constant(cells.rows);
     let float = module.float(32);
     let cell = [(Op::UDiv, cells.pitch.0), (Op::UMod, cells.pitch.1)];
@@ -288,7 +292,7 @@ mod tests {
     fn every_invocation_has_a_pixel_and_every_workgroup_a_cell() {
         for invocations in [1, 2, 4, 5, 8, 16, 17, 32, 64, 128, 1024] {
             for pitch in [(1, 1), (16, 16), (64, 2), (64, 64), (4096, 4096)] {
-                let cells = Cells::new(invocations, pitch, 0);
+                let cells = ViewportLayout::new(invocations, pitch, 0);
                 assert!(cells.size * cells.size >= invocations && cells.size.is_multiple_of(2));
                 assert!((cells.size - 2) * (cells.size - 2) < invocations, "no larger than it must be");
                 assert!(cells.pitch.0 >= cells.size && cells.pitch.1 >= cells.size);

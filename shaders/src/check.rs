@@ -19,7 +19,7 @@ use crate::ModuleError;
 use crate::lift::is_rmw;
 use crate::reader::{Reader, ids, scope, semantics};
 use crate::rules::SemanticsRule;
-use crate::semantics::{self as rules, Operation};
+use crate::semantics::{self as rules, SemanticsInstruction};
 
 pub use fault::{ModuleFault, Violation};
 
@@ -123,20 +123,22 @@ impl<'a> Checker<'a> {
             Op::Load | Op::Store => self.plain(instruction, id(0), &mut report),
             Op::ImageRead | Op::ImageWrite => self.texel(instruction, &mut report),
             Op::ImageTexelPointer => self.texel_pointer(id(0), &mut report),
-            Op::AtomicLoad => self.ordered(Operation::Load, id(1), id(2), &mut report),
-            Op::AtomicStore => self.ordered(Operation::Store, id(1), id(2), &mut report),
-            Op::MemoryBarrier => self.ordered(Operation::MemoryBarrier, id(0), id(1), &mut report),
+            Op::AtomicLoad => self.ordered(SemanticsInstruction::Load, id(1), id(2), &mut report),
+            Op::AtomicStore => self.ordered(SemanticsInstruction::Store, id(1), id(2), &mut report),
+            Op::MemoryBarrier => self.ordered(SemanticsInstruction::MemoryBarrier, id(0), id(1), &mut report),
             Op::ControlBarrier | Op::ControlBarrierArriveINTEL | Op::ControlBarrierWaitINTEL => {
                 match self.scope(id(0), &mut report) {
                     None | Some(Scope::Workgroup | Scope::Subgroup) => {}
                     Some(other) => report(ModuleFault::ExecutionScope(other)),
                 }
                 let operation = match op {
-                    Op::ControlBarrierArriveINTEL => Operation::Arrival,
-                    Op::ControlBarrierWaitINTEL => Operation::Wait,
-                    _ => Operation::ControlBarrier,
+                    Op::ControlBarrierArriveINTEL => SemanticsInstruction::Arrival,
+                    Op::ControlBarrierWaitINTEL => SemanticsInstruction::Wait,
+                    _ => SemanticsInstruction::ControlBarrier,
                 };
-                if operation != Operation::ControlBarrier && !self.has(Capability::SplitBarrierINTEL) {
+                if operation != SemanticsInstruction::ControlBarrier
+                    && !self.has(Capability::SplitBarrierINTEL)
+                {
                     report(ModuleFault::MissingCapability(Capability::SplitBarrierINTEL));
                 }
                 self.ordered(operation, id(1), id(2), &mut report);
@@ -151,7 +153,7 @@ impl<'a> Checker<'a> {
             }
             Op::AtomicCompareExchange => {
                 let before = (self.scope(id(1), &mut |_| {}), self.semantics(id(2), &mut |_| {}));
-                self.ordered(Operation::Rmw, id(1), id(2), &mut report);
+                self.ordered(SemanticsInstruction::Rmw, id(1), id(2), &mut report);
                 if let (Some(scope), Some(equal)) = before
                     && let Some(unequal) = self.semantics(id(3), &mut report)
                     && let Err(rule) = rules::check_unequal(scope, equal, unequal)
@@ -164,7 +166,7 @@ impl<'a> Checker<'a> {
                     report(ModuleFault::UnequalVolatile);
                 }
             }
-            _ if is_rmw(op) => self.ordered(Operation::Rmw, id(1), id(2), &mut report),
+            _ if is_rmw(op) => self.ordered(SemanticsInstruction::Rmw, id(1), id(2), &mut report),
             _ => {}
         }
         if matches!(op, Op::AtomicLoad | Op::AtomicStore) || is_rmw(op) {
@@ -326,16 +328,17 @@ impl<'a> Checker<'a> {
 
     fn ordered(
         &self,
-        operation: Operation,
+        operation: SemanticsInstruction,
         scope: Word,
         semantics: Word,
         report: &mut impl FnMut(ModuleFault),
     ) {
         let barrier = match operation {
-            Operation::MemoryBarrier | Operation::ControlBarrier | Operation::Arrival | Operation::Wait => {
-                true
-            }
-            Operation::Load | Operation::Store | Operation::Rmw => false,
+            SemanticsInstruction::MemoryBarrier
+            | SemanticsInstruction::ControlBarrier
+            | SemanticsInstruction::Arrival
+            | SemanticsInstruction::Wait => true,
+            SemanticsInstruction::Load | SemanticsInstruction::Store | SemanticsInstruction::Rmw => false,
         };
         if let Some(word) = self.reader.constant(semantics) {
             let model_only = MemorySemantics::MAKE_AVAILABLE

@@ -19,7 +19,7 @@ use rspirv::spirv::{
     Word,
 };
 
-use crate::contract::{Arithmetic, Operation, Parameter, Parameters, receipt, result_word, unit};
+use crate::contract::{Arithmetic, Parameter, Parameters, WordOperation, receipt, result_word, unit};
 use crate::loops::Loop;
 use crate::module::{Module, Preamble};
 
@@ -132,7 +132,7 @@ impl CountedMemory {
 
 /// The buffer of a binding of these kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum BufferRole {
     /// The result buffer.
     Results,
     /// The counters, which the caller zeroes before each dispatch.
@@ -149,13 +149,14 @@ pub struct Helper {
     /// SPIR-V words.
     pub words: Vec<u32>,
     /// The buffer of each binding in set 0.
-    pub bindings: Vec<Shown>,
+    pub bindings: Vec<BufferRole>,
 }
 
 /// Returns the kernel that fills the results of all instances with [`Parameters::poison`] and their locations
 /// with initial values.
 pub fn reset(memory: &CountedMemory) -> Helper {
-    let mut code = ClassifierCode::new(memory, vec![Shown::Results, Shown::Locations, Shown::Counters]);
+    let mut code =
+        ClassifierCode::new(memory, vec![BufferRole::Results, BufferRole::Locations, BufferRole::Counters]);
     code.begin(memory.first_receipt);
     let poison = code.parameter(Parameter::Poison);
     for parameter in [Parameter::Stride, Parameter::Spacing] {
@@ -178,7 +179,7 @@ pub fn reset(memory: &CountedMemory) -> Helper {
                 let part = if word < 4 { (bits >> (32 * word)) as u32 } else { 0 };
                 let (part, word) = (code.module.constant(part), code.module.constant(word));
                 let index = code.module.word(Op::IAdd, &[first, word]);
-                let pointer = code.element(Shown::Locations, index);
+                let pointer = code.element(BufferRole::Locations, index);
                 code.module.effect(Op::Store, [pointer, part].map(Operand::IdRef));
             }
         }
@@ -189,12 +190,12 @@ pub fn reset(memory: &CountedMemory) -> Helper {
 /// Returns the kernel that adds the instances of each row of `table` to the counters.
 pub fn count(memory: &CountedMemory, table: &RowTable) -> Helper {
     let sees = |wanted: fn(&WordSource) -> bool| table.columns.iter().any(|column| wanted(&column.source));
-    let mut bindings = vec![Shown::Results, Shown::Counters];
+    let mut bindings = vec![BufferRole::Results, BufferRole::Counters];
     if sees(|source| matches!(source, WordSource::Storage { .. })) {
-        bindings.push(Shown::Locations);
+        bindings.push(BufferRole::Locations);
     }
     if sees(|source| matches!(source, WordSource::Texel { .. })) {
-        bindings.push(Shown::Texels);
+        bindings.push(BufferRole::Texels);
     }
     let mut code = ClassifierCode::new(memory, bindings);
     // A workgroup sums its own counts first, because all invocations hit the same few rows.
@@ -227,9 +228,9 @@ pub fn count(memory: &CountedMemory, table: &RowTable) -> Helper {
                 let round = code.module.word(Op::UDiv, &[instance, code.in_round]);
                 let before = code.module.word(Op::IMul, &[round, counters]);
                 let index = code.module.word(Op::IAdd, &[before, row]);
-                code.element(Shown::Counters, index)
+                code.element(BufferRole::Counters, index)
             }
-            None => code.element(Shown::Counters, row),
+            None => code.element(BufferRole::Counters, row),
         };
         code.atomic_add(pointer, one, if local.is_some() { Scope::Workgroup } else { Scope::Device });
     });
@@ -243,7 +244,7 @@ pub fn count(memory: &CountedMemory, table: &RowTable) -> Helper {
             code.module.selection_merge(rest);
             code.module.branch_if(any, some, rest);
             code.module.begin(some);
-            let pointer = code.element(Shown::Counters, counter);
+            let pointer = code.element(BufferRole::Counters, counter);
             code.atomic_add(pointer, sum, Scope::Device);
             code.module.branch(rest);
             code.module.begin(rest);
@@ -255,7 +256,7 @@ pub fn count(memory: &CountedMemory, table: &RowTable) -> Helper {
 /// A kernel under construction.
 struct ClassifierCode {
     module: Module,
-    bindings: Vec<Shown>,
+    bindings: Vec<BufferRole>,
     buffers: Vec<Word>,
     block: Word,
     inputs: [Word; 2],
@@ -294,13 +295,13 @@ impl Arithmetic for ClassifierCode {
         loaded
     }
 
-    fn apply(&mut self, operation: Operation, left: Word, right: Word) -> Word {
+    fn apply(&mut self, operation: WordOperation, left: Word, right: Word) -> Word {
         self.module.word(operation.op(), &[left, right])
     }
 }
 
 impl ClassifierCode {
-    fn new(memory: &CountedMemory, bindings: Vec<Shown>) -> ClassifierCode {
+    fn new(memory: &CountedMemory, bindings: Vec<BufferRole>) -> ClassifierCode {
         let mut capabilities = vec![Capability::Shader, Capability::VulkanMemoryModel];
         if memory.device_scope {
             capabilities.push(Capability::VulkanMemoryModelDeviceScope);
@@ -318,10 +319,10 @@ impl ClassifierCode {
             .zip(&bindings)
             .map(|(number, shown)| {
                 let name = match shown {
-                    Shown::Results => "results",
-                    Shown::Counters => "counters",
-                    Shown::Locations => "locations",
-                    Shown::Texels => "texels",
+                    BufferRole::Results => "results",
+                    BufferRole::Counters => "counters",
+                    BufferRole::Locations => "locations",
+                    BufferRole::Texels => "texels",
                 };
                 module.bound(StorageClass::StorageBuffer, words, number, name)
             })
@@ -368,7 +369,7 @@ impl ClassifierCode {
         let receipt = receipt(self);
         let [first, zero, one] = [first_receipt, 0, 1].map(|word| self.module.constant(word));
         let index = self.module.word(Op::IAdd, &[first, self.workgroup]);
-        let pointer = self.element(Shown::Counters, index);
+        let pointer = self.element(BufferRole::Counters, index);
         let signer = self.module.word(Op::Select, &[self.outside, one, self.own]);
         let signs = self.module.truth(Op::IEqual, &[signer, zero]);
         let [signing, signed] = [self.module.id(), self.module.id()];
@@ -385,7 +386,7 @@ impl ClassifierCode {
         self.module.branch_if(self.outside, counting, counted);
         self.module.begin(counting);
         let overflow = self.module.constant(self.overflow);
-        let pointer = self.element(Shown::Counters, overflow);
+        let pointer = self.element(BufferRole::Counters, overflow);
         self.atomic_add(pointer, one, Scope::Device);
         self.module.branch(counted);
         self.module.begin(counted);
@@ -480,11 +481,11 @@ impl ClassifierCode {
             WordSource::Slot(slot) => self.result(slot, instance),
             WordSource::Storage { number, word } => {
                 let index = self.word_of(memory, (number, word), instance);
-                self.element(Shown::Locations, index)
+                self.element(BufferRole::Locations, index)
             }
             WordSource::Texel { number } => {
                 let index = self.word_of(memory, (number, 0), instance);
-                self.element(Shown::Texels, index)
+                self.element(BufferRole::Texels, index)
             }
         };
         self.module.word(Op::Load, &[pointer])
@@ -510,11 +511,11 @@ impl ClassifierCode {
     fn result(&mut self, slot: u32, instance: Word) -> Word {
         let slot = self.module.constant(slot);
         let index = result_word(self, slot, self.total, instance);
-        self.element(Shown::Results, index)
+        self.element(BufferRole::Results, index)
     }
 
     /// Returns a pointer to a word of a bound buffer.
-    fn element(&mut self, shown: Shown, index: Word) -> Word {
+    fn element(&mut self, shown: BufferRole, index: Word) -> Word {
         let bound = self.bindings.iter().zip(&self.buffers).find(|(known, _)| **known == shown);
         let buffer = bound.map_or(0, |(_, buffer)| *buffer);
         self.module.element(buffer, index)
@@ -638,7 +639,10 @@ mod tests {
             }
         }
         let bindings = count(&memory(), &table()).bindings;
-        assert_eq!(bindings, [Shown::Results, Shown::Counters, Shown::Locations, Shown::Texels]);
+        assert_eq!(
+            bindings,
+            [BufferRole::Results, BufferRole::Counters, BufferRole::Locations, BufferRole::Texels]
+        );
     }
 
     #[test]

@@ -113,7 +113,7 @@ mod formulas;
 mod parameters;
 
 pub(crate) use formulas::{
-    Arithmetic, Operation, Seat, class_and_group, instance_of, receipt, result_word, seat, unit,
+    Arithmetic, Seat, WordOperation, class_and_group, instance_of, receipt, result_word, seat, unit,
 };
 pub use parameters::Parameters;
 pub(crate) use parameters::{Parameter, push_constants};

@@ -16,43 +16,43 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{self, AddressingModel, BuiltIn, Capability, LoopControl, Op, Word};
 
 use crate::carrier::MESH_EXTENSION;
-use crate::contract::{Arithmetic, Operation, Parameter, Parameters, class_and_group, result_word, seat};
-use crate::flow::{self, Step};
+use crate::contract::{Arithmetic, Parameter, Parameters, WordOperation, class_and_group, result_word, seat};
+use crate::flow::{self, StructuredStep};
 use crate::glsl;
 use crate::kernel::{
-    Binding, CompileError, ImageBinding, Kernel, KernelConfig, Requirements, ResultSlot, Roles,
+    Binding, CompileError, CompiledKernel, ImageBinding, KernelConfig, Requirements, ResultSlot, Roles,
 };
 use crate::loops::Loop;
-use crate::memory::{Kind, Path, Target, Uses};
+use crate::memory::{AccessTarget, ReferenceMemory, ReferencePath, Uses};
 use crate::module::{Module, Preamble};
-use crate::placement::Layout;
-use crate::program::{Fixed, Leaving};
+use crate::placement::WorkgroupLayout;
+use crate::program::{FixedDispatch, Leaving};
 use crate::rules::{self, Rule};
-use crate::segments::{self, Segment};
-use crate::thread::{Registers, Spin, Surroundings, ThreadCode};
-use crate::variant::{Images, Interlock, Loops, MemoryModel, SubgroupSize, Target as Version};
+use crate::segments::{self, BarrierSegment};
+use crate::thread::{Registers, Spin, Surroundings, ThreadEmitter};
+use crate::variant::{Images, InterlockMode, Loops, MemoryModel, SpirvVersion as Version, SubgroupSize};
 pub(crate) use carrier::Points;
 use carrier::{Invoked, Local};
 use grid::Numbered;
-use place::Place;
-use reference::{Declared, WorkgroupStorage};
+use place::InvocationStart;
+use reference::{Declared, InitializedStorage};
 use rounds::Rounds;
 pub(crate) use storages::{Storages, apart, storages};
 use subgroup::Shared;
 
 /// A thread's steps in a segment.
 struct SegmentCode {
-    part: segments::Part,
-    steps: Vec<Step>,
+    part: segments::ThreadSegment,
+    steps: Vec<StructuredStep>,
 }
 
 /// A segment and the barrier after it.
 struct Between {
     parts: Vec<SegmentCode>,
     barrier: Option<segments::Meeting>,
-    /// As [`Segment::shared`].
+    /// As [`BarrierSegment::shared`].
     shared: Option<Shared>,
-    /// As [`Segment::section`].
+    /// As [`BarrierSegment::section`].
     section: Option<InterlockEnd>,
 }
 
@@ -66,7 +66,7 @@ impl Between {
 
 /// The properties of a kernel's [program](crate::program()) that affect it.
 #[derive(Clone, Debug)]
-pub(crate) struct Company {
+pub(crate) struct ProgramContext {
     /// Workgroup classes of earlier concurrent kernels.
     pub first_class: u32,
     /// Workgroup classes of all concurrent kernels; only its own if absent.
@@ -78,16 +78,16 @@ pub(crate) struct Company {
     /// The minimum words of a unit of location memory.
     pub storage_words: u32,
     /// The parameters of the only dispatch, if they are constants.
-    pub fixed: Option<Fixed>,
+    pub fixed: Option<FixedDispatch>,
     /// Separate storages of the whole test.
     pub apart: Vec<u32>,
     /// The points of the fragments in the same draw as its vertices.
     pub points: Option<Points>,
 }
 
-impl Company {
+impl ProgramContext {
     /// A kernel that is the whole program.
-    pub const ALONE: Company = Company {
+    pub const ALONE: ProgramContext = ProgramContext {
         first_class: 0,
         classes: None,
         first_slot: 0,
@@ -100,7 +100,11 @@ impl Company {
 }
 
 /// Compiles a test to one kernel; see [`crate::compile`].
-pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> Result<Kernel, CompileError> {
+pub(crate) fn compile(
+    test: &Test,
+    config: &KernelConfig,
+    company: &ProgramContext,
+) -> Result<CompiledKernel, CompileError> {
     rules::check(test)?;
     let variant = config.variant;
     rules::check_stage(test, variant.stage)?;
@@ -117,7 +121,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
     if aliases && variant.references == crate::variant::References::Restrict {
         return Err(Rule::AliasesUnderRestrict.into());
     }
-    let layout = Layout::new(test, config, company.most_lanes)?;
+    let layout = WorkgroupLayout::new(test, config, company.most_lanes)?;
     rules::check_workgroup_vectors(test)?;
     let segments = segments::cut(test, &layout)?;
     let mut uses = Uses::of(test, variant)?;
@@ -127,7 +131,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
     }
     if variant.model == MemoryModel::Glsl450 {
         glsl::meaning(test)?;
-        if uses.has(Kind::Address) {
+        if uses.has(ReferenceMemory::Address) {
             return Err(Rule::GlslAddress.into());
         }
     }
@@ -166,7 +170,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
     let (carrier, entry_point) = (emitter.carrier(), emitter.entry_point());
     let mut in_image = Vec::new();
     for (path, kind) in &emitter.uses.paths {
-        if *kind == Kind::Image && variant.images != Images::TexelBuffer {
+        if *kind == ReferenceMemory::Image && variant.images != Images::TexelBuffer {
             in_image.push(emitter.storage_of(path.location)?);
         }
     }
@@ -175,10 +179,10 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
     let turns = |thread: &litmus::Thread| {
         (flow::loops(thread).len() as u32).saturating_mul(config.loop_bound.saturating_add(1))
     };
-    Ok(Kernel {
+    Ok(CompiledKernel {
         workgroup_size: layout.workgroup_size,
         lanes: layout.lanes,
-        addresses: emitter.uses.has(Kind::Address),
+        addresses: emitter.uses.has(ReferenceMemory::Address),
         apart: company.apart.clone(),
         thread_loops: emitter.thread_loops,
         parallel: emitter.parallel,
@@ -217,7 +221,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
 fn preamble(
     test: &Test,
     config: &KernelConfig,
-    layout: &Layout,
+    layout: &WorkgroupLayout,
     uses: &Uses,
 ) -> (Preamble, Vec<&'static str>) {
     let variant = config.variant;
@@ -258,13 +262,13 @@ fn preamble(
     if test.interlock_order().is_some() {
         extensions.push("SPV_EXT_fragment_shader_interlock");
         capabilities.push(match variant.interlock {
-            Interlock::Pixel => Capability::FragmentShaderPixelInterlockEXT,
-            Interlock::Sample => Capability::FragmentShaderSampleInterlockEXT,
-            Interlock::ShadingRate => Capability::FragmentShaderShadingRateInterlockEXT,
+            InterlockMode::Pixel => Capability::FragmentShaderPixelInterlockEXT,
+            InterlockMode::Sample => Capability::FragmentShaderSampleInterlockEXT,
+            InterlockMode::ShadingRate => Capability::FragmentShaderShadingRateInterlockEXT,
         });
         features.push(variant.interlock.feature());
     }
-    let addressing = if uses.has(Kind::Address) {
+    let addressing = if uses.has(ReferenceMemory::Address) {
         AddressingModel::PhysicalStorageBuffer64
     } else {
         AddressingModel::Logical
@@ -302,7 +306,7 @@ impl Arithmetic for DispatchEmitter<'_> {
         loaded
     }
 
-    fn apply(&mut self, operation: Operation, left: Word, right: Word) -> Word {
+    fn apply(&mut self, operation: WordOperation, left: Word, right: Word) -> Word {
         self.module.word(operation.op(), &[left, right])
     }
 }
@@ -310,8 +314,8 @@ impl Arithmetic for DispatchEmitter<'_> {
 struct DispatchEmitter<'a> {
     test: &'a Test,
     config: &'a KernelConfig,
-    layout: &'a Layout,
-    company: &'a Company,
+    layout: &'a WorkgroupLayout,
+    company: &'a ProgramContext,
     storages: &'a Storages,
     uses: Uses,
     results: Vec<ResultSlot>,
@@ -319,7 +323,7 @@ struct DispatchEmitter<'a> {
     bindings: Vec<Binding>,
     images: Vec<ImageBinding>,
     declared: Vec<Declared>,
-    workgroup_storages: Vec<WorkgroupStorage>,
+    workgroup_storages: Vec<InitializedStorage>,
     results_buffer: Word,
     rendezvous_buffer: Option<Word>,
     scratch_buffer: Option<Word>,
@@ -331,9 +335,9 @@ struct DispatchEmitter<'a> {
     /// True for invocations that run no thread but continue.
     idle: Option<Word>,
     parameters_block: Word,
-    /// As [`Kernel::thread_loops`].
+    /// As [`CompiledKernel::thread_loops`].
     thread_loops: u32,
-    /// As [`Kernel::parallel`].
+    /// As [`CompiledKernel::parallel`].
     parallel: bool,
     /// The loaded parameters, by position.
     parameters: [Option<Word>; Parameters::WORDS as usize],
@@ -408,7 +412,7 @@ impl DispatchEmitter<'_> {
         }
     }
 
-    fn main(&mut self, segments: Vec<Segment>) -> Result<(), CompileError> {
+    fn main(&mut self, segments: Vec<BarrierSegment>) -> Result<(), CompileError> {
         let inputs = self.inputs();
         let subgroup_inputs = self.layout.subgroup_size.map(|_| {
             let subgroup = self.module.built_in_word(BuiltIn::SubgroupId);
@@ -416,7 +420,7 @@ impl DispatchEmitter<'_> {
         });
         let mut codes: Vec<Between> = Vec::with_capacity(segments.len());
         for segment in segments {
-            let code = |part: segments::Part| {
+            let code = |part: segments::ThreadSegment| {
                 let thread = self.test.thread(ThreadId(part.thread as u16));
                 SegmentCode { steps: flow::structure(thread, part.body.clone()), part }
             };
@@ -455,7 +459,7 @@ impl DispatchEmitter<'_> {
         let sizes = (self.layout.lanes, self.company.first_class);
         // Fragments of one pixel run one instance, whatever their class.
         let seated = if overlaps { self.module.constant(0) } else { class };
-        let mut place = Place { role, seat: seat(self, sizes, (seated, group), slot) };
+        let mut place = InvocationStart { role, seat: seat(self, sizes, (seated, group), slot) };
         let every = match (self.parallel, codes.first()) {
             (true, Some(Between { parts, .. })) => self.places(parts, (group, slot), idle),
             _ => Vec::new(),
@@ -539,12 +543,12 @@ impl DispatchEmitter<'_> {
     fn segment(
         &mut self,
         parts: &[SegmentCode],
-        place: &Place,
+        place: &InvocationStart,
         instance: Word,
-        targets: &[(Path, Target)],
+        targets: &[(ReferencePath, AccessTarget)],
         registers: &mut [Registers],
     ) -> Result<(), CompileError> {
-        let stretches: Vec<Vec<&[Step]>> =
+        let stretches: Vec<Vec<&[StructuredStep]>> =
             parts.iter().map(|code| flow::between_loops(&code.steps)).collect();
         let stages = stretches.iter().map(Vec::len).max().unwrap_or(0);
         for stage in 0..stages {
@@ -557,7 +561,8 @@ impl DispatchEmitter<'_> {
                 let Some(registers) = registers.get_mut(code.part.thread) else { return Ok(()) };
                 let steps = flow::between_loops(&code.steps);
                 let around = emitter.surroundings(targets);
-                let mut thread_code = ThreadCode { module: &mut emitter.module, around, thread, registers };
+                let mut thread_code =
+                    ThreadEmitter { module: &mut emitter.module, around, thread, registers };
                 if stage == 0 {
                     if code.part.first {
                         thread_code.begin();
@@ -595,7 +600,7 @@ impl DispatchEmitter<'_> {
     fn roles<'c>(
         &mut self,
         codes: &[&'c SegmentCode],
-        place: &Place,
+        place: &InvocationStart,
         mut code_of: impl FnMut(&mut Self, &'c SegmentCode) -> Result<(), CompileError>,
     ) -> Result<(), CompileError> {
         if codes.is_empty() {
@@ -630,9 +635,9 @@ impl DispatchEmitter<'_> {
     fn turns(
         &mut self,
         code: &SegmentCode,
-        blocks: &[Step],
-        place: &Place,
-        targets: &[(Path, Target)],
+        blocks: &[StructuredStep],
+        place: &InvocationStart,
+        targets: &[(ReferencePath, AccessTarget)],
         registers: &mut [Registers],
     ) -> Result<(), CompileError> {
         let thread = ThreadId(code.part.thread as u16);
@@ -641,21 +646,21 @@ impl DispatchEmitter<'_> {
         let before = self.module.block();
         turns.enter(&mut self.module, before);
         let around = self.surroundings(targets);
-        let goes_on = ThreadCode { module: &mut self.module, around, thread, registers: own }.goes_on();
+        let goes_on = ThreadEmitter { module: &mut self.module, around, thread, registers: own }.goes_on();
         let number = self.module.constant(thread.0.into());
         let mine = self.module.truth(Op::IEqual, &[place.role, number]);
         let goes_on = goes_on.map_or(mine, |goes_on| self.module.truth(Op::LogicalAnd, &[mine, goes_on]));
         turns.goes_on_if(&mut self.module, goes_on);
         self.roles(&[code], place, |emitter, _| {
             let around = emitter.surroundings(targets);
-            ThreadCode { module: &mut emitter.module, around, thread, registers: own }.turn(blocks)?;
+            ThreadEmitter { module: &mut emitter.module, around, thread, registers: own }.turn(blocks)?;
             Ok(())
         })?;
         turns.end(&mut self.module);
         Ok(())
     }
 
-    fn surroundings<'t>(&self, targets: &'t [(Path, Target)]) -> Surroundings<'t>
+    fn surroundings<'t>(&self, targets: &'t [(ReferencePath, AccessTarget)]) -> Surroundings<'t>
     where
         Self: 't,
     {
@@ -671,7 +676,7 @@ impl DispatchEmitter<'_> {
     fn report(
         &mut self,
         thread: ThreadId,
-        place: &Place,
+        place: &InvocationStart,
         instance: Word,
         registers: &mut Registers,
     ) -> Result<(), Rule> {
@@ -681,13 +686,13 @@ impl DispatchEmitter<'_> {
             let (slot, value, width) = match result {
                 ResultSlot::Register(Observable::Register(of, register)) if of == thread => {
                     let around = self.surroundings(&[]);
-                    let mut code = ThreadCode { module: &mut self.module, around, thread, registers };
+                    let mut code = ThreadEmitter { module: &mut self.module, around, thread, registers };
                     (result, code.register(register)?, code.width(register))
                 }
                 ResultSlot::Done(of) if of == thread && leaves != Leaving::Output => {
                     let around = self.surroundings(&[]);
                     let resolved =
-                        ThreadCode { module: &mut self.module, around, thread, registers }.resolved();
+                        ThreadEmitter { module: &mut self.module, around, thread, registers }.resolved();
                     let mut done = self.parameter(Parameter::Done);
                     if let Some(resolved) = resolved {
                         let given_up = self.module.word(Op::Not, &[done]);
@@ -734,7 +739,14 @@ impl DispatchEmitter<'_> {
     }
 
     /// Writes a value of the outcome to its slots.
-    fn write_down(&mut self, slot: ResultSlot, value: Word, width: u32, place: &Place, instance: Word) {
+    fn write_down(
+        &mut self,
+        slot: ResultSlot,
+        value: Word,
+        width: u32,
+        place: &InvocationStart,
+        instance: Word,
+    ) {
         let (ResultSlot::Register(observable), 64) = (slot, width) else {
             return self.write_slot(slot, value, place, instance);
         };
@@ -753,7 +765,7 @@ impl DispatchEmitter<'_> {
     }
 
     /// Writes a result: slot `r` of instance `n` is word `(first slot + r) × total + n`.
-    fn write_slot(&mut self, slot: ResultSlot, value: Word, place: &Place, instance: Word) {
+    fn write_slot(&mut self, slot: ResultSlot, value: Word, place: &InvocationStart, instance: Word) {
         let Some(number) = self.written().iter().position(|known| *known == slot) else { return };
         let slot = self.module.constant(self.company.first_slot + number as u32);
         let index = result_word(self, slot, place.seat.total, instance);

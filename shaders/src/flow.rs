@@ -15,7 +15,7 @@ const NESTING_LIMIT: usize = 32;
 
 /// A step of structured code. Positions are those of the thread's instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum StructuredStep {
     /// The instruction at this position, which is neither a jump nor a label.
     Do(usize),
     /// The branch at this position.
@@ -23,9 +23,9 @@ pub(crate) enum Step {
         /// Position of the branch.
         branch: usize,
         /// The steps if it is taken.
-        taken: Vec<Step>,
+        taken: Vec<StructuredStep>,
         /// The steps if it is not.
-        otherwise: Vec<Step>,
+        otherwise: Vec<StructuredStep>,
     },
     /// Sets the jump variable to `to` if the jump at `at` is taken.
     Jump {
@@ -39,14 +39,14 @@ pub(crate) enum Step {
         /// Position of the block's first instruction.
         from: usize,
         /// The block.
-        body: Vec<Step>,
+        body: Vec<StructuredStep>,
     },
     /// Repeats its blocks while one of their jumps goes back, up to the bound.
-    Loop(Vec<Step>),
+    Loop(Vec<StructuredStep>),
 }
 
 /// Structures the code of `body`, whose jumps stay within it.
-pub(crate) fn structure(thread: &Thread, body: Range<usize>) -> Vec<Step> {
+pub(crate) fn structure(thread: &Thread, body: Range<usize>) -> Vec<StructuredStep> {
     let exit = body.end;
     if has_loop(thread) {
         return predicate_blocks(thread, body, true);
@@ -78,22 +78,24 @@ pub(crate) fn loops(thread: &Thread) -> Vec<Range<usize>> {
 
 /// Returns the steps before the first loop, between loops, and after the last one. Loops are outside of all
 /// selections.
-pub(crate) fn between_loops(steps: &[Step]) -> Vec<&[Step]> {
-    steps.split(|step| matches!(step, Step::Loop(_))).collect()
+pub(crate) fn between_loops(steps: &[StructuredStep]) -> Vec<&[StructuredStep]> {
+    steps.split(|step| matches!(step, StructuredStep::Loop(_))).collect()
 }
 
 /// Returns the loop after the part with this number.
-pub(crate) fn loop_behind(steps: &[Step], number: usize) -> Option<&[Step]> {
+pub(crate) fn loop_behind(steps: &[StructuredStep], number: usize) -> Option<&[StructuredStep]> {
     let mut loops = steps.iter().filter_map(|step| match step {
-        Step::Loop(blocks) => Some(blocks.as_slice()),
+        StructuredStep::Loop(blocks) => Some(blocks.as_slice()),
         _ => None,
     });
     loops.nth(number)
 }
 
 /// Returns true if the code needs the jump variable. Blocks and jumps are outside of all selections.
-pub(crate) fn needs_jump_variable(steps: &[Step]) -> bool {
-    steps.iter().any(|step| matches!(step, Step::Block { .. } | Step::Jump { .. } | Step::Loop(_)))
+pub(crate) fn needs_jump_variable(steps: &[StructuredStep]) -> bool {
+    steps.iter().any(|step| {
+        matches!(step, StructuredStep::Block { .. } | StructuredStep::Jump { .. } | StructuredStep::Loop(_))
+    })
 }
 
 /// Returns the target of the jump at `position`, if there is one.
@@ -112,7 +114,12 @@ fn target_of(thread: &Thread, position: usize) -> Option<usize> {
 /// Every jump is used by the only pattern that it forms with its target. A jump into the middle of a
 /// selection from outside needs no check: its own region would end before the selection does, so that the
 /// selection's jump would leave that region.
-fn nest_selections(thread: &Thread, range: Range<usize>, exit: usize, depth: usize) -> Option<Vec<Step>> {
+fn nest_selections(
+    thread: &Thread,
+    range: Range<usize>,
+    exit: usize,
+    depth: usize,
+) -> Option<Vec<StructuredStep>> {
     if depth > NESTING_LIMIT {
         return None;
     }
@@ -151,12 +158,12 @@ fn nest_selections(thread: &Thread, range: Range<usize>, exit: usize, depth: usi
                     None => (nest_selections(thread, over, target, depth + 1)?, Vec::new(), to),
                 };
                 if !(taken.is_empty() && otherwise.is_empty()) {
-                    steps.push(Step::Select { branch: position, taken, otherwise });
+                    steps.push(StructuredStep::Select { branch: position, taken, otherwise });
                 }
                 position = next;
             }
             _ => {
-                steps.push(Step::Do(position));
+                steps.push(StructuredStep::Do(position));
                 position += 1;
             }
         }
@@ -166,7 +173,7 @@ fn nest_selections(thread: &Thread, range: Range<usize>, exit: usize, depth: usi
 
 /// Returns every block under its condition, without unreachable ones. With `all`, the first block has a
 /// condition too, because a thread that reached a loop bound runs none.
-fn predicate_blocks(thread: &Thread, range: Range<usize>, all: bool) -> Vec<Step> {
+fn predicate_blocks(thread: &Thread, range: Range<usize>, all: bool) -> Vec<StructuredStep> {
     let loops = loops(thread);
     let mut leaders = vec![range.start];
     for position in range.clone() {
@@ -198,10 +205,10 @@ fn predicate_blocks(thread: &Thread, range: Range<usize>, all: bool) -> Vec<Step
     let mut steps = Vec::new();
     let loop_of = |position: usize| loops.iter().position(|region| region.contains(&position));
     // The blocks of the current loop.
-    let mut turn: Option<(usize, Vec<Step>)> = None;
+    let mut turn: Option<(usize, Vec<StructuredStep>)> = None;
     for (index, from) in leaders.iter().enumerate() {
         if turn.as_ref().is_some_and(|(region, _)| loop_of(*from) != Some(*region)) {
-            steps.extend(turn.take().map(|(_, blocks)| Step::Loop(blocks)));
+            steps.extend(turn.take().map(|(_, blocks)| StructuredStep::Loop(blocks)));
         }
         if !reached.contains(from) {
             continue;
@@ -211,22 +218,24 @@ fn predicate_blocks(thread: &Thread, range: Range<usize>, all: bool) -> Vec<Step
             match kind(position) {
                 Some(InstructionKind::Flow(Flow::Label(_))) | None => {}
                 Some(InstructionKind::Flow(Flow::Goto(_) | Flow::Branch { .. })) => {
-                    body.extend(target_of(thread, position).map(|to| Step::Jump { at: position, to }));
+                    body.extend(
+                        target_of(thread, position).map(|to| StructuredStep::Jump { at: position, to }),
+                    );
                 }
-                Some(_) => body.push(Step::Do(position)),
+                Some(_) => body.push(StructuredStep::Do(position)),
             }
         }
         if index == 0 && !all {
             steps.extend(body);
         } else if !body.is_empty() {
-            let block = Step::Block { from: *from, body };
+            let block = StructuredStep::Block { from: *from, body };
             match loop_of(*from) {
                 Some(region) => turn.get_or_insert((region, Vec::new())).1.push(block),
                 None => steps.push(block),
             }
         }
     }
-    steps.extend(turn.map(|(_, blocks)| Step::Loop(blocks)));
+    steps.extend(turn.map(|(_, blocks)| StructuredStep::Loop(blocks)));
     steps
 }
 

@@ -22,9 +22,9 @@ use crate::rules::Rule;
 
 /// The host threads of a program.
 #[derive(Clone, Debug)]
-pub struct Hosts {
+pub struct ProgramHosts {
     /// The threads.
-    pub threads: Vec<HostThread>,
+    pub threads: Vec<HostThreadCode>,
     /// For each phase, which is a batch here: how it starts.
     pub starts: Vec<Start>,
     /// For each phase: the dependency after it.
@@ -38,8 +38,8 @@ pub struct Hosts {
 /// Host threads and batches of a test with calls.
 #[derive(Clone, Debug, Default)]
 pub struct Called {
-    /// The threads, in the order of [`Hosts::threads`].
-    pub threads: Vec<HostThread>,
+    /// The threads, in the order of [`ProgramHosts::threads`].
+    pub threads: Vec<HostThreadCode>,
     /// The batches, in the order of each queue; the signal of a binary semaphore comes before its wait.
     pub batches: Vec<Batch>,
     /// The names of the semaphores, by their number in acts.
@@ -59,7 +59,7 @@ pub struct Batch {
 
 /// A host thread.
 #[derive(Clone, Debug)]
-pub struct HostThread {
+pub struct HostThreadCode {
     /// Its id.
     pub thread: ThreadId,
     /// Its acts, in order.
@@ -95,7 +95,7 @@ pub enum Start {
 
 /// Returns the batches of a test, by their threads, and the host threads. The dependencies after batches are
 /// empty.
-pub(crate) fn plan(test: &Test) -> Result<(Vec<Vec<ThreadId>>, Hosts), Rule> {
+pub(crate) fn plan(test: &Test) -> Result<(Vec<Vec<ThreadId>>, ProgramHosts), Rule> {
     let is_host = |id: ThreadId| test.thread(id).place == ThreadPlace::Host;
     let ids = || (0..test.threads.len()).map(|number| ThreadId(number as u16));
     let mut batches: Vec<(Start, Vec<ThreadId>)> = Vec::new();
@@ -136,7 +136,7 @@ pub(crate) fn plan(test: &Test) -> Result<(Vec<Vec<ThreadId>>, Hosts), Rule> {
     for id in ids().filter(|id| is_host(*id)) {
         let own: Vec<(usize, Act)> =
             signals.iter().filter(|(from, ..)| *from == id).map(|(_, at, act)| (*at, act.clone())).collect();
-        threads.push(HostThread { thread: id, acts: host_acts(test, id, &batches, &own, &[])? });
+        threads.push(HostThreadCode { thread: id, acts: host_acts(test, id, &batches, &own, &[])? });
     }
     let starts: Vec<Start> = batches.iter().map(|(start, _)| *start).collect();
     // A held batch blocks all later submissions of its queue.
@@ -152,17 +152,17 @@ pub(crate) fn plan(test: &Test) -> Result<(Vec<Vec<ThreadId>>, Hosts), Rule> {
         Start::Submitted | Start::Early => (number, Vec::new()),
     });
     check_ends(&threads, &starts, &queued.collect::<Vec<_>>())?;
-    let hosts = Hosts { threads, after: Vec::new(), noncoherent: memory(test)?, starts, called: None };
+    let hosts = ProgramHosts { threads, after: Vec::new(), noncoherent: memory(test)?, starts, called: None };
     Ok((batches.into_iter().map(|(_, threads)| threads).collect(), hosts))
 }
 
 /// Batches by their threads, the host threads, and the dependency before each batch.
-pub(crate) type Beside = (Vec<Vec<ThreadId>>, Hosts, Vec<Dependency>);
+pub(crate) type Beside = (Vec<Vec<ThreadId>>, ProgramHosts, Vec<Dependency>);
 
 /// Returns batches and host threads of a test that runs by its calls only, without other dependencies.
 pub(crate) fn as_called(test: &Test, called: &Called) -> Result<Beside, Rule> {
     let nothing = vec![Dependency::default(); called.batches.len()];
-    let hosts = Hosts {
+    let hosts = ProgramHosts {
         threads: called.threads.clone(),
         starts: called.batches.iter().map(|batch| batch.start).collect(),
         after: nothing.clone(),
@@ -294,7 +294,11 @@ type Semaphores = Vec<(bool, u32, u32)>;
 
 /// Checks that all threads and batches end: there is no deadlock. `queued` contains the queue of each batch
 /// and its semaphore operations.
-fn check_ends(threads: &[HostThread], starts: &[Start], queued: &[(usize, Semaphores)]) -> Result<(), Rule> {
+fn check_ends(
+    threads: &[HostThreadCode],
+    starts: &[Start],
+    queued: &[(usize, Semaphores)],
+) -> Result<(), Rule> {
     let mut begun: Vec<bool> = starts.iter().map(|start| *start != Start::Submitted).collect();
     let mut ended = vec![false; starts.len()];
     let mut reached: BTreeMap<u32, u32> = BTreeMap::new();
@@ -404,7 +408,10 @@ pub(crate) fn called(test: &Test, schedule: &Schedule) -> Result<Called, Rule> {
             ))
         });
         let calls = calls.collect::<Result<Vec<_>, Rule>>()?;
-        threads.push(HostThread { thread, acts: host_acts(test, thread, &named, &calls, &schedule.fences)? });
+        threads.push(HostThreadCode {
+            thread,
+            acts: host_acts(test, thread, &named, &calls, &schedule.fences)?,
+        });
     }
     let starts: Vec<Start> = batches.iter().map(|batch| batch.start).collect();
     check_ends(&threads, &starts, &queued)?;

@@ -8,7 +8,7 @@ use crate::variant::{Images, Variant};
 
 /// A compiled kernel.
 #[derive(Clone, Debug)]
-pub struct Kernel {
+pub struct CompiledKernel {
     /// SPIR-V words.
     pub words: Vec<u32>,
     /// Invocations of a workgroup: the product of its sizes in x, y and z.
@@ -19,7 +19,7 @@ pub struct Kernel {
     /// order of [`litmus::Test::locations`], the results, the rendezvous buffer if there are several classes
     /// or receipts, scratch memory with memory stress, and the claims if an invocation may run twice.
     pub bindings: Vec<Binding>,
-    /// The bindings of set 0 after [`Kernel::bindings`]: storage images or storage texel buffers.
+    /// The bindings of set 0 after [`CompiledKernel::bindings`]: storage images or storage texel buffers.
     pub images: Vec<ImageBinding>,
     /// The address of the location buffer follows the parameters in the push constants, and the address of
     /// the second location buffer follows that one.
@@ -70,7 +70,7 @@ pub const SPLIT_BARRIER_FEATURE: &str = "shaderSplitBarrier";
 /// The extension of modules with split barriers. Its name has as many words as that of the Intel extension.
 pub(crate) const SPLIT_BARRIER_EXTENSION: &str = "SPV_EXT_split_barrier";
 
-impl Kernel {
+impl CompiledKernel {
     /// Returns true if it generates memory stress; its push constants then include
     /// [`crate::StressParameters`].
     pub fn is_stressed(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Compiles litmus tests to SPIR-V with the Vulkan memory model.
 //!
 //! [`compile`] is pure: the same test and configuration give the same words. It does not access a device;
-//! [`Kernel::requirements`] lists what a kernel needs.
+//! [`CompiledKernel::requirements`] lists what a kernel needs.
 //!
 //! ```
 //! let text = "VULKAN SB { x = 0; y = 0; }
@@ -74,10 +74,12 @@ use rspirv::spirv::Op;
 
 pub use contract::Parameters;
 pub use kernel::{
-    Binding, CompileError, ImageBinding, Kernel, KernelConfig, MAXIMAL_RECONVERGENCE_FEATURE, Requirements,
-    ResultSlot, Roles, SPLIT_BARRIER_FEATURE,
+    Binding, CompileError, CompiledKernel, ImageBinding, KernelConfig, MAXIMAL_RECONVERGENCE_FEATURE,
+    Requirements, ResultSlot, Roles, SPLIT_BARRIER_FEATURE,
 };
-pub use program::{Dependency, Fixed, Leaving, Part, Phase, Pipelines, Program, fixed_program, program};
+pub use program::{
+    Dependency, DispatchPhase, FixedDispatch, Leaving, Part, Pipelines, Program, fixed_program, program,
+};
 pub use stress::StressParameters;
 pub use variant::Variant;
 
@@ -283,10 +285,10 @@ pub fn load(words: &[u32]) -> Result<rspirv::dr::Module, ModuleError> {
 /// # Errors
 /// [`CompileError::NotPlaceable`] names the [rule](rules::Rule) that the test breaks.
 /// [`CompileError::WorkgroupTooLarge`] means that the device is too small.
-pub fn compile(test: &litmus::Test, config: &KernelConfig) -> Result<Kernel, CompileError> {
+pub fn compile(test: &litmus::Test, config: &KernelConfig) -> Result<CompiledKernel, CompileError> {
     let test = &stage::told(test, config.variant.stage);
     let apart = dispatch::apart(test, config.variant)?;
-    dispatch::compile(test, config, &dispatch::Company { apart, ..dispatch::Company::ALONE })
+    dispatch::compile(test, config, &dispatch::ProgramContext { apart, ..dispatch::ProgramContext::ALONE })
 }
 
 /// Returns the meaning of a variant's kernels in the Vulkan memory model, which is what a model predicts.

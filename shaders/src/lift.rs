@@ -20,7 +20,7 @@ use crate::glsl;
 use crate::kernel::Binding;
 use crate::reader::{Pointee, Reader, ids, scope, semantics};
 
-pub use crate::reader::{Memory, Site};
+pub use crate::reader::{KernelMemory, Site};
 
 /// An access to the memory of a test, or a barrier.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -256,7 +256,7 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<LiftedKernel, LiftErr
                 }
                 (None, KernelEvent::Report) => lifted.outside.push(event),
                 (None, KernelEvent::Load { site, access, .. } | KernelEvent::Store { site, access, .. })
-                    if matches!(site.memory, Memory::Workgroup(_)) && is_ordered(&reader, *access) =>
+                    if matches!(site.memory, KernelMemory::Workgroup(_)) && is_ordered(&reader, *access) =>
                 {
                     lifted.outside.push(event);
                 }
@@ -368,7 +368,7 @@ fn event(
         Some(Pointee::Elsewhere) => return Ok(None),
         _ => return Err(LiftError::Malformed(op)),
     };
-    if let Memory::Binding(binding) = site.memory {
+    if let KernelMemory::Binding(binding) = site.memory {
         match bindings.get(binding as usize) {
             Some(Binding::Locations | Binding::Apart) | None => {}
             Some(Binding::Results) if op == Op::Store && instruction.operands.len() == 2 => {
@@ -386,13 +386,13 @@ fn event(
         }
     }
     let class = match site.memory {
-        Memory::Workgroup(_) => StorageClass::Workgroup,
+        KernelMemory::Workgroup(_) => StorageClass::Workgroup,
         _ => StorageClass::Buffer,
     };
     let coherent = coherence_of(reader, variable, class);
     let alignment = match site.memory {
-        Memory::Address => Some(reader.alignment(&site, variable).ok_or(LiftError::Malformed(op))?),
-        Memory::Binding(_) | Memory::Workgroup(_) => None,
+        KernelMemory::Address => Some(reader.alignment(&site, variable).ok_or(LiftError::Malformed(op))?),
+        KernelMemory::Binding(_) | KernelMemory::Workgroup(_) => None,
     };
     if site.components > 1 && !matches!(op, Op::Load | Op::Store) {
         return Err(LiftError::Malformed(op));

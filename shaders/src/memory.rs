@@ -70,7 +70,7 @@ impl Element {
 
 /// A path to memory: a reference, with the type and offset of the access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Path {
+pub(crate) struct ReferencePath {
     pub location: LocationId,
     pub element: Element,
     /// The offset in bytes.
@@ -79,7 +79,7 @@ pub(crate) struct Path {
     pub components: u32,
 }
 
-impl Path {
+impl ReferencePath {
     /// Returns the bytes of the access.
     pub fn bytes(self) -> u32 {
         self.element.bytes() * self.components
@@ -107,7 +107,7 @@ impl Path {
 
 /// The kind of memory of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ReferenceMemory {
     /// The location buffer through a descriptor.
     Buffer,
     /// The location buffer by its address.
@@ -116,20 +116,20 @@ pub(crate) enum Kind {
     Image,
 }
 
-impl Kind {
-    pub fn of(test: &Test, location: LocationId, class: StorageClass) -> Kind {
+impl ReferenceMemory {
+    pub fn of(test: &Test, location: LocationId, class: StorageClass) -> ReferenceMemory {
         match (class, test.location(location).reference) {
-            (_, Some(Reference::Address)) => Kind::Address,
-            (StorageClass::Workgroup, _) => Kind::Workgroup,
-            (StorageClass::Image, _) => Kind::Image,
-            (StorageClass::Buffer | StorageClass::Output, _) => Kind::Buffer,
+            (_, Some(Reference::Address)) => ReferenceMemory::Address,
+            (StorageClass::Workgroup, _) => ReferenceMemory::Workgroup,
+            (StorageClass::Image, _) => ReferenceMemory::Image,
+            (StorageClass::Buffer | StorageClass::Output, _) => ReferenceMemory::Buffer,
         }
     }
 }
 
 /// The target of a path in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub(crate) enum AccessTarget {
     /// A pointer; accesses by address contain their alignment.
     Memory { pointer: Word, alignment: Option<u32> },
     /// A texel of an image variable.
@@ -139,7 +139,7 @@ pub(crate) enum Target {
 /// The paths, scopes and features that the instructions of a test use.
 pub(crate) struct Uses {
     /// Sorted, without duplicates.
-    pub paths: Vec<(Path, Kind)>,
+    pub paths: Vec<(ReferencePath, ReferenceMemory)>,
     pub scopes: Vec<Scope>,
     /// Workgroup blocks have an explicit layout, because several paths access the same workgroup memory.
     pub explicit_workgroup: bool,
@@ -187,11 +187,15 @@ impl Uses {
                 uses.need(Capability::Int64, "shaderInt64");
             }
         }
-        let kinds = |wanted: Kind| uses.paths.iter().any(|(_, kind)| *kind == wanted);
-        let (image, address, workgroup) = (kinds(Kind::Image), kinds(Kind::Address), kinds(Kind::Workgroup));
+        let kinds = |wanted: ReferenceMemory| uses.paths.iter().any(|(_, kind)| *kind == wanted);
+        let (image, address, workgroup) = (
+            kinds(ReferenceMemory::Image),
+            kinds(ReferenceMemory::Address),
+            kinds(ReferenceMemory::Workgroup),
+        );
         if image {
-            let texels = || uses.paths.iter().filter(|(_, kind)| *kind == Kind::Image);
-            let float = |(path, _): &(Path, Kind)| path.element.is_float();
+            let texels = || uses.paths.iter().filter(|(_, kind)| *kind == ReferenceMemory::Image);
+            let float = |(path, _): &(ReferencePath, ReferenceMemory)| path.element.is_float();
             let mixed = texels().any(float) && !texels().all(float);
             let final_texels = test.observables().into_iter().any(|observable| match observable {
                 litmus::Observable::Location(location, _) => {
@@ -213,7 +217,7 @@ impl Uses {
             uses.need(Capability::PhysicalStorageBufferAddresses, "bufferDeviceAddress");
             uses.extensions.push("SPV_KHR_physical_storage_buffer");
         }
-        if uses.explicit_workgroup && variant.target == crate::variant::Target::Vulkan11 {
+        if uses.explicit_workgroup && variant.target == crate::variant::SpirvVersion::Vulkan11 {
             return Err(Rule::OldWorkgroupLayout);
         }
         if uses.explicit_workgroup {
@@ -221,9 +225,9 @@ impl Uses {
             uses.extensions.push("SPV_KHR_workgroup_memory_explicit_layout");
         }
         if let (true, Some(feature)) = (workgroup, variant.workgroup_memory.feature()) {
-            let begins_as_zero = |(path, kind): &(Path, Kind)| {
+            let begins_as_zero = |(path, kind): &(ReferencePath, ReferenceMemory)| {
                 let components = 0..path.components as u8;
-                *kind != Kind::Workgroup || { components }
+                *kind != ReferenceMemory::Workgroup || { components }
                     .all(|component| test.initial_value(path.location, component).0 == 0)
             };
             if uses.explicit_workgroup || !uses.paths.iter().all(begins_as_zero) {
@@ -268,16 +272,26 @@ impl Uses {
         Ok(())
     }
 
-    fn path(&mut self, test: &Test, place: &MemoryPlace, components: u32) -> Result<(Path, Kind), Rule> {
+    fn path(
+        &mut self,
+        test: &Test,
+        place: &MemoryPlace,
+        components: u32,
+    ) -> Result<(ReferencePath, ReferenceMemory), Rule> {
         let MemoryPlace { location, offset, class, .. } = *place;
         let element = Element::of(place.scalar_type(test));
-        let kind = Kind::of(test, location, class);
-        if kind == Kind::Image && (components > 1 || test.location(test.storage_of(location)).is_vector()) {
+        let kind = ReferenceMemory::of(test, location, class);
+        if kind == ReferenceMemory::Image
+            && (components > 1 || test.location(test.storage_of(location)).is_vector())
+        {
             return Err(Rule::VectorImage);
         }
-        let path = Path { location, element, offset, components };
+        let path = ReferencePath { location, element, offset, components };
         let end = offset.saturating_add(path.bytes());
-        if !offset.is_multiple_of(element.bytes()) || end > 16 || (kind == Kind::Image && offset > 0) {
+        if !offset.is_multiple_of(element.bytes())
+            || end > 16
+            || (kind == ReferenceMemory::Image && offset > 0)
+        {
             return Err(Rule::Offset);
         }
         self.storage_words = self.storage_words.max(end.div_ceil(4).next_power_of_two());
@@ -287,8 +301,12 @@ impl Uses {
 
     /// Returns true if several paths access a workgroup storage, or one with another type than its own.
     fn workgroup_is_explicit(&self, test: &Test) -> bool {
-        let workgroup: Vec<Path> =
-            self.paths.iter().filter(|(_, kind)| *kind == Kind::Workgroup).map(|(path, _)| *path).collect();
+        let workgroup: Vec<ReferencePath> = self
+            .paths
+            .iter()
+            .filter(|(_, kind)| *kind == ReferenceMemory::Workgroup)
+            .map(|(path, _)| *path)
+            .collect();
         workgroup.iter().any(|path| {
             let storage = test.storage_of(path.location);
             path.offset != 0
@@ -306,11 +324,11 @@ impl Uses {
     }
 
     /// Adds the requirements of plain accesses to an element.
-    fn element(&mut self, element: Element, kind: Kind) -> Result<(), Rule> {
-        let explicit = kind == Kind::Workgroup && self.explicit_workgroup;
-        let buffer = matches!(kind, Kind::Buffer | Kind::Address);
+    fn element(&mut self, element: Element, kind: ReferenceMemory) -> Result<(), Rule> {
+        let explicit = kind == ReferenceMemory::Workgroup && self.explicit_workgroup;
+        let buffer = matches!(kind, ReferenceMemory::Buffer | ReferenceMemory::Address);
         match element {
-            _ if kind == Kind::Image && !matches!(element, Element::U32 | Element::F32) => {
+            _ if kind == ReferenceMemory::Image && !matches!(element, Element::U32 | Element::F32) => {
                 return Err(Rule::ImageType);
             }
             Element::U8 => {
@@ -347,11 +365,16 @@ impl Uses {
     }
 
     /// Adds the requirements of an atomic.
-    fn atomic(&mut self, element: Element, kind: Kind, operation: Option<&RmwOperation>) -> Result<(), Rule> {
+    fn atomic(
+        &mut self,
+        element: Element,
+        kind: ReferenceMemory,
+        operation: Option<&RmwOperation>,
+    ) -> Result<(), Rule> {
         let by_kind = |buffer, shared, image| match kind {
-            Kind::Buffer | Kind::Address => buffer,
-            Kind::Workgroup => shared,
-            Kind::Image => image,
+            ReferenceMemory::Buffer | ReferenceMemory::Address => buffer,
+            ReferenceMemory::Workgroup => shared,
+            ReferenceMemory::Image => image,
         };
         match element {
             Element::U8 | Element::U16 => return Err(Rule::NarrowAtomic),
@@ -452,7 +475,7 @@ impl Uses {
         features
     }
 
-    pub fn has(&self, wanted: Kind) -> bool {
+    pub fn has(&self, wanted: ReferenceMemory) -> bool {
         self.paths.iter().any(|(_, kind)| *kind == wanted)
     }
 }
@@ -470,11 +493,11 @@ pub(crate) fn image_type(module: &mut Module, element: Element, images: Images) 
 }
 
 /// Returns the storage class of pointers to a kind of memory.
-pub(crate) fn spirv_class(kind: Kind) -> SpirvClass {
+pub(crate) fn spirv_class(kind: ReferenceMemory) -> SpirvClass {
     match kind {
-        Kind::Buffer => SpirvClass::StorageBuffer,
-        Kind::Address => SpirvClass::PhysicalStorageBuffer,
-        Kind::Workgroup => SpirvClass::Workgroup,
-        Kind::Image => SpirvClass::UniformConstant,
+        ReferenceMemory::Buffer => SpirvClass::StorageBuffer,
+        ReferenceMemory::Address => SpirvClass::PhysicalStorageBuffer,
+        ReferenceMemory::Workgroup => SpirvClass::Workgroup,
+        ReferenceMemory::Image => SpirvClass::UniformConstant,
     }
 }

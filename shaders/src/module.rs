@@ -22,7 +22,7 @@ pub(crate) struct Preamble {
 
 /// The stage of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum EntryPoint {
+pub(crate) enum ModuleStage {
     /// `reconverges` declares maximal reconvergence.
     Compute {
         workgroup_size: [u32; 3],
@@ -404,41 +404,41 @@ impl Module {
 
     /// Returns the assembled module: a compute shader `main` with this workgroup size.
     pub fn finish(self, workgroup_size: u32) -> Vec<u32> {
-        self.finish_as(EntryPoint::Compute { workgroup_size: [workgroup_size, 1, 1], reconverges: false })
+        self.finish_as(ModuleStage::Compute { workgroup_size: [workgroup_size, 1, 1], reconverges: false })
     }
 
     /// Returns the assembled module: a shader `main` of a stage.
-    pub fn finish_as(mut self, entry_point: EntryPoint) -> Vec<u32> {
+    pub fn finish_as(mut self, entry_point: ModuleStage) -> Vec<u32> {
         let function_type = self.builder.type_function(self.void, []);
         let lists_all = self.version >= (1, 4);
         let listed = self.interface.iter().filter(|(_, input)| lists_all || *input);
         let interface: Vec<Word> = listed.map(|(id, _)| *id).collect();
         let model = match entry_point {
-            EntryPoint::Compute { .. } => ExecutionModel::GLCompute,
-            EntryPoint::Vertex => ExecutionModel::Vertex,
-            EntryPoint::Mesh { .. } => ExecutionModel::MeshEXT,
-            EntryPoint::Task { .. } => ExecutionModel::TaskEXT,
-            EntryPoint::Fragment(_) => ExecutionModel::Fragment,
+            ModuleStage::Compute { .. } => ExecutionModel::GLCompute,
+            ModuleStage::Vertex => ExecutionModel::Vertex,
+            ModuleStage::Mesh { .. } => ExecutionModel::MeshEXT,
+            ModuleStage::Task { .. } => ExecutionModel::TaskEXT,
+            ModuleStage::Fragment(_) => ExecutionModel::Fragment,
         };
         self.builder.entry_point(model, self.entry, "main", &interface);
         match entry_point {
-            EntryPoint::Compute { workgroup_size, reconverges } => {
+            ModuleStage::Compute { workgroup_size, reconverges } => {
                 self.builder.execution_mode(self.entry, ExecutionMode::LocalSize, workgroup_size);
                 if reconverges {
                     self.builder.execution_mode(self.entry, ExecutionMode::MaximallyReconvergesKHR, []);
                 }
             }
-            EntryPoint::Vertex => {}
-            EntryPoint::Mesh { workgroup_size } => {
+            ModuleStage::Vertex => {}
+            ModuleStage::Mesh { workgroup_size } => {
                 self.builder.execution_mode(self.entry, ExecutionMode::LocalSize, workgroup_size);
                 self.builder.execution_mode(self.entry, ExecutionMode::OutputVertices, [1]);
                 self.builder.execution_mode(self.entry, ExecutionMode::OutputPrimitivesEXT, [1]);
                 self.builder.execution_mode(self.entry, ExecutionMode::OutputPoints, []);
             }
-            EntryPoint::Task { workgroup_size } => {
+            ModuleStage::Task { workgroup_size } => {
                 self.builder.execution_mode(self.entry, ExecutionMode::LocalSize, workgroup_size);
             }
-            EntryPoint::Fragment(interlock) => {
+            ModuleStage::Fragment(interlock) => {
                 self.builder.execution_mode(self.entry, ExecutionMode::OriginUpperLeft, []);
                 if let Some(mode) = interlock {
                     self.builder.execution_mode(self.entry, mode, []);

@@ -6,7 +6,7 @@ use crate::carrier::MOST_MESH_INVOCATIONS;
 use crate::flow;
 use crate::kernel::{CompileError, KernelConfig};
 use crate::rules::Rule;
-use crate::variant::{Filling, Stage, SubgroupSize};
+use crate::variant::{CarrierStage, Filling, SubgroupSize};
 
 /// The placement of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) struct Role {
 
 /// The division of a workgroup.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub(crate) struct WorkgroupLayout {
     /// By thread.
     pub roles: Vec<Role>,
     /// Threads by workgroup class.
@@ -41,10 +41,10 @@ pub(crate) struct Layout {
     pub subgroup_size: Option<u32>,
 }
 
-impl Layout {
+impl WorkgroupLayout {
     /// Divides workgroups for a test that [`rules::check`](crate::rules::check) accepts, with at most
     /// `most_lanes` slots.
-    pub fn new(test: &Test, config: &KernelConfig, most_lanes: u32) -> Result<Layout, CompileError> {
+    pub fn new(test: &Test, config: &KernelConfig, most_lanes: u32) -> Result<WorkgroupLayout, CompileError> {
         let config = &in_stage(config);
         // All lanes that execute a subgroup operation take part in it, as do those at a barrier under a
         // branch. So a subgroup runs only one instance.
@@ -66,7 +66,7 @@ impl Layout {
         let controlled = config.variant.subgroups != SubgroupSize::Usual;
         let shaped = size.is_some() || config.variant.filling != Filling::Drawn;
         let stage = config.variant.stage;
-        if shaped && !stage.has_workgroups() || controlled && stage != Stage::Compute {
+        if shaped && !stage.has_workgroups() || controlled && stage != CarrierStage::Compute {
             return Err(Rule::StageShape.into());
         }
         // Class c is the c-th distinct workgroup in the order of the threads, and likewise for subgroups.
@@ -99,17 +99,17 @@ impl Layout {
         let loops = test.threads.iter().any(flow::has_loop);
         if let Some(shape) = size {
             let most_lanes = most_lanes.min(if loops { config.lanes_with_loops } else { u32::MAX });
-            return Layout::of_shape(test, config, (roles, classes), shape, most_lanes);
+            return WorkgroupLayout::of_shape(test, config, (roles, classes), shape, most_lanes);
         }
         if classes.iter().all(|threads| threads.len() == 1) {
-            let vertex = config.variant.stage == Stage::Vertex;
+            let vertex = config.variant.stage == CarrierStage::Vertex;
             let lanes = if vertex { config.vertex_lanes } else { config.lanes };
             let lanes = lanes.min(if loops { config.lanes_with_loops } else { u32::MAX });
             let lanes = lanes.min(most_lanes).max(1);
             if !vertex {
                 require(lanes, config)?;
             }
-            return Ok(Layout {
+            return Ok(WorkgroupLayout {
                 roles,
                 classes,
                 lanes,
@@ -120,12 +120,12 @@ impl Layout {
                 subgroup_size: None,
             });
         }
-        if stage != Stage::Compute {
+        if stage != CarrierStage::Compute {
             // Only compute pipelines can require full subgroups, so each role has as many invocations as a
             // subgroup.
             let most = classes.iter().map(Vec::len).max().unwrap_or(1) as u32;
             let shape = [config.subgroup_size.saturating_mul(most), 1, 1];
-            return Layout::of_shape(test, config, (roles, classes), shape, most_lanes);
+            return WorkgroupLayout::of_shape(test, config, (roles, classes), shape, most_lanes);
         }
         if config.variant.subgroups == SubgroupSize::Varying {
             return Err(Rule::VaryingSubgroups.into());
@@ -140,7 +140,16 @@ impl Layout {
         require(workgroup_size, config)?;
         let (subgroups, subgroup_size) = (most_subgroups, Some(config.subgroup_size));
         let shape = [workgroup_size, 1, 1];
-        Ok(Layout { roles, classes, lanes, workgroup_size, shape, divided: false, subgroups, subgroup_size })
+        Ok(WorkgroupLayout {
+            roles,
+            classes,
+            lanes,
+            workgroup_size,
+            shape,
+            divided: false,
+            subgroups,
+            subgroup_size,
+        })
     }
 
     /// Divides workgroups of a given size, whose subgroups may be partial, so that nothing may depend on
@@ -151,7 +160,7 @@ impl Layout {
         (mut roles, classes): (Vec<Role>, Vec<Vec<ThreadId>>),
         shape: [u32; 3],
         most_lanes: u32,
-    ) -> Result<Layout, CompileError> {
+    ) -> Result<WorkgroupLayout, CompileError> {
         for (wanted, most) in shape.into_iter().zip(config.max_workgroup_size) {
             if wanted > most {
                 return Err(CompileError::WorkgroupTooLarge { needed: wanted, available: most });
@@ -173,7 +182,7 @@ impl Layout {
             (role.subgroup, role.share) = (place.unwrap_or(0) as u32, 0);
         }
         let divided = lanes < workgroup_size;
-        Ok(Layout {
+        Ok(WorkgroupLayout {
             roles,
             classes,
             lanes,

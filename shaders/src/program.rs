@@ -9,7 +9,7 @@
 //! All kernels of a program share location memory and result memory, and run the same instances: they have
 //! the same lanes, and are dispatched with the same groups, rounds, stride and spacing. Each phase has its
 //! own multipliers, offsets and pairing. Kernels of one phase count their workgroup classes together
-//! ([`Kernel::first_class`]) and share one rendezvous buffer; each phase has its own.
+//! ([`CompiledKernel::first_class`]) and share one rendezvous buffer; each phase has its own.
 //!
 //! # Soundness
 //! A dependency is between whole dispatches. So it orders at least as much as the test: a whole thread runs
@@ -28,14 +28,14 @@ use crate::carrier::Carrier;
 use crate::contract::{Parameters, overflow_word, rendezvous_spacing};
 use crate::dependency;
 pub use crate::dependency::Dependency;
-use crate::dispatch::{self, Company, Points};
-use crate::host::{self, Hosts};
-use crate::kernel::{CompileError, Kernel, KernelConfig, ResultSlot};
+use crate::dispatch::{self, Points, ProgramContext};
+use crate::host::{self, ProgramHosts};
+use crate::kernel::{CompileError, CompiledKernel, KernelConfig, ResultSlot};
 use crate::memory::Uses;
-use crate::placement::Layout;
+use crate::placement::WorkgroupLayout;
 use crate::queues::queues;
 use crate::rules::Rule;
-use crate::variant::{Apart, Stage, Variant};
+use crate::variant::{Apart, CarrierStage, Variant};
 
 /// Where kernels for reading write their results: a compiler optimizes by the uses of loaded values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -54,16 +54,17 @@ pub enum Leaving {
 /// that depends on them, such as rounds, permutations and rendezvous. No slot is claimed. Such kernels are
 /// for reading and for exploring machine code.
 #[derive(Clone, Copy, Debug)]
-pub struct Fixed {
+pub struct FixedDispatch {
     /// Its parameters.
     pub parameters: Parameters,
     /// Where results are written.
     pub results: Leaving,
 }
 
-impl Fixed {
+impl FixedDispatch {
     /// One instance.
-    pub const SINGLE: Fixed = Fixed { parameters: Parameters::SINGLE, results: Leaving::Words };
+    pub const SINGLE: FixedDispatch =
+        FixedDispatch { parameters: Parameters::SINGLE, results: Leaving::Words };
 }
 
 /// A test as kernels, in the order of their dispatches.
@@ -71,9 +72,9 @@ impl Fixed {
 pub struct Program {
     /// The phases in sequence. No phase is empty, and only a program with host threads may have none. With
     /// host threads, each phase is a batch.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<DispatchPhase>,
     /// The host threads, whose reports are last in [`Program::results`].
-    pub hosts: Option<Hosts>,
+    pub hosts: Option<ProgramHosts>,
     /// True if dependencies of all memory between phases would make no more memory available or visible to
     /// accesses of another phase.
     pub all_memory: bool,
@@ -89,11 +90,11 @@ pub struct Program {
     pub calls_alone: Option<Rule>,
     /// Slots of a workgroup, in every kernel.
     pub lanes: u32,
-    /// Units of location memory of one instance without padding; as [`Kernel::storages`].
+    /// Units of location memory of one instance without padding; as [`CompiledKernel::storages`].
     pub storages: u32,
-    /// Words of a unit of location memory; as [`Kernel::storage_words`].
+    /// Words of a unit of location memory; as [`CompiledKernel::storage_words`].
     pub storage_words: u32,
-    /// The initial value of each storage as bits; as [`Kernel::initial`].
+    /// The initial value of each storage as bits; as [`CompiledKernel::initial`].
     pub initial: Vec<u128>,
     /// The content of each result word of an instance, over all kernels, with threads as numbered in the
     /// test.
@@ -104,7 +105,7 @@ pub struct Program {
 
 /// Kernels that are dispatched without synchronization in between.
 #[derive(Clone, Debug)]
-pub struct Phase {
+pub struct DispatchPhase {
     /// The dependency after the previous phase; empty for the first.
     pub before: Dependency,
     /// The kernels.
@@ -119,7 +120,7 @@ pub struct Part {
     /// Their queue in [`Program::queues`].
     pub queue: u32,
     /// The kernel, whose threads are numbered by their index in `threads`.
-    pub kernel: Kernel,
+    pub kernel: CompiledKernel,
 }
 
 /// The threads of a phase that share a kernel.
@@ -135,22 +136,22 @@ pub enum Pipelines {
 
 impl Program {
     /// Returns the kernels in the order of their dispatches.
-    pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
+    pub fn kernels(&self) -> impl Iterator<Item = &CompiledKernel> {
         self.phases.iter().flat_map(|phase| &phase.parts).map(|part| &part.kernel)
     }
 
     /// Returns the maximum number of threads with their own loop of rounds in a kernel; as
-    /// [`Kernel::thread_loops`].
+    /// [`CompiledKernel::thread_loops`].
     pub fn thread_loops(&self) -> u32 {
         self.kernels().map(|kernel| kernel.thread_loops).max().unwrap_or(0)
     }
 
-    /// Returns the maximum turns of the test's loops in a round of a kernel; as [`Kernel::loop_turns`].
+    /// Returns the maximum turns of the test's loops in a round of a kernel; as [`CompiledKernel::loop_turns`].
     pub fn loop_turns(&self) -> u32 {
         self.kernels().map(|kernel| kernel.loop_turns).max().unwrap_or(0)
     }
 
-    /// Returns the separate storages; as [`Kernel::apart`].
+    /// Returns the separate storages; as [`CompiledKernel::apart`].
     pub fn apart(&self) -> &[u32] {
         self.kernels().next().map_or(&[], |kernel| &kernel.apart)
     }
@@ -201,11 +202,11 @@ impl Program {
     /// Returns the workgroups of a group in the phase with the most: the requirement of a dispatch of one
     /// group.
     pub fn most_classes(&self) -> u32 {
-        self.phases.iter().map(Phase::classes).max().unwrap_or(1)
+        self.phases.iter().map(DispatchPhase::classes).max().unwrap_or(1)
     }
 }
 
-impl Phase {
+impl DispatchPhase {
     /// Returns the workgroups of a group of all its kernels: one of each class.
     pub fn classes(&self) -> u32 {
         self.parts.iter().map(|part| part.kernel.workgroups_of_group()).sum()
@@ -228,8 +229,8 @@ impl Phase {
     }
 }
 
-impl From<Kernel> for Program {
-    fn from(kernel: Kernel) -> Program {
+impl From<CompiledKernel> for Program {
+    fn from(kernel: CompiledKernel) -> Program {
         let mut threads: Vec<ThreadId> = kernel.roles.classes.iter().flatten().copied().collect();
         threads.sort_unstable();
         Program {
@@ -245,7 +246,7 @@ impl From<Kernel> for Program {
             schedule: None,
             owned_apart: false,
             calls_alone: None,
-            phases: vec![Phase {
+            phases: vec![DispatchPhase {
                 before: Dependency::default(),
                 parts: vec![Part { threads, queue: 0, kernel }],
             }],
@@ -266,7 +267,7 @@ pub fn program(test: &Test, config: &KernelConfig, pipelines: Pipelines) -> Resu
     }
 }
 
-/// Compiles as [`program()`], with constant parameters such as [`Fixed::SINGLE`].
+/// Compiles as [`program()`], with constant parameters such as [`FixedDispatch::SINGLE`].
 ///
 /// # Errors
 /// As [`program()`].
@@ -274,7 +275,7 @@ pub fn fixed_program(
     test: &Test,
     config: &KernelConfig,
     pipelines: Pipelines,
-    fixed: &Fixed,
+    fixed: &FixedDispatch,
 ) -> Result<Program, CompileError> {
     with_parameters(test, config, pipelines, Some(*fixed))
 }
@@ -283,7 +284,7 @@ fn with_parameters(
     test: &Test,
     config: &KernelConfig,
     pipelines: Pipelines,
-    fixed: Option<Fixed>,
+    fixed: Option<FixedDispatch>,
 ) -> Result<Program, CompileError> {
     let test = &crate::stage::told(test, config.variant.stage);
     let all: Vec<ThreadId> = (0..test.threads.len())
@@ -295,7 +296,7 @@ fn with_parameters(
         crate::rules::check_program(&part_of(test, &all))?;
     }
     crate::rules::check_stage(test, config.variant.stage)?;
-    if beside_hosts && config.variant.stage != Stage::Compute {
+    if beside_hosts && config.variant.stage != CarrierStage::Compute {
         return Err(Rule::HostBesideStage.into());
     }
     let mixed = config.variant.stage.is_mixed();
@@ -307,7 +308,7 @@ fn with_parameters(
         let variant = Variant { stage: config.variant.stage.of_thread(first), ..config.variant };
         KernelConfig { variant, ..*config }
     };
-    let own = config.variant.stage == Stage::Compute && pipelines == Pipelines::Merged;
+    let own = config.variant.stage == CarrierStage::Compute && pipelines == Pipelines::Merged;
     let schedule = test.schedule().filter(|schedule| own && is_of_dispatches(test, schedule));
     let mut hosts = None;
     let mut calls_alone = None;
@@ -322,7 +323,7 @@ fn with_parameters(
             (Err(_), Some(Err(rule))) => return Err((*rule).into()),
             (derived, _) => derived?,
         };
-        hosts = Some(host::Hosts { called, ..planned });
+        hosts = Some(host::ProgramHosts { called, ..planned });
         (batches, dependency::Dependencies { before, all_memory: false })
     } else {
         let phases = thread_phases(test)?;
@@ -359,7 +360,12 @@ fn with_parameters(
         && queues.len() == 1
         && !has_api_operation(test)
     {
-        return Ok(dispatch::compile(test, config, &Company { fixed, apart, ..Company::ALONE })?.into());
+        return Ok(dispatch::compile(
+            test,
+            config,
+            &ProgramContext { fixed, apart, ..ProgramContext::ALONE },
+        )?
+        .into());
     }
     if test.has_tangles() {
         // Each kernel would number the lanes of a subgroup separately.
@@ -390,10 +396,11 @@ fn with_parameters(
     let mut lanes = if all.is_empty() { config.lanes.max(1) } else { u32::MAX };
     let storage_words = Uses::of(&part_of(test, &all), config.variant)?.storage_words;
     for threads in kernels.iter().flatten() {
-        lanes = lanes.min(Layout::new(&part_of(test, threads), &config_of(threads), u32::MAX)?.lanes);
+        lanes =
+            lanes.min(WorkgroupLayout::new(&part_of(test, threads), &config_of(threads), u32::MAX)?.lanes);
     }
     let mut results: Vec<ResultSlot> = Vec::new();
-    let mut made: Vec<Phase> = Vec::with_capacity(kernels.len());
+    let mut made: Vec<DispatchPhase> = Vec::with_capacity(kernels.len());
     for (parts, before) in kernels.iter().zip(dependencies.before) {
         // In stages without workgroups, each thread is a class.
         let has_workgroups = config.variant.stage.has_workgroups();
@@ -402,10 +409,10 @@ fn with_parameters(
         };
         let classes: usize = parts.iter().map(classes).sum();
         let mut first_class = 0;
-        let mut phase = Phase { before, parts: Vec::new() };
+        let mut phase = DispatchPhase { before, parts: Vec::new() };
         for threads in parts {
             let queue = threads.first().and_then(queue_of).unwrap_or(0) as u32;
-            let company = Company {
+            let company = ProgramContext {
                 first_class,
                 classes: Some(classes as u32),
                 first_slot: results.len() as u32,
@@ -639,12 +646,12 @@ fn points(before: &Part, queue: u32, pipelines: Pipelines) -> Option<Points> {
 }
 
 /// Returns the threads by stage, fragments first.
-fn by_stage(stage: Stage, threads: &[ThreadId]) -> Vec<Vec<ThreadId>> {
-    let of = |wanted: Stage| -> Vec<ThreadId> {
+fn by_stage(stage: CarrierStage, threads: &[ThreadId]) -> Vec<Vec<ThreadId>> {
+    let of = |wanted: CarrierStage| -> Vec<ThreadId> {
         let own = |thread: &&ThreadId| stage.of_thread(usize::from(thread.0)) == wanted;
         threads.iter().filter(own).copied().collect()
     };
-    [Stage::Fragment, Stage::Vertex].map(of).into_iter().filter(|own| !own.is_empty()).collect()
+    [CarrierStage::Fragment, CarrierStage::Vertex].map(of).into_iter().filter(|own| !own.is_empty()).collect()
 }
 
 /// Returns the threads by workgroup, in the order of the first of each.

@@ -30,9 +30,9 @@ use rspirv::spirv::{self, AddressingModel, Capability, LoopControl};
 use crate::contract::push_constants;
 use crate::dispatch::storages;
 use crate::kernel::CompileError;
-use crate::memory::{Element, Kind, Path, Uses};
+use crate::memory::{Element, ReferenceMemory, ReferencePath, Uses};
 use crate::module::{Module, Preamble};
-use crate::placement::{Layout, Role};
+use crate::placement::{Role, WorkgroupLayout};
 use crate::rules::{self, Rule};
 use crate::segments;
 use crate::variant::Variant;
@@ -156,7 +156,7 @@ pub struct ProgressKernel {
 /// [`CompileError::WorkgroupTooLarge`] means that the device is too small.
 pub fn compile(test: &Test, config: &ProgressConfig) -> Result<ProgressKernel, CompileError> {
     rules::check_but_loops(test)?;
-    rules::check_stage(test, crate::variant::Stage::Compute)?;
+    rules::check_stage(test, crate::variant::CarrierStage::Compute)?;
     let has_split = |kind: &InstructionKind| matches!(kind, InstructionKind::SplitBarrier(_));
     if test.threads.iter().flat_map(|thread| &thread.instructions).any(|i| has_split(&i.kind)) {
         return Err(Rule::ProgressSplitBarrier.into());
@@ -166,8 +166,11 @@ pub fn compile(test: &Test, config: &ProgressConfig) -> Result<ProgressKernel, C
     }
     let variant = Variant::default();
     let uses = Uses::of(test, variant)?;
-    let words_of_buffers = |(path, kind): &(Path, Kind)| {
-        *kind == Kind::Buffer && path.element == Element::U32 && path.offset == 0 && !path.is_vector()
+    let words_of_buffers = |(path, kind): &(ReferencePath, ReferenceMemory)| {
+        *kind == ReferenceMemory::Buffer
+            && path.element == Element::U32
+            && path.offset == 0
+            && !path.is_vector()
     };
     if uses.storage_words != 1 || !uses.paths.iter().all(words_of_buffers) {
         return Err(Rule::ProgressMemory.into());
@@ -226,7 +229,7 @@ pub fn compile(test: &Test, config: &ProgressConfig) -> Result<ProgressKernel, C
 /// The placement of threads and copies.
 struct Spread {
     level: Level,
-    layout: Layout,
+    layout: WorkgroupLayout,
     units: u32,
     copies: u32,
 }
@@ -291,7 +294,7 @@ impl Spread {
                 available: config.max_workgroup_invocations.min(config.subgroup_size * fits),
             });
         }
-        let layout = Layout {
+        let layout = WorkgroupLayout {
             roles,
             classes,
             lanes: 1,

@@ -28,7 +28,7 @@ pub(crate) struct Reader {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
     /// The memory.
-    pub memory: Memory,
+    pub memory: KernelMemory,
     /// Number that is multiplied by the spacing, or added to the lane in explicitly laid out workgroup
     /// memory; `None` if the position does not depend on one.
     pub storage: Option<u32>,
@@ -42,7 +42,7 @@ pub struct Site {
 
 /// A memory of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Memory {
+pub enum KernelMemory {
     /// A buffer or an image with this binding.
     Binding(u32),
     /// The location buffer by its address.
@@ -219,10 +219,10 @@ impl Reader {
                     _ => return None,
                 };
                 let memory = match self.op(base)? {
-                    (Op::Bitcast, _) => Memory::Address,
+                    (Op::Bitcast, _) => KernelMemory::Address,
                     (Op::Variable, _) => match (self.bindings.get(&base), self.workgroup_number(base)) {
-                        (Some(binding), _) => Memory::Binding(*binding),
-                        (None, Some(number)) => Memory::Workgroup(number),
+                        (Some(binding), _) => KernelMemory::Binding(*binding),
+                        (None, Some(number)) => KernelMemory::Workgroup(number),
                         (None, None) => return Some(Pointee::Elsewhere),
                     },
                     _ => return None,
@@ -288,7 +288,7 @@ impl Reader {
             }
             _ => coordinates,
         };
-        Some(self.site(Memory::Binding(*binding), element, unit))
+        Some(self.site(KernelMemory::Binding(*binding), element, unit))
     }
 
     fn workgroup_number(&self, variable: Word) -> Option<u32> {
@@ -296,7 +296,7 @@ impl Reader {
     }
 
     /// Returns storage index and offset of an element from its index formula.
-    fn site(&self, memory: Memory, element: ScalarType, index: Word) -> Site {
+    fn site(&self, memory: KernelMemory, element: ScalarType, index: Word) -> Site {
         let (mut unit, mut offset) = (index, 0);
         if let Some((Op::IAdd, operands)) = self.op(unit)
             && let [rest, constant] = operands[..]

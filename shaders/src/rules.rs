@@ -14,8 +14,8 @@ pub use self::rule::{Rule, SemanticsRule, WorkgroupClause};
 use crate::flow::label_position;
 use crate::kernel::CompileError;
 use crate::queues::queues;
-use crate::semantics::{self, Operation};
-use crate::variant::Stage;
+use crate::semantics::{self, SemanticsInstruction};
+use crate::variant::CarrierStage;
 
 impl From<Rule> for CompileError {
     fn from(rule: Rule) -> CompileError {
@@ -50,8 +50,8 @@ pub(crate) fn check_but_loops(test: &Test) -> Result<(), Rule> {
 ///
 /// # Errors
 /// The rule that the test breaks.
-pub(crate) fn check_stage(test: &Test, stage: Stage) -> Result<(), Rule> {
-    if test.has_tangles() && stage != Stage::Compute {
+pub(crate) fn check_stage(test: &Test, stage: CarrierStage) -> Result<(), Rule> {
+    if test.has_tangles() && stage != CarrierStage::Compute {
         return Err(Rule::SubgroupOperation);
     }
     let mut instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
@@ -59,14 +59,14 @@ pub(crate) fn check_stage(test: &Test, stage: Stage) -> Result<(), Rule> {
 }
 
 /// Checks that a stage can run an instruction.
-fn check_in_stage(kind: &InstructionKind, stage: Stage) -> Result<(), Rule> {
+fn check_in_stage(kind: &InstructionKind, stage: CarrierStage) -> Result<(), Rule> {
     if matches!(kind, InstructionKind::Interlock(_)) && !stage.is_fragment() {
         return Err(Rule::InterlockStage);
     }
     if !stage.has_workgroups() {
         return check_without_workgroups(kind);
     }
-    if stage == Stage::Compute { Ok(()) } else { check_without_subgroups(kind) }
+    if stage == CarrierStage::Compute { Ok(()) } else { check_without_subgroups(kind) }
 }
 
 /// Checks that a stage without workgroups can run an instruction.
@@ -93,7 +93,7 @@ fn check_without_subgroups(kind: &InstructionKind) -> Result<(), Rule> {
 
 /// Returns the position of the first instruction that causes an error by itself. `None` if the error has
 /// another cause, or the test has no text.
-pub fn culprit(test: &Test, stage: Stage, error: &CompileError) -> Option<Span> {
+pub fn culprit(test: &Test, stage: CarrierStage, error: &CompileError) -> Option<Span> {
     let CompileError::NotPlaceable { rule } = error else { return None };
     let test = crate::stage::told(test, stage);
     let mut instructions =
@@ -314,7 +314,7 @@ fn check_scope(scope: Scope) -> Result<(), Rule> {
     }
 }
 
-fn check_ordered(operation: Operation, scope: Scope, semantics: Semantics) -> Result<(), Rule> {
+fn check_ordered(operation: SemanticsInstruction, scope: Scope, semantics: Semantics) -> Result<(), Rule> {
     check_scope(scope)?;
     Ok(semantics::check(operation, scope, semantics)?)
 }
@@ -323,7 +323,7 @@ fn check_instruction(thread: &Thread, instruction: &Instruction) -> Result<(), R
     match &instruction.kind {
         InstructionKind::Access(access) => check_access(access),
         InstructionKind::Fence { scope, semantics } => {
-            check_ordered(Operation::MemoryBarrier, *scope, *semantics)
+            check_ordered(SemanticsInstruction::MemoryBarrier, *scope, *semantics)
         }
         InstructionKind::ControlBarrier(barrier) => {
             if barrier.quorum.is_some() {
@@ -336,7 +336,7 @@ fn check_instruction(thread: &Thread, instruction: &Instruction) -> Result<(), R
                 return Err(Rule::ExecutionScope);
             }
             check_ordered(
-                Operation::ControlBarrier,
+                SemanticsInstruction::ControlBarrier,
                 barrier.memory_scope,
                 barrier.semantics.unwrap_or(Semantics::RELAXED),
             )
@@ -346,8 +346,8 @@ fn check_instruction(thread: &Thread, instruction: &Instruction) -> Result<(), R
                 return Err(Rule::ExecutionScope);
             }
             let operation = match barrier.half {
-                SplitHalf::Arrive => Operation::Arrival,
-                SplitHalf::Wait => Operation::Wait,
+                SplitHalf::Arrive => SemanticsInstruction::Arrival,
+                SplitHalf::Wait => SemanticsInstruction::Wait,
             };
             check_ordered(operation, barrier.memory_scope, barrier.semantics.unwrap_or(Semantics::RELAXED))
         }
@@ -378,9 +378,9 @@ fn check_access(access: &MemoryAccess) -> Result<(), Rule> {
         return Err(Rule::Hsa);
     }
     let (operation, is_rmw) = match access.kind {
-        AccessKind::Load(_) => (Operation::Load, false),
-        AccessKind::Store(_) => (Operation::Store, false),
-        AccessKind::Rmw { destination: Some(_), .. } => (Operation::Rmw, true),
+        AccessKind::Load(_) => (SemanticsInstruction::Load, false),
+        AccessKind::Store(_) => (SemanticsInstruction::Store, false),
+        AccessKind::Rmw { destination: Some(_), .. } => (SemanticsInstruction::Rmw, true),
         AccessKind::Rmw { destination: None, .. } | AccessKind::Await { .. } => return Err(Rule::Hsa),
     };
     match access.strength {

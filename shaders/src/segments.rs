@@ -17,14 +17,14 @@ use litmus::{
 use rspirv::spirv::Op;
 
 use crate::flow::label_position;
-use crate::placement::Layout;
+use crate::placement::WorkgroupLayout;
 use crate::rules::Rule;
 
 /// A segment and the barrier that ends it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Segment {
+pub(crate) struct BarrierSegment {
     /// The code of the threads, in their order; threads without code are left out.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ThreadSegment>,
     /// The barrier after it; the last segment has none.
     pub barrier: Option<Meeting>,
     /// If no barrier follows, the subgroup operation or block that does, for some lanes of a subgroup, by
@@ -36,7 +36,7 @@ pub(crate) struct Segment {
 
 /// One thread's code in a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct ThreadSegment {
     /// Index of the thread.
     pub thread: usize,
     /// A memory barrier before the code: the acquiring half of the control barrier before this segment.
@@ -51,10 +51,10 @@ pub(crate) struct Part {
     pub last: bool,
 }
 
-impl Part {
+impl ThreadSegment {
     /// Creates a part with these instructions only.
-    pub fn new(thread: usize, body: Range<usize>) -> Part {
-        Part { thread, acquire: None, body, release: None, first: false, last: false }
+    pub fn new(thread: usize, body: Range<usize>) -> ThreadSegment {
+        ThreadSegment { thread, acquire: None, body, release: None, first: false, last: false }
     }
 
     fn does_something(&self) -> bool {
@@ -211,7 +211,7 @@ fn slots<'a>(threads: &[Vec<AlignedPiece<'a>>]) -> Result<Vec<AlignedPiece<'a>>,
 ///
 /// A thread may omit the wait for its last arrival. Its invocation still waits, after everything that the
 /// thread does before the others continue, and this orders nothing.
-pub(crate) fn cut(test: &Test, layout: &Layout) -> Result<Vec<Segment>, Rule> {
+pub(crate) fn cut(test: &Test, layout: &WorkgroupLayout) -> Result<Vec<BarrierSegment>, Rule> {
     if test.interlock_order().is_some() {
         return cut_sections(test);
     }
@@ -229,8 +229,8 @@ pub(crate) fn cut(test: &Test, layout: &Layout) -> Result<Vec<Segment>, Rule> {
         starts.push(segment_count);
         orders.push(order);
     }
-    let mut parts: Vec<Vec<Part>> = (0..segment_count)
-        .map(|_| (0..threads.len()).map(|thread| Part::new(thread, 0..0)).collect())
+    let mut parts: Vec<Vec<ThreadSegment>> = (0..segment_count)
+        .map(|_| (0..threads.len()).map(|thread| ThreadSegment::new(thread, 0..0)).collect())
         .collect();
     let mut arrivals: Vec<Vec<(usize, Meeting)>> = vec![Vec::new(); segment_count];
     let mut shared: Vec<Vec<(usize, BlockPart)>> = vec![Vec::new(); segment_count];
@@ -310,8 +310,8 @@ pub(crate) fn cut(test: &Test, layout: &Layout) -> Result<Vec<Segment>, Rule> {
         .into_iter()
         .zip(barriers)
         .zip(shared.into_iter().chain(std::iter::repeat(Vec::new())))
-        .map(|((parts, barrier), shared)| Segment {
-            parts: parts.into_iter().filter(Part::does_something).collect(),
+        .map(|((parts, barrier), shared)| BarrierSegment {
+            parts: parts.into_iter().filter(ThreadSegment::does_something).collect(),
             barrier,
             shared,
             section: None,
@@ -321,8 +321,8 @@ pub(crate) fn cut(test: &Test, layout: &Layout) -> Result<Vec<Segment>, Rule> {
 
 /// Cuts the threads of a test at their interlocked sections: before, inside and after them. The code of a
 /// thread without a section comes before.
-fn cut_sections(test: &Test) -> Result<Vec<Segment>, Rule> {
-    let mut parts: [Vec<Part>; 3] = [const { Vec::new() }; 3];
+fn cut_sections(test: &Test) -> Result<Vec<BarrierSegment>, Rule> {
+    let mut parts: [Vec<ThreadSegment>; 3] = [const { Vec::new() }; 3];
     for (index, thread) in test.threads.iter().enumerate() {
         let ends: Vec<(usize, InterlockEnd)> = (0..)
             .zip(&thread.instructions)
@@ -343,12 +343,13 @@ fn cut_sections(test: &Test) -> Result<Vec<Segment>, Rule> {
         };
         let last = bodies.len() - 1;
         for (number, (body, parts)) in bodies.into_iter().zip(&mut parts).enumerate() {
-            let part = Part { first: number == 0, last: number == last, ..Part::new(index, body) };
-            parts.extend(Some(part).filter(Part::does_something));
+            let part =
+                ThreadSegment { first: number == 0, last: number == last, ..ThreadSegment::new(index, body) };
+            parts.extend(Some(part).filter(ThreadSegment::does_something));
         }
     }
     let ends = [Some(InterlockEnd::Begin), Some(InterlockEnd::End), None];
-    let segment = |(parts, section)| Segment { parts, barrier: None, shared: Vec::new(), section };
+    let segment = |(parts, section)| BarrierSegment { parts, barrier: None, shared: Vec::new(), section };
     Ok(parts.into_iter().zip(ends).map(segment).collect())
 }
 
@@ -457,7 +458,7 @@ fn first_together<'a>(thread: &'a Thread, block: &GuardedBlock) -> Result<Tangle
 
 /// Checks that the threads of each workgroup execute the same workgroup barriers in the same order, and
 /// between these the threads of each subgroup the same subgroup barriers.
-fn check_even(threads: &[Vec<Stretch<'_>>], layout: &Layout) -> Result<(), Rule> {
+fn check_even(threads: &[Vec<Stretch<'_>>], layout: &WorkgroupLayout) -> Result<(), Rule> {
     for (role, thread) in layout.roles.iter().zip(threads) {
         for (other, with) in layout.roles.iter().zip(threads) {
             if role.class != other.class {

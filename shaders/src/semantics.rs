@@ -7,7 +7,7 @@ use crate::rules::SemanticsRule;
 
 /// The kinds of instruction with memory semantics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
+pub(crate) enum SemanticsInstruction {
     Load,
     Store,
     Rmw,
@@ -56,7 +56,11 @@ pub(crate) fn semantics_word(semantics: Semantics) -> u32 {
 }
 
 /// Checks that an instruction may have these semantics at this scope.
-pub(crate) fn check(operation: Operation, scope: Scope, semantics: Semantics) -> Result<(), SemanticsRule> {
+pub(crate) fn check(
+    operation: SemanticsInstruction,
+    scope: Scope,
+    semantics: Semantics,
+) -> Result<(), SemanticsRule> {
     let order = semantics.order;
     if semantics.ignored != IgnoredClasses::NONE {
         return Err(SemanticsRule::Ignored);
@@ -74,22 +78,22 @@ pub(crate) fn check(operation: Operation, scope: Scope, semantics: Semantics) ->
         if semantics.classes.iter().next().is_some() {
             return Err(SemanticsRule::RelaxedWithClasses);
         }
-        return if operation == Operation::MemoryBarrier {
+        return if operation == SemanticsInstruction::MemoryBarrier {
             Err(SemanticsRule::RelaxedBarrier)
         } else {
             Ok(())
         };
     }
-    if operation == Operation::Load && order.releases() {
+    if operation == SemanticsInstruction::Load && order.releases() {
         return Err(SemanticsRule::ReleaseLoad);
     }
-    if operation == Operation::Store && order.acquires() {
+    if operation == SemanticsInstruction::Store && order.acquires() {
         return Err(SemanticsRule::AcquireStore);
     }
-    if operation == Operation::Arrival && order.acquires() {
+    if operation == SemanticsInstruction::Arrival && order.acquires() {
         return Err(SemanticsRule::AcquireArrival);
     }
-    if operation == Operation::Wait && order.releases() {
+    if operation == SemanticsInstruction::Wait && order.releases() {
         return Err(SemanticsRule::ReleaseWait);
     }
     if semantics.classes.iter().next().is_none() {
@@ -103,7 +107,7 @@ pub(crate) fn check(operation: Operation, scope: Scope, semantics: Semantics) ->
 
 /// Checks that a compare-exchange with semantics `equal` may have these `unequal` ones.
 pub(crate) fn check_unequal(scope: Scope, equal: Semantics, unequal: Semantics) -> Result<(), SemanticsRule> {
-    match check(Operation::Load, scope, unequal) {
+    match check(SemanticsInstruction::Load, scope, unequal) {
         Err(SemanticsRule::ReleaseLoad) => return Err(SemanticsRule::ReleaseUnequal),
         other => other?,
     }

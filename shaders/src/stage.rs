@@ -6,10 +6,10 @@
 
 use litmus::{Instruction, InstructionKind, Scope, Test};
 
-use crate::variant::Stage;
+use crate::variant::CarrierStage;
 
 /// Returns the test that the kernels of a stage execute.
-pub(crate) fn told(test: &Test, stage: Stage) -> Test {
+pub(crate) fn told(test: &Test, stage: CarrierStage) -> Test {
     let mut told = test.clone();
     if stage.has_workgroups() {
         return told;

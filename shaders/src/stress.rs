@@ -11,7 +11,7 @@
 //!
 //! In every round, between the rendezvous and the threads, each invocation executes
 //! [`StressParameters::before`] turns, or [`StressParameters::iterations`] if it runs no thread. A turn is
-//! two accesses by [`Pattern`] to word `(((v / chunk) mod lines) × step + base) mod words` of scratch memory.
+//! two accesses by [`AccessPattern`] to word `(((v / chunk) mod lines) × step + base) mod words` of scratch memory.
 //! All of them are relaxed volatile atomics at device or queue-family scope: no two race, none orders
 //! anything, and none may be omitted. This stress follows the rendezvous, because a rendezvous ends with
 //! loads, which return after the stores before them have left the invocation.
@@ -45,7 +45,7 @@ push_constants! {
     iterations Iterations,
     /// Turns before each round of all other invocations.
     before Before,
-    /// A [`Pattern`] as a word.
+    /// An [`AccessPattern`] as a word.
     pattern Pattern,
     /// The number of target words; at least 1.
     lines Lines,
@@ -61,14 +61,14 @@ push_constants! {
 
 /// The location of these parameters in a kernel.
 #[derive(Clone, Copy)]
-pub(crate) struct Block {
+pub(crate) struct ParameterBlock {
     /// Its push constants.
     pub variable: Word,
     /// The index of the first one.
     pub first: u32,
 }
 
-impl Block {
+impl ParameterBlock {
     /// Loads a parameter.
     pub fn load(self, module: &mut Module, parameter: StressParameter) -> Word {
         module.push_constant(self.variable, self.first + parameter as u32)
@@ -77,7 +77,7 @@ impl Block {
 
 /// The two accesses of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pattern {
+pub enum AccessPattern {
     /// Two stores.
     StoreStore,
     /// A store, then a load.
@@ -88,14 +88,14 @@ pub enum Pattern {
     LoadLoad,
 }
 
-impl Pattern {
+impl AccessPattern {
     /// Bit 0: the first access is a load; bit 1: the second is.
     pub fn word(self) -> u32 {
         match self {
-            Pattern::StoreStore => 0,
-            Pattern::LoadStore => 1,
-            Pattern::StoreLoad => 2,
-            Pattern::LoadLoad => 3,
+            AccessPattern::StoreStore => 0,
+            AccessPattern::LoadStore => 1,
+            AccessPattern::StoreLoad => 2,
+            AccessPattern::LoadLoad => 3,
         }
     }
 }
@@ -131,7 +131,7 @@ pub fn stress_kernel(config: &KernelConfig, workgroup_size: u32) -> StressKernel
     let entry = module.id();
     module.begin(entry);
     let workgroup = module.load_x(workgroup_id);
-    let block = Block { variable: block, first: 0 };
+    let block = ParameterBlock { variable: block, first: 0 };
     let turns = block.load(&mut module, StressParameter::Iterations);
     let pressure = Pressure::new(&mut module, scratch, workgroup, turns, block);
     pressure.emit(&mut module, MemoryModel::Vulkan, config.device_scope);
@@ -163,7 +163,13 @@ pub(crate) struct Pressure {
 
 impl Pressure {
     /// Emits the values for the workgroup with this number, in the first block.
-    pub fn new(module: &mut Module, scratch: Word, workgroup: Word, turns: Word, block: Block) -> Pressure {
+    pub fn new(
+        module: &mut Module,
+        scratch: Word,
+        workgroup: Word,
+        turns: Word,
+        block: ParameterBlock,
+    ) -> Pressure {
         let chunk = block.load(module, StressParameter::Chunk);
         let number = module.word(Op::UDiv, &[workgroup, chunk]);
         let lines = block.load(module, StressParameter::Lines);

@@ -9,9 +9,9 @@ use litmus::{
 use rspirv::dr;
 use rspirv::spirv::{self, MemorySemantics, Op, Word};
 
-use crate::flow::Step;
+use crate::flow::StructuredStep;
 use crate::glsl;
-use crate::memory::{Element, Path, Target};
+use crate::memory::{AccessTarget, Element, ReferencePath};
 use crate::module::Module;
 use crate::rules::Rule;
 use crate::semantics::{scope_word, semantics_word};
@@ -59,20 +59,20 @@ pub(crate) struct Surroundings<'a> {
     pub test: &'a Test,
     pub variant: Variant,
     /// The targets of the paths for the current instance.
-    pub targets: &'a [(Path, Target)],
+    pub targets: &'a [(ReferencePath, AccessTarget)],
     /// The maximum number of turns of a loop.
     pub loop_bound: u32,
 }
 
 /// Emits the code of one thread.
-pub(crate) struct ThreadCode<'a> {
+pub(crate) struct ThreadEmitter<'a> {
     pub module: &'a mut Module,
     pub around: Surroundings<'a>,
     pub thread: ThreadId,
     pub registers: &'a mut Registers,
 }
 
-impl<'a> ThreadCode<'a> {
+impl<'a> ThreadEmitter<'a> {
     /// Gives the register variables their initial values.
     pub fn begin(&mut self) {
         let Registers::Variables { registers, spin, .. } = &self.registers else { return };
@@ -99,7 +99,7 @@ impl<'a> ThreadCode<'a> {
     }
 
     /// Sets the jump variable to the first position of a segment.
-    pub fn begin_segment(&mut self, steps: &[Step]) {
+    pub fn begin_segment(&mut self, steps: &[StructuredStep]) {
         if crate::flow::needs_jump_variable(steps)
             && let Registers::Variables { jump: Some(jump), spin, .. } = &self.registers
         {
@@ -129,20 +129,20 @@ impl<'a> ThreadCode<'a> {
     }
 
     /// Emits the steps into the current block, which remains open.
-    pub fn sequence(&mut self, steps: &[Step]) -> Result<(), Rule> {
+    pub fn sequence(&mut self, steps: &[StructuredStep]) -> Result<(), Rule> {
         for step in steps {
             match step {
-                Step::Do(position) => {
+                StructuredStep::Do(position) => {
                     if let Some(instruction) = self.instruction_at(*position) {
                         self.instruction(instruction)?;
                     }
                 }
-                Step::Select { branch, taken, otherwise } => {
+                StructuredStep::Select { branch, taken, otherwise } => {
                     let Some(condition) = self.condition_at(*branch)? else { continue };
                     self.select(condition, taken, otherwise)?;
                 }
-                Step::Jump { at, to } => self.jump(*at, *to)?,
-                Step::Block { from, body } => {
+                StructuredStep::Jump { at, to } => self.jump(*at, *to)?,
+                StructuredStep::Block { from, body } => {
                     let Registers::Variables { jump: Some(jump), .. } = &self.registers else { continue };
                     let place = self.module.word(Op::Load, &[*jump]);
                     let from = self.module.constant(*from as u32);
@@ -150,7 +150,7 @@ impl<'a> ThreadCode<'a> {
                     self.select(reached, body, &[])?;
                 }
                 // Loops are emitted outside of the code of threads, with all lanes active.
-                Step::Loop(_) => {}
+                StructuredStep::Loop(_) => {}
             }
         }
         Ok(())
@@ -180,7 +180,7 @@ impl<'a> ThreadCode<'a> {
     }
 
     /// Emits one turn of a loop.
-    pub fn turn(&mut self, blocks: &[Step]) -> Result<(), Rule> {
+    pub fn turn(&mut self, blocks: &[StructuredStep]) -> Result<(), Rule> {
         let Some((jump, spin)) = self.spin() else { return Ok(()) };
         let [zero, one] = [0, 1].map(|value| self.module.constant(value));
         let begins = self.module.word(Op::Load, &[spin.again]);
@@ -220,10 +220,12 @@ impl<'a> ThreadCode<'a> {
         self.around.test.thread(self.thread).instructions.get(position)
     }
 
-    fn select(&mut self, condition: Word, yes: &[Step], no: &[Step]) -> Result<(), Rule> {
+    fn select(&mut self, condition: Word, yes: &[StructuredStep], no: &[StructuredStep]) -> Result<(), Rule> {
         let merge = self.module.id();
         let head = self.module.block();
-        let label = |module: &mut Module, steps: &[Step]| if steps.is_empty() { merge } else { module.id() };
+        let label = |module: &mut Module, steps: &[StructuredStep]| {
+            if steps.is_empty() { merge } else { module.id() }
+        };
         let (yes_label, no_label) = (label(self.module, yes), label(self.module, no));
         self.module.selection_merge(merge);
         self.module.branch_if(condition, yes_label, no_label);
@@ -242,7 +244,7 @@ impl<'a> ThreadCode<'a> {
         &mut self,
         head: Word,
         label: Word,
-        steps: &[Step],
+        steps: &[StructuredStep],
         merge: Word,
     ) -> Result<(Word, Vec<Option<Word>>), Rule> {
         if label == merge {

@@ -3,7 +3,7 @@
 
 use rspirv::spirv::{Decoration, Op};
 
-use crate::kernel::{Binding, ImageBinding, Kernel};
+use crate::kernel::{Binding, CompiledKernel, ImageBinding};
 
 /// The modules of a draw, with common binding numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Together {
 impl Together {
     /// Combines a vertex and a fragment kernel that were compiled for one dispatch, so their push constants
     /// are the same.
-    pub fn of(vertex: &Kernel, fragment: &Kernel) -> Together {
+    pub fn of(vertex: &CompiledKernel, fragment: &CompiledKernel) -> Together {
         let mut bindings: Vec<(Binding, bool)> =
             fragment.bindings.iter().map(|binding| (*binding, false)).collect();
         let mut images = fragment.images.clone();

@@ -14,7 +14,7 @@ pub struct Variant {
     /// The memory model that the module declares.
     pub model: MemoryModel,
     /// The version of SPIR-V.
-    pub target: Target,
+    pub target: SpirvVersion,
     /// Whether references that cannot overlap are declared `Restrict`.
     pub references: References,
     /// Buffers and images that a kernel does not write are declared `NonWritable` in it.
@@ -32,9 +32,9 @@ pub struct Variant {
     /// How workgroup memory gets its initial values.
     pub workgroup_memory: WorkgroupMemory,
     /// The shader stage.
-    pub stage: Stage,
+    pub stage: CarrierStage,
     /// Which fragments exclude each other in interlocked sections.
-    pub interlock: Interlock,
+    pub interlock: InterlockMode,
     /// The size of its workgroups.
     pub shape: WorkgroupShape,
     /// The number of concurrent workgroups. The kernels do not depend on it.
@@ -46,7 +46,7 @@ pub struct Variant {
 /// [`Variant::default`] as a constant.
 pub const DEFAULT: Variant = Variant {
     model: MemoryModel::Vulkan,
-    target: Target::Vulkan12,
+    target: SpirvVersion::Vulkan12,
     references: References::Aliased,
     readonly: false,
     volatile: false,
@@ -55,8 +55,8 @@ pub const DEFAULT: Variant = Variant {
     images: Images::TwoDimensional,
     apart: Apart::Nothing,
     workgroup_memory: WorkgroupMemory::Stored,
-    stage: Stage::Compute,
-    interlock: Interlock::Pixel,
+    stage: CarrierStage::Compute,
+    interlock: InterlockMode::Pixel,
     shape: WorkgroupShape::Fitting,
     filling: Filling::Drawn,
     subgroups: SubgroupSize::Usual,
@@ -74,7 +74,7 @@ pub enum MemoryModel {
 
 /// The version of SPIR-V that a module is made for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Target {
+pub enum SpirvVersion {
     /// SPIR-V 1.5: Vulkan 1.2 and later.
     #[default]
     Vulkan12,
@@ -166,7 +166,7 @@ impl WorkgroupMemory {
 
 /// The shader stage whose invocations run the threads ([`crate::carrier`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Stage {
+pub enum CarrierStage {
     /// Compute.
     #[default]
     Compute,
@@ -191,7 +191,7 @@ pub enum Stage {
 /// Which fragments an interlocked section orders ("Fragment Shader Interlock"). In these draws, with one
 /// sample per pixel and one pixel per fragment, all three are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Interlock {
+pub enum InterlockMode {
     /// Fragments of one pixel (`PixelInterlockOrderedEXT`).
     #[default]
     Pixel,
@@ -202,13 +202,13 @@ pub enum Interlock {
     ShadingRate,
 }
 
-impl Interlock {
+impl InterlockMode {
     /// Returns the Vulkan feature that it requires.
     pub fn feature(self) -> &'static str {
         match self {
-            Interlock::Pixel => "fragmentShaderPixelInterlock",
-            Interlock::Sample => "fragmentShaderSampleInterlock",
-            Interlock::ShadingRate => "fragmentShaderShadingRateInterlock",
+            InterlockMode::Pixel => "fragmentShaderPixelInterlock",
+            InterlockMode::Sample => "fragmentShaderSampleInterlock",
+            InterlockMode::ShadingRate => "fragmentShaderShadingRateInterlock",
         }
     }
 }
@@ -228,43 +228,43 @@ pub enum SubgroupSize {
     Varying,
 }
 
-impl Stage {
+impl CarrierStage {
     /// The Vulkan feature that allows stores in this stage.
     pub fn feature(self) -> Option<&'static str> {
         match self {
-            Stage::Compute => None,
-            Stage::Vertex => Some("vertexPipelineStoresAndAtomics"),
-            Stage::Fragment | Stage::FragmentHelpers => Some("fragmentStoresAndAtomics"),
+            CarrierStage::Compute => None,
+            CarrierStage::Vertex => Some("vertexPipelineStoresAndAtomics"),
+            CarrierStage::Fragment | CarrierStage::FragmentHelpers => Some("fragmentStoresAndAtomics"),
             // Each of the kernels requires its own.
-            Stage::VertexFragment | Stage::FragmentVertex => None,
+            CarrierStage::VertexFragment | CarrierStage::FragmentVertex => None,
             // Mesh and task shaders may store like compute shaders; only the stage itself is a feature.
-            Stage::Mesh => Some("meshShader"),
-            Stage::Task => Some("taskShader"),
+            CarrierStage::Mesh => Some("meshShader"),
+            CarrierStage::Task => Some("taskShader"),
         }
     }
 
     /// Returns true for the stages of mesh pipelines, which have separate limits and an extension.
     pub fn is_of_mesh(self) -> bool {
-        matches!(self, Stage::Mesh | Stage::Task)
+        matches!(self, CarrierStage::Mesh | CarrierStage::Task)
     }
 
     /// Returns true if its invocations form workgroups, with shared memory and barriers.
     pub fn has_workgroups(self) -> bool {
-        self == Stage::Compute || self.is_of_mesh()
+        self == CarrierStage::Compute || self.is_of_mesh()
     }
 
     /// Returns true if the threads of a test are in different stages.
     pub fn is_mixed(self) -> bool {
-        matches!(self, Stage::VertexFragment | Stage::FragmentVertex)
+        matches!(self, CarrierStage::VertexFragment | CarrierStage::FragmentVertex)
     }
 
     /// Returns the stage of the thread with this number.
     #[must_use]
-    pub fn of_thread(self, number: usize) -> Stage {
+    pub fn of_thread(self, number: usize) -> CarrierStage {
         match self {
-            Stage::VertexFragment | Stage::FragmentVertex => {
-                let vertex = number.is_multiple_of(2) == (self == Stage::VertexFragment);
-                if vertex { Stage::Vertex } else { Stage::Fragment }
+            CarrierStage::VertexFragment | CarrierStage::FragmentVertex => {
+                let vertex = number.is_multiple_of(2) == (self == CarrierStage::VertexFragment);
+                if vertex { CarrierStage::Vertex } else { CarrierStage::Fragment }
             }
             one => one,
         }
@@ -272,7 +272,7 @@ impl Stage {
 
     /// Returns true if its invocations are fragments.
     pub fn is_fragment(self) -> bool {
-        matches!(self, Stage::Fragment | Stage::FragmentHelpers)
+        matches!(self, CarrierStage::Fragment | CarrierStage::FragmentHelpers)
     }
 }
 
@@ -290,7 +290,7 @@ pub fn words() -> impl Iterator<Item = (&'static str, Variant)> {
     let d = Variant::default();
     [
         ("glsl450", Variant { model: MemoryModel::Glsl450, ..d }),
-        ("vulkan11", Variant { target: Target::Vulkan11, ..d }),
+        ("vulkan11", Variant { target: SpirvVersion::Vulkan11, ..d }),
         ("restrict", Variant { references: References::Restrict, ..d }),
         ("readonly", Variant { readonly: true, ..d }),
         ("volatile", Variant { volatile: true, ..d }),
@@ -304,18 +304,18 @@ pub fn words() -> impl Iterator<Item = (&'static str, Variant)> {
         ("nonlocal-payload", Variant { apart: Apart::Payload, ..d }),
         ("nonlocal-guard", Variant { apart: Apart::Guard, ..d }),
         ("zeroed", Variant { workgroup_memory: WorkgroupMemory::Zeroed, ..d }),
-        ("vertex", Variant { stage: Stage::Vertex, ..d }),
-        ("fragment", Variant { stage: Stage::Fragment, ..d }),
+        ("vertex", Variant { stage: CarrierStage::Vertex, ..d }),
+        ("fragment", Variant { stage: CarrierStage::Fragment, ..d }),
         ("subgroup-smallest", Variant { subgroups: SubgroupSize::Smallest, ..d }),
         ("subgroup-largest", Variant { subgroups: SubgroupSize::Largest, ..d }),
         ("subgroup-varying", Variant { subgroups: SubgroupSize::Varying, ..d }),
-        ("fragment-helpers", Variant { stage: Stage::FragmentHelpers, ..d }),
-        ("vertex-fragment", Variant { stage: Stage::VertexFragment, ..d }),
-        ("fragment-vertex", Variant { stage: Stage::FragmentVertex, ..d }),
-        ("mesh", Variant { stage: Stage::Mesh, ..d }),
-        ("task", Variant { stage: Stage::Task, ..d }),
-        ("sample-interlock", Variant { interlock: Interlock::Sample, ..d }),
-        ("shading-rate-interlock", Variant { interlock: Interlock::ShadingRate, ..d }),
+        ("fragment-helpers", Variant { stage: CarrierStage::FragmentHelpers, ..d }),
+        ("vertex-fragment", Variant { stage: CarrierStage::VertexFragment, ..d }),
+        ("fragment-vertex", Variant { stage: CarrierStage::FragmentVertex, ..d }),
+        ("mesh", Variant { stage: CarrierStage::Mesh, ..d }),
+        ("task", Variant { stage: CarrierStage::Task, ..d }),
+        ("sample-interlock", Variant { interlock: InterlockMode::Sample, ..d }),
+        ("shading-rate-interlock", Variant { interlock: InterlockMode::ShadingRate, ..d }),
     ]
     .into_iter()
     .chain(WorkgroupShape::EXAMPLES.map(|(word, shape)| (word, Variant { shape, ..DEFAULT })))

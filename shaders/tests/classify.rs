@@ -5,7 +5,7 @@ use crate::common;
 
 use common::Validator;
 use shaders::classify::{CountedMemory, RowColumn, RowTable, WordSource, count, reset};
-use shaders::variant::Target;
+use shaders::variant::SpirvVersion;
 
 fn column(source: WordSource, words: &[u32]) -> RowColumn {
     RowColumn { source, words: words.to_vec() }
@@ -48,7 +48,7 @@ fn every_kernel_is_valid() {
                 device_scope,
             };
             for (name, helper) in [("reset", reset(&memory)), ("count", count(&memory, &table))] {
-                let said = validator.verdict(&helper.words, Target::Vulkan12);
+                let said = validator.verdict(&helper.words, SpirvVersion::Vulkan12);
                 assert_eq!(said, Ok(()), "{name} of {memory:?}, {table:?}");
                 assert_eq!(shaders::check::check(&helper.words).unwrap(), [], "{name}");
                 validator.validated += 1;

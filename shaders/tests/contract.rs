@@ -18,9 +18,9 @@ use machine::{Invocation, Program, State, Touch};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use rspirv::spirv::Op;
-use shaders::stress::Pattern;
-use shaders::variant::{Stage, Variant, WorkgroupShape};
-use shaders::{Binding, Kernel, KernelConfig, Parameters, ResultSlot, StressParameters};
+use shaders::stress::AccessPattern;
+use shaders::variant::{CarrierStage, Variant, WorkgroupShape};
+use shaders::{Binding, CompiledKernel, KernelConfig, Parameters, ResultSlot, StressParameters};
 
 const POISON: u32 = 0xdead_beef;
 const DONE: u32 = 0x600d;
@@ -37,7 +37,7 @@ const NEVER: Waiting = Waiting { spin: 0, interval: 1, hold: 2 };
 
 /// Returns parameters of a small dispatch: pairing, multipliers and rounds in which every term of the
 /// formulas matters.
-fn parameters(kernel: &Kernel, waiting: Waiting) -> Parameters {
+fn parameters(kernel: &CompiledKernel, waiting: Waiting) -> Parameters {
     let co_prime = |n: u32| (2..).find(|m| gcd(*m, n) == 1).unwrap();
     let groups = 6;
     Parameters {
@@ -61,18 +61,23 @@ fn parameters(kernel: &Kernel, waiting: Waiting) -> Parameters {
 }
 
 /// Returns the number of workgroups of a group: one for each class, or one that runs them all.
-fn workgroups_of_group(kernel: &Kernel) -> u32 {
+fn workgroups_of_group(kernel: &CompiledKernel) -> u32 {
     if kernel.parallel { 1 } else { kernel.roles.classes.len() as u32 }
 }
 
 /// Returns memory stress in which every term of the formulas matters; none if the kernel has none.
-fn stress(kernel: &Kernel, parameters: &Parameters, seed: u32) -> StressParameters {
+fn stress(kernel: &CompiledKernel, parameters: &Parameters, seed: u32) -> StressParameters {
     if !kernel.is_stressed() {
         return StressParameters::default();
     }
     let workgroups = 5;
     let all = parameters.groups * workgroups_of_group(kernel) + workgroups;
-    let patterns = [Pattern::StoreStore, Pattern::StoreLoad, Pattern::LoadStore, Pattern::LoadLoad];
+    let patterns = [
+        AccessPattern::StoreStore,
+        AccessPattern::StoreLoad,
+        AccessPattern::LoadStore,
+        AccessPattern::LoadLoad,
+    ];
     StressParameters {
         workgroups,
         workgroup_multiplier: (2..).find(|m| gcd(*m, all) == 1).unwrap(),
@@ -109,7 +114,7 @@ impl Excess {
     /// Returns the invocations of a dispatch of this many workgroups, workgroup by workgroup.
     fn invocations(
         self,
-        kernel: &Kernel,
+        kernel: &CompiledKernel,
         program: &Program,
         workgroups: u32,
         subgroup_size: u32,
@@ -137,7 +142,7 @@ fn gcd(a: u32, b: u32) -> u32 {
 
 /// An executed dispatch: its invocations with their accesses, and the final memory.
 struct Run {
-    kernel: Kernel,
+    kernel: CompiledKernel,
     parameters: Parameters,
     stress: StressParameters,
     invocations: Vec<Invocation>,
@@ -765,7 +770,7 @@ fn kernels_keep_the_contract_in_graphics_stages() {
     let soak = std::env::var_os("VK_LITMUS_SOAK").is_some();
     let mut runs = [0, 0];
     for (index, test) in tests.iter().enumerate() {
-        for (stage, runs) in [Stage::Vertex, Stage::Fragment].into_iter().zip(&mut runs) {
+        for (stage, runs) in [CarrierStage::Vertex, CarrierStage::Fragment].into_iter().zip(&mut runs) {
             let variant = Variant { stage, ..Variant::default() };
             let stressed = KernelConfig { stressed: true, variant, ..LAVAPIPE };
             let odd = KernelConfig { lanes: 5, vertex_lanes: 7, cell: (9, 2), variant, ..NARROW };
@@ -846,7 +851,7 @@ fn invocations_outside_the_grid_count_themselves_alone() {
             let pick = &mut shuffled(index as u64);
             runs += usize::from(check_under(test, &config, waiting, excess, pick));
         }
-        for stage in [[Stage::Vertex], [Stage::Fragment]][index % 2] {
+        for stage in [[CarrierStage::Vertex], [CarrierStage::Fragment]][index % 2] {
             let variant = Variant { stage, ..Variant::default() };
             let config = KernelConfig { stressed: index % 4 < 2, variant, ..LAVAPIPE };
             let more = Excess { workgroups: 1 + index as u32 % 7, ..Excess::NONE };

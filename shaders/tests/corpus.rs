@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use common::{LAVAPIPE, NARROW, Validator};
-use shaders::variant::Stage;
+use shaders::variant::CarrierStage;
 use shaders::{CompileError, KernelConfig, Variant};
 
 #[derive(Default)]
@@ -33,7 +33,7 @@ fn litmus_files(folder: &Path, found: &mut Vec<PathBuf>) {
 
 /// Selects the fragment stage for tests with interlocked sections, which no other stage has.
 fn in_its_stage(test: &litmus::Test, config: KernelConfig) -> KernelConfig {
-    let stage = if test.interlock_order().is_some() { Stage::Fragment } else { Stage::Compute };
+    let stage = if test.interlock_order().is_some() { CarrierStage::Fragment } else { CarrierStage::Compute };
     KernelConfig { variant: Variant { stage, ..config.variant }, ..config }
 }
 

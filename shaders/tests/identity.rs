@@ -12,8 +12,10 @@ use litmus::Test;
 use shaders::classify::{CountedMemory, RowColumn, RowTable, WordSource, count, reset};
 use shaders::progress::ProgressConfig;
 use shaders::stress::stress_kernel;
-use shaders::variant::Stage;
-use shaders::{CompileError, Fixed, KernelConfig, Pipelines, Program, Variant, fixed_program, program};
+use shaders::variant::CarrierStage;
+use shaders::{
+    CompileError, FixedDispatch, KernelConfig, Pipelines, Program, Variant, fixed_program, program,
+};
 
 /// FNV-1a with 64 bits.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +60,7 @@ type Make = dyn Fn(&Test) -> Result<Program, CompileError>;
 fn ways() -> Vec<Way> {
     let mut ways = Vec::new();
     let mut add = |name: String, config: KernelConfig, pipelines| {
-        let compute = config.variant.stage == Stage::Compute;
+        let compute = config.variant.stage == CarrierStage::Compute;
         ways.push(Way { name, compute, make: Box::new(move |test| program(test, &config, pipelines)) });
     };
     let variants = std::iter::once(("plain", Variant::default())).chain(shaders::variant::words());
@@ -72,7 +74,7 @@ fn ways() -> Vec<Way> {
     add("without device scope".to_owned(), NARROW, Pipelines::Merged);
     for (name, pipelines) in [("fixed merged", Pipelines::Merged), ("fixed split", Pipelines::Split)] {
         let config = KernelConfig { lanes: 1, loop_bound: 1, ..LAVAPIPE };
-        let make = move |test: &Test| fixed_program(test, &config, pipelines, &Fixed::SINGLE);
+        let make = move |test: &Test| fixed_program(test, &config, pipelines, &FixedDispatch::SINGLE);
         ways.push(Way { name: name.to_owned(), compute: true, make: Box::new(make) });
     }
     ways

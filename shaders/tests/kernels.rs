@@ -25,7 +25,7 @@ fn unreadable(path: &std::path::Path, error: &litmus::ParseErrors) -> ! {
 }
 
 /// Returns the kernel as text: its properties and its disassembly.
-fn describe(kernel: &shaders::Kernel) -> String {
+fn describe(kernel: &shaders::CompiledKernel) -> String {
     format!(
         "workgroup size {}, {} slots, needs {:?}\nclasses {:?}\nbindings {:?}\nstorages {} = {:?}\nresults {:?}\nfinals {:?}\n\n{}",
         kernel.workgroup_size,

@@ -4,7 +4,7 @@ use crate::common;
 
 use common::Validator;
 use shaders::progress::{ProgressConfig, compile};
-use shaders::variant::Target;
+use shaders::variant::SpirvVersion;
 
 /// Configurations of devices: few turns, many turns, and no device scope.
 const CONFIGS: [ProgressConfig; 3] = [
@@ -53,7 +53,7 @@ fn every_kernel_is_valid() {
             match compile(&test, &config) {
                 Ok(kernel) => {
                     assert_eq!(shaders::check::check(&kernel.words).unwrap(), [], "{}", entry.id);
-                    validator.verdict(&kernel.words, Target::Vulkan12).unwrap();
+                    validator.verdict(&kernel.words, SpirvVersion::Vulkan12).unwrap();
                     kernels += 1;
                 }
                 Err(error) => refused.push(format!("{}: {error}", entry.id)),

@@ -105,7 +105,7 @@ exists (x == 1)",
     ),
 ];
 
-fn kernel(name: &str) -> shaders::Kernel {
+fn kernel(name: &str) -> shaders::CompiledKernel {
     let (_, variant, text) = KERNELS.iter().find(|(known, ..)| *known == name).unwrap();
     let test = litmus::parse(text, name).unwrap_or_else(|error| panic!("{name}: {error}"));
     let config = KernelConfig { variant: variant.parse().unwrap(), ..LAVAPIPE };

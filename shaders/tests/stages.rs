@@ -14,21 +14,27 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{Decoration, Op, StorageClass};
 use shaders::carrier::Carrier;
 use shaders::together::Together;
-use shaders::variant::Stage;
+use shaders::variant::CarrierStage;
 use shaders::{
-    Binding, CompileError, Fixed, Kernel, KernelConfig, Leaving, Pipelines, Program, Variant, fixed_program,
-    program,
+    Binding, CompileError, CompiledKernel, FixedDispatch, KernelConfig, Leaving, Pipelines, Program, Variant,
+    fixed_program, program,
 };
 
-const STAGES: [Stage; 5] = [Stage::Vertex, Stage::Fragment, Stage::FragmentHelpers, Stage::Mesh, Stage::Task];
+const STAGES: [CarrierStage; 5] = [
+    CarrierStage::Vertex,
+    CarrierStage::Fragment,
+    CarrierStage::FragmentHelpers,
+    CarrierStage::Mesh,
+    CarrierStage::Task,
+];
 /// Stages with different threads in different stages.
-const MIXED: [Stage; 2] = [Stage::VertexFragment, Stage::FragmentVertex];
+const MIXED: [CarrierStage; 2] = [CarrierStage::VertexFragment, CarrierStage::FragmentVertex];
 
-fn in_stage(config: KernelConfig, stage: Stage) -> KernelConfig {
+fn in_stage(config: KernelConfig, stage: CarrierStage) -> KernelConfig {
     KernelConfig { variant: Variant { stage, ..config.variant }, ..config }
 }
 
-fn check(validator: &mut Validator, name: &str, kernel: &Kernel) {
+fn check(validator: &mut Validator, name: &str, kernel: &CompiledKernel) {
     assert_clean(kernel);
     validator.check(name, kernel);
     let claims = kernel.bindings.contains(&Binding::Claims);
@@ -88,7 +94,7 @@ fn the_corpus_in_stages() {
 
 /// Checks that each thread is in its stage, and that both modules of a draw are valid with their common
 /// bindings. Returns the number of such draws.
-fn check_draws(validator: &Validator, stage: Stage, program: &Program) -> usize {
+fn check_draws(validator: &Validator, stage: CarrierStage, program: &Program) -> usize {
     let mut draws = 0;
     for phase in &program.phases {
         for part in &phase.parts {
@@ -135,7 +141,7 @@ fn bound(words: &[u32], together: &Together) -> Vec<String> {
     all
 }
 
-fn own(kernel: &Kernel) -> Vec<String> {
+fn own(kernel: &CompiledKernel) -> Vec<String> {
     let images = kernel.images.iter().map(|image| format!("{image:?}"));
     let mut all: Vec<String> =
         kernel.bindings.iter().map(|binding| format!("{binding:?}")).chain(images).collect();
@@ -149,15 +155,15 @@ fn own(kernel: &Kernel) -> Vec<String> {
 fn results_as_an_expression_or_an_output() {
     let mut validator = Validator::new();
     let ways = [
-        (Stage::Compute, Leaving::Expression),
-        (Stage::Vertex, Leaving::Output),
-        (Stage::Fragment, Leaving::Output),
+        (CarrierStage::Compute, Leaving::Expression),
+        (CarrierStage::Vertex, Leaving::Output),
+        (CarrierStage::Fragment, Leaving::Output),
     ];
     let mut table = String::new();
     for (stage, results) in ways {
         let (mut kernels, mut readers) = (0, 0);
         let config = KernelConfig { loop_bound: 1, ..in_stage(LAVAPIPE, stage) };
-        let fixed = Fixed { results, ..Fixed::SINGLE };
+        let fixed = FixedDispatch { results, ..FixedDispatch::SINGLE };
         for entry in litmus::corpus::tests() {
             let test = litmus::parse(entry.text, &entry.id).unwrap();
             let Ok(test) = litmus::convert::for_device(&test) else { continue };
@@ -220,7 +226,9 @@ fn writes_memory(words: &[u32]) -> bool {
 #[test]
 fn names_of_the_cts_in_stages() {
     let mut table = String::new();
-    for (stage, of_names) in [(Stage::Vertex, cts::Stage::Vertex), (Stage::Fragment, cts::Stage::Fragment)] {
+    for (stage, of_names) in
+        [(CarrierStage::Vertex, cts::Stage::Vertex), (CarrierStage::Fragment, cts::Stage::Fragment)]
+    {
         let mut made: BTreeMap<String, String> = BTreeMap::new();
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for case in cts::cases() {
@@ -295,7 +303,7 @@ fn points_lie_where_the_fragments_look_for_them() {
     let mut validator = Validator::new();
     for (lanes, cell) in [(1, (16, 16)), (4, (64, 2)), (8, (64, 64)), (30, (1, 1))] {
         for target in ["", "vulkan11"] {
-            let variant = Variant { stage: Stage::Fragment, ..target.parse().unwrap() };
+            let variant = Variant { stage: CarrierStage::Fragment, ..target.parse().unwrap() };
             let config = KernelConfig { lanes, cell, variant, ..LAVAPIPE };
             let kernel = shaders::compile(&test, &config).unwrap();
             let Carrier::Fragment { positions, .. } = &kernel.carrier else { panic!("{:?}", kernel.carrier) };
@@ -303,7 +311,7 @@ fn points_lie_where_the_fragments_look_for_them() {
             check_words(&validator, positions, variant);
         }
     }
-    let vertex = shaders::compile(&test, &in_stage(LAVAPIPE, Stage::Vertex)).unwrap();
+    let vertex = shaders::compile(&test, &in_stage(LAVAPIPE, CarrierStage::Vertex)).unwrap();
     let text = shaders::disassemble(&vertex.words).unwrap();
     assert!(text.contains("OpEntryPoint Vertex") && text.contains("BuiltIn PointSize"), "{text}");
     assert!(!text.contains("LocalSize"), "{text}");
@@ -436,7 +444,8 @@ fn threads_in_different_stages_have_kernels_of_their_own() {
         // kernels.
         for (pipelines, of_one_draw) in [(Pipelines::Merged, true), (Pipelines::Split, false)] {
             let program = program(&two, &config, pipelines).unwrap();
-            let beside = |kernel: &Kernel| matches!(kernel.carrier, Carrier::VertexBesideFragments { .. });
+            let beside =
+                |kernel: &CompiledKernel| matches!(kernel.carrier, Carrier::VertexBesideFragments { .. });
             assert_eq!((program.phases.len(), program.kernels().count()), (1, 2));
             assert_eq!(program.kernels().any(beside), of_one_draw);
         }
@@ -451,11 +460,19 @@ fn what_a_stage_has_not_is_refused_with_the_clause() {
             exists (P0:r0 == 0 /\\ P1:r0 == 0)"
         );
         let test = litmus::parse(&text, "T").unwrap();
-        [Stage::Vertex, Stage::Fragment, Stage::FragmentHelpers, MIXED[0], MIXED[1], Stage::Mesh, Stage::Task]
-            .map(|stage| match program(&test, &in_stage(LAVAPIPE, stage), Pipelines::Merged) {
-                Ok(_) => "told".to_owned(),
-                Err(error) => error.to_string(),
-            })
+        [
+            CarrierStage::Vertex,
+            CarrierStage::Fragment,
+            CarrierStage::FragmentHelpers,
+            MIXED[0],
+            MIXED[1],
+            CarrierStage::Mesh,
+            CarrierStage::Task,
+        ]
+        .map(|stage| match program(&test, &in_stage(LAVAPIPE, stage), Pipelines::Merged) {
+            Ok(_) => "told".to_owned(),
+            Err(error) => error.to_string(),
+        })
     };
     let cases = [
         (

@@ -9,7 +9,7 @@ use rspirv::binary::Assemble;
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{Decoration, Op, Word};
 use shaders::lift::{LiftError, lift, verify};
-use shaders::{Kernel, KernelConfig, StressParameters};
+use shaders::{CompiledKernel, KernelConfig, StressParameters};
 
 const STRESSED: KernelConfig = KernelConfig { stressed: true, ..LAVAPIPE };
 
@@ -21,19 +21,19 @@ fn store_buffering() -> Test {
         .test
 }
 
-fn kernel() -> Kernel {
+fn kernel() -> CompiledKernel {
     shaders::compile(&store_buffering(), &STRESSED).unwrap()
 }
 
 /// Returns the kernel with its module changed.
-fn changed(change: impl FnOnce(&mut Module)) -> Kernel {
+fn changed(change: impl FnOnce(&mut Module)) -> CompiledKernel {
     let kernel = kernel();
     let mut module = shaders::load(&kernel.words).unwrap();
     change(&mut module);
-    Kernel { words: module.assemble(), ..kernel }
+    CompiledKernel { words: module.assemble(), ..kernel }
 }
 
-fn verdict(kernel: &Kernel) -> Result<(), LiftError> {
+fn verdict(kernel: &CompiledKernel) -> Result<(), LiftError> {
     verify(&store_buffering(), kernel)
 }
 
@@ -161,7 +161,7 @@ fn the_kernel_of_stress_alone_is_valid() {
     for config in [STRESSED, NARROW] {
         let stress = shaders::stress::stress_kernel(&config, 32);
         assert_eq!(shaders::check::check(&stress.words).unwrap(), []);
-        let kernel = Kernel { words: stress.words, ..kernel() };
+        let kernel = CompiledKernel { words: stress.words, ..kernel() };
         validator.check("stress", &kernel);
     }
 }

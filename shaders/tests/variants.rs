@@ -44,7 +44,7 @@ exists (P1:r0 == 1 /\\ P1:r1 == 0 /\\ y == 9 /\\ f == 1)"
     tests
 }
 
-fn tells(test: &Test, variant: Variant, config: KernelConfig) -> Result<shaders::Kernel, String> {
+fn tells(test: &Test, variant: Variant, config: KernelConfig) -> Result<shaders::CompiledKernel, String> {
     match shaders::compile(test, &KernelConfig { variant, ..config }) {
         Ok(kernel) => Ok(kernel),
         Err(CompileError::NotPlaceable { rule }) => Err(rule),
@@ -128,7 +128,7 @@ exists (P1:r0 == 1 /\\ P1:r1 == 0)",
     let text = shaders::disassemble(&kernel.words).unwrap();
     assert!(text.contains("OpMemoryModel Logical GLSL450") && text.contains("Coherent"), "{text}");
     // The kernel corresponds to the changed test only.
-    let plain = shaders::Kernel { variant: Variant::default(), ..kernel };
+    let plain = shaders::CompiledKernel { variant: Variant::default(), ..kernel };
     assert!(shaders::lift::verify(&test, &plain).is_err());
 }
 

@@ -11,7 +11,7 @@ use litmus::{ScalarType, Test};
 use rspirv::dr::Operand;
 use rspirv::spirv::Op;
 use shaders::variant::words;
-use shaders::{CompileError, Kernel, KernelConfig, Variant};
+use shaders::{CompileError, CompiledKernel, KernelConfig, Variant};
 
 const TYPES: [(&str, u32); 8] =
     [("u8", 1), ("i8", 1), ("u16", 2), ("u32", 4), ("i32", 4), ("u64", 8), ("f32", 4), ("f64", 8)];
@@ -55,7 +55,7 @@ exists (P1:r0 == 1 /\\ P1:r1 == 0 /\\ v[0] == 1 /\\ v[1] == 2)"
     tests
 }
 
-fn tells(test: &Test, variant: Variant, config: KernelConfig) -> Result<Kernel, String> {
+fn tells(test: &Test, variant: Variant, config: KernelConfig) -> Result<CompiledKernel, String> {
     match shaders::compile(test, &KernelConfig { variant, ..config }) {
         Ok(kernel) => Ok(kernel),
         Err(CompileError::NotPlaceable { rule }) => Err(rule),
@@ -102,7 +102,7 @@ fn vectors_are_told_in_every_variant() {
 }
 
 /// Returns the numbers of components of all vector loads and stores of the kernel.
-fn widths(kernel: &Kernel) -> Vec<u32> {
+fn widths(kernel: &CompiledKernel) -> Vec<u32> {
     let module = shaders::load(&kernel.words).unwrap();
     let vectors: BTreeMap<u32, u32> = module
         .types_global_values

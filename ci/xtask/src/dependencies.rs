@@ -9,7 +9,7 @@ use serde::Deserialize;
 use spdx::{Expression, Licensee, ParseMode};
 
 use crate::error::{ChoreError, RulesError};
-use crate::tidy::source::ReadError;
+use crate::tidy::source::SourceReadError;
 
 /// The rules of `deny.toml`. Advisories are not checked, as their database is not in a registry.
 #[derive(Debug, Deserialize)]
@@ -130,7 +130,7 @@ struct DeclaredDependency {
 /// Applies `deny.toml` to the dependencies of the workspace and prints the violations.
 pub fn run(root: &Path, _: &[String]) -> Result<(), ChoreError> {
     let path = root.join("deny.toml");
-    let rules = std::fs::read_to_string(&path).map_err(|source| ReadError { path, source })?;
+    let rules = std::fs::read_to_string(&path).map_err(|source| SourceReadError { path, source })?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args(["metadata", "--format-version", "1", "--all-features", "--locked"])

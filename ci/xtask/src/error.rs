@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::tidy::source::ReadError;
+use crate::tidy::source::SourceReadError;
 
 /// Why a task failed.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +18,7 @@ pub enum ChoreError {
     Rules(#[from] RulesError),
     /// A file could not be read.
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] SourceReadError),
     /// A command could not be started.
     #[error("could not start cargo: {0}")]
     Start(std::io::Error),

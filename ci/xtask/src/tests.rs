@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 
 use crate::error::ChoreError;
-use crate::tidy::source::ReadError;
+use crate::tidy::source::SourceReadError;
 use crate::times::{self, BinaryTime, TestTime};
 
 /// The list of tests that take long.
@@ -68,7 +68,7 @@ fn sum_counts(output: &str, word: &str) -> usize {
 /// Runs the tests that need no device, except those listed in `ci/slow-tests`; of the given packages, or of all.
 pub fn run_fast(root: &Path, packages: &[String]) -> Result<(), ChoreError> {
     let path = root.join(SLOW);
-    let list = fs::read_to_string(&path).map_err(|source| ReadError { path, source })?;
+    let list = fs::read_to_string(&path).map_err(|source| SourceReadError { path, source })?;
     let skipped: Vec<&str> = listed_names(&list).map(|(_, name)| name).collect();
     let mut selection = Vec::new();
     if packages.is_empty() {

@@ -14,7 +14,7 @@ use std::path::Path;
 
 use walkdir::WalkDir;
 
-use self::source::{Finding, ReadError, SourceFile};
+use self::source::{Finding, SourceFile, SourceReadError};
 use crate::error::ChoreError;
 
 /// Reads the repository, applies every rule and prints the findings.
@@ -69,7 +69,7 @@ fn is_foreign(name: &str) -> bool {
 }
 
 /// Reads every text file below `root`, sorted by path. Files that are not UTF-8 are skipped.
-fn read_tree(root: &Path) -> Result<Vec<SourceFile>, ReadError> {
+fn read_tree(root: &Path) -> Result<Vec<SourceFile>, SourceReadError> {
     let mut files = Vec::new();
     let walk = WalkDir::new(root).sort_by_file_name().into_iter().filter_entry(|entry| {
         // In a git worktree, `.git` is a file.
@@ -77,7 +77,7 @@ fn read_tree(root: &Path) -> Result<Vec<SourceFile>, ReadError> {
         name != ".git" && !(entry.file_type().is_dir() && is_foreign(name))
     });
     for entry in walk {
-        let entry = entry.map_err(|error| ReadError {
+        let entry = entry.map_err(|error| SourceReadError {
             path: error.path().unwrap_or(root).to_path_buf(),
             source: error.into(),
         })?;
@@ -85,7 +85,8 @@ fn read_tree(root: &Path) -> Result<Vec<SourceFile>, ReadError> {
             continue;
         }
         let path = entry.path();
-        let bytes = std::fs::read(path).map_err(|source| ReadError { path: path.to_path_buf(), source })?;
+        let bytes =
+            std::fs::read(path).map_err(|source| SourceReadError { path: path.to_path_buf(), source })?;
         let Ok(text) = String::from_utf8(bytes) else { continue };
         let relative = path.strip_prefix(root).unwrap_or(path);
         let parts: Vec<_> = relative.components().map(|part| part.as_os_str().to_string_lossy()).collect();

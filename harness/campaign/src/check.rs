@@ -16,14 +16,14 @@ use model::progress::{
 use model::{Budget, Model, Options, PredictError, answer_queries, predict, predict_growing};
 use results::answer::{answer, expected_race, race_surprises, uninitialised_surprises};
 use results::wire::{CheckContext, CheckLine, ProgressAnswer, Query, RaceWord, RejectedLine, ScheduleStep};
-use runner::Variant;
+use runner::RunVariant;
 
 use crate::choice::{self, Chosen};
 use crate::kinds::progress::placements;
 use crate::patience::patience;
 use crate::similar::similar;
 use crate::source::{Loaded, Rejected, TestSource};
-use crate::{Conclusion, Failure};
+use crate::{CommandOutcome, Failure};
 
 pub use litmus::{TextWarning, text_warnings};
 
@@ -31,7 +31,7 @@ pub use litmus::{TextWarning, text_warnings};
 #[derive(Debug)]
 pub enum Checked {
     /// The model's answer, with its warnings and its effect on the exit code.
-    Answered(Box<CheckLine>, Vec<String>, Conclusion),
+    Answered(Box<CheckLine>, Vec<String>, CommandOutcome),
     /// The source is not a test, or is one that the model cannot judge.
     Rejected(Rejected),
 }
@@ -50,7 +50,7 @@ impl Checked {
 
 /// The models of a `check`: the one given by the user, or the defaults ([`Model::default_for_test`]).
 #[derive(Debug)]
-pub struct Models {
+pub struct CheckModels {
     /// The model of `--model`.
     pub asked: Option<Chosen>,
     /// The loaded default models, if there is no `--model`.
@@ -60,23 +60,23 @@ pub struct Models {
     without_chains: Option<Chosen>,
 }
 
-impl Models {
+impl CheckModels {
     /// Loads the model with this name, or the defaults.
     ///
     /// # Errors
     /// If there is no such model.
-    pub fn load(asked: Option<&str>) -> Result<Models, Failure> {
+    pub fn load(asked: Option<&str>) -> Result<CheckModels, Failure> {
         let without_chains =
             |chosen: &Chosen| choice::without_chains(&chosen.argument).map(choice::load).transpose();
         if let Some(asked) = asked {
             let chosen = choice::load(asked)?;
             let without_chains = without_chains(&chosen)?;
-            return Ok(Models { asked: Some(chosen), defaults: Vec::new(), without_chains });
+            return Ok(CheckModels { asked: Some(chosen), defaults: Vec::new(), without_chains });
         }
         let defaults = Model::DEFAULTS.into_iter().map(choice::load).collect::<Result<Vec<_>, _>>()?;
         let vulkan = defaults.iter().find(|chosen| chosen.argument == Model::default_for(Dialect::Vulkan));
         let without_chains = vulkan.map(without_chains).transpose()?.flatten();
-        Ok(Models { asked: None, defaults, without_chains })
+        Ok(CheckModels { asked: None, defaults, without_chains })
     }
 
     /// Returns the model of `--model`, or the loaded model with the name of a default.
@@ -170,7 +170,7 @@ fn check_claim(test: &Test, model: &Model) -> Result<(), (ClaimError, Span)> {
 
 /// The options of a check.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
+pub struct CheckOptions {
     /// How missing inputs of shaders are supplied.
     pub inputs: frontend::InputMode,
     /// Time limit for one test.
@@ -182,7 +182,7 @@ pub struct Asked {
 }
 
 /// Checks one test.
-pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
+pub fn checked(source: TestSource, models: &CheckModels, asked: CheckOptions) -> Checked {
     let started = Instant::now();
     let file = source.file.clone();
     let loaded = match source.load() {
@@ -191,7 +191,7 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
     };
     // The variant does not change the answer, but an invalid one is an error.
     let variant = &loaded.source.variant;
-    if let Some(error) = variant.parse::<Variant>().err().filter(|_| placements(variant).is_none()) {
+    if let Some(error) = variant.parse::<RunVariant>().err().filter(|_| placements(variant).is_none()) {
         return Checked::Rejected(Rejected::whole(&loaded.source.argument, error.to_string()));
     }
     let refused = |failure: Failure| {
@@ -273,7 +273,7 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
         micros: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
     };
 
-    let mut outcome = Conclusion::Success;
+    let mut outcome = CommandOutcome::Success;
     let mut warnings: Vec<String> = text_warnings(test, &loaded.text)
         .iter()
         .map(|warning| {
@@ -298,11 +298,11 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
         || (prediction.race == Race::Unknown || line.no_execution)
             && expected_race(test, &prediction.model).is_some();
     if unanswered {
-        outcome.note(Conclusion::Environment);
+        outcome.note(CommandOutcome::Environment);
         warnings.push(format!("{file}: the expectation under {} could not be checked", prediction.model));
     }
     if known && claim.is_some_and(|answer| answer.surprises()) {
-        outcome.note(Conclusion::RuleBroken);
+        outcome.note(CommandOutcome::RuleBroken);
         warnings
             .push(format!("{file}: `{question}` differs from the expectation under {}", prediction.model));
     }
@@ -310,7 +310,7 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
         line.race = RaceWord::NotDefined;
     }
     if line.no_execution {
-        outcome.note(Conclusion::Environment);
+        outcome.note(CommandOutcome::Environment);
         let model = &prediction.model;
         warnings.push(format!(
             "{file}: no execution is consistent under {model}, although every run of the program \
@@ -319,17 +319,17 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
         ));
     }
     if !line.no_execution {
-        line.unlike = list_surprises(test, &prediction);
+        line.differences = list_surprises(test, &prediction);
     }
     line.race_outside_filter = outside;
     for (query, holds) in test.khronos.iter().flat_map(|khronos| &khronos.queries).zip(answers) {
         if holds.is_none() {
-            outcome.note(Conclusion::Environment);
+            outcome.note(CommandOutcome::Environment);
             let model = &prediction.model;
             warnings.push(format!("{file}: `{}` has no answer under {model}", query.text));
         }
         if holds == Some(false) {
-            outcome.note(Conclusion::RuleBroken);
+            outcome.note(CommandOutcome::RuleBroken);
             warnings.push(format!("{file}: `{}` does not hold under {}", query.text, prediction.model));
         }
         line.queries.push(Query { text: query.text.clone(), holds, expected: Some(true) });
@@ -344,18 +344,18 @@ pub fn checked(source: TestSource, models: &Models, asked: Asked) -> Checked {
             let why = answer.why.as_deref().unwrap_or_default();
             let mut warning = "warning: ";
             if answer.expected.is_some() {
-                outcome.note(Conclusion::Environment);
+                outcome.note(CommandOutcome::Environment);
                 warning = "";
             }
             warnings.push(format!("{file}: {warning}termination under {model} is unknown: {why}"));
         } else if answer.expected.is_some_and(|expected| answer.terminates != Some(expected)) {
-            line.unlike.push(format!("termination under {model} differs from the expectation"));
+            line.differences.push(format!("termination under {model} differs from the expectation"));
         }
         line.progress = Some(answer);
     }
-    if !line.unlike.is_empty() {
-        outcome.note(Conclusion::RuleBroken);
-        warnings.extend(line.unlike.iter().map(|unlike| format!("{file}: {unlike}")));
+    if !line.differences.is_empty() {
+        outcome.note(CommandOutcome::RuleBroken);
+        warnings.extend(line.differences.iter().map(|difference| format!("{file}: {difference}")));
     }
     Checked::Answered(Box::new(line), warnings, outcome)
 }

@@ -19,19 +19,19 @@ use std::sync::{Arc, OnceLock};
 use codegen::{Form, KernelSizes, form_kernels};
 use litmus::Test;
 use litmus::convert::for_device;
-use runner::Variant;
+use runner::RunVariant;
 
 use crate::parallel::{in_order, map};
 use crate::{Failure, inputs};
 use engine::FormKernels;
-use targets::Target;
+use targets::CompilerTarget;
 
 /// The suite that is compiled by default.
 const DEFAULT_SUITE: &str = "quick";
 
 /// A test whose kernels are compiled.
 #[derive(Clone, Debug)]
-pub struct Item {
+pub struct CompiledTest {
     /// The id of the test.
     pub id: String,
     /// The name on a command line.
@@ -39,7 +39,7 @@ pub struct Item {
     /// The test, lowered for a device.
     pub test: Arc<Test>,
     /// The variant of the test.
-    pub variant: Variant,
+    pub variant: RunVariant,
 }
 
 /// The kernels of a test in one form, or the reason why it has none.
@@ -53,11 +53,11 @@ pub struct Told {
 
 /// The tests, devices and forms of one `codegen` command.
 #[derive(Debug)]
-pub struct Asked {
+pub struct CodegenRequest {
     /// The tests to compile.
-    pub items: Vec<Item>,
+    pub items: Vec<CompiledTest>,
     /// The devices to compile for.
-    pub targets: Vec<Target>,
+    pub targets: Vec<CompilerTarget>,
     /// The forms of each test.
     pub forms: Vec<Form>,
     /// Invocations of a workgroup in tests where each thread has one invocation.
@@ -68,21 +68,27 @@ pub struct Asked {
     kernels: OnceLock<Vec<(KernelSizes, Vec<Vec<Told>>)>>,
 }
 
-impl Asked {
+impl CodegenRequest {
     /// Creates a request without kernels, which are generated on first use.
-    pub fn new(items: Vec<Item>, targets: Vec<Target>, forms: Vec<Form>, lanes: u32, whole: bool) -> Asked {
-        Asked { items, targets, forms, lanes, whole, kernels: OnceLock::new() }
+    pub fn new(
+        items: Vec<CompiledTest>,
+        targets: Vec<CompilerTarget>,
+        forms: Vec<Form>,
+        lanes: u32,
+        whole: bool,
+    ) -> CodegenRequest {
+        CodegenRequest { items, targets, forms, lanes, whole, kernels: OnceLock::new() }
     }
 
     /// Returns the forms of each test for a device.
-    pub fn told_for(&self, target: &Target) -> &[Vec<Told>] {
+    pub fn told_for(&self, target: &CompilerTarget) -> &[Vec<Told>] {
         let sizes = target.sizes(self.lanes);
         let kernels = self.kernels.get_or_init(|| generate_kernels(self));
         kernels.iter().find(|(known, _)| *known == sizes).map_or(&[], |(_, told)| told)
     }
 
     /// Returns a command that compiles one test on one device again.
-    pub fn replay(&self, item: &Item, target: &Target) -> String {
+    pub fn replay(&self, item: &CompiledTest, target: &CompilerTarget) -> String {
         let forms: Vec<&str> = self.forms.iter().map(|form| form.word()).collect();
         format!(
             "vk-litmus codegen '{}' --device '{}' --form {} --lanes {} --emit asm{}",
@@ -99,16 +105,16 @@ impl Asked {
 ///
 /// # Errors
 /// If there is no such suite or variant.
-pub fn load(tests: &[String], suite: Option<&str>) -> Result<(Vec<Item>, Vec<Failure>), Failure> {
+pub fn load(tests: &[String], suite: Option<&str>) -> Result<(Vec<CompiledTest>, Vec<Failure>), Failure> {
     let sources = inputs::collect(tests, suite, None, || inputs::of_suite(DEFAULT_SUITE))?;
     let (mut items, mut rejected) = (Vec::new(), Vec::new());
     for source in sources {
-        let variant: Variant = source
+        let variant: RunVariant = source
             .variant
             .parse()
             .map_err(|error| Failure::input_message(format!("{}: {error}", source.argument)))?;
         match source.load() {
-            Ok(loaded) => items.push(Item {
+            Ok(loaded) => items.push(CompiledTest {
                 id: loaded.source.id.clone(),
                 argument: loaded.source.argument.clone(),
                 // An HSA test that cannot be lowered is refused later, in its original form.
@@ -122,7 +128,7 @@ pub fn load(tests: &[String], suite: Option<&str>) -> Result<(Vec<Item>, Vec<Fai
 }
 
 /// Generates the kernels of every test in every form, for the sizes of all devices.
-fn generate_kernels(asked: &Asked) -> Vec<(KernelSizes, Vec<Vec<Told>>)> {
+fn generate_kernels(asked: &CodegenRequest) -> Vec<(KernelSizes, Vec<Vec<Told>>)> {
     let mut found: Vec<(KernelSizes, Vec<Vec<Told>>)> = Vec::new();
     for target in &asked.targets {
         let sizes = target.sizes(asked.lanes);
@@ -135,10 +141,10 @@ fn generate_kernels(asked: &Asked) -> Vec<(KernelSizes, Vec<Vec<Told>>)> {
     found
 }
 
-fn told_of(item: &Item, forms: &[Form], sizes: &KernelSizes) -> Vec<Told> {
+fn told_of(item: &CompiledTest, forms: &[Form], sizes: &KernelSizes) -> Vec<Told> {
     let told = |form: &Form| Told {
         form: *form,
-        made: form_kernels(&item.test, *form, item.variant.told, sizes)
+        made: form_kernels(&item.test, *form, item.variant.shader, sizes)
             .map(|units| FormKernels { test: Arc::clone(&item.test), form: *form, units })
             .map_err(|error| error.to_string()),
     };
@@ -147,9 +153,9 @@ fn told_of(item: &Item, forms: &[Form], sizes: &KernelSizes) -> Vec<Told> {
 
 /// Runs `work` for every device in parallel, and delivers the results in the order of the devices.
 fn by_device<R: Send>(
-    asked: &Asked,
-    work: impl Fn(&Target) -> R + Sync,
-    mut deliver: impl FnMut(&Target, R) -> Result<(), Failure>,
+    asked: &CodegenRequest,
+    work: impl Fn(&CompilerTarget) -> R + Sync,
+    mut deliver: impl FnMut(&CompilerTarget, R) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut targets = asked.targets.iter();
     in_order(&asked.targets, work, |result| match targets.next() {

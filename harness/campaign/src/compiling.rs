@@ -5,8 +5,8 @@ use std::io;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use device::{Executable, Options, Selector, VulkanDevice};
-use plan::{BufferId, Device, DeviceError, Image, ImageFormat, ImageId, ImageShape, Memory};
+use device::{DeviceOptions, Executable, Selector, VulkanDevice};
+use plan::{BufferId, BufferMemory, Device, DeviceError, Image, ImageFormat, ImageId, ImageShape};
 use runner::pool::{self, Health};
 use runner::worker::{PROGRESS, Say, serve_jobs};
 use serde::{Deserialize, Serialize};
@@ -55,7 +55,7 @@ enum ShaderStage {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct CompileAnswer {
     /// The result for each kernel, in the order of the job.
-    pub kernels: Vec<Result<Compiled, CompileFailure>>,
+    pub kernels: Vec<Result<CompilationResult, CompileFailure>>,
     /// Why the remaining kernels were not compiled.
     pub failure: Option<CompileFailure>,
 }
@@ -71,7 +71,7 @@ pub enum CompileFailure {
 
 /// A compiled kernel.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Compiled {
+pub struct CompilationResult {
     /// The compile time in microseconds.
     pub micros: u64,
     /// The subgroup size of the code, or 0 if the driver does not report it.
@@ -82,15 +82,15 @@ pub struct Compiled {
     pub forms: Vec<(String, String)>,
 }
 
-impl Compiled {
+impl CompilationResult {
     /// Returns the machine code, which is the last representation.
     pub fn assembly(&self) -> &str {
         self.forms.last().map_or("", |(_, text)| text)
     }
 }
 
-impl From<&shaders::Kernel> for KernelToCompile {
-    fn from(kernel: &shaders::Kernel) -> KernelToCompile {
+impl From<&shaders::CompiledKernel> for KernelToCompile {
+    fn from(kernel: &shaders::CompiledKernel) -> KernelToCompile {
         let shape = |shape: Images| match shape {
             Images::TwoDimensional => 2,
             Images::OneDimensional => 1,
@@ -123,7 +123,7 @@ impl KernelToCompile {
                 _ => ImageShape::Texels(BufferId(0)),
             },
             format: if *float { ImageFormat::Float } else { ImageFormat::Unsigned },
-            memory: Memory::Device,
+            memory: BufferMemory::Device,
             name: "texels",
         };
         self.images.iter().map(image).collect()
@@ -138,18 +138,20 @@ impl KernelToCompile {
             addresses: vec![BufferId(0); self.addresses],
             subgroups: self.subgroups,
             stage: match &self.stage {
-                ShaderStage::Compute => plan::Stage::Compute,
-                ShaderStage::Vertex => plan::Stage::Vertex,
-                ShaderStage::Fragment(positions) => plan::Stage::Fragment { positions: positions.clone() },
-                ShaderStage::Mesh => plan::Stage::Mesh,
-                ShaderStage::Task(mesh) => plan::Stage::Task { mesh_shader: mesh.clone() },
+                ShaderStage::Compute => plan::KernelStage::Compute,
+                ShaderStage::Vertex => plan::KernelStage::Vertex,
+                ShaderStage::Fragment(positions) => {
+                    plan::KernelStage::Fragment { positions: positions.clone() }
+                }
+                ShaderStage::Mesh => plan::KernelStage::Mesh,
+                ShaderStage::Task(mesh) => plan::KernelStage::Task { mesh_shader: mesh.clone() },
             },
             interface: None,
         }
     }
 }
 
-impl pool::Answer for CompileAnswer {
+impl pool::PoolAnswer for CompileAnswer {
     fn health(&self) -> Health {
         if self.failure.is_some() { Health::Unknown } else { Health::Good }
     }
@@ -187,13 +189,13 @@ fn fill(
 ) -> Result<(), CompileFailure> {
     if !devices.contains_key(&job.device) {
         let device = if vendor::of_selector(&job.device).is_some() {
-            compile_only(&job.device, Options::default())?
+            compile_only(&job.device, DeviceOptions::default())?
         } else {
             let selector: Selector = job
                 .device
                 .parse()
                 .map_err(|error: device::SelectorError| CompileFailure::Driver(error.to_string()))?;
-            VulkanDevice::open(&selector, Options::default())?
+            VulkanDevice::open(&selector, DeviceOptions::default())?
         };
         devices.insert(job.device.clone(), device);
     }
@@ -214,7 +216,7 @@ fn fill(
 ///
 /// # Errors
 /// [`DeviceError::NoSuchDevice`] if the process has another device.
-pub fn compile_only(selector: &str, options: Options) -> Result<VulkanDevice, DeviceError> {
+pub fn compile_only(selector: &str, options: DeviceOptions) -> Result<VulkanDevice, DeviceError> {
     let device = VulkanDevice::open(&Selector::Best, options)?;
     if device.capabilities().executes || device.identity().name != selector {
         return Err(DeviceError::NoSuchDevice(selector.to_owned()));
@@ -222,9 +224,9 @@ pub fn compile_only(selector: &str, options: Options) -> Result<VulkanDevice, De
     Ok(device)
 }
 
-fn compiled(executables: Vec<Executable>, took: Duration, forms: bool) -> Compiled {
+fn compiled(executables: Vec<Executable>, took: Duration, forms: bool) -> CompilationResult {
     let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-    let mut compiled = Compiled { micros, ..Compiled::default() };
+    let mut compiled = CompilationResult { micros, ..CompilationResult::default() };
     for executable in executables {
         compiled.subgroup_size = compiled.subgroup_size.max(executable.subgroup_size);
         let named = executable.statistics.into_iter().map(|figure| (figure.name, figure.value));

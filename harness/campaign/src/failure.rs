@@ -98,7 +98,7 @@ fn join_causes(error: &dyn std::error::Error) -> String {
 
 /// The outcome of a command, in increasing order of severity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Conclusion {
+pub enum CommandOutcome {
     /// Nothing was wrong.
     #[default]
     Success,
@@ -112,18 +112,18 @@ pub enum Conclusion {
     Untested,
 }
 
-impl Conclusion {
+impl CommandOutcome {
     /// Keeps the more severe conclusion.
-    pub fn note(&mut self, other: Conclusion) {
+    pub fn note(&mut self, other: CommandOutcome) {
         *self = (*self).max(other);
     }
 }
 
-impl From<&Failure> for Conclusion {
-    fn from(failure: &Failure) -> Conclusion {
+impl From<&Failure> for CommandOutcome {
+    fn from(failure: &Failure) -> CommandOutcome {
         match failure {
-            Failure::Input(_) => Conclusion::Input,
-            Failure::Environment(_) => Conclusion::Environment,
+            Failure::Input(_) => CommandOutcome::Input,
+            Failure::Environment(_) => CommandOutcome::Environment,
         }
     }
 }

@@ -14,7 +14,7 @@ use model::{Options, predict};
 use plan::Device;
 use results::wire::{FaultSearch, FaultsRecord, SoughtFault};
 use results::{Ending, Evidence, Judgement, Reason, Verdict, judge};
-use runner::{Budget, Cause, Known, Runnable, Settings, Stress, Variant};
+use runner::{Cause, Known, RunBudget, RunSettings, RunVariant, Runnable, Stress};
 use sim::{Expect, FAULTS, Fault, SimDevice};
 
 use crate::choice::{self, Chosen};
@@ -100,7 +100,7 @@ fn cases() -> Result<Vec<SuiteCase>, Failure> {
 
 /// Returns a test with its prediction, or `None` if the device cannot run it.
 fn case(source: TestSource, chosen: &Chosen) -> Result<Option<SuiteCase>, Failure> {
-    let variant: Variant = source.variant.parse().map_err(Failure::input_error)?;
+    let variant: RunVariant = source.variant.parse().map_err(Failure::input_error)?;
     let Ok(loaded) = source.load() else { return Ok(None) };
     let whole = loaded.test.filter.is_none() && loaded.test.khronos.is_none();
     if !whole || loaded.test.dialect != Dialect::Vulkan {
@@ -111,7 +111,7 @@ fn case(source: TestSource, chosen: &Chosen) -> Result<Option<SuiteCase>, Failur
         return Ok(None);
     };
     // With GLSL450, scopes have another meaning.
-    let Ok(said) = shaders::meaning(&loaded.test, variant.told) else { return Ok(None) };
+    let Ok(said) = shaders::meaning(&loaded.test, variant.shader) else { return Ok(None) };
     let prediction = predict(&said, &chosen.model, &Options::default()).map_err(Failure::input_error)?;
     let (id, hash) = (loaded.source.id, choice::hash(&loaded.text));
     Ok(Some(SuiteCase { id, hash, test: loaded.test, prediction, runnable }))
@@ -128,8 +128,8 @@ fn ran(
     instances: u64,
     seed: u64,
 ) -> Result<(Observation, Result<Ending, String>), Failure> {
-    let budget = Budget::instances(instances);
-    let settings = Settings { patience: PATIENCE, ..Settings::new(stress(device)?, budget, seed) };
+    let budget = RunBudget::instances(instances);
+    let settings = RunSettings { patience: PATIENCE, ..RunSettings::new(stress(device)?, budget, seed) };
     let (program, way) = (&case.runnable.program, case.runnable.way());
     let go_on = &mut |_: &dyn Fn() -> Observation| ControlFlow::Continue(());
     match runner::run_ways(device, program, &way, &case.test, &settings, &mut Known::default(), go_on) {

@@ -13,7 +13,7 @@ use results::write::gtest::{GtestCase, json, name, xml};
 
 use crate::Failure;
 use crate::book::{DEFAULT_OUT, Done};
-use crate::kinds::litmus::plan::{Cell, LitmusPlan};
+use crate::kinds::litmus::plan::{DeviceTest, LitmusPlan};
 use crate::source::Loaded;
 
 /// deqp-runner and related runners set this variable for each process that they start; no other program sets
@@ -141,18 +141,18 @@ pub fn acknowledge_shards() -> Result<(), Failure> {
 
 /// The result file and its format.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Output {
+pub struct ResultFile {
     /// The path of the file.
     pub path: PathBuf,
     is_json: bool,
 }
 
-impl Output {
+impl ResultFile {
     /// Parses `xml`, `xml:FILE`, `xml:FOLDER/`, or the same with `json`.
     ///
     /// # Errors
     /// If the text has another form.
-    pub fn parse(text: &str) -> Result<Output, Failure> {
+    pub fn parse(text: &str) -> Result<ResultFile, Failure> {
         let (format, path) = text.split_once(':').unwrap_or((text, ""));
         let is_json = match format {
             "json" => true,
@@ -167,7 +167,7 @@ impl Output {
             folder if folder.ends_with('/') => Path::new(folder).join(format!("{FILE_IN_FOLDER}.{format}")),
             file => PathBuf::from(file),
         };
-        Ok(Output { path, is_json })
+        Ok(ResultFile { path, is_json })
     }
 
     /// Returns the content of the file.
@@ -189,16 +189,16 @@ impl Output {
 /// with another result as a flake, which is a success. But a violation proves a defect and is rare by nature.
 /// So a repeated test reports its recorded verdict. Only tests without a verdict (crash, hang) are run again.
 #[derive(Debug)]
-pub struct Memory {
+pub struct SharedVerdicts {
     path: PathBuf,
 }
 
-impl Memory {
+impl SharedVerdicts {
     /// Returns the memory of the runner that started this process; `None` without such a runner.
     ///
     /// # Errors
     /// If its folder cannot be created.
-    pub fn of_runner() -> Result<Option<Memory>, Failure> {
+    pub fn of_runner() -> Result<Option<SharedVerdicts>, Failure> {
         let Some(id) = parent_process().filter(|_| is_driven()) else { return Ok(None) };
         let folder = Path::new(DEFAULT_OUT).join("reruns");
         fs::create_dir_all(&folder).map_err(|error| Failure::of_file(&folder, error))?;
@@ -206,7 +206,7 @@ impl Memory {
         // same tests with several command lines.
         let name =
             format!("{id}-{}-{}.jsonl", process_start_time(id).unwrap_or_default(), hash_command_line());
-        Ok(Some(Memory { path: folder.join(name) }))
+        Ok(Some(SharedVerdicts { path: folder.join(name) }))
     }
 
     /// Returns the default seed of the runner's processes. It is the same for all, because their verdicts are
@@ -232,7 +232,7 @@ impl Memory {
         let lines = whole.filter_map(|line| serde_json::from_slice::<RunLine>(line).ok());
         let seen: BTreeMap<(String, String), RunLine> =
             lines.map(|line| ((line.device.clone(), line.id.clone()), line)).collect();
-        let is_same = |cell: &Cell, line: &RunLine| {
+        let is_same = |cell: &DeviceTest, line: &RunLine| {
             let item = &plan.items[cell.item];
             (&line.hashes.test, &line.hashes.model, &line.hashes.kernel)
                 == (&item.hash, &cell.model.hash, &cell.kernel)
@@ -297,7 +297,7 @@ pub struct Remembering<'w> {
     /// The writer for the output.
     pub inner: &'w mut dyn RunWriter,
     /// The record of verdicts.
-    pub memory: Memory,
+    pub memory: SharedVerdicts,
 }
 
 impl RunWriter for Remembering<'_> {
@@ -370,10 +370,10 @@ mod tests {
             ("xml:out/", "out/vk-litmus.xml", false),
         ];
         for (text, path, is_json) in cases {
-            assert_eq!(Output::parse(text).unwrap(), Output { path: path.into(), is_json }, "{text}");
+            assert_eq!(ResultFile::parse(text).unwrap(), ResultFile { path: path.into(), is_json }, "{text}");
         }
         for wrong in ["", "yaml", "csv:x"] {
-            assert!(Output::parse(wrong).is_err(), "{wrong}");
+            assert!(ResultFile::parse(wrong).is_err(), "{wrong}");
         }
     }
 }

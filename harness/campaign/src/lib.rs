@@ -38,4 +38,4 @@ mod watch;
 pub mod within;
 pub mod workers;
 
-pub use failure::{Conclusion, Failure, NotAvailable};
+pub use failure::{CommandOutcome, Failure, NotAvailable};

@@ -12,16 +12,16 @@ use std::time::Duration;
 use litmus::{Observation, Outcome, Prediction, Test};
 use model::{Budget, Model, Options, predict};
 use results::bench::Counts;
-use runner::pool::{self, Calls, End, Event, Limits};
-use runner::wire::{Answer, Job, Snapshot};
-use runner::{Settings, Stress, Variant};
+use runner::pool::{self, Calls, End, Limits, PoolEvent};
+use runner::wire::{Job, JobResult, Snapshot};
+use runner::{RunSettings, RunVariant, Stress};
 
-use crate::kinds::litmus::plan::{Cell, LitmusPlan, told_for};
+use crate::kinds::litmus::plan::{DeviceTest, LitmusPlan, told_for};
 use crate::kinds::litmus::{mutants, plausible};
 use crate::patience::patience;
 use crate::source::Loaded;
-use crate::targets::Target;
-use crate::workers::{self, Process, Said, Task};
+use crate::targets::DeviceTarget;
+use crate::workers::{self, Process, Task, WorkerOutput};
 use crate::{Failure, choice, inputs};
 
 /// Time limit of a prediction.
@@ -34,7 +34,7 @@ pub struct Subject {
     pub id: String,
     /// The text of the test.
     pub text: String,
-    /// The words of its [`Variant`](runner::Variant).
+    /// The words of its [`RunVariant`](runner::RunVariant).
     pub variant: String,
     /// The program that is judged.
     pub test: Test,
@@ -47,7 +47,10 @@ impl Subject {
     ///
     /// # Errors
     /// If a test is invalid, the device cannot run it, or its model has no answer.
-    pub fn of_arguments<S: AsRef<str>>(arguments: &[S], target: &Target) -> Result<Vec<Subject>, Failure> {
+    pub fn of_arguments<S: AsRef<str>>(
+        arguments: &[S],
+        target: &DeviceTarget,
+    ) -> Result<Vec<Subject>, Failure> {
         let sources = arguments.iter().flat_map(|argument| inputs::of_argument(argument.as_ref()));
         let loaded: Vec<Loaded> = sources
             .map(|source| source.load().map_err(|rejected| rejected.failure))
@@ -56,10 +59,10 @@ impl Subject {
         told.into_iter().map(|loaded| Subject::new(loaded, target)).collect()
     }
 
-    fn new(loaded: Loaded, target: &Target) -> Result<Subject, Failure> {
+    fn new(loaded: Loaded, target: &DeviceTarget) -> Result<Subject, Failure> {
         let Loaded { source, text, test } = loaded;
-        let variant: Variant = source.variant.parse().map_err(Failure::input_error)?;
-        let test = shaders::meaning(&test, variant.told)
+        let variant: RunVariant = source.variant.parse().map_err(Failure::input_error)?;
+        let test = shaders::meaning(&test, variant.shader)
             .map_err(|why| Failure::input_message(format!("{}: {why}", source.id)))?;
         let wanted = Model::default_for(test.dialect);
         let chains = target.listed.capabilities.availability_visibility_chains;
@@ -109,7 +112,7 @@ impl Subject {
             stress: Some(stress.clone()),
             seed,
             plausible: plausible(&self.prediction),
-            patience: Settings::PATIENCE.as_secs_f64(),
+            patience: RunSettings::PATIENCE.as_secs_f64(),
             ..Job::default()
         }
     }
@@ -134,7 +137,7 @@ impl Relaxed {
                 parents.entry(mutant).or_default().extend(parent);
             }
         }
-        let relaxed = |cell: &Cell| {
+        let relaxed = |cell: &DeviceTest| {
             let (item, prediction) = (plan.items.get(cell.item)?, cell.ready.as_ref().ok()?);
             mutants::allows(&item.judged, prediction).filter(|allows| *allows)?;
             let id = &item.loaded.source.id;
@@ -153,7 +156,7 @@ impl Relaxed {
 
 /// One measurement of a test under a stress.
 #[derive(Clone, Copy, Debug)]
-pub struct Trial<'a> {
+pub struct Measurement<'a> {
     /// The test.
     pub subject: &'a Subject,
     /// The stress.
@@ -171,7 +174,11 @@ pub type Outcomes = Result<Observation, String>;
 ///
 /// # Errors
 /// If no worker can be started.
-pub fn run(target: &Target, trials: &[Trial<'_>], limit: Duration) -> Result<Vec<Outcomes>, Failure> {
+pub fn run(
+    target: &DeviceTarget,
+    trials: &[Measurement<'_>],
+    limit: Duration,
+) -> Result<Vec<Outcomes>, Failure> {
     let job = |number: usize, share: Option<Duration>| {
         let Some(trial) = trials.get(number) else { return Job::default() };
         let time = share.map_or(trial.time, |share| share.min(trial.time));
@@ -193,18 +200,18 @@ pub fn run_jobs(
     jobs: usize,
     mut job: impl FnMut(usize, Option<Duration>) -> Job,
     limit: Duration,
-) -> Result<Vec<Result<Answer, String>>, Failure> {
+) -> Result<Vec<Result<JobResult, String>>, Failure> {
     let program = workers::program()?;
     let limits = Limits { time: Some(limit), ..Limits::DEFAULT };
     let mut ended = Vec::with_capacity(jobs);
     pool::run(
         &limits,
         jobs,
-        Calls::<Job, Snapshot, Answer> {
+        Calls::<Job, Snapshot, JobResult> {
             command: &mut || process.command(&program, &Task::Run { validate: false }),
             job: &mut job,
             event: &mut |event| {
-                if let Event::Finished(report) = event {
+                if let PoolEvent::Finished(report) = event {
                     ended.push(match report.last.end {
                         End::Answered(answer) => match &answer.failure {
                             None => Ok(answer),
@@ -227,11 +234,11 @@ pub fn run_jobs(
 /// If it does not answer within `patience`; it is then killed.
 pub fn ask(process: &Process, task: &Task, patience: Duration) -> Result<String, Failure> {
     match workers::ask(process, task, patience)? {
-        Said::Ended(Some(text), _) => Ok(text),
-        Said::Ended(None, status) => {
+        WorkerOutput::Ended(Some(text), _) => Ok(text),
+        WorkerOutput::Ended(None, status) => {
             Err(Failure::environment_message(format!("a worker ended without an answer ({status})")))
         }
-        Said::Nothing => Err(Failure::environment_message(format!(
+        WorkerOutput::Nothing => Err(Failure::environment_message(format!(
             "a worker did not answer within {} s",
             patience.as_secs()
         ))),

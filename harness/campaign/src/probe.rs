@@ -13,7 +13,7 @@ use vendor::{VENDORS, Vendor};
 
 use crate::Failure;
 use crate::parallel::map;
-use crate::workers::{self, Process, Said, Task};
+use crate::workers::{self, Process, Task, WorkerOutput};
 
 /// Time limit for listing.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -61,7 +61,7 @@ pub struct FoundDevice {
 
 /// A parsed device selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Meant {
+pub enum DeviceSelector {
     /// A Vulkan device of this machine.
     Listed(Selector),
     /// The built-in simulated GPU.
@@ -78,7 +78,7 @@ pub enum Meant {
     },
 }
 
-impl Meant {
+impl DeviceSelector {
     /// Returns the first matching device of a list. Without a selector and without Vulkan devices, that is
     /// the simulated GPU.
     ///
@@ -89,13 +89,13 @@ impl Meant {
         let vulkan = all.len() - usize::from(sim.is_some());
         let none = || DeviceError::NoSuchDevice(SimDevice::NAME.to_owned());
         match self {
-            Meant::Sim => sim.ok_or_else(none),
-            Meant::CompileOnly { vendor, family, .. } => {
+            DeviceSelector::Sim => sim.ok_or_else(none),
+            DeviceSelector::CompileOnly { vendor, family, .. } => {
                 Err(DeviceError::NoSuchDevice(format!("{}:{family}", vendor.word)))
             }
-            Meant::Listed(Selector::Best) if vulkan == 0 => sim.ok_or_else(none),
-            Meant::Listed(selector @ Selector::Index(_)) => selector.choose_from(all),
-            Meant::Listed(selector) => selector.choose_from(all.get(..vulkan).unwrap_or_default()),
+            DeviceSelector::Listed(Selector::Best) if vulkan == 0 => sim.ok_or_else(none),
+            DeviceSelector::Listed(selector @ Selector::Index(_)) => selector.choose_from(all),
+            DeviceSelector::Listed(selector) => selector.choose_from(all.get(..vulkan).unwrap_or_default()),
         }
     }
 }
@@ -115,12 +115,12 @@ pub fn simulated(index: usize, fault: Fault) -> Listed {
 ///
 /// # Errors
 /// If an environment variable names a driver file that does not exist.
-pub fn environment(meant: &[Meant]) -> Result<DriverEnvironment, Failure> {
+pub fn environment(meant: &[DeviceSelector]) -> Result<DriverEnvironment, Failure> {
     let selectors: Vec<Selector> = meant
         .iter()
         .filter_map(|meant| match meant {
-            Meant::Listed(selector) => Some(selector.clone()),
-            Meant::Sim | Meant::CompileOnly { .. } => None,
+            DeviceSelector::Listed(selector) => Some(selector.clone()),
+            DeviceSelector::Sim | DeviceSelector::CompileOnly { .. } => None,
         })
         .collect();
     if selectors.is_empty() && !meant.is_empty() {
@@ -136,9 +136,12 @@ pub fn environment(meant: &[Meant]) -> Result<DriverEnvironment, Failure> {
 ///
 /// # Errors
 /// If a driver crashed or hung, or the environment variable that hides device features is invalid.
-pub fn list(environment: &DriverEnvironment, meant: &[Meant]) -> Result<(Vec<Listed>, Trouble), Failure> {
+pub fn list(
+    environment: &DriverEnvironment,
+    meant: &[DeviceSelector],
+) -> Result<(Vec<Listed>, Trouble), Failure> {
     plan::FeatureMask::from_environment(SimDevice::NAME).map_err(Failure::input_error)?;
-    if !meant.is_empty() && !meant.iter().any(|meant| matches!(meant, Meant::Listed(_))) {
+    if !meant.is_empty() && !meant.iter().any(|meant| matches!(meant, DeviceSelector::Listed(_))) {
         return Ok((vec![simulated(0, Fault::None)], Trouble::default()));
     }
     let DeviceList { devices, loader, unusable } = list_vulkan(environment)?;
@@ -167,8 +170,10 @@ fn list_vulkan(environment: &DriverEnvironment) -> Result<DeviceList, Failure> {
 /// Runs a listing process. It has no answer if a driver crashed it.
 fn run_listing(process: &Process) -> Result<(Option<DeviceList>, ExitStatus), Failure> {
     match workers::ask(process, &Task::List, PATIENCE)? {
-        Said::Ended(text, status) => Ok((text.and_then(|text| serde_json::from_str(&text).ok()), status)),
-        Said::Nothing => Err(Failure::environment_message(format!(
+        WorkerOutput::Ended(text, status) => {
+            Ok((text.and_then(|text| serde_json::from_str(&text).ok()), status))
+        }
+        WorkerOutput::Nothing => Err(Failure::environment_message(format!(
             "a Vulkan driver hung while devices were listed: no answer within {} s",
             PATIENCE.as_secs()
         ))),
@@ -179,12 +184,12 @@ fn run_listing(process: &Process) -> Result<(Option<DeviceList>, ExitStatus), Fa
 ///
 /// # Errors
 /// If one is empty or names an unknown kind of device.
-pub fn selectors(texts: &[String]) -> Result<Vec<Meant>, Failure> {
+pub fn selectors(texts: &[String]) -> Result<Vec<DeviceSelector>, Failure> {
     texts
         .iter()
         .map(|text| match text.parse() {
-            Ok(selector) => Ok(Meant::Listed(selector)),
-            Err(device::SelectorError::NotVulkan(name)) if name == SimDevice::NAME => Ok(Meant::Sim),
+            Ok(selector) => Ok(DeviceSelector::Listed(selector)),
+            Err(device::SelectorError::NotVulkan(name)) if name == SimDevice::NAME => Ok(DeviceSelector::Sim),
             Err(device::SelectorError::NotVulkan(name)) => compile_only(&name),
             Err(error @ device::SelectorError::Empty) => Err(Failure::input_error(error)),
         })
@@ -192,7 +197,7 @@ pub fn selectors(texts: &[String]) -> Result<Vec<Meant>, Failure> {
 }
 
 /// Parses `radv:FAMILY` or `radv:FAMILY@VERSION`.
-fn compile_only(text: &str) -> Result<Meant, Failure> {
+fn compile_only(text: &str) -> Result<DeviceSelector, Failure> {
     let Some((vendor, name)) = vendor::of_selector(text) else {
         return Err(Failure::input_error(device::SelectorError::NotVulkan(text.to_owned())));
     };
@@ -207,7 +212,7 @@ fn compile_only(text: &str) -> Result<Meant, Failure> {
              followed by `@` and the start of a Mesa version"
         )));
     }
-    Ok(Meant::CompileOnly { vendor, family: family.to_owned(), version })
+    Ok(DeviceSelector::CompileOnly { vendor, family: family.to_owned(), version })
 }
 
 /// A compile-only device and its Mesa installation.
@@ -378,8 +383,8 @@ pub fn choose_compile_only(
 }
 
 /// Returns the compile-only device at an index of `devices`, where `before` other devices come first.
-pub fn compile_only_at(meant: &Meant, before: usize) -> Option<CompileOnly> {
-    let Meant::Listed(Selector::Index(index)) = meant else { return None };
+pub fn compile_only_at(meant: &DeviceSelector, before: usize) -> Option<CompileOnly> {
+    let DeviceSelector::Listed(Selector::Index(index)) = meant else { return None };
     let place = index.checked_sub(before)?;
     all_compile_only(&mesas(None).ok()?).into_iter().nth(place)
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use litmus::{Dialect, Test};
 use model::{Budget, ExplainOptions, Explanation, ExplanationAnswer, Model, explain_outcome};
 use results::wire::{RunLine, VerdictWord};
-use runner::Variant;
+use runner::RunVariant;
 
 use crate::choice::{self, Chosen};
 use crate::patience::patience;
@@ -18,14 +18,14 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Shipped models by name, loaded once.
 #[derive(Debug, Default)]
-pub struct Models {
+pub struct ShippedModels {
     loaded: std::collections::BTreeMap<String, Option<Chosen>>,
 }
 
-impl Models {
+impl ShippedModels {
     /// Loads the models that judged `lines`.
-    pub fn of<'a>(lines: impl Iterator<Item = &'a RunLine>) -> Models {
-        let mut models = Models::default();
+    pub fn of<'a>(lines: impl Iterator<Item = &'a RunLine>) -> ShippedModels {
+        let mut models = ShippedModels::default();
         for line in lines {
             if !models.loaded.contains_key(&line.model) {
                 models.loaded.insert(line.model.clone(), choice::load_shipped(&line.model));
@@ -74,8 +74,8 @@ pub fn with_filter(id: &str, hash: &str, text: &str) -> Option<(Test, String)> {
         parsed = litmus::lower_to_vulkan(&parsed).ok()?.test;
         text = litmus::print(&parsed);
     }
-    let variant: Variant = variant.parse().ok()?;
-    Some((shaders::meaning(&parsed, variant.told).ok()?, text))
+    let variant: RunVariant = variant.parse().ok()?;
+    Some((shaders::meaning(&parsed, variant.shader).ok()?, text))
 }
 
 /// Explains an outcome such as `P0:r0=1 x=2`; without one, the test's question.
@@ -83,7 +83,7 @@ pub fn explained(
     test: &Test,
     line: &RunLine,
     outcome: Option<&str>,
-    models: &Models,
+    models: &ShippedModels,
     deadline: Instant,
 ) -> Option<Explanation> {
     let model = models.judge(line)?;

@@ -14,12 +14,12 @@ use model::{Budget, ExplainOptions, ExplanationAnswer, Model, Options, explain_o
 use results::read::Results;
 use results::wire::{CodegenVerdict, DeviceRecord, RunLine, VerdictWord};
 use results::write::codegen;
-use runner::Variant;
+use runner::RunVariant;
 use shaders::Program;
 use sim::SimDevice;
 
 use crate::choice::{self, Chosen};
-use crate::compilers::kernels::{Meant, bytes, numbered};
+use crate::compilers::kernels::{GenerationTarget, bytes, numbered};
 use crate::compilers::{beside, targets};
 use crate::inputs::one;
 use crate::kinds::litmus::plan::without_filter;
@@ -48,7 +48,7 @@ pub struct Repro<'a> {
 /// The test of a bundle.
 struct ReproSubject {
     loaded: Loaded,
-    variant: Variant,
+    variant: RunVariant,
     /// The program that is judged: what devices run, in the Vulkan memory model and without a filter.
     judged: Test,
     /// The text of the program.
@@ -113,7 +113,7 @@ pub fn repro(asked: &Repro<'_>) -> Result<Bundle, Failure> {
     let meant = meant(asked, seen.as_ref())?;
     let config = subject.variant.kernel_config(meant.config);
     let program = shaders::program(&subject.device_test()?, &config, subject.variant.pipelines)
-        .map_err(|error| subject.loaded.no_kernel(subject.variant.told.stage, &error))?;
+        .map_err(|error| subject.loaded.no_kernel(subject.variant.shader.stage, &error))?;
     let mut bundle = Bundle::default();
 
     bundle.add("test.litmus", "the test", subject.text.as_bytes());
@@ -134,7 +134,7 @@ pub fn repro(asked: &Repro<'_>) -> Result<Bundle, Failure> {
         Err(why) => bundle.lacks(format!("No GLSL: {why}.")),
     }
     let ended = machine_code(&mut bundle, &subject, &meant)?;
-    let text = readme::write(&readme::Said {
+    let text = readme::write(&readme::ReadmeContent {
         subject: &subject,
         model: chosen.model.name(),
         prediction: prediction.as_ref(),
@@ -162,10 +162,10 @@ pub fn shader(glsl: &Glsl) -> String {
 impl ReproSubject {
     fn new(loaded: Loaded) -> Result<ReproSubject, Failure> {
         let file = loaded.source.file.clone();
-        let variant: Variant = loaded.source.variant.parse().map_err(Failure::input_error)?;
+        let variant: RunVariant = loaded.source.variant.parse().map_err(Failure::input_error)?;
         let placed = loaded.placed()?;
-        let said = shaders::meaning(&placed, variant.told)
-            .map_err(|error| loaded.no_kernel(variant.told.stage, &error))?;
+        let said = shaders::meaning(&placed, variant.shader)
+            .map_err(|error| loaded.no_kernel(variant.shader.stage, &error))?;
         let text = match loaded.test.dialect {
             Dialect::Vulkan => loaded.text.clone(),
             Dialect::Khronos | Dialect::Hsa => litmus::print(&placed),
@@ -246,17 +246,17 @@ fn model(asked: &Repro<'_>, seen: Option<&RecordedVerdict>) -> Result<Chosen, Fa
 }
 
 /// Returns the settings for the requested device, else for the device of the recorded run if it is available.
-fn meant(asked: &Repro<'_>, seen: Option<&RecordedVerdict>) -> Result<Meant, Failure> {
+fn meant(asked: &Repro<'_>, seen: Option<&RecordedVerdict>) -> Result<GenerationTarget, Failure> {
     let named = |device: &str| {
         if device == SimDevice::NAME {
-            return Meant::simulated();
+            return GenerationTarget::simulated();
         }
-        Meant::of(targets::targets(&[device.to_owned()], asked.mesa)?.into_iter().next())
+        GenerationTarget::of(targets::targets(&[device.to_owned()], asked.mesa)?.into_iter().next())
     };
     match (asked.device, seen) {
         (Some(device), _) => named(device),
-        (None, Some(seen)) => named(&seen.line.device).or_else(|_| Meant::of(None)),
-        (None, None) => Meant::of(None),
+        (None, Some(seen)) => named(&seen.line.device).or_else(|_| GenerationTarget::of(None)),
+        (None, None) => GenerationTarget::of(None),
     }
 }
 
@@ -331,7 +331,7 @@ fn write_kernels(bundle: &mut Bundle, program: &Program) -> Result<(), Failure> 
 fn machine_code(
     bundle: &mut Bundle,
     subject: &ReproSubject,
-    meant: &Meant,
+    meant: &GenerationTarget,
 ) -> Result<Option<String>, Failure> {
     let Some(target) = &meant.target else { return Ok(None) };
     let source = &subject.loaded.source;

@@ -13,20 +13,20 @@ use results::folder::Folder;
 use results::wire::{RunLine, VerdictWord};
 use results::write::RunWriter;
 use results::{Ending, Reason};
-use runner::pool::{self, Calls, End, Event, Health, Limits, NotRun, Report};
-use runner::wire::Failure as Told;
+use runner::pool::{self, Calls, End, Health, JobReport, Limits, NotRun, PoolEvent};
+use runner::wire::IncompleteReason as Told;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Failure;
 use crate::book::{Book, Done};
-use crate::targets::Target;
+use crate::targets::DeviceTarget;
 pub use crate::watch::Watch;
 use crate::workers::{self, Task};
 
 /// A test on a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cell {
+pub struct TestOnDevice {
     /// Index of its device.
     pub target: usize,
     /// The id of the test.
@@ -37,7 +37,7 @@ pub struct Cell {
 
 /// The result of judging a job.
 #[derive(Clone, Debug)]
-pub struct Judged {
+pub struct JudgedJob {
     /// The verdict.
     pub line: RunLine,
     /// How the job failed.
@@ -47,19 +47,19 @@ pub struct Judged {
 }
 
 /// A kind of run: creates the jobs of workers and judges their answers.
-pub trait Kind: Sync {
+pub trait RunKind: Sync {
     /// The request to a worker.
     type Job: Serialize + Clone;
     /// A progress message of a worker.
     type Snapshot: DeserializeOwned + Clone + Send;
     /// The answer of a worker.
-    type Answer: DeserializeOwned + pool::Answer + Send;
+    type Answer: DeserializeOwned + pool::PoolAnswer + Send;
 
     /// Returns the devices.
-    fn targets(&self) -> Vec<&Target>;
+    fn targets(&self) -> Vec<&DeviceTarget>;
 
     /// Returns every test on every device, in plan order.
-    fn cells(&self) -> Vec<Cell>;
+    fn cells(&self) -> Vec<TestOnDevice>;
 
     /// Returns the task that workers are started for.
     fn task(&self) -> Task;
@@ -104,23 +104,23 @@ pub trait Kind: Sync {
     fn judged(
         &self,
         cell: usize,
-        report: Report<Self::Snapshot, Self::Answer>,
+        report: JobReport<Self::Snapshot, Self::Answer>,
         before: Option<Reason>,
-    ) -> Judged;
+    ) -> JudgedJob;
 }
 
 /// The result of a job.
-pub type ReportOf<K> = Report<<K as Kind>::Snapshot, <K as Kind>::Answer>;
+pub type ReportOf<K> = JobReport<<K as RunKind>::Snapshot, <K as RunKind>::Answer>;
 /// An event of the worker pool.
-pub type EventOf<'a, K> = Event<'a, <K as Kind>::Snapshot, <K as Kind>::Answer>;
+pub type EventOf<'a, K> = PoolEvent<'a, <K as RunKind>::Snapshot, <K as RunKind>::Answer>;
 
 /// Runs jobs in workers, which end before the call returns.
-pub trait Workers<K: Kind>: Sync {
+pub trait Workers<K: RunKind>: Sync {
     /// Runs `jobs` jobs on a device.
     fn run(
         &self,
         kind: &K,
-        target: &Target,
+        target: &DeviceTarget,
         limits: &Limits,
         jobs: usize,
         job: &mut dyn FnMut(usize, Option<Duration>) -> K::Job,
@@ -144,11 +144,11 @@ impl Processes {
     }
 }
 
-impl<K: Kind> Workers<K> for Processes {
+impl<K: RunKind> Workers<K> for Processes {
     fn run(
         &self,
         kind: &K,
-        target: &Target,
+        target: &DeviceTarget,
         limits: &Limits,
         jobs: usize,
         job: &mut dyn FnMut(usize, Option<Duration>) -> K::Job,
@@ -161,7 +161,7 @@ impl<K: Kind> Workers<K> for Processes {
 }
 
 /// Returns how a job ended, or the skip reason. `before` is the failure of the last job that failed.
-pub(crate) fn ending<K: Kind>(end: &End<K::Answer>, before: Option<Reason>) -> Result<Ending, String> {
+pub(crate) fn ending<K: RunKind>(end: &End<K::Answer>, before: Option<Reason>) -> Result<Ending, String> {
     Ok(match end {
         End::Answered(answer) => match K::failure(answer) {
             None => Ending::Finished,
@@ -177,12 +177,12 @@ pub(crate) fn ending<K: Kind>(end: &End<K::Answer>, before: Option<Reason>) -> R
                 @ (Told::Test { .. } | Told::Stress { .. } | Told::Driver { .. } | Told::Internal { .. }),
             ) => Ending::Crashed(told.to_string()),
         },
-        End::Failed(failure @ pool::Failure::TimedOut { .. }) => Ending::TimedOut(failure.to_string()),
+        End::Failed(failure @ pool::WorkerFailure::TimedOut { .. }) => Ending::TimedOut(failure.to_string()),
         End::Failed(
-            failure @ (pool::Failure::Crashed { .. }
-            | pool::Failure::OutOfMemory { .. }
-            | pool::Failure::Garbled { .. }
-            | pool::Failure::CannotStart { .. }),
+            failure @ (pool::WorkerFailure::Crashed { .. }
+            | pool::WorkerFailure::OutOfMemory { .. }
+            | pool::WorkerFailure::Garbled { .. }
+            | pool::WorkerFailure::CannotStart { .. }),
         ) => Ending::Crashed(failure.to_string()),
         End::NotRun(why @ NotRun::TimeIsUp) => Ending::NoTime(why.to_string()),
         End::NotRun(why @ NotRun::Gone { .. }) => Ending::DeviceLost(why.to_string()),
@@ -220,7 +220,7 @@ pub struct Ended {
 }
 
 /// A run of one kind.
-pub struct Run<'a, K: Kind> {
+pub struct Run<'a, K: RunKind> {
     /// Creates jobs and judges answers.
     pub kind: &'a K,
     /// Runs the jobs.
@@ -234,7 +234,7 @@ pub struct Run<'a, K: Kind> {
 }
 
 /// An event for the judging thread.
-enum Happened<K: Kind> {
+enum Happened<K: RunKind> {
     /// Progress of a job.
     Progress(usize, K::Snapshot),
     /// The next job has ended.
@@ -248,7 +248,7 @@ struct Heard {
     last_failure: Option<Reason>,
 }
 
-impl<K: Kind> Run<'_, K> {
+impl<K: RunKind> Run<'_, K> {
     /// Runs everything that is not done, device by device, and finishes the folder.
     ///
     /// # Errors
@@ -303,8 +303,8 @@ impl<K: Kind> Run<'_, K> {
     fn run_device(
         &self,
         number: usize,
-        target: &Target,
-        cells: &[Cell],
+        target: &DeviceTarget,
+        cells: &[TestOnDevice],
         mut waiting: &[usize],
         heard: &mut Heard,
         book: &mut Book<'_>,
@@ -316,7 +316,7 @@ impl<K: Kind> Run<'_, K> {
             let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
             if let Some(why) = gone.take().or(late.then_some(NotRun::TimeIsUp)) {
                 for (job, cell) in waiting.iter().enumerate() {
-                    let report = Report::not_run(job, why.clone());
+                    let report = JobReport::not_run(job, why.clone());
                     book.add(*cell, self.kind.judged(*cell, report, heard.last_failure).line)?;
                 }
                 return Ok(());
@@ -337,9 +337,9 @@ impl<K: Kind> Run<'_, K> {
     /// verdicts, and true if the last test failed so. `lost` counts the attempts that lost the device.
     fn run_some(
         &self,
-        (number, target, lost): (usize, &Target, &AtomicU32),
+        (number, target, lost): (usize, &DeviceTarget, &AtomicU32),
         deadline: Option<Instant>,
-        cells: &[Cell],
+        cells: &[TestOnDevice],
         waiting: &[usize],
         heard: &mut Heard,
         book: &mut Book<'_>,
@@ -372,9 +372,9 @@ impl<K: Kind> Run<'_, K> {
                             return ControlFlow::Break(());
                         }
                         let ended = match &event {
-                            Event::Again(attempt) => Some(&attempt.end),
-                            Event::Finished(report) => Some(&report.last.end),
-                            Event::Progress { .. } => None,
+                            PoolEvent::Again(attempt) => Some(&attempt.end),
+                            PoolEvent::Finished(report) => Some(&report.last.end),
+                            PoolEvent::Progress { .. } => None,
                         };
                         lost.fetch_add(ended.is_some_and(lost_device::<K>).into(), Ordering::Relaxed);
                         forward_event::<K>(&events, event, &over)
@@ -396,7 +396,7 @@ impl<K: Kind> Run<'_, K> {
                         let Some(index) = waiting.get(judged).copied() else { break };
                         judged += 1;
                         spoiled = renews && spoils::<K>(&report);
-                        let Judged { line, failure, validation } =
+                        let JudgedJob { line, failure, validation } =
                             self.kind.judged(index, report, heard.last_failure);
                         heard.last_failure = failure.or(heard.last_failure);
                         heard.validation_messages += validation.len();
@@ -412,14 +412,14 @@ impl<K: Kind> Run<'_, K> {
     }
 
     /// Runs the health check of a device; returns why it failed, or `None`.
-    fn ill(&self, number: usize, target: &Target) -> Option<String> {
+    fn ill(&self, number: usize, target: &DeviceTarget) -> Option<String> {
         let job = self.kind.health(number)?;
         let mut ill = Some("it does not respond".to_owned());
         let limits = self.kind.limits(number, 1);
         self.workers.run(self.kind, target, &limits, 1, &mut |_, _| job.clone(), &mut |event| {
-            if let Event::Finished(report) = event {
+            if let PoolEvent::Finished(report) = event {
                 ill = match &report.last.end {
-                    End::Answered(answer) if pool::Answer::health(answer) == Health::Good => None,
+                    End::Answered(answer) if pool::PoolAnswer::health(answer) == Health::Good => None,
                     End::Answered(answer) => K::failure(answer).map(ToString::to_string),
                     End::Failed(failure) => Some(failure.to_string()),
                     End::NotRun(why) => Some(why.to_string()),
@@ -442,7 +442,7 @@ fn foreign_verdict_error(folder: &Path, line: &RunLine, what: &str) -> Failure {
 }
 
 /// Returns true if the worker, and perhaps the device, must not run another job.
-fn spoils<K: Kind>(report: &ReportOf<K>) -> bool {
+fn spoils<K: RunKind>(report: &ReportOf<K>) -> bool {
     match &report.last.end {
         End::Answered(answer) => K::failure(answer).is_some_and(Told::spoils_worker),
         End::Failed(_) => true,
@@ -451,7 +451,7 @@ fn spoils<K: Kind>(report: &ReportOf<K>) -> bool {
 }
 
 /// Returns true if an attempt lost the device.
-fn lost_device<K: Kind>(end: &End<K::Answer>) -> bool {
+fn lost_device<K: RunKind>(end: &End<K::Answer>) -> bool {
     match end {
         End::Answered(answer) => matches!(K::failure(answer), Some(Told::DeviceLost { .. })),
         End::Failed(_) | End::NotRun(_) => false,
@@ -459,15 +459,15 @@ fn lost_device<K: Kind>(end: &End<K::Answer>) -> bool {
 }
 
 /// Forwards a pool event to the judging thread; breaks after the last event.
-fn forward_event<K: Kind>(
+fn forward_event<K: RunKind>(
     events: &Sender<Box<Happened<K>>>,
     event: EventOf<'_, K>,
     is_last: &dyn Fn(&ReportOf<K>) -> bool,
 ) -> ControlFlow<()> {
     let (happened, last) = match event {
-        Event::Again(_) => return ControlFlow::Continue(()),
-        Event::Progress { job, snapshot } => (Happened::Progress(job, snapshot.clone()), false),
-        Event::Finished(report) => {
+        PoolEvent::Again(_) => return ControlFlow::Continue(()),
+        PoolEvent::Progress { job, snapshot } => (Happened::Progress(job, snapshot.clone()), false),
+        PoolEvent::Finished(report) => {
             let last = is_last(&report);
             (Happened::Finished(report), last)
         }

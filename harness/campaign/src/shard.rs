@@ -73,7 +73,7 @@ const BEFORE_SLURM: usize = 3;
 
 /// A shard with the variables that define it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedShard {
     /// The shard.
     pub shard: Shard,
     /// The names of the variables.
@@ -115,20 +115,20 @@ pub enum ShardError {
 ///
 /// # Errors
 /// If the variables contradict each other.
-pub fn from_environment(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<Named>, ShardError> {
+pub fn from_environment(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<NamedShard>, ShardError> {
     // Some systems set empty variables for a job that is not split.
     let get = |name: &str| get(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
     let named = match get(OWN) {
         Some(text) => {
             let shard = shard(&text).map_err(|_| ShardError::Own(text))?;
-            Some(Named { shard, variables: OWN.to_owned() })
+            Some(NamedShard { shard, variables: OWN.to_owned() })
         }
         None => first_of_the_systems(&get)?,
     };
     Ok(named.filter(|named| named.shard.count > 1 || named.variables == OWN))
 }
 
-fn first_of_the_systems(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<Named>, ShardError> {
+fn first_of_the_systems(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<NamedShard>, ShardError> {
     let (inner, outer) = PAIRS.split_at(BEFORE_SLURM);
     for pair in inner {
         if let Some(named) = of_pair(pair, get)? {
@@ -146,7 +146,10 @@ fn first_of_the_systems(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<N
     Ok(None)
 }
 
-fn of_pair(pair: &VariablePair, get: &dyn Fn(&str) -> Option<String>) -> Result<Option<Named>, ShardError> {
+fn of_pair(
+    pair: &VariablePair,
+    get: &dyn Fn(&str) -> Option<String>,
+) -> Result<Option<NamedShard>, ShardError> {
     let Some(index) = get(pair.index) else { return Ok(None) };
     let Some(count) = get(pair.count) else {
         return Err(ShardError::NoCount { index: pair.index, count: pair.count });
@@ -158,13 +161,13 @@ fn of_pair(pair: &VariablePair, get: &dyn Fn(&str) -> Option<String>) -> Result<
         (1..=count).contains(&index).then_some(Shard { index, count })
     });
     match shard {
-        Some(shard) => Ok(Some(Named { shard, variables })),
+        Some(shard) => Ok(Some(NamedShard { shard, variables })),
         None => Err(ShardError::Malformed { variables, index, count }),
     }
 }
 
 /// Reads a Slurm array, whose indices may have an offset and a step: `--array=10-40:10` has four tasks.
-fn of_slurm(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<Named>, ShardError> {
+fn of_slurm(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<NamedShard>, ShardError> {
     let Some(task) = get(SLURM_TASK) else { return Ok(None) };
     let Some(count_text) = get("SLURM_ARRAY_TASK_COUNT") else {
         return Err(ShardError::NoCount { index: SLURM_TASK, count: "SLURM_ARRAY_TASK_COUNT" });
@@ -192,7 +195,7 @@ fn of_slurm(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<Named>, Shard
     if index > count {
         return Err(malformed());
     }
-    Ok(Some(Named { shard: Shard { index, count }, variables }))
+    Ok(Some(NamedShard { shard: Shard { index, count }, variables }))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use model::Model;
 use results::wire::RejectedLine;
 use shaders::CompileError;
 use shaders::rules::culprit;
-use shaders::variant::Stage;
+use shaders::variant::CarrierStage;
 
 use crate::Failure;
 
@@ -75,7 +75,7 @@ impl Loaded {
 
     /// Returns the failure for a test without kernels in a stage, with the position of the unsupported
     /// instruction if there is one.
-    pub fn no_kernel(&self, stage: Stage, error: &CompileError) -> Failure {
+    pub fn no_kernel(&self, stage: CarrierStage, error: &CompileError) -> Failure {
         let place = match culprit(&self.test, stage, error) {
             Some(span) => format!("{}:{}:{}", self.source.file, span.line, span.column),
             None => self.source.file.clone(),

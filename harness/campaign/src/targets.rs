@@ -7,11 +7,11 @@ use device::Listed;
 use litmus::Test;
 use plan::Capabilities;
 use results::wire::{DeviceRecord, EnvironmentRecord};
-use runner::{Runnable, Stress, Variant, told};
+use runner::{RunVariant, Runnable, Stress, told};
 
 use crate::Failure;
 use crate::kinds::RunOptions;
-use crate::probe::{self, CompileOnly, Meant, Trouble};
+use crate::probe::{self, CompileOnly, DeviceSelector, Trouble};
 use crate::similar::meant;
 use crate::workers::Process;
 
@@ -23,7 +23,7 @@ pub const SCHEDULER: &str = "progress=";
 
 /// A device of the plan.
 #[derive(Debug)]
-pub struct Target {
+pub struct DeviceTarget {
     /// The name in run lines; unique in the plan.
     pub name: String,
     /// A selector that matches only this device.
@@ -36,7 +36,7 @@ pub struct Target {
     pub process: Process,
 }
 
-impl Target {
+impl DeviceTarget {
     /// Returns the selector for a command line, without a fault, which has its own flag.
     pub fn device(&self) -> &str {
         match &self.process {
@@ -50,7 +50,7 @@ impl Target {
     ///
     /// # Errors
     /// The skip reason.
-    pub fn told(&self, test: &Test, variant: Variant) -> Result<Runnable, String> {
+    pub fn told(&self, test: &Test, variant: RunVariant) -> Result<Runnable, String> {
         told(test, variant, &self.stress, &self.listed.capabilities).map_err(|lack| lack.to_string())
     }
 }
@@ -59,7 +59,7 @@ impl Target {
 ///
 /// # Errors
 /// If it does not exist, or is compile-only.
-pub fn one(device: Option<&str>, tell: Tell<'_>) -> Result<Target, Failure> {
+pub fn one(device: Option<&str>, tell: Tell<'_>) -> Result<DeviceTarget, Failure> {
     let named: Vec<String> = device.map(str::to_owned).into_iter().collect();
     let mut targets = targets(&named, None, &SimulatedFallback::from_environment(), tell)?;
     refuse_compile_only(&targets)?;
@@ -109,7 +109,7 @@ pub fn targets(
     stress: Option<&Stress>,
     fallback: &SimulatedFallback,
     tell: Tell<'_>,
-) -> Result<Vec<Target>, Failure> {
+) -> Result<Vec<DeviceTarget>, Failure> {
     let mut selectors = probe::selectors(devices)?;
     let environment = probe::environment(&selectors)?;
     let (all, trouble) = probe::list(&environment, &selectors)?;
@@ -133,13 +133,13 @@ pub fn targets(
             }
             tell(&format!("{why}\nno Vulkan device: tests run on the built-in simulated GPU (sim)"));
         }
-        selectors.push(Meant::Listed(device::Selector::Best));
+        selectors.push(DeviceSelector::Listed(device::Selector::Best));
     }
-    let mut targets: Vec<Target> = Vec::new();
+    let mut targets: Vec<DeviceTarget> = Vec::new();
     let mut mesas = None;
     for selector in &selectors {
         let mut compile_only = Vec::new();
-        if let Meant::CompileOnly { vendor, family, version } = selector {
+        if let DeviceSelector::CompileOnly { vendor, family, version } = selector {
             let known = match mesas.take() {
                 Some(known) => known,
                 None => probe::mesas(None)?,
@@ -166,7 +166,7 @@ pub fn targets(
             0 => listed.identity.name.clone(),
             earlier => format!("{} #{}", listed.identity.name, earlier + 1),
         };
-        targets.push(Target {
+        targets.push(DeviceTarget {
             name,
             selector: probe::exact_selector(listed, &all),
             stress: stress_for(stress, listed, tell)?,
@@ -181,7 +181,7 @@ pub fn targets(
 ///
 /// # Errors
 /// Names the devices and the reason.
-pub fn refuse_compile_only(targets: &[Target]) -> Result<(), Failure> {
+pub fn refuse_compile_only(targets: &[DeviceTarget]) -> Result<(), Failure> {
     let null: Vec<&str> = targets
         .iter()
         .filter(|target| !target.listed.capabilities.executes)
@@ -198,14 +198,14 @@ pub fn refuse_compile_only(targets: &[Target]) -> Result<(), Failure> {
 }
 
 fn add_compile_only(
-    targets: &mut Vec<Target>,
+    targets: &mut Vec<DeviceTarget>,
     device: CompileOnly,
     stress: Option<&Stress>,
     tell: Tell<'_>,
 ) -> Result<(), Failure> {
     let name = device.name();
     if !targets.iter().any(|target| target.name == name) {
-        targets.push(Target {
+        targets.push(DeviceTarget {
             selector: device.listed.identity.name.clone(),
             stress: stress_for(stress, &device.listed, tell)?,
             listed: device.listed.clone(),
@@ -235,7 +235,7 @@ pub(crate) fn no_such_device(error: &plan::DeviceError, all: &[Listed], trouble:
 }
 
 /// Injects a fault into the simulated GPU.
-pub fn break_rule(targets: &mut [Target], fault: sim::Fault) {
+pub fn break_rule(targets: &mut [DeviceTarget], fault: sim::Fault) {
     let Some(row) = fault.row() else { return };
     for target in targets {
         target.selector = format!("{}:{}", target.selector, row.name);
@@ -283,7 +283,7 @@ pub fn stress_for(asked: Option<&Stress>, device: &Listed, tell: Tell<'_>) -> Re
 ///
 /// # Errors
 /// If its stress cannot be serialized.
-pub fn device_record(target: &Target) -> Result<DeviceRecord, Failure> {
+pub fn device_record(target: &DeviceTarget) -> Result<DeviceRecord, Failure> {
     let identity = target.listed.identity.clone();
     let capabilities = &target.listed.capabilities;
     Ok(DeviceRecord {

@@ -111,7 +111,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// The output of a worker with a single answer.
 #[derive(Debug)]
-pub enum Said {
+pub enum WorkerOutput {
     /// The worker was killed after its time limit.
     Nothing,
     /// The text after the last [`SEPARATOR`], if any, and the exit status.
@@ -122,7 +122,7 @@ pub enum Said {
 ///
 /// # Errors
 /// If it cannot be started.
-pub fn ask(process: &Process, task: &Task, patience: Duration) -> Result<Said, Failure> {
+pub fn ask(process: &Process, task: &Task, patience: Duration) -> Result<WorkerOutput, Failure> {
     let mut child = process
         .command(&program()?, task)
         .stdin(Stdio::null())
@@ -153,7 +153,7 @@ pub fn ask(process: &Process, task: &Task, patience: Duration) -> Result<Said, F
                 let _ = child.kill();
                 let _ = child.wait();
                 pool::end_group(&child);
-                return Ok(Said::Nothing);
+                return Ok(WorkerOutput::Nothing);
             }
             // A process that a driver forked may keep the output open.
             Err(_) if !ended => {
@@ -171,5 +171,5 @@ pub fn ask(process: &Process, task: &Task, patience: Duration) -> Result<Said, F
     }
     let text = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
     let answer = text.rsplit_once(SEPARATOR).map(|(_, line)| line.trim_end().to_owned());
-    Ok(Said::Ended(answer, status))
+    Ok(WorkerOutput::Ended(answer, status))
 }

@@ -14,18 +14,18 @@ use campaign::kinds::litmus::plan::LitmusPlan;
 use campaign::kinds::litmus::{Litmus, TestBudget};
 use campaign::kinds::{RunOptions, progress};
 use campaign::misbehave::Misbehaviour;
-use campaign::run::{Ended, EventOf, Kind, Run, Watch, Workers};
+use campaign::run::{Ended, EventOf, Run, RunKind, Watch, Workers};
 use campaign::shard::{Shard, part};
 use campaign::source::Loaded;
-use campaign::targets::Target;
+use campaign::targets::DeviceTarget;
 use campaign::workers::Process;
 use campaign::{Failure, choice, inputs, probe};
 use litmus::{Observation, Outcome, Value};
 use results::wire::{PlanRecord, RunLine, VerdictWord};
 use results::write::RunWriter;
-use runner::pool::{self, Attempt, End, Event, Limits, Report};
-use runner::progress::Seen;
-use runner::wire::{self, Answer, Failure as Told, Snapshot, WireObservation};
+use runner::pool::{self, Attempt, End, JobReport, Limits, PoolEvent};
+use runner::progress::PlacementObservations;
+use runner::wire::{self, IncompleteReason as Told, JobResult, Snapshot, WireObservation};
 use sim::Fault;
 
 const MP: &str = "mp/MP+rel-acq";
@@ -34,11 +34,11 @@ static NO_MISBEHAVIOUR: LazyLock<Misbehaviour> = LazyLock::new(Misbehaviour::def
 const BUDGET: TestBudget = TestBudget::Instances(1000);
 
 /// Returns a device with this name and the capabilities of the simulated GPU.
-fn target(name: &str) -> Target {
+fn target(name: &str) -> DeviceTarget {
     let listed = probe::simulated(0, Fault::None);
     let stress = runner::Stress::for_device(&listed.identity, &listed.capabilities).unwrap();
     let process = Process::Drivers(device::DriverEnvironment::default());
-    Target { name: name.to_owned(), selector: "sim".to_owned(), listed, stress, process }
+    DeviceTarget { name: name.to_owned(), selector: "sim".to_owned(), listed, stress, process }
 }
 
 fn loaded(ids: &[&str]) -> Vec<Loaded> {
@@ -53,23 +53,23 @@ fn plan(devices: &[&str], ids: &[&str]) -> LitmusPlan {
 }
 
 /// The scripted end of a job.
-type Ends<K> = Result<<K as Kind>::Answer, pool::Failure>;
+type Ends<K> = Result<<K as RunKind>::Answer, pool::WorkerFailure>;
 
 /// Workers that answer from a script, one job at a time.
-struct Script<'a, K: Kind> {
+struct Script<'a, K: RunKind> {
     answer: &'a (dyn Fn(&K::Job) -> Ends<K> + Sync),
     /// The received jobs.
     asked: Mutex<Vec<K::Job>>,
 }
 
-impl<K: Kind> Workers<K> for Script<'_, K>
+impl<K: RunKind> Workers<K> for Script<'_, K>
 where
     K::Job: Send,
 {
     fn run(
         &self,
         _kind: &K,
-        _target: &Target,
+        _target: &DeviceTarget,
         _limits: &Limits,
         jobs: usize,
         job: &mut dyn FnMut(usize, Option<Duration>) -> K::Job,
@@ -80,7 +80,7 @@ where
             let end = (self.answer)(&job).map_or_else(End::Failed, End::Answered);
             self.asked.lock().unwrap().push(job);
             let last = Attempt { end, snapshot: None, took: Duration::ZERO };
-            if event(Event::Finished(Report { job: number, last, earlier: Vec::new() })).is_break() {
+            if event(PoolEvent::Finished(JobReport { job: number, last, earlier: Vec::new() })).is_break() {
                 return;
             }
         }
@@ -112,7 +112,7 @@ impl RunWriter for Written {
 }
 
 /// The result of a run.
-struct Came<K: Kind> {
+struct Came<K: RunKind> {
     ended: Ended,
     written: Vec<(String, String)>,
     asked: Vec<K::Job>,
@@ -123,7 +123,7 @@ fn place(folder: &Path, resume: bool, seed: Option<u64>) -> RunPlace<'_> {
 }
 
 /// Runs a kind in a folder; `answer` may set the flag that interrupts it.
-fn execute<K: Kind>(
+fn execute<K: RunKind>(
     kind: &K,
     (folder, done): (results::folder::Folder, Done),
     interrupted: &AtomicBool,
@@ -149,7 +149,7 @@ fn run<'a>(
     options: &'a RunOptions,
     place: &RunPlace<'_>,
     interrupted: &AtomicBool,
-    answer: &(dyn Fn(&wire::Job) -> Result<Answer, pool::Failure> + Sync),
+    answer: &(dyn Fn(&wire::Job) -> Result<JobResult, pool::WorkerFailure> + Sync),
 ) -> Result<(Came<Litmus<'a>>, u64), Failure> {
     let (folder, seed, done) = place.open(plan.record(options, BUDGET)?, &|_| ())?;
     let (started, misbehaviour) = (Instant::now(), &*NO_MISBEHAVIOUR);
@@ -157,12 +157,12 @@ fn run<'a>(
     Ok((execute(&kind, (folder, done), interrupted, answer)?, seed))
 }
 
-fn answer(outcomes: &[(&[u64], u64)], failure: Option<Told>) -> Answer {
+fn answer(outcomes: &[(&[u64], u64)], failure: Option<Told>) -> JobResult {
     let mut seen = Observation { dispatches: 1, ..Observation::default() };
     for (values, count) in outcomes {
         seen.histogram.add_count(Outcome(values.iter().map(|value| Value(*value)).collect()), *count);
     }
-    Answer {
+    JobResult {
         device: None,
         capabilities: None,
         stress: None,
@@ -178,7 +178,7 @@ fn answer(outcomes: &[(&[u64], u64)], failure: Option<Told>) -> Answer {
 }
 
 /// Returns an answer in which every instance overlapped and nothing forbidden occurred.
-fn good(_: &wire::Job) -> Result<Answer, pool::Failure> {
+fn good(_: &wire::Job) -> Result<JobResult, pool::WorkerFailure> {
     Ok(answer(&[(&[0, 0], 500), (&[0, 1], 500)], None))
 }
 
@@ -228,7 +228,7 @@ fn what_workers_tell_becomes_a_verdict() {
     use VerdictWord::{Conforms, Inconclusive, Skipped, Violates};
     let failed = |told: Told| Ok(answer(&[], Some(told)));
     let text = |text: &str| text.to_owned();
-    type Row = (Result<Answer, pool::Failure>, VerdictWord, Option<&'static str>);
+    type Row = (Result<JobResult, pool::WorkerFailure>, VerdictWord, Option<&'static str>);
     let rows: Vec<Row> = vec![
         (good(&wire::Job::default()), Conforms, None),
         (Ok(answer(&[(&[1, 1], 1000)], None)), Inconclusive, Some("not exercised")),
@@ -243,8 +243,8 @@ fn what_workers_tell_becomes_a_verdict() {
         (failed(Told::NullDevice), Inconclusive, Some("null device")),
         (failed(Told::Disagreement { message: text("2, not 1") }), Inconclusive, Some("counts disagree")),
         (failed(Told::Internal { message: text("another kernel") }), Inconclusive, Some("crashed")),
-        (Err(pool::Failure::TimedOut { after: Duration::ZERO }), Inconclusive, Some("timed out")),
-        (Err(pool::Failure::Garbled { what: text("?") }), Inconclusive, Some("crashed")),
+        (Err(pool::WorkerFailure::TimedOut { after: Duration::ZERO }), Inconclusive, Some("timed out")),
+        (Err(pool::WorkerFailure::Garbled { what: text("?") }), Inconclusive, Some("crashed")),
     ];
     let (plan, options) = (plan(&["a"], &[MP]), options(1));
     for (end, verdict, reason) in rows {
@@ -453,22 +453,23 @@ fn progress_plan(ids: &[&str]) -> progress::ProgressPlan {
     progress::ProgressPlan::new(vec![target("a")], tests, chosen, None, None).unwrap()
 }
 
-type ProgressEnds = Result<runner::progress::Answer, pool::Failure>;
+type ProgressEnds = Result<runner::progress::Answer, pool::WorkerFailure>;
 
 fn progress_run<'a>(
     plan: &'a progress::ProgressPlan,
     options: &'a RunOptions,
     place: &RunPlace<'_>,
     time: Option<Duration>,
-    answer: &(dyn Fn(&runner::progress::Job) -> ProgressEnds + Sync),
+    answer: &(dyn Fn(&runner::progress::ProgressJob) -> ProgressEnds + Sync),
 ) -> Result<Came<progress::ProgressKind<'a>>, Failure> {
     let (folder, seed, done) = place.open(plan.record(options)?, &|_| ())?;
     let kind = progress::ProgressKind { plan, options, time, seed, misbehaviour: &NO_MISBEHAVIOUR };
     execute(&kind, (folder, done), &never(), answer)
 }
 
-fn went_on(_: &runner::progress::Job) -> ProgressEnds {
-    let seen = Seen { copies: 1, runs: 2, ended: 2, waited: 2, ..Seen::default() };
+fn went_on(_: &runner::progress::ProgressJob) -> ProgressEnds {
+    let seen =
+        PlacementObservations { copies: 1, runs: 2, ended: 2, waited: 2, ..PlacementObservations::default() };
     Ok(runner::progress::Answer { seen, failure: None, validation: Vec::new() })
 }
 
@@ -529,9 +530,9 @@ fn progress_asks_for_health_after_a_worker_that_broke() {
     let options = options(1);
     for healthy in [true, false] {
         let folder = tempfile::tempdir().unwrap();
-        let answer = |job: &runner::progress::Job| match job.id.as_str() {
-            "progress/handoff-up@plain" => Err(pool::Failure::TimedOut { after: Duration::ZERO }),
-            "health" if !healthy => Err(pool::Failure::Garbled { what: "noise".to_owned() }),
+        let answer = |job: &runner::progress::ProgressJob| match job.id.as_str() {
+            "progress/handoff-up@plain" => Err(pool::WorkerFailure::TimedOut { after: Duration::ZERO }),
+            "health" if !healthy => Err(pool::WorkerFailure::Garbled { what: "noise".to_owned() }),
             _ => went_on(job),
         };
         let place = place(folder.path(), false, Some(1));
@@ -566,5 +567,5 @@ fn progress_begins_no_test_when_the_time_is_over() {
 fn snapshots_tell_instances_and_seconds() {
     let seen = answer(&[(&[0, 0], 3)], None).observation;
     let snapshot = Snapshot { observation: WireObservation { seconds: 0.5, ..seen }, twin: None };
-    assert_eq!(<Litmus<'_> as Kind>::shown(&snapshot), (3, 0.5));
+    assert_eq!(<Litmus<'_> as RunKind>::shown(&snapshot), (3, 0.5));
 }

@@ -10,7 +10,7 @@ use clap_complete::engine::{
 use clap_complete::env::{CompleteEnv, Shells};
 use litmus::corpus;
 use model::Model;
-use runner::Variant;
+use runner::RunVariant;
 use sim::FAULTS;
 
 use crate::help;
@@ -75,7 +75,7 @@ fn tests(current: &OsStr) -> Vec<CompletionCandidate> {
         let (before, word) = variant
             .rsplit_once('.')
             .map_or((String::new(), variant), |(before, word)| (format!("{before}."), word));
-        let words = Variant::words().filter(|known| known.starts_with(word));
+        let words = RunVariant::words().filter(|known| known.starts_with(word));
         return words.map(|known| CompletionCandidate::new(format!("{id}@{before}{known}"))).collect();
     }
     let ids = campaign::inputs::all_embedded().into_iter().map(|source| source.id);
@@ -117,5 +117,5 @@ fn faults() -> Vec<CompletionCandidate> {
 }
 
 fn variants() -> Vec<CompletionCandidate> {
-    candidates(Variant::words())
+    candidates(RunVariant::words())
 }

@@ -1,6 +1,6 @@
 //! Exit codes and the errors that cause them.
 
-pub use campaign::{Conclusion as Outcome, Failure};
+pub use campaign::{CommandOutcome as Outcome, Failure};
 
 /// Each exit code with its meaning, as the reference lists them.
 pub const CODES: [(u8, &str); 5] = [

@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use results::show::block as shown_lines;
-use results::write::Layout;
+use results::write::TextLayout;
 
 use crate::arguments::ListFormat;
 use crate::exit::{Failure, Outcome};
@@ -260,9 +260,9 @@ fn has_colours(terminal: bool) -> bool {
 }
 
 /// Returns the layout of standard output; brief on a terminal, unless `whole`.
-pub fn layout(whole: bool) -> Layout {
+pub fn layout(whole: bool) -> TextLayout {
     let terminal = io::stdout().is_terminal();
-    Layout {
+    TextLayout {
         width: terminal.then(terminal_width).flatten(),
         colour: has_colours(terminal),
         brief: terminal && !whole,

@@ -12,7 +12,7 @@ use litmus::{AccessKind, LocationId, MemoryPlace, Reference, StorageClass, Test,
 use shaders::ResultSlot;
 
 use crate::form::FormKernel;
-use crate::machine::{CodeAccess, Disassembly, LineKind, Operation, Path};
+use crate::machine::{CodeAccess, CodeOperation, CodePath, Disassembly, LineKind};
 
 /// The source of a line of machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,8 +57,8 @@ struct ExpectedAccess {
     storage: u32,
     /// The resource number in the text, if known.
     place: Option<u64>,
-    operation: Operation,
-    path: Path,
+    operation: CodeOperation,
+    path: CodePath,
     /// The constant part of the address, if known.
     offset: Option<u64>,
     found: bool,
@@ -71,12 +71,12 @@ pub fn align(test: &Test, unit: &FormKernel, machine: &Disassembly) -> Alignment
     let places = (machine.dialect.places)(&texts);
     // Such text does not distinguish buffers by address and by descriptor.
     let by_address =
-        !machine.dialect.constant_addresses && expected.iter().any(|one| one.path == Path::Address);
+        !machine.dialect.constant_addresses && expected.iter().any(|one| one.path == CodePath::Address);
     if !machine.dialect.constant_addresses {
         for one in &mut expected {
             one.offset = None;
-            if one.path == Path::Buffer {
-                one.path = Path::Address;
+            if one.path == CodePath::Buffer {
+                one.path = CodePath::Address;
             }
         }
         if !by_address {
@@ -146,18 +146,18 @@ fn may_match(one: &ExpectedAccess, access: &CodeAccess, place: Option<u64>) -> b
 ///
 /// Both are numbered in binding order, so they match if each has the expected accesses.
 fn match_resources(expected: &mut [ExpectedAccess], machine: &Disassembly, places: &[Option<u64>]) {
-    let mut shown: BTreeMap<u64, Vec<Operation>> = BTreeMap::new();
+    let mut shown: BTreeMap<u64, Vec<CodeOperation>> = BTreeMap::new();
     for (line, place) in machine.lines.iter().zip(places) {
         let LineKind::Access(access) = line.kind else { continue };
         let Some(place) = *place else { return };
         shown.entry(place).or_default().push(access.operation);
     }
-    let mut meant: BTreeMap<u32, Vec<Operation>> = BTreeMap::new();
+    let mut meant: BTreeMap<u32, Vec<CodeOperation>> = BTreeMap::new();
     for one in expected.iter() {
         meant.entry(one.storage).or_default().push(one.operation);
     }
-    let counted = |operations: &Vec<Operation>| {
-        [Operation::Load, Operation::Store, Operation::Atomic]
+    let counted = |operations: &Vec<CodeOperation>| {
+        [CodeOperation::Load, CodeOperation::Store, CodeOperation::Atomic]
             .map(|one| operations.iter().filter(|operation| **operation == one).count())
     };
     if !shown.values().map(counted).eq(meant.values().map(counted)) {
@@ -198,9 +198,9 @@ fn expected_accesses(test: &Test, unit: &FormKernel) -> Vec<ExpectedAccess> {
             let Some(access) = instruction.kind.access() else { continue };
             let MemoryPlace { location, offset, class, .. } = access.place;
             let operation = match access.kind {
-                AccessKind::Load(_) => Operation::Load,
-                AccessKind::Store(_) => Operation::Store,
-                AccessKind::Rmw { .. } => Operation::Atomic,
+                AccessKind::Load(_) => CodeOperation::Load,
+                AccessKind::Store(_) => CodeOperation::Store,
+                AccessKind::Rmw { .. } => CodeOperation::Atomic,
                 // Kernels contain no awaits.
                 AccessKind::Await { .. } => continue,
             };
@@ -211,7 +211,7 @@ fn expected_accesses(test: &Test, unit: &FormKernel) -> Vec<ExpectedAccess> {
                 place: None,
                 operation,
                 path,
-                offset: (path == Path::Buffer)
+                offset: (path == CodePath::Buffer)
                     .then(|| location_address(test, unit, location) + u64::from(offset)),
                 found: false,
             });
@@ -223,8 +223,8 @@ fn expected_accesses(test: &Test, unit: &FormKernel) -> Vec<ExpectedAccess> {
                     source: LineSource::Result(*thread),
                     storage: u32::MAX,
                     place: None,
-                    operation: Operation::Store,
-                    path: Path::Buffer,
+                    operation: CodeOperation::Store,
+                    path: CodePath::Buffer,
                     offset: Some(4 * u64::from(unit.parameters.result_word(unit.kernel.lanes, slot, 0))),
                     found: false,
                 });
@@ -240,12 +240,12 @@ fn slot_thread(slot: &ResultSlot, unit: &FormKernel) -> Option<ThreadId> {
     unit.threads.get(usize::from(local.0)).copied()
 }
 
-fn access_path(test: &Test, location: LocationId, class: StorageClass) -> Path {
+fn access_path(test: &Test, location: LocationId, class: StorageClass) -> CodePath {
     match (class, test.location(location).reference) {
-        (_, Some(Reference::Address)) => Path::Address,
-        (StorageClass::Workgroup, _) => Path::Workgroup,
-        (StorageClass::Image, _) => Path::Image,
-        (StorageClass::Buffer | StorageClass::Output, _) => Path::Buffer,
+        (_, Some(Reference::Address)) => CodePath::Address,
+        (StorageClass::Workgroup, _) => CodePath::Workgroup,
+        (StorageClass::Image, _) => CodePath::Image,
+        (StorageClass::Buffer | StorageClass::Output, _) => CodePath::Buffer,
     }
 }
 

@@ -77,9 +77,9 @@ impl CodeBaseline {
             (before != after).then(|| SectionChange {
                 section: name.clone(),
                 kind: match (before, after) {
-                    (None, _) => ChangeKind::New,
-                    (_, None) => ChangeKind::Gone,
-                    _ => ChangeKind::Changed,
+                    (None, _) => BaselineChangeKind::New,
+                    (_, None) => BaselineChangeKind::Gone,
+                    _ => BaselineChangeKind::Changed,
                 },
                 lines: line_diff(before.unwrap_or(&none), after.unwrap_or(&none)),
             })
@@ -94,14 +94,14 @@ pub struct SectionChange {
     /// Its name.
     pub section: String,
     /// The kind of the change.
-    pub kind: ChangeKind,
+    pub kind: BaselineChangeKind,
     /// Its lines, as [`line_diff`] formats them.
     pub lines: Vec<String>,
 }
 
 /// The kind of a section's change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ChangeKind {
+pub enum BaselineChangeKind {
     /// The section is new.
     New,
     /// The section is missing.
@@ -135,8 +135,16 @@ mod tests {
         let old = baseline(&[("a", &["1", "2"]), ("b", &["1"]), ("c", &["1"])]);
         let new = baseline(&[("a", &["1", "3"]), ("b", &["1"]), ("d", &["1"])]);
         let changes = old.changed_sections(&new);
-        let told: Vec<(&str, ChangeKind)> = changes.iter().map(|c| (c.section.as_str(), c.kind)).collect();
-        assert_eq!(told, [("a", ChangeKind::Changed), ("c", ChangeKind::Gone), ("d", ChangeKind::New)]);
+        let told: Vec<(&str, BaselineChangeKind)> =
+            changes.iter().map(|c| (c.section.as_str(), c.kind)).collect();
+        assert_eq!(
+            told,
+            [
+                ("a", BaselineChangeKind::Changed),
+                ("c", BaselineChangeKind::Gone),
+                ("d", BaselineChangeKind::New)
+            ]
+        );
         assert_eq!(changes[0].lines, ["  1", "- 2", "+ 3"]);
         assert_eq!(old.changed_sections(&old), []);
     }

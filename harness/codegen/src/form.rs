@@ -11,10 +11,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use litmus::{MemoryAccess, Test, ThreadId};
-use shaders::variant::{References, Stage};
+use shaders::variant::{CarrierStage, References};
 use shaders::{
-    CompileError, Fixed, Kernel, KernelConfig, Leaving, Parameters, Pipelines, Program, Variant,
-    fixed_program,
+    CompileError, CompiledKernel, FixedDispatch, KernelConfig, Leaving, Parameters, Pipelines, Program,
+    Variant, fixed_program,
 };
 
 /// A form of a test's kernels.
@@ -102,10 +102,10 @@ impl Form {
     pub fn compile_variant(self, told: Variant) -> Variant {
         let stage = match self {
             Form::Merged | Form::Split | Form::Restrict | Form::ReadOnly | Form::Expression => told.stage,
-            Form::Vertex | Form::VertexRestrict => Stage::Vertex,
-            Form::Fragment | Form::FragmentRestrict => Stage::Fragment,
-            Form::Mesh => Stage::Mesh,
-            Form::Task => Stage::Task,
+            Form::Vertex | Form::VertexRestrict => CarrierStage::Vertex,
+            Form::Fragment | Form::FragmentRestrict => CarrierStage::Fragment,
+            Form::Mesh => CarrierStage::Mesh,
+            Form::Task => CarrierStage::Task,
         };
         let references = match self {
             Form::Merged | Form::Mesh | Form::Task => told.references,
@@ -202,7 +202,7 @@ pub struct FormKernel {
     /// The phase, from 0; later phases are dispatched after it has ended.
     pub phase: usize,
     /// The kernel; its threads are numbered by their index in `threads`.
-    pub kernel: Kernel,
+    pub kernel: CompiledKernel,
     /// The known values of its parameters.
     pub parameters: Parameters,
     /// True if its split barriers use Intel's extension.
@@ -239,7 +239,7 @@ pub fn form_program(
     told: Variant,
     sizes: &KernelSizes,
 ) -> Result<Program, CompileError> {
-    if told.stage != Stage::Compute {
+    if told.stage != CarrierStage::Compute {
         return Err(CompileError::NotPlaceable {
             rule: "machine code of a variant in a graphics stage not available: --form vertex, fragment, mesh or task"
                 .to_owned(),
@@ -256,7 +256,7 @@ pub fn form_program(
         variant: form.compile_variant(told),
         ..KernelConfig::PLAIN
     };
-    let fixed = Fixed { results: form.result_placement(), ..Fixed::SINGLE };
+    let fixed = FixedDispatch { results: form.result_placement(), ..FixedDispatch::SINGLE };
     fixed_program(test, &config, form.pipelines(), &fixed)
 }
 

@@ -30,6 +30,6 @@ pub use align::{Alignment, LineSource, align};
 pub use baseline::CodeBaseline;
 pub use differ::CodeDifference;
 pub use form::{Form, FormKernel, KernelSizes, MemoryRole, form_kernels};
-pub use machine::{Dialect, Disassembly, NotMachineCode};
+pub use machine::{Disassembly, NotMachineCode};
 pub use question::{CompiledKernels, UnmodelledFeature, machine_question};
 pub use shrink::{Reduction, shrink};

@@ -1,8 +1,8 @@
 //! The disassembly that a driver prints, line by line.
 //!
-//! The [`Dialect`] of its vendor defines how a line is read.
+//! The [`DisassemblerDialect`] of its vendor defines how a line is read.
 
-pub use vendor::text::{CodeAccess, Dialect, LineKind, Operation, PLAIN, Path};
+pub use vendor::text::{CodeAccess, CodeOperation, CodePath, DisassemblerDialect, LineKind, PLAIN};
 
 /// Machine code as lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct Disassembly {
     /// The lines in order, without blank ones.
     pub lines: Vec<CodeLine>,
     /// The dialect of the text.
-    pub dialect: &'static Dialect,
+    pub dialect: &'static DisassemblerDialect,
 }
 
 /// A line of machine code.
@@ -39,7 +39,7 @@ impl Disassembly {
     /// # Errors
     ///
     /// [`NotMachineCode`] if it cannot be compiled code of a kernel.
-    pub fn read(text: &str, dialect: &'static Dialect) -> Result<Disassembly, NotMachineCode> {
+    pub fn read(text: &str, dialect: &'static DisassemblerDialect) -> Result<Disassembly, NotMachineCode> {
         let text = (dialect.prepare)(text);
         let lines: Vec<CodeLine> = text.lines().filter_map(|line| read_line(line, dialect)).collect();
         let Some(first) = lines.first() else { return Err(NotMachineCode::Empty) };
@@ -56,7 +56,7 @@ impl Disassembly {
     }
 }
 
-fn read_line(line: &str, dialect: &Dialect) -> Option<CodeLine> {
+fn read_line(line: &str, dialect: &DisassemblerDialect) -> Option<CodeLine> {
     let (text, kind) = (dialect.read)(line)?;
     Some(CodeLine { text: text.split_whitespace().collect::<Vec<_>>().join(" "), kind })
 }
@@ -72,7 +72,7 @@ mod tests {
             .kind
     }
 
-    fn access(operation: Operation, path: Path, offset: u64) -> LineKind {
+    fn access(operation: CodeOperation, path: CodePath, offset: u64) -> LineKind {
         LineKind::Access(CodeAccess { operation, path, offset })
     }
 
@@ -89,14 +89,17 @@ mod tests {
             ("v_mov_b32_e32 v0, 1", LineKind::Other),
             (
                 "buffer_load_dword v2, v1, s[8:11], 0 offen offset:256 glc dlc ; e030d100",
-                access(Operation::Load, Path::Buffer, 256),
+                access(CodeOperation::Load, CodePath::Buffer, 256),
             ),
-            ("s_buffer_load_dword s0, s[4:7], 0x100 glc dlc", access(Operation::Load, Path::Buffer, 256)),
-            ("buffer_atomic_add v0, off, s[0:3], 0 glc", access(Operation::Atomic, Path::Buffer, 0)),
-            ("global_store_b32 v[0:1], v2, off", access(Operation::Store, Path::Address, 0)),
-            ("buffer_load_format_x v0, v1, s[0:3], 0 idxen", access(Operation::Load, Path::Image, 0)),
-            ("ds_store_b32 v0, v1 offset:4", access(Operation::Store, Path::Workgroup, 4)),
-            ("ds_add_rtn_u32 v0, v1, v2", access(Operation::Atomic, Path::Workgroup, 0)),
+            (
+                "s_buffer_load_dword s0, s[4:7], 0x100 glc dlc",
+                access(CodeOperation::Load, CodePath::Buffer, 256),
+            ),
+            ("buffer_atomic_add v0, off, s[0:3], 0 glc", access(CodeOperation::Atomic, CodePath::Buffer, 0)),
+            ("global_store_b32 v[0:1], v2, off", access(CodeOperation::Store, CodePath::Address, 0)),
+            ("buffer_load_format_x v0, v1, s[0:3], 0 idxen", access(CodeOperation::Load, CodePath::Image, 0)),
+            ("ds_store_b32 v0, v1 offset:4", access(CodeOperation::Store, CodePath::Workgroup, 4)),
+            ("ds_add_rtn_u32 v0, v1, v2", access(CodeOperation::Atomic, CodePath::Workgroup, 0)),
             ("ds_swizzle_b32 v0, v1", LineKind::Other),
         ];
         for (text, expected) in cases {

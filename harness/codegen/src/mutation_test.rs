@@ -3,10 +3,10 @@
 use std::fmt;
 
 use isa::edit::{self, EditKind};
-use isa::opcode::{Opcode, Path};
+use isa::opcode::{MemoryPath, Opcode};
 use isa::survivor::{self, SurvivorClass};
 use isa::text::MachineInstruction;
-use isa::{Facts, MachineProgram, MachineQuestion, MachineVerdict, Profile, explore};
+use isa::{FactTable, MachineProgram, MachineQuestion, MachineVerdict, Profile, explore};
 
 /// Machine code with one instruction or bit removed.
 #[derive(Clone, Debug)]
@@ -62,7 +62,11 @@ impl fmt::Display for EditVerdict {
 }
 
 /// Returns every edit of a question's code; `None` unless the original is `unreachable`.
-pub fn mutate_code(question: &MachineQuestion, profile: Profile, facts: &Facts) -> Option<Vec<EditResult>> {
+pub fn mutate_code(
+    question: &MachineQuestion,
+    profile: Profile,
+    facts: &FactTable,
+) -> Option<Vec<EditResult>> {
     if !matches!(explore(question, profile, facts), MachineVerdict::Unreachable(_)) {
         return None;
     }
@@ -105,8 +109,7 @@ fn is_own(code: &MachineProgram, line: u32) -> bool {
         matches!(instruction.opcode, Opcode::Barrier | Opcode::BarrierWait)
     };
     let lines: Vec<u32> = code.instructions.iter().filter(is_barrier).map(|one| one.line).collect();
-    let lds =
-        |one: &MachineInstruction| matches!(&one.opcode, Opcode::Memory(memory) if memory.path == Path::Lds);
+    let lds = |one: &MachineInstruction| matches!(&one.opcode, Opcode::Memory(memory) if memory.path == MemoryPath::Lds);
     lines.len() > 1
         && code.instructions.iter().any(lds)
         && [lines.first(), lines.last()].contains(&Some(&line))

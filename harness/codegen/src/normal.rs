@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::machine::{CodeLine, Dialect, Disassembly, LineKind};
+use crate::machine::{CodeLine, DisassemblerDialect, Disassembly, LineKind};
 
 impl Disassembly {
     /// Returns normalized lines for comparison: registers and labels are renamed in order of first use, and
@@ -39,23 +39,23 @@ fn memory_skeleton(machine: &Disassembly) -> Vec<String> {
     found
 }
 
-fn is_filler(line: &CodeLine, dialect: &Dialect) -> bool {
+fn is_filler(line: &CodeLine, dialect: &DisassemblerDialect) -> bool {
     dialect.fillers.iter().any(|filler| line.text.starts_with(filler))
 }
 
 /// Returns the mnemonic, the constants and the modifiers of an access, without registers.
-fn without_registers(text: &str, dialect: &Dialect) -> String {
+fn without_registers(text: &str, dialect: &DisassemblerDialect) -> String {
     let words = text.split([' ', ',']).filter(|word| !word.is_empty() && !is_register(word, dialect));
     words.collect::<Vec<_>>().join(" ")
 }
 
-fn is_register(word: &str, dialect: &Dialect) -> bool {
+fn is_register(word: &str, dialect: &DisassemblerDialect) -> bool {
     dialect.named_registers.contains(&word)
         || leading_register(word, dialect).is_some_and(|(_, rest)| rest.is_empty())
 }
 
 /// Parses a register at the start of a text: its kind and numbers, and the rest.
-fn leading_register<'t>(text: &'t str, dialect: &Dialect) -> Option<((char, u32, u32), &'t str)> {
+fn leading_register<'t>(text: &'t str, dialect: &DisassemblerDialect) -> Option<((char, u32, u32), &'t str)> {
     let kind = text.chars().next().filter(|kind| dialect.registers.contains(kind))?;
     let rest = &text[kind.len_utf8()..];
     if let Some(range) = rest.strip_prefix('[') {
@@ -84,7 +84,7 @@ struct NameMap {
 }
 
 impl NameMap {
-    fn rename(&mut self, text: &str, dialect: &Dialect) -> String {
+    fn rename(&mut self, text: &str, dialect: &DisassemblerDialect) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
         let mut inside = false;
@@ -124,7 +124,7 @@ impl NameMap {
 }
 
 /// Returns a block label at the start of a text.
-fn leading_label<'t>(text: &'t str, dialect: &Dialect) -> Option<&'t str> {
+fn leading_label<'t>(text: &'t str, dialect: &DisassemblerDialect) -> Option<&'t str> {
     let digits = text.strip_prefix(dialect.block)?.bytes().take_while(u8::is_ascii_digit).count();
     (digits > 0).then(|| &text[..dialect.block.len() + digits])
 }

@@ -9,7 +9,7 @@ use vendor::order::{MissingOperation, NeedPart, NeedPlace, Order, OrderNeed};
 
 use crate::align::{Alignment, LineSource};
 use crate::form::FormKernel;
-use crate::machine::{Disassembly, LineKind, Operation, Path};
+use crate::machine::{CodeOperation, CodePath, Disassembly, LineKind};
 
 /// The verdict on an order; the worst part decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -156,7 +156,7 @@ pub fn check_order(
         return OrderFinding::new(OrderKept::Unknown, "no table lists what this order needs here");
     };
     // The workgroup's memory has no cache.
-    let cached = of_second.operation == Operation::Load && of_second.path != Path::Workgroup;
+    let cached = of_second.operation == CodeOperation::Load && of_second.path != CodePath::Workgroup;
     let found = check_steps(need, machine, (first, second), cached && asked.visible);
     let found = OrderFinding { source: Some(need.source), ..found };
     // An uncertain match is not evidence against a compiler.

@@ -9,9 +9,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use codegen::machine::LineKind;
+use codegen::machine::{DisassemblerDialect, LineKind};
 use codegen::order::{OrderFinding, OrderKept, check_nir, check_order, required_orders};
-use codegen::{Dialect, Disassembly, Form, FormKernel, KernelSizes, align, form_kernels};
+use codegen::{Disassembly, Form, FormKernel, KernelSizes, align, form_kernels};
 use litmus::Test;
 
 /// Separates NIR and machine code.
@@ -20,7 +20,7 @@ const CODE: &str = "=== machine code\n";
 /// A text with its origin.
 struct Given {
     name: String,
-    dialect: &'static Dialect,
+    dialect: &'static DisassemblerDialect,
     target: &'static str,
     unit: FormKernel,
     nir: String,

@@ -3,7 +3,7 @@
 use ash::vk;
 use gpu_allocator::MemoryLocation;
 use gpu_allocator::vulkan::{Allocation, AllocationCreateDesc, AllocationScheme};
-use plan::{DeviceError, Image, ImageFormat, ImageShape, Memory};
+use plan::{BufferMemory, DeviceError, Image, ImageFormat, ImageShape};
 
 use crate::error::{allocation_failed, failed};
 use crate::memory::{DeviceBuffer, MemoryHeap};
@@ -117,7 +117,7 @@ impl MemoryHeap {
         texels.raw = unsafe { self.raw.create_image(&info, None) }.map_err(failed("vkCreateImage"))?;
         // SAFETY: the image was made by this device.
         let requirements = unsafe { self.raw.get_image_memory_requirements(texels.raw) };
-        if let Memory::Of(kind) = image.memory {
+        if let BufferMemory::Of(kind) = image.memory {
             let (memory, _) = self.own_memory(&requirements, kind)?;
             texels.own = memory;
             // SAFETY: the memory was made for this image, which is bound once.

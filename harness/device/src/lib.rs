@@ -72,4 +72,4 @@ pub use executable::{EXECUTABLE_EXTENSION, Executable, Representation, Statistic
 pub use select::{Listed, Selector, SelectorError, SoftwareDriver};
 pub use unusable::{UnusableDriver, find_unusable};
 pub use vendor::ChipFamily;
-pub use vulkan::{Options, VulkanDevice, list_devices};
+pub use vulkan::{DeviceOptions, VulkanDevice, list_devices};

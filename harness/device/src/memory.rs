@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use ash::{ext, vk};
 use gpu_allocator::MemoryLocation;
 use gpu_allocator::vulkan::{Allocation, AllocationCreateDesc, AllocationScheme, Allocator};
-use plan::{DeviceError, Memory, MemoryKind, MemoryProperties};
+use plan::{BufferMemory, DeviceError, MemoryKind, MemoryProperties};
 
 use crate::error::{allocation_failed, failed};
 
@@ -56,7 +56,7 @@ impl MemoryHeap {
     pub(crate) fn create_buffer(
         &self,
         words: u64,
-        memory: Memory,
+        memory: BufferMemory,
         families: &[u32],
         use_besides: vk::BufferUsageFlags,
         name: &str,
@@ -101,18 +101,23 @@ impl MemoryHeap {
         unsafe { self.raw.get_buffer_device_address(&info) }
     }
 
-    fn bind_memory(&self, buffer: &mut DeviceBuffer, memory: Memory, name: &str) -> Result<(), DeviceError> {
+    fn bind_memory(
+        &self,
+        buffer: &mut DeviceBuffer,
+        memory: BufferMemory,
+        name: &str,
+    ) -> Result<(), DeviceError> {
         // SAFETY: the buffer was made by this device.
         let requirements = unsafe { self.raw.get_buffer_memory_requirements(buffer.raw) };
         let location = match memory {
-            Memory::Of(kind) => return self.bind_own_memory(buffer, &requirements, kind),
-            Memory::Mapped(kind) => {
+            BufferMemory::Of(kind) => return self.bind_own_memory(buffer, &requirements, kind),
+            BufferMemory::Mapped(kind) => {
                 self.bind_own_memory(buffer, &requirements, kind)?;
                 return self.map(buffer, requirements.size);
             }
-            Memory::Device if self.stages => MemoryLocation::GpuOnly,
-            Memory::Device | Memory::Readback => MemoryLocation::GpuToCpu,
-            Memory::Shared => MemoryLocation::CpuToGpu,
+            BufferMemory::Device if self.stages => MemoryLocation::GpuOnly,
+            BufferMemory::Device | BufferMemory::Readback => MemoryLocation::GpuToCpu,
+            BufferMemory::Shared => MemoryLocation::CpuToGpu,
         };
         let description = AllocationCreateDesc {
             name,

@@ -3,7 +3,7 @@
 use std::ffi::CString;
 
 use ash::vk;
-use plan::{DeviceError, Image, ImageShape, Kernel, Stage, Subgroups};
+use plan::{DeviceError, Image, ImageShape, Kernel, KernelStage, Subgroups};
 
 use crate::error::failed;
 use crate::stage_flags::stage_flag;
@@ -146,7 +146,7 @@ impl PipelineCompiler {
         // in every Vulkan interface. Validation layers check it if enabled.
         let module =
             unsafe { self.raw.create_shader_module(&info, None) }.map_err(failed("vkCreateShaderModule"))?;
-        let compiled = if kernel.stage == Stage::Compute {
+        let compiled = if kernel.stage == KernelStage::Compute {
             self.compile_compute(kernel, module, pipeline.layout, flags).map(|made| pipeline.raw = made)
         } else {
             self.compile_graphics(kernel, module, flags, pipeline)

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use ash::vk;
-use plan::{DeviceError, Image, Interface, Kernel, Stage, Subgroups};
+use plan::{DeviceError, Image, Interface, Kernel, KernelStage, Subgroups};
 
 use crate::pipeline::{Pipeline, PipelineCompiler, descriptor_type};
 
@@ -24,7 +24,7 @@ struct PipelineKey {
     images: Vec<vk::DescriptorType>,
     pushed: u32,
     subgroups: Subgroups,
-    stage: Stage,
+    stage: KernelStage,
     interface: Option<Interface>,
 }
 

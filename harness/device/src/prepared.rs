@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use ash::vk;
 use plan::{
-    BufferId, DependencyKind, DeviceError, Drawing, HostLayout, ImageShape, Kernel, Memory, MemoryProperties,
-    Plan, Prepared, Progress, QueueId, Stages, Step,
+    BufferId, BufferMemory, DependencyKind, DeviceError, Drawing, HostLayout, ImageShape, Kernel,
+    MemoryProperties, Plan, PlanStep, Prepared, Progress, QueueId, Stages,
 };
 
 use crate::clock::by_the_clock;
@@ -34,8 +34,8 @@ const FETCH_PATIENCE: u64 = 10_000_000_000;
 /// still use are leaked, including the device.
 pub(crate) struct VulkanPrepared<'d> {
     gpu: &'d Gpu,
-    steps: Vec<Step>,
-    memory: Vec<Memory>,
+    steps: Vec<PlanStep>,
+    memory: Vec<BufferMemory>,
     buffers: Vec<DeviceBuffer>,
     staging: Vec<Option<DeviceBuffer>>,
     pipelines: Vec<Arc<Pipeline>>,
@@ -120,11 +120,11 @@ impl<'d> VulkanPrepared<'d> {
             let read = plan
                 .steps
                 .iter()
-                .any(|step| matches!(step, Step::ToHost { buffer, .. } if *buffer == BufferId(index)));
-            let staging = if read && buffer.memory == Memory::Device && gpu.heap.stages {
+                .any(|step| matches!(step, PlanStep::ToHost { buffer, .. } if *buffer == BufferId(index)));
+            let staging = if read && buffer.memory == BufferMemory::Device && gpu.heap.stages {
                 Some(gpu.heap.create_buffer(
                     buffer.words,
-                    Memory::Readback,
+                    BufferMemory::Readback,
                     &families,
                     vk::BufferUsageFlags::empty(),
                     buffer.name,
@@ -154,7 +154,7 @@ impl<'d> VulkanPrepared<'d> {
             players.create(&gpu.raw)?;
         }
         for (step, event) in plan.steps.iter().zip(&mut prepared.events) {
-            if let Step::Dependency { kind: DependencyKind::Event | DependencyKind::Set(_), .. } = step {
+            if let PlanStep::Dependency { kind: DependencyKind::Event | DependencyKind::Set(_), .. } = step {
                 *event = create_event(&gpu.raw)?;
             }
         }
@@ -261,9 +261,9 @@ impl<'d> VulkanPrepared<'d> {
     fn record_stale(&mut self) -> Result<(), DeviceError> {
         for (step, canvas) in self.steps.iter().zip(&mut self.canvases) {
             let (kernel, extent) = match step {
-                Step::Draw { kernel, drawing, .. } => (kernel, drawing.extent),
+                PlanStep::Draw { kernel, drawing, .. } => (kernel, drawing.extent),
                 // Workgroups of a graphics stage, without rasterization.
-                Step::Dispatch { kernel, .. } => (kernel, (1, 1)),
+                PlanStep::Dispatch { kernel, .. } => (kernel, (1, 1)),
                 _ => continue,
             };
             let pipeline = self.pipelines.get(kernel.0 as usize);
@@ -406,7 +406,7 @@ impl<'d> VulkanPrepared<'d> {
     fn change_step(
         &mut self,
         step: usize,
-        change: impl FnOnce(&mut Step) -> Option<Result<(), DeviceError>>,
+        change: impl FnOnce(&mut PlanStep) -> Option<Result<(), DeviceError>>,
     ) -> Result<(), DeviceError> {
         let changed = self.steps.get_mut(step).and_then(change);
         changed
@@ -445,7 +445,7 @@ impl<'d> VulkanPrepared<'d> {
             let families = [queue.family_index()];
             let room = self.gpu.heap.create_buffer(
                 words + 1,
-                Memory::Readback,
+                BufferMemory::Readback,
                 &families,
                 none,
                 "words for the host",
@@ -485,7 +485,7 @@ impl<'d> VulkanPrepared<'d> {
         }
         let index = buffer.0 as usize;
         match (self.memory.get(index), self.buffers.get(index)) {
-            (Some(Memory::Shared), Some(words)) => Ok(words),
+            (Some(BufferMemory::Shared), Some(words)) => Ok(words),
             (Some(_), _) => Err(DeviceError::InvalidPlan(format!("buffer {index} is not shared"))),
             _ => Err(DeviceError::InvalidPlan(format!("no buffer {index}"))),
         }
@@ -543,7 +543,7 @@ impl Prepared for VulkanPrepared<'_> {
             Ok(())
         };
         self.change_step(step, |step| match step {
-            Step::Dispatch { push_constants, .. } | Step::Draw { push_constants, .. } => {
+            PlanStep::Dispatch { push_constants, .. } | PlanStep::Draw { push_constants, .. } => {
                 Some(replace(push_constants))
             }
             _ => None,
@@ -564,7 +564,7 @@ impl Prepared for VulkanPrepared<'_> {
             Ok(())
         };
         self.change_step(step, |step| match step {
-            Step::Dispatch { workgroups, .. } => Some(replace(workgroups)),
+            PlanStep::Dispatch { workgroups, .. } => Some(replace(workgroups)),
             _ => None,
         })
     }
@@ -572,7 +572,7 @@ impl Prepared for VulkanPrepared<'_> {
     fn set_drawing(&mut self, step: usize, new: Drawing) -> Result<(), DeviceError> {
         new.validate().map_err(DeviceError::InvalidPlan)?;
         self.change_step(step, |step| match step {
-            Step::Draw { drawing, .. } => {
+            PlanStep::Draw { drawing, .. } => {
                 *drawing = new;
                 Some(Ok(()))
             }
@@ -683,7 +683,7 @@ fn use_besides(plan: &Plan, buffer: BufferId) -> vk::BufferUsageFlags {
         usage |= vk::BufferUsageFlags::SHADER_DEVICE_ADDRESS;
     }
     let bound = plan.steps.iter().filter_map(|step| match step {
-        Step::Dispatch { kernel, bindings, .. } => {
+        PlanStep::Dispatch { kernel, bindings, .. } => {
             Some((plan.kernels.get(kernel.0 as usize)?.interface.as_ref()?, bindings))
         }
         _ => None,
@@ -699,9 +699,9 @@ fn use_besides(plan: &Plan, buffer: BufferId) -> vk::BufferUsageFlags {
 }
 
 /// Returns dispatches and draws: step index, kernel index, buffers.
-fn kernel_uses(steps: &[Step]) -> impl Iterator<Item = (usize, usize, &[BufferId])> {
+fn kernel_uses(steps: &[PlanStep]) -> impl Iterator<Item = (usize, usize, &[BufferId])> {
     steps.iter().enumerate().filter_map(|(number, step)| match step {
-        Step::Dispatch { kernel, bindings, .. } | Step::Draw { kernel, bindings, .. } => {
+        PlanStep::Dispatch { kernel, bindings, .. } | PlanStep::Draw { kernel, bindings, .. } => {
             Some((number, kernel.0 as usize, bindings.as_slice()))
         }
         _ => None,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ash::ext::mesh_shader;
 use ash::vk;
-use plan::{BufferId, DependencyKind, DeviceError, ImageId, Kernel, QueueId, Stage, Stages, Step};
+use plan::{BufferId, DependencyKind, DeviceError, ImageId, Kernel, KernelStage, PlanStep, QueueId, Stages};
 
 use crate::draw::{DrawWork, RenderTarget};
 use crate::error::failed;
@@ -29,7 +29,7 @@ const ACCESSES: vk::AccessFlags = vk::AccessFlags::from_raw(
 /// The inputs of recording.
 pub(crate) struct Recorder<'a> {
     pub(crate) heap: &'a MemoryHeap,
-    pub(crate) steps: &'a [Step],
+    pub(crate) steps: &'a [PlanStep],
     pub(crate) buffers: &'a [DeviceBuffer],
     /// Staging copies by buffer index.
     pub(crate) staging: &'a [Option<DeviceBuffer>],
@@ -87,27 +87,27 @@ impl Recorder<'_> {
         &self,
         commands: vk::CommandBuffer,
         number: usize,
-        step: &Step,
+        step: &PlanStep,
     ) -> Result<(), DeviceError> {
         let raw = &self.heap.raw;
         match step {
-            Step::Fill { buffer, value, .. } => {
+            PlanStep::Fill { buffer, value, .. } => {
                 let buffer = self.buffer(*buffer)?;
                 // SAFETY: the command buffer is being recorded; the buffer is a copy destination of whole
                 // words.
                 unsafe { raw.cmd_fill_buffer(commands, buffer.raw, 0, vk::WHOLE_SIZE, *value) };
             }
-            Step::Copy { from, to, .. } => {
+            PlanStep::Copy { from, to, .. } => {
                 let from = self.buffer(*from)?;
                 self.record_copy(commands, from, self.buffer(*to)?);
             }
-            Step::ToImage { from, to, .. } => {
+            PlanStep::ToImage { from, to, .. } => {
                 record_to_image(raw, commands, self.buffer(*from)?, self.image(*to)?);
             }
-            Step::FromImage { from, to, .. } => {
+            PlanStep::FromImage { from, to, .. } => {
                 record_from_image(raw, commands, self.image(*from)?, self.buffer(*to)?);
             }
-            Step::Dispatch { kernel, workgroups, push_constants, .. } => {
+            PlanStep::Dispatch { kernel, workgroups, push_constants, .. } => {
                 let pipeline = self.bind_kernel(commands, number, kernel.0 as usize, push_constants)?;
                 let interface = self.kernels.get(kernel.0 as usize).and_then(|own| own.interface.as_ref());
                 let [y, z] = interface.map_or([1, 1], |interface| interface.layers);
@@ -126,20 +126,20 @@ impl Recorder<'_> {
                     );
                 }
             }
-            Step::Draw { kernel, drawing, push_constants, .. } => {
+            PlanStep::Draw { kernel, drawing, push_constants, .. } => {
                 let pipeline = self.bind_kernel(commands, number, kernel.0 as usize, push_constants)?;
                 let drawn = DrawWork::Points(drawing.points);
                 self.render_target(number)?.record(raw, commands, pipeline.render_pass, &drawn);
             }
-            Step::Barrier { queue } => {
+            PlanStep::Barrier { queue } => {
                 let work = self.work_stages(*queue);
                 self.record_barrier(commands, (work, work), Some(ACCESSES));
             }
-            Step::ExecutionBarrier { queue } => {
+            PlanStep::ExecutionBarrier { queue } => {
                 let work = self.work_stages(*queue);
                 self.record_barrier(commands, (work, work), None);
             }
-            Step::Dependency { kind, stages, available, visible, .. } => {
+            PlanStep::Dependency { kind, stages, available, visible, .. } => {
                 let between = ScopedDependency::new(*stages, *available, *visible);
                 match kind {
                     DependencyKind::Barrier => {
@@ -161,7 +161,7 @@ impl Recorder<'_> {
                         self.scoped.record_set(raw, commands, self.step_event(number)?, &between);
                     },
                     DependencyKind::Await(event) => {
-                        let set = |step: &Step| matches!(step, Step::Dependency { kind: DependencyKind::Set(own), .. } if own == event);
+                        let set = |step: &PlanStep| matches!(step, PlanStep::Dependency { kind: DependencyKind::Set(own), .. } if own == event);
                         let at =
                             self.steps.iter().position(set).ok_or_else(|| missing_item("event", number))?;
                         // SAFETY: as above; a valid plan sets it earlier on the same queue with the same
@@ -170,28 +170,28 @@ impl Recorder<'_> {
                     }
                 }
             }
-            Step::Hosts { queue } => {
+            PlanStep::Hosts { queue } => {
                 let host = vk::PipelineStageFlags::HOST;
                 let accesses = vk::AccessFlags::HOST_READ | vk::AccessFlags::HOST_WRITE;
                 self.record_barrier(commands, (self.work_stages(*queue), host), Some(accesses));
             }
-            Step::Release { queue, buffer, to } => {
+            PlanStep::Release { queue, buffer, to } => {
                 self.record_transfer(commands, *buffer, (*queue, *to), true)?
             }
-            Step::Acquire { queue, buffer, from } => {
+            PlanStep::Acquire { queue, buffer, from } => {
                 self.record_transfer(commands, *buffer, (*from, *queue), false)?
             }
-            Step::ToHost { buffer, queue } => {
+            PlanStep::ToHost { buffer, queue } => {
                 self.record_to_host(commands, *buffer, self.work_stages(*queue))?
             }
             // These steps separate submissions and command buffers.
-            Step::CommandBuffer { .. }
-            | Step::Submit { .. }
-            | Step::Signal { .. }
-            | Step::Wait { .. }
-            | Step::HostWait { .. }
-            | Step::Batch { .. }
-            | Step::HostsEnd { .. } => {}
+            PlanStep::CommandBuffer { .. }
+            | PlanStep::Submit { .. }
+            | PlanStep::Signal { .. }
+            | PlanStep::Wait { .. }
+            | PlanStep::HostWait { .. }
+            | PlanStep::Batch { .. }
+            | PlanStep::HostsEnd { .. } => {}
         }
         Ok(())
     }
@@ -260,7 +260,7 @@ impl Recorder<'_> {
         let pipeline = self.pipelines.get(index).ok_or_else(|| missing_item("pipeline", index))?;
         let sets = self.sets.get(step).map(Vec::as_slice).unwrap_or_default();
         let stage = stage_flag(&kernel.stage);
-        let point = if kernel.stage == Stage::Compute {
+        let point = if kernel.stage == KernelStage::Compute {
             vk::PipelineBindPoint::COMPUTE
         } else {
             vk::PipelineBindPoint::GRAPHICS

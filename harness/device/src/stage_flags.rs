@@ -1,17 +1,19 @@
 //! The flags of Vulkan for the stages of plans.
 
 use ash::vk;
-use plan::{Stage, Stages};
+use plan::{KernelStage, Stages};
 
 /// Returns the stage flag of a kernel's bindings and push constants.
-pub(crate) fn stage_flag(stage: &Stage) -> vk::ShaderStageFlags {
+pub(crate) fn stage_flag(stage: &KernelStage) -> vk::ShaderStageFlags {
     match stage {
-        Stage::Compute => vk::ShaderStageFlags::COMPUTE,
-        Stage::Vertex => vk::ShaderStageFlags::VERTEX,
-        Stage::Fragment { .. } => vk::ShaderStageFlags::FRAGMENT,
-        Stage::VertexAndFragment { .. } => vk::ShaderStageFlags::VERTEX | vk::ShaderStageFlags::FRAGMENT,
-        Stage::Mesh => vk::ShaderStageFlags::MESH_EXT,
-        Stage::Task { .. } => vk::ShaderStageFlags::TASK_EXT,
+        KernelStage::Compute => vk::ShaderStageFlags::COMPUTE,
+        KernelStage::Vertex => vk::ShaderStageFlags::VERTEX,
+        KernelStage::Fragment { .. } => vk::ShaderStageFlags::FRAGMENT,
+        KernelStage::VertexAndFragment { .. } => {
+            vk::ShaderStageFlags::VERTEX | vk::ShaderStageFlags::FRAGMENT
+        }
+        KernelStage::Mesh => vk::ShaderStageFlags::MESH_EXT,
+        KernelStage::Task { .. } => vk::ShaderStageFlags::TASK_EXT,
     }
 }
 

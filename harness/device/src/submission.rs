@@ -1,7 +1,7 @@
 //! Divides the steps of a plan into submissions and command buffers.
 
 use ash::vk;
-use plan::{Plan, Stages, Step};
+use plan::{Plan, PlanStep, Stages};
 
 /// A submission: some steps of one queue.
 pub(crate) struct Submission {
@@ -49,8 +49,8 @@ struct OpenSubmission {
 
 /// Returns the number of host waits before the host threads begin; `None` without host threads.
 pub(crate) fn host_stage(plan: &Plan) -> Option<usize> {
-    let at = plan.steps.iter().position(|step| matches!(step, Step::Hosts { .. }))?;
-    let waits = plan.steps.iter().take(at).filter(|step| matches!(step, Step::HostWait { .. }));
+    let at = plan.steps.iter().position(|step| matches!(step, PlanStep::Hosts { .. }))?;
+    let waits = plan.steps.iter().take(at).filter(|step| matches!(step, PlanStep::HostWait { .. }));
     Some(waits.count() + 1)
 }
 
@@ -65,17 +65,17 @@ pub(crate) fn split_into_submissions(plan: &Plan) -> Vec<Submission> {
         let queue = step.queue().0 as usize;
         let Some(own) = open.get_mut(queue) else { continue };
         match step {
-            Step::Submit { .. } => submissions.extend(own.close_submission(queue, stage)),
-            Step::Signal { semaphore, value, .. } => {
+            PlanStep::Submit { .. } => submissions.extend(own.close_submission(queue, stage)),
+            PlanStep::Signal { semaphore, value, .. } => {
                 own.signals.push((semaphore.0 as usize, *value));
                 submissions.extend(own.close_submission(queue, stage));
             }
-            Step::Wait { semaphore, value, .. } => {
+            PlanStep::Wait { semaphore, value, .. } => {
                 submissions.extend(own.close_submission(queue, stage));
                 own.waits.push((semaphore.0 as usize, *value));
             }
-            Step::HostWait { .. } | Step::Hosts { .. } | Step::HostsEnd { .. } => {
-                if matches!(step, Step::Hosts { .. }) {
+            PlanStep::HostWait { .. } | PlanStep::Hosts { .. } | PlanStep::HostsEnd { .. } => {
+                if matches!(step, PlanStep::Hosts { .. }) {
                     own.add_step(number);
                 }
                 for (queue, own) in open.iter_mut().enumerate() {
@@ -84,8 +84,8 @@ pub(crate) fn split_into_submissions(plan: &Plan) -> Vec<Submission> {
                 }
                 stage += 1;
             }
-            Step::CommandBuffer { .. } => own.recordings.push(Vec::new()),
-            Step::Batch { number, .. } => {
+            PlanStep::CommandBuffer { .. } => own.recordings.push(Vec::new()),
+            PlanStep::Batch { number, .. } => {
                 submissions.extend(own.close_submission(queue, stage));
                 own.batch = Some(*number);
             }
@@ -98,7 +98,7 @@ pub(crate) fn split_into_submissions(plan: &Plan) -> Vec<Submission> {
     for submission in &mut submissions {
         let steps = submission.recordings.iter().flat_map(|recording| &recording.steps);
         let drawn = steps.filter_map(|step| match plan.steps.get(*step) {
-            Some(Step::Draw { kernel, .. }) => plan.kernels.get(kernel.0 as usize),
+            Some(PlanStep::Draw { kernel, .. }) => plan.kernels.get(kernel.0 as usize),
             _ => None,
         });
         submission.stages = drawn.fold(Stages::COMPUTE, |all, kernel| all.with(kernel.stage.as_set()));
@@ -181,11 +181,11 @@ mod tests {
     use super::*;
     use plan::{Queue, QueueId, SemaphoreId};
 
-    fn work(queue: u32) -> Step {
-        Step::Barrier { queue: QueueId(queue) }
+    fn work(queue: u32) -> PlanStep {
+        PlanStep::Barrier { queue: QueueId(queue) }
     }
 
-    fn plan(queues: usize, steps: Vec<Step>) -> Plan {
+    fn plan(queues: usize, steps: Vec<PlanStep>) -> Plan {
         Plan { queues: vec![Queue { family: 0 }; queues], steps, ..Plan::default() }
     }
 
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn steps_fall_on_submissions_by_queue() {
-        let submit = |queue| Step::Submit { queue: QueueId(queue) };
+        let submit = |queue| PlanStep::Submit { queue: QueueId(queue) };
         let steps = vec![
             submit(0),
             work(1),
@@ -230,13 +230,13 @@ mod tests {
         let semaphore = SemaphoreId(0);
         let steps = vec![
             work(0),
-            Step::CommandBuffer { queue },
+            PlanStep::CommandBuffer { queue },
             work(0),
-            Step::Signal { queue, semaphore, value: 3 },
+            PlanStep::Signal { queue, semaphore, value: 3 },
             work(1),
-            Step::Wait { queue, semaphore, value: 2 },
+            PlanStep::Wait { queue, semaphore, value: 2 },
             work(0),
-            Step::HostWait { queue },
+            PlanStep::HostWait { queue },
             work(0),
         ];
         let found: Vec<_> = split_into_submissions(&plan(2, steps))
@@ -260,14 +260,14 @@ mod tests {
         let queue = QueueId(0);
         let steps = vec![
             work(0),
-            Step::HostWait { queue },
-            Step::Hosts { queue },
-            Step::Batch { queue, number: 0 },
+            PlanStep::HostWait { queue },
+            PlanStep::Hosts { queue },
+            PlanStep::Batch { queue, number: 0 },
             work(0),
             work(0),
-            Step::Batch { queue, number: 1 },
+            PlanStep::Batch { queue, number: 1 },
             work(0),
-            Step::HostsEnd { queue },
+            PlanStep::HostsEnd { queue },
             work(0),
         ];
         let plan = plan(1, steps);
@@ -290,9 +290,9 @@ mod tests {
     fn a_clock_spans_all_submissions_of_its_queue() {
         let steps = vec![
             work(0),
-            Step::Submit { queue: QueueId(0) },
+            PlanStep::Submit { queue: QueueId(0) },
             work(0),
-            Step::CommandBuffer { queue: QueueId(0) },
+            PlanStep::CommandBuffer { queue: QueueId(0) },
             work(0),
         ];
         let marks: Vec<_> = split_into_submissions(&plan(1, steps))

@@ -1,7 +1,7 @@
 //! Semaphores and events of a prepared plan.
 
 use ash::vk;
-use plan::{DeviceError, HostAct, Plan, Semaphore, Step};
+use plan::{DeviceError, HostAct, Plan, PlanStep, Semaphore};
 
 use crate::error::failed;
 use crate::stage_flags::pipeline_stages;
@@ -21,7 +21,7 @@ impl Semaphores {
     /// Creates the semaphores; those created before an error are left for [`Semaphores::destroy`].
     pub(crate) fn create(&mut self, device: &ash::Device, plan: &Plan) -> Result<(), DeviceError> {
         let values = plan.steps.iter().map(|step| match step {
-            Step::Signal { value, .. } => u64::from(*value),
+            PlanStep::Signal { value, .. } => u64::from(*value),
             _ => 1,
         });
         let acts = plan.hosts.iter().flat_map(|hosts| &hosts.threads).flat_map(|thread| &thread.acts);

@@ -6,7 +6,7 @@ use std::mem::ManuallyDrop;
 use ash::{ext, khr, vk};
 use gpu_allocator::vulkan::{Allocator, AllocatorCreateDesc};
 use gpu_allocator::{AllocationSizes, AllocatorDebugSettings};
-use plan::{Capabilities, Device, DeviceError, Identity, Image, Kernel, Plan, Prepared, Queue, Stage};
+use plan::{Capabilities, Device, DeviceError, Identity, Image, Kernel, KernelStage, Plan, Prepared, Queue};
 
 use crate::error::{allocation_failed, failed};
 use crate::executable::{self, Executable};
@@ -28,7 +28,7 @@ const BLOCK_BYTES: u64 = 4 << 20;
 
 /// Options of a Vulkan device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct DeviceOptions {
     /// Enables the Khronos validation layer with synchronization validation; see
     /// [`Device::validation_messages`].
     pub validation: bool,
@@ -73,7 +73,7 @@ impl VulkanDevice {
     ///
     /// [`DeviceError::NoDriver`], [`DeviceError::NoSuchDevice`]; [`DeviceError::Unsupported`] for a device
     /// below Vulkan 1.1 or without a compute queue, and if validation is requested but not installed.
-    pub fn open(selector: &Selector, options: Options) -> Result<VulkanDevice, DeviceError> {
+    pub fn open(selector: &Selector, options: DeviceOptions) -> Result<VulkanDevice, DeviceError> {
         let instance = Instance::new(options.validation)?;
         let mut devices = physical_devices(&instance)?;
         let index = selector.choose_from(&to_listed(&devices))?.index;
@@ -86,7 +86,7 @@ impl VulkanDevice {
     fn create(
         instance: Instance,
         physical: QueriedDevice,
-        options: Options,
+        options: DeviceOptions,
     ) -> Result<VulkanDevice, DeviceError> {
         if physical.available.version < vk::API_VERSION_1_1 {
             return Err(DeviceError::Unsupported("Vulkan 1.1".to_owned()));
@@ -198,11 +198,11 @@ impl VulkanDevice {
             && matches!(vendor.text_from, vendor::TextSource::StandardOutput { .. })
         {
             let stage = match kernel.stage {
-                Stage::Compute => "COMPUTE",
-                Stage::Vertex => "VERTEX",
-                Stage::Fragment { .. } | Stage::VertexAndFragment { .. } => "FRAGMENT",
-                Stage::Mesh => "MESH",
-                Stage::Task { .. } => "TASK",
+                KernelStage::Compute => "COMPUTE",
+                KernelStage::Vertex => "VERTEX",
+                KernelStage::Fragment { .. } | KernelStage::VertexAndFragment { .. } => "FRAGMENT",
+                KernelStage::Mesh => "MESH",
+                KernelStage::Task { .. } => "TASK",
             };
             let (found, output) = crate::capture::output_of(ask);
             let mut found = found?;

@@ -4,9 +4,10 @@ use crate::support;
 
 use std::time::Duration;
 
-use device::{Options, VulkanDevice};
+use device::{DeviceOptions, VulkanDevice};
 use plan::{
-    Buffer, BufferId, Device, DeviceError, Kernel, Memory, Plan, Progress, Queue, QueueId, Step, Subgroups,
+    Buffer, BufferId, BufferMemory, Device, DeviceError, Kernel, Plan, PlanStep, Progress, Queue, QueueId,
+    Subgroups,
 };
 
 use support::kernels;
@@ -14,7 +15,7 @@ use support::{
     Builder, QUEUE, bytes, finish, on_each_busy_driver, on_each_device, on_each_driver, refused, run, skipped,
 };
 
-const MEMORIES: [Memory; 3] = [Memory::Device, Memory::Readback, Memory::Shared];
+const MEMORIES: [BufferMemory; 3] = [BufferMemory::Device, BufferMemory::Readback, BufferMemory::Shared];
 
 #[test]
 fn kernel_writes_and_host_reads() {
@@ -39,7 +40,7 @@ fn kernel_writes_and_host_reads() {
 fn two_bindings_show_one_buffer() {
     on_each_device("two_bindings_show_one_buffer", |device| {
         let mut b = Builder::new();
-        let buffer = b.buffer(64, Memory::Device);
+        let buffer = b.buffer(64, BufferMemory::Device);
         let kernel = b.kernel(kernels::increment(64));
         b.fill(buffer, 40);
         b.barrier();
@@ -57,7 +58,7 @@ fn two_bindings_show_one_buffer() {
 fn dispatches_change_between_submissions() {
     on_each_device("dispatches_change_between_submissions", |device| {
         let mut b = Builder::new();
-        let buffer = b.buffer(4, Memory::Readback);
+        let buffer = b.buffer(4, BufferMemory::Readback);
         let kernel = b.kernel(kernels::linear(1));
         b.fill(buffer, 0);
         b.barrier();
@@ -85,9 +86,9 @@ fn dispatches_change_between_submissions() {
 #[test]
 fn what_the_host_writes_is_there_for_the_next_submission() {
     on_each_device("what_the_host_writes_is_there_for_the_next_submission", |device| {
-        for memory in [Memory::Readback, Memory::Shared] {
+        for memory in [BufferMemory::Readback, BufferMemory::Shared] {
             let mut b = Builder::new();
-            let (input, output) = (b.buffer(64, memory), b.buffer(64, Memory::Device));
+            let (input, output) = (b.buffer(64, memory), b.buffer(64, BufferMemory::Device));
             let kernel = b.kernel(kernels::increment(64));
             b.dispatch(kernel, 1, &[input, output], &[]);
             b.expose(output);
@@ -107,14 +108,14 @@ fn what_the_host_writes_is_there_for_the_next_submission() {
 fn buffers_are_copied() {
     on_each_device("buffers_are_copied", |device| {
         let mut b = Builder::new();
-        let input = b.buffer(5, Memory::Shared);
-        let hidden = b.buffer(8, Memory::Device);
-        let output = b.buffer(8, Memory::Readback);
+        let input = b.buffer(5, BufferMemory::Shared);
+        let hidden = b.buffer(8, BufferMemory::Device);
+        let output = b.buffer(8, BufferMemory::Readback);
         b.fill(hidden, 9);
         b.barrier();
-        b.step(Step::Copy { queue: QUEUE, from: input, to: hidden });
+        b.step(PlanStep::Copy { queue: QUEUE, from: input, to: hidden });
         b.barrier();
-        b.step(Step::Copy { queue: QUEUE, from: hidden, to: output });
+        b.step(PlanStep::Copy { queue: QUEUE, from: hidden, to: output });
         b.expose(output);
         let mut prepared = b.prepare(device);
         prepared.write(input).unwrap().copy_from_slice(&[1, 2, 3, 4, 5]);
@@ -127,16 +128,16 @@ fn buffers_are_copied() {
 fn submissions_of_a_plan_follow_each_other() {
     on_each_device("submissions_of_a_plan_follow_each_other", |device| {
         let mut b = Builder::new();
-        let buffer = b.buffer(64, Memory::Device);
+        let buffer = b.buffer(64, BufferMemory::Device);
         let kernel = b.kernel(kernels::increment(64));
         b.fill(buffer, 0);
         for _ in 0..5 {
-            b.step(Step::Submit { queue: QUEUE });
+            b.step(PlanStep::Submit { queue: QUEUE });
             // Two consecutive submits submit nothing in between.
-            b.step(Step::Submit { queue: QUEUE });
+            b.step(PlanStep::Submit { queue: QUEUE });
             b.barrier();
             b.dispatch(kernel, 1, &[buffer, buffer], &[]);
-            b.step(Step::ExecutionBarrier { queue: QUEUE });
+            b.step(PlanStep::ExecutionBarrier { queue: QUEUE });
         }
         b.expose(buffer);
         let mut prepared = b.prepare(device);
@@ -151,7 +152,7 @@ fn submissions_of_a_plan_follow_each_other() {
 fn a_plan_prepared_twice_overlaps() {
     on_each_device("a_plan_prepared_twice_overlaps", |device| {
         let mut b = Builder::new();
-        let buffer = b.buffer(64, Memory::Device);
+        let buffer = b.buffer(64, BufferMemory::Device);
         let kernel = b.kernel(kernels::linear(64));
         let step = b.dispatch(kernel, 1, &[buffer], &[1, 100]);
         b.expose(buffer);
@@ -201,7 +202,7 @@ fn memory_out_of_reach_is_fetched_when_it_is_asked_for() {
 fn kernels_compiled_ahead_are_those_that_run_later() {
     on_each_device("kernels_compiled_ahead_are_those_that_run_later", |device| {
         let mut b = Builder::new();
-        let buffer = b.buffer(64, Memory::Device);
+        let buffer = b.buffer(64, BufferMemory::Device);
         let kernel = b.kernel(kernels::linear(64));
         b.dispatch(kernel, 1, &[buffer], &[1, 7]);
         b.expose(buffer);
@@ -234,7 +235,7 @@ const WAITING: u32 = 20_000;
 /// The workgroup is one full subgroup, since lavapipe's idle lanes would not leave the loop.
 fn waiting_plan(device: &VulkanDevice) -> (BufferId, BufferId, Builder) {
     let mut b = Builder::new();
-    let (flag, counter) = (b.buffer(1, Memory::Shared), b.buffer(1, Memory::Readback));
+    let (flag, counter) = (b.buffer(1, BufferMemory::Shared), b.buffer(1, BufferMemory::Readback));
     let kernel = b.kernel(kernels::wait(device.capabilities().subgroup_size));
     b.fill(counter, 0);
     b.barrier();
@@ -272,7 +273,7 @@ fn the_host_releases_a_waiting_kernel() {
 #[test]
 fn dropping_what_never_ends_does_not_block() {
     on_each_busy_driver("dropping_what_never_ends_does_not_block", |selector| {
-        let device = VulkanDevice::open(selector, Options::default()).unwrap();
+        let device = VulkanDevice::open(selector, DeviceOptions::default()).unwrap();
         let (flag, _, b) = waiting_plan(&device);
         let mut prepared = b.prepare(&device);
         prepared.store(flag, 0, 0).unwrap();
@@ -302,7 +303,7 @@ fn dropping_what_has_ended_unseen_keeps_the_device() {
 fn device_time_is_measured() {
     on_each_device("device_time_is_measured", |device| {
         let mut b = Builder::new();
-        let buffer = b.buffer(1 << 20, Memory::Device);
+        let buffer = b.buffer(1 << 20, BufferMemory::Device);
         let kernel = b.kernel(kernels::linear(64));
         b.dispatch(kernel, 1 << 14, &[buffer], &[1, 1]);
         let mut prepared = b.prepare(device);
@@ -330,7 +331,7 @@ fn kernels_get_the_subgroups_they_require() {
         assert!(capabilities.full_subgroups && capabilities.subgroups_in_compute);
         let size = capabilities.subgroup_size;
         let mut b = Builder::new();
-        let buffer = b.buffer((4 * size).into(), Memory::Readback);
+        let buffer = b.buffer((4 * size).into(), BufferMemory::Readback);
         let kernel = b.kernel(kernels::lane(2 * size, size));
         b.dispatch(kernel, 2, &[buffer], &[]);
         b.expose(buffer);
@@ -359,7 +360,7 @@ fn what_the_device_lacks_is_refused() {
             queues(&vec![0; many as usize]),
             queues(&[0, 1, 2, 3, 4, 5, 6, 7]),
             Plan {
-                buffers: vec![Buffer { words: u64::MAX / 2, memory: Memory::Device, name: "huge" }],
+                buffers: vec![Buffer { words: u64::MAX / 2, memory: BufferMemory::Device, name: "huge" }],
                 ..queues(&[0])
             },
             Plan { kernels: vec![kernels::linear(4096)], ..queues(&[0]) },
@@ -368,7 +369,7 @@ fn what_the_device_lacks_is_refused() {
             assert!(matches!(refused(device, &plan), DeviceError::Unsupported(_)), "{plan:?}");
         }
         let plan = Plan {
-            steps: vec![Step::Fill { queue: QueueId(0), buffer: BufferId(0), value: 0 }],
+            steps: vec![PlanStep::Fill { queue: QueueId(0), buffer: BufferId(0), value: 0 }],
             ..queues(&[0])
         };
         assert!(matches!(refused(device, &plan), DeviceError::InvalidPlan(_)));
@@ -379,9 +380,9 @@ fn what_the_device_lacks_is_refused() {
 fn without_a_copy_hidden_memory_is_out_of_reach() {
     on_each_driver("without_a_copy_hidden_memory_is_out_of_reach", |selector| {
         for staging in [false, true] {
-            let device = VulkanDevice::open(selector, Options { staging, validation: false }).unwrap();
+            let device = VulkanDevice::open(selector, DeviceOptions { staging, validation: false }).unwrap();
             let mut b = Builder::new();
-            let (copied, hidden) = (b.buffer(1, Memory::Device), b.buffer(1, Memory::Device));
+            let (copied, hidden) = (b.buffer(1, BufferMemory::Device), b.buffer(1, BufferMemory::Device));
             b.expose(copied);
             let mut prepared = b.prepare(&device);
             assert!(prepared.read(copied).is_ok());
@@ -416,7 +417,7 @@ fn capabilities_agree_with_the_drivers_documentation() {
 fn validation_layers_have_nothing_to_say() {
     on_each_driver("validation_layers_have_nothing_to_say", |selector| {
         for staging in [false, true] {
-            let device = match VulkanDevice::open(selector, Options { validation: true, staging }) {
+            let device = match VulkanDevice::open(selector, DeviceOptions { validation: true, staging }) {
                 Ok(device) => device,
                 Err(DeviceError::Unsupported(why)) => {
                     assert!(why.contains("vulkan-validationlayers"), "{why}");
@@ -425,16 +426,16 @@ fn validation_layers_have_nothing_to_say() {
                 Err(error) => panic!("{error}"),
             };
             let mut b = Builder::new();
-            let (one, other) = (b.buffer(64, Memory::Device), b.buffer(64, Memory::Shared));
+            let (one, other) = (b.buffer(64, BufferMemory::Device), b.buffer(64, BufferMemory::Shared));
             let (linear, increment) = (b.kernel(kernels::linear(64)), b.kernel(kernels::increment(64)));
             b.fill(one, 0);
             b.barrier();
             b.dispatch(linear, 1, &[one], &[1, 1]);
             b.barrier();
             b.dispatch(increment, 1, &[one, other], &[]);
-            b.step(Step::Submit { queue: QUEUE });
+            b.step(PlanStep::Submit { queue: QUEUE });
             b.barrier();
-            b.step(Step::Copy { queue: QUEUE, from: other, to: one });
+            b.step(PlanStep::Copy { queue: QUEUE, from: other, to: one });
             b.expose(one);
             b.expose(other);
             let mut prepared = b.prepare(&device);
@@ -446,7 +447,7 @@ fn validation_layers_have_nothing_to_say() {
 
             // The layers are active: they report two writes without a barrier in between.
             let mut b = Builder::new();
-            let buffer = b.buffer(64, Memory::Device);
+            let buffer = b.buffer(64, BufferMemory::Device);
             let kernel = b.kernel(kernels::linear(64));
             b.fill(buffer, 0);
             b.dispatch(kernel, 1, &[buffer], &[1, 1]);

@@ -6,11 +6,11 @@ use crate::support;
 
 use std::time::Duration;
 
-use device::{Options, VulkanDevice};
+use device::{DeviceOptions, VulkanDevice};
 use plan::{
-    Accesses, BatchStart, BufferId, DependencyKind, Device, DeviceError, HostAct, HostLayout, HostOperation,
-    HostOrder, HostPlace, HostRelation, HostReport, HostThread, HostValue, Hosts, Memory, MemoryKind,
-    Progress, Semaphore, SemaphoreId, Stages, Step,
+    Accesses, BatchStart, BufferId, BufferMemory, DependencyKind, Device, DeviceError, HostAct, HostLayout,
+    HostOperation, HostOrder, HostPlace, HostRelation, HostReport, HostThread, HostValue, Hosts, MemoryKind,
+    PlanStep, Progress, Semaphore, SemaphoreId, Stages,
 };
 
 use support::kernels;
@@ -38,12 +38,12 @@ fn thread(acts: Vec<HostAct>) -> HostThread {
     HostThread { acts, registers: 2, reports }
 }
 
-fn dependency(available: Accesses, visible: Accesses) -> Step {
+fn dependency(available: Accesses, visible: Accesses) -> PlanStep {
     let stages = (
         Stages::COMPUTE.with(Stages::for_accesses(available)),
         Stages::COMPUTE.with(Stages::for_accesses(visible)),
     );
-    Step::Dependency { queue: QUEUE, kind: DependencyKind::Barrier, stages, available, visible }
+    PlanStep::Dependency { queue: QUEUE, kind: DependencyKind::Barrier, stages, available, visible }
 }
 
 /// Returns a plan whose batches each increment all words, which start at 0.
@@ -52,17 +52,17 @@ fn dependency(available: Accesses, visible: Accesses) -> Step {
 fn adding(threads: Vec<HostThread>, batches: &[(BatchStart, bool)]) -> Builder {
     let mut b = Builder::new();
     let buffer =
-        b.buffer(2 * u64::from(INSTANCES), Memory::Mapped(MemoryKind::from_word("coherent").unwrap()));
-    let back = b.buffer(2 * u64::from(INSTANCES), Memory::Readback);
+        b.buffer(2 * u64::from(INSTANCES), BufferMemory::Mapped(MemoryKind::from_word("coherent").unwrap()));
+    let back = b.buffer(2 * u64::from(INSTANCES), BufferMemory::Readback);
     let kernel = b.kernel(kernels::increment(2 * INSTANCES));
     b.fill(buffer, 0);
     b.barrier();
-    b.step(Step::Hosts { queue: QUEUE });
+    b.step(PlanStep::Hosts { queue: QUEUE });
     for (number, (_, held)) in (0..).zip(batches) {
-        b.step(Step::Batch { queue: QUEUE, number });
+        b.step(PlanStep::Batch { queue: QUEUE, number });
         if *held {
             b.0.semaphores = vec![Semaphore::Timeline];
-            b.step(Step::Wait { queue: QUEUE, semaphore: SEMAPHORE, value: 2 });
+            b.step(PlanStep::Wait { queue: QUEUE, semaphore: SEMAPHORE, value: 2 });
         }
         b.step(dependency(
             Accesses::SHADER_WRITE.with(Accesses::HOST_WRITE),
@@ -71,9 +71,9 @@ fn adding(threads: Vec<HostThread>, batches: &[(BatchStart, bool)]) -> Builder {
         b.dispatch(kernel, 1, &[buffer, buffer], &[]);
         b.step(dependency(Accesses::SHADER_WRITE, Accesses::HOST_READ.with(Accesses::HOST_WRITE)));
     }
-    b.step(Step::HostsEnd { queue: QUEUE });
+    b.step(PlanStep::HostsEnd { queue: QUEUE });
     b.barrier();
-    b.step(Step::Copy { queue: QUEUE, from: buffer, to: back });
+    b.step(PlanStep::Copy { queue: QUEUE, from: buffer, to: back });
     b.expose(back);
     let batches = batches.iter().map(|(start, _)| *start).collect();
     b.0.hosts = Some(Hosts { threads, buffer, batches, in_order: true });
@@ -157,7 +157,7 @@ fn threads_of_the_host_take_part() {
 #[test]
 fn dropping_threads_that_wait_for_ever_does_not_block() {
     on_each_driver("dropping_threads_that_wait_for_ever_does_not_block", |selector| {
-        let device = VulkanDevice::open(selector, Options::default()).unwrap();
+        let device = VulkanDevice::open(selector, DeviceOptions::default()).unwrap();
         let acts = vec![HostAct::Wait(0), HostAct::Signal { semaphore: SEMAPHORE, value: 2 }];
         let b = adding(vec![thread(acts)], &[(BatchStart::Early, true)]);
         let mut prepared = b.prepare(&device);
@@ -174,7 +174,7 @@ fn dropping_threads_that_wait_for_ever_does_not_block() {
 fn memory_that_threads_reach_is_mapped() {
     on_each_device("memory_that_threads_reach_is_mapped", |device| {
         let mut b = writes_submits_and_reads();
-        b.0.buffers[0].memory = Memory::Device;
+        b.0.buffers[0].memory = BufferMemory::Device;
         assert!(matches!(refused(device, &b.0), DeviceError::InvalidPlan(_)));
     });
 }
@@ -182,7 +182,7 @@ fn memory_that_threads_reach_is_mapped() {
 #[test]
 fn validation_layers_have_nothing_to_say_of_hosts() {
     on_each_driver("validation_layers_have_nothing_to_say_of_hosts", |selector| {
-        let device = match VulkanDevice::open(selector, Options { validation: true, staging: false }) {
+        let device = match VulkanDevice::open(selector, DeviceOptions { validation: true, staging: false }) {
             Ok(device) => device,
             Err(DeviceError::Unsupported(why)) => {
                 return skipped(&format!("validation on {selector}: {why}"));

@@ -5,7 +5,7 @@
 use std::io::Write;
 use std::process::Command;
 
-use device::{DriverEnvironment, Options, Selector, SoftwareDriver, VulkanDevice};
+use device::{DeviceOptions, DriverEnvironment, Selector, SoftwareDriver, VulkanDevice};
 use plan::{Device, DeviceError};
 
 /// Set in the child process that runs the test.
@@ -34,7 +34,7 @@ fn both_software_drivers_from_one_process() {
         let names: Vec<&str> = devices.iter().map(|device| device.identity.name.as_str()).collect();
         assert_eq!(names, ["lavapipe", "swiftshader"]);
         assert!(devices.iter().enumerate().all(|(index, device)| device.index == index));
-        let open = |text: &str| VulkanDevice::open(&text.parse().unwrap(), Options::default());
+        let open = |text: &str| VulkanDevice::open(&text.parse().unwrap(), DeviceOptions::default());
         // Both at the same time, by name, index, UUID and part of the name.
         let opened = [
             open("swiftshader"),
@@ -69,7 +69,7 @@ fn both_software_drivers_from_one_process() {
 #[test]
 fn without_a_driver_it_says_what_to_install() {
     if is_child() {
-        let open = VulkanDevice::open(&Selector::Best, Options::default()).map(|_| ());
+        let open = VulkanDevice::open(&Selector::Best, DeviceOptions::default()).map(|_| ());
         for result in [device::list_devices().map(|_| ()), open] {
             match result {
                 // With a loader but no driver, or without a loader.

@@ -7,10 +7,10 @@ use crate::support;
 
 use std::time::Duration;
 
-use device::{Options, VulkanDevice};
+use device::{DeviceOptions, VulkanDevice};
 use plan::{
-    Accesses, DependencyKind, Device, DeviceError, Memory, MemoryKind, Progress, Queue, QueueId, Semaphore,
-    SemaphoreId, Stages, Step,
+    Accesses, BufferMemory, DependencyKind, Device, DeviceError, MemoryKind, PlanStep, Progress, Queue,
+    QueueId, Semaphore, SemaphoreId, Stages,
 };
 
 use support::{Builder, QUEUE, kernels, on_each_device, on_each_driver, refused, run, skipped};
@@ -22,13 +22,13 @@ const ALL: [(&str, Between); 6] = [
     ("barrier", |b, _| dependency(b, DependencyKind::Barrier)),
     ("event", |b, _| dependency(b, DependencyKind::Event)),
     ("submit", |b, _| {
-        b.step(Step::Submit { queue: QUEUE });
+        b.step(PlanStep::Submit { queue: QUEUE });
         dependency(b, DependencyKind::Barrier);
     }),
     ("binary semaphore", |b, number| semaphore(b, number, Semaphore::Binary)),
     ("timeline semaphore", |b, number| semaphore(b, number, Semaphore::Timeline)),
     ("fence", |b, _| {
-        b.step(Step::HostWait { queue: QUEUE });
+        b.step(PlanStep::HostWait { queue: QUEUE });
         dependency(b, DependencyKind::Barrier);
     }),
 ];
@@ -41,7 +41,7 @@ fn dependency(b: &mut Builder, kind: DependencyKind) {
 const ACCESSES: Accesses = Accesses::SHADER_READ.with(Accesses::SHADER_WRITE);
 
 fn masked(b: &mut Builder, kind: DependencyKind, available: Accesses, visible: Accesses) {
-    b.step(Step::Dependency {
+    b.step(PlanStep::Dependency {
         queue: QUEUE,
         kind,
         stages: (
@@ -56,14 +56,14 @@ fn masked(b: &mut Builder, kind: DependencyKind, available: Accesses, visible: A
 fn semaphore(b: &mut Builder, number: u32, kind: Semaphore) {
     let semaphore = SemaphoreId(number);
     b.0.semaphores.push(kind);
-    b.step(Step::Signal { queue: QUEUE, semaphore, value: 1 });
-    b.step(Step::Wait { queue: QUEUE, semaphore, value: 1 });
+    b.step(PlanStep::Signal { queue: QUEUE, semaphore, value: 1 });
+    b.step(PlanStep::Wait { queue: QUEUE, semaphore, value: 1 });
 }
 
 /// Returns three dependent increments.
 fn chain(between: impl Fn(&mut Builder, u32)) -> (Builder, plan::BufferId) {
     let mut b = Builder::new();
-    let buffer = b.buffer(4096, Memory::Device);
+    let buffer = b.buffer(4096, BufferMemory::Device);
     let kernel = b.kernel(kernels::increment(64));
     b.fill(buffer, 7);
     b.barrier();
@@ -95,7 +95,7 @@ fn dispatches_follow_one_another_in_every_way() {
 #[test]
 fn validation_finds_no_fault_in_any_way() {
     on_each_driver("validation_finds_no_fault_in_any_way", |selector| {
-        let options = Options { validation: true, ..Options::default() };
+        let options = DeviceOptions { validation: true, ..DeviceOptions::default() };
         let device = match VulkanDevice::open(selector, options) {
             Ok(device) => device,
             Err(DeviceError::Unsupported(what)) => return skipped(&format!("validation: {what}")),
@@ -154,7 +154,7 @@ fn validation_finds_no_fault_in_any_way() {
 fn a_plan_in_which_the_host_waits_is_polled_to_its_end() {
     on_each_device("a_plan_in_which_the_host_waits_is_polled_to_its_end", |device| {
         let (b, buffer) = chain(|b, _| {
-            b.step(Step::HostWait { queue: QUEUE });
+            b.step(PlanStep::HostWait { queue: QUEUE });
             dependency(b, DependencyKind::Barrier);
         });
         let mut prepared = b.prepare(device);
@@ -173,7 +173,7 @@ fn a_plan_in_which_the_host_waits_is_polled_to_its_end() {
 fn command_buffers_of_one_submission_run_in_order_with_a_dependency() {
     on_each_device("command_buffers_of_one_submission_run_in_order_with_a_dependency", |device| {
         let (b, buffer) = chain(|b, _| {
-            b.step(Step::CommandBuffer { queue: QUEUE });
+            b.step(PlanStep::CommandBuffer { queue: QUEUE });
             dependency(b, DependencyKind::Barrier);
         });
         let mut prepared = b.prepare(device);
@@ -189,12 +189,12 @@ fn memory_is_of_the_type_that_is_asked_for() {
         assert!(!types.is_empty());
         for (name, kind) in MemoryKind::NAMED {
             let mut b = Builder::new();
-            let own = b.buffer(256, Memory::Of(kind));
-            let seen = b.buffer(256, Memory::Readback);
+            let own = b.buffer(256, BufferMemory::Of(kind));
+            let seen = b.buffer(256, BufferMemory::Readback);
             let kernel = b.kernel(kernels::linear(64));
             b.dispatch(kernel, 4, &[own], &[3, 5]);
             b.barrier();
-            b.step(Step::Copy { queue: QUEUE, from: own, to: seen });
+            b.step(PlanStep::Copy { queue: QUEUE, from: own, to: seen });
             b.expose(seen);
             if !types.iter().any(|properties| kind.matches_type(*properties)) {
                 assert_eq!(refused(device, &b.0), DeviceError::Unsupported(kind.to_string()), "{name}");
@@ -223,7 +223,7 @@ fn a_family_of_its_own_is_refused_where_there_is_one() {
         }
         let mut b = Builder::new();
         b.0.queues.push(Queue { family: 1 });
-        b.step(Step::Barrier { queue: QueueId(1) });
+        b.step(PlanStep::Barrier { queue: QueueId(1) });
         let lack = "2 queue families with compute (it has 1)".to_owned();
         assert_eq!(refused(device, &b.0), DeviceError::Unsupported(lack));
     });

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::Explained;
-use super::picture::{Kind, Picture, caption, pictures};
+use super::picture::{ArrowKind, Picture, caption, pictures};
 
 /// The graphs of an explanation, one after the other as `dot` reads them.
 pub fn write(explained: Explained<'_>) -> String {
@@ -28,7 +28,7 @@ pub fn graph(picture: &Picture<'_>) -> String {
         );
         for event in &column.events {
             let marked = if picture.marked.contains(event) {
-                format!(", color=\"{}\", penwidth=2.4, fillcolor=\"#fff4ec\"", Kind::Broken.colour())
+                format!(", color=\"{}\", penwidth=2.4, fillcolor=\"#fff4ec\"", ArrowKind::Broken.colour())
             } else {
                 String::new()
             };
@@ -47,14 +47,14 @@ pub fn graph(picture: &Picture<'_>) -> String {
     }
     for arrow in &picture.arrows {
         let colour = arrow.kind.colour();
-        let strong = matches!(arrow.kind, Kind::Broken | Kind::Race);
+        let strong = matches!(arrow.kind, ArrowKind::Broken | ArrowKind::Race);
         let style = match (strong, arrow.kind) {
-            (_, Kind::Race) => "dashed",
-            (_, Kind::FromReads | Kind::Derived | Kind::Synchronizes) => "dashed",
-            (_, Kind::Modification) => "dotted",
+            (_, ArrowKind::Race) => "dashed",
+            (_, ArrowKind::FromReads | ArrowKind::Derived | ArrowKind::Synchronizes) => "dashed",
+            (_, ArrowKind::Modification) => "dotted",
             _ => "solid",
         };
-        let head = if arrow.kind == Kind::Race { ", dir=none" } else { "" };
+        let head = if arrow.kind == ArrowKind::Race { ", dir=none" } else { "" };
         let _ = writeln!(
             out,
             "  e{} -> e{} [label={}, color=\"{colour}\", fontcolor=\"{colour}\", style={style}, penwidth={}, \

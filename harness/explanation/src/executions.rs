@@ -10,14 +10,14 @@ use super::{dot, svg, text, words};
 
 /// Executions and the test that they are of.
 #[derive(Clone, Copy, Debug)]
-pub struct Shown<'a> {
+pub struct ShownExecutions<'a> {
     /// The test.
     pub test: &'a Test,
     /// The executions.
     pub executions: &'a ConsistentExecutions,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> ShownExecutions<'a> {
     /// Returns a one-line summary.
     fn headline(self) -> String {
         let ConsistentExecutions { model, outcome, found, complete, loop_bound: cut } = self.executions;

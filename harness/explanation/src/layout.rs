@@ -1,6 +1,6 @@
 //! Layout of a picture: positions of boxes, arrows and labels, in pixels.
 
-use super::picture::{Arrow, Column};
+use super::picture::{Arrow, EventColumn};
 
 /// Width of a character in a box, and in a label.
 const CHARACTER: f64 = 7.3;
@@ -67,7 +67,7 @@ impl Curve {
 
 /// A laid out picture.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub struct PictureLayout {
     /// The box of each event that is drawn.
     pub boxes: Vec<(usize, Rectangle)>,
     /// The middle of each column's title.
@@ -108,7 +108,11 @@ struct Port {
 }
 
 /// Lays a picture out. `caption` gives the lines in an event's box.
-pub fn lay_out(columns: &[Column], arrows: &[Arrow], caption: &dyn Fn(usize) -> Vec<String>) -> Layout {
+pub fn lay_out(
+    columns: &[EventColumn],
+    arrows: &[Arrow],
+    caption: &dyn Fn(usize) -> Vec<String>,
+) -> PictureLayout {
     let place = |event: usize| {
         columns.iter().enumerate().find_map(|(column, found)| {
             found.events.iter().position(|at| *at == event).map(|row| (column, row))
@@ -167,7 +171,7 @@ pub fn lay_out(columns: &[Column], arrows: &[Arrow], caption: &dyn Fn(usize) -> 
     let ends = |end: &dyn Fn(&Rectangle) -> f64| labels.iter().map(end).fold(0.0, f64::max);
     let width = f64::max(width, ends(&|label| label.x + label.width));
     let height = f64::max(height, ends(&|label| label.y + label.height));
-    Layout { boxes, headers, arrows: curves.into_iter().zip(labels).collect(), width, height }
+    PictureLayout { boxes, headers, arrows: curves.into_iter().zip(labels).collect(), width, height }
 }
 
 /// A column and a row.

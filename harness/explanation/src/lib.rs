@@ -19,7 +19,7 @@ use litmus::Test;
 use model::Explanation;
 
 pub use dot::write as dot;
-pub use executions::Shown;
+pub use executions::ShownExecutions;
 pub use fix::fixed;
 pub use html::write as html;
 pub use shader::{ShaderAnswer, ShaderFinding, ShaderPlace, write as shaders};

@@ -14,7 +14,7 @@ pub struct Picture<'a> {
     /// The execution.
     pub execution: &'a ExplainedExecution,
     /// The columns, left to right.
-    pub columns: Vec<Column>,
+    pub columns: Vec<EventColumn>,
     /// The arrows; those that matter most first.
     pub arrows: Vec<Arrow>,
     /// Highlighted events.
@@ -22,7 +22,7 @@ pub struct Picture<'a> {
 }
 
 /// A column of events.
-pub struct Column {
+pub struct EventColumn {
     /// Above it.
     pub title: String,
     /// Indices of its events, top to bottom.
@@ -41,12 +41,12 @@ pub struct Arrow {
     /// Its label, line by line.
     pub label: Vec<String>,
     /// Category, which determines the line style.
-    pub kind: Kind,
+    pub kind: ArrowKind,
 }
 
 /// The kinds of arrows, in the order of their weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ArrowKind {
     /// Part of what breaks a rule.
     Broken,
     /// A race.
@@ -63,62 +63,62 @@ pub enum Kind {
     Derived,
 }
 
-impl Kind {
+impl ArrowKind {
     /// Every kind.
-    pub const ALL: [Kind; 7] = [
-        Kind::Broken,
-        Kind::Race,
-        Kind::ReadsFrom,
-        Kind::FromReads,
-        Kind::Modification,
-        Kind::Synchronizes,
-        Kind::Derived,
+    pub const ALL: [ArrowKind; 7] = [
+        ArrowKind::Broken,
+        ArrowKind::Race,
+        ArrowKind::ReadsFrom,
+        ArrowKind::FromReads,
+        ArrowKind::Modification,
+        ArrowKind::Synchronizes,
+        ArrowKind::Derived,
     ];
 
     /// Returns the colour, from the colour-blind safe palette of Okabe and Ito.
     pub fn colour(self) -> &'static str {
         match self {
-            Kind::Broken | Kind::Race => "#d55e00",
-            Kind::ReadsFrom => "#0072b2",
-            Kind::FromReads => "#b3548f",
-            Kind::Modification => "#8a6d00",
-            Kind::Synchronizes => "#00795a",
-            Kind::Derived => "#555555",
+            ArrowKind::Broken | ArrowKind::Race => "#d55e00",
+            ArrowKind::ReadsFrom => "#0072b2",
+            ArrowKind::FromReads => "#b3548f",
+            ArrowKind::Modification => "#8a6d00",
+            ArrowKind::Synchronizes => "#00795a",
+            ArrowKind::Derived => "#555555",
         }
     }
 
     /// Returns the dash pattern, so that categories differ without colour; empty for a solid line.
     pub fn dashes(self) -> &'static str {
         match self {
-            Kind::Broken | Kind::ReadsFrom => "",
-            Kind::Race => "9 5",
-            Kind::FromReads => "6 3",
-            Kind::Modification => "2 3",
-            Kind::Synchronizes => "10 3 2 3",
-            Kind::Derived => "4 4",
+            ArrowKind::Broken | ArrowKind::ReadsFrom => "",
+            ArrowKind::Race => "9 5",
+            ArrowKind::FromReads => "6 3",
+            ArrowKind::Modification => "2 3",
+            ArrowKind::Synchronizes => "10 3 2 3",
+            ArrowKind::Derived => "4 4",
         }
     }
 
     /// Returns the legend text.
     pub fn meaning(self) -> &'static str {
         match self {
-            Kind::Broken => "breaks the rule",
-            Kind::Race => "race: not ordered",
-            Kind::ReadsFrom => "reads from",
-            Kind::FromReads => "reads before it is overwritten",
-            Kind::Modification => "modification order",
-            Kind::Synchronizes => "synchronizes",
-            Kind::Derived => "ordered by the model",
+            ArrowKind::Broken => "breaks the rule",
+            ArrowKind::Race => "race: not ordered",
+            ArrowKind::ReadsFrom => "reads from",
+            ArrowKind::FromReads => "reads before it is overwritten",
+            ArrowKind::Modification => "modification order",
+            ArrowKind::Synchronizes => "synchronizes",
+            ArrowKind::Derived => "ordered by the model",
         }
     }
 
-    fn of(relation: &str) -> Kind {
+    fn of(relation: &str) -> ArrowKind {
         match relation {
-            "rf" => Kind::ReadsFrom,
-            "fr" => Kind::FromReads,
-            "co" => Kind::Modification,
-            "sw" | "ssw" | "syncbar" => Kind::Synchronizes,
-            _ => Kind::Derived,
+            "rf" => ArrowKind::ReadsFrom,
+            "fr" => ArrowKind::FromReads,
+            "co" => ArrowKind::Modification,
+            "sw" | "ssw" | "syncbar" => ArrowKind::Synchronizes,
+            _ => ArrowKind::Derived,
         }
     }
 }
@@ -205,23 +205,23 @@ impl<'a> Picture<'a> {
     ) -> Picture<'a> {
         let mut arrows: Vec<Arrow> = Vec::new();
         for edge in broken.iter().flat_map(|broken| &broken.edges) {
-            add_arrow(&mut arrows, Arrow { kind: Kind::Broken, ..labelled_arrow(edge, true) });
+            add_arrow(&mut arrows, Arrow { kind: ArrowKind::Broken, ..labelled_arrow(edge, true) });
         }
         if let Some((from, to)) = race {
-            add_arrow(&mut arrows, Arrow { from, to, label: vec!["race".to_owned()], kind: Kind::Race });
+            add_arrow(&mut arrows, Arrow { from, to, label: vec!["race".to_owned()], kind: ArrowKind::Race });
         }
         let owner = |id: EventId| words::event(execution, id).map(|event| event.owner);
         let inside = |id: EventId| matches!(owner(id), Some(EventOwner::Thread(..)));
         // Omit edges that the race does not depend on, and orders that are irrelevant to a witness.
         for edge in execution.edges.iter().filter(|edge| inside(edge.from) && inside(edge.to)) {
-            let kind = Kind::of(&edge.relation);
+            let kind = ArrowKind::of(&edge.relation);
             let told =
                 arrows.iter().any(|arrow| (arrow.from, arrow.to) == (index(edge.from), index(edge.to)));
             let wanted = match kind {
-                Kind::ReadsFrom | Kind::Synchronizes => true,
-                Kind::FromReads | Kind::Modification => race.is_none() && broken.is_none(),
-                Kind::Derived => race.is_none() && broken.is_none() && !told,
-                Kind::Broken | Kind::Race => false,
+                ArrowKind::ReadsFrom | ArrowKind::Synchronizes => true,
+                ArrowKind::FromReads | ArrowKind::Modification => race.is_none() && broken.is_none(),
+                ArrowKind::Derived => race.is_none() && broken.is_none() && !told,
+                ArrowKind::Broken | ArrowKind::Race => false,
             };
             if wanted {
                 add_arrow(&mut arrows, Arrow { kind, ..labelled_arrow(edge, false) });
@@ -237,13 +237,13 @@ impl<'a> Picture<'a> {
         let of = |wanted: &dyn Fn(EventOwner) -> bool| -> Vec<usize> {
             (0..execution.events.len()).filter(|at| wanted(execution.events[*at].owner)).collect()
         };
-        let aside = |title: &str, owner: EventOwner| Column {
+        let aside = |title: &str, owner: EventOwner| EventColumn {
             title: title.to_owned(),
             events: of(&|found| found == owner).into_iter().filter(|at| drawn(*at)).collect(),
             ordered: false,
         };
         let mut columns = vec![aside("initially", EventOwner::Initial)];
-        columns.extend((0..test.threads.len()).map(|thread| Column {
+        columns.extend((0..test.threads.len()).map(|thread| EventColumn {
             title: words::thread(test, thread),
             events: of(&|owner| matches!(owner, EventOwner::Thread(found, _) if found == thread)),
             ordered: true,
@@ -271,15 +271,15 @@ fn labelled_arrow(edge: &ExplainedEdge, whole: bool) -> Arrow {
             label.push(format!("{first}{more}"));
         }
     }
-    Arrow { from: index(edge.from), to: index(edge.to), label, kind: Kind::Derived }
+    Arrow { from: index(edge.from), to: index(edge.to), label, kind: ArrowKind::Derived }
 }
 
 /// Adds an arrow, or merges it with a parallel one.
 fn add_arrow(arrows: &mut Vec<Arrow>, arrow: Arrow) {
     let known = arrows.iter_mut().find(|known| {
         (known.from, known.to) == (arrow.from, arrow.to)
-            || (arrow.kind == Kind::Synchronizes
-                && known.kind == Kind::Synchronizes
+            || (arrow.kind == ArrowKind::Synchronizes
+                && known.kind == ArrowKind::Synchronizes
                 && (known.to, known.from) == (arrow.from, arrow.to))
     });
     match known {

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use litmus::{Placement, Test, ThreadPlace};
 use model::{
-    BrokenAxiom, Event, EventId, EventOwner, ExplainedEdge, ExplainedExecution, ExplanationAnswer, FoundRace,
+    BrokenAxiom, EventId, EventOwner, ExplainedEdge, ExplainedEvent, ExplainedExecution, ExplanationAnswer,
+    FoundRace,
 };
 
 use super::{Explained, words};
@@ -38,7 +39,7 @@ struct EventDescriptions<'a> {
 }
 
 impl EventDescriptions<'_> {
-    fn event(&self, id: EventId) -> Option<&Event> {
+    fn event(&self, id: EventId) -> Option<&ExplainedEvent> {
         words::event(self.execution, id)
     }
 
@@ -90,7 +91,7 @@ impl EventDescriptions<'_> {
         Some(format!("line {} of P{}", self.event(id)?.span.line, self.test.threads.get(thread)?.number))
     }
 
-    fn location<'e>(&self, event: &'e Event) -> Option<&'e str> {
+    fn location<'e>(&self, event: &'e ExplainedEvent) -> Option<&'e str> {
         event.access.as_deref()?.split(" = ").next()
     }
 
@@ -132,7 +133,7 @@ impl EventDescriptions<'_> {
 
     /// Returns the synchronization that orders a write before a read, if it leads directly from thread to
     /// thread.
-    fn handed_over(&self, write: EventId, read: EventId) -> Option<(&Event, &Event)> {
+    fn handed_over(&self, write: EventId, read: EventId) -> Option<(&ExplainedEvent, &ExplainedEvent)> {
         let (writer, reader) = (self.owner(write)?, self.owner(read)?);
         let pair = self.execution.edges.iter().find(|edge| {
             let (Some(from), Some(to)) = (self.owner(edge.from), self.owner(edge.to)) else { return false };

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::Explained;
-use super::layout::{LABEL_LINE, Layout, lay_out, text_width};
-use super::picture::{Arrow, Kind, Picture, caption, pictures};
+use super::layout::{LABEL_LINE, PictureLayout, lay_out, text_width};
+use super::picture::{Arrow, ArrowKind, Picture, caption, pictures};
 
 /// The narrowest picture, so that its texts have room.
 const LEAST_WIDTH: f64 = 640.0;
@@ -18,7 +18,7 @@ pub fn write(explained: Explained<'_>) -> String {
 
 /// Pictures, one above the other.
 pub fn document(title: &str, pictures: Vec<Picture<'_>>) -> String {
-    let drawn: Vec<(Picture<'_>, Layout)> = pictures
+    let drawn: Vec<(Picture<'_>, PictureLayout)> = pictures
         .into_iter()
         .map(|picture| {
             let lines = |event: usize| caption(picture.execution, event).to_vec();
@@ -42,7 +42,7 @@ pub fn document(title: &str, pictures: Vec<Picture<'_>>) -> String {
          <style>@media (prefers-color-scheme: dark) {{ svg {{ filter: invert(.9) hue-rotate(180deg) }} }}</style>\n<defs>\n",
         escape(title)
     );
-    for kind in Kind::ALL {
+    for kind in ArrowKind::ALL {
         let _ = writeln!(
             out,
             "<marker id=\"{kind:?}\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"9\" markerHeight=\"9\" \
@@ -60,7 +60,13 @@ pub fn document(title: &str, pictures: Vec<Picture<'_>>) -> String {
 }
 
 /// Draws a picture below `y` and returns its lower end.
-fn draw_picture(out: &mut String, picture: &Picture<'_>, layout: &Layout, mut y: f64, width: f64) -> f64 {
+fn draw_picture(
+    out: &mut String,
+    picture: &Picture<'_>,
+    layout: &PictureLayout,
+    mut y: f64,
+    width: f64,
+) -> f64 {
     for (index, title) in picture.title.iter().enumerate() {
         let weight = if index == 0 { "bold" } else { "normal" };
         y = draw_text(out, title, y, width, weight);
@@ -85,8 +91,8 @@ fn draw_picture(out: &mut String, picture: &Picture<'_>, layout: &Layout, mut y:
         for [_, b, c, d] in &curve.0 {
             let _ = write!(path, " C{:.1} {:.1} {:.1} {:.1} {:.1} {:.1}", b.0, b.1, c.0, c.1, d.0, d.1);
         }
-        let strong = matches!(arrow.kind, Kind::Broken | Kind::Race);
-        let head = if arrow.kind == Kind::Race {
+        let strong = matches!(arrow.kind, ArrowKind::Broken | ArrowKind::Race);
+        let head = if arrow.kind == ArrowKind::Race {
             String::new()
         } else {
             format!(" marker-end=\"url(#{:?})\"", arrow.kind)
@@ -103,7 +109,7 @@ fn draw_picture(out: &mut String, picture: &Picture<'_>, layout: &Layout, mut y:
     for (event, rectangle) in &layout.boxes {
         let marked = picture.marked.contains(event);
         let (stroke, stroke_width, fill) =
-            if marked { (Kind::Broken.colour(), 2.4, "#fff4ec") } else { ("#888888", 1.0, "#f7f7f7") };
+            if marked { (ArrowKind::Broken.colour(), 2.4, "#fff4ec") } else { ("#888888", 1.0, "#f7f7f7") };
         let _ = writeln!(
             out,
             "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"5\" fill=\"{fill}\" stroke=\"{stroke}\" \
@@ -148,7 +154,7 @@ fn draw_picture(out: &mut String, picture: &Picture<'_>, layout: &Layout, mut y:
     y + 2.0 * MARGIN
 }
 
-fn program_order(out: &mut String, layout: &Layout, events: &[usize]) {
+fn program_order(out: &mut String, layout: &PictureLayout, events: &[usize]) {
     let rectangle = |event: &usize| layout.boxes.iter().find(|(found, _)| found == event).map(|(_, r)| *r);
     for pair in events.windows(2) {
         let [Some(above), Some(below)] = [rectangle(&pair[0]), rectangle(&pair[1])] else { continue };
@@ -184,8 +190,8 @@ fn draw_legend(out: &mut String, arrows: &[Arrow], mut y: f64, width: f64) -> f6
         x += wide + 22.0;
     };
     let mut any = false;
-    for kind in Kind::ALL.into_iter().filter(|kind| arrows.iter().any(|arrow| arrow.kind == *kind)) {
-        let stroke = if matches!(kind, Kind::Broken | Kind::Race) { 2.6 } else { 1.5 };
+    for kind in ArrowKind::ALL.into_iter().filter(|kind| arrows.iter().any(|arrow| arrow.kind == *kind)) {
+        let stroke = if matches!(kind, ArrowKind::Broken | ArrowKind::Race) { 2.6 } else { 1.5 };
         entry(out, kind.colour(), kind.dashes(), stroke, kind.meaning());
         any = true;
     }

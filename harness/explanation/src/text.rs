@@ -97,7 +97,7 @@ pub fn table(out: &mut String, test: &Test, execution: &ExplainedExecution) {
     for (index, thread) in test.threads.iter().enumerate() {
         let mut cells = vec![words::thread(test, index)];
         for (at, instruction) in thread.instructions.iter().enumerate() {
-            let events: Vec<&model::Event> = execution
+            let events: Vec<&model::ExplainedEvent> = execution
                 .events
                 .iter()
                 .filter(|event| event.owner == EventOwner::Thread(index, at))

@@ -2,7 +2,7 @@
 
 use litmus::{Race, Test, ThreadPlace};
 use model::{
-    BrokenAxiom, Event, EventId, EventOwner, ExplainedEdge, ExplainedExecution, Explanation,
+    BrokenAxiom, EventId, EventOwner, ExplainedEdge, ExplainedEvent, ExplainedExecution, Explanation,
     ExplanationAnswer, FoundRace, InstructionChange, Mend, Minimality,
 };
 
@@ -206,7 +206,7 @@ pub fn edge_anchor(edge: &ExplainedEdge) -> String {
 }
 
 /// The event of an id.
-pub fn event(execution: &ExplainedExecution, id: EventId) -> Option<&Event> {
+pub fn event(execution: &ExplainedExecution, id: EventId) -> Option<&ExplainedEvent> {
     execution.events.get(usize::from(id.0))
 }
 

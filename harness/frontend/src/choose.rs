@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use rspirv::spirv::StorageClass;
 use spirv_reader::{GlobalVariable, SpirvModule, SpirvType};
 
-use self::search::Search;
+use self::search::InputSearch;
 use crate::assumed::{
     AssumedInput, Binding, InputPlace, atomic_bindings, ends_in_runtime_array, local_size_constants,
     missing_inputs, written_members,
@@ -393,7 +393,7 @@ fn search_inputs(
         inputs.filter(|(_, input)| keep(input)).map(|(index, _)| index).collect()
     };
     let conventions = Conventions { inputs: select(&is_counter), only_read: select(&is_only_read) };
-    let mut search = Search {
+    let mut search = InputSearch {
         module,
         conventions,
         atomics,

@@ -33,7 +33,7 @@ use crate::launch::Launch;
 use crate::lift::{AnalysisOptions, FindingKind, InvocationId, Lifted, MAX_INVOCATIONS, Spot, lift};
 use crate::outcomes::{FinalContents, enumerate_contents};
 use crate::tried;
-use environment::{Search, find_environment};
+use environment::{EnvironmentSearch, find_environment};
 use program::Program;
 use simulation::{Mismatch, NoProof, Simulation};
 use spirv_reader::{SpirvModule, Stage};
@@ -456,7 +456,8 @@ fn search_environment(
     let values = open_values([before, after]);
     let is_open =
         |set: u32, binding: u32| open.as_ref().is_none_or(|bindings| bindings.contains(&(set, binding)));
-    let search = Search { model: query.model, budget: query.budget, stop: query.stop, is_open: &is_open };
+    let search =
+        EnvironmentSearch { model: query.model, budget: query.budget, stop: query.stop, is_open: &is_open };
     // All buffers, but no workgroup memory, which only the kernel can access.
     let bindings = open.clone().unwrap_or_else(|| before.0.descriptors());
     let lifted = |(module, options): (&SpirvModule, &AnalysisOptions)| {

@@ -6,10 +6,10 @@
 mod sample;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use isa::{Facts, Profile, explore};
+use isa::{FactTable, Profile, explore};
 
 fn texts(criterion: &mut Criterion) {
-    let facts = Facts::shipped().unwrap();
+    let facts = FactTable::shipped().unwrap();
     let mut group = criterion.benchmark_group("explore");
     for family in sample::FAMILIES {
         let samples = sample::samples(family);

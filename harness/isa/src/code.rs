@@ -6,7 +6,7 @@ use crate::question::MemoryWord;
 
 /// A constant, or a value that depends on loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Value {
+pub(crate) enum LoadedValue {
     /// A constant.
     Word(u32),
     /// The index of an expression.
@@ -21,22 +21,22 @@ pub(crate) enum Value {
 
 /// A word computed from loaded values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Expression {
+pub(crate) enum WaveExpression {
     /// Some bytes of a loaded cell.
     Load { slot: u16, shift: u8, bytes: u8, signed: bool },
     /// An operation.
-    Operation(Alu, Value, Value, Value),
+    Operation(Alu, LoadedValue, LoadedValue, LoadedValue),
 }
 
 /// The code of one wave as a tree, which branches at decisions that depend on loaded values.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WaveCode {
     /// The nodes; each continues with the next one unless stated otherwise.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<WaveStep>,
     /// Every access of the tree.
     pub accesses: Vec<Access>,
     /// Every expression.
-    pub expressions: Vec<Expression>,
+    pub expressions: Vec<WaveExpression>,
     /// The number of values that loads return.
     pub slots: u16,
     /// Names of the applied rules about bits.
@@ -45,7 +45,7 @@ pub(crate) struct WaveCode {
 
 /// A step of a wave.
 #[derive(Clone, Debug)]
-pub(crate) enum Node {
+pub(crate) enum WaveStep {
     /// Issues an access.
     Access(u16),
     /// Waits until these are complete.
@@ -106,9 +106,9 @@ pub(crate) struct AccessPart {
     /// The slot that receives the 8 bytes found by a load or atomic.
     pub slot: Option<u16>,
     /// The stored low and high words.
-    pub data: [Value; 2],
+    pub data: [LoadedValue; 2],
     /// The comparison value of a compare-exchange.
-    pub compare: [Value; 2],
+    pub compare: [LoadedValue; 2],
 }
 
 /// The space of the local data share.
@@ -116,11 +116,11 @@ pub(crate) const LDS: crate::question::MemorySpace = crate::question::MemorySpac
 
 impl WaveCode {
     /// Evaluates an expression, given the returned values of loads.
-    pub fn evaluate(&self, value: Value, slots: &[u64]) -> u32 {
+    pub fn evaluate(&self, value: LoadedValue, slots: &[u64]) -> u32 {
         match value {
-            Value::Word(word) => word,
-            Value::Loaded(number) => match self.expressions.get(usize::from(number)) {
-                Some(Expression::Load { slot, shift, bytes, signed }) => {
+            LoadedValue::Word(word) => word,
+            LoadedValue::Loaded(number) => match self.expressions.get(usize::from(number)) {
+                Some(WaveExpression::Load { slot, shift, bytes, signed }) => {
                     let cell = slots.get(usize::from(*slot)).copied().unwrap_or(0) >> shift;
                     match (bytes, signed) {
                         (1, false) => cell as u32 & 0xff,
@@ -130,13 +130,13 @@ impl WaveCode {
                         _ => cell as u32,
                     }
                 }
-                Some(Expression::Operation(alu, a, b, c)) => {
+                Some(WaveExpression::Operation(alu, a, b, c)) => {
                     let [a, b, c] = [a, b, c].map(|value| self.evaluate(*value, slots));
                     alu.apply(a, b, c)
                 }
                 None => 0,
             },
-            Value::Descriptors | Value::Descriptor { .. } | Value::Undefined => 0,
+            LoadedValue::Descriptors | LoadedValue::Descriptor { .. } | LoadedValue::Undefined => 0,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::family::Generation;
-use crate::opcode::{Action, Counter, Opcode};
+use crate::opcode::{Action, Opcode, WaitCounter};
 use crate::text::MachineProgram;
 
 /// The removed instruction or bit.
@@ -118,10 +118,10 @@ pub fn all_edits(program: &MachineProgram, generation: Generation) -> Vec<Edit> 
             }
             Opcode::Wait(counters) => {
                 let kind = match counters {
-                    [Counter::Vector, ..] => EditKind::VectorWait,
-                    [Counter::Store, ..] => EditKind::StoreWait,
-                    [Counter::Lds, ..] => EditKind::LdsWait,
-                    [Counter::Scalar, ..] => EditKind::ScalarWait,
+                    [WaitCounter::Vector, ..] => EditKind::VectorWait,
+                    [WaitCounter::Store, ..] => EditKind::StoreWait,
+                    [WaitCounter::Lds, ..] => EditKind::LdsWait,
+                    [WaitCounter::Scalar, ..] => EditKind::ScalarWait,
                     _ => continue,
                 };
                 without(kind, &nothing);

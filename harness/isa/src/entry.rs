@@ -55,7 +55,7 @@ pub fn infer_entry(program: &MachineProgram, address: bool) -> Result<Vec<(u16, 
 
 /// Recognizes how RADV extracts the wave index: `s_bfe_u32 d, s, 0x60006` up to RDNA 1, `0x50014` after it.
 fn wave_number(instruction: &MachineInstruction, register: u16) -> Option<u8> {
-    let source = MachineOperand::Scalar(crate::text::Registers { first: register, count: 1 });
+    let source = MachineOperand::Scalar(crate::text::RegisterRange { first: register, count: 1 });
     match instruction.operands.as_slice() {
         [_, from, MachineOperand::Number(field)]
             if instruction.mnemonic == "s_bfe_u32" && *from == source =>
@@ -136,9 +136,10 @@ fn register_uses(instruction: &MachineInstruction) -> (Vec<u16>, Vec<u16>) {
         Opcode::Scalar(Scalar::Compare { .. } | Scalar::TestBit { .. }) => true,
         Opcode::Scalar(Scalar::Constant { accumulates, .. }) => *accumulates,
         Opcode::Scalar(_) | Opcode::Vector(_) => false,
-        Opcode::Memory(memory) => {
-            !matches!(memory.path, crate::opcode::Path::Scalar | crate::opcode::Path::ScalarBuffer)
-        }
+        Opcode::Memory(memory) => !matches!(
+            memory.path,
+            crate::opcode::MemoryPath::Scalar | crate::opcode::MemoryPath::ScalarBuffer
+        ),
         _ => true,
     };
     let mut reads = Vec::new();

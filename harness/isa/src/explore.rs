@@ -8,11 +8,12 @@ use std::hash::BuildHasherDefault;
 
 use rustc_hash::{FxHashMap, FxHasher};
 
-use crate::code::{Access, AccessPart, MemoryUnit, Node, WaveCode};
-use crate::facts::{Facts, Profile};
+use crate::code::{Access, AccessPart, MemoryUnit, WaveCode, WaveStep};
+use crate::facts::{FactTable, Profile};
 use crate::family::Generation;
 use crate::machine::{
-    EventRecord, Machine, MachineEvent, MachineState, MachineStep, MemoryCell, Wave, WaveSeats, in_lds,
+    AlignedWord, EventRecord, ExplorationState, IsaWave, Machine, MachineEvent, MachineStep, WaveSeats,
+    in_lds,
 };
 use crate::opcode::Action;
 use crate::placement::{RelevantCaches, all_placements};
@@ -30,7 +31,7 @@ pub const STATES: u64 = 2_000_000;
 /// Decides whether an outcome outside of the allowed set is reachable.
 ///
 /// Deterministic: equal questions, facts and profiles give equal verdicts.
-pub fn explore(question: &MachineQuestion, profile: Profile, facts: &Facts) -> MachineVerdict {
+pub fn explore(question: &MachineQuestion, profile: Profile, facts: &FactTable) -> MachineVerdict {
     explore_up_to(question, profile, facts, STATES)
 }
 
@@ -38,7 +39,7 @@ pub fn explore(question: &MachineQuestion, profile: Profile, facts: &Facts) -> M
 pub fn explore_up_to(
     question: &MachineQuestion,
     profile: Profile,
-    facts: &Facts,
+    facts: &FactTable,
     states: u64,
 ) -> MachineVerdict {
     let (machine, observed) = match prepare_machine(question, profile, facts) {
@@ -97,11 +98,11 @@ pub(crate) struct ObservedCell {
 pub(crate) fn prepare_machine(
     question: &MachineQuestion,
     profile: Profile,
-    facts: &Facts,
+    facts: &FactTable,
 ) -> Result<(Machine, Vec<ObservedCell>), BuildError> {
     let generation = question.family.generation();
     let missing = |what: String| BuildError::Unsupported(Unsupported { kernel: 0, line: None, what });
-    let mut waves: Vec<Wave> = Vec::new();
+    let mut waves: Vec<IsaWave> = Vec::new();
     let mut slots = 0;
     let of_each = (0..=question.barriers.len())
         .all(|dispatch| question.workgroups.iter().any(|workgroup| workgroup.dispatch == dispatch));
@@ -126,7 +127,7 @@ pub(crate) fn prepare_machine(
             let code = wave::build_code(&launch, generation, facts, profile)?;
             let first_slot = slots;
             slots += usize::from(code.slots);
-            waves.push(Wave {
+            waves.push(IsaWave {
                 code,
                 workgroup: number,
                 number: wave,
@@ -185,7 +186,7 @@ pub(crate) fn prepare_machine(
 
 /// Numbers memory cells of 8 bytes.
 struct CellNumbering<'q> {
-    cells: Vec<MemoryCell>,
+    cells: Vec<AlignedWord>,
     /// MemoryCell numbers by workgroup (for LDS), space and aligned offset.
     numbers: FxHashMap<(usize, MemorySpace, u32), u16>,
     question: &'q MachineQuestion,
@@ -205,14 +206,14 @@ impl CellNumbering<'_> {
                 initial = crate::machine::insert_word(initial, known.place, known.value);
             }
         }
-        self.cells.push(MemoryCell { initial, private: true, vector_waves: Vec::new(), lines: [false; 3] });
+        self.cells.push(AlignedWord { initial, private: true, vector_waves: Vec::new(), lines: [false; 3] });
         self.numbers.insert(key, number);
         Some(number)
     }
 }
 
 /// Determines which cells are shared, and which caches can hit.
-fn mark_shared(waves: &[Wave], cells: &mut [MemoryCell], generation: Generation) {
+fn mark_shared(waves: &[IsaWave], cells: &mut [AlignedWord], generation: Generation) {
     let mut users: Vec<Vec<(usize, MemoryUnit)>> = vec![Vec::new(); cells.len()];
     let mut written = vec![false; cells.len()];
     for (number, wave) in waves.iter().enumerate() {
@@ -269,7 +270,7 @@ struct StateSearch<'m> {
     question: &'m MachineQuestion,
     observed: &'m [ObservedCell],
     seats: WaveSeats,
-    seen: HashSet<MachineState, BuildHasherDefault<FxHasher>>,
+    seen: HashSet<ExplorationState, BuildHasherDefault<FxHasher>>,
     /// The events on the path to the current state.
     records: Vec<EventRecord>,
     explored: &'m mut Exploration,
@@ -277,7 +278,7 @@ struct StateSearch<'m> {
 }
 
 impl StateSearch<'_> {
-    fn visit_state(&mut self, state: &mut MachineState) -> Result<(), SearchEnd> {
+    fn visit_state(&mut self, state: &mut ExplorationState) -> Result<(), SearchEnd> {
         self.machine.take_commuting_steps(state, &self.seats, &mut self.records);
         if self.seen.contains(state) {
             return Ok(());
@@ -304,7 +305,7 @@ impl StateSearch<'_> {
         Ok(())
     }
 
-    fn end_state(&mut self, state: &MachineState) -> Result<(), SearchEnd> {
+    fn end_state(&mut self, state: &ExplorationState) -> Result<(), SearchEnd> {
         let mut outcome = Vec::with_capacity(self.observed.len());
         for seen in self.observed {
             let value = Machine::word_value(state, seen.cell, seen.place);
@@ -352,12 +353,12 @@ fn name_of(space: MemorySpace) -> String {
 fn relevant_facts(
     question: &MachineQuestion,
     profile: Profile,
-    facts: &Facts,
+    facts: &FactTable,
     machine: &Machine,
 ) -> Vec<String> {
     let codes = || machine.waves.iter().map(|wave| &wave.code);
     let accesses = || codes().flat_map(|code| &code.accesses);
-    let nodes = |wanted: fn(&Node) -> bool| codes().flat_map(|code: &WaveCode| &code.nodes).any(wanted);
+    let nodes = |wanted: fn(&WaveStep) -> bool| codes().flat_map(|code: &WaveCode| &code.nodes).any(wanted);
     let way = |way: MemoryUnit| accesses().any(|access| access.way == way);
     let hit = |cache: usize| machine.cells.iter().any(|cell| cell.lines[cache]);
     let stores = accesses().any(|access| access.action == Action::Store && access.way == MemoryUnit::Vector);
@@ -387,9 +388,9 @@ fn relevant_facts(
         "flat-both-counters" => {
             generation <= Generation::Gfx8 && parts(|part| part.place.space.0 != u16::MAX)
         }
-        "barrier-waits-for-waves" => nodes(|node| matches!(node, Node::Join { .. })),
+        "barrier-waits-for-waves" => nodes(|node| matches!(node, WaveStep::Join { .. })),
         "wgp-spreads-waves" => question.workgroups.iter().any(|workgroup| workgroup.waves.len() > 1),
-        "invalidate-in-order" => nodes(|node| matches!(node, Node::Cache { .. })),
+        "invalidate-in-order" => nodes(|node| matches!(node, WaveStep::Cache { .. })),
         "program-order-issue" | "registers-wait-for-loads" => true,
         rule => codes().any(|code| code.facts.iter().any(|known| known == rule)),
     };
@@ -412,7 +413,7 @@ fn is_wide(access: &Access) -> bool {
 pub fn reachable_outcomes(
     question: &MachineQuestion,
     profile: Profile,
-    facts: &Facts,
+    facts: &FactTable,
 ) -> Option<BTreeSet<Vec<u64>>> {
     let mut open = question.clone();
     let mut seen = BTreeSet::new();

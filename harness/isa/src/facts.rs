@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use crate::family::Generation;
 use crate::machine;
 use crate::question::DispatchBarrier;
-use crate::text::Modifiers;
+use crate::text::OperandModifiers;
 
 pub use self::profile::{Profile, UnknownProfile};
 
 /// The table.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Facts {
+pub struct FactTable {
     /// Every fact.
     #[serde(rename = "fact")]
     pub facts: Vec<Fact>,
@@ -149,13 +149,13 @@ pub enum FactsError {
 
 const SHIPPED: &str = include_str!("facts.toml");
 
-impl Facts {
+impl FactTable {
     /// Returns the shipped table.
     ///
     /// # Errors
     ///
-    /// As [`Facts::from_str`]; a test ensures that there are none.
-    pub fn shipped() -> Result<Facts, FactsError> {
+    /// As [`FactTable::from_str`]; a test ensures that there are none.
+    pub fn shipped() -> Result<FactTable, FactsError> {
         SHIPPED.parse()
     }
 
@@ -200,7 +200,7 @@ impl Facts {
         &'f self,
         generation: Generation,
         access: AccessClass,
-        modifiers: &'f Modifiers,
+        modifiers: &'f OperandModifiers,
     ) -> impl Iterator<Item = &'f BitRule> {
         self.bits.iter().filter(move |rule| {
             rule.access == access
@@ -213,12 +213,12 @@ impl Facts {
     }
 }
 
-impl FromStr for Facts {
+impl FromStr for FactTable {
     type Err = FactsError;
 
     /// Parses a table and checks that every name in it is known.
-    fn from_str(text: &str) -> Result<Facts, FactsError> {
-        let facts: Facts = toml::from_str(text)?;
+    fn from_str(text: &str) -> Result<FactTable, FactsError> {
+        let facts: FactTable = toml::from_str(text)?;
         let named = facts.facts.iter().flat_map(|fact| &fact.generations);
         for name in named.chain(facts.bits.iter().flat_map(|rule| &rule.generations)) {
             if !Generation::ALL.iter().any(|generation| generation.name() == name) {
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn the_shipped_table_is_sound() {
-        let facts = Facts::shipped().unwrap();
+        let facts = FactTable::shipped().unwrap();
         for fact in &facts.facts {
             assert!(!fact.source.is_empty() && !fact.text.is_empty(), "{}", fact.id);
         }
@@ -270,7 +270,7 @@ mod tests {
         let fact = "[[fact]]\nid = 'a'\ngrade = 'assumed'\ndirection = 'less'\nsource = 's'\ntext = 't'\n";
         let rule = "[[bits]]\ngenerations = ['gfx9']\naccess = 'load'\nwhen = 'glc'\nskips = ['vector']\nfact = 'a'\n";
         let barrier = "[[barriers]]\nvisible = ['shader_read']\ndrops = ['scalar']\nfact = 'a'\n";
-        assert!(format!("{fact}{rule}{barrier}").parse::<Facts>().is_ok());
+        assert!(format!("{fact}{rule}{barrier}").parse::<FactTable>().is_ok());
         for wrong in [
             format!("{fact}{}{barrier}", rule.replace("'a'", "'b'")),
             format!("{fact}{}{barrier}", rule.replace("gfx9", "gfx5")),
@@ -280,7 +280,7 @@ mod tests {
             format!("{fact}{rule}{}", barrier.replace("'a'", "'b'")),
             format!("{fact}{rule}{}", barrier.replace("scalar", "tensor")),
         ] {
-            assert!(wrong.parse::<Facts>().is_err(), "{wrong}");
+            assert!(wrong.parse::<FactTable>().is_err(), "{wrong}");
         }
     }
 }

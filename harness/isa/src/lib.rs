@@ -3,7 +3,7 @@
 //! A driver's compiler returns the code of a litmus test. [`parse`] reads it, and [`explore`] executes it on
 //! an operational model of the GCN and RDNA memory system, in every interleaving and under every placement. A
 //! reachable outcome that the memory model forbids shows a defect of the compiler, or a wrong assumption of
-//! the machine. Every answer lists its assumptions ([`Facts`]). Nothing here was observed on hardware.
+//! the machine. Every answer lists its assumptions ([`FactTable`]). Nothing here was observed on hardware.
 //!
 //! | module | idea |
 //! |---|---|
@@ -34,7 +34,7 @@ pub mod text;
 mod wave;
 
 pub use explore::explore;
-pub use facts::{Facts, Profile};
+pub use facts::{FactTable, Profile};
 pub use family::{AmdFamily, Generation};
 pub use question::{MachineQuestion, MachineVerdict};
 pub use text::{MachineProgram, MachineTextError, parse};

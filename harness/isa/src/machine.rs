@@ -12,14 +12,14 @@ mod refill;
 mod units;
 mod words;
 
-use crate::code::{Access, BypassedCaches, MemoryUnit, Node, WaveCode};
+use crate::code::{Access, BypassedCaches, MemoryUnit, WaveCode, WaveStep};
 use crate::opcode::Action;
 use crate::question::{MemoryWord, WavePlacement};
 use words::apply_atomic;
 pub(crate) use words::{extract_word, in_lds, insert_word};
 
 /// A wave of the machine.
-pub(crate) struct Wave {
+pub(crate) struct IsaWave {
     pub code: WaveCode,
     pub workgroup: usize,
     /// Its index in the workgroup.
@@ -34,7 +34,7 @@ pub(crate) struct Wave {
 }
 
 /// 8 aligned bytes of memory.
-pub(crate) struct MemoryCell {
+pub(crate) struct AlignedWord {
     pub initial: u64,
     /// True if no two waves can observe its access order: only one wave uses it, or it is never written.
     pub private: bool,
@@ -44,15 +44,15 @@ pub(crate) struct MemoryCell {
     pub lines: [bool; 3],
 }
 
-/// Index of a cache in [`MemoryCell::lines`].
+/// Index of a cache in [`AlignedWord::lines`].
 pub(crate) const VECTOR: usize = 0;
 pub(crate) const ARRAY: usize = 1;
 pub(crate) const SCALAR: usize = 2;
 
 /// The constant part of an exploration.
 pub(crate) struct Machine {
-    pub waves: Vec<Wave>,
-    pub cells: Vec<MemoryCell>,
+    pub waves: Vec<IsaWave>,
+    pub cells: Vec<AlignedWord>,
     /// For each dispatch, the caches that are invalidated after it.
     pub emptied: Vec<[bool; 3]>,
     /// True if vector accesses arrive at issue.
@@ -72,7 +72,7 @@ pub(crate) struct WaveSeats {
 
 /// The state of the machine.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct MachineState {
+pub(crate) struct ExplorationState {
     /// The running dispatch; later ones have not begun.
     dispatch: u8,
     /// The current node of each wave.
@@ -167,7 +167,7 @@ pub(crate) enum MachineEvent {
 impl Machine {
     /// Returns the seats of waves under a placement.
     pub fn seats_of(&self, placement: &WavePlacement) -> WaveSeats {
-        let unit_of = |wave: &Wave| {
+        let unit_of = |wave: &IsaWave| {
             let units = placement.units.get(wave.workgroup).and_then(|units| units.get(wave.number));
             units.copied().map_or(0, usize::from)
         };
@@ -185,7 +185,7 @@ impl Machine {
     }
 
     /// Returns the initial state.
-    pub fn initial_state(&self, seats: &WaveSeats) -> MachineState {
+    pub fn initial_state(&self, seats: &WaveSeats) -> ExplorationState {
         let mut values: Vec<u64> = self.cells.iter().map(|cell| cell.initial).collect();
         values.resize(self.cells.len() + self.slots, 0);
         let warm = |cache: usize| {
@@ -196,7 +196,7 @@ impl Machine {
         };
         // Caches that no access can hit have no lines.
         let lines = (VECTOR..=SCALAR).flat_map(warm).collect();
-        MachineState {
+        ExplorationState {
             dispatch: 0,
             nodes: vec![0; self.waves.len()],
             signals: vec![0; self.waves.len()],
@@ -216,7 +216,7 @@ impl Machine {
 
     fn line_mut<'s>(
         &self,
-        state: &'s mut MachineState,
+        state: &'s mut ExplorationState,
         seats: &WaveSeats,
         cache: usize,
         place: usize,
@@ -227,7 +227,7 @@ impl Machine {
 
     fn cached_value(
         &self,
-        state: &MachineState,
+        state: &ExplorationState,
         seats: &WaveSeats,
         cache: usize,
         place: usize,
@@ -236,35 +236,35 @@ impl Machine {
         *state.lines.get(self.line_index(seats, cache, place, cell)?)?
     }
 
-    fn access_of(&self, wave: usize, access: u16) -> Option<(&Wave, &Access)> {
+    fn access_of(&self, wave: usize, access: u16) -> Option<(&IsaWave, &Access)> {
         let wave = self.waves.get(wave)?;
         Some((wave, wave.code.accesses.get(usize::from(access))?))
     }
 
     /// Returns true if every wave has ended and everything has been performed.
-    pub fn is_final(&self, state: &MachineState) -> bool {
+    pub fn is_final(&self, state: &ExplorationState) -> bool {
         state.pending.is_empty() && (0..self.waves.len()).all(|wave| self.has_ended(state, wave))
     }
 
-    fn has_ended(&self, state: &MachineState, wave: usize) -> bool {
-        self.has_begun(state, wave) && matches!(self.next_node(state, wave), Some(Node::End) | None)
+    fn has_ended(&self, state: &ExplorationState, wave: usize) -> bool {
+        self.has_begun(state, wave) && matches!(self.next_node(state, wave), Some(WaveStep::End) | None)
     }
 
     /// Returns the next node of a wave; `None` before its dispatch has begun.
-    fn next_node(&self, state: &MachineState, wave: usize) -> Option<&Node> {
+    fn next_node(&self, state: &ExplorationState, wave: usize) -> Option<&WaveStep> {
         let owner = self.waves.get(wave).filter(|_| self.has_begun(state, wave))?;
         owner.code.nodes.get(*state.nodes.get(wave)? as usize)
     }
 
     /// Returns the value of a word of memory.
-    pub fn word_value(state: &MachineState, cell: usize, place: MemoryWord) -> u64 {
+    pub fn word_value(state: &ExplorationState, cell: usize, place: MemoryWord) -> u64 {
         extract_word(state.values.get(cell).copied().unwrap_or(0), place)
     }
 
     /// Takes all steps that commute with every other step. This is the partial-order reduction of the search.
     pub fn take_commuting_steps(
         &self,
-        state: &mut MachineState,
+        state: &mut ExplorationState,
         seats: &WaveSeats,
         records: &mut Vec<EventRecord>,
     ) {
@@ -287,16 +287,21 @@ impl Machine {
     }
 
     /// Advances a wave by one node if that needs no choice.
-    fn advance_wave(&self, state: &mut MachineState, wave: usize, records: &mut Vec<EventRecord>) -> bool {
+    fn advance_wave(
+        &self,
+        state: &mut ExplorationState,
+        wave: usize,
+        records: &mut Vec<EventRecord>,
+    ) -> bool {
         let (Some(owner), Some(node)) = (self.waves.get(wave), self.next_node(state, wave)) else {
             return false;
         };
-        let pending_of = |state: &MachineState, access: &u16| {
+        let pending_of = |state: &ExplorationState, access: &u16| {
             state.pending.iter().any(|known| usize::from(known.wave) == wave && known.access == *access)
         };
         let mut next = None;
         match node {
-            Node::Access(access) => {
+            WaveStep::Access(access) => {
                 let Some(details) = owner.code.accesses.get(usize::from(*access)) else { return false };
                 if details.parts.is_empty() {
                     // No lane is active.
@@ -306,7 +311,7 @@ impl Machine {
                     self.issue_access(state, wave, *access, details);
                 }
             }
-            Node::Wait { accesses, .. } => {
+            WaveStep::Wait { accesses, .. } => {
                 let waits = |access: &&u16| {
                     owner.code.accesses.get(usize::from(**access)).is_some_and(|details| details.waited)
                 };
@@ -314,12 +319,12 @@ impl Machine {
                     return false;
                 }
             }
-            Node::Signal { .. } => {
+            WaveStep::Signal { .. } => {
                 if let Some(count) = state.signals.get_mut(wave) {
                     *count = count.saturating_add(1);
                 }
             }
-            Node::Join { line } => {
+            WaveStep::Join { line } => {
                 let own = state.signals.get(wave).copied().unwrap_or(0);
                 let all_here = self.waves.iter().enumerate().all(|(other, with)| {
                     with.workgroup != owner.workgroup
@@ -337,10 +342,10 @@ impl Machine {
                     value: 0,
                 });
             }
-            Node::Cache { .. } | Node::End => return false,
-            Node::Decide { value, other } => {
+            WaveStep::Cache { .. } | WaveStep::End => return false,
+            WaveStep::Decide { value, other } => {
                 let slots = state.values.get(self.cells.len() + owner.first_slot..).unwrap_or_default();
-                if owner.code.evaluate(crate::code::Value::Loaded(*value), slots) == 0 {
+                if owner.code.evaluate(crate::code::LoadedValue::Loaded(*value), slots) == 0 {
                     next = Some(*other);
                 }
             }
@@ -351,7 +356,7 @@ impl Machine {
         true
     }
 
-    fn issue_access(&self, state: &mut MachineState, wave: usize, access: u16, details: &Access) {
+    fn issue_access(&self, state: &mut ExplorationState, wave: usize, access: u16, details: &Access) {
         let left = if details.parts.len() >= 64 { u64::MAX } else { (1_u64 << details.parts.len()) - 1 };
         let at = state.pending.partition_point(|known| usize::from(known.wave) <= wave);
         state.pending.insert(
@@ -361,11 +366,11 @@ impl Machine {
     }
 
     /// Returns the next vector access of a wave to arrive.
-    fn next_arrival(&self, state: &MachineState, wave: usize) -> Option<u16> {
+    fn next_arrival(&self, state: &ExplorationState, wave: usize) -> Option<u16> {
         if self.arrives_at_issue {
             return match self.next_node(state, wave)? {
-                Node::Access(access) => {
-                    let vector = |(_, details): &(&Wave, &Access)| {
+                WaveStep::Access(access) => {
+                    let vector = |(_, details): &(&IsaWave, &Access)| {
                         details.way == MemoryUnit::Vector && !details.parts.is_empty()
                     };
                     self.access_of(wave, *access).filter(vector).map(|_| *access)
@@ -394,7 +399,7 @@ impl Machine {
     }
 
     /// Returns a step that has no alternative and commutes with all others.
-    fn commuting_step(&self, state: &MachineState, seats: &WaveSeats) -> Option<MachineStep> {
+    fn commuting_step(&self, state: &ExplorationState, seats: &WaveSeats) -> Option<MachineStep> {
         for wave in 0..self.waves.len() {
             if let Some(access) = self.next_arrival(state, wave) {
                 let (owner, details) = self.access_of(wave, access)?;
@@ -425,7 +430,7 @@ impl Machine {
     /// Returns true if a load can hit a line in a cache.
     fn can_hit(
         &self,
-        state: &MachineState,
+        state: &ExplorationState,
         seats: &WaveSeats,
         cache: usize,
         place: usize,
@@ -443,7 +448,7 @@ impl Machine {
     }
 
     /// Returns the heads of the queues.
-    fn queue_heads(&self, state: &MachineState) -> Vec<(usize, QueueEntry)> {
+    fn queue_heads(&self, state: &ExplorationState) -> Vec<(usize, QueueEntry)> {
         let mut heads: Vec<(usize, QueueEntry)> = Vec::new();
         for (index, entry) in state.queue.iter().enumerate() {
             // Entries of one queue are adjacent.
@@ -455,7 +460,7 @@ impl Machine {
     }
 
     /// Returns the possible next steps. If some commute with all others, only those of one actor.
-    pub fn possible_steps(&self, state: &MachineState, seats: &WaveSeats) -> Vec<MachineStep> {
+    pub fn possible_steps(&self, state: &ExplorationState, seats: &WaveSeats) -> Vec<MachineStep> {
         let mut all = Vec::new();
         for wave in 0..self.waves.len() {
             if let Some(access) = self.next_arrival(state, wave)
@@ -476,7 +481,7 @@ impl Machine {
                 }
                 all.extend(own);
             }
-            if matches!(self.next_node(state, wave), Some(Node::Cache { .. }))
+            if matches!(self.next_node(state, wave), Some(WaveStep::Cache { .. }))
                 && !state.pending.iter().any(|known| usize::from(known.wave) == wave && !known.arrived)
             {
                 all.push(MachineStep::Cache { wave });
@@ -539,7 +544,7 @@ impl Machine {
     /// Takes a step.
     pub fn take_step(
         &self,
-        state: &mut MachineState,
+        state: &mut ExplorationState,
         seats: &WaveSeats,
         choice: MachineStep,
         records: &mut Vec<EventRecord>,
@@ -561,7 +566,7 @@ impl Machine {
 
     fn arrive_access(
         &self,
-        state: &mut MachineState,
+        state: &mut ExplorationState,
         seats: &WaveSeats,
         wave: usize,
         hits: u64,
@@ -623,14 +628,19 @@ impl Machine {
         }
     }
 
-    fn store_data(&self, state: &MachineState, owner: &Wave, data: [crate::code::Value; 2]) -> u64 {
+    fn store_data(
+        &self,
+        state: &ExplorationState,
+        owner: &IsaWave,
+        data: [crate::code::LoadedValue; 2],
+    ) -> u64 {
         let slots = state.values.get(self.cells.len() + owner.first_slot..).unwrap_or_default();
         let [low, high] = data.map(|value| u64::from(owner.code.evaluate(value, slots)));
         low | high << 32
     }
 
     /// Stores the value that a load or atomic has found.
-    fn store_returned(&self, state: &mut MachineState, wave: usize, slot: Option<u16>, value: u64) {
+    fn store_returned(&self, state: &mut ExplorationState, wave: usize, slot: Option<u16>, value: u64) {
         let first = self.waves.get(wave).map_or(0, |owner| owner.first_slot);
         if let Some(slot) = slot
             && let Some(kept) = state.values.get_mut(self.cells.len() + first + usize::from(slot))
@@ -640,7 +650,7 @@ impl Machine {
     }
 
     /// Records that a part of an access has been performed.
-    fn mark_performed(&self, state: &mut MachineState, wave: usize, access: u16, part: usize) {
+    fn mark_performed(&self, state: &mut ExplorationState, wave: usize, access: u16, part: usize) {
         let found = state.pending.iter().position(|known| {
             usize::from(known.wave) == wave
                 && known.access == access
@@ -659,7 +669,7 @@ impl Machine {
 
     fn perform_entry(
         &self,
-        state: &mut MachineState,
+        state: &mut ExplorationState,
         seats: &WaveSeats,
         index: usize,
         hit: bool,
@@ -738,7 +748,7 @@ impl Machine {
     /// A load through the array's cache fills a line there.
     fn fill_array_line(
         &self,
-        state: &mut MachineState,
+        state: &mut ExplorationState,
         seats: &WaveSeats,
         skips: BypassedCaches,
         array: usize,

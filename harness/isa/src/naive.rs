@@ -7,12 +7,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use crate::code::{Access, MemoryUnit, Node, Value};
+use crate::code::{Access, LoadedValue, MemoryUnit, WaveStep};
 use crate::explore::{ObservedCell, prepare_machine};
-use crate::facts::{self, Facts, Profile};
+use crate::facts::{self, FactTable, Profile};
 use crate::family::Generation;
-use crate::machine::{Machine, Wave, extract_word, insert_word};
-use crate::opcode::{Action, AtomicOperation, CacheInstruction};
+use crate::machine::{IsaWave, Machine, extract_word, insert_word};
+use crate::opcode::{Action, AtomicOpcode, CacheInstruction};
 use crate::question::{MachineQuestion, MemoryWord};
 
 /// The reason for a missing answer.
@@ -34,7 +34,7 @@ pub enum NoAnswer {
 pub fn naive_outcomes(
     question: &MachineQuestion,
     profile: Profile,
-    facts: &Facts,
+    facts: &FactTable,
     limit: usize,
 ) -> Result<BTreeSet<Vec<u64>>, NoAnswer> {
     let (machine, observed) = prepare_machine(question, profile, facts).map_err(|_| NoAnswer::NotExecuted)?;
@@ -148,7 +148,7 @@ struct NaiveState {
 struct NaiveSearch<'m> {
     machine: &'m Machine,
     question: &'m MachineQuestion,
-    facts: &'m Facts,
+    facts: &'m FactTable,
     observed: &'m [ObservedCell],
     generation: Generation,
     seats: &'m WaveSeats,
@@ -187,7 +187,7 @@ impl NaiveSearch<'_> {
     }
 
     fn seat_of(&self, wave: usize) -> (usize, usize) {
-        let of = |wave: &Wave| self.seats.get(wave.workgroup)?.get(wave.number).copied();
+        let of = |wave: &IsaWave| self.seats.get(wave.workgroup)?.get(wave.number).copied();
         self.machine.waves.get(wave).and_then(of).unwrap_or_default()
     }
 
@@ -264,15 +264,15 @@ impl NaiveSearch<'_> {
         place.is_some_and(|workgroup| workgroup.dispatch <= now.ended)
     }
 
-    fn next_node(&self, now: &NaiveState, wave: usize) -> Option<&Node> {
+    fn next_node(&self, now: &NaiveState, wave: usize) -> Option<&WaveStep> {
         self.machine.waves.get(wave)?.code.nodes.get(*now.at.get(wave)?)
     }
 
     fn has_ended(&self, now: &NaiveState, wave: usize) -> bool {
-        self.has_begun(now, wave) && matches!(self.next_node(now, wave), Some(Node::End) | None)
+        self.has_begun(now, wave) && matches!(self.next_node(now, wave), Some(WaveStep::End) | None)
     }
 
-    fn access_of(&self, wave: usize, access: u16) -> Option<(&Wave, &Access)> {
+    fn access_of(&self, wave: usize, access: u16) -> Option<(&IsaWave, &Access)> {
         let wave = self.machine.waves.get(wave)?;
         Some((wave, wave.code.accesses.get(usize::from(access))?))
     }
@@ -290,8 +290,8 @@ impl NaiveSearch<'_> {
         *at += 1;
         let flights = now.flights.get(wave).map(Vec::as_slice).unwrap_or_default();
         match node {
-            Node::End => {}
-            Node::Access(access) => {
+            WaveStep::End => {}
+            WaveStep::Access(access) => {
                 let Some((_, details)) = self.access_of(wave, *access) else { return };
                 if details.parts.is_empty() {
                     next.push(on);
@@ -312,7 +312,7 @@ impl NaiveSearch<'_> {
                     next.push(on);
                 }
             }
-            Node::Wait { accesses, .. } => {
+            WaveStep::Wait { accesses, .. } => {
                 let outstanding = |access: &u16| {
                     let waited = self.access_of(wave, *access).is_some_and(|(_, details)| details.waited);
                     waited && flights.iter().any(|flight| flight.access == *access)
@@ -321,13 +321,13 @@ impl NaiveSearch<'_> {
                     next.push(on);
                 }
             }
-            Node::Signal { .. } => {
+            WaveStep::Signal { .. } => {
                 if let Some(arrivals) = on.arrivals.get_mut(wave) {
                     *arrivals += 1;
                 }
                 next.push(on);
             }
-            Node::Join { .. } => {
+            WaveStep::Join { .. } => {
                 let own = now.arrivals.get(wave).copied().unwrap_or(0);
                 let late = |other: &usize| {
                     self.machine.waves.get(*other).is_some_and(|with| with.workgroup == owner.workgroup)
@@ -338,16 +338,16 @@ impl NaiveSearch<'_> {
                     next.push(on);
                 }
             }
-            Node::Cache { cache, scope, .. } => {
+            WaveStep::Cache { cache, scope, .. } => {
                 // In the order of the wave's arrivals.
                 if flights.iter().all(|flight| flight.arrived) {
                     self.drop_lines(&mut on, wave, *cache, *scope);
                     next.push(on);
                 }
             }
-            Node::Decide { value, other } => {
+            WaveStep::Decide { value, other } => {
                 let registers = now.registers.get(wave).map(Vec::as_slice).unwrap_or_default();
-                if owner.code.evaluate(Value::Loaded(*value), registers) == 0
+                if owner.code.evaluate(LoadedValue::Loaded(*value), registers) == 0
                     && let Some(at) = on.at.get_mut(wave)
                 {
                     *at = *other as usize;
@@ -599,7 +599,7 @@ impl NaiveSearch<'_> {
         }
     }
 
-    fn store_data(&self, now: &NaiveState, wave: usize, data: [Value; 2]) -> u64 {
+    fn store_data(&self, now: &NaiveState, wave: usize, data: [LoadedValue; 2]) -> u64 {
         let registers = now.registers.get(wave).map(Vec::as_slice).unwrap_or_default();
         let word = |value| {
             self.machine.waves.get(wave).map_or(0, |wave| u64::from(wave.code.evaluate(value, registers)))
@@ -610,8 +610,8 @@ impl NaiveSearch<'_> {
 }
 
 /// Computes the value that an atomic of 4 or 8 bytes writes.
-fn atomic_result(operation: AtomicOperation, old: u64, operand: u64, compare: u64, place: MemoryWord) -> u64 {
-    use AtomicOperation as A;
+fn atomic_result(operation: AtomicOpcode, old: u64, operand: u64, compare: u64, place: MemoryWord) -> u64 {
+    use AtomicOpcode as A;
     let narrow = |value: u64| if place.bytes == 8 { value } else { value & 0xffff_ffff };
     let signed = |value: u64| if place.bytes == 8 { value as i64 } else { i64::from(value as u32 as i32) };
     let float = |value: u64| f32::from_bits(value as u32);

@@ -16,7 +16,7 @@ pub enum Opcode {
     /// `s_waitcnt` with counters by name.
     Waitcnt,
     /// A wait until counters fall to one value.
-    Wait(&'static [Counter]),
+    Wait(&'static [WaitCounter]),
     /// `s_barrier`: arrives and waits for the workgroup.
     Barrier,
     /// `s_barrier_signal`.
@@ -50,14 +50,14 @@ pub enum JumpCondition {
 
 /// A counter of outstanding operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Counter {
+pub enum WaitCounter {
     /// `vmcnt`, `loadcnt`: vector loads and returning atomics; up to GFX9 stores as well.
     Vector,
     /// `vscnt`, `storecnt`: stores and atomics without result, from GFX10 on.
     Store,
     /// `lgkmcnt`: LDS, scalar memory, messages; from GFX12 on `dscnt` for LDS alone.
     Lds,
-    /// `kmcnt`: scalar memory, GFX12. Before, the same as [`Counter::Lds`].
+    /// `kmcnt`: scalar memory, GFX12. Before, the same as [`WaitCounter::Lds`].
     Scalar,
     /// Counters that no wait here concerns: exports, sampling, ray tracing.
     Other,
@@ -201,7 +201,7 @@ pub enum CompareType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryInstruction {
     /// The path to memory.
-    pub path: Path,
+    pub path: MemoryPath,
     /// The action.
     pub action: Action,
     /// Bytes of one element.
@@ -215,19 +215,19 @@ pub struct MemoryInstruction {
 }
 
 impl MemoryInstruction {
-    fn plain_access(path: Path, action: Action, bytes: u8) -> MemoryInstruction {
+    fn plain_access(path: MemoryPath, action: Action, bytes: u8) -> MemoryInstruction {
         MemoryInstruction { path, action, bytes, pair: None, half: false, high: false }
     }
 
     /// Returns true unless it is a plain scalar load.
     pub fn is_data(&self) -> bool {
-        !matches!(self.path, Path::Scalar)
+        !matches!(self.path, MemoryPath::Scalar)
     }
 }
 
 /// A path to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Path {
+pub enum MemoryPath {
     /// Through a buffer descriptor.
     Buffer,
     /// Through a buffer descriptor that determines the element format.
@@ -257,13 +257,13 @@ pub enum Action {
     /// Writes.
     Store,
     /// Reads and writes atomically.
-    Atomic(AtomicOperation),
+    Atomic(AtomicOpcode),
 }
 
 /// The operation of an atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "named after the instructions")]
-pub enum AtomicOperation {
+pub enum AtomicOpcode {
     Swap,
     CompareSwap,
     Add,
@@ -318,14 +318,14 @@ fn control_opcode(name: &str) -> Option<Opcode> {
         "s_cbranch_execz" => Opcode::Branch(JumpCondition::ExecZero),
         "s_cbranch_execnz" => Opcode::Branch(JumpCondition::ExecNotZero),
         "s_waitcnt" => Opcode::Waitcnt,
-        "s_waitcnt_vmcnt" | "s_wait_loadcnt" => Opcode::Wait(&[Counter::Vector]),
-        "s_waitcnt_vscnt" | "s_wait_storecnt" => Opcode::Wait(&[Counter::Store]),
-        "s_waitcnt_lgkmcnt" | "s_wait_dscnt" => Opcode::Wait(&[Counter::Lds]),
-        "s_wait_kmcnt" => Opcode::Wait(&[Counter::Scalar]),
-        "s_wait_loadcnt_dscnt" => Opcode::Wait(&[Counter::Vector, Counter::Lds]),
-        "s_wait_storecnt_dscnt" => Opcode::Wait(&[Counter::Store, Counter::Lds]),
+        "s_waitcnt_vmcnt" | "s_wait_loadcnt" => Opcode::Wait(&[WaitCounter::Vector]),
+        "s_waitcnt_vscnt" | "s_wait_storecnt" => Opcode::Wait(&[WaitCounter::Store]),
+        "s_waitcnt_lgkmcnt" | "s_wait_dscnt" => Opcode::Wait(&[WaitCounter::Lds]),
+        "s_wait_kmcnt" => Opcode::Wait(&[WaitCounter::Scalar]),
+        "s_wait_loadcnt_dscnt" => Opcode::Wait(&[WaitCounter::Vector, WaitCounter::Lds]),
+        "s_wait_storecnt_dscnt" => Opcode::Wait(&[WaitCounter::Store, WaitCounter::Lds]),
         "s_wait_expcnt" | "s_waitcnt_expcnt" | "s_wait_samplecnt" | "s_wait_bvhcnt" => {
-            Opcode::Wait(&[Counter::Other])
+            Opcode::Wait(&[WaitCounter::Other])
         }
         "s_barrier" => Opcode::Barrier,
         "s_barrier_signal" => Opcode::BarrierSignal,
@@ -538,16 +538,16 @@ fn memory_instruction(name: &str) -> Option<MemoryInstruction> {
     if let Some(rest) = name.strip_prefix("ds_") {
         return lds_instruction(rest);
     }
-    for (prefix, path) in [("s_buffer_load_", Path::ScalarBuffer), ("s_load_", Path::Scalar)] {
+    for (prefix, path) in [("s_buffer_load_", MemoryPath::ScalarBuffer), ("s_load_", MemoryPath::Scalar)] {
         if let Some(size) = name.strip_prefix(prefix) {
             return plain(path, Action::Load { signed: false }, size_in_bytes(size)?);
         }
     }
     let (path, rest) = [
-        ("buffer_", Path::Buffer),
-        ("global_", Path::Global),
-        ("flat_", Path::Flat),
-        ("image_", Path::Image),
+        ("buffer_", MemoryPath::Buffer),
+        ("global_", MemoryPath::Global),
+        ("flat_", MemoryPath::Flat),
+        ("image_", MemoryPath::Image),
     ]
     .into_iter()
     .find_map(|(prefix, path)| name.strip_prefix(prefix).map(|rest| (path, rest)))?;
@@ -555,7 +555,7 @@ fn memory_instruction(name: &str) -> Option<MemoryInstruction> {
         let (operation, bytes) = atomic_operation(operation)?;
         return plain(path, Action::Atomic(operation), bytes);
     }
-    if path == Path::Image {
+    if path == MemoryPath::Image {
         return match rest {
             "load" => plain(path, Action::Load { signed: false }, 4),
             "store" => plain(path, Action::Store, 4),
@@ -569,9 +569,9 @@ fn memory_instruction(name: &str) -> Option<MemoryInstruction> {
     };
     let load = matches!(action, Action::Load { .. });
     match size {
-        "format_x" if path == Path::Buffer => plain(Path::Texel, action, 4),
-        "format_d16_x" | "d16_format_x" if path == Path::Buffer && !load => {
-            Some(MemoryInstruction { half: true, ..made(Path::Texel, action, 4) })
+        "format_x" if path == MemoryPath::Buffer => plain(MemoryPath::Texel, action, 4),
+        "format_d16_x" | "d16_format_x" if path == MemoryPath::Buffer && !load => {
+            Some(MemoryInstruction { half: true, ..made(MemoryPath::Texel, action, 4) })
         }
         "ubyte" | "u8" if load => plain(path, action, 1),
         "sbyte" | "i8" if load => plain(path, Action::Load { signed: true }, 1),
@@ -602,8 +602,8 @@ fn size_in_bytes(size: &str) -> Option<u8> {
     })
 }
 
-fn atomic_operation(name: &str) -> Option<(AtomicOperation, u8)> {
-    use AtomicOperation as A;
+fn atomic_operation(name: &str) -> Option<(AtomicOpcode, u8)> {
+    use AtomicOpcode as A;
     let (name, wide) = match name.strip_suffix("_x2") {
         Some(name) => (name, true),
         None => (name, false),
@@ -650,9 +650,9 @@ fn atomic_operation(name: &str) -> Option<(AtomicOperation, u8)> {
 }
 
 fn lds_instruction(name: &str) -> Option<MemoryInstruction> {
-    use AtomicOperation as A;
+    use AtomicOpcode as A;
     let made = |action, bytes, pair| {
-        Some(MemoryInstruction { pair, ..MemoryInstruction::plain_access(Path::Lds, action, bytes) })
+        Some(MemoryInstruction { pair, ..MemoryInstruction::plain_access(MemoryPath::Lds, action, bytes) })
     };
     let load = Action::Load { signed: false };
     match name {

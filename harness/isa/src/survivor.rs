@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::code::{MemoryUnit, Node, WaveCode};
+use crate::code::{MemoryUnit, WaveCode, WaveStep};
 use crate::edit::EditKind;
 use crate::explore::prepare_machine;
-use crate::facts::{Facts, Profile};
-use crate::machine::{Machine, Wave};
+use crate::facts::{FactTable, Profile};
+use crate::machine::{IsaWave, Machine};
 use crate::opcode::Action;
 use crate::question::MachineQuestion;
 
@@ -80,7 +80,7 @@ fn find_orders(
     kernel: usize,
     line: u32,
     profile: Profile,
-    facts: &Facts,
+    facts: &FactTable,
 ) -> Option<OrderedAccesses> {
     let (machine, _) = prepare_machine(question, profile, facts).ok()?;
     let mut orders = OrderedAccesses::default();
@@ -109,7 +109,7 @@ pub fn classify_survivor(
     edited: &MachineQuestion,
     (kernel, line, kind): (usize, u32, EditKind),
     profile: Profile,
-    facts: &Facts,
+    facts: &FactTable,
 ) -> Option<SurvivorClass> {
     let orders = find_orders(question, kernel, line, profile, facts)?;
     let generation = question.family.generation();
@@ -168,7 +168,7 @@ fn class_of_load_bit(orders: &OrderedAccesses, one_cache: bool) -> SurvivorClass
 /// wait in between.
 type Pairs = BTreeSet<(usize, u32, u32)>;
 
-fn unordered_pairs(question: &MachineQuestion, profile: Profile, facts: &Facts) -> Option<Pairs> {
+fn unordered_pairs(question: &MachineQuestion, profile: Profile, facts: &FactTable) -> Option<Pairs> {
     let (machine, _) = prepare_machine(question, profile, facts).ok()?;
     let mut pairs = Pairs::new();
     for wave in &machine.waves {
@@ -182,8 +182,8 @@ fn unordered_pairs(question: &MachineQuestion, profile: Profile, facts: &Facts) 
                     pairs.extend(pending.iter().map(|access| (wave.kernel, line_of(*access), line)));
                 };
                 match node {
-                    Node::End => break,
-                    Node::Access(access) if is_shared(&machine, wave, *access) => {
+                    WaveStep::End => break,
+                    WaveStep::Access(access) if is_shared(&machine, wave, *access) => {
                         // Accesses to one location are always in order.
                         let cells = |access: &u16| wave.cells.get(usize::from(*access));
                         let others: Vec<u16> = pending
@@ -194,10 +194,10 @@ fn unordered_pairs(question: &MachineQuestion, profile: Profile, facts: &Facts) 
                         meets(&mut pairs, &others, line_of(*access));
                         pending.push(*access);
                     }
-                    Node::Wait { accesses, .. } => pending.retain(|access| !accesses.contains(access)),
-                    Node::Signal { line } | Node::Join { line } => meets(&mut pairs, &pending, *line),
-                    Node::Decide { other, .. } => open.push((*other as usize, pending.clone())),
-                    Node::Access(_) | Node::Cache { .. } => {}
+                    WaveStep::Wait { accesses, .. } => pending.retain(|access| !accesses.contains(access)),
+                    WaveStep::Signal { line } | WaveStep::Join { line } => meets(&mut pairs, &pending, *line),
+                    WaveStep::Decide { other, .. } => open.push((*other as usize, pending.clone())),
+                    WaveStep::Access(_) | WaveStep::Cache { .. } => {}
                 }
             }
         }
@@ -212,7 +212,7 @@ fn used_elsewhere(machine: &Machine, workgroup: usize, cell: u16) -> bool {
 }
 
 /// Returns true if another wave can observe an access.
-fn is_shared(machine: &Machine, wave: &Wave, access: u16) -> bool {
+fn is_shared(machine: &Machine, wave: &IsaWave, access: u16) -> bool {
     let cells = wave.cells.get(usize::from(access)).map(Vec::as_slice).unwrap_or_default();
     cells.iter().any(|cell| !machine.cells.get(usize::from(*cell)).is_none_or(|cell| cell.private))
 }
@@ -220,7 +220,7 @@ fn is_shared(machine: &Machine, wave: &Wave, access: u16) -> bool {
 /// Traverses the tree of a wave.
 struct CodeWalk<'m> {
     machine: &'m Machine,
-    wave: &'m Wave,
+    wave: &'m IsaWave,
     line: u32,
     orders: &'m mut OrderedAccesses,
     /// Shared locations that are ordered.
@@ -253,8 +253,8 @@ impl CodeWalk<'_> {
         let mut before: Vec<u16> = Vec::new();
         while let Some(node) = self.wave_code().nodes.get(at).cloned() {
             match node {
-                Node::End => return,
-                Node::Access(access) => {
+                WaveStep::End => return,
+                WaveStep::Access(access) => {
                     let Some(details) = self.wave_code().accesses.get(usize::from(access)) else { return };
                     let (line, way) = (details.line, details.way);
                     let shared = self.shared_write(access);
@@ -274,7 +274,7 @@ impl CodeWalk<'_> {
                     }
                     before.push(access);
                 }
-                Node::Wait { line, accesses } => {
+                WaveStep::Wait { line, accesses } => {
                     if line == self.line {
                         for access in &accesses {
                             self.orders_cells(*access);
@@ -286,7 +286,7 @@ impl CodeWalk<'_> {
                     }
                     acquired |= accesses.iter().any(|access| self.shared_write(*access) == Some(false));
                 }
-                Node::Signal { line } | Node::Join { line } => {
+                WaveStep::Signal { line } | WaveStep::Join { line } => {
                     if line == self.line {
                         for access in &before {
                             self.orders_cells(*access);
@@ -299,8 +299,8 @@ impl CodeWalk<'_> {
                     }
                     acquired = true;
                 }
-                Node::Cache { .. } => {}
-                Node::Decide { other, .. } => self.walk_from(other as usize, behind, acquired),
+                WaveStep::Cache { .. } => {}
+                WaveStep::Decide { other, .. } => self.walk_from(other as usize, behind, acquired),
             }
             at += 1;
         }

@@ -28,7 +28,7 @@ pub struct MachineInstruction {
     /// Its operands, in the order of the text.
     pub operands: Vec<MachineOperand>,
     /// Its modifiers.
-    pub modifiers: Modifiers,
+    pub modifiers: OperandModifiers,
     /// The other half of a dual-issue instruction: both read before either writes.
     pub second: Option<Box<MachineInstruction>>,
 }
@@ -37,9 +37,9 @@ pub struct MachineInstruction {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MachineOperand {
     /// Scalar registers from `first` on.
-    Scalar(Registers),
+    Scalar(RegisterRange),
     /// Vector registers from `first` on.
-    Vector(Registers),
+    Vector(RegisterRange),
     /// Half of a vector register.
     Half {
         /// The register.
@@ -65,7 +65,7 @@ pub enum MachineOperand {
 
 /// Consecutive registers. Special scalar registers have their own numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Registers {
+pub struct RegisterRange {
     /// The first one.
     pub first: u16,
     /// The count.
@@ -88,7 +88,7 @@ pub mod special {
 
 /// The modifiers after the operands of an instruction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Modifiers {
+pub struct OperandModifiers {
     /// Coherence and other flags, such as `glc`, `dlc`, `offen`.
     pub flags: Vec<String>,
     /// Modifiers with a value, such as `offset:256` or `scope:SCOPE_DEV`.
@@ -97,7 +97,7 @@ pub struct Modifiers {
     pub unknown: Vec<String>,
 }
 
-impl Modifiers {
+impl OperandModifiers {
     /// Returns true if the flag is present.
     pub fn has(&self, flag: &str) -> bool {
         self.flags.iter().any(|known| known == flag)
@@ -256,7 +256,7 @@ fn parse_instruction(code: &str, line: u32) -> Result<MachineInstruction, Machin
     let (operands, modifiers) = match &opcode {
         // The rest of these instructions is kept as one word.
         Opcode::Nothing | Opcode::Unknown => {
-            (vec![MachineOperand::Name(rest.trim().to_owned())], Modifiers::default())
+            (vec![MachineOperand::Name(rest.trim().to_owned())], OperandModifiers::default())
         }
         Opcode::Waitcnt => (Vec::new(), parse_waits(rest)),
         _ => split_operands(rest),
@@ -273,8 +273,8 @@ fn parse_instruction(code: &str, line: u32) -> Result<MachineInstruction, Machin
 }
 
 /// Parses `vmcnt(0) lgkmcnt(0)`, optionally with `&`; a bare number remains unknown.
-pub(crate) fn parse_waits(text: &str) -> Modifiers {
-    let mut modifiers = Modifiers::default();
+pub(crate) fn parse_waits(text: &str) -> OperandModifiers {
+    let mut modifiers = OperandModifiers::default();
     for word in text.split(|c: char| c.is_whitespace() || c == '&').filter(|word| !word.is_empty()) {
         let counted = word.strip_suffix(')').and_then(|word| word.split_once('('));
         match counted {
@@ -286,9 +286,9 @@ pub(crate) fn parse_waits(text: &str) -> Modifiers {
 }
 
 /// Splits operands at commas; modifiers follow the last one, separated by blanks.
-fn split_operands(text: &str) -> (Vec<MachineOperand>, Modifiers) {
+fn split_operands(text: &str) -> (Vec<MachineOperand>, OperandModifiers) {
     let mut operands = Vec::new();
-    let mut modifiers = Modifiers::default();
+    let mut modifiers = OperandModifiers::default();
     let pieces = split_pieces(text);
     for piece in &pieces {
         let mut words = piece.split_whitespace();
@@ -361,7 +361,7 @@ fn is_modifier(word: &str) -> bool {
     FLAGS.contains(&word) || word.split_once(':').is_some_and(|(key, _)| VALUES.contains(&key))
 }
 
-impl Modifiers {
+impl OperandModifiers {
     pub(crate) fn add_word(&mut self, word: &str) {
         if FLAGS.contains(&word) {
             self.flags.push(word.to_owned());
@@ -378,7 +378,7 @@ impl Modifiers {
 
 /// Parses one operand.
 pub(crate) fn parse_operand(word: &str) -> MachineOperand {
-    let special_register = |first, count| MachineOperand::Scalar(Registers { first, count });
+    let special_register = |first, count| MachineOperand::Scalar(RegisterRange { first, count });
     match word {
         "null" => return MachineOperand::Null,
         "off" => return MachineOperand::Off,
@@ -404,7 +404,7 @@ pub(crate) fn parse_operand(word: &str) -> MachineOperand {
         let registers: Option<Vec<u16>> = list
             .split(',')
             .map(|one| match parse_operand(one.trim()) {
-                MachineOperand::Vector(Registers { first, count: 1 }) => Some(first),
+                MachineOperand::Vector(RegisterRange { first, count: 1 }) => Some(first),
                 _ => None,
             })
             .collect();
@@ -412,7 +412,7 @@ pub(crate) fn parse_operand(word: &str) -> MachineOperand {
     }
     for (suffix, high) in [(".l", false), (".h", true)] {
         if let Some(whole) = word.strip_suffix(suffix)
-            && let MachineOperand::Vector(Registers { first, count: 1 }) = parse_operand(whole)
+            && let MachineOperand::Vector(RegisterRange { first, count: 1 }) = parse_operand(whole)
         {
             return MachineOperand::Half { register: first, high };
         }
@@ -434,7 +434,7 @@ pub(crate) fn parse_operand(word: &str) -> MachineOperand {
 }
 
 /// Parses `4` or `[4:7]`, for a register file of at most 256 registers.
-fn parse_registers(text: &str, base: u16) -> Option<Registers> {
+fn parse_registers(text: &str, base: u16) -> Option<RegisterRange> {
     let number = |text: &str| {
         let digits = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
         digits.then(|| text.parse::<u16>().ok()).flatten().filter(|number| *number < 256)
@@ -442,9 +442,9 @@ fn parse_registers(text: &str, base: u16) -> Option<Registers> {
     if let Some(inner) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
         let (first, last) = inner.split_once([':', '-']).unwrap_or((inner, inner));
         let (first, last) = (number(first)?, number(last)?);
-        return (first <= last).then(|| Registers { first: base + first, count: last - first + 1 });
+        return (first <= last).then(|| RegisterRange { first: base + first, count: last - first + 1 });
     }
-    Some(Registers { first: base + number(text)?, count: 1 })
+    Some(RegisterRange { first: base + number(text)?, count: 1 })
 }
 
 /// Parses a decimal or hexadecimal number of at most instruction width.

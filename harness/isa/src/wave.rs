@@ -9,13 +9,13 @@ mod arithmetic;
 mod counters;
 
 use crate::alu::Alu;
-use crate::code::{Expression, Node, Value, WaveCode};
+use crate::code::{LoadedValue, WaveCode, WaveExpression, WaveStep};
 use crate::entry::{EntryValue, infer_entry};
-use crate::facts::{Facts, Profile};
+use crate::facts::{FactTable, Profile};
 use crate::family::Generation;
 use crate::opcode::{JumpCondition, Opcode};
 use crate::question::{Hazard, MachineKernel, Unsupported};
-use crate::text::{MachineInstruction, MachineOperand, Registers, special};
+use crate::text::{MachineInstruction, MachineOperand, RegisterRange, special};
 use counters::Outstanding;
 
 /// The maximum number of nodes of a tree.
@@ -59,7 +59,7 @@ pub(crate) struct WaveLaunch<'q> {
 pub(crate) fn build_code(
     launch: &WaveLaunch<'_>,
     generation: Generation,
-    facts: &Facts,
+    facts: &FactTable,
     profile: Profile,
 ) -> Result<WaveCode, BuildError> {
     let unsupported =
@@ -73,7 +73,7 @@ pub(crate) fn build_code(
     while let Some((mut state, from)) = work.pop() {
         if let Some(from) = from {
             let here = builder.code.nodes.len() as u32;
-            if let Some(Node::Decide { other, .. }) = builder.code.nodes.get_mut(from) {
+            if let Some(WaveStep::Decide { other, .. }) = builder.code.nodes.get_mut(from) {
                 *other = here;
             }
         }
@@ -91,12 +91,12 @@ pub(crate) fn build_code(
             match builder.execute(&mut state, instruction) {
                 Ok(true) => {}
                 Ok(false) => {
-                    builder.code.nodes.push(Node::End);
+                    builder.code.nodes.push(WaveStep::End);
                     break;
                 }
                 Err(HaltReason::Decide(value)) => {
                     let from = builder.code.nodes.len();
-                    builder.code.nodes.push(Node::Decide { value, other: 0 });
+                    builder.code.nodes.push(WaveStep::Decide { value, other: 0 });
                     let mut other = state.clone();
                     other.assumed.push((value, false));
                     work.push((other, Some(from)));
@@ -121,7 +121,7 @@ pub(crate) fn build_code(
 pub(super) struct CodeBuilder<'q> {
     launch: &'q WaveLaunch<'q>,
     generation: Generation,
-    facts: &'q Facts,
+    facts: &'q FactTable,
     profile: Profile,
     code: WaveCode,
 }
@@ -132,13 +132,13 @@ pub(super) struct WaveState {
     at: usize,
     executed: u32,
     lanes: Vec<u8>,
-    scalar: Vec<Value>,
+    scalar: Vec<LoadedValue>,
     /// Values by register, then by lane.
-    vector: Vec<Value>,
+    vector: Vec<LoadedValue>,
     /// The outstanding operation that writes each register; 0 for none.
     scalar_pending: Vec<u32>,
     vector_pending: Vec<u32>,
-    scc: Value,
+    scc: LoadedValue,
     outstanding: Vec<Outstanding>,
     issued: u32,
     assumed: Vec<(u16, bool)>,
@@ -153,11 +153,11 @@ impl WaveState {
             at: 0,
             executed: 0,
             lanes: lanes.to_vec(),
-            scalar: vec![Value::Undefined; SCALARS],
-            vector: vec![Value::Undefined; VECTORS * lanes.len()],
+            scalar: vec![LoadedValue::Undefined; SCALARS],
+            vector: vec![LoadedValue::Undefined; VECTORS * lanes.len()],
             scalar_pending: vec![0; SCALARS],
             vector_pending: vec![0; VECTORS * lanes.len()],
-            scc: Value::Undefined,
+            scc: LoadedValue::Undefined,
             outstanding: Vec::new(),
             issued: 0,
             assumed: Vec::new(),
@@ -170,35 +170,35 @@ impl WaveState {
         generation: Generation,
         registers: &[(u16, EntryValue)],
     ) {
-        let set = |state: &mut WaveState, register: u16, value: Value| {
+        let set = |state: &mut WaveState, register: u16, value: LoadedValue| {
             if let Some(slot) = state.scalar.get_mut(usize::from(register)) {
                 *slot = value;
             }
         };
         for (register, what) in registers {
             let value = match what {
-                EntryValue::Descriptors => Value::Descriptors,
-                EntryValue::Address { high: false } => Value::Word(ADDRESS_BASE as u32),
-                EntryValue::Address { high: true } => Value::Word((ADDRESS_BASE >> 32) as u32),
-                EntryValue::WorkgroupId => Value::Word(launch.workgroup),
-                EntryValue::WaveInWorkgroup { shift } => Value::Word((launch.wave & 0x1f) << shift),
+                EntryValue::Descriptors => LoadedValue::Descriptors,
+                EntryValue::Address { high: false } => LoadedValue::Word(ADDRESS_BASE as u32),
+                EntryValue::Address { high: true } => LoadedValue::Word((ADDRESS_BASE >> 32) as u32),
+                EntryValue::WorkgroupId => LoadedValue::Word(launch.workgroup),
+                EntryValue::WaveInWorkgroup { shift } => LoadedValue::Word((launch.wave & 0x1f) << shift),
             };
             set(self, *register, value);
         }
         if generation >= Generation::Gfx12 {
             // Indices are in trap registers: ttmp9 has the workgroup's x, ttmp7 y and z, ttmp8 the wave in
             // bits 25 to 29.
-            set(self, special::TTMP + 9, Value::Word(launch.workgroup));
-            set(self, special::TTMP + 7, Value::Word(0));
-            set(self, special::TTMP + 8, Value::Word((launch.wave & 0x1f) << 25));
+            set(self, special::TTMP + 9, LoadedValue::Word(launch.workgroup));
+            set(self, special::TTMP + 7, LoadedValue::Word(0));
+            set(self, special::TTMP + 8, LoadedValue::Word((launch.wave & 0x1f) << 25));
         }
         let exec = self.participating_mask();
-        set(self, special::EXEC, Value::Word(exec as u32));
-        set(self, special::EXEC + 1, Value::Word((exec >> 32) as u32));
+        set(self, special::EXEC, LoadedValue::Word(exec as u32));
+        set(self, special::EXEC + 1, LoadedValue::Word((exec >> 32) as u32));
         for (lane, number) in self.lanes.clone().into_iter().enumerate() {
             let local = launch.wave.wrapping_mul(launch.wave_size).wrapping_add(u32::from(number));
             if let Some(slot) = self.vector.get_mut(lane) {
-                *slot = Value::Word(local);
+                *slot = LoadedValue::Word(local);
             }
         }
     }
@@ -225,20 +225,20 @@ impl WaveState {
         Ok(u64::from(low) | u64::from(high) << 32)
     }
 
-    fn require_word(&self, value: Value) -> Result<u32, HaltReason> {
+    fn require_word(&self, value: LoadedValue) -> Result<u32, HaltReason> {
         match value {
-            Value::Word(word) => Ok(word),
-            Value::Loaded(_) => {
+            LoadedValue::Word(word) => Ok(word),
+            LoadedValue::Loaded(_) => {
                 Err(HaltReason::Unknown("a mask, an address or an amount returned by a load".to_owned()))
             }
-            Value::Undefined => Err(HaltReason::Unknown("a register that was not written".to_owned())),
-            Value::Descriptors | Value::Descriptor { .. } => {
+            LoadedValue::Undefined => Err(HaltReason::Unknown("a register that was not written".to_owned())),
+            LoadedValue::Descriptors | LoadedValue::Descriptor { .. } => {
                 Err(HaltReason::Unknown("arithmetic on a descriptor".to_owned()))
             }
         }
     }
 
-    fn read_scalar(&self, register: u16) -> Result<Value, HaltReason> {
+    fn read_scalar(&self, register: u16) -> Result<LoadedValue, HaltReason> {
         if register == special::SCC {
             return Ok(self.scc);
         }
@@ -249,7 +249,7 @@ impl WaveState {
             .ok_or_else(|| HaltReason::Unknown(format!("register {register}")))
     }
 
-    fn read_vector(&self, register: u16, lane: usize) -> Result<Value, HaltReason> {
+    fn read_vector(&self, register: u16, lane: usize) -> Result<LoadedValue, HaltReason> {
         let index = usize::from(register) * self.lanes.len() + lane;
         self.require_ready(self.vector_pending.get(index), || format!("v{register}"))?;
         self.vector.get(index).copied().ok_or_else(|| HaltReason::Unknown(format!("v{register}")))
@@ -264,16 +264,16 @@ impl WaveState {
     }
 
     /// PendingWrites a scalar register. PendingWrites to `exec` are limited to participating lanes.
-    fn write_scalar(&mut self, register: u16, value: Value) -> Result<(), HaltReason> {
+    fn write_scalar(&mut self, register: u16, value: LoadedValue) -> Result<(), HaltReason> {
         if register == special::SCC {
             self.scc = value;
             return Ok(());
         }
         self.require_ready(self.scalar_pending.get(usize::from(register)), || scalar_name(register))?;
         let value = match register {
-            special::EXEC => Value::Word(self.require_word(value)? & self.participating_mask() as u32),
+            special::EXEC => LoadedValue::Word(self.require_word(value)? & self.participating_mask() as u32),
             r if r == special::EXEC + 1 => {
-                Value::Word(self.require_word(value)? & (self.participating_mask() >> 32) as u32)
+                LoadedValue::Word(self.require_word(value)? & (self.participating_mask() >> 32) as u32)
             }
             _ => value,
         };
@@ -292,7 +292,7 @@ impl WaveState {
         if index < self.vector.len() { Ok(()) } else { Err(HaltReason::Unknown(format!("v{register}"))) }
     }
 
-    fn write_vector(&mut self, register: u16, lane: usize, value: Value) -> Result<(), HaltReason> {
+    fn write_vector(&mut self, register: u16, lane: usize, value: LoadedValue) -> Result<(), HaltReason> {
         self.check_writable(register, lane)?;
         let index = usize::from(register) * self.lanes.len() + lane;
         if let (Some(slot), Some(pending)) = (self.vector.get_mut(index), self.vector_pending.get_mut(index))
@@ -339,11 +339,11 @@ impl CodeBuilder<'_> {
             Opcode::Waitcnt => self.wait_by_name(state, instruction)?,
             Opcode::Wait(counters) => self.wait_by_number(state, instruction, counters)?,
             Opcode::Barrier => {
-                self.code.nodes.push(Node::Signal { line: instruction.line });
-                self.code.nodes.push(Node::Join { line: instruction.line });
+                self.code.nodes.push(WaveStep::Signal { line: instruction.line });
+                self.code.nodes.push(WaveStep::Join { line: instruction.line });
             }
-            Opcode::BarrierSignal => self.code.nodes.push(Node::Signal { line: instruction.line }),
-            Opcode::BarrierWait => self.code.nodes.push(Node::Join { line: instruction.line }),
+            Opcode::BarrierSignal => self.code.nodes.push(WaveStep::Signal { line: instruction.line }),
+            Opcode::BarrierWait => self.code.nodes.push(WaveStep::Join { line: instruction.line }),
             Opcode::Cache(cache) => self.execute_cache(instruction, *cache)?,
             Opcode::Scalar(_) | Opcode::Vector(_) => self.execute_arithmetic(state, instruction)?,
             Opcode::Memory(memory) => self.execute_memory(state, instruction, *memory)?,
@@ -380,52 +380,59 @@ impl CodeBuilder<'_> {
     }
 
     /// Decides whether a value is nonzero, as far as this path knows.
-    fn decide_truth(&mut self, state: &WaveState, value: Value) -> Result<bool, HaltReason> {
+    fn decide_truth(&mut self, state: &WaveState, value: LoadedValue) -> Result<bool, HaltReason> {
         match value {
-            Value::Word(word) => Ok(word != 0),
-            Value::Loaded(number) => match state.assumed.iter().find(|(known, _)| *known == number) {
+            LoadedValue::Word(word) => Ok(word != 0),
+            LoadedValue::Loaded(number) => match state.assumed.iter().find(|(known, _)| *known == number) {
                 Some((_, truth)) => Ok(*truth),
                 None => Err(HaltReason::Decide(number)),
             },
-            Value::Descriptors | Value::Descriptor { .. } | Value::Undefined => {
+            LoadedValue::Descriptors | LoadedValue::Descriptor { .. } | LoadedValue::Undefined => {
                 state.require_word(value).map(|word| word != 0)
             }
         }
     }
 
     /// Returns the result of an operation; a constant for constant operands.
-    fn compute_value(&mut self, alu: Alu, a: Value, b: Value, c: Value) -> Result<Value, HaltReason> {
-        if let (Value::Word(a), Value::Word(b), Value::Word(c)) = (a, b, c) {
-            return Ok(Value::Word(alu.apply(a, b, c)));
+    fn compute_value(
+        &mut self,
+        alu: Alu,
+        a: LoadedValue,
+        b: LoadedValue,
+        c: LoadedValue,
+    ) -> Result<LoadedValue, HaltReason> {
+        if let (LoadedValue::Word(a), LoadedValue::Word(b), LoadedValue::Word(c)) = (a, b, c) {
+            return Ok(LoadedValue::Word(alu.apply(a, b, c)));
         }
         if alu == Alu::Mov {
             return Ok(a);
         }
         // Compilers build small values by inserting into unwritten registers; the other bytes are not used.
-        if matches!(alu, Alu::Insert | Alu::Permute) && [a, b, c].contains(&Value::Undefined) {
-            let [a, b, c] = [a, b, c].map(|v| if v == Value::Undefined { Value::Word(GARBAGE) } else { v });
+        if matches!(alu, Alu::Insert | Alu::Permute) && [a, b, c].contains(&LoadedValue::Undefined) {
+            let [a, b, c] =
+                [a, b, c].map(|v| if v == LoadedValue::Undefined { LoadedValue::Word(GARBAGE) } else { v });
             return self.compute_value(alu, a, b, c);
         }
         for value in [a, b, c] {
             match value {
-                Value::Undefined => return Ok(Value::Undefined),
-                Value::Descriptors | Value::Descriptor { .. } => {
+                LoadedValue::Undefined => return Ok(LoadedValue::Undefined),
+                LoadedValue::Descriptors | LoadedValue::Descriptor { .. } => {
                     return Err(HaltReason::Unknown("arithmetic on a descriptor".to_owned()));
                 }
-                Value::Word(_) | Value::Loaded(_) => {}
+                LoadedValue::Word(_) | LoadedValue::Loaded(_) => {}
             }
         }
-        self.add_expression(Expression::Operation(alu, a, b, c))
+        self.add_expression(WaveExpression::Operation(alu, a, b, c))
     }
 
-    fn add_expression(&mut self, expression: Expression) -> Result<Value, HaltReason> {
+    fn add_expression(&mut self, expression: WaveExpression) -> Result<LoadedValue, HaltReason> {
         if let Some(known) = self.code.expressions.iter().position(|known| *known == expression) {
-            return Ok(Value::Loaded(known as u16));
+            return Ok(LoadedValue::Loaded(known as u16));
         }
         let number = u16::try_from(self.code.expressions.len())
             .map_err(|_| HaltReason::Unknown("more than 65535 expressions".to_owned()))?;
         self.code.expressions.push(expression);
-        Ok(Value::Loaded(number))
+        Ok(LoadedValue::Loaded(number))
     }
 
     /// Returns a word of a scalar operand: the `index`-th register, or half of a number.
@@ -434,16 +441,16 @@ impl CodeBuilder<'_> {
         state: &WaveState,
         operand: &MachineOperand,
         index: u16,
-    ) -> Result<Value, HaltReason> {
+    ) -> Result<LoadedValue, HaltReason> {
         match operand {
-            MachineOperand::Scalar(Registers { first, count }) if index < *count => {
+            MachineOperand::Scalar(RegisterRange { first, count }) if index < *count => {
                 state.read_scalar(first + index)
             }
             MachineOperand::Number(value) => {
-                Ok(Value::Word(if index == 0 { *value as u32 } else { (*value >> 32) as u32 }))
+                Ok(LoadedValue::Word(if index == 0 { *value as u32 } else { (*value >> 32) as u32 }))
             }
-            MachineOperand::Float(bits) if index == 0 => Ok(Value::Word(*bits)),
-            MachineOperand::Null => Ok(Value::Word(0)),
+            MachineOperand::Float(bits) if index == 0 => Ok(LoadedValue::Word(*bits)),
+            MachineOperand::Null => Ok(LoadedValue::Word(0)),
             other => Err(HaltReason::Unknown(format!("operand {other:?}"))),
         }
     }
@@ -455,15 +462,15 @@ impl CodeBuilder<'_> {
         operand: &MachineOperand,
         index: u16,
         lane: usize,
-    ) -> Result<Value, HaltReason> {
+    ) -> Result<LoadedValue, HaltReason> {
         match operand {
             MachineOperand::Half { register, high } if index == 0 => {
                 let whole = state.read_vector(*register, lane)?;
-                let shift = Value::Word(if *high { 16 } else { 0 });
-                let shifted = self.compute_value(Alu::ShiftRight, whole, shift, Value::Word(0))?;
-                self.compute_value(Alu::LowHalf, shifted, Value::Word(0), Value::Word(0))
+                let shift = LoadedValue::Word(if *high { 16 } else { 0 });
+                let shifted = self.compute_value(Alu::ShiftRight, whole, shift, LoadedValue::Word(0))?;
+                self.compute_value(Alu::LowHalf, shifted, LoadedValue::Word(0), LoadedValue::Word(0))
             }
-            MachineOperand::Vector(Registers { first, count }) if index < *count => {
+            MachineOperand::Vector(RegisterRange { first, count }) if index < *count => {
                 state.read_vector(first + index, lane)
             }
             _ => self.scalar_operand(state, operand, index),
@@ -476,7 +483,7 @@ fn operand_at(instruction: &MachineInstruction, place: usize) -> Result<&Machine
     instruction.operands.get(place).ok_or_else(|| HaltReason::Unknown("too few operands".to_owned()))
 }
 
-fn scalar_at(instruction: &MachineInstruction, place: usize) -> Result<Registers, HaltReason> {
+fn scalar_at(instruction: &MachineInstruction, place: usize) -> Result<RegisterRange, HaltReason> {
     match operand_at(instruction, place)? {
         MachineOperand::Scalar(registers) => Ok(*registers),
         // PendingWrites to `null` are discarded.
@@ -484,7 +491,7 @@ fn scalar_at(instruction: &MachineInstruction, place: usize) -> Result<Registers
     }
 }
 
-fn vector_at(instruction: &MachineInstruction, place: usize) -> Result<Registers, HaltReason> {
+fn vector_at(instruction: &MachineInstruction, place: usize) -> Result<RegisterRange, HaltReason> {
     match operand_at(instruction, place)? {
         MachineOperand::Vector(registers) => Ok(*registers),
         other => Err(HaltReason::Unknown(format!("operand {other:?}"))),

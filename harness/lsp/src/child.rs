@@ -34,12 +34,12 @@ impl Cancel {
 
 /// Limits the number of concurrent children; clones share the limit.
 #[derive(Clone, Debug, Default)]
-pub struct Slots(Arc<(Mutex<usize>, Condvar)>);
+pub struct ChildLimit(Arc<(Mutex<usize>, Condvar)>);
 
 /// One of the slots, free again when dropped.
-struct ProcessSlot<'s>(&'s Slots);
+struct ProcessSlot<'s>(&'s ChildLimit);
 
-impl Slots {
+impl ChildLimit {
     fn lock(&self) -> MutexGuard<'_, usize> {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -111,7 +111,11 @@ pub struct ChildCommand<'c> {
 /// # Errors
 /// If it is cancelled, exceeds its limit, or cannot be started. In the first two cases it is killed together with
 /// the processes that it started.
-pub fn run(command: &ChildCommand<'_>, slots: &Slots, cancel: &Cancel) -> Result<ChildOutput, ChildError> {
+pub fn run(
+    command: &ChildCommand<'_>,
+    slots: &ChildLimit,
+    cancel: &Cancel,
+) -> Result<ChildOutput, ChildError> {
     let _slot = slots.take(cancel).ok_or(ChildError::Cancelled)?;
     if cancel.is_cancelled() {
         return Err(ChildError::Cancelled);
@@ -181,7 +185,7 @@ mod tests {
         let arguments = vec![OsStr::new("-c"), OsStr::new(script)];
         let command =
             ChildCommand { program: Path::new("sh"), arguments, folder: Path::new("/"), input, limit };
-        run(&command, &Slots::default(), cancel)
+        run(&command, &ChildLimit::default(), cancel)
     }
 
     #[test]
@@ -205,7 +209,7 @@ mod tests {
 
     #[test]
     fn waiting_for_a_slot_can_be_cancelled() {
-        let (slots, cancel) = (Slots::default(), Cancel::default());
+        let (slots, cancel) = (ChildLimit::default(), Cancel::default());
         let taken: Vec<_> = (0..MAX_CHILDREN).map(|_| slots.take(&cancel).unwrap()).collect();
         cancel.cancel();
         assert!(slots.take(&cancel).is_none());

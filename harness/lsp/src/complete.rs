@@ -5,15 +5,15 @@ use std::ops::Range;
 use litmus::corpus;
 use model::clauses::clauses;
 use model::{BASE_RELATIONS, BASE_SETS, Model};
-use runner::Variant;
+use runner::RunVariant;
 
-use crate::language::Language;
+use crate::language::DocumentLanguage;
 use crate::problem::word_range;
 use crate::words::{Topic, entries};
 
 /// A word that may stand at the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidate {
+pub struct ProposedWord {
     /// The word.
     pub word: String,
     /// Its meaning; empty if the word says everything.
@@ -26,7 +26,7 @@ pub struct Completion {
     /// The bytes of the word at the cursor.
     pub range: Range<usize>,
     /// The words.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<ProposedWord>,
 }
 
 /// Instructions of the native dialect, which begin a cell.
@@ -60,7 +60,7 @@ const INSTRUCTIONS: [&str; 26] = [
 ];
 
 /// Returns the words that may stand at a byte offset.
-pub fn complete(language: Language, text: &str, offset: usize) -> Completion {
+pub fn complete(language: DocumentLanguage, text: &str, offset: usize) -> Completion {
     let before = text.get(..offset).unwrap_or(text);
     let line = &before[before.rfind('\n').map_or(0, |end| end + 1)..];
     // Comments and headers cite clauses.
@@ -70,40 +70,40 @@ pub fn complete(language: Language, text: &str, offset: usize) -> Completion {
         return Completion { range: clause, candidates: clause_ids() };
     }
     let (more, candidates) = match language {
-        Language::Litmus => in_test(before, line),
-        Language::Cat => ("-", in_model(text)),
-        Language::Expectations if line.contains(',') => ("", topic(Topic::Status)),
-        Language::Expectations | Language::Suite if line.contains('@') => ("-", variants()),
-        Language::Expectations | Language::Suite => ("/+.-", test_ids()),
-        Language::Stress => ("", topic(Topic::Stress)),
-        Language::Case => ("", topic(Topic::Case)),
-        Language::Shader => ("", Vec::new()),
+        DocumentLanguage::Litmus => in_test(before, line),
+        DocumentLanguage::Cat => ("-", in_model(text)),
+        DocumentLanguage::Expectations if line.contains(',') => ("", topic(Topic::Status)),
+        DocumentLanguage::Expectations | DocumentLanguage::Suite if line.contains('@') => ("-", variants()),
+        DocumentLanguage::Expectations | DocumentLanguage::Suite => ("/+.-", test_ids()),
+        DocumentLanguage::Stress => ("", topic(Topic::Stress)),
+        DocumentLanguage::Case => ("", topic(Topic::Case)),
+        DocumentLanguage::Shader => ("", Vec::new()),
     };
     Completion { range: word_range(text, offset, more), candidates }
 }
 
-fn candidate(word: &str, meaning: &str) -> Candidate {
-    Candidate { word: word.to_owned(), meaning: meaning.to_owned() }
+fn candidate(word: &str, meaning: &str) -> ProposedWord {
+    ProposedWord { word: word.to_owned(), meaning: meaning.to_owned() }
 }
 
-fn topic(topic: Topic) -> Vec<Candidate> {
+fn topic(topic: Topic) -> Vec<ProposedWord> {
     entries(topic).map(|entry| candidate(entry.word, entry.meaning)).collect()
 }
 
-fn clause_ids() -> Vec<Candidate> {
+fn clause_ids() -> Vec<ProposedWord> {
     clauses().iter().map(|clause| candidate(clause.id, clause.statement)).collect()
 }
 
-fn variants() -> Vec<Candidate> {
-    Variant::words().map(|word| candidate(word, "")).collect()
+fn variants() -> Vec<ProposedWord> {
+    RunVariant::words().map(|word| candidate(word, "")).collect()
 }
 
-fn test_ids() -> Vec<Candidate> {
+fn test_ids() -> Vec<ProposedWord> {
     corpus::tests().iter().chain(&corpus::model_only()).map(|test| candidate(&test.id, "")).collect()
 }
 
-fn in_test(before: &str, line: &str) -> (&'static str, Vec<Candidate>) {
-    let litmus = |is: &dyn Fn(&str) -> bool| -> Vec<Candidate> {
+fn in_test(before: &str, line: &str) -> (&'static str, Vec<ProposedWord>) {
+    let litmus = |is: &dyn Fn(&str) -> bool| -> Vec<ProposedWord> {
         entries(Topic::Litmus)
             .filter(|entry| is(entry.word))
             .map(|entry| candidate(entry.word, entry.meaning))
@@ -147,7 +147,7 @@ fn in_test(before: &str, line: &str) -> (&'static str, Vec<Candidate>) {
     ("", candidates)
 }
 
-fn in_model(text: &str) -> Vec<Candidate> {
+fn in_model(text: &str) -> Vec<ProposedWord> {
     let mut all = topic(Topic::Cat);
     all.extend(BASE_SETS.iter().chain(BASE_RELATIONS).map(|(name, about)| candidate(name, about)));
     for line in text.lines() {
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     /// Completes at `§`; returns the replaced text and the words.
-    fn words(language: Language, marked: &str) -> (String, Vec<String>) {
+    fn words(language: DocumentLanguage, marked: &str) -> (String, Vec<String>) {
         let offset = marked.find('§').unwrap();
         let text = marked.replace('§', "");
         let found = complete(language, &text, offset);
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn words_fit_the_cursor() {
-        use Language::{Case, Cat, Expectations, Litmus, Stress, Suite};
+        use DocumentLanguage::{Case, Cat, Expectations, Litmus, Stress, Suite};
         let cases = [
             (Litmus, "VULKAN A\nexp§", "exp", Some("expect"), Some("st")),
             (Litmus, "VULKAN A\nexpect: vul§", "vul", Some("vulkan"), Some("allowed")),

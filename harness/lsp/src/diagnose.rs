@@ -13,8 +13,8 @@ use model::cat::{CatError, CatProblem, SourceId};
 use results::expectation::{Expectations, Mistake};
 use runner::Stress;
 
-use crate::language::Language;
-use crate::problem::{Correction, Problem, Severity, line_range, offset_at, word_range};
+use crate::language::DocumentLanguage;
+use crate::problem::{Correction, Severity, TextProblem, line_range, offset_at, word_range};
 use crate::suggest::suggest;
 use crate::words::{self, Topic};
 
@@ -25,22 +25,22 @@ const MAX_SIBLING_BYTES: u64 = 1 << 24;
 ///
 /// `path` names the document; files that the text refers to are read from its folder. Shaders have no parser
 /// here and no problems.
-pub fn diagnose(language: Language, path: &Path, text: &str) -> Vec<Problem> {
+pub fn diagnose(language: DocumentLanguage, path: &Path, text: &str) -> Vec<TextProblem> {
     let mut problems = match language {
-        Language::Litmus => of_test(path, text),
-        Language::Cat => of_model(path, text),
-        Language::Expectations => of_expectations(path, text),
-        Language::Suite => of_suite(path, text),
-        Language::Stress => {
+        DocumentLanguage::Litmus => of_test(path, text),
+        DocumentLanguage::Cat => of_model(path, text),
+        DocumentLanguage::Expectations => of_expectations(path, text),
+        DocumentLanguage::Suite => of_suite(path, text),
+        DocumentLanguage::Stress => {
             let error = Stress::from_toml("", text).err();
             error.map(|error| of_toml(&error.to_string(), text, Topic::Stress)).into_iter().collect()
         }
-        Language::Case => {
+        DocumentLanguage::Case => {
             let read = |name: &str| read_sibling(path, name);
             let error = parse_case_file(text, &read).err();
             error.map(|error| of_toml(&error.to_string(), text, Topic::Case)).into_iter().collect()
         }
-        Language::Shader => Vec::new(),
+        DocumentLanguage::Shader => Vec::new(),
     };
     problems.sort_by_key(|problem| problem.range.start);
     problems
@@ -68,7 +68,7 @@ fn bytes_of(span: Span) -> std::ops::Range<usize> {
 }
 
 /// Converts an error with labels: the first one is its range.
-fn labelled_problem(error: &dyn Diagnostic, text: &str) -> Problem {
+fn labelled_problem(error: &dyn Diagnostic, text: &str) -> TextProblem {
     let mut labels = error.labels().into_iter().flatten().map(|label| {
         let range = label.offset().min(text.len())..(label.offset() + label.len()).min(text.len());
         (range, label.label().unwrap_or_default().to_owned())
@@ -82,10 +82,10 @@ fn labelled_problem(error: &dyn Diagnostic, text: &str) -> Problem {
     if let Some(help) = error.help() {
         message = format!("{message}\n{help}");
     }
-    Problem { related: labels.collect(), ..Problem::new(range, Severity::Error, &code, message) }
+    TextProblem { related: labels.collect(), ..TextProblem::new(range, Severity::Error, &code, message) }
 }
 
-fn of_test(path: &Path, text: &str) -> Vec<Problem> {
+fn of_test(path: &Path, text: &str) -> Vec<TextProblem> {
     let test = match litmus::parse(text, &name_of(path)) {
         Ok(test) => test,
         Err(errors) => {
@@ -104,7 +104,7 @@ fn of_test(path: &Path, text: &str) -> Vec<Problem> {
             let start = claim.span.offset as usize + at;
             let message = format!("unknown shipped model `{}`", claim.model);
             let range = start..start + claim.model.len();
-            let problem = Problem::new(range, Severity::Warning, "check::unknown-model", message);
+            let problem = TextProblem::new(range, Severity::Warning, "check::unknown-model", message);
             problems.push(suggest(problem, text, models()));
         }
     }
@@ -116,12 +116,13 @@ fn of_test(path: &Path, text: &str) -> Vec<Problem> {
         let header = text.find('{').unwrap_or(text.len());
         let at = text[..header].find(id.as_str()).unwrap_or(0);
         let message = format!("unknown clause `{id}`; `vk-litmus clauses` lists all");
-        let problem = Problem::new(at..at + id.len(), Severity::Warning, "check::unknown-clause", message);
+        let problem =
+            TextProblem::new(at..at + id.len(), Severity::Warning, "check::unknown-clause", message);
         problems.push(suggest(problem, text, known.iter().map(|clause| clause.id)));
     }
     for warning in text_warnings(&test, text) {
         let range = bytes_of(warning.span);
-        let mut problem = Problem::new(range, Severity::Warning, warning.code, warning.message);
+        let mut problem = TextProblem::new(range, Severity::Warning, warning.code, warning.message);
         problem.corrections.extend(warning_correction(warning.code, &problem, text));
         problems.push(problem);
     }
@@ -129,7 +130,7 @@ fn of_test(path: &Path, text: &str) -> Vec<Problem> {
 }
 
 /// Returns the correction of a warning of `check`.
-fn warning_correction(code: &str, problem: &Problem, text: &str) -> Option<Correction> {
+fn warning_correction(code: &str, problem: &TextProblem, text: &str) -> Option<Correction> {
     let word = text.get(problem.range.clone())?;
     match code {
         "check::undeclared" => {
@@ -148,14 +149,14 @@ fn warning_correction(code: &str, problem: &Problem, text: &str) -> Option<Corre
     }
 }
 
-fn of_model(path: &Path, text: &str) -> Vec<Problem> {
+fn of_model(path: &Path, text: &str) -> Vec<TextProblem> {
     let include = |name: &str| read_sibling(path, name).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let Err(errors) = Model::from_text(&stem, text, &include) else { return Vec::new() };
     errors.errors.iter().map(|error| of_cat(error, text)).collect()
 }
 
-fn of_cat(error: &CatError, text: &str) -> Problem {
+fn of_cat(error: &CatError, text: &str) -> TextProblem {
     if error.span.source != SourceId(0) {
         let place = format!("{}:{}:{}", error.file_name(), error.span.line, error.span.column);
         let include = format!("\"{}\"", error.file_name());
@@ -163,7 +164,7 @@ fn of_cat(error: &CatError, text: &str) -> Problem {
         let at = text.find(&include).or_else(|| text.find("include")).unwrap_or(0);
         let line = 1 + text[..at].matches('\n').count();
         let code = error.code().map(|code| code.to_string()).unwrap_or_default();
-        return Problem::new(line_range(text, line), Severity::Error, &code, format!("{place}: {error}"));
+        return TextProblem::new(line_range(text, line), Severity::Error, &code, format!("{place}: {error}"));
     }
     let problem = labelled_problem(error, text);
     match &error.problem {
@@ -176,22 +177,22 @@ fn of_cat(error: &CatError, text: &str) -> Problem {
 }
 
 /// Suggests a key or a value of the range `KEY=VALUE`.
-fn suggest_within(problem: Problem, text: &str, known: &[&'static str]) -> Problem {
+fn suggest_within(problem: TextProblem, text: &str, known: &[&'static str]) -> TextProblem {
     let written = text.get(problem.range.clone()).unwrap_or_default();
     let Some(equals) = written.find('=') else { return suggest(problem, text, known.iter().copied()) };
     let start = problem.range.start;
     let parts = [start..start + equals, start + equals + 1..problem.range.end];
     for part in parts {
-        let narrow = Problem { range: part, ..problem.clone() };
+        let narrow = TextProblem { range: part, ..problem.clone() };
         let suggested = suggest(narrow, text, known.iter().copied());
         if !suggested.corrections.is_empty() {
-            return Problem { range: problem.range, ..suggested };
+            return TextProblem { range: problem.range, ..suggested };
         }
     }
     problem
 }
 
-fn of_expectations(path: &Path, text: &str) -> Vec<Problem> {
+fn of_expectations(path: &Path, text: &str) -> Vec<TextProblem> {
     let name = name_of(path);
     let file = match Expectations::parse(&name, &name, text.as_bytes()) {
         Ok(Some(file)) => file,
@@ -202,12 +203,12 @@ fn of_expectations(path: &Path, text: &str) -> Vec<Problem> {
                 let start = offset_at(text, line, column);
                 let range = start..line_range(text, line).end.max(start);
                 let message = error.mistake.to_string();
-                let problem = Problem::new(range, Severity::Error, "expectation::mistake", message);
+                let problem = TextProblem::new(range, Severity::Error, "expectation::mistake", message);
                 match &error.mistake {
                     Mistake::UnknownStatus(status) => {
                         let within = text[problem.range.clone()].find(status.as_str()).unwrap_or(0);
                         let start = problem.range.start + within;
-                        let problem = Problem { range: start..start + status.len(), ..problem };
+                        let problem = TextProblem { range: start..start + status.len(), ..problem };
                         suggest(problem, text, words::of(Topic::Status))
                     }
                     _ => problem,
@@ -230,13 +231,13 @@ fn of_expectations(path: &Path, text: &str) -> Vec<Problem> {
         let line = line_range(text, entry.line as usize);
         let range = line.start..(line.start + entry.pattern.len()).min(line.end);
         let message = format!("no embedded test matches `{}`", entry.pattern);
-        let problem = Problem::new(range, Severity::Information, "expectation::no-test", message);
+        let problem = TextProblem::new(range, Severity::Information, "expectation::no-test", message);
         problems.push(suggest(problem, text, ids.iter().map(String::as_str)));
     }
     problems
 }
 
-fn of_suite(path: &Path, text: &str) -> Vec<Problem> {
+fn of_suite(path: &Path, text: &str) -> Vec<TextProblem> {
     let ids: Vec<String> = litmus::corpus::tests().into_iter().map(|test| test.id).collect();
     let selected =
         Suite::parse(text, &name_of(path)).and_then(|suite| suite.select(ids.iter().map(String::as_str)));
@@ -248,7 +249,7 @@ fn of_suite(path: &Path, text: &str) -> Vec<Problem> {
 }
 
 /// Converts the message of a TOML parser, or of a check after it, which names a key in backticks.
-fn of_toml(message: &str, text: &str, topic: Topic) -> Problem {
+fn of_toml(message: &str, text: &str, topic: Topic) -> TextProblem {
     let place = message.split_once("at line ").and_then(|(_, rest)| {
         let (line, rest) = rest.split_once(", column ")?;
         let column = rest.split(|c: char| !c.is_ascii_digit()).next()?;
@@ -271,7 +272,7 @@ fn of_toml(message: &str, text: &str, topic: Topic) -> Problem {
     };
     let word = word_range(text, start, "-");
     let range = if word.is_empty() { start..line_end(text, start) } else { word };
-    let problem = Problem::new(range, Severity::Error, "toml", words.clone());
+    let problem = TextProblem::new(range, Severity::Error, "toml", words.clone());
     if words.contains("unknown") { suggest(problem, text, words::of(topic)) } else { problem }
 }
 

@@ -8,19 +8,19 @@ use std::sync::Arc;
 
 use lsp_types::{Position, TextDocumentContentChangeEvent};
 
-use crate::language::Language;
+use crate::language::DocumentLanguage;
 
 /// A text with the offsets of its lines.
 #[derive(Clone, Debug)]
-pub struct Text {
+pub struct DocumentText {
     content: Arc<str>,
     /// The byte offset of each line; never empty.
     lines: Arc<[usize]>,
 }
 
-impl Text {
+impl DocumentText {
     /// Indexes a text.
-    pub fn new(content: &str) -> Text {
+    pub fn new(content: &str) -> DocumentText {
         let bytes = content.as_bytes();
         let ends = |at: &usize| match bytes[*at] {
             b'\n' => true,
@@ -28,7 +28,7 @@ impl Text {
             _ => false,
         };
         let lines = std::iter::once(0).chain((0..bytes.len()).filter(ends).map(|at| at + 1)).collect();
-        Text { content: content.into(), lines }
+        DocumentText { content: content.into(), lines }
     }
 
     /// Returns the content.
@@ -82,9 +82,11 @@ impl Text {
     }
 
     /// Returns the text after an edit.
-    pub fn edited(&self, change: &TextDocumentContentChangeEvent) -> Text {
+    pub fn edited(&self, change: &TextDocumentContentChangeEvent) -> DocumentText {
         let replaced = self.replaced(change);
-        Text::new(&[&self.content[..replaced.start], &change.text, &self.content[replaced.end..]].concat())
+        DocumentText::new(
+            &[&self.content[..replaced.start], &change.text, &self.content[replaced.end..]].concat(),
+        )
     }
 }
 
@@ -94,9 +96,9 @@ pub struct Document {
     /// The version that the editor counts.
     pub version: i32,
     /// The text.
-    pub text: Text,
+    pub text: DocumentText,
     /// The language; `None` if the server does not analyse it.
-    pub language: Option<Language>,
+    pub language: Option<DocumentLanguage>,
     /// The path of a file; the address for documents without one.
     pub path: PathBuf,
     /// True if the document is a file of this machine.
@@ -136,7 +138,7 @@ mod tests {
 
     #[test]
     fn positions_count_utf16_units() {
-        let text = Text::new("a🦀b\r\nü = 1\rx\n");
+        let text = DocumentText::new("a🦀b\r\nü = 1\rx\n");
         let cases =
             [(0, 0, 0), (0, 1, 1), (0, 3, 5), (0, 4, 6), (1, 0, 8), (1, 1, 10), (2, 0, 15), (3, 0, 17)];
         for (line, character, offset) in cases {
@@ -161,7 +163,7 @@ mod tests {
         let range = |from: (u32, u32), to: (u32, u32)| {
             Some(lsp_types::Range { start: position(from.0, from.1), end: position(to.0, to.1) })
         };
-        let text = Text::new("a🦀b\nc");
+        let text = DocumentText::new("a🦀b\nc");
         assert_eq!(text.edited(&change(range((0, 1), (0, 3)), "-")).content(), "a-b\nc");
         assert_eq!(text.edited(&change(range((0, 4), (1, 0)), "")).content(), "a🦀bc");
         assert_eq!(text.edited(&change(range((9, 0), (9, 9)), "!")).content(), "a🦀b\nc!");

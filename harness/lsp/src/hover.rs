@@ -6,7 +6,7 @@ use litmus::corpus;
 use model::clauses::{Clause, citations, clauses};
 use model::{BASE_RELATIONS, BASE_SETS, Model};
 
-use crate::language::Language;
+use crate::language::DocumentLanguage;
 use crate::problem::word_range;
 use crate::words::{Topic, meaning};
 
@@ -20,26 +20,29 @@ pub struct Meaning {
 }
 
 /// Returns the meaning of the word at a byte offset.
-pub fn hover(language: Language, text: &str, offset: usize) -> Option<Meaning> {
+pub fn hover(language: DocumentLanguage, text: &str, offset: usize) -> Option<Meaning> {
     let long = word_range(text, offset, "-.");
     let clause = text.get(trimmed(text, long.clone())).and_then(clause_text);
     if let Some(markdown) = clause {
         return Some(Meaning { range: trimmed(text, long), markdown });
     }
     let more = match language {
-        Language::Litmus | Language::Stress | Language::Case | Language::Shader => "",
-        Language::Cat => "-",
-        Language::Expectations | Language::Suite => "/+.@-",
+        DocumentLanguage::Litmus
+        | DocumentLanguage::Stress
+        | DocumentLanguage::Case
+        | DocumentLanguage::Shader => "",
+        DocumentLanguage::Cat => "-",
+        DocumentLanguage::Expectations | DocumentLanguage::Suite => "/+.@-",
     };
     let range = word_range(text, offset, more);
     let word = text.get(range.clone()).filter(|word| !word.is_empty())?;
     let markdown = match language {
-        Language::Litmus => of_test(text, word, &range),
-        Language::Cat => of_model(text, word, range.start),
-        Language::Expectations | Language::Suite => of_list(word),
-        Language::Stress => topic(Topic::Stress, word),
-        Language::Case => topic(Topic::Case, word),
-        Language::Shader => None,
+        DocumentLanguage::Litmus => of_test(text, word, &range),
+        DocumentLanguage::Cat => of_model(text, word, range.start),
+        DocumentLanguage::Expectations | DocumentLanguage::Suite => of_list(word),
+        DocumentLanguage::Stress => topic(Topic::Stress, word),
+        DocumentLanguage::Case => topic(Topic::Case, word),
+        DocumentLanguage::Shader => None,
     };
     markdown.map(|markdown| Meaning { range, markdown })
 }
@@ -167,23 +170,28 @@ mod tests {
     #[test]
     fn words_have_meanings() {
         let cases = [
-            (Language::Litmus, TEST, "expect", Some("**expect**: `expect: MODEL")),
-            (Language::Litmus, TEST, "vulkan f", Some("**vulkan**: ")),
-            (Language::Litmus, TEST, "VK-SW-01", Some("**VK-SW-01** (vulkan)\n\n")),
-            (Language::Litmus, TEST, "av.dv", Some("**av**: a store with")),
-            (Language::Litmus, TEST, "dv.", Some("**dv**: scope")),
-            (Language::Litmus, TEST, "u32x2", Some("**u32x2**: unsigned 32-bit integer, suffix")),
-            (Language::Litmus, TEST, "x, 1", Some("```litmus\nx = 0\n```")),
-            (Language::Litmus, TEST, "MP", None),
-            (Language::Cat, "let fr = rf\nempty fr & rf\n", "fr &", Some("```cat\nlet fr = rf\n```")),
-            (Language::Cat, "empty rf & co", "rf", Some("**rf**: reads-from")),
-            (Language::Cat, "(* VK-LO-05. *)", "VK", Some("**VK-LO-05**")),
-            (Language::Cat, "empty po-loc", "po-loc", Some("**po-loc**: program order")),
-            (Language::Expectations, "mp/MP+rel-acq,Fail", "mp/", Some("**mp/MP+rel-acq**\n\nThe acquire")),
-            (Language::Expectations, "mp/MP+rel-acq,Fail", "Fail", Some("**Fail**: ")),
-            (Language::Stress, "spin = [1, 2]", "spin", Some("**spin**: range")),
-            (Language::Case, "grid = [1]", "grid", Some("**grid**: the number")),
-            (Language::Shader, "void main() {}", "void", None),
+            (DocumentLanguage::Litmus, TEST, "expect", Some("**expect**: `expect: MODEL")),
+            (DocumentLanguage::Litmus, TEST, "vulkan f", Some("**vulkan**: ")),
+            (DocumentLanguage::Litmus, TEST, "VK-SW-01", Some("**VK-SW-01** (vulkan)\n\n")),
+            (DocumentLanguage::Litmus, TEST, "av.dv", Some("**av**: a store with")),
+            (DocumentLanguage::Litmus, TEST, "dv.", Some("**dv**: scope")),
+            (DocumentLanguage::Litmus, TEST, "u32x2", Some("**u32x2**: unsigned 32-bit integer, suffix")),
+            (DocumentLanguage::Litmus, TEST, "x, 1", Some("```litmus\nx = 0\n```")),
+            (DocumentLanguage::Litmus, TEST, "MP", None),
+            (DocumentLanguage::Cat, "let fr = rf\nempty fr & rf\n", "fr &", Some("```cat\nlet fr = rf\n```")),
+            (DocumentLanguage::Cat, "empty rf & co", "rf", Some("**rf**: reads-from")),
+            (DocumentLanguage::Cat, "(* VK-LO-05. *)", "VK", Some("**VK-LO-05**")),
+            (DocumentLanguage::Cat, "empty po-loc", "po-loc", Some("**po-loc**: program order")),
+            (
+                DocumentLanguage::Expectations,
+                "mp/MP+rel-acq,Fail",
+                "mp/",
+                Some("**mp/MP+rel-acq**\n\nThe acquire"),
+            ),
+            (DocumentLanguage::Expectations, "mp/MP+rel-acq,Fail", "Fail", Some("**Fail**: ")),
+            (DocumentLanguage::Stress, "spin = [1, 2]", "spin", Some("**spin**: range")),
+            (DocumentLanguage::Case, "grid = [1]", "grid", Some("**grid**: the number")),
+            (DocumentLanguage::Shader, "void main() {}", "void", None),
         ];
         for (language, text, at, expected) in cases {
             let found = hover(language, text, text.find(at).unwrap() + 1);

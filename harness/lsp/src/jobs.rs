@@ -7,14 +7,14 @@ use std::thread::Builder;
 use lsp_server::{Message, RequestId, ResponseError};
 use serde_json::Value;
 
-use crate::problem::Problem;
+use crate::problem::TextProblem;
 
 /// The stack of a job: parsers recurse as deep as their limits allow.
 const STACK: usize = 8 << 20;
 
 /// An analysis of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Analysis {
+pub enum DocumentAnalysis {
     /// By a parser of the server.
     Text,
     /// By `lint`.
@@ -25,7 +25,7 @@ pub enum Analysis {
 
 /// An input of the main loop.
 #[derive(Debug)]
-pub enum Event {
+pub enum LoopInput {
     /// A message of the editor.
     Message(Message),
     /// The editor closed the connection.
@@ -37,9 +37,9 @@ pub enum Event {
         /// The version of its text.
         version: i32,
         /// The analysis.
-        analysis: Analysis,
+        analysis: DocumentAnalysis,
         /// The problems.
-        problems: Option<Vec<Problem>>,
+        problems: Option<Vec<TextProblem>>,
     },
     /// The answer to a request.
     Answered {
@@ -48,13 +48,13 @@ pub enum Event {
         /// The answer.
         answer: Result<Value, ResponseError>,
         /// A verdict about a version of a document, to be shown in its code lens.
-        verdict: Option<Verdict>,
+        verdict: Option<EditorVerdict>,
     },
 }
 
 /// A verdict of `check` or `race`.
 #[derive(Clone, Debug)]
-pub struct Verdict {
+pub struct EditorVerdict {
     /// The document.
     pub address: String,
     /// The version of its text.
@@ -65,9 +65,9 @@ pub struct Verdict {
 
 /// Runs `work` in a thread and sends its event; if it panics, sends the event of `panicked` instead.
 pub fn start(
-    events: &Sender<Event>,
-    work: impl FnOnce() -> Event + Send + 'static,
-    panicked: impl FnOnce() -> Event + Send + 'static,
+    events: &Sender<LoopInput>,
+    work: impl FnOnce() -> LoopInput + Send + 'static,
+    panicked: impl FnOnce() -> LoopInput + Send + 'static,
 ) {
     let sender = events.clone();
     let job = move || {

@@ -5,7 +5,7 @@ use results::expectation::ExpectationKind;
 
 /// A language of documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Language {
+pub enum DocumentLanguage {
     /// A litmus test of any dialect.
     Litmus,
     /// A model.
@@ -22,35 +22,35 @@ pub enum Language {
     Shader,
 }
 
-impl Language {
+impl DocumentLanguage {
     /// Returns the language of a document by the editor's id, its name, and for TOML its keys.
     ///
     /// `None` for documents that the server leaves alone.
-    pub fn detect(path: &str, id: &str, text: &str) -> Option<Language> {
+    pub fn detect(path: &str, id: &str, text: &str) -> Option<DocumentLanguage> {
         let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
         let ends = |end: &str| name.ends_with(end);
         let in_suites = || path.rsplit(['/', '\\']).nth(1) == Some("suites");
         match id {
-            "litmus" => return Some(Language::Litmus),
-            "cat" => return Some(Language::Cat),
-            "vk-litmus-expectations" => return Some(Language::Expectations),
-            "vk-litmus-suite" => return Some(Language::Suite),
-            "vk-litmus-stress" => return Some(Language::Stress),
-            "vk-litmus-case" => return Some(Language::Case),
+            "litmus" => return Some(DocumentLanguage::Litmus),
+            "cat" => return Some(DocumentLanguage::Cat),
+            "vk-litmus-expectations" => return Some(DocumentLanguage::Expectations),
+            "vk-litmus-suite" => return Some(DocumentLanguage::Suite),
+            "vk-litmus-stress" => return Some(DocumentLanguage::Stress),
+            "vk-litmus-case" => return Some(DocumentLanguage::Case),
             _ => {}
         }
         if ends(".litmus") || ends(".test") && is_khronos(text) {
-            Some(Language::Litmus)
+            Some(DocumentLanguage::Litmus)
         } else if ends(".cat") {
-            Some(Language::Cat)
+            Some(DocumentLanguage::Cat)
         } else if ExpectationKind::ALL.iter().any(|kind| ends(kind.suffix())) {
-            Some(Language::Expectations)
+            Some(DocumentLanguage::Expectations)
         } else if ends(".txt") && in_suites() {
-            Some(Language::Suite)
+            Some(DocumentLanguage::Suite)
         } else if ends(".toml") {
             toml(name, text)
         } else if !ends(".spv") && is_shader(name) {
-            Some(Language::Shader)
+            Some(DocumentLanguage::Shader)
         } else {
             None
         }
@@ -65,14 +65,14 @@ fn is_khronos(text: &str) -> bool {
 }
 
 /// Returns the language of a TOML file by its name or by keys that no other file has together.
-fn toml(name: &str, text: &str) -> Option<Language> {
+fn toml(name: &str, text: &str) -> Option<DocumentLanguage> {
     let has = |key: &str| {
         text.lines().any(|line| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with('=')))
     };
     if name.ends_with(".stress.toml") || has("pairing") && has("spin") {
-        Some(Language::Stress)
+        Some(DocumentLanguage::Stress)
     } else if name.ends_with(".case.toml") || has("module") && (has("grid") || has("entry")) {
-        Some(Language::Case)
+        Some(DocumentLanguage::Case)
     } else {
         None
     }
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn documents_show_their_language() {
-        use Language::{Case, Cat, Expectations, Litmus, Shader, Stress, Suite};
+        use DocumentLanguage::{Case, Cat, Expectations, Litmus, Shader, Stress, Suite};
         let cases = [
             ("a/MP.litmus", "plaintext", "", Some(Litmus)),
             ("untitled:1", "litmus", "", Some(Litmus)),
@@ -105,7 +105,7 @@ mod tests {
             ("main.rs", "rust", "", None),
         ];
         for (path, id, text, expected) in cases {
-            assert_eq!(Language::detect(path, id, text), expected, "{path} {id}");
+            assert_eq!(DocumentLanguage::detect(path, id, text), expected, "{path} {id}");
         }
     }
 }

@@ -15,7 +15,7 @@ pub enum Severity {
 
 /// A problem in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct TextProblem {
     /// The bytes of the text that it is about.
     pub range: Range<usize>,
     /// The severity.
@@ -39,10 +39,10 @@ pub struct Correction {
     pub edits: Vec<(Range<usize>, String)>,
 }
 
-impl Problem {
+impl TextProblem {
     /// Creates a problem without related ranges and corrections.
-    pub fn new(range: Range<usize>, severity: Severity, code: &str, message: String) -> Problem {
-        Problem {
+    pub fn new(range: Range<usize>, severity: Severity, code: &str, message: String) -> TextProblem {
+        TextProblem {
             range,
             severity,
             code: code.to_owned(),
@@ -54,7 +54,7 @@ impl Problem {
 
     /// Adds the correction that replaces the range by `text`.
     #[must_use]
-    pub fn replaced_by(mut self, text: &str) -> Problem {
+    pub fn replaced_by(mut self, text: &str) -> TextProblem {
         let edits = vec![(self.range.clone(), text.to_owned())];
         self.corrections.push(Correction { title: format!("Replace by `{text}`"), edits });
         self
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn ranges_move_with_edits() {
         let moved = |edit: Range<usize>, length| {
-            let mut problem = Problem::new(10..20, Severity::Error, "", String::new());
+            let mut problem = TextProblem::new(10..20, Severity::Error, "", String::new());
             problem.shift(&edit, length);
             problem.range
         };

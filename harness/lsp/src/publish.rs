@@ -6,11 +6,11 @@ use lsp_types::{
 };
 use serde_json::{Value, json};
 
-use crate::document::Text;
-use crate::problem::{Problem, Severity};
+use crate::document::DocumentText;
+use crate::problem::{Severity, TextProblem};
 
 /// Converts a problem to a diagnostic.
-pub fn diagnostic(uri: &Uri, text: &Text, problem: &Problem) -> Diagnostic {
+pub fn diagnostic(uri: &Uri, text: &DocumentText, problem: &TextProblem) -> Diagnostic {
     let related = problem.related.iter().map(|(range, message)| DiagnosticRelatedInformation {
         location: Location { uri: uri.clone(), range: text.range_of(range) },
         message: message.clone(),
@@ -34,8 +34,8 @@ pub fn diagnostic(uri: &Uri, text: &Text, problem: &Problem) -> Diagnostic {
 /// Returns the code actions for the problems that touch a range.
 pub fn actions<'p>(
     uri: &Uri,
-    text: &Text,
-    problems: impl IntoIterator<Item = &'p Problem>,
+    text: &DocumentText,
+    problems: impl IntoIterator<Item = &'p TextProblem>,
     asked: Range,
 ) -> Vec<Value> {
     let (start, end) = (text.offset_of(asked.start), text.offset_of(asked.end));

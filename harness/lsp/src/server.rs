@@ -31,14 +31,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::child::{Cancel, ChildCommand, ChildError, Slots, run};
+use crate::child::{Cancel, ChildCommand, ChildError, ChildLimit, run};
 use crate::diagnose::diagnose;
-use crate::document::{Document, Text, path_of};
+use crate::document::{Document, DocumentText, path_of};
 use crate::format::format;
-use crate::jobs::{Analysis, Event, Verdict, start};
-use crate::language::Language;
-use crate::problem::{Problem, line_range};
-use crate::settings::Settings;
+use crate::jobs::{DocumentAnalysis, EditorVerdict, LoopInput, start};
+use crate::language::DocumentLanguage;
+use crate::problem::{TextProblem, line_range};
+use crate::settings::EditorSettings;
 use crate::shader::ShaderJob;
 use crate::verdict::verdict;
 use crate::{complete, hover, publish};
@@ -84,11 +84,11 @@ pub fn serve(program: PathBuf) -> Result<bool, ServeError> {
     let forward = events.clone();
     let forwarder = std::thread::spawn(move || {
         for message in messages {
-            if forward.send(Event::Message(message)).is_err() {
+            if forward.send(LoopInput::Message(message)).is_err() {
                 return;
             }
         }
-        drop(forward.send(Event::Closed));
+        drop(forward.send(LoopInput::Closed));
     });
     let mut server = Server::new(program, connection, events, &parameters)?;
     let requested = server.serve(&inbox);
@@ -119,28 +119,28 @@ fn capabilities() -> Value {
 /// The problems of one analysis of a document.
 struct DocumentProblems {
     version: i32,
-    problems: Vec<Problem>,
+    problems: Vec<TextProblem>,
 }
 
 /// The state of the server.
 struct Server {
     program: PathBuf,
     connection: Connection,
-    events: Sender<Event>,
-    settings: Settings,
+    events: Sender<LoopInput>,
+    settings: EditorSettings,
     /// True if the editor refreshes code lenses on request.
     refreshes_lenses: bool,
     /// Open documents by address.
     documents: BTreeMap<String, Document>,
     /// When analyses start.
-    due: BTreeMap<(String, Analysis), Instant>,
+    due: BTreeMap<(String, DocumentAnalysis), Instant>,
     /// Analyses that run.
-    running: BTreeMap<(String, Analysis), Cancel>,
+    running: BTreeMap<(String, DocumentAnalysis), Cancel>,
     /// Requests that run.
     requests: HashMap<RequestId, Cancel>,
-    found: BTreeMap<(String, Analysis), DocumentProblems>,
-    verdicts: BTreeMap<String, Verdict>,
-    slots: Slots,
+    found: BTreeMap<(String, DocumentAnalysis), DocumentProblems>,
+    verdicts: BTreeMap<String, EditorVerdict>,
+    slots: ChildLimit,
     scratch: tempfile::TempDir,
     /// The number of requests to the editor.
     sent: i32,
@@ -157,18 +157,18 @@ impl Server {
     fn new(
         program: PathBuf,
         connection: Connection,
-        events: Sender<Event>,
+        events: Sender<LoopInput>,
         parameters: &Value,
     ) -> Result<Server, ServeError> {
         let options = parameters.get("initializationOptions").filter(|options| !options.is_null());
-        let settings =
-            options.map_or_else(|| Ok(Settings::default()), |given| serde_json::from_value(given.clone()));
+        let settings = options
+            .map_or_else(|| Ok(EditorSettings::default()), |given| serde_json::from_value(given.clone()));
         let refreshes = parameters.pointer("/capabilities/workspace/codeLens/refreshSupport");
         let mut server = Server {
             program,
             connection,
             events,
-            settings: Settings::default(),
+            settings: EditorSettings::default(),
             refreshes_lenses: refreshes.and_then(Value::as_bool).unwrap_or(false),
             documents: BTreeMap::new(),
             due: BTreeMap::new(),
@@ -176,7 +176,7 @@ impl Server {
             requests: HashMap::new(),
             found: BTreeMap::new(),
             verdicts: BTreeMap::new(),
-            slots: Slots::default(),
+            slots: ChildLimit::default(),
             scratch: tempfile::tempdir()?,
             sent: 0,
             shut_down: false,
@@ -191,7 +191,7 @@ impl Server {
     }
 
     /// Handles events until the editor ends the connection; returns true if it requested the end.
-    fn serve(&mut self, inbox: &Receiver<Event>) -> bool {
+    fn serve(&mut self, inbox: &Receiver<LoopInput>) -> bool {
         loop {
             self.start_due();
             let next = self.due.values().min().map(|due| due.saturating_duration_since(Instant::now()));
@@ -199,13 +199,13 @@ impl Server {
                 Some(wait) => match inbox.recv_timeout(wait) {
                     Ok(event) => event,
                     Err(RecvTimeoutError::Timeout) => continue,
-                    Err(RecvTimeoutError::Disconnected) => Event::Closed,
+                    Err(RecvTimeoutError::Disconnected) => LoopInput::Closed,
                 },
-                None => inbox.recv().unwrap_or(Event::Closed),
+                None => inbox.recv().unwrap_or(LoopInput::Closed),
             };
             match event {
-                Event::Message(Message::Request(request)) => self.on_request(request),
-                Event::Message(Message::Notification(notification)) => {
+                LoopInput::Message(Message::Request(request)) => self.on_request(request),
+                LoopInput::Message(Message::Notification(notification)) => {
                     if notification.method == Exit::METHOD {
                         break;
                     }
@@ -216,12 +216,12 @@ impl Server {
                         Err(_) => tracing::warn!("a notification of the editor could not be handled"),
                     }
                 }
-                Event::Message(Message::Response(_)) => {}
-                Event::Closed => break,
-                Event::Analysed { address, version, analysis, problems } => {
+                LoopInput::Message(Message::Response(_)) => {}
+                LoopInput::Closed => break,
+                LoopInput::Analysed { address, version, analysis, problems } => {
                     self.on_analysed(address, version, analysis, problems);
                 }
-                Event::Answered { id, answer, verdict } => self.on_answered(id, answer, verdict),
+                LoopInput::Answered { id, answer, verdict } => self.on_answered(id, answer, verdict),
             }
         }
         self.running.values().chain(self.requests.values()).for_each(Cancel::cancel);
@@ -282,8 +282,9 @@ impl Server {
                 let file = path_of(&address);
                 let is_file = file.is_some();
                 let path = file.unwrap_or_else(|| PathBuf::from(&address));
-                let language = Language::detect(&path.to_string_lossy(), &opened.language_id, &opened.text);
-                let text = Text::new(&opened.text);
+                let language =
+                    DocumentLanguage::detect(&path.to_string_lossy(), &opened.language_id, &opened.text);
+                let text = DocumentText::new(&opened.text);
                 let document = Document { version: opened.version, text, language, path, is_file };
                 self.documents.insert(address.clone(), document);
                 self.edited(&address);
@@ -294,7 +295,7 @@ impl Server {
                 let address = changed.text_document.uri.as_str().to_owned();
                 if let Some(document) = self.documents.get_mut(&address) {
                     // Races stay until the next save, at the lines where they were found.
-                    let mut stale = self.found.get_mut(&(address.clone(), Analysis::Race));
+                    let mut stale = self.found.get_mut(&(address.clone(), DocumentAnalysis::Race));
                     for change in &changed.content_changes {
                         let replaced = document.text.replaced(change);
                         let problems = stale.iter_mut().flat_map(|found| &mut found.problems);
@@ -339,9 +340,9 @@ impl Server {
             return;
         };
         let (analysis, delay) = match language {
-            Language::Shader if self.settings.lint => (Analysis::Lint, LINT_DELAY),
-            Language::Shader => return,
-            _ => (Analysis::Text, TEXT_DELAY),
+            DocumentLanguage::Shader if self.settings.lint => (DocumentAnalysis::Lint, LINT_DELAY),
+            DocumentLanguage::Shader => return,
+            _ => (DocumentAnalysis::Text, TEXT_DELAY),
         };
         self.due.insert((address.to_owned(), analysis), Instant::now() + delay);
     }
@@ -349,15 +350,15 @@ impl Server {
     /// Schedules the analyses of a saved file.
     fn saved(&mut self, address: &str) {
         let Some(document) = self.documents.get(address) else { return };
-        if self.settings.race && document.is_file && document.language == Some(Language::Shader) {
-            self.due.insert((address.to_owned(), Analysis::Race), Instant::now());
+        if self.settings.race && document.is_file && document.language == Some(DocumentLanguage::Shader) {
+            self.due.insert((address.to_owned(), DocumentAnalysis::Race), Instant::now());
         }
     }
 
     fn close(&mut self, address: &str) {
         self.documents.remove(address);
         self.verdicts.remove(address);
-        for analysis in [Analysis::Text, Analysis::Lint, Analysis::Race] {
+        for analysis in [DocumentAnalysis::Text, DocumentAnalysis::Lint, DocumentAnalysis::Race] {
             let key = (address.to_owned(), analysis);
             self.due.remove(&key);
             self.found.remove(&key);
@@ -378,7 +379,7 @@ impl Server {
     }
 
     /// Starts an analysis, and cancels the one of an earlier version.
-    fn analyse(&mut self, address: String, analysis: Analysis) {
+    fn analyse(&mut self, address: String, analysis: DocumentAnalysis) {
         let Some(document) = self.documents.get(&address).cloned() else { return };
         let Some(language) = document.language else { return };
         let cancel = Cancel::default();
@@ -388,7 +389,7 @@ impl Server {
         let version = document.version;
         let failed = {
             let address = address.clone();
-            move || Event::Analysed { address, version, analysis, problems: None }
+            move || LoopInput::Analysed { address, version, analysis, problems: None }
         };
         let (program, settings) = (self.program.clone(), self.settings.clone());
         let (slots, scratch) = (self.slots.clone(), self.scratch.path().to_owned());
@@ -403,11 +404,11 @@ impl Server {
                 cancel: &cancel,
             };
             let problems = match analysis {
-                Analysis::Text => Ok(diagnose(language, &document.path, document.text.content())),
-                Analysis::Lint => job.lint(&scratch),
-                Analysis::Race => job.race(),
+                DocumentAnalysis::Text => Ok(diagnose(language, &document.path, document.text.content())),
+                DocumentAnalysis::Lint => job.lint(&scratch),
+                DocumentAnalysis::Race => job.race(),
             };
-            Event::Analysed { address, version, analysis, problems: problems_of(problems, analysis) }
+            LoopInput::Analysed { address, version, analysis, problems: problems_of(problems, analysis) }
         };
         start(&self.events, work, failed);
     }
@@ -416,18 +417,18 @@ impl Server {
         &mut self,
         address: String,
         version: i32,
-        analysis: Analysis,
-        problems: Option<Vec<Problem>>,
+        analysis: DocumentAnalysis,
+        problems: Option<Vec<TextProblem>>,
     ) {
         let Some(document) = self.documents.get(&address) else { return };
         // `race` is about the saved file; the others are out of date with the next edit.
-        let current = document.version == version || analysis == Analysis::Race;
+        let current = document.version == version || analysis == DocumentAnalysis::Race;
         let Some(problems) = problems.filter(|_| current) else { return };
         self.found.insert((address.clone(), analysis), DocumentProblems { version, problems });
         self.publish(&address);
     }
 
-    fn problems_of<'s>(&'s self, address: &'s str) -> impl Iterator<Item = (i32, &'s Problem)> {
+    fn problems_of<'s>(&'s self, address: &'s str) -> impl Iterator<Item = (i32, &'s TextProblem)> {
         let found = self.found.iter().filter(move |((of, _), _)| of == address);
         found.flat_map(|(_, found)| found.problems.iter().map(|problem| (found.version, problem)))
     }
@@ -464,7 +465,7 @@ impl Server {
         let text = &document.text;
         let found = complete::complete(document.language?, text.content(), text.offset_of(at.position));
         let range = text.range_of(&found.range);
-        let item = |candidate: complete::Candidate| CompletionItem {
+        let item = |candidate: complete::ProposedWord| CompletionItem {
             label: candidate.word.clone(),
             kind: Some(CompletionItemKind::KEYWORD),
             detail: Some(candidate.meaning).filter(|meaning| !meaning.is_empty()),
@@ -489,12 +490,12 @@ impl Server {
         let document = self.documents.get(address)?;
         let text = document.text.content();
         let (title, command, offset) = match document.language? {
-            Language::Litmus => {
+            DocumentLanguage::Litmus => {
                 let question = ["exists", "~exists", "forall", "final"];
                 let start = text.lines().position(|line| question.iter().any(|word| line.starts_with(word)));
                 ("check", CHECK, line_range(text, start.map_or(1, |line| line + 1)).start)
             }
-            Language::Shader if document.is_file => ("race", RACE, 0),
+            DocumentLanguage::Shader if document.is_file => ("race", RACE, 0),
             _ => return Some(Vec::new()),
         };
         let known = self.verdicts.get(address).filter(|verdict| verdict.version == document.version);
@@ -506,7 +507,7 @@ impl Server {
 
     fn format(&self, parameters: &DocumentFormattingParams) -> Option<Vec<TextEdit>> {
         let document = self.documents.get(parameters.text_document.uri.as_str())?;
-        if document.language? != Language::Litmus {
+        if document.language? != DocumentLanguage::Litmus {
             return None;
         }
         let text = document.text.content();
@@ -532,7 +533,7 @@ impl Server {
             let id = id.clone();
             move || {
                 let answer = Err(error(ErrorCode::InternalError, "the command failed"));
-                Event::Answered { id, answer, verdict: None }
+                LoopInput::Answered { id, answer, verdict: None }
             }
         };
         let work = move || {
@@ -541,19 +542,19 @@ impl Server {
             } else {
                 race(&document, &program, &settings, &slots, &cancel)
             };
-            let verdict = words.map(|words| Verdict { address, version: document.version, words });
+            let verdict = words.map(|words| EditorVerdict { address, version: document.version, words });
             match verdict {
                 Ok(verdict) => {
                     let answer = Ok(json!({ "verdict": verdict.words }));
-                    Event::Answered { id, answer, verdict: Some(verdict) }
+                    LoopInput::Answered { id, answer, verdict: Some(verdict) }
                 }
                 Err(ChildError::Cancelled) => {
                     let answer = Err(error(ErrorCode::RequestCanceled, "cancelled"));
-                    Event::Answered { id, answer, verdict: None }
+                    LoopInput::Answered { id, answer, verdict: None }
                 }
                 Err(other) => {
                     let answer = Err(error(ErrorCode::RequestFailed, &other.to_string()));
-                    Event::Answered { id, answer, verdict: None }
+                    LoopInput::Answered { id, answer, verdict: None }
                 }
             }
         };
@@ -561,7 +562,12 @@ impl Server {
         Ok(Reply::Later)
     }
 
-    fn on_answered(&mut self, id: RequestId, answer: Result<Value, ResponseError>, verdict: Option<Verdict>) {
+    fn on_answered(
+        &mut self,
+        id: RequestId,
+        answer: Result<Value, ResponseError>,
+        verdict: Option<EditorVerdict>,
+    ) {
         self.requests.remove(&id);
         match answer {
             Ok(value) => self.send(Response::new_ok(id, value)),
@@ -579,18 +585,21 @@ impl Server {
 }
 
 /// Returns the problems of an analysis; one for a child that failed, none for one that was cancelled.
-fn problems_of(problems: Result<Vec<Problem>, ChildError>, analysis: Analysis) -> Option<Vec<Problem>> {
+fn problems_of(
+    problems: Result<Vec<TextProblem>, ChildError>,
+    analysis: DocumentAnalysis,
+) -> Option<Vec<TextProblem>> {
     match problems {
         Ok(problems) => Some(problems),
         Err(ChildError::Cancelled) => None,
         Err(error @ (ChildError::TimedOut(_) | ChildError::System(_))) => {
             let command = match analysis {
-                Analysis::Text => "the parser",
-                Analysis::Lint => "`lint`",
-                Analysis::Race => "`race`",
+                DocumentAnalysis::Text => "the parser",
+                DocumentAnalysis::Lint => "`lint`",
+                DocumentAnalysis::Race => "`race`",
             };
             let message = format!("{command}: {error}");
-            Some(vec![Problem::new(0..0, crate::problem::Severity::Information, "limit", message)])
+            Some(vec![TextProblem::new(0..0, crate::problem::Severity::Information, "limit", message)])
         }
     }
 }
@@ -599,8 +608,8 @@ fn problems_of(problems: Result<Vec<Problem>, ChildError>, analysis: Analysis) -
 fn check(
     document: &Document,
     program: &std::path::Path,
-    settings: &Settings,
-    slots: &Slots,
+    settings: &EditorSettings,
+    slots: &ChildLimit,
     cancel: &Cancel,
 ) -> Result<String, ChildError> {
     let limit = settings.check_limit();
@@ -618,8 +627,8 @@ fn check(
 fn race(
     document: &Document,
     program: &std::path::Path,
-    settings: &Settings,
-    slots: &Slots,
+    settings: &EditorSettings,
+    slots: &ChildLimit,
     cancel: &Cancel,
 ) -> Result<String, ChildError> {
     let job = ShaderJob {

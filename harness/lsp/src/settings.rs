@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// The settings.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Settings {
+pub struct EditorSettings {
     /// True if shaders are linted while they are edited.
     pub lint: bool,
     /// True if shaders are checked for races when they are saved.
@@ -22,9 +22,9 @@ pub struct Settings {
     pub include: Vec<String>,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for EditorSettings {
+    fn default() -> EditorSettings {
+        EditorSettings {
             lint: true,
             race: true,
             check_seconds: 5,
@@ -35,7 +35,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl EditorSettings {
     /// Returns the time limit of `check`.
     pub fn check_limit(&self) -> Duration {
         Duration::from_secs(self.check_seconds)

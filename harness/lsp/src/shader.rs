@@ -8,9 +8,9 @@ use std::time::Duration;
 use results::wire::{FindingRecord, MendRecord};
 use serde::Deserialize;
 
-use crate::child::{Cancel, ChildCommand, ChildError, ChildOutput, Slots, run};
-use crate::problem::{Correction, Problem, Severity, line_range, offset_at};
-use crate::settings::Settings;
+use crate::child::{Cancel, ChildCommand, ChildError, ChildLimit, ChildOutput, run};
+use crate::problem::{Correction, Severity, TextProblem, line_range, offset_at};
+use crate::settings::EditorSettings;
 
 /// The time limit of `lint`, compiling included.
 const LINT_LIMIT: Duration = Duration::from_secs(10);
@@ -21,7 +21,7 @@ const WITHOUT_INCLUDES: [&str; 2] = ["spvasm", "wgsl"];
 
 /// The fields of an answer of `lint` or `race` that an editor shows.
 #[derive(Debug, Deserialize)]
-struct ShaderAnswer {
+struct EditorAnswer {
     #[serde(default)]
     verdict: String,
     #[serde(default)]
@@ -41,9 +41,9 @@ pub struct ShaderJob<'s> {
     /// True if the path is a file, whose folder holds included files.
     pub is_file: bool,
     /// The settings.
-    pub settings: &'s Settings,
+    pub settings: &'s EditorSettings,
     /// The limit of child processes.
-    pub slots: &'s Slots,
+    pub slots: &'s ChildLimit,
     /// Ends the job early.
     pub cancel: &'s Cancel,
 }
@@ -57,7 +57,7 @@ impl ShaderJob<'_> {
     ///
     /// # Errors
     /// If the job is cancelled, or the child cannot run.
-    pub fn lint(&self, scratch: &Path) -> Result<Vec<Problem>, ChildError> {
+    pub fn lint(&self, scratch: &Path) -> Result<Vec<TextProblem>, ChildError> {
         let folder = tempfile::tempdir_in(scratch)?;
         fs::write(folder.path().join(self.name()), self.text)?;
         let mut arguments: Vec<&OsStr> = ["lint", "--format", "json"].map(OsStr::new).into();
@@ -78,7 +78,7 @@ impl ShaderJob<'_> {
     ///
     /// # Errors
     /// If the job is cancelled, or the child cannot run.
-    pub fn race(&self) -> Result<Vec<Problem>, ChildError> {
+    pub fn race(&self) -> Result<Vec<TextProblem>, ChildError> {
         let limit = self.settings.race_limit();
         let seconds = format!("{}s", limit.as_secs());
         let mut arguments: Vec<&OsStr> =
@@ -116,9 +116,9 @@ impl ShaderJob<'_> {
     }
 
     /// Converts the output of a child to problems.
-    fn problems(&self, output: &ChildOutput) -> Vec<Problem> {
+    fn problems(&self, output: &ChildOutput) -> Vec<TextProblem> {
         let name = self.name().to_string_lossy();
-        let answers: Vec<ShaderAnswer> =
+        let answers: Vec<EditorAnswer> =
             output.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         if answers.is_empty() {
             return match output.code {
@@ -126,7 +126,7 @@ impl ShaderJob<'_> {
                 Some(_) => vec![refusal(&unwrapped(&output.stderr), &name, self.text, Severity::Error)],
                 None => {
                     let message = "the analysis of this shader crashed".to_owned();
-                    vec![Problem::new(line_range(self.text, 1), Severity::Warning, "crash", message)]
+                    vec![TextProblem::new(line_range(self.text, 1), Severity::Warning, "crash", message)]
                 }
             };
         }
@@ -156,7 +156,7 @@ fn unwrapped(stderr: &str) -> String {
 }
 
 /// Returns the problem for a refused shader, at the first line that the message names.
-fn refusal(message: &str, name: &str, text: &str, severity: Severity) -> Problem {
+fn refusal(message: &str, name: &str, text: &str, severity: Severity) -> TextProblem {
     let place = message.match_indices(name).find_map(|(at, _)| {
         let rest = message[at + name.len()..].strip_prefix([':', '('])?;
         let digits =
@@ -180,11 +180,11 @@ fn refusal(message: &str, name: &str, text: &str, severity: Severity) -> Problem
         Some((line, _)) => message.strip_prefix(&format!("{name}:{line}:")).unwrap_or(message).trim_start(),
         None => message,
     };
-    Problem::new(range, severity, "refused", message.to_owned())
+    TextProblem::new(range, severity, "refused", message.to_owned())
 }
 
 /// Converts a finding to a problem at its first place in this document.
-fn found(finding: &FindingRecord, name: &str, text: &str) -> Problem {
+fn found(finding: &FindingRecord, name: &str, text: &str) -> TextProblem {
     let here = |file: &Option<String>| {
         file.as_deref().is_none_or(|file| file.rsplit(['/', '\\']).next() == Some(name))
     };
@@ -211,7 +211,7 @@ fn found(finding: &FindingRecord, name: &str, text: &str) -> Problem {
         message = format!("{message}\nFix: line {}: {}", change.line.unwrap_or(1), change.text);
     }
     let corrections = correction(&finding.mend, here, text).into_iter().collect();
-    Problem { related, corrections, ..Problem::new(range, severity, &finding.kind, message) }
+    TextProblem { related, corrections, ..TextProblem::new(range, severity, &finding.kind, message) }
 }
 
 /// Returns the edits of a fix whose changes all insert code before or after lines of this document.
@@ -258,7 +258,7 @@ mod tests {
 
     const TEXT: &str = "void main() {\n    tile[i] = x;\n    y = tile[j];\n}\n";
 
-    fn finding(json: &str) -> Problem {
+    fn finding(json: &str) -> TextProblem {
         found(&serde_json::from_str(json).unwrap(), "k.comp", TEXT)
     }
 

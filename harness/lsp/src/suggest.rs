@@ -2,10 +2,14 @@
 
 use campaign::similar::similar;
 
-use crate::problem::Problem;
+use crate::problem::TextProblem;
 
 /// Adds the correction to the most similar known word, if there is one.
-pub fn suggest<'k>(problem: Problem, text: &str, known: impl IntoIterator<Item = &'k str>) -> Problem {
+pub fn suggest<'k>(
+    problem: TextProblem,
+    text: &str,
+    known: impl IntoIterator<Item = &'k str>,
+) -> TextProblem {
     let word = text.get(problem.range.clone()).unwrap_or_default();
     let bare = word.trim_start_matches('.');
     match similar(bare, known) {

@@ -7,7 +7,7 @@
 use crate::cat::{AxiomKind, CatValue, Node, NodeId, NodeKind};
 use crate::interval::Bounds;
 use crate::matrix::{Bits, Matrix};
-use crate::prepared::Prepared;
+use crate::prepared::PreparedPlan;
 
 /// The active pairs of every node that depends on a choice.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct Activity<M: Matrix> {
 
 impl<M: Matrix> Activity<M> {
     /// Computes the activity of all nodes, given their bounds. `same_location` is the base relation `loc`.
-    pub(crate) fn new(prepared: &Prepared, bounds: &Bounds<M>, same_location: &M) -> Activity<M> {
+    pub(crate) fn new(prepared: &PreparedPlan, bounds: &Bounds<M>, same_location: &M) -> Activity<M> {
         let n = bounds.n;
         let (plan, fixed) = (&prepared.plan, prepared.fixed);
         let empty: Vec<CatValue<M>> =

@@ -9,8 +9,8 @@ use crate::combine::{ExecutionGoal, OutcomeCollector, ValueRules};
 use crate::explore::{ExecutionQueries, ExplorationStrategy};
 use crate::few::BruteForce;
 use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
-use crate::prepared::Prepared;
-use crate::refute::Shown;
+use crate::prepared::PreparedPlan;
+use crate::refute::GoalEvidence;
 use crate::search::StaticBounds;
 use crate::skeleton::Skeleton;
 use crate::valuation::ValueDomain;
@@ -40,7 +40,7 @@ pub struct OutcomeQuestion<'t> {
     observables: Vec<Observable>,
     out_of_thin_air: bool,
     domain: ValueDomain<'t>,
-    grounds: Vec<(Skeleton, Arc<Prepared>, AnyGround)>,
+    grounds: Vec<(Skeleton, Arc<PreparedPlan>, AnyGround)>,
     /// True if the loop bound ends a thread on some path.
     cut: bool,
 }
@@ -66,7 +66,7 @@ enum StartState<M: Matrix> {
 impl<M: Matrix> StartState<M> {
     fn new(
         skeleton: &Skeleton,
-        prepared: &Prepared,
+        prepared: &PreparedPlan,
         combiner: &OutcomeCollector<'_>,
     ) -> Result<StartState<M>, PredictError> {
         Ok(match BruteForce::new(skeleton, prepared, combiner)? {
@@ -78,7 +78,7 @@ impl<M: Matrix> StartState<M> {
     fn finds(
         &self,
         skeleton: &Skeleton,
-        prepared: &Prepared,
+        prepared: &PreparedPlan,
         combiner: &OutcomeCollector<'_>,
         sought: ExecutionGoal<'_>,
     ) -> Option<bool> {
@@ -87,7 +87,7 @@ impl<M: Matrix> StartState<M> {
             StartState::Many(ground) => {
                 let alone = ExplorationStrategy::FULL.decide_steps;
                 let mut questions = ExecutionQueries::new(skeleton, prepared, ground, combiner, alone);
-                questions.find_match(sought, None).map(|shown| shown != Shown::Never)
+                questions.find_match(sought, None).map(|shown| shown != GoalEvidence::Never)
             }
         }
     }

@@ -18,7 +18,7 @@ use crate::budget::BudgetTracker;
 use crate::line::RmwChain;
 use crate::local::Solution;
 use crate::quick::QuickSet;
-use crate::search::{Flags, Leaf, LeafVisitor, ReadChoice};
+use crate::search::{Flags, LeafVisitor, ReadChoice, SearchLeaf};
 use crate::skeleton::{FinalValue, Skeleton};
 use crate::symmetry::{ConditionOrbit, SymmetryBreaking};
 use crate::valuation::{
@@ -203,7 +203,7 @@ impl<'a> OutcomeCollector<'a> {
 
     /// Adds the executions of one leaf and returns the number visited, about `most` at most if each must be
     /// visited.
-    fn add_leaf(&self, leaf: &Leaf, most: u64, findings: &mut Findings) -> u64 {
+    fn add_leaf(&self, leaf: &SearchLeaf, most: u64, findings: &mut Findings) -> u64 {
         if self.plain {
             let count = leaf.locations.iter().fold(1u64, |product, solutions| {
                 product.saturating_mul(solutions.iter().map(solution_weight).fold(0, u64::saturating_add))
@@ -414,7 +414,7 @@ impl<'a> OutcomeCollector<'a> {
     }
 
     /// Returns true if one of the leaf's executions meets the goal; `None` if the budget ran out first.
-    pub(crate) fn leaf_meets_goal(&self, leaf: &Leaf, sought: ExecutionGoal<'_>) -> Option<bool> {
+    pub(crate) fn leaf_meets_goal(&self, leaf: &SearchLeaf, sought: ExecutionGoal<'_>) -> Option<bool> {
         let mut rf = vec![None; self.skeleton.len()];
         if self.plain {
             let choices: Vec<Vec<LocationChoice>> =
@@ -684,7 +684,7 @@ impl LeafVisitor for FindingsVisitor<'_, '_> {
         self.combiner.wants(flags, reads_from, self.findings)
     }
 
-    fn take_leaf(&mut self, leaf: Leaf, most: u64) -> u64 {
+    fn take_leaf(&mut self, leaf: SearchLeaf, most: u64) -> u64 {
         self.combiner.add_leaf(&leaf, most, self.findings)
     }
 }

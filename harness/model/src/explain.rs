@@ -110,7 +110,7 @@ pub enum ExplanationAnswer {
 pub struct ExplainedExecution {
     /// The events: initial writes first, then thread by thread in program order, then the reads of final
     /// values.
-    pub events: Vec<Event>,
+    pub events: Vec<ExplainedEvent>,
     /// Relations between events, base relations first. Program order is omitted, because the order of the
     /// events implies it.
     pub edges: Vec<ExplainedEdge>,
@@ -126,7 +126,7 @@ pub struct EventId(pub u16);
 
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct ExplainedEvent {
     /// Label: a letter for events of threads, `x=0` for an initial write, `final x` for a final read.
     pub label: String,
     /// Owner of the event.

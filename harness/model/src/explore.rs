@@ -11,10 +11,10 @@ use crate::PredictError;
 use crate::combine::{ExecutionGoal, Findings, OutcomeCollector, OutcomeStatus};
 use crate::few::BruteForce;
 use crate::matrix::Matrix;
-use crate::prepared::Prepared;
-use crate::refute::{Domains, Refuter, Shown, is_refutable, known};
+use crate::prepared::PreparedPlan;
+use crate::refute::{Domains, GoalEvidence, Refuter, is_refutable, known};
 use crate::sat::Batsat;
-use crate::search::{Flags, Leaf, LeafVisitor, Search, StaticBounds};
+use crate::search::{Flags, LeafVisitor, Search, SearchLeaf, StaticBounds};
 use crate::skeleton::Skeleton;
 use crate::symmetry::ConditionOrbit;
 
@@ -99,7 +99,7 @@ pub(crate) struct ExplorationResult {
 /// Adds the findings of all executions of an event structure.
 pub(crate) fn explore_skeleton<M: Matrix>(
     skeleton: &Skeleton,
-    prepared: &Prepared,
+    prepared: &PreparedPlan,
     combiner: &OutcomeCollector<'_>,
     ways: ExplorationStrategy,
     findings: &mut Findings,
@@ -116,7 +116,7 @@ pub(crate) fn explore_skeleton<M: Matrix>(
 /// Adds the findings of the executions; the result says if uncounted executions may exist.
 fn explore_uncounted<M: Matrix>(
     skeleton: &Skeleton,
-    prepared: &Prepared,
+    prepared: &PreparedPlan,
     combiner: &OutcomeCollector<'_>,
     ways: ExplorationStrategy,
     findings: &mut Findings,
@@ -158,30 +158,30 @@ fn explore_uncounted<M: Matrix>(
     }
     // From here on executions are not counted.
     let conflicts = questions.domains.is_some();
-    let mut raised = vec![(findings.grounded, Shown::Grounded)];
+    let mut raised = vec![(findings.grounded, GoalEvidence::Grounded)];
     let mut timed_out = false;
-    let mut ask = |sought: ExecutionGoal<'_>, raised: Option<&mut Vec<(Flags, Shown)>>| {
+    let mut ask = |sought: ExecutionGoal<'_>, raised: Option<&mut Vec<(Flags, GoalEvidence)>>| {
         let shown = questions.find_match(sought, raised);
         timed_out |= shown.is_none();
-        shown.unwrap_or(Shown::Never)
+        shown.unwrap_or(GoalEvidence::Never)
     };
-    let has_some = ask(ExecutionGoal::Any, None) != Shown::Never;
+    let has_some = ask(ExecutionGoal::Any, None) != GoalEvidence::Never;
     ask(ExecutionGoal::InFilter, Some(&mut raised));
     for (flags, shown) in raised {
-        findings.raise_flags(flags, shown == Shown::OutOfThinAir);
+        findings.raise_flags(flags, shown == GoalEvidence::OutOfThinAir);
     }
     if skeleton.terminated {
         findings.has_match |=
-            findings.has_match || ask(ExecutionGoal::ConditionIs(true), None) != Shown::Never;
+            findings.has_match || ask(ExecutionGoal::ConditionIs(true), None) != GoalEvidence::Never;
         // A conjunction is violated if one of its conjuncts is. Under thread symmetry the whole condition is
         // invariant, but a single conjunct may not be.
         let parts = combiner.conjunct_count().filter(|_| !(conflicts && combiner.alike.can_break_symmetry()));
         findings.has_mismatch |= findings.has_mismatch
             || match parts {
                 Some(parts) => {
-                    (0..parts).any(|part| ask(ExecutionGoal::Violates(part), None) != Shown::Never)
+                    (0..parts).any(|part| ask(ExecutionGoal::Violates(part), None) != GoalEvidence::Never)
                 }
-                None => ask(ExecutionGoal::ConditionIs(false), None) != Shown::Never,
+                None => ask(ExecutionGoal::ConditionIs(false), None) != GoalEvidence::Never,
             };
         if !findings.unlisted {
             let open = findings.outcomes.iter().filter(|(_, standing)| *standing != OutcomeStatus::Allowed);
@@ -192,8 +192,10 @@ fn explore_uncounted<M: Matrix>(
             }
             for outcome in open {
                 match questions.find_match(ExecutionGoal::Outcome(&outcome), None) {
-                    Some(Shown::Never) => {}
-                    Some(shown) => findings.outcomes.record_allowed(outcome, shown == Shown::OutOfThinAir),
+                    Some(GoalEvidence::Never) => {}
+                    Some(shown) => {
+                        findings.outcomes.record_allowed(outcome, shown == GoalEvidence::OutOfThinAir)
+                    }
                     // Earlier answers stay valid.
                     None => {
                         findings.unlisted = true;
@@ -219,7 +221,7 @@ fn explore_uncounted<M: Matrix>(
 /// names. Neither does the filter, since only swaps that preserve it are used.
 fn explore_in_order<M: Matrix>(
     skeleton: &Skeleton,
-    prepared: &Prepared,
+    prepared: &PreparedPlan,
     ground: &StaticBounds<M>,
     combiner: &OutcomeCollector<'_>,
     ways: ExplorationStrategy,
@@ -263,7 +265,7 @@ impl LeafVisitor for OrderedVisitor<'_, '_, '_> {
             && !self.combiner.breaks_path(reads_from)
     }
 
-    fn take_leaf(&mut self, leaf: Leaf, most: u64) -> u64 {
+    fn take_leaf(&mut self, leaf: SearchLeaf, most: u64) -> u64 {
         let OrderedVisitor { combiner, tellings, findings, found, timed_out } = self;
         let looked_at = combiner.outcomes(&leaf, most, &mut |outcome, thin_air| {
             *found = true;
@@ -285,7 +287,7 @@ impl LeafVisitor for OrderedVisitor<'_, '_, '_> {
 /// Answers queries about one event structure, by search first and then by the SAT solver.
 pub(crate) struct ExecutionQueries<'a, M: Matrix> {
     skeleton: &'a Skeleton,
-    prepared: &'a Prepared,
+    prepared: &'a PreparedPlan,
     ground: &'a StaticBounds<M>,
     combiner: &'a OutcomeCollector<'a>,
     /// Step limit of the search, before it falls back to the SAT solver.
@@ -299,7 +301,7 @@ pub(crate) struct ExecutionQueries<'a, M: Matrix> {
 impl<'a, M: Matrix> ExecutionQueries<'a, M> {
     pub(crate) fn new(
         skeleton: &'a Skeleton,
-        prepared: &'a Prepared,
+        prepared: &'a PreparedPlan,
         ground: &'a StaticBounds<M>,
         combiner: &'a OutcomeCollector<'a>,
         alone: u64,
@@ -319,8 +321,8 @@ impl<'a, M: Matrix> ExecutionQueries<'a, M> {
     pub(crate) fn find_match(
         &mut self,
         sought: ExecutionGoal<'_>,
-        mut raised: Option<&mut Vec<(Flags, Shown)>>,
-    ) -> Option<Shown> {
+        mut raised: Option<&mut Vec<(Flags, GoalEvidence)>>,
+    ) -> Option<GoalEvidence> {
         let ExecutionQueries { skeleton, prepared, ground, combiner, .. } = *self;
         let mut found = false;
         // If values depend on each other, the search enumerates too many of them.
@@ -329,7 +331,7 @@ impl<'a, M: Matrix> ExecutionQueries<'a, M> {
             let mut search = Search::new(skeleton, prepared, ground, observed, combiner.purse);
             if combiner.plain {
                 let Some((reads, alike)) = combiner.restrict_sources(&ground.reads, sought) else {
-                    return Some(Shown::Never);
+                    return Some(GoalEvidence::Never);
                 };
                 search.restrict_reads(reads, alike);
                 if self.domains.is_some() {
@@ -343,9 +345,9 @@ impl<'a, M: Matrix> ExecutionQueries<'a, M> {
             let timed_out = goal.timed_out;
             found = goal.found;
             if let (Some(raised), Some(flags), true) = (raised.as_deref_mut(), flags, found) {
-                raised.push((flags, Shown::Grounded));
+                raised.push((flags, GoalEvidence::Grounded));
             }
-            let shown = if found { Shown::Grounded } else { Shown::Never };
+            let shown = if found { GoalEvidence::Grounded } else { GoalEvidence::Never };
             if complete && !timed_out || found && raised.is_none() {
                 return Some(shown);
             }
@@ -358,7 +360,7 @@ impl<'a, M: Matrix> ExecutionQueries<'a, M> {
             Refuter::new(combiner, prepared, ground, domains, Batsat::new(combiner.purse))
         });
         let shown = refuter.ask(combiner, sought, raised)?;
-        Some(if found { Shown::Grounded } else { shown })
+        Some(if found { GoalEvidence::Grounded } else { shown })
     }
 }
 
@@ -379,7 +381,7 @@ impl LeafVisitor for FirstMatch<'_, '_, '_> {
         open && self.combiner.partial_match(self.sought, reads_from, &[]) != Some(false)
     }
 
-    fn take_leaf(&mut self, leaf: Leaf, _: u64) -> u64 {
+    fn take_leaf(&mut self, leaf: SearchLeaf, _: u64) -> u64 {
         match self.combiner.leaf_meets_goal(&leaf, self.sought) {
             Some(true) => {
                 self.found = true;

@@ -9,7 +9,7 @@ use crate::skeleton::{Owner, Skeleton, Tags, tag_of};
 
 /// The facts of an event structure; equal facts share one specialized plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Facts {
+pub(crate) struct StructureFacts {
     /// Tags that some event has.
     tags: u64,
     /// Storage classes of accesses, as bits.
@@ -19,7 +19,7 @@ pub(crate) struct Facts {
     relations: u16,
 }
 
-impl Facts {
+impl StructureFacts {
     const SYSTEM_SYNC: u16 = 1;
     const MEETINGS: u16 = 1 << 1;
     const ADDRESS: u16 = 1 << 2;
@@ -32,13 +32,13 @@ impl Facts {
     /// Some workgroups share a queue family.
     const WORKGROUPS: u16 = 1 << 7;
 
-    pub(crate) fn of(skeleton: &Skeleton) -> Facts {
-        let mut facts = Facts { tags: 0, classes: 0, semantics: 0, relations: 0 };
+    pub(crate) fn of(skeleton: &Skeleton) -> StructureFacts {
+        let mut facts = StructureFacts { tags: 0, classes: 0, semantics: 0, relations: 0 };
         let mut note = |fact: u16, holds: bool| facts.relations |= if holds { fact } else { 0 };
-        note(Facts::SYSTEM_SYNC, !skeleton.system_sync.is_empty());
-        note(Facts::MEETINGS, !skeleton.meetings.is_empty());
-        note(Facts::ADDRESS, !skeleton.address.is_empty());
-        note(Facts::CONTROL, !skeleton.control.is_empty());
+        note(StructureFacts::SYSTEM_SYNC, !skeleton.system_sync.is_empty());
+        note(StructureFacts::MEETINGS, !skeleton.meetings.is_empty());
+        note(StructureFacts::ADDRESS, !skeleton.address.is_empty());
+        note(StructureFacts::CONTROL, !skeleton.control.is_empty());
         let mut names: Vec<(LocationId, LocationId)> = Vec::new();
         let mut places = Vec::new();
         let mut last = Owner::Initial;
@@ -47,11 +47,13 @@ impl Facts {
             facts.classes |= event.tags.classes;
             facts.semantics |= 1u16.checked_shl(u32::from(event.tags.semantics)).unwrap_or(0);
             if event.stored.as_ref().is_some_and(|stored| stored.known().is_none()) {
-                facts.relations |= Facts::DATA;
+                facts.relations |= StructureFacts::DATA;
             }
             if let (Some(storage), Some(reference)) = (event.storage, event.reference) {
                 match names.iter().find(|known| known.0 == storage || known.1 == reference) {
-                    Some(known) if *known != (storage, reference) => facts.relations |= Facts::ALIASES,
+                    Some(known) if *known != (storage, reference) => {
+                        facts.relations |= StructureFacts::ALIASES
+                    }
                     Some(_) => {}
                     None => names.push((storage, reference)),
                 }
@@ -66,8 +68,8 @@ impl Facts {
         for (index, left) in places.iter().enumerate() {
             for right in &places[..index] {
                 match left.common_scope(*right) {
-                    Scope::Workgroup => facts.relations |= Facts::SUBGROUPS,
-                    Scope::QueueFamily => facts.relations |= Facts::WORKGROUPS,
+                    Scope::Workgroup => facts.relations |= StructureFacts::SUBGROUPS,
+                    Scope::QueueFamily => facts.relations |= StructureFacts::WORKGROUPS,
                     Scope::Invocation
                     | Scope::Subgroup
                     | Scope::ShaderCall
@@ -90,23 +92,23 @@ impl Facts {
                 (0..16u8).any(|semantics| self.semantics & (1 << semantics) != 0 && semantics & mask == mask),
             ),
             (_, Some(_)) => KnownBase::Nothing,
-            ("ssw" | "pkt", _) => relation(Facts::SYSTEM_SYNC),
-            ("syncbar", _) => relation(Facts::MEETINGS),
+            ("ssw" | "pkt", _) => relation(StructureFacts::SYSTEM_SYNC),
+            ("syncbar", _) => relation(StructureFacts::MEETINGS),
             ("syncsplit" | "round", _) => {
                 empty_unless(self.tags & Tags::ARRIVE != 0 && self.tags & Tags::WAIT != 0)
             }
-            ("addr", _) => relation(Facts::ADDRESS),
-            ("ctrl", _) => relation(Facts::CONTROL),
-            ("data", _) => relation(Facts::DATA),
+            ("addr", _) => relation(StructureFacts::ADDRESS),
+            ("ctrl", _) => relation(StructureFacts::CONTROL),
+            ("data", _) => relation(StructureFacts::DATA),
             ("rmw", _) => empty_unless(self.tags & Tags::RMW != 0),
-            ("vloc" | "sref", _) if self.relations & Facts::ALIASES == 0 => KnownBase::Same("loc"),
-            ("block", _) if self.relations & Facts::ALIASES == 0 => KnownBase::Empty,
+            ("vloc" | "sref", _) if self.relations & StructureFacts::ALIASES == 0 => KnownBase::Same("loc"),
+            ("block", _) if self.relations & StructureFacts::ALIASES == 0 => KnownBase::Empty,
             ("sref", _) => KnownBase::Same("vloc"),
-            ("sqf", _) if self.relations & (Facts::WORKGROUPS | Facts::SUBGROUPS) == 0 => {
+            ("sqf", _) if self.relations & (StructureFacts::WORKGROUPS | StructureFacts::SUBGROUPS) == 0 => {
                 KnownBase::Same("ssg")
             }
-            ("sqf", _) if self.relations & Facts::WORKGROUPS == 0 => KnownBase::Same("swg"),
-            ("swg", _) if self.relations & Facts::SUBGROUPS == 0 => KnownBase::Same("ssg"),
+            ("sqf", _) if self.relations & StructureFacts::WORKGROUPS == 0 => KnownBase::Same("swg"),
+            ("swg", _) if self.relations & StructureFacts::SUBGROUPS == 0 => KnownBase::Same("ssg"),
             _ => match tag_of(name) {
                 Some(tag) => empty_unless(self.tags & tag != 0),
                 None => KnownBase::Nothing,

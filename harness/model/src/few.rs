@@ -7,7 +7,7 @@ use crate::PredictError;
 use crate::cat::{self, CatValue, CompiledModel, Node, apply_node_with};
 use crate::combine::{ExecutionGoal, Findings, OutcomeCollector};
 use crate::matrix::Matrix;
-use crate::prepared::Prepared;
+use crate::prepared::PreparedPlan;
 use crate::search::{Flags, ReadChoice, base_value, initial_order};
 use crate::skeleton::{FinalValue, Skeleton, Tags};
 
@@ -33,7 +33,7 @@ impl<M: Matrix> BruteForce<M> {
     /// or if values depend on each other.
     pub(crate) fn new(
         skeleton: &Skeleton,
-        prepared: &Prepared,
+        prepared: &PreparedPlan,
         combiner: &OutcomeCollector<'_>,
     ) -> Result<Option<BruteForce<M>>, PredictError> {
         let n = skeleton.len();
@@ -87,7 +87,7 @@ impl<M: Matrix> BruteForce<M> {
     fn for_each_execution(
         values: &mut [CatValue<M>],
         skeleton: &Skeleton,
-        prepared: &Prepared,
+        prepared: &PreparedPlan,
         reads: &[ReadChoice],
         visit: &mut VisitExecution<'_>,
     ) {
@@ -135,7 +135,7 @@ impl<M: Matrix> BruteForce<M> {
     pub(crate) fn add_findings(
         mut self,
         skeleton: &Skeleton,
-        prepared: &Prepared,
+        prepared: &PreparedPlan,
         combiner: &OutcomeCollector<'_>,
         findings: &mut Findings,
     ) {
@@ -155,7 +155,7 @@ impl<M: Matrix> BruteForce<M> {
     pub(crate) fn has_execution(
         &self,
         skeleton: &Skeleton,
-        prepared: &Prepared,
+        prepared: &PreparedPlan,
         combiner: &OutcomeCollector<'_>,
         sought: ExecutionGoal<'_>,
     ) -> bool {

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::cat::{CatValue, CompiledModel, Node, NodeId, NodeKind, RecursionGroup, apply_node_with};
 use crate::matrix::{Bits, Matrix};
-use crate::prepared::Prepared;
+use crate::prepared::PreparedPlan;
 
 /// Lower and upper bounds of every node of a plan.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Bounds<M: Matrix> {
 
 /// The bounds of a node to evaluate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct NodeQuery {
     pub(crate) node: NodeId,
     pub(crate) must: bool,
     pub(crate) may: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Wanted {
 
 impl<M: Matrix> Bounds<M> {
     /// Everything empty.
-    pub(crate) fn new(prepared: &Prepared, n: usize) -> Bounds<M> {
+    pub(crate) fn new(prepared: &PreparedPlan, n: usize) -> Bounds<M> {
         let empty = |nodes: &[Node]| nodes.iter().map(|node| CatValue::new_empty(node.kind(), n)).collect();
         let nodes = &prepared.plan.nodes;
         Bounds { must: empty(nodes), may: empty(&nodes[prepared.fixed..]), fixed: prepared.fixed, n }
@@ -123,9 +123,9 @@ impl<M: Matrix> Bounds<M> {
 
     /// Evaluates the wanted bounds, in order. Their operands must be set or evaluated; groups are evaluated
     /// as a whole.
-    pub(crate) fn evaluate(&mut self, plan: &CompiledModel, wanted: &[Wanted]) {
+    pub(crate) fn evaluate(&mut self, plan: &CompiledModel, wanted: &[NodeQuery]) {
         let mut skip: Range<u32> = 0..0;
-        for &Wanted { node: id, must, may } in wanted {
+        for &NodeQuery { node: id, must, may } in wanted {
             if skip.contains(&id.0) {
                 continue;
             }
@@ -229,10 +229,10 @@ impl<M: Matrix> Bounds<M> {
 /// Returns the nodes to evaluate again after each choice so that the bounds of `roots` are up to date, in
 /// order. Only nodes for which `open` is true can change.
 pub(crate) fn wanted_for(
-    prepared: &Prepared,
-    roots: impl IntoIterator<Item = Wanted>,
+    prepared: &PreparedPlan,
+    roots: impl IntoIterator<Item = NodeQuery>,
     open: impl Fn(NodeId) -> bool,
-) -> Vec<Wanted> {
+) -> Vec<NodeQuery> {
     let plan = &prepared.plan;
     let mut wanted = vec![(false, false); plan.nodes.len()];
     for root in roots {
@@ -264,7 +264,7 @@ pub(crate) fn wanted_for(
         }
     }
     (prepared.fixed..plan.nodes.len())
-        .map(|index| Wanted { node: NodeId(index as u32), must: wanted[index].0, may: wanted[index].1 })
+        .map(|index| NodeQuery { node: NodeId(index as u32), must: wanted[index].0, may: wanted[index].1 })
         .filter(|w| (w.must || w.may) && open(w.node))
         .filter(|w| !matches!(plan.node_at(w.node), Node::BaseSet(_) | Node::BaseRelation(_)))
         .collect()

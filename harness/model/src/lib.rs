@@ -83,9 +83,10 @@ pub use allows::{OutcomeQuestion, allows};
 pub use budget::Budget;
 pub use error::PredictError;
 pub use explain::{
-    BrokenAxiom, ConsistentExecution, ConsistentExecutions, Event, EventId, EventOwner, ExplainOptions,
-    ExplainedEdge, ExplainedExecution, Explanation, ExplanationAnswer, FoundRace, InstructionChange, Mend,
-    Minimality, StatementLocation, UninitialisedRead, explain_outcome, list_consistent_executions,
+    BrokenAxiom, ConsistentExecution, ConsistentExecutions, EventId, EventOwner, ExplainOptions,
+    ExplainedEdge, ExplainedEvent, ExplainedExecution, Explanation, ExplanationAnswer, FoundRace,
+    InstructionChange, Mend, Minimality, StatementLocation, UninitialisedRead, explain_outcome,
+    list_consistent_executions,
 };
 pub use growing::predict_growing;
 pub use model::Model;

@@ -16,7 +16,7 @@ use litmus::{
     Access, ArithmeticOperation, LocationId, LocationInit, Placement, Scope, Test, ThreadPlace, Value,
 };
 
-use crate::path::{Memory, Path, Step, StepKind};
+use crate::path::{Path, StepAccess, StepKind, ThreadStep};
 use crate::skeleton::{Skeleton, Tags};
 use crate::symbolic::{LocalRead, Symbolic};
 use crate::valuation::reads_of;
@@ -148,7 +148,7 @@ fn find_rmw_writers(name: LocationId, paths: &[Vec<Path>]) -> Option<Vec<(usize,
                     return None;
                 }
                 StepKind::Rmw(memory, Some(_)) if memory.extent.storage == name => {
-                    let Memory { access: Access::Atomic { scope, .. }, .. } = memory else { return None };
+                    let StepAccess { access: Access::Atomic { scope, .. }, .. } = memory else { return None };
                     if memory.location != name || !memory.extent.whole || step.cooperative || step.continues {
                         return None;
                     }
@@ -186,7 +186,7 @@ impl IncreasingLocation {
         }
         let found = |path: &Path| -> Vec<Vec<bool>> {
             // No thread needs to pass a wait that the other threads must reach first.
-            let waits = |step: &Step| {
+            let waits = |step: &ThreadStep| {
                 matches!(step.kind, StepKind::ControlBarrier | StepKind::SplitBarrier | StepKind::Subgroup(_))
             };
             let end = path.steps.iter().position(waits).unwrap_or(path.steps.len());
@@ -252,7 +252,7 @@ fn has_distinct_assignment(found: &[Vec<bool>]) -> bool {
 }
 
 /// Returns the RMWs of a path on a location, each with the index of its read.
-fn counting_steps(path: &Path, name: LocationId) -> impl Iterator<Item = (usize, &Step, LocalRead)> {
+fn counting_steps(path: &Path, name: LocationId) -> impl Iterator<Item = (usize, &ThreadStep, LocalRead)> {
     let mut reads = 0;
     let all = path.steps.iter().enumerate().map(move |(at, step)| {
         let read = reads;

@@ -8,9 +8,9 @@ use litmus::LocationId;
 use crate::activity::Activity;
 use crate::budget::BudgetTracker;
 use crate::cat::{CatValue, Node, NodeId};
-use crate::interval::{Bounds, Wanted, wanted_for};
+use crate::interval::{Bounds, NodeQuery, wanted_for};
 use crate::matrix::{Bits, Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
-use crate::prepared::Prepared;
+use crate::prepared::PreparedPlan;
 use crate::quick::{QuickMap, QuickSet};
 use crate::search::{ReadChoice, axiom_possible, fix_next, fix_read};
 use crate::skeleton::{Skeleton, Tags};
@@ -60,7 +60,7 @@ pub(crate) struct LocalPlan {
     /// Nodes that choices within a location can change, in evaluation order.
     nodes: Vec<NodeId>,
     /// The bounds to evaluate after each choice.
-    wanted: Vec<Wanted>,
+    wanted: Vec<NodeQuery>,
     /// Their static operands.
     pub(crate) constants: Vec<NodeId>,
     /// Axioms that are checked location by location.
@@ -68,7 +68,7 @@ pub(crate) struct LocalPlan {
 }
 
 impl LocalPlan {
-    pub(crate) fn new<M: Matrix>(prepared: &Prepared, activity: &Activity<M>) -> LocalPlan {
+    pub(crate) fn new<M: Matrix>(prepared: &PreparedPlan, activity: &Activity<M>) -> LocalPlan {
         let plan = &prepared.plan;
         let is_leaf = |id: &NodeId| prepared.rf.contains(id) || prepared.co.contains(id);
         let mut open = vec![false; plan.nodes.len()];
@@ -92,13 +92,13 @@ impl LocalPlan {
             .collect();
         let checked = axioms.iter().map(|axiom| {
             let axiom = &plan.axioms[*axiom];
-            Wanted { node: axiom.node, must: !axiom.negated, may: axiom.negated }
+            NodeQuery { node: axiom.node, must: !axiom.negated, may: axiom.negated }
         });
         // Orders that agree in these nodes are not distinguished.
         let told = nodes
             .iter()
             .filter(|id| plan.node_at(**id).operand_nodes().any(|operand| prepared.co.contains(&operand)))
-            .map(|id| Wanted { node: *id, must: true, may: false });
+            .map(|id| NodeQuery { node: *id, must: true, may: false });
         let wanted = wanted_for(prepared, checked.chain(told), |id| open[id.to_index()]);
         let mut constants: Vec<NodeId> = wanted
             .iter()
@@ -113,7 +113,7 @@ impl LocalPlan {
 
 /// The search problem of one location.
 pub(crate) struct LocalProblem<'a, M: Matrix> {
-    prepared: &'a Prepared,
+    prepared: &'a PreparedPlan,
     local: &'a LocalPlan,
     bounds: &'a Bounds<M>,
     /// Events of the location, in ascending order.
@@ -139,7 +139,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
         reason = "one call site, each argument a different view of the search"
     )]
     pub(crate) fn new(
-        prepared: &'a Prepared,
+        prepared: &'a PreparedPlan,
         local: &'a LocalPlan,
         skeleton: &Skeleton,
         bounds: &'a Bounds<M>,

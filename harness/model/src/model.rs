@@ -12,8 +12,8 @@ use litmus::{
 };
 
 use crate::cat::options::{
-    AsmoOrder, BarrierReach, Events, FinalValue, InitialWrites, Instructions, Language, Orders, RmwEvents,
-    Values,
+    AsmoOrder, BarrierReach, Events, FinalValueRule, InitialWrites, Instructions, Language, Orders,
+    RmwEvents, Values,
 };
 use crate::cat::{self, CatErrors, ClassFamilies, CompiledModel, Membership, Vocabulary};
 use crate::cells::Extent;
@@ -21,7 +21,7 @@ use crate::prepared::Compiled;
 use crate::quick::QuickMap;
 use crate::search::Flags;
 use crate::skeleton::{BASE_RELATIONS, BASE_SETS, Semantic};
-use crate::system::Features;
+use crate::system::TestFeatures;
 use crate::{PredictError, predict};
 
 /// Limit of prepared event structures per test; further ones have the same facts.
@@ -70,7 +70,7 @@ pub struct Model {
     sources: Vec<String>,
     /// True for a shipped model without changes.
     shipped: bool,
-    /// Compiled plans by the features of a test: its storage classes in the low bits, its [`Features`] above.
+    /// Compiled plans by the features of a test: its storage classes in the low bits, its [`TestFeatures`] above.
     compiled: Mutex<QuickMap<u16, Arc<Compiled>>>,
 }
 
@@ -125,7 +125,7 @@ impl Model {
         let sources = sources.into_inner();
         let model = Model { name: name.to_owned(), ast, sources, shipped: false, compiled: Mutex::default() };
         // Compilation reports semantic errors; with all storage classes no statement is skipped.
-        cat::compile(&model.ast, &vocabulary(), &families(StorageClassSet(0b1111), Features::ALL))?;
+        cat::compile(&model.ast, &vocabulary(), &families(StorageClassSet(0b1111), TestFeatures::ALL))?;
         Ok(model)
     }
 
@@ -137,7 +137,7 @@ impl Model {
 
     /// Returns true if a changed model still compiles.
     pub(crate) fn is_sound(&self) -> bool {
-        cat::compile(&self.ast, &vocabulary(), &families(StorageClassSet(0b1111), Features::ALL)).is_ok()
+        cat::compile(&self.ast, &vocabulary(), &families(StorageClassSet(0b1111), TestFeatures::ALL)).is_ok()
     }
 
     /// The syntax tree of its text.
@@ -216,7 +216,7 @@ impl Model {
     /// Returns the complete plan for the storage classes of a test, with every feature enabled.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn plan_for_all(&self, test: &Test) -> Result<Arc<CompiledModel>, PredictError> {
-        Ok(self.compiled_for_kind(classes_of(test), Features::ALL)?.plan.clone())
+        Ok(self.compiled_for_kind(classes_of(test), TestFeatures::ALL)?.plan.clone())
     }
 
     /// Returns the model compiled for the storage classes of a test.
@@ -234,7 +234,7 @@ impl Model {
     fn compiled_for_kind(
         &self,
         classes: StorageClassSet,
-        features: Features,
+        features: TestFeatures,
     ) -> Result<Arc<Compiled>, PredictError> {
         let kind = u16::from(classes.0) | (features.bits() << 4);
         if let Ok(known) = self.compiled.lock()
@@ -265,7 +265,7 @@ impl Model {
             rmw_fused: options.rmw == RmwEvents::Fused,
             initial_per_name: options.init == InitialWrites::PerName,
             barriers_anywhere: options.barrier == BarrierReach::Any,
-            final_device_read: options.final_value == FinalValue::DeviceRead,
+            final_device_read: options.final_value == FinalValueRule::DeviceRead,
             values_free: options.values == Values::Free,
             whole_language: options.events == Events::All,
             cells_of_bytes: false,
@@ -307,24 +307,24 @@ fn vocabulary() -> Vocabulary {
 
 /// Returns the storage classes and masks that a program with these classes distinguishes, and its absent
 /// features.
-fn families(classes: StorageClassSet, features: Features) -> ClassFamilies {
+fn families(classes: StorageClassSet, features: TestFeatures) -> ClassFamilies {
     let absent = features.absent().map(str::to_owned).collect();
     ClassFamilies { absent, ..ClassFamilies::from_classes(classes.iter().map(|class| class.index() as u8)) }
 }
 
 /// Returns the optional features that a test uses.
-fn features_of(test: &Test) -> Features {
+fn features_of(test: &Test) -> TestFeatures {
     // A name of a part of a storage shows that part if it is observed.
     let narrow = |observable: &Observable| match observable {
         Observable::Location(location, component) => !Extent::of_component(test, *location, *component).whole,
         Observable::Register(..) => false,
     };
     let aliases = test.locations.iter().any(|location| matches!(location.init, LocationInit::AliasOf(_)));
-    let mut features = Features {
+    let mut features = TestFeatures {
         parts: aliases && test.observables().iter().any(narrow),
         undefined: test.has_undefined(),
         sequential: test.has_sequential_operations(),
-        ..Features::default()
+        ..TestFeatures::default()
     };
     for thread in &test.threads {
         features.hosts |= thread.place == ThreadPlace::Host;
@@ -427,12 +427,13 @@ mod tests {
     fn what_a_test_has_not_is_in_no_plan() {
         let model = Model::shipped("vulkan").unwrap().unwrap();
         let classes = StorageClassSet(1);
-        let plain = model.compiled_for_kind(classes, Features::default()).unwrap().plan.clone();
-        let all = model.compiled_for_kind(classes, Features::ALL).unwrap().plan.clone();
+        let plain = model.compiled_for_kind(classes, TestFeatures::default()).unwrap().plan.clone();
+        let all = model.compiled_for_kind(classes, TestFeatures::ALL).unwrap().plan.clone();
         // Only `sc` distinguishes vector components; the halves of a barrier are for users' models, sequentially
         // consistent operations for models of other languages.
         let unused = ["component", "ARRIVE", "WAIT", "SEQCST"];
-        let absent: Vec<&str> = Features::default().absent().filter(|name| !unused.contains(name)).collect();
+        let absent: Vec<&str> =
+            TestFeatures::default().absent().filter(|name| !unused.contains(name)).collect();
         let used =
             |plan: &CompiledModel| plan.names.iter().filter(|name| absent.contains(&name.as_str())).count();
         assert_eq!(used(&plain), 0);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use litmus::{Race, Test};
 
-use crate::cat::ast::{Expression, ExpressionKind, StatementKind};
+use crate::cat::ast::{CatExpression, ExpressionKind, StatementKind};
 use crate::cat::source::{CatSpan, SourceText};
 use crate::clauses::file_name;
 use crate::{Model, Options, Summary, verdict};
@@ -232,7 +232,7 @@ pub fn killer<'t, T>(
 /// An expression with one change.
 struct ChangedExpression {
     change: String,
-    expression: Expression,
+    expression: CatExpression,
 }
 
 /// The text at a place, on one line.
@@ -253,7 +253,7 @@ fn text_of(span: CatSpan, sources: &[SourceText]) -> String {
 }
 
 /// Returns every change of an expression and of its subexpressions.
-fn expression_changes(expression: &Expression, sources: &[SourceText]) -> Vec<ChangedExpression> {
+fn expression_changes(expression: &CatExpression, sources: &[SourceText]) -> Vec<ChangedExpression> {
     let mut found = own_variants(expression, sources);
     for (index, child) in children(&expression.kind).into_iter().enumerate() {
         for ChangedExpression { change, expression: changed } in expression_changes(child, sources) {
@@ -269,18 +269,18 @@ fn expression_changes(expression: &Expression, sources: &[SourceText]) -> Vec<Ch
 
 /// Returns the changes at the root of an expression: drops a case, condition or exception, or removes a
 /// repetition.
-fn own_variants(expression: &Expression, sources: &[SourceText]) -> Vec<ChangedExpression> {
-    let text = |part: &Expression| text_of(part.span, sources);
-    let with = |kind: ExpressionKind| Expression { kind, span: expression.span, depth: expression.depth };
+fn own_variants(expression: &CatExpression, sources: &[SourceText]) -> Vec<ChangedExpression> {
+    let text = |part: &CatExpression| text_of(part.span, sources);
+    let with = |kind: ExpressionKind| CatExpression { kind, span: expression.span, depth: expression.depth };
     // A list with one part less; a list of one is that one.
-    let without = |list: &[Expression], index: usize, make: fn(Vec<Expression>) -> ExpressionKind| {
+    let without = |list: &[CatExpression], index: usize, make: fn(Vec<CatExpression>) -> ExpressionKind| {
         let mut rest = list.to_vec();
         rest.remove(index);
         if rest.len() == 1 { rest.remove(0) } else { with(make(rest)) }
     };
     let mut found = Vec::new();
     let mut add =
-        |change: String, expression: Expression| found.push(ChangedExpression { change, expression });
+        |change: String, expression: CatExpression| found.push(ChangedExpression { change, expression });
     match &expression.kind {
         ExpressionKind::Union(list) => {
             for (index, part) in list.iter().enumerate() {
@@ -348,7 +348,7 @@ fn own_variants(expression: &Expression, sources: &[SourceText]) -> Vec<ChangedE
     found
 }
 
-pub(crate) fn children(kind: &ExpressionKind) -> Vec<&Expression> {
+pub(crate) fn children(kind: &ExpressionKind) -> Vec<&CatExpression> {
     match kind {
         ExpressionKind::Zero | ExpressionKind::Universe | ExpressionKind::Name(_) => Vec::new(),
         ExpressionKind::Union(list)
@@ -370,7 +370,7 @@ pub(crate) fn children(kind: &ExpressionKind) -> Vec<&Expression> {
 }
 
 /// Returns the subexpression at `index` of [`children`], mutably.
-fn child_mut(kind: &mut ExpressionKind, index: usize) -> Option<&mut Expression> {
+fn child_mut(kind: &mut ExpressionKind, index: usize) -> Option<&mut CatExpression> {
     match kind {
         ExpressionKind::Zero | ExpressionKind::Universe | ExpressionKind::Name(_) => None,
         ExpressionKind::Union(list)

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use litmus::{LocationId, Outcome, Query, QueryTerm, Race, Test, Undefinedness};
+use litmus::{LocationId, Outcome, QueryTerm, Race, SatisfiabilityLine, Test, Undefinedness};
 
 use crate::cat::{self, BaseProvider, CompiledModel};
 use crate::combine::{Findings, OutcomeStatus};
@@ -129,7 +129,12 @@ impl<M: Matrix> BaseProvider<M> for NaiveExecution<'_, M> {
 /// # Errors
 ///
 /// As for [`predict`](crate::predict).
-pub fn exists(test: &Test, model: &Model, query: &Query, limit: u64) -> Result<Option<bool>, PredictError> {
+pub fn exists(
+    test: &Test,
+    model: &Model,
+    query: &SatisfiabilityLine,
+    limit: u64,
+) -> Result<Option<bool>, PredictError> {
     let plan = model.plan_for(test)?;
     let mut left = limit;
     let mut found = false;
@@ -152,7 +157,7 @@ fn meets_one<M: Matrix>(
     test: &Test,
     model: &Model,
     plan: &CompiledModel,
-    query: &Query,
+    query: &SatisfiabilityLine,
     skeleton: &Skeleton,
     left: &mut u64,
     meets: &mut Option<bool>,

@@ -8,7 +8,7 @@
 use crate::cat::{AxiomKind, Node, NodeId};
 use crate::interval::Bounds;
 use crate::matrix::{Bits, Matrix};
-use crate::prepared::Prepared;
+use crate::prepared::PreparedPlan;
 use crate::search::ReadChoice;
 
 /// Result of narrowing the bounds.
@@ -27,7 +27,7 @@ pub(crate) enum Narrowed {
 /// A read with one source left reads from it, and of two writes to one storage one comes first. The operands
 /// of the axioms must be evaluated.
 pub(crate) fn narrow<M: Matrix>(
-    prepared: &Prepared,
+    prepared: &PreparedPlan,
     bounds: &mut Bounds<M>,
     reads: &[ReadChoice],
 ) -> Narrowed {
@@ -85,7 +85,7 @@ pub(crate) fn order<M: Matrix>(bounds: &mut Bounds<M>, co: NodeId, pairs: &M, n:
 }
 
 /// Returns for each node the pairs found to be in no consistent execution within the bounds.
-fn forbidden_pairs<M: Matrix>(prepared: &Prepared, bounds: &Bounds<M>) -> Vec<Option<M>> {
+fn forbidden_pairs<M: Matrix>(prepared: &PreparedPlan, bounds: &Bounds<M>) -> Vec<Option<M>> {
     let (plan, n) = (&prepared.plan, bounds.n);
     let mut forbidden: Vec<Option<M>> = vec![None; plan.nodes.len()];
     let add = |forbidden: &mut Vec<Option<M>>, id: NodeId, pairs: M| {

@@ -16,7 +16,7 @@ use crate::symbolic::{Constraint, LocalRead, Symbolic};
 /// One path of a thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<ThreadStep>,
     /// Conditions under which control takes this path.
     pub(crate) constraints: Vec<Constraint<LocalRead>>,
     /// Values of all registers at the end.
@@ -34,7 +34,7 @@ pub(crate) struct Path {
 
 /// A step of a path, in program order.
 #[derive(Clone, Debug)]
-pub(crate) struct Step {
+pub(crate) struct ThreadStep {
     /// Index into the thread's instructions.
     pub(crate) instruction: u16,
     /// Number of earlier executions of the instruction on this path.
@@ -53,10 +53,10 @@ pub(crate) struct Step {
 /// The operation of a step.
 #[derive(Clone, Debug)]
 pub(crate) enum StepKind {
-    Read(Memory),
-    Write(Memory, Symbolic<LocalRead>),
+    Read(StepAccess),
+    Write(StepAccess, Symbolic<LocalRead>),
     /// The read half comes first; `None` where a compare-exchange fails and writes nothing.
-    Rmw(Memory, Option<Symbolic<LocalRead>>),
+    Rmw(StepAccess, Option<Symbolic<LocalRead>>),
     Fence(Scope, Semantics),
     /// The index refers to the instruction, which holds the barrier.
     ControlBarrier,
@@ -80,7 +80,7 @@ impl StepKind {
 
 /// The memory access of a step.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Memory {
+pub(crate) struct StepAccess {
     pub(crate) location: LocationId,
     pub(crate) class: StorageClass,
     pub(crate) access: Access,
@@ -127,7 +127,7 @@ pub(crate) fn paths_observing(
         decisive: Vec::new(),
         skipped: Vec::new(),
     };
-    walker.walk(PathState {
+    walker.walk(PartialPath {
         at: 0,
         path: start,
         reads: 0,
@@ -181,7 +181,7 @@ struct PathWalker<'a> {
 }
 
 #[derive(Clone)]
-struct PathState {
+struct PartialPath {
     at: usize,
     path: Path,
     reads: LocalRead,
@@ -219,7 +219,7 @@ impl Comparisons {
 }
 
 impl PathWalker<'_> {
-    fn walk(&mut self, start: PathState) -> Result<(), PredictError> {
+    fn walk(&mut self, start: PartialPath) -> Result<(), PredictError> {
         let thread = self.test.thread(self.thread);
         let mut open = Vec::new();
         let mut next = Some(start);
@@ -243,10 +243,10 @@ impl PathWalker<'_> {
     /// Executes an instruction and adds the alternative paths to the open ones; false if the path ends.
     fn execute(
         &mut self,
-        state: &mut PathState,
+        state: &mut PartialPath,
         at: usize,
         kind: &InstructionKind,
-        open: &mut Vec<PathState>,
+        open: &mut Vec<PartialPath>,
     ) -> Result<bool, PredictError> {
         match kind {
             InstructionKind::Access(access) => self.execute_access(state, at, access, open),
@@ -273,10 +273,10 @@ impl PathWalker<'_> {
     /// Follows a label or jump; false if the path ends.
     fn go_on(
         &mut self,
-        state: &mut PathState,
+        state: &mut PartialPath,
         at: usize,
         flow: &Flow,
-        open: &mut Vec<PathState>,
+        open: &mut Vec<PartialPath>,
     ) -> Result<bool, PredictError> {
         match flow {
             Flow::Label(_) => {
@@ -305,11 +305,11 @@ impl PathWalker<'_> {
     /// Takes a branch, or not, or both if the comparison is unknown; false if the path ends.
     fn branch(
         &mut self,
-        state: &mut PathState,
+        state: &mut PartialPath,
         at: usize,
         target: LabelId,
         taken: Constraint<LocalRead>,
-        open: &mut Vec<PathState>,
+        open: &mut Vec<PartialPath>,
     ) -> Result<bool, PredictError> {
         match taken.met(&mut |_| None) {
             Some(false) => Ok(true),
@@ -332,7 +332,7 @@ impl PathWalker<'_> {
         }
     }
 
-    fn compute(&self, state: &mut PathState, compute: &Compute) {
+    fn compute(&self, state: &mut PartialPath, compute: &Compute) {
         match compute {
             Compute::Compare { destination, relation, left, right } => {
                 let scalar = ScalarType::default();
@@ -361,10 +361,10 @@ impl PathWalker<'_> {
     /// Performs an access; a compare-exchange adds the path on which it fails.
     fn execute_access(
         &self,
-        state: &mut PathState,
+        state: &mut PartialPath,
         at: usize,
         access: &MemoryAccess,
-        open: &mut Vec<PathState>,
+        open: &mut Vec<PartialPath>,
     ) {
         let address = access.place.address.map_or(Vec::new(), |register| {
             let reads = reads_of([&state.path.registers[usize::from(register.0)]]);
@@ -388,14 +388,14 @@ impl PathWalker<'_> {
     /// An access of one number.
     fn execute_lane(
         &self,
-        state: &mut PathState,
+        state: &mut PartialPath,
         at: usize,
         access: &MemoryAccess,
         address: &[LocalRead],
-        open: &mut Vec<PathState>,
+        open: &mut Vec<PartialPath>,
     ) {
         let (test, place, scalar) = (self.test, &access.place, access.place.scalar_type(self.test));
-        let memory = |access| Memory {
+        let memory = |access| StepAccess {
             location: place.location,
             class: place.class,
             access,
@@ -403,7 +403,7 @@ impl PathWalker<'_> {
         };
         let own = memory(access.strength);
         let stored =
-            |state: &PathState, operand| narrowed(test, value(state, operand, scalar), operand, scalar);
+            |state: &PartialPath, operand| narrowed(test, value(state, operand, scalar), operand, scalar);
         let seen = Symbolic::Read(state.reads);
         let to_register =
             |register, seen| Symbolic::extended(seen, scalar, test.register_type(self.thread, register));
@@ -467,7 +467,7 @@ impl PathWalker<'_> {
     }
 
     /// Takes a jump; false if the loop bound ends the path.
-    fn jump(&self, state: &mut PathState, at: usize, target: LabelId) -> Result<bool, PredictError> {
+    fn jump(&self, state: &mut PartialPath, at: usize, target: LabelId) -> Result<bool, PredictError> {
         let position = self.position(target)?;
         if position <= at {
             state.jumps[at] += 1;
@@ -497,7 +497,7 @@ impl PathWalker<'_> {
     }
 }
 
-impl PathState {
+impl PartialPath {
     /// Records the state at a label.
     fn pass(&mut self, at: usize) {
         self.heads.retain(|head| head.at != at);
@@ -583,7 +583,7 @@ impl PathState {
             self.control.iter().filter(|(end, _)| at < *end).flat_map(|(_, reads)| reads.clone()).collect();
         control.sort_unstable();
         control.dedup();
-        self.path.steps.push(Step {
+        self.path.steps.push(ThreadStep {
             instruction: at as u16,
             occurrence,
             kind,
@@ -609,7 +609,7 @@ fn reads_of<const N: usize>(values: [&Symbolic<LocalRead>; N]) -> Vec<LocalRead>
     reads
 }
 
-fn value(state: &PathState, operand: Operand, scalar: ScalarType) -> Symbolic<LocalRead> {
+fn value(state: &PartialPath, operand: Operand, scalar: ScalarType) -> Symbolic<LocalRead> {
     match operand {
         Operand::Constant(constant) => Symbolic::Known(litmus::Value::from_constant(constant, scalar)),
         Operand::Register(register) => state.path.registers[usize::from(register.0)].clone(),

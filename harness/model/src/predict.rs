@@ -21,7 +21,7 @@ use crate::model::{extension, scopes};
 use crate::path::{Path, paths, paths_observing};
 use crate::prepared::Compiled;
 use crate::quick::{QuickMap, QuickSet};
-use crate::sequential::{Machine, Turns};
+use crate::sequential::{SequentialMachine, Turns};
 use crate::skeleton::{MAX_EVENTS, MAX_THREADS, Semantic, Skeleton, skeletons};
 use crate::symmetry::{ConditionOrbit, Symmetry};
 use crate::system;
@@ -468,7 +468,7 @@ fn list(
     if findings.unlisted {
         return (BTreeMap::new(), false);
     }
-    let mut machine = Machine::new(test, observables, unroll);
+    let mut machine = SequentialMachine::new(test, observables, unroll);
     let (sequential, sequential_complete) = if test.has_blocks() {
         sequentially_consistent(test, observables, unroll, purse)
     } else {

@@ -8,7 +8,7 @@ use litmus::QueryTerm;
 use crate::cat::{
     Base, ClassFamilies, CompiledModel, KnownBase, Node, NodeId, RecursionGroup, Vocabulary, specialize_plan,
 };
-use crate::facts::Facts;
+use crate::facts::StructureFacts;
 use crate::queries::query_plan;
 use crate::quick::QuickMap;
 use crate::skeleton::Skeleton;
@@ -20,7 +20,7 @@ pub(crate) struct Compiled {
     pub(crate) plan: Arc<CompiledModel>,
     vocabulary: Vocabulary,
     families: ClassFamilies,
-    prepared: Mutex<QuickMap<Facts, Arc<Prepared>>>,
+    prepared: Mutex<QuickMap<StructureFacts, Arc<PreparedPlan>>>,
     queries: Mutex<Vec<AskedQuery>>,
 }
 
@@ -29,7 +29,7 @@ type AskedQuery = (Vec<QueryTerm>, Option<Arc<Compiled>>);
 
 /// A specialized plan.
 #[derive(Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedPlan {
     /// Axioms, flags and sizes are those of the whole plan, as far as the program can show them.
     pub(crate) plan: CompiledModel,
     /// The nodes below this number depend on the program alone.
@@ -54,8 +54,8 @@ impl Compiled {
     }
 
     /// Returns the plan for programs with the facts of an event structure.
-    pub(crate) fn prepared(&self, skeleton: &Skeleton) -> Arc<Prepared> {
-        let facts = Facts::of(skeleton);
+    pub(crate) fn prepared(&self, skeleton: &Skeleton) -> Arc<PreparedPlan> {
+        let facts = StructureFacts::of(skeleton);
         if let Ok(known) = self.prepared.lock()
             && let Some(prepared) = known.get(&facts)
         {
@@ -64,7 +64,7 @@ impl Compiled {
         let plan = specialize_plan(&self.plan, &self.vocabulary, &self.families, &|name, base| {
             if matches!(name, "rf" | "co") { KnownBase::Nothing } else { facts.known(name, base.mask) }
         });
-        let prepared = Arc::new(Prepared::new(plan));
+        let prepared = Arc::new(PreparedPlan::new(plan));
         if let Ok(mut known) = self.prepared.lock() {
             known.insert(facts, prepared.clone());
         }
@@ -88,8 +88,8 @@ impl Compiled {
     }
 }
 
-impl Prepared {
-    fn new(mut plan: CompiledModel) -> Prepared {
+impl PreparedPlan {
+    fn new(mut plan: CompiledModel) -> PreparedPlan {
         let changing = changing_nodes(&plan);
         // A stable partition keeps operands first and groups together.
         let count = plan.nodes.len();
@@ -122,7 +122,7 @@ impl Prepared {
                 _ => {}
             }
         }
-        Prepared { plan, fixed, leaves, rf, co }
+        PreparedPlan { plan, fixed, leaves, rf, co }
     }
 }
 

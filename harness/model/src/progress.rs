@@ -176,12 +176,12 @@ pub struct Termination {
     /// Description of the hang, reason for an unknown answer, or bound of weak memory.
     pub why: Option<String>,
     /// A hanging run, step by step; empty if none was found.
-    pub schedule: Vec<ScheduleStep>,
+    pub schedule: Vec<ProgressStep>,
 }
 
 /// A step of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScheduleStep {
+pub struct ProgressStep {
     /// The thread.
     pub thread: ThreadId,
     /// Index of its instruction.
@@ -436,7 +436,7 @@ impl TerminationQuery<'_> {
         let trap = graph.find_fair_component(self.threads, model, self.definition, self.fairness)?;
         // The state found first is the nearest.
         let entry = trap.states.first().copied()?;
-        let mut schedule: Vec<ScheduleStep> = graph
+        let mut schedule: Vec<ProgressStep> = graph
             .path_to(entry)
             .iter()
             .map(|edge| self.to_schedule_step(&graph.edges[*edge as usize], false))
@@ -447,8 +447,8 @@ impl TerminationQuery<'_> {
         Some(Termination { memory, terminates: Some(false), why: Some(why), schedule })
     }
 
-    fn to_schedule_step(&self, edge: &Transition, repeats: bool) -> ScheduleStep {
-        ScheduleStep {
+    fn to_schedule_step(&self, edge: &Transition, repeats: bool) -> ProgressStep {
+        ProgressStep {
             thread: ThreadId(edge.thread),
             instruction: edge.at,
             read: edge.read.map(Value),

@@ -5,7 +5,7 @@ use litmus::{QueryTerm, Test};
 use crate::budget::BudgetTracker;
 use crate::cat::{CompiledModel, NodeId, PlanSize};
 use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix128, Matrix256};
-use crate::prepared::Prepared;
+use crate::prepared::PreparedPlan;
 use crate::search::{Search, StaticBounds};
 use crate::skeleton::Skeleton;
 use crate::valuation::is_plain;
@@ -91,7 +91,7 @@ fn races(plan: &CompiledModel) -> Option<NodeId> {
 
 fn satisfiable(
     skeleton: &Skeleton,
-    plan: &Prepared,
+    plan: &PreparedPlan,
     purse: &BudgetTracker<'_>,
 ) -> Result<Option<bool>, PredictError> {
     match skeleton.len() {
@@ -106,7 +106,7 @@ fn satisfiable(
 
 fn search<M: Matrix>(
     skeleton: &Skeleton,
-    plan: &Prepared,
+    plan: &PreparedPlan,
     purse: &BudgetTracker<'_>,
 ) -> Result<Option<bool>, PredictError> {
     let ground = StaticBounds::<M>::new(skeleton, plan)?;

@@ -15,13 +15,13 @@ use std::rc::Rc;
 
 use litmus::{LocationId, Value as Number};
 
-pub(crate) use self::question::{Shown, comparisons, known};
+pub(crate) use self::question::{GoalEvidence, comparisons, known};
 pub(crate) use self::values::Domains;
 use crate::cat::{Axiom, AxiomKind, CatValue, Node, NodeId};
 use crate::combine::OutcomeCollector;
-use crate::interval::{Wanted, wanted_for};
+use crate::interval::{NodeQuery, wanted_for};
 use crate::matrix::{Bits, Matrix};
-use crate::prepared::Prepared;
+use crate::prepared::PreparedPlan;
 use crate::quick::QuickMap;
 use crate::sat::{Literal, Solver};
 use crate::search::StaticBounds;
@@ -34,7 +34,7 @@ const LARGEST_CYCLE: usize = 160;
 /// The SAT encoding of one event structure.
 pub(crate) struct Refuter<'a, M: Matrix, S> {
     skeleton: &'a Skeleton,
-    prepared: &'a Prepared,
+    prepared: &'a PreparedPlan,
     ground: &'a StaticBounds<M>,
     domains: Rc<Domains>,
     solver: S,
@@ -84,10 +84,13 @@ impl std::ops::Not for RelationTerm {
 
 /// Returns true if the clauses are equivalent to the axioms: closures and fixpoints occur only where a lower
 /// bound suffices.
-pub(crate) fn is_refutable<M: Matrix>(prepared: &Prepared, ground: &StaticBounds<M>) -> bool {
+pub(crate) fn is_refutable<M: Matrix>(prepared: &PreparedPlan, ground: &StaticBounds<M>) -> bool {
     let plan = &prepared.plan;
-    let asked =
-        plan.axioms.iter().map(|axiom| Wanted { node: axiom.node, must: !axiom.negated, may: axiom.negated });
+    let asked = plan.axioms.iter().map(|axiom| NodeQuery {
+        node: axiom.node,
+        must: !axiom.negated,
+        may: axiom.negated,
+    });
     let (bounds, open) = (&ground.bounds, |id| ground.bounds.must(id) != ground.bounds.may(id));
     plan.sizes.is_empty()
         && plan.axioms.iter().all(|axiom| match (axiom.kind, axiom.negated) {
@@ -108,7 +111,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
     /// Encodes the axioms. The caller must check [`is_refutable`] first.
     pub(crate) fn new(
         combiner: &OutcomeCollector<'a>,
-        prepared: &'a Prepared,
+        prepared: &'a PreparedPlan,
         ground: &'a StaticBounds<M>,
         domains: Rc<Domains>,
         solver: S,

@@ -16,11 +16,11 @@ use crate::PredictError;
 use crate::activity::Activity;
 use crate::budget::BudgetTracker;
 use crate::cat::{Axiom, AxiomKind, Base, CatValue, CompiledModel, NodeId, NodeKind, PlanSize};
-use crate::interval::{Bounds, Wanted, wanted_for};
+use crate::interval::{Bounds, NodeQuery, wanted_for};
 use crate::local::{LocalPlan, LocalProblem, Solution};
 use crate::matrix::{Bits, Matrix};
 use crate::narrow::{Narrowed, narrow, order};
-use crate::prepared::Prepared;
+use crate::prepared::PreparedPlan;
 use crate::quick::QuickMap;
 use crate::skeleton::Skeleton;
 
@@ -81,7 +81,7 @@ impl Flags {
 }
 
 /// The consistent executions that share one set of global choices.
-pub(crate) struct Leaf {
+pub(crate) struct SearchLeaf {
     /// The flags that they raise.
     pub(crate) flagged: Flags,
     /// The solutions of each accessed storage, each non-empty.
@@ -95,7 +95,7 @@ pub(crate) trait LeafVisitor {
     fn wants_executions(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool;
 
     /// Receives a group of consistent executions and returns the number that it visited, at most `most`.
-    fn take_leaf(&mut self, leaf: Leaf, most: u64) -> u64;
+    fn take_leaf(&mut self, leaf: SearchLeaf, most: u64) -> u64;
 }
 
 /// Stops at any consistent execution.
@@ -106,7 +106,7 @@ impl LeafVisitor for AnyExecution {
         !self.0
     }
 
-    fn take_leaf(&mut self, _: Leaf, _: u64) -> u64 {
+    fn take_leaf(&mut self, _: SearchLeaf, _: u64) -> u64 {
         self.0 = true;
         1
     }
@@ -125,7 +125,7 @@ pub(crate) struct StaticBounds<M: Matrix> {
     pub(crate) bounds: Bounds<M>,
     activity: Activity<M>,
     /// The bounds to evaluate after each choice.
-    wanted: Vec<Wanted>,
+    wanted: Vec<NodeQuery>,
     local: LocalPlan,
     /// Every read with all writes that it may read from.
     pub(crate) reads: Vec<ReadChoice>,
@@ -135,7 +135,7 @@ pub(crate) struct StaticBounds<M: Matrix> {
 /// The search for the consistent executions of a skeleton.
 pub(crate) struct Search<'a, M: Matrix> {
     skeleton: &'a Skeleton,
-    prepared: &'a Prepared,
+    prepared: &'a PreparedPlan,
     ground: &'a StaticBounds<M>,
     /// Every read with the writes to try.
     reads: Cow<'a, [ReadChoice]>,
@@ -168,7 +168,7 @@ enum SearchStep {
 
 impl<M: Matrix> StaticBounds<M> {
     /// Evaluates what the program alone decides.
-    pub(crate) fn new(skeleton: &Skeleton, prepared: &Prepared) -> Result<StaticBounds<M>, PredictError> {
+    pub(crate) fn new(skeleton: &Skeleton, prepared: &PreparedPlan) -> Result<StaticBounds<M>, PredictError> {
         let n = skeleton.len();
         let plan = &prepared.plan;
         let mut bounds: Bounds<M> = Bounds::new(prepared, n);
@@ -191,12 +191,12 @@ impl<M: Matrix> StaticBounds<M> {
         let same_location: M = skeleton.base_relation("loc").unwrap_or_else(|| M::empty(n));
         let activity = Activity::new(prepared, &bounds, &same_location);
         let local = LocalPlan::new(prepared, &activity);
-        let asked = plan.axioms.iter().map(|axiom| Wanted {
+        let asked = plan.axioms.iter().map(|axiom| NodeQuery {
             node: axiom.node,
             must: !axiom.negated,
             may: axiom.negated,
         });
-        let both = |node| Wanted { node, must: true, may: true };
+        let both = |node| NodeQuery { node, must: true, may: true };
         let sizes = plan.sizes.iter().map(|size| both(size.node));
         let constants = local.constants.iter().map(|id| both(*id));
         let wanted = wanted_for(prepared, asked.chain(sizes).chain(constants), |id| activity.is_active(id));
@@ -209,7 +209,7 @@ impl<'a, M: Matrix> Search<'a, M> {
     /// distinguished.
     pub(crate) fn new(
         skeleton: &'a Skeleton,
-        prepared: &'a Prepared,
+        prepared: &'a PreparedPlan,
         ground: &'a StaticBounds<M>,
         observed: Vec<LocationId>,
         purse: &'a BudgetTracker<'a>,
@@ -527,7 +527,7 @@ impl<'a, M: Matrix> Search<'a, M> {
             locations.push(solutions);
         }
         let left = self.set_step_limit.saturating_sub(self.steps);
-        self.steps = self.steps.saturating_add(goal.take_leaf(Leaf { flagged, locations }, left));
+        self.steps = self.steps.saturating_add(goal.take_leaf(SearchLeaf { flagged, locations }, left));
         self.gave_up |= self.steps > self.set_step_limit;
     }
 
@@ -568,12 +568,12 @@ impl<'a, M: Matrix> Search<'a, M> {
 }
 
 /// Returns true if a read may still read from a write.
-fn may_read<M: Matrix>(prepared: &Prepared, bounds: &Bounds<M>, write: usize, read: usize) -> bool {
+fn may_read<M: Matrix>(prepared: &PreparedPlan, bounds: &Bounds<M>, write: usize, read: usize) -> bool {
     prepared.rf.iter().all(|id| bounds.may(*id).as_relation().is_none_or(|may| may.contains(write, read)))
 }
 
 /// Returns true if one write certainly precedes another.
-fn comes_first<M: Matrix>(prepared: &Prepared, bounds: &Bounds<M>, one: usize, other: usize) -> bool {
+fn comes_first<M: Matrix>(prepared: &PreparedPlan, bounds: &Bounds<M>, one: usize, other: usize) -> bool {
     prepared.co.iter().any(|id| bounds.must(*id).as_relation().is_some_and(|must| must.contains(one, other)))
 }
 

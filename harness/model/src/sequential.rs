@@ -126,7 +126,7 @@ fn low_bytes(bytes: u32) -> u64 {
 }
 
 /// The state-transition machine of one test.
-pub(crate) struct Machine<'a> {
+pub(crate) struct SequentialMachine<'a> {
     test: &'a Test,
     turns: Turns,
     unroll: u32,
@@ -152,9 +152,9 @@ pub(crate) struct Machine<'a> {
     size: usize,
 }
 
-impl<'a> Machine<'a> {
+impl<'a> SequentialMachine<'a> {
     /// Creates the machine; each back edge is taken less than `unroll` times.
-    pub(crate) fn new(test: &'a Test, observables: &'a [Observable], unroll: u32) -> Machine<'a> {
+    pub(crate) fn new(test: &'a Test, observables: &'a [Observable], unroll: u32) -> SequentialMachine<'a> {
         let words = if test.locations.iter().any(|location| location.bytes() > 8) { 2 } else { 1 };
         let mut next = 1 + words * test.locations.len();
         let mut threads = Vec::with_capacity(test.threads.len());
@@ -204,7 +204,7 @@ impl<'a> Machine<'a> {
         let domain = if undefined.is_some() { value_domain(test) } else { Vec::new() };
         let choices = Choices::default();
         let size = undefined.map_or(next + skippable.len(), |first| first + test.locations.len());
-        Machine {
+        SequentialMachine {
             test,
             turns: Turns::Interleaved,
             unroll,

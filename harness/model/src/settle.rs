@@ -4,7 +4,7 @@ use litmus::{Dialect, Outcome, PredictedOutcome, Prediction, Race, Test};
 
 use crate::allows::OutcomeQuestion;
 use crate::budget::BudgetTracker;
-use crate::sequential::{Machine, Turns};
+use crate::sequential::{SequentialMachine, Turns};
 use crate::{Model, Options, PredictError};
 
 /// Completes a prediction with too many outcomes to list, for the outcomes in `seen`.
@@ -40,7 +40,8 @@ pub fn settle<'o>(
     let allowed = OutcomeQuestion::new(test, model, options)?;
     let strong = OutcomeQuestion::new(test, &sequential, options)?;
     let unroll = options.unroll.max(1);
-    let (serial, all) = Machine::new(test, &prediction.observables, unroll).outcomes(Turns::Serial, &purse);
+    let (serial, all) =
+        SequentialMachine::new(test, &prediction.observables, unroll).outcomes(Turns::Serial, &purse);
     if !all {
         return Ok(None);
     }

@@ -116,7 +116,7 @@ pub(crate) enum FinalValue {
 
 /// An executed half of a split barrier.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct BarrierHalf {
+struct ExecutedBarrierHalf {
     event: u16,
     half: SplitHalf,
     /// Execution scope.
@@ -144,7 +144,7 @@ pub(crate) struct Skeleton {
     /// Pairs of control-barrier events that synchronize.
     pub(crate) meetings: Vec<(u16, u16)>,
     /// The halves of split barriers.
-    halves: Vec<BarrierHalf>,
+    halves: Vec<ExecutedBarrierHalf>,
     pub(crate) system_sync: Vec<(u16, u16)>,
     pub(crate) address: Vec<(u16, u16)>,
     pub(crate) control: Vec<(u16, u16)>,

@@ -1,6 +1,6 @@
 //! Test synthesis: minimal suites, and tests that distinguish two models.
 //!
-//! A [`Shape`] lists the accesses of a litmus family. A [`Telling`] adds the synchronization style and the
+//! A [`LitmusShape`] lists the accesses of a litmus family. A [`Telling`] adds the synchronization style and the
 //! placement of threads, and has a strongest test, [`Telling::top`]. [`weakenings`] returns the single
 //! weakening steps of a test. [`minimal_below`] descends while the outcome of the race-free test is
 //! forbidden; tests without a forbidden weakening are minimal. [`distinguish`] searches all small programs
@@ -16,8 +16,10 @@ mod minimal;
 mod shape;
 mod weaken;
 
-pub use distinguish::{Distinction, Wanted, distinguish, distinguish_all, expectation, pool, reduced};
-pub use enumerate::{LARGEST, Vocabulary};
+pub use distinguish::{
+    Distinction, TestConstraints, distinguish, distinguish_all, expectation, pool, reduced,
+};
+pub use enumerate::{FormVocabulary, LARGEST};
 pub use minimal::{Below, Minimal, TestStanding, minimal_below, standing_of};
-pub use shape::{SHAPES, Shape, Style, Telling, operations, placements};
+pub use shape::{LitmusShape, SHAPES, Style, Telling, operations, placements};
 pub use weaken::{Weakened, weakenings};

@@ -12,7 +12,7 @@ const MAX_UNORDERED: usize = 5;
 
 /// The position of such an instruction among the events of an execution.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Mark {
+pub(crate) struct InstructionMark {
     pub(crate) thread: ThreadId,
     /// Index into the thread's instructions.
     pub(crate) instruction: u16,
@@ -72,7 +72,7 @@ fn events_of(events: &[Event], thread: ThreadId) -> impl Iterator<Item = u16> + 
 /// after `mark`.
 fn around<'e>(
     events: &'e [Event],
-    mark: &'e Mark,
+    mark: &'e InstructionMark,
     others: &'e [ThreadId],
     entering: bool,
 ) -> impl Iterator<Item = (u16, u16)> + 'e {
@@ -84,7 +84,7 @@ fn around<'e>(
 }
 
 /// System-synchronizes-with pairs of submissions and waits.
-pub(crate) fn submission_order(test: &Test, events: &[Event], marks: &[Mark]) -> Pairs {
+pub(crate) fn submission_order(test: &Test, events: &[Event], marks: &[InstructionMark]) -> Pairs {
     let mut pairs = Pairs::new();
     for mark in marks {
         let kind = &test.thread(mark.thread).instructions[usize::from(mark.instruction)].kind;
@@ -102,7 +102,7 @@ pub(crate) fn submission_order(test: &Test, events: &[Event], marks: &[Mark]) ->
 }
 
 /// Shader-call order between different invocations (`#shader-call-order`): entries and exits, closed.
-pub(crate) fn call_order(test: &Test, events: &[Event], marks: &[Mark]) -> Pairs {
+pub(crate) fn call_order(test: &Test, events: &[Event], marks: &[InstructionMark]) -> Pairs {
     let mut pairs = Pairs::new();
     for mark in marks {
         let kind = &test.thread(mark.thread).instructions[usize::from(mark.instruction)].kind;
@@ -291,7 +291,7 @@ fn in_one_family(test: &Test) -> Option<&'static str> {
 
 /// The features that a test uses; base sets and relations of unused features are removed from its plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Features {
+pub(crate) struct TestFeatures {
     /// Threads of the host, access masks.
     pub(crate) hosts: bool,
     /// Accesses to a part of a location.
@@ -310,9 +310,9 @@ pub(crate) struct Features {
     pub(crate) sequential: bool,
 }
 
-impl Features {
+impl TestFeatures {
     /// Everything.
-    pub(crate) const ALL: Features = Features {
+    pub(crate) const ALL: TestFeatures = TestFeatures {
         hosts: true,
         parts: true,
         vectors: true,

@@ -21,7 +21,7 @@ use litmus::{Access, Scope, Test};
 
 use crate::line::PathChoice;
 use crate::mutual_order::share_scopes;
-use crate::path::{Memory, Path, Step, StepKind};
+use crate::path::{Path, StepAccess, StepKind, ThreadStep};
 use crate::symbolic::{Constraint, LocalRead};
 
 /// The reduced paths of a test: one set for races, one for final states.
@@ -42,7 +42,7 @@ impl SpinLoopReduction {
             && test.system_sync.is_empty()
             && test.khronos.is_none();
         let is_plain = |path: &Path| {
-            let others = |step: &Step| matches!(step.kind, StepKind::System | StepKind::Subgroup(_));
+            let others = |step: &ThreadStep| matches!(step.kind, StepKind::System | StepKind::Subgroup(_));
             !path.cut && !path.steps.iter().any(others)
         };
         if !plain || !paths.iter().flatten().all(is_plain) {
@@ -86,7 +86,7 @@ fn split_at_last_load(test: &Test, thread: usize, paths: &[Vec<Path>]) -> Option
         paths.get(thread)?.iter().partition(|path| path.terminated);
     let [stopped] = stopped.as_slice() else { return None };
     let (load, before) = stopped.steps.split_last()?;
-    let StepKind::Read(memory @ Memory { access: Access::Atomic { scope, .. }, .. }) = &load.kind else {
+    let StepKind::Read(memory @ StepAccess { access: Access::Atomic { scope, .. }, .. }) = &load.kind else {
         return None;
     };
     let last: LocalRead = before.iter().map(|step| LocalRead::from(step.kind.reads())).sum();
@@ -97,7 +97,7 @@ fn split_at_last_load(test: &Test, thread: usize, paths: &[Vec<Path>]) -> Option
         }
         all
     };
-    let reads = |step: &Step| {
+    let reads = |step: &ThreadStep| {
         let StepKind::Read(memory) = &step.kind else { return false };
         !matches!(memory.access, Access::Atomic { .. }) && !step.cooperative && !step.continues
     };
@@ -120,7 +120,7 @@ fn split_at_last_load(test: &Test, thread: usize, paths: &[Vec<Path>]) -> Option
 fn is_mutually_ordered(
     test: &Test,
     (thread, scope): (usize, Scope),
-    memory: &Memory,
+    memory: &StepAccess,
     paths: &[Vec<Path>],
 ) -> bool {
     let all = paths.iter().enumerate().flat_map(|(writer, paths)| {
@@ -140,8 +140,8 @@ fn is_mutually_ordered(
 }
 
 /// Returns true if two paths of one thread make the same step: same instruction, occurrence and stored value.
-fn is_same_step(one: &Step, other: &Step) -> bool {
-    let stored = |step: &Step| match &step.kind {
+fn is_same_step(one: &ThreadStep, other: &ThreadStep) -> bool {
+    let stored = |step: &ThreadStep| match &step.kind {
         StepKind::Write(_, stored) => Some(stored.clone()),
         StepKind::Rmw(_, stored) => stored.clone(),
         _ => None,

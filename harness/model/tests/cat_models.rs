@@ -4,8 +4,8 @@
 use crate::vocabulary;
 
 use model::cat::options::{
-    AsmoOrder, BarrierReach, Events, FinalValue, InitialWrites, Instructions, Language, ModelOptions, Orders,
-    RmwEvents, Tangling, Values,
+    AsmoOrder, BarrierReach, Events, FinalValueRule, InitialWrites, Instructions, Language, ModelOptions,
+    Orders, RmwEvents, Tangling, Values,
 };
 use model::cat::{self, CatErrors, CatModel, ClassFamilies, CompiledModel};
 use proptest::prelude::*;
@@ -75,7 +75,7 @@ fn options_of_the_first_comment() {
         init: InitialWrites::PerLocation,
         barrier: BarrierReach::Any,
         asmo: AsmoOrder::Transitive,
-        final_value: FinalValue::DeviceRead,
+        final_value: FinalValueRule::DeviceRead,
         values: Values::NoThinAir,
         language: Language::Hsa,
         events: Events::All,

@@ -4,8 +4,8 @@
 use litmus::{Access, InstructionKind, Reachability, Test};
 use model::mutation::Difference;
 use model::synthesis::{
-    Distinction, SHAPES, Telling, TestStanding, Vocabulary, Wanted, distinguish, distinguish_all,
-    minimal_below, operations, placements, standing_of, weakenings,
+    Distinction, FormVocabulary, SHAPES, Telling, TestConstraints, TestStanding, distinguish,
+    distinguish_all, minimal_below, operations, placements, standing_of, weakenings,
 };
 use model::{Budget, Model, Options, naive, verdict};
 
@@ -174,7 +174,7 @@ fn programs_are_enumerated_once() {
     let model = shipped("sc");
     let mut seen = std::collections::BTreeSet::new();
     for size in 1..=3 {
-        let flow = Vocabulary::of(&[&model]).for_each(size, &mut |test| {
+        let flow = FormVocabulary::of(&[&model]).for_each(size, &mut |test| {
             assert_eq!(operations(&test), size);
             assert!(seen.insert(litmus::print(&test)), "twice:\n{}", litmus::print(&test));
             std::ops::ControlFlow::Continue(())
@@ -189,7 +189,7 @@ fn programs_are_enumerated_once() {
 #[test]
 fn more_tests_that_tell_models_apart() {
     let (first, second) = (shipped("sc"), shipped("tso"));
-    let wanted = Wanted { tests: 6, operations: 5, threads: 2, atomic: true };
+    let wanted = TestConstraints { tests: 6, operations: 5, threads: 2, atomic: true };
     let found = distinguish_all(&first, &second, &wanted, &PATIENCE).unwrap();
     assert_eq!(found.len(), 6);
     let mut printed = std::collections::BTreeSet::new();
@@ -207,6 +207,6 @@ fn more_tests_that_tell_models_apart() {
     }
     let sizes: Vec<usize> = found.iter().map(|found| operations(&found.test)).collect();
     assert!(sizes.is_sorted(), "{sizes:?}");
-    let one = distinguish_all(&first, &second, &Wanted { tests: 1, ..wanted }, &PATIENCE).unwrap();
+    let one = distinguish_all(&first, &second, &TestConstraints { tests: 1, ..wanted }, &PATIENCE).unwrap();
     assert_eq!(one, found[..1]);
 }

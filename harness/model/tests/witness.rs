@@ -11,12 +11,12 @@ use model::mutation::{Difference, MUTATED, Mutant, mutants};
 use model::{Model, PredictError, predict, settle, verdict};
 use witness::calls::calls_program;
 use witness::generate::{
-    Corner, Family, Program, classes_program, guarded_program, program, split_program, subgroup_program,
-    undefined_program,
+    Corner, Family, RandomProgram, classes_program, guarded_program, program, split_program,
+    subgroup_program, undefined_program,
 };
-use witness::{Answer, Options, Profile, Races, Refusal, judge};
+use witness::{Races, SearchBounds, TextProfile, UnsupportedTest, WitnessAnswer, judge};
 
-fn model_of(profile: Profile) -> Model {
+fn model_of(profile: TextProfile) -> Model {
     Model::shipped(profile.name()).unwrap_or_else(|| panic!("no model {}", profile.name())).unwrap()
 }
 
@@ -32,7 +32,7 @@ struct Differences {
 }
 
 /// Compares engine and witness on a test; `None` if they agree.
-fn difference(test: &Test, model: &Model, answer: &Answer, bound: u32) -> Option<Differences> {
+fn difference(test: &Test, model: &Model, answer: &WitnessAnswer, bound: u32) -> Option<Differences> {
     let options = model::Options { budget: model::Budget::UNLIMITED, unroll: bound };
     let prediction = match predict(test, model, &options) {
         Ok(prediction) => prediction,
@@ -119,7 +119,7 @@ fn difference(test: &Test, model: &Model, answer: &Answer, bound: u32) -> Option
 const VALUES: &str = "values of a circle that any value would do for (VK-AC-06)";
 
 /// Open questions of the text: differences there are counted and listed, but are not failures.
-fn unsettled(answer: &Answer, found: &Differences) -> Option<&'static str> {
+fn unsettled(answer: &WitnessAnswer, found: &Differences) -> Option<&'static str> {
     // The witness looks at executions that end alone.
     let endless = answer.cut || answer.stuck;
     if found.values_alone {
@@ -145,10 +145,10 @@ fn the_witness_confirms_the_corpus() {
     let mut checked = 0;
     for (id, test) in corpus() {
         for expectation in &test.metadata.expectations {
-            let Some(profile) = Profile::all().find(|profile| profile.name() == expectation.model) else {
+            let Some(profile) = TextProfile::all().find(|profile| profile.name() == expectation.model) else {
                 continue;
             };
-            let mut answer = match judge(&test, profile, &Options::default()) {
+            let mut answer = match judge(&test, profile, &SearchBounds::default()) {
                 Ok(answer) => answer,
                 Err(refusal) => {
                     println!("{id}: {refusal}");
@@ -164,14 +164,15 @@ fn the_witness_confirms_the_corpus() {
                 let forall = test.question.as_ref().is_some_and(|q| q.kind == QuestionKind::Forall);
                 test.filter.as_ref().is_none_or(meets) && asked != forall
             };
-            let reached = |answer: &Answer| answer.outcomes.keys().any(&asked_for);
+            let reached = |answer: &WitnessAnswer| answer.outcomes.keys().any(&asked_for);
             let expected = expectation.reachability == Reachability::Allowed;
             // A loop with effects may need more than one turn.
             for bound in 2..=TURNS {
                 if !expected || !answer.cut || reached(&answer) {
                     break;
                 }
-                answer = judge(&test, profile, &Options { bound, ..Options::default() }).expect("an answer");
+                answer = judge(&test, profile, &SearchBounds { bound, ..SearchBounds::default() })
+                    .expect("an answer");
             }
             if reached(&answer) != expected {
                 wrong.push(format!("{id} under {}: reached {}", profile.name(), !expected));
@@ -195,10 +196,10 @@ fn the_witness_confirms_the_corpus() {
 fn the_corpus_has_one_answer() {
     let mut wrong = Vec::new();
     let mut compared = 0;
-    for profile in Profile::all() {
+    for profile in TextProfile::all() {
         let model = model_of(profile);
         for (id, test) in corpus() {
-            match judge(&test, profile, &Options::default()) {
+            match judge(&test, profile, &SearchBounds::default()) {
                 Ok(answer) => {
                     compared += 1;
                     let Some(found) = difference(&test, &model, &answer, 1) else { continue };
@@ -209,7 +210,7 @@ fn the_corpus_has_one_answer() {
                         }
                     }
                 }
-                Err(Refusal::Executions) => println!("{id}: too large"),
+                Err(UnsupportedTest::Executions) => println!("{id}: too large"),
                 Err(_) => {}
             }
         }
@@ -235,11 +236,11 @@ fn first_seed() -> u64 {
 /// involved.
 fn disagreement(
     test: &Test,
-    profile: Profile,
+    profile: TextProfile,
     model: &Model,
     bound: u32,
 ) -> Option<(Differences, Option<&'static str>)> {
-    let options = Options { bound, ..Options::default() };
+    let options = SearchBounds { bound, ..SearchBounds::default() };
     // If no thread can end within the bound, the outcomes are unknown.
     let answer = judge(test, profile, &options).ok().filter(|answer| !answer.outcomes.is_empty())?;
     let found = difference(test, model, &answer, bound)?;
@@ -248,8 +249,8 @@ fn disagreement(
 }
 
 /// The profiles of some names.
-fn profiles(names: &[&str]) -> Vec<Profile> {
-    let found: Vec<Profile> = Profile::all().filter(|known| names.contains(&known.name())).collect();
+fn profiles(names: &[&str]) -> Vec<TextProfile> {
+    let found: Vec<TextProfile> = TextProfile::all().filter(|known| names.contains(&known.name())).collect();
     assert_eq!(found.len(), names.len());
     found
 }
@@ -257,7 +258,7 @@ fn profiles(names: &[&str]) -> Vec<Profile> {
 /// Random programs, under every profile; two profiles at a time.
 #[test]
 fn random_programs_have_one_answer() {
-    under_every(&Profile::all().collect::<Vec<_>>(), &program);
+    under_every(&TextProfile::all().collect::<Vec<_>>(), &program);
 }
 
 macro_rules! corners {
@@ -286,7 +287,7 @@ corners! {
 /// Random chains with links of different classes, under every profile.
 #[test]
 fn random_chains_of_classes_have_one_answer() {
-    under_every(&Profile::all().collect::<Vec<_>>(), &classes_program);
+    under_every(&TextProfile::all().collect::<Vec<_>>(), &classes_program);
 }
 
 /// Random rounds of split barriers, under the texts that have them, by round and by letter.
@@ -310,13 +311,13 @@ fn random_subgroup_operations_have_one_answer() {
 /// Random programs with subgroup operations that branches skip, under each reading of reconvergence.
 #[test]
 fn random_divergence_has_one_answer() {
-    under_every(&Profile::of_divergence().collect::<Vec<_>>(), &guarded_program);
+    under_every(&TextProfile::of_divergence().collect::<Vec<_>>(), &guarded_program);
 }
 
 /// The answers differ, on programs and not on all: else the profiles would be one.
 #[test]
 fn answers_to_divergence_differ() {
-    let models: Vec<Model> = Profile::of_divergence().map(model_of).collect();
+    let models: Vec<Model> = TextProfile::of_divergence().map(model_of).collect();
     let mut different = [0; 3];
     for seed in 0..100 {
         let test = litmus::parse(&guarded_program(seed).text, "random.litmus").unwrap();
@@ -334,10 +335,10 @@ fn answers_to_divergence_differ() {
 /// Random programs with undefined initial values, under every profile.
 #[test]
 fn random_undefined_values_have_one_answer() {
-    under_every(&Profile::all().collect::<Vec<_>>(), &undefined_program);
+    under_every(&TextProfile::all().collect::<Vec<_>>(), &undefined_program);
 }
 
-fn under_every(profiles: &[Profile], make: &(impl Fn(u64) -> Program + Sync)) {
+fn under_every(profiles: &[TextProfile], make: &(impl Fn(u64) -> RandomProgram + Sync)) {
     let failures: Vec<String> = std::thread::scope(|scope| {
         let halves: Vec<_> = profiles
             .chunks(profiles.len().div_ceil(2))
@@ -349,7 +350,7 @@ fn under_every(profiles: &[Profile], make: &(impl Fn(u64) -> Program + Sync)) {
 }
 
 /// Returns a few reduced disagreements on the random programs of some profiles.
-fn compare(profiles: &[Profile], make: &impl Fn(u64) -> Program) -> Vec<String> {
+fn compare(profiles: &[TextProfile], make: &impl Fn(u64) -> RandomProgram) -> Vec<String> {
     const SHOWN: usize = 8;
     let mut shown = Vec::new();
     for profile in profiles {

@@ -1,9 +1,9 @@
 //! Validation of plans: internal consistency, and the device capabilities that they need.
 
 use crate::{
-    Accesses, BufferId, Capabilities, DependencyKind, DeviceError, Drawing, HostAct, ImageId, ImageShape,
-    Interface, Kernel, KernelId, Memory, Plan, QueueId, Semaphore, Stage, Stages, Step, Subgroups,
-    interface::UNIFORM_BYTES,
+    Accesses, BufferId, BufferMemory, Capabilities, DependencyKind, DeviceError, Drawing, HostAct, ImageId,
+    ImageShape, Interface, Kernel, KernelId, KernelStage, Plan, PlanStep, QueueId, Semaphore, Stages,
+    Subgroups, interface::UNIFORM_BYTES,
 };
 
 const SPIRV_MAGIC: u32 = 0x0723_0203;
@@ -70,10 +70,10 @@ impl Plan {
             .steps
             .iter()
             .filter_map(|step| match step {
-                Step::Signal { semaphore, value, .. } if semaphore.0 as usize == number => {
+                PlanStep::Signal { semaphore, value, .. } if semaphore.0 as usize == number => {
                     Some((true, *value))
                 }
-                Step::Wait { semaphore, value, .. } if semaphore.0 as usize == number => {
+                PlanStep::Wait { semaphore, value, .. } if semaphore.0 as usize == number => {
                     Some((false, *value))
                 }
                 _ => None,
@@ -122,9 +122,9 @@ impl Plan {
 
     /// Checks that events are set once, then awaited on the same queue with the same scopes.
     fn validate_events(&self) -> Result<(), String> {
-        let mut set: Vec<(u32, &Step)> = Vec::new();
+        let mut set: Vec<(u32, &PlanStep)> = Vec::new();
         for step in &self.steps {
-            let Step::Dependency { kind, .. } = step else { continue };
+            let PlanStep::Dependency { kind, .. } = step else { continue };
             match kind {
                 DependencyKind::Barrier | DependencyKind::Event => {}
                 DependencyKind::Set(event) if set.iter().any(|(other, _)| other == event) => {
@@ -149,19 +149,19 @@ impl Plan {
 
     /// Returns true if a buffer has exclusive ownership by one queue family at a time.
     pub fn has_owner(&self, buffer: BufferId) -> bool {
-        self.steps.iter().any(|step| matches!(step, Step::Release { buffer: own, .. } if *own == buffer))
+        self.steps.iter().any(|step| matches!(step, PlanStep::Release { buffer: own, .. } if *own == buffer))
     }
 
     /// Returns true if a step accesses the contents of a buffer.
-    fn uses_buffer(&self, step: &Step, buffer: BufferId) -> bool {
+    fn uses_buffer(&self, step: &PlanStep, buffer: BufferId) -> bool {
         let texels = |image: &ImageId| self.image_shape(*image) == Ok(ImageShape::Texels(buffer));
         match step {
-            Step::Fill { buffer: own, .. }
-            | Step::ToHost { buffer: own, .. }
-            | Step::ToImage { from: own, .. }
-            | Step::FromImage { to: own, .. } => *own == buffer,
-            Step::Copy { from, to, .. } => *from == buffer || *to == buffer,
-            Step::Dispatch { kernel, bindings, .. } | Step::Draw { kernel, bindings, .. } => {
+            PlanStep::Fill { buffer: own, .. }
+            | PlanStep::ToHost { buffer: own, .. }
+            | PlanStep::ToImage { from: own, .. }
+            | PlanStep::FromImage { to: own, .. } => *own == buffer,
+            PlanStep::Copy { from, to, .. } => *from == buffer || *to == buffer,
+            PlanStep::Dispatch { kernel, bindings, .. } | PlanStep::Draw { kernel, bindings, .. } => {
                 let kernel = self.kernels.get(kernel.0 as usize);
                 bindings.contains(&buffer)
                     || kernel.is_some_and(|kernel| {
@@ -178,7 +178,8 @@ impl Plan {
     /// the buffer again.
     fn validate_owners(&self, buffer: BufferId) -> Result<(), String> {
         if !self.has_owner(buffer) {
-            let acquired = |step: &Step| matches!(step, Step::Acquire { buffer: own, .. } if *own == buffer);
+            let acquired =
+                |step: &PlanStep| matches!(step, PlanStep::Acquire { buffer: own, .. } if *own == buffer);
             let any = self.steps.iter().any(acquired);
             return if any { Err("its ownership is acquired but not released".to_owned()) } else { Ok(()) };
         }
@@ -188,13 +189,13 @@ impl Plan {
             let family = self.queue_family(step.queue());
             let wrong = |what: &str| Err(format!("{what} in step {number}"));
             match step {
-                Step::Acquire { buffer: own, from, .. } if *own == buffer => {
+                PlanStep::Acquire { buffer: own, from, .. } if *own == buffer => {
                     if on_its_way.take() != Some((self.queue_family(*from), family)) {
                         return wrong("its ownership has not been released to the queue family");
                     }
                     owner = family;
                 }
-                Step::Release { buffer: own, .. } if *own == buffer => {}
+                PlanStep::Release { buffer: own, .. } if *own == buffer => {}
                 step if self.uses_buffer(step, buffer) => {}
                 _ => continue,
             }
@@ -203,25 +204,25 @@ impl Plan {
             if owner != family {
                 return wrong("a queue family that does not own it");
             }
-            if let Step::Release { to, .. } = step {
+            if let PlanStep::Release { to, .. } = step {
                 (owner, on_its_way) = (None, Some((family, self.queue_family(*to))));
             }
         }
         if owner == first { Ok(()) } else { Err("its last owner is not its first".to_owned()) }
     }
 
-    fn validate_step(&self, step: &Step) -> Result<(), String> {
+    fn validate_step(&self, step: &PlanStep) -> Result<(), String> {
         self.has_queue(step.queue())?;
         match step {
-            Step::Fill { buffer, .. } | Step::ToHost { buffer, .. } => self.has_buffer(*buffer),
-            Step::Release { buffer, to: other, .. } | Step::Acquire { buffer, from: other, .. } => {
+            PlanStep::Fill { buffer, .. } | PlanStep::ToHost { buffer, .. } => self.has_buffer(*buffer),
+            PlanStep::Release { buffer, to: other, .. } | PlanStep::Acquire { buffer, from: other, .. } => {
                 self.has_queue(*other)?;
                 if self.queue_family(*other) == self.queue_family(step.queue()) {
                     return Err("a transfer of ownership within a queue family".to_owned());
                 }
                 self.has_buffer(*buffer)
             }
-            Step::Copy { from, to, .. } => {
+            PlanStep::Copy { from, to, .. } => {
                 self.has_buffer(*from)?;
                 self.has_buffer(*to)?;
                 let words =
@@ -234,8 +235,8 @@ impl Plan {
                 }
                 Ok(())
             }
-            Step::ToImage { from: buffer, to: image, .. }
-            | Step::FromImage { from: image, to: buffer, .. } => {
+            PlanStep::ToImage { from: buffer, to: image, .. }
+            | PlanStep::FromImage { from: image, to: buffer, .. } => {
                 self.has_buffer(*buffer)?;
                 let texels = match self.image_shape(*image)? {
                     ImageShape::Texels(_) => return Err(format!("image {} is a texel buffer", image.0)),
@@ -247,41 +248,41 @@ impl Plan {
                 }
                 Ok(())
             }
-            Step::Dispatch { kernel, workgroups, bindings, push_constants, .. } => {
+            PlanStep::Dispatch { kernel, workgroups, bindings, push_constants, .. } => {
                 if *workgroups == 0 {
                     return Err("a dispatch without workgroups".to_owned());
                 }
                 self.validate_use(*kernel, true, bindings, push_constants)
             }
-            Step::Draw { kernel, drawing, bindings, push_constants, .. } => {
+            PlanStep::Draw { kernel, drawing, bindings, push_constants, .. } => {
                 drawing.validate()?;
                 self.validate_use(*kernel, false, bindings, push_constants)
             }
-            Step::Signal { semaphore, .. } | Step::Wait { semaphore, .. } => {
+            PlanStep::Signal { semaphore, .. } | PlanStep::Wait { semaphore, .. } => {
                 let found = (semaphore.0 as usize) < self.semaphores.len();
                 found.then_some(()).ok_or_else(|| format!("no semaphore {}", semaphore.0))
             }
             // VUID-vkCmdSetEvent-stageMask-01149
-            Step::Dependency { kind, stages, available, .. }
+            PlanStep::Dependency { kind, stages, available, .. }
                 if *kind != DependencyKind::Barrier
                     && (available.intersects(Accesses::HOST) || stages.0.intersects(Stages::HOST)) =>
             {
                 Err("an event that the device sets after host accesses".to_owned())
             }
-            Step::Dependency { stages, available, visible, .. }
+            PlanStep::Dependency { stages, available, visible, .. }
                 if !(stages.0.support_accesses(*available) && stages.1.support_accesses(*visible)) =>
             {
                 Err("a dependency with accesses that none of its stages performs".to_owned())
             }
-            Step::Barrier { .. }
-            | Step::ExecutionBarrier { .. }
-            | Step::Dependency { .. }
-            | Step::CommandBuffer { .. }
-            | Step::Submit { .. }
-            | Step::Hosts { .. }
-            | Step::Batch { .. }
-            | Step::HostsEnd { .. }
-            | Step::HostWait { .. } => Ok(()),
+            PlanStep::Barrier { .. }
+            | PlanStep::ExecutionBarrier { .. }
+            | PlanStep::Dependency { .. }
+            | PlanStep::CommandBuffer { .. }
+            | PlanStep::Submit { .. }
+            | PlanStep::Hosts { .. }
+            | PlanStep::Batch { .. }
+            | PlanStep::HostsEnd { .. }
+            | PlanStep::HostWait { .. } => Ok(()),
         }
     }
 
@@ -320,7 +321,7 @@ impl Plan {
     /// Returns the graphics stages that run on a queue. If there are any, its family needs graphics.
     pub fn graphics_on(&self, queue: QueueId) -> Stages {
         let kernels = self.steps.iter().filter_map(|step| match step {
-            Step::Dispatch { queue: own, kernel, .. } | Step::Draw { queue: own, kernel, .. }
+            PlanStep::Dispatch { queue: own, kernel, .. } | PlanStep::Draw { queue: own, kernel, .. }
                 if *own == queue =>
             {
                 self.kernels.get(kernel.0 as usize)
@@ -347,39 +348,39 @@ impl Plan {
 }
 
 /// Returns the queue of a dependency with its stages and accesses.
-fn dependency_scopes(step: &Step) -> Option<(QueueId, (Stages, Stages), Accesses, Accesses)> {
+fn dependency_scopes(step: &PlanStep) -> Option<(QueueId, (Stages, Stages), Accesses, Accesses)> {
     match step {
-        Step::Dependency { queue, stages, available, visible, .. } => {
+        PlanStep::Dependency { queue, stages, available, visible, .. } => {
             Some((*queue, *stages, *available, *visible))
         }
         _ => None,
     }
 }
 
-impl Step {
+impl PlanStep {
     /// Returns the queue that executes the step.
     pub fn queue(&self) -> QueueId {
         match self {
-            Step::Fill { queue, .. }
-            | Step::Copy { queue, .. }
-            | Step::ToImage { queue, .. }
-            | Step::FromImage { queue, .. }
-            | Step::Dispatch { queue, .. }
-            | Step::Draw { queue, .. }
-            | Step::Barrier { queue }
-            | Step::ExecutionBarrier { queue }
-            | Step::Dependency { queue, .. }
-            | Step::Release { queue, .. }
-            | Step::Acquire { queue, .. }
-            | Step::CommandBuffer { queue }
-            | Step::Submit { queue }
-            | Step::Signal { queue, .. }
-            | Step::Wait { queue, .. }
-            | Step::HostWait { queue }
-            | Step::Hosts { queue }
-            | Step::Batch { queue, .. }
-            | Step::HostsEnd { queue }
-            | Step::ToHost { queue, .. } => *queue,
+            PlanStep::Fill { queue, .. }
+            | PlanStep::Copy { queue, .. }
+            | PlanStep::ToImage { queue, .. }
+            | PlanStep::FromImage { queue, .. }
+            | PlanStep::Dispatch { queue, .. }
+            | PlanStep::Draw { queue, .. }
+            | PlanStep::Barrier { queue }
+            | PlanStep::ExecutionBarrier { queue }
+            | PlanStep::Dependency { queue, .. }
+            | PlanStep::Release { queue, .. }
+            | PlanStep::Acquire { queue, .. }
+            | PlanStep::CommandBuffer { queue }
+            | PlanStep::Submit { queue }
+            | PlanStep::Signal { queue, .. }
+            | PlanStep::Wait { queue, .. }
+            | PlanStep::HostWait { queue }
+            | PlanStep::Hosts { queue }
+            | PlanStep::Batch { queue, .. }
+            | PlanStep::HostsEnd { queue }
+            | PlanStep::ToHost { queue, .. } => *queue,
         }
     }
 }
@@ -450,7 +451,7 @@ impl Kernel {
                     self.images.len()
                 ));
             }
-            if self.stage != Stage::Compute || !self.addresses.is_empty() {
+            if self.stage != KernelStage::Compute || !self.addresses.is_empty() {
                 return Err("an interface together with addresses or another stage".to_owned());
             }
         }
@@ -476,7 +477,7 @@ impl Capabilities {
         }
         let memories = plan.buffers.iter().map(|buffer| buffer.memory);
         for memory in memories.chain(plan.images.iter().map(|image| image.memory)) {
-            if let Memory::Of(kind) | Memory::Mapped(kind) = memory
+            if let BufferMemory::Of(kind) | BufferMemory::Mapped(kind) = memory
                 && !self.memory_types.iter().any(|properties| kind.matches_type(*properties))
             {
                 return Err(DeviceError::Unsupported(kind.to_string()));
@@ -491,7 +492,7 @@ impl Capabilities {
             return Err(DeviceError::Unsupported(TIMELINE_SEMAPHORE.to_owned()));
         }
         for step in &plan.steps {
-            if let Step::Dispatch { workgroups, kernel, bindings, .. } = step {
+            if let PlanStep::Dispatch { workgroups, kernel, bindings, .. } = step {
                 self.check_uniform(plan, *kernel, bindings)?;
                 at_most((*workgroups).into(), self.max_workgroups.into(), || {
                     "workgroups in a dispatch".to_owned()
@@ -518,7 +519,7 @@ impl Capabilities {
         if let Some(feature) = kernel.stage.required_features().iter().find(lacks) {
             return Err(DeviceError::Unsupported((*feature).to_owned()));
         }
-        if kernel.stage != Stage::Compute && self.graphics_queues.is_empty() {
+        if kernel.stage != KernelStage::Compute && self.graphics_queues.is_empty() {
             return Err(DeviceError::Unsupported("a queue with graphics and compute".to_owned()));
         }
         let uniform = kernel.interface.iter().flat_map(|interface| &interface.bindings);

@@ -1,15 +1,15 @@
 //! Host threads of a plan: the operations of a test's host side, and their submissions and waits.
 
-use crate::{BufferId, Memory, Plan, Semaphore, SemaphoreId, Step};
+use crate::{BufferId, BufferMemory, Plan, PlanStep, Semaphore, SemaphoreId};
 
-/// The host threads that run between [`Step::Hosts`] and [`Step::HostsEnd`], concurrently.
+/// The host threads that run between [`PlanStep::Hosts`] and [`PlanStep::HostsEnd`], concurrently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosts {
     /// The threads.
     pub threads: Vec<HostThread>,
     /// The only buffer that they access, in [`crate::Memory::Mapped`].
     pub buffer: BufferId,
-    /// The start of each batch. A batch is the work after a [`Step::Batch`] on its queue.
+    /// The start of each batch. A batch is the work after a [`PlanStep::Batch`] on its queue.
     pub batches: Vec<BatchStart>,
     /// True if each queue receives its batches in the order of their numbers.
     pub in_order: bool,
@@ -241,26 +241,28 @@ impl Plan {
         let mut next = 0;
         for step in &self.steps {
             match step {
-                Step::Hosts { .. } if !inside && self.hosts.is_some() => (inside, begun) = (true, begun + 1),
-                Step::HostsEnd { .. } if inside => inside = false,
-                Step::Batch { number, .. } if inside && *number == next => next += 1,
-                Step::Hosts { .. } | Step::HostsEnd { .. } | Step::Batch { .. } => {
+                PlanStep::Hosts { .. } if !inside && self.hosts.is_some() => {
+                    (inside, begun) = (true, begun + 1)
+                }
+                PlanStep::HostsEnd { .. } if inside => inside = false,
+                PlanStep::Batch { number, .. } if inside && *number == next => next += 1,
+                PlanStep::Hosts { .. } | PlanStep::HostsEnd { .. } | PlanStep::Batch { .. } => {
                     return Err("a host-thread step in a plan without host threads".to_owned());
                 }
-                Step::Dispatch { .. }
-                | Step::Dependency { .. }
-                | Step::CommandBuffer { .. }
-                | Step::Signal { .. }
-                | Step::Wait { .. }
+                PlanStep::Dispatch { .. }
+                | PlanStep::Dependency { .. }
+                | PlanStep::CommandBuffer { .. }
+                | PlanStep::Signal { .. }
+                | PlanStep::Wait { .. }
                     if inside && next == 0 =>
                 {
                     return Err("commands outside a batch in a plan with host threads".to_owned());
                 }
-                Step::Dispatch { .. }
-                | Step::Dependency { .. }
-                | Step::CommandBuffer { .. }
-                | Step::Signal { .. }
-                | Step::Wait { .. } => {}
+                PlanStep::Dispatch { .. }
+                | PlanStep::Dependency { .. }
+                | PlanStep::CommandBuffer { .. }
+                | PlanStep::Signal { .. }
+                | PlanStep::Wait { .. } => {}
                 _ if inside => {
                     return Err("a batch contains only dispatches, dependencies and semaphores".to_owned());
                 }
@@ -269,7 +271,7 @@ impl Plan {
         }
         let Some(hosts) = &self.hosts else { return Ok(()) };
         let reached = self.buffers.get(hosts.buffer.0 as usize);
-        if !reached.is_some_and(|buffer| matches!(buffer.memory, Memory::Mapped(_))) {
+        if !reached.is_some_and(|buffer| matches!(buffer.memory, BufferMemory::Mapped(_))) {
             return Err("host threads with memory that they cannot access".to_owned());
         }
         if inside || begun != 1 || next as usize != hosts.batches.len() {

@@ -1,6 +1,6 @@
 //! Images of a plan: storage images and storage texel buffers with 32-bit texels.
 
-use crate::{BufferId, Memory};
+use crate::{BufferId, BufferMemory};
 
 /// Index into [`Plan::images`](crate::Plan::images).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,7 +14,7 @@ pub struct Image {
     /// The texel format.
     pub format: ImageFormat,
     /// The memory, except for texel buffers: device-local, or of a memory kind.
-    pub memory: Memory,
+    pub memory: BufferMemory,
     /// The name in debuggers and errors.
     pub name: &'static str,
 }

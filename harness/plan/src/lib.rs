@@ -30,7 +30,7 @@ pub use image::{Image, ImageFormat, ImageId, ImageShape};
 pub use interface::{BufferBinding, Interface};
 pub use masked::{FeatureMask, MaskError};
 pub use memory::{MemoryKind, MemoryProperties};
-pub use stage::{Drawing, Stage, Stages};
+pub use stage::{Drawing, KernelStage, Stages};
 
 /// Index into [`Plan::kernels`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -66,8 +66,8 @@ pub struct Plan {
     pub semaphores: Vec<Semaphore>,
     /// Host threads that run during the plan.
     pub hosts: Option<Hosts>,
-    /// The steps, in order. Steps of one queue between two [`Step::Submit`]s form one submission.
-    pub steps: Vec<Step>,
+    /// The steps, in order. Steps of one queue between two [`PlanStep::Submit`]s form one submission.
+    pub steps: Vec<PlanStep>,
 }
 
 /// A kernel: a shader of one stage.
@@ -86,7 +86,7 @@ pub struct Kernel {
     /// The subgroup requirements of its pipeline.
     pub subgroups: Subgroups,
     /// The stage of its invocations.
-    pub stage: Stage,
+    pub stage: KernelStage,
     /// The original names and numbers of a user kernel; only for compute kernels without addresses.
     pub interface: Option<Interface>,
 }
@@ -121,14 +121,14 @@ pub struct Buffer {
     /// Size in 32-bit words.
     pub words: u64,
     /// The memory of the buffer.
-    pub memory: Memory,
+    pub memory: BufferMemory,
     /// The name in debuggers and errors.
     pub name: &'static str,
 }
 
 /// The memory of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Memory {
+pub enum BufferMemory {
     /// Device-local if possible; also host-visible only on unified memory.
     Device,
     /// Host-visible and cached: results that the host reads.
@@ -157,7 +157,7 @@ pub enum Semaphore {
     Timeline,
 }
 
-/// The command of a [`Step::Dependency`].
+/// The command of a [`PlanStep::Dependency`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DependencyKind {
     /// A pipeline barrier.
@@ -173,7 +173,7 @@ pub enum DependencyKind {
 
 /// A step of a plan.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub enum PlanStep {
     /// Sets every word of a buffer, on the device's timeline.
     Fill {
         /// The queue that executes it.
@@ -203,7 +203,7 @@ pub enum Step {
         /// The destination; not a texel buffer.
         to: ImageId,
     },
-    /// Copies all texels of an image to the first words of a buffer. An earlier [`Step::ToImage`] must have
+    /// Copies all texels of an image to the first words of a buffer. An earlier [`PlanStep::ToImage`] must have
     /// filled it.
     FromImage {
         /// The queue that executes it.
@@ -331,7 +331,7 @@ pub enum Step {
         queue: QueueId,
     },
     /// Begins a batch: a submission whose start is given by [`Hosts::batches`]. It extends to the next batch
-    /// or to [`Step::HostsEnd`].
+    /// or to [`PlanStep::HostsEnd`].
     ///
     /// Its end makes its writes available to the device. Its submission makes earlier host writes visible to
     /// it.
@@ -465,7 +465,7 @@ pub trait Prepared {
         Err(DeviceError::Unsupported("host threads".into()))
     }
 
-    /// Returns the words of a host-visible buffer: [`Memory::Readback`], [`Memory::Shared`], or one that the
+    /// Returns the words of a host-visible buffer: [`BufferMemory::Readback`], [`BufferMemory::Shared`], or one that the
     /// device made host-visible.
     ///
     /// Call it only while no submission is in flight.
@@ -497,7 +497,7 @@ pub trait Prepared {
             .ok_or_else(|| no_such_word(buffer, words))
     }
 
-    /// Reads one word of a [`Memory::Shared`] buffer with a relaxed atomic load, even while a submission is
+    /// Reads one word of a [`BufferMemory::Shared`] buffer with a relaxed atomic load, even while a submission is
     /// in flight.
     ///
     /// Devices whose host memory is not shared with running kernels keep the default, which then returns
@@ -512,7 +512,7 @@ pub trait Prepared {
         found.copied().ok_or_else(|| no_such_word(buffer, word))
     }
 
-    /// Writes one word of a [`Memory::Shared`] buffer with a relaxed atomic store, even while a submission is
+    /// Writes one word of a [`BufferMemory::Shared`] buffer with a relaxed atomic store, even while a submission is
     /// in flight.
     ///
     /// The default is as for [`Prepared::load`].

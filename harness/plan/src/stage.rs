@@ -4,7 +4,7 @@ use crate::accesses::Accesses;
 
 /// The stage of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Stage {
+pub enum KernelStage {
     /// Invocations of a compute dispatch.
     #[default]
     Compute,
@@ -33,21 +33,21 @@ pub enum Stage {
     },
 }
 
-impl Stage {
+impl KernelStage {
     /// Returns true if the stage has workgroups and is dispatched; the others are drawn.
     pub fn has_workgroups(&self) -> bool {
-        matches!(self, Stage::Compute | Stage::Mesh | Stage::Task { .. })
+        matches!(self, KernelStage::Compute | KernelStage::Mesh | KernelStage::Task { .. })
     }
 
     /// Returns the stage as a set.
     pub fn as_set(&self) -> Stages {
         match self {
-            Stage::Compute => Stages::COMPUTE,
-            Stage::Vertex => Stages::VERTEX,
-            Stage::Fragment { .. } => Stages::FRAGMENT,
-            Stage::VertexAndFragment { .. } => Stages::VERTEX.with(Stages::FRAGMENT),
-            Stage::Mesh => Stages::MESH,
-            Stage::Task { .. } => Stages::TASK,
+            KernelStage::Compute => Stages::COMPUTE,
+            KernelStage::Vertex => Stages::VERTEX,
+            KernelStage::Fragment { .. } => Stages::FRAGMENT,
+            KernelStage::VertexAndFragment { .. } => Stages::VERTEX.with(Stages::FRAGMENT),
+            KernelStage::Mesh => Stages::MESH,
+            KernelStage::Task { .. } => Stages::TASK,
         }
     }
 
@@ -55,27 +55,27 @@ impl Stage {
     pub fn required_features(&self) -> &'static [&'static str] {
         const BOTH: [&str; 2] = ["vertexPipelineStoresAndAtomics", "fragmentStoresAndAtomics"];
         match self {
-            Stage::Compute => &[],
-            Stage::Vertex => &BOTH[..1],
-            Stage::Fragment { .. } => &BOTH[1..],
-            Stage::VertexAndFragment { .. } => &BOTH,
-            Stage::Mesh => &["meshShader"],
-            Stage::Task { .. } => &["taskShader", "meshShader"],
+            KernelStage::Compute => &[],
+            KernelStage::Vertex => &BOTH[..1],
+            KernelStage::Fragment { .. } => &BOTH[1..],
+            KernelStage::VertexAndFragment { .. } => &BOTH,
+            KernelStage::Mesh => &["meshShader"],
+            KernelStage::Task { .. } => &["taskShader", "meshShader"],
         }
     }
 
     /// Returns the SPIR-V words of the vertex shader of a fragment stage.
     pub fn vertex(&self) -> Option<&[u32]> {
         match self {
-            Stage::Compute | Stage::Vertex | Stage::Mesh | Stage::Task { .. } => None,
-            Stage::Fragment { positions } => Some(positions),
-            Stage::VertexAndFragment { vertex_shader: vertex } => Some(vertex),
+            KernelStage::Compute | KernelStage::Vertex | KernelStage::Mesh | KernelStage::Task { .. } => None,
+            KernelStage::Fragment { positions } => Some(positions),
+            KernelStage::VertexAndFragment { vertex_shader: vertex } => Some(vertex),
         }
     }
 
     /// Returns the SPIR-V words of the mesh shader after a task shader.
     pub fn mesh(&self) -> Option<&[u32]> {
-        if let Stage::Task { mesh_shader: mesh } = self { Some(mesh) } else { None }
+        if let KernelStage::Task { mesh_shader: mesh } = self { Some(mesh) } else { None }
     }
 }
 

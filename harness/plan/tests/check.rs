@@ -1,10 +1,10 @@
 //! Tests for the validation of plans and for device capability checks.
 
 use plan::{
-    Accesses, BatchStart, Buffer, BufferId, Capabilities, DependencyKind, DeviceError, Drawing, HostAct,
-    HostOperation, HostReport, HostThread, Hosts, Image, ImageFormat, ImageId, ImageShape, Kernel, KernelId,
-    Memory, MemoryKind, MemoryProperties, Plan, Queue, QueueId, Semaphore, SemaphoreId, Stage, Stages, Step,
-    Subgroups,
+    Accesses, BatchStart, Buffer, BufferId, BufferMemory, Capabilities, DependencyKind, DeviceError, Drawing,
+    HostAct, HostOperation, HostReport, HostThread, Hosts, Image, ImageFormat, ImageId, ImageShape, Kernel,
+    KernelId, KernelStage, MemoryKind, MemoryProperties, Plan, PlanStep, Queue, QueueId, Semaphore,
+    SemaphoreId, Stages, Subgroups,
 };
 
 const QUEUE: QueueId = QueueId(0);
@@ -18,21 +18,21 @@ fn kernel(x: u32) -> Kernel {
         push_constant_bytes: 8,
         addresses: Vec::new(),
         subgroups: Subgroups::Any,
-        stage: plan::Stage::Compute,
+        stage: plan::KernelStage::Compute,
         interface: None,
     }
 }
 
 fn buffer(words: u64) -> Buffer {
-    Buffer { words, memory: Memory::Device, name: "test" }
+    Buffer { words, memory: BufferMemory::Device, name: "test" }
 }
 
 fn image(shape: ImageShape) -> Image {
-    Image { shape, format: ImageFormat::Unsigned, memory: Memory::Device, name: "texels" }
+    Image { shape, format: ImageFormat::Unsigned, memory: BufferMemory::Device, name: "texels" }
 }
 
-fn dispatch(workgroups: u32, bindings: &[u32], bytes: usize) -> Step {
-    Step::Dispatch {
+fn dispatch(workgroups: u32, bindings: &[u32], bytes: usize) -> PlanStep {
+    PlanStep::Dispatch {
         queue: QUEUE,
         kernel: KernelId(0),
         workgroups,
@@ -49,13 +49,13 @@ fn plan() -> Plan {
         buffers: vec![buffer(4), buffer(8)],
         queues: vec![Queue { family: 0 }],
         steps: vec![
-            Step::Fill { queue: QUEUE, buffer: from, value: 1 },
-            Step::Barrier { queue: QUEUE },
-            Step::Copy { queue: QUEUE, from, to },
-            Step::ExecutionBarrier { queue: QUEUE },
+            PlanStep::Fill { queue: QUEUE, buffer: from, value: 1 },
+            PlanStep::Barrier { queue: QUEUE },
+            PlanStep::Copy { queue: QUEUE, from, to },
+            PlanStep::ExecutionBarrier { queue: QUEUE },
             dispatch(16, &[0, 0], 8),
-            Step::Submit { queue: QUEUE },
-            Step::ToHost { queue: QUEUE, buffer: to },
+            PlanStep::Submit { queue: QUEUE },
+            PlanStep::ToHost { queue: QUEUE, buffer: to },
         ],
         ..Plan::default()
     }
@@ -85,7 +85,7 @@ fn a_plan_that_fits_is_accepted() {
 
 #[test]
 fn contradictions_are_named() {
-    let with_step = |step: Step| Plan { steps: vec![step], ..plan() };
+    let with_step = |step: PlanStep| Plan { steps: vec![step], ..plan() };
     let with_kernel = |kernel: Kernel| Plan { kernels: vec![kernel], ..plan() };
     let (b0, b1, b2) = (BufferId(0), BufferId(1), BufferId(2));
     let table = [
@@ -104,9 +104,9 @@ fn contradictions_are_named() {
             with_kernel(Kernel { subgroups: Subgroups::Full(3), ..kernel(1) }),
             "kernel 0: a subgroup size of 3",
         ),
-        (with_step(Step::Barrier { queue: QueueId(1) }), "step 0: no queue 1"),
+        (with_step(PlanStep::Barrier { queue: QueueId(1) }), "step 0: no queue 1"),
         (
-            with_step(Step::Dependency {
+            with_step(PlanStep::Dependency {
                 queue: QUEUE,
                 stages: (plan::Stages::COMPUTE, plan::Stages::COMPUTE),
                 kind: DependencyKind::Event,
@@ -116,7 +116,7 @@ fn contradictions_are_named() {
             "step 0: an event that the device sets after host accesses",
         ),
         (
-            with_step(Step::Dependency {
+            with_step(PlanStep::Dependency {
                 queue: QUEUE,
                 stages: (plan::Stages::COMPUTE, plan::Stages::COMPUTE),
                 kind: DependencyKind::Barrier,
@@ -125,13 +125,16 @@ fn contradictions_are_named() {
             }),
             "step 0: a dependency with accesses that none of its stages performs",
         ),
-        (with_step(Step::Fill { queue: QUEUE, buffer: b2, value: 0 }), "step 0: no buffer 2"),
-        (with_step(Step::ToHost { queue: QUEUE, buffer: b2 }), "step 0: no buffer 2"),
-        (with_step(Step::Copy { queue: QUEUE, from: b0, to: b2 }), "step 0: no buffer 2"),
-        (with_step(Step::Copy { queue: QUEUE, from: b2, to: b0 }), "step 0: no buffer 2"),
-        (with_step(Step::Copy { queue: QUEUE, from: b0, to: b0 }), "step 0: a copy of buffer 0 to itself"),
+        (with_step(PlanStep::Fill { queue: QUEUE, buffer: b2, value: 0 }), "step 0: no buffer 2"),
+        (with_step(PlanStep::ToHost { queue: QUEUE, buffer: b2 }), "step 0: no buffer 2"),
+        (with_step(PlanStep::Copy { queue: QUEUE, from: b0, to: b2 }), "step 0: no buffer 2"),
+        (with_step(PlanStep::Copy { queue: QUEUE, from: b2, to: b0 }), "step 0: no buffer 2"),
         (
-            with_step(Step::Copy { queue: QUEUE, from: b1, to: b0 }),
+            with_step(PlanStep::Copy { queue: QUEUE, from: b0, to: b0 }),
+            "step 0: a copy of buffer 0 to itself",
+        ),
+        (
+            with_step(PlanStep::Copy { queue: QUEUE, from: b1, to: b0 }),
             "step 0: a copy of buffer 1 to the smaller buffer 0",
         ),
         (with_step(dispatch(0, &[0, 0], 8)), "step 0: a dispatch without workgroups"),
@@ -146,18 +149,18 @@ fn contradictions_are_named() {
             Plan { images: vec![image(ImageShape::TwoDimensional { width: 2, height: 0 })], ..plan() },
             "image 0 (texels): it is empty",
         ),
-        (with_step(Step::ToImage { queue: QUEUE, from: b0, to: ImageId(0) }), "step 0: no image 0"),
+        (with_step(PlanStep::ToImage { queue: QUEUE, from: b0, to: ImageId(0) }), "step 0: no image 0"),
         (
             Plan {
                 images: vec![image(ImageShape::OneDimensional { width: 5 })],
-                ..with_step(Step::ToImage { queue: QUEUE, from: b0, to: ImageId(0) })
+                ..with_step(PlanStep::ToImage { queue: QUEUE, from: b0, to: ImageId(0) })
             },
             "step 0: buffer 0 has fewer words than image 0 texels",
         ),
         (
             Plan {
                 images: vec![image(ImageShape::Texels(b1))],
-                ..with_step(Step::FromImage { queue: QUEUE, from: ImageId(0), to: b0 })
+                ..with_step(PlanStep::FromImage { queue: QUEUE, from: ImageId(0), to: b0 })
             },
             "step 0: image 0 is a texel buffer",
         ),
@@ -205,33 +208,39 @@ fn what_a_device_lacks_is_named() {
 /// A draw has points within the viewport, and a kernel of its stage.
 #[test]
 fn draws_are_checked() {
-    let draw = |points, extent, bytes| Step::Draw {
+    let draw = |points, extent, bytes| PlanStep::Draw {
         queue: QUEUE,
         kernel: KernelId(0),
         drawing: Drawing { points, extent },
         bindings: vec![BufferId(0), BufferId(0)],
         push_constants: vec![0; bytes],
     };
-    let of = |stage: Stage, step: Step| Plan {
+    let of = |stage: KernelStage, step: PlanStep| Plan {
         kernels: vec![Kernel { stage, ..kernel(64) }],
         steps: vec![step],
         ..plan()
     };
-    let fragment = |words: &[u32]| Stage::Fragment { positions: words.to_vec() };
-    let good = of(Stage::Vertex, draw(5, (1, 1), 8));
+    let fragment = |words: &[u32]| KernelStage::Fragment { positions: words.to_vec() };
+    let good = of(KernelStage::Vertex, draw(5, (1, 1), 8));
     assert_eq!(good.validate(), Ok(()));
     assert_eq!(of(fragment(&kernel(1).words), draw(5, (4096, 2), 8)).validate(), Ok(()));
     assert_eq!((good.graphics_on(QUEUE), plan().graphics_on(QUEUE)), (Stages::VERTEX, Stages::NONE));
     let table = [
-        (of(Stage::Compute, draw(5, (1, 1), 8)), "step 0: a draw of kernel 0, which has another stage"),
+        (of(KernelStage::Compute, draw(5, (1, 1), 8)), "step 0: a draw of kernel 0, which has another stage"),
         (
-            of(Stage::Vertex, dispatch(1, &[0, 0], 8)),
+            of(KernelStage::Vertex, dispatch(1, &[0, 0], 8)),
             "step 0: a dispatch of kernel 0, which has another stage",
         ),
-        (of(Stage::Vertex, draw(0, (1, 1), 8)), "step 0: a draw without vertices"),
-        (of(Stage::Vertex, draw(1, (0, 1), 8)), "step 0: a draw without vertices"),
-        (of(Stage::Vertex, draw(1, (1, 4097), 8)), "step 0: a draw of 1 by 4097 pixels, more than 4096"),
-        (of(Stage::Vertex, draw(1, (1, 1), 4)), "step 0: 4 bytes of push constants where kernel 0 takes 8"),
+        (of(KernelStage::Vertex, draw(0, (1, 1), 8)), "step 0: a draw without vertices"),
+        (of(KernelStage::Vertex, draw(1, (0, 1), 8)), "step 0: a draw without vertices"),
+        (
+            of(KernelStage::Vertex, draw(1, (1, 4097), 8)),
+            "step 0: a draw of 1 by 4097 pixels, more than 4096",
+        ),
+        (
+            of(KernelStage::Vertex, draw(1, (1, 1), 4)),
+            "step 0: 4 bytes of push constants where kernel 0 takes 8",
+        ),
         (
             of(fragment(&[1]), draw(1, (1, 1), 8)),
             "kernel 0: the words of its vertex shader are not a SPIR-V module",
@@ -304,9 +313,10 @@ fn shared_words_are_those_of_the_buffer_by_default() {
 #[test]
 fn a_semaphore_is_signalled_once_and_then_waited_for_once() {
     let semaphore = SemaphoreId(0);
-    let signal = || Step::Signal { queue: QUEUE, semaphore, value: 1 };
-    let wait = || Step::Wait { queue: QUEUE, semaphore, value: 1 };
-    let with = |steps: Vec<Step>| Plan { semaphores: vec![Semaphore::Binary], steps, ..plan() }.validate();
+    let signal = || PlanStep::Signal { queue: QUEUE, semaphore, value: 1 };
+    let wait = || PlanStep::Wait { queue: QUEUE, semaphore, value: 1 };
+    let with =
+        |steps: Vec<PlanStep>| Plan { semaphores: vec![Semaphore::Binary], steps, ..plan() }.validate();
     assert_eq!(with(vec![signal(), wait()]), Ok(()));
     let wrong = DeviceError::InvalidPlan("semaphore 0: needs one signal, then one wait".to_owned());
     for steps in [
@@ -325,9 +335,9 @@ fn a_semaphore_is_signalled_once_and_then_waited_for_once() {
 #[test]
 fn a_timeline_rises_and_is_waited_for_behind_what_ends_the_wait() {
     let semaphore = SemaphoreId(0);
-    let signal = |value| Step::Signal { queue: QUEUE, semaphore, value };
-    let wait = |value| Step::Wait { queue: QUEUE, semaphore, value };
-    let with = |steps: Vec<Step>| {
+    let signal = |value| PlanStep::Signal { queue: QUEUE, semaphore, value };
+    let wait = |value| PlanStep::Wait { queue: QUEUE, semaphore, value };
+    let with = |steps: Vec<PlanStep>| {
         let found = Plan { semaphores: vec![Semaphore::Timeline], steps, ..plan() }.validate();
         found.map_err(|error| error.to_string())
     };
@@ -344,7 +354,7 @@ fn a_timeline_rises_and_is_waited_for_behind_what_ends_the_wait() {
 
 #[test]
 fn an_event_is_set_once_and_then_awaited_for_the_same() {
-    let step = |kind, queue, stages| Step::Dependency {
+    let step = |kind, queue, stages| PlanStep::Dependency {
         queue: QueueId(queue),
         kind,
         stages: (stages, Stages::COMPUTE),
@@ -380,8 +390,8 @@ fn what_semaphores_and_memory_need_is_named() {
     let timeline = Plan {
         semaphores: vec![Semaphore::Timeline],
         steps: vec![
-            Step::Signal { queue: QUEUE, semaphore, value: 1 },
-            Step::Wait { queue: QUEUE, semaphore, value: 1 },
+            PlanStep::Signal { queue: QUEUE, semaphore, value: 1 },
+            PlanStep::Wait { queue: QUEUE, semaphore, value: 1 },
         ],
         ..plan()
     };
@@ -390,11 +400,12 @@ fn what_semaphores_and_memory_need_is_named() {
     assert_eq!(Capabilities { features: vec![feature], ..capabilities() }.check_plan(&timeline), Ok(()));
 
     let kind = MemoryKind::from_word("nonlocal").unwrap();
-    let apart = Plan { buffers: vec![buffer(4), Buffer { memory: Memory::Of(kind), ..buffer(8) }], ..plan() };
+    let apart =
+        Plan { buffers: vec![buffer(4), Buffer { memory: BufferMemory::Of(kind), ..buffer(8) }], ..plan() };
     let lack = DeviceError::Unsupported("memory type without DEVICE_LOCAL".to_owned());
     assert_eq!(capabilities().check_plan(&apart), Err(lack.clone()));
     let shape = ImageShape::OneDimensional { width: 4 };
-    let texels = Plan { images: vec![Image { memory: Memory::Of(kind), ..image(shape) }], ..plan() };
+    let texels = Plan { images: vec![Image { memory: BufferMemory::Of(kind), ..image(shape) }], ..plan() };
     assert_eq!(capabilities().check_plan(&texels), Err(lack));
     let host = MemoryProperties { host_visible: true, ..MemoryProperties::default() };
     assert_eq!(Capabilities { memory_types: vec![host], ..capabilities() }.check_plan(&apart), Ok(()));
@@ -409,12 +420,12 @@ fn with_hosts() -> Plan {
         registers: 1,
         reports: vec![HostReport::Register(0)],
     };
-    let batch = |number| Step::Batch { queue: QUEUE, number };
+    let batch = |number| PlanStep::Batch { queue: QUEUE, number };
     Plan {
         buffers: vec![
             buffer(4),
             buffer(4),
-            Buffer { memory: Memory::Mapped(MemoryKind::default()), ..buffer(4) },
+            Buffer { memory: BufferMemory::Mapped(MemoryKind::default()), ..buffer(4) },
         ],
         hosts: Some(Hosts {
             threads: vec![thread],
@@ -423,12 +434,12 @@ fn with_hosts() -> Plan {
             in_order: false,
         }),
         steps: vec![
-            Step::Hosts { queue: QUEUE },
+            PlanStep::Hosts { queue: QUEUE },
             batch(0),
             dispatch(1, &[0, 0], 8),
             batch(1),
             dispatch(1, &[0, 0], 8),
-            Step::HostsEnd { queue: QUEUE },
+            PlanStep::HostsEnd { queue: QUEUE },
         ],
         ..plan()
     }
@@ -461,11 +472,11 @@ fn threads_of_the_host_stand_beside_their_batches() {
         ),
         (change(&|plan| drop(plan.steps.remove(1))), "commands outside a batch in a plan with host threads"),
         (
-            change(&|plan| plan.steps.insert(2, Step::Submit { queue: QUEUE })),
+            change(&|plan| plan.steps.insert(2, PlanStep::Submit { queue: QUEUE })),
             "a batch contains only dispatches, dependencies and semaphores",
         ),
         (
-            change(&|plan| plan.buffers[2].memory = Memory::Device),
+            change(&|plan| plan.buffers[2].memory = BufferMemory::Device),
             "host threads with memory that they cannot access",
         ),
         (acts(vec![]), "each batch is started once"),
@@ -477,7 +488,7 @@ fn threads_of_the_host_stand_beside_their_batches() {
         (
             change(&|plan| {
                 plan.semaphores = vec![Semaphore::Timeline];
-                let wait = Step::Wait { queue: QUEUE, semaphore: SemaphoreId(0), value: 1 };
+                let wait = PlanStep::Wait { queue: QUEUE, semaphore: SemaphoreId(0), value: 1 };
                 plan.steps.insert(2, wait);
             }),
             "a wait without a signal",
@@ -501,10 +512,10 @@ fn threads_of_the_host_stand_beside_their_batches() {
 #[test]
 fn a_buffer_with_an_owner_is_used_by_that_alone() {
     let (near, far, buffer) = (QueueId(0), QueueId(1), BufferId(0));
-    let fill = |queue| Step::Fill { queue, buffer, value: 1 };
-    let release = |queue, to| Step::Release { queue, buffer, to };
-    let acquire = |queue, from| Step::Acquire { queue, buffer, from };
-    let told = |steps: &[Step]| {
+    let fill = |queue| PlanStep::Fill { queue, buffer, value: 1 };
+    let release = |queue, to| PlanStep::Release { queue, buffer, to };
+    let acquire = |queue, from| PlanStep::Acquire { queue, buffer, from };
+    let told = |steps: &[PlanStep]| {
         let queues = vec![Queue { family: 0 }, Queue { family: 1 }, Queue { family: 1 }];
         let plan = Plan { queues, steps: steps.to_vec(), ..plan() };
         plan.validate().map_err(|error| error.to_string())

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use common::{Fake, Happening, kernel, store_buffering};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use runner::{Budget, Settings, Stress, run};
+use runner::{RunBudget, RunSettings, Stress, run};
 use shaders::classify::{self, CountedMemory, RowColumn, RowTable, WordSource};
 
 const INSTANCES: u64 = 4_000_000;
@@ -33,7 +33,7 @@ fn host(criterion: &mut Criterion) {
         calibrate: false,
         ..Stress::preset("swiftshader").unwrap()
     };
-    let settings = Settings::new(stress, Budget::instances(INSTANCES), 1);
+    let settings = RunSettings::new(stress, RunBudget::instances(INSTANCES), 1);
     let mut group = criterion.benchmark_group("host");
     group.throughput(Throughput::Elements(INSTANCES)).sample_size(10);
     group.bench_function("reset and count", |bencher| {

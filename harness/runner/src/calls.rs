@@ -2,7 +2,7 @@
 //! and accesses.
 
 use litmus::{DependencyScopes, Schedule, ScheduledItem, StageMask, ThreadId};
-use plan::{BufferId, DependencyKind, QueueId, Semaphore, SemaphoreId, Stages, Step};
+use plan::{BufferId, DependencyKind, PlanStep, QueueId, Semaphore, SemaphoreId, Stages};
 use shaders::Program;
 use shaders::host::{Called, items};
 
@@ -12,18 +12,18 @@ use crate::accesses::accesses;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ordered {
     /// The steps in submission order.
-    pub items: Vec<Ordering>,
+    pub items: Vec<OrderedCall>,
     /// The semaphores of the steps.
     pub semaphores: Vec<Semaphore>,
 }
 
 /// A dispatch or a call.
 #[derive(Clone, Debug)]
-pub(crate) enum Ordering {
+pub(crate) enum OrderedCall {
     /// The dispatch of a thread.
     Dispatch(ThreadId),
     /// A call.
-    Call(Step),
+    Call(PlanStep),
 }
 
 /// Returns true if the test uses timeline semaphores.
@@ -63,9 +63,9 @@ fn stages(mask: StageMask) -> Stages {
     })
 }
 
-fn dependency(queue: QueueId, kind: DependencyKind, scopes: &DependencyScopes) -> Step {
+fn dependency(queue: QueueId, kind: DependencyKind, scopes: &DependencyScopes) -> PlanStep {
     let (source, target) = (scopes.source, scopes.target);
-    Step::Dependency {
+    PlanStep::Dependency {
         queue,
         kind,
         stages: (stages(source.0), stages(target.0)),
@@ -106,29 +106,29 @@ fn batches(schedule: &Schedule, called: &Called) -> Result<Ordered, &'static str
     let mut ordered = Ordered { semaphores: semaphores.0.iter().map(kind).collect(), ..Ordered::default() };
     for (number, batch) in (0..).zip(&called.batches) {
         let queue = QueueId(batch.queue as u32);
-        ordered.items.push(Ordering::Call(Step::Batch { queue, number }));
+        ordered.items.push(OrderedCall::Call(PlanStep::Batch { queue, number }));
         for item in items(schedule, batch) {
             ordered.items.push(match item {
-                ScheduledItem::Dispatch(thread) => Ordering::Dispatch(*thread),
+                ScheduledItem::Dispatch(thread) => OrderedCall::Dispatch(*thread),
                 ScheduledItem::Release(..) | ScheduledItem::Acquire(..) => return Err(PARTS_OWNED),
                 // A binary semaphore without a wait would still be signalled in the next submission.
                 ScheduledItem::Signal(name, None) if !is_awaited(schedule, name) => continue,
                 ScheduledItem::Signal(name, value) => {
                     let semaphore = SemaphoreId(semaphores.number(name));
-                    Ordering::Call(Step::Signal { queue, semaphore, value: value.unwrap_or(1) })
+                    OrderedCall::Call(PlanStep::Signal { queue, semaphore, value: value.unwrap_or(1) })
                 }
                 ScheduledItem::Wait(name, value) => {
                     let semaphore = SemaphoreId(semaphores.number(name));
-                    Ordering::Call(Step::Wait { queue, semaphore, value: value.unwrap_or(1) })
+                    OrderedCall::Call(PlanStep::Wait { queue, semaphore, value: value.unwrap_or(1) })
                 }
                 ScheduledItem::Barrier(scopes) => {
-                    Ordering::Call(dependency(queue, DependencyKind::Barrier, scopes))
+                    OrderedCall::Call(dependency(queue, DependencyKind::Barrier, scopes))
                 }
                 ScheduledItem::Set(event, scopes) => {
-                    Ordering::Call(dependency(queue, DependencyKind::Set(events.number(event)), scopes))
+                    OrderedCall::Call(dependency(queue, DependencyKind::Set(events.number(event)), scopes))
                 }
                 ScheduledItem::Await(event, scopes) => {
-                    Ordering::Call(dependency(queue, DependencyKind::Await(events.number(event)), scopes))
+                    OrderedCall::Call(dependency(queue, DependencyKind::Await(events.number(event)), scopes))
                 }
             });
         }
@@ -159,7 +159,7 @@ fn in_one_order(schedule: &Schedule, owned: BufferId) -> Result<Ordered, &'stati
             while let Some(ScheduledItem::Dispatch(thread)) =
                 items.next_if(|item| matches!(item, ScheduledItem::Dispatch(_)))
             {
-                ordered.items.push(Ordering::Dispatch(*thread));
+                ordered.items.push(OrderedCall::Dispatch(*thread));
             }
         }
         // Only one call per turn: the dispatches that it enables come before the next call.
@@ -180,13 +180,15 @@ fn in_one_order(schedule: &Schedule, owned: BufferId) -> Result<Ordered, &'stati
                 {
                     return Err(PARTS_OWNED);
                 }
-                ScheduledItem::Release(_, to) => Step::Release { queue, buffer: owned, to: queue_of(*to)? },
+                ScheduledItem::Release(_, to) => {
+                    PlanStep::Release { queue, buffer: owned, to: queue_of(*to)? }
+                }
                 ScheduledItem::Acquire(_, from) => {
-                    Step::Acquire { queue, buffer: owned, from: queue_of(*from)? }
+                    PlanStep::Acquire { queue, buffer: owned, from: queue_of(*from)? }
                 }
                 // A binary semaphore without a wait would still be signalled the next time, so only the end
                 // of the submission remains.
-                ScheduledItem::Signal(name, _) if !is_awaited(schedule, name) => Step::Submit { queue },
+                ScheduledItem::Signal(name, _) if !is_awaited(schedule, name) => PlanStep::Submit { queue },
                 ScheduledItem::Signal(name, value) | ScheduledItem::Wait(name, value) => {
                     let number = semaphores.number(name) as usize;
                     if number == reached.len() {
@@ -200,15 +202,15 @@ fn in_one_order(schedule: &Schedule, owned: BufferId) -> Result<Ordered, &'stati
                     let reached = reached.get_mut(number).ok_or(UNORDERED)?;
                     if matches!(item, ScheduledItem::Signal(..)) {
                         *reached = value;
-                        Step::Signal { queue, semaphore, value }
+                        PlanStep::Signal { queue, semaphore, value }
                     } else if *reached < value {
                         continue;
                     } else {
-                        Step::Wait { queue, semaphore, value }
+                        PlanStep::Wait { queue, semaphore, value }
                     }
                 }
             };
-            ordered.items.push(Ordering::Call(step));
+            ordered.items.push(OrderedCall::Call(step));
             items.next();
             gone = true;
             break;
@@ -228,9 +230,9 @@ pub(crate) fn users(ordered: &Ordered, program: &Program) -> Option<(QueueId, Qu
         part.kernel.uses_apart().then_some(QueueId(part.queue))
     };
     let mut users = ordered.items.iter().filter_map(|item| match item {
-        Ordering::Call(Step::Release { queue, .. } | Step::Acquire { queue, .. }) => Some(*queue),
-        Ordering::Call(_) => None,
-        Ordering::Dispatch(thread) => of_dispatch(thread),
+        OrderedCall::Call(PlanStep::Release { queue, .. } | PlanStep::Acquire { queue, .. }) => Some(*queue),
+        OrderedCall::Call(_) => None,
+        OrderedCall::Dispatch(thread) => of_dispatch(thread),
     });
     let first = users.next()?;
     Some((first, users.next_back().unwrap_or(first)))

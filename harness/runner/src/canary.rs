@@ -6,7 +6,9 @@
 
 use std::time::Duration;
 
-use plan::{Buffer, BufferId, Device, Kernel, KernelId, Memory, Plan, Progress, Queue, QueueId, Step};
+use plan::{
+    Buffer, BufferId, BufferMemory, Device, Kernel, KernelId, Plan, PlanStep, Progress, Queue, QueueId,
+};
 use shaders::canary::{BYTES, WORDS, answered, kernel};
 
 use crate::error::Cause;
@@ -38,7 +40,7 @@ pub fn check(device: &dyn Device, patience: Duration) -> Result<(), Cause> {
 }
 
 fn plan() -> Plan {
-    let barrier = Step::Barrier { queue: QUEUE };
+    let barrier = PlanStep::Barrier { queue: QUEUE };
     Plan {
         kernels: vec![Kernel {
             words: kernel(),
@@ -47,15 +49,15 @@ fn plan() -> Plan {
             ..Kernel::default()
         }],
         buffers: vec![
-            Buffer { words: WORDS, memory: Memory::Device, name: "canary" },
-            Buffer { words: WORDS, memory: Memory::Readback, name: "canary for the host" },
+            Buffer { words: WORDS, memory: BufferMemory::Device, name: "canary" },
+            Buffer { words: WORDS, memory: BufferMemory::Readback, name: "canary for the host" },
         ],
         queues: vec![Queue { family: 0 }],
         steps: vec![
-            Step::Fill { queue: QUEUE, buffer: STORE, value: 0 },
-            Step::Fill { queue: QUEUE, buffer: BACK, value: 0 },
+            PlanStep::Fill { queue: QUEUE, buffer: STORE, value: 0 },
+            PlanStep::Fill { queue: QUEUE, buffer: BACK, value: 0 },
             barrier.clone(),
-            Step::Dispatch {
+            PlanStep::Dispatch {
                 queue: QUEUE,
                 kernel: KernelId(0),
                 workgroups: 1,
@@ -63,8 +65,8 @@ fn plan() -> Plan {
                 push_constants: ASKED.to_le_bytes().to_vec(),
             },
             barrier,
-            Step::Copy { queue: QUEUE, from: STORE, to: BACK },
-            Step::ToHost { queue: QUEUE, buffer: BACK },
+            PlanStep::Copy { queue: QUEUE, from: STORE, to: BACK },
+            PlanStep::ToHost { queue: QUEUE, buffer: BACK },
         ],
         ..Plan::default()
     }

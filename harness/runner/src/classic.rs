@@ -10,7 +10,8 @@
 use std::time::{Duration, Instant};
 
 use plan::{
-    Buffer, BufferId, Device, DeviceError, Kernel, KernelId, Memory, Plan, Progress, Queue, QueueId, Step,
+    Buffer, BufferId, BufferMemory, Device, DeviceError, Kernel, KernelId, Plan, PlanStep, Progress, Queue,
+    QueueId,
 };
 
 use crate::error::Cause;
@@ -169,26 +170,26 @@ fn plan(memory_model: bool) -> Plan {
         bindings: 2,
         push_constant_bytes: 0,
         subgroups: plan::Subgroups::Any,
-        stage: plan::Stage::Compute,
+        stage: plan::KernelStage::Compute,
         interface: None,
         addresses: Vec::new(),
         images: Vec::new(),
     };
-    let dispatch = |number, bindings: [BufferId; 2]| Step::Dispatch {
+    let dispatch = |number, bindings: [BufferId; 2]| PlanStep::Dispatch {
         queue,
         kernel: KernelId(number),
         workgroups: WORKGROUPS,
         bindings: bindings.to_vec(),
         push_constants: Vec::new(),
     };
-    let fill = |buffer, value| Step::Fill { queue, buffer, value };
+    let fill = |buffer, value| PlanStep::Fill { queue, buffer, value };
     let buffer = |words, memory, name| Buffer { words, memory, name };
     Plan {
         kernels: vec![kernel(TEST), kernel(CLASSIFY)],
         buffers: vec![
-            buffer(INSTANCES * STRIDE * 2, Memory::Device, "locations"),
-            buffer(INSTANCES * 2, Memory::Device, "results"),
-            buffer(5, Memory::Readback, "counters"),
+            buffer(INSTANCES * STRIDE * 2, BufferMemory::Device, "locations"),
+            buffer(INSTANCES * 2, BufferMemory::Device, "results"),
+            buffer(5, BufferMemory::Readback, "counters"),
         ],
         queues: vec![Queue { family: 0 }],
         semaphores: Vec::new(),
@@ -198,12 +199,12 @@ fn plan(memory_model: bool) -> Plan {
             fill(LOCATIONS, 0),
             fill(RESULTS, POISON),
             fill(COUNTERS, 0),
-            Step::Barrier { queue },
+            PlanStep::Barrier { queue },
             dispatch(0, [LOCATIONS, RESULTS]),
-            Step::Barrier { queue },
+            PlanStep::Barrier { queue },
             dispatch(1, [RESULTS, COUNTERS]),
-            Step::Barrier { queue },
-            Step::ToHost { queue, buffer: COUNTERS },
+            PlanStep::Barrier { queue },
+            PlanStep::ToHost { queue, buffer: COUNTERS },
         ],
     }
 }

@@ -6,9 +6,9 @@ use shaders::Program;
 use shaders::classify::{self, Helper, RowTable};
 
 use crate::count::Counter;
-use crate::draw::Bounds;
+use crate::draw::KernelLimits;
 use crate::memory::Execution;
-use crate::run::Settings;
+use crate::run::RunSettings;
 
 /// Where outcomes are counted: host, device, or both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +64,7 @@ impl Classifier {
         counter: &Counter,
         program: &Program,
         capabilities: &Capabilities,
-        bounds: &Bounds,
+        bounds: &KernelLimits,
         (numbers, rounds): (&[u32], u32),
         classify: Classify,
     ) -> Result<Classifier, String> {
@@ -164,8 +164,8 @@ pub(crate) fn classifier(
     counter: &Counter,
     program: &Program,
     capabilities: &Capabilities,
-    bounds: &Bounds,
-    settings: &Settings,
+    bounds: &KernelLimits,
+    settings: &RunSettings,
 ) -> Result<Option<Classifier>, String> {
     let stress = &settings.stress;
     if stress.classify == Classify::Host {

@@ -34,7 +34,7 @@ const PLENTY: (u32, u32) = (1, 3);
 
 /// Processor time and elapsed time of the dispatches of a run.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Company {
+pub(crate) struct DispatchTimes {
     /// Decayed sums of processor time and elapsed time, in seconds, over dispatches without a rest.
     used: f64,
     went_by: f64,
@@ -53,7 +53,7 @@ pub(crate) struct Company {
 
 /// Per-dispatch scheduling decision: rendezvous patience, rest before it, and length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Way {
+pub(crate) struct DispatchDecision {
     /// The polling limit in loads, which overrides a larger drawn one. 0 disables the rendezvous.
     pub patience: u32,
     /// The rest before the dispatch.
@@ -62,20 +62,20 @@ pub(crate) struct Way {
     pub short: bool,
 }
 
-impl Way {
+impl DispatchDecision {
     /// The drawn parameters apply unchanged.
-    pub const DRAWN: Way = Way::patient(u32::MAX);
+    pub const DRAWN: DispatchDecision = DispatchDecision::patient(u32::MAX);
 
     /// Starts without a rest, with at most this polling limit.
-    const fn patient(patience: u32) -> Way {
-        Way { patience, rest: Duration::ZERO, short: false }
+    const fn patient(patience: u32) -> DispatchDecision {
+        DispatchDecision { patience, rest: Duration::ZERO, short: false }
     }
 }
 
-impl Company {
+impl DispatchTimes {
     /// Starts a run; `parts` is `None` if it is unknown what exercises the test.
-    pub fn new(parts: Option<Parts>) -> Company {
-        Company { parts, ..Company::default() }
+    pub fn new(parts: Option<Parts>) -> DispatchTimes {
+        DispatchTimes { parts, ..DispatchTimes::default() }
     }
 
     /// Returns the time that the run may use. Under contention, it depends on whether the test is exercised.
@@ -90,7 +90,7 @@ impl Company {
 
     /// Records a dispatch: processor time, elapsed time, and the time including rest and host work. The
     /// latter is balanced between dispatches with and without rendezvous.
-    pub fn note(&mut self, way: Way, cost: Duration, took: Duration, whole: Duration) {
+    pub fn note(&mut self, way: DispatchDecision, cost: Duration, took: Duration, whole: Duration) {
         // A thread that rested is scheduled first, so that its dispatch shows nothing about contention.
         if !way.short {
             self.used = FADING * self.used + cost.as_secs_f64();
@@ -116,16 +116,16 @@ impl Company {
     }
 
     /// Returns how the next dispatch is made.
-    pub fn way(&self) -> Way {
+    pub fn way(&self) -> DispatchDecision {
         if self.went_by == 0.0 {
             // No measurement yet.
-            Way::patient(PATIENCE)
+            DispatchDecision::patient(PATIENCE)
         } else if !self.is_there() {
-            Way::DRAWN
+            DispatchDecision::DRAWN
         } else if self.keeps_apart {
-            Way::patient(0)
+            DispatchDecision::patient(0)
         } else {
-            Way { patience: PATIENCE, rest: (self.cost * REST).min(MOST_REST), short: true }
+            DispatchDecision { patience: PATIENCE, rest: (self.cost * REST).min(MOST_REST), short: true }
         }
     }
 }
@@ -142,21 +142,21 @@ mod tests {
 
     #[test]
     fn a_run_by_itself_does_as_it_is_told() {
-        let mut company = Company::default();
-        assert_eq!(company.way(), Way::patient(PATIENCE));
+        let mut company = DispatchTimes::default();
+        assert_eq!(company.way(), DispatchDecision::patient(PATIENCE));
         for _ in 0..20 {
             // Two processors.
-            company.note(Way::DRAWN, millis(18), millis(10), millis(10));
-            assert_eq!(company.way(), Way::DRAWN);
+            company.note(DispatchDecision::DRAWN, millis(18), millis(10), millis(10));
+            assert_eq!(company.way(), DispatchDecision::DRAWN);
         }
         // One slow dispatch is not contention.
-        company.note(Way::DRAWN, millis(18), millis(30), millis(30));
-        assert_eq!(company.way(), Way::DRAWN);
+        company.note(DispatchDecision::DRAWN, millis(18), millis(30), millis(30));
+        assert_eq!(company.way(), DispatchDecision::DRAWN);
     }
 
     /// Runs `dispatches` dispatches under contention and returns the share of the time in dispatches with a
     /// rendezvous, which take longer.
-    fn in_company(company: &mut Company, dispatches: u32) -> f64 {
+    fn in_company(company: &mut DispatchTimes, dispatches: u32) -> f64 {
         let (mut met, mut apart) = (Duration::ZERO, Duration::ZERO);
         for dispatch in 0..dispatches {
             let way = company.way();
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn in_company_most_of_the_time_goes_to_meetings_until_there_is_enough_and_waits_are_short() {
-        let mut company = Company::new(Some(PARTS));
+        let mut company = DispatchTimes::new(Some(PARTS));
         let share = in_company(&mut company, 400);
         assert!((0.7..0.8).contains(&share), "{share}");
         company.has_enough = true;
@@ -187,36 +187,36 @@ mod tests {
         for _ in 0..2000 {
             company.note(company.way(), millis(9), millis(10), millis(10));
         }
-        assert_eq!(company.way(), Way::DRAWN);
+        assert_eq!(company.way(), DispatchDecision::DRAWN);
     }
 
     #[test]
     fn whoever_has_rested_learns_nothing_of_others() {
-        let mut company = Company::default();
-        company.note(Way::patient(PATIENCE), millis(1), millis(10), millis(10));
+        let mut company = DispatchTimes::default();
+        company.note(DispatchDecision::patient(PATIENCE), millis(1), millis(10), millis(10));
         let way = company.way();
         assert!(way.short, "{way:?}");
         // Partners that were scheduled immediately.
         (0..50).for_each(|_| company.note(way, millis(20), millis(10), millis(10)));
-        assert_ne!(company.way(), Way::DRAWN);
+        assert_ne!(company.way(), DispatchDecision::DRAWN);
     }
 
     #[test]
     fn a_run_in_company_is_long_until_its_test_is_exercised() {
         let time = millis(100);
-        let mut company = Company::new(Some(PARTS));
+        let mut company = DispatchTimes::new(Some(PARTS));
         assert_eq!(company.part(time), time);
-        company.note(Way::DRAWN, millis(10), millis(10), millis(10));
+        company.note(DispatchDecision::DRAWN, millis(10), millis(10), millis(10));
         company.has_enough = true;
         assert_eq!(company.part(time), time, "nobody is there");
-        let mut company = Company::new(Some(PARTS));
-        company.note(Way::DRAWN, millis(1), millis(10), millis(10));
+        let mut company = DispatchTimes::new(Some(PARTS));
+        company.note(DispatchDecision::DRAWN, millis(1), millis(10), millis(10));
         assert_eq!(company.part(time), time * 5 / 2);
         company.has_enough = true;
         assert_eq!(company.part(time), time / 2);
         // It is unknown when the test would be exercised.
-        let mut company = Company::new(None);
-        company.note(Way::DRAWN, millis(1), millis(10), millis(10));
+        let mut company = DispatchTimes::new(None);
+        company.note(DispatchDecision::DRAWN, millis(1), millis(10), millis(10));
         assert_eq!(company.part(time), time);
     }
 }

@@ -11,7 +11,7 @@ use shaders::{Parameters, Program, ResultSlot};
 use crate::error::Cause;
 
 #[cfg(test)]
-pub(crate) use rows::Counted;
+pub(crate) use rows::RowCounts;
 
 /// Instances whose keys are computed together.
 const BLOCK: usize = 512;
@@ -24,7 +24,7 @@ const MAX_ROWS: usize = 4096;
 
 /// The position of a word of an instance.
 #[derive(Clone, Copy, Debug)]
-enum WordSource {
+enum InstanceWord {
     /// The index of the result slot.
     Slot(usize),
     /// The index of the storage.
@@ -34,7 +34,7 @@ enum WordSource {
 /// A word of each instance that contains a value of the outcome.
 #[derive(Clone, Copy, Debug)]
 struct ValueColumn {
-    source: WordSource,
+    source: InstanceWord,
     /// Index in the outcome.
     observable: usize,
     scalar: ScalarType,
@@ -162,7 +162,7 @@ impl Counter {
         let mut shift = 0;
         for (source, observable, scalar, high) in sources {
             // Result words are integers; location memory has the representation of the device.
-            let stored = matches!(source, WordSource::Storage(_));
+            let stored = matches!(source, InstanceWord::Storage(_));
             let float = stored && scalar == ScalarType::F32;
             let bits = bits.min(KEY_BITS - shift);
             let place = observables.get(observable).map_or(0, |observable| place_of(test, *observable));
@@ -202,7 +202,7 @@ impl Counter {
 
     /// Returns true if outcomes contain values of locations.
     pub fn reads_locations(&self) -> bool {
-        self.columns.iter().any(|column| matches!(column.source, WordSource::Storage(_)))
+        self.columns.iter().any(|column| matches!(column.source, InstanceWord::Storage(_)))
     }
 
     /// Returns the result words of an instance.
@@ -301,11 +301,11 @@ impl Counter {
         let Dispatched { parameters, locations, copied, .. } = *dispatched;
         copied
             && self.columns.iter().any(|column| match column.source {
-                WordSource::Storage(storage) => {
+                InstanceWord::Storage(storage) => {
                     let first = unit(parameters, instance, storage) * self.storage_words;
                     locations.get(first + column.word) == Some(&parameters.poison)
                 }
-                WordSource::Slot(_) => false,
+                InstanceWord::Slot(_) => false,
             })
     }
 
@@ -339,7 +339,7 @@ impl Counter {
     fn location_words(&self, dispatched: &Dispatched<'_>) -> usize {
         let Dispatched { parameters, instances, .. } = dispatched;
         let last = |column: &ValueColumn| match column.source {
-            WordSource::Storage(storage) if *instances > 0 => {
+            InstanceWord::Storage(storage) if *instances > 0 => {
                 (unit(parameters, instances - 1, storage) + 1) * self.storage_words
             }
             _ => 0,
@@ -361,12 +361,12 @@ impl Counter {
         for column in &self.columns {
             let cells = keys.iter_mut().zip(odd.iter_mut());
             match column.source {
-                WordSource::Slot(slot) => {
+                InstanceWord::Slot(slot) => {
                     for ((key, odd), word) in cells.zip(&results[slot * instances + start..]) {
                         column.add_to(key, odd, *word);
                     }
                 }
-                WordSource::Storage(storage) => {
+                InstanceWord::Storage(storage) => {
                     let first = unit(parameters, start, storage) * self.storage_words + column.word;
                     let step = parameters.stride as usize * self.storage_words;
                     let words = locations[first..].iter().step_by(step);
@@ -405,8 +405,8 @@ impl Counter {
             return;
         }
         self.row.extend(self.columns.iter().map(|column| match column.source {
-            WordSource::Slot(number) => slot(number),
-            WordSource::Storage(storage) => {
+            InstanceWord::Slot(number) => slot(number),
+            InstanceWord::Storage(storage) => {
                 let first = unit(parameters, instance, storage) * self.storage_words;
                 column.number(locations[first + column.word])
             }
@@ -528,16 +528,16 @@ fn is_in_vector(test: &Test, observable: Option<&Observable>) -> bool {
 }
 
 /// Returns where the kernels report an observable, or the high word of a 64-bit one.
-fn find(test: &Test, program: &Program, observable: Observable, high: bool) -> Option<WordSource> {
+fn find(test: &Test, program: &Program, observable: Observable, high: bool) -> Option<InstanceWord> {
     let wanted = if high { ResultSlot::High(observable) } else { ResultSlot::Register(observable) };
     let slot = program.results.iter().position(|slot| *slot == wanted);
     let storage = || {
         let (_, storage) = program.finals.iter().find(|(known, _)| *known == observable)?;
         let word = place_of(test, observable) / 4 + u32::from(high);
         let there = *storage < program.storages && word < program.storage_words.max(1);
-        there.then_some(WordSource::Storage(*storage as usize))
+        there.then_some(InstanceWord::Storage(*storage as usize))
     };
-    slot.map(WordSource::Slot).or_else(storage)
+    slot.map(InstanceWord::Slot).or_else(storage)
 }
 
 /// Returns the index of the unit of an instance's storage, by the contract of kernels.

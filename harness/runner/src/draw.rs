@@ -5,13 +5,13 @@ mod stress;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use shaders::contract::IMAGE_WIDTH;
-use shaders::variant::{Images, Stage, WorkgroupMemory};
-use shaders::{ImageBinding, Kernel, Parameters, Program, StressParameters};
+use shaders::variant::{CarrierStage, Images, WorkgroupMemory};
+use shaders::{CompiledKernel, ImageBinding, Parameters, Program, StressParameters};
 
 use crate::drawn;
 use crate::error::Cause;
 use crate::host;
-use crate::run::Settings;
+use crate::run::RunSettings;
 use crate::stress::{MAX_GROUPS, Pairing, Stress, meeting_turns, rounds_within};
 
 /// The maximum size of location memory in bytes.
@@ -23,7 +23,7 @@ const MAX_TURN: u32 = 12;
 
 /// The limits on the parameters of a kernel on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bounds {
+pub(crate) struct KernelLimits {
     /// Workgroup classes of the kernel.
     pub classes: u32,
     /// Instance slots of a workgroup.
@@ -67,7 +67,7 @@ pub(crate) struct Bounds {
     pub class_counts: u64,
 }
 
-impl Bounds {
+impl KernelLimits {
     /// Computes the limits for `program` on a device under `stress`.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl Bounds {
         program: &Program,
         capabilities: &plan::Capabilities,
         stress: &Stress,
-    ) -> Result<Bounds, Cause> {
+    ) -> Result<KernelLimits, Cause> {
         let classes = program.most_classes();
         let least = program.least_groups();
         let slots = u32::try_from(program.results.len()).unwrap_or(u32::MAX);
@@ -93,7 +93,7 @@ impl Bounds {
         let results = device_words.min(RESULT_BYTES / 4);
         let lanes = u64::from(program.lanes);
         let storages = program.storages.max(1);
-        let meeting_place = program.phases.iter().map(shaders::Phase::rendezvous_spacing).max();
+        let meeting_place = program.phases.iter().map(shaders::DispatchPhase::rendezvous_spacing).max();
         let meeting_place = u64::from(meeting_place.unwrap_or(1));
 
         let by_memory = (results / (lanes * u64::from(slots)))
@@ -120,10 +120,10 @@ impl Bounds {
         // for helper invocations.
         let subgroup_size = capabilities.subgroup_size.max(1);
         let idle_lanes = program.kernels().any(|kernel| {
-            let helpers = kernel.variant.stage == Stage::FragmentHelpers;
+            let helpers = kernel.variant.stage == CarrierStage::FragmentHelpers;
             helpers || !kernel.workgroup_size.is_multiple_of(subgroup_size)
         });
-        Ok(Bounds {
+        Ok(KernelLimits {
             classes,
             lanes: program.lanes,
             storages,
@@ -152,12 +152,12 @@ impl Bounds {
 }
 
 /// Adapts the settings to a program.
-pub(crate) fn adapted(program: &Program, settings: &Settings) -> Settings {
+pub(crate) fn adapted(program: &Program, settings: &RunSettings) -> RunSettings {
     let mut stress = settings.stress.clone();
     host::align(program, &mut stress);
     single_rounds(program, &mut stress);
     filled_rounds(program, &mut stress);
-    Settings { stress, ..settings.clone() }
+    RunSettings { stress, ..settings.clone() }
 }
 
 /// Reduces a stress to one round where necessary, and adds groups instead.
@@ -165,7 +165,7 @@ pub(crate) fn adapted(program: &Program, settings: &Settings) -> Settings {
 /// Workgroup memory is zeroed only at the start of a dispatch, so later rounds would not test that. A
 /// fragment has one interlocked section, before which it does not wait.
 fn single_rounds(program: &Program, stress: &mut Stress) {
-    let asks = |kernel: &Kernel| {
+    let asks = |kernel: &CompiledKernel| {
         kernel.variant.workgroup_memory == WorkgroupMemory::Zeroed && kernel.requirements.workgroup_bytes > 0
     };
     if program.kernels().any(|kernel| kernel.carrier.plays_once()) {
@@ -202,7 +202,7 @@ fn filled_rounds(program: &Program, stress: &mut Stress) {
 
 /// Returns the words of scratch memory that the kernels of a program need.
 fn scratch_words(program: &Program, stress: &Stress) -> u64 {
-    if !program.kernels().any(shaders::Kernel::is_stressed) {
+    if !program.kernels().any(shaders::CompiledKernel::is_stressed) {
         return 0;
     }
     stress.memory_stress.as_ref().map_or(1, |memory| memory.scratch_words())
@@ -243,14 +243,14 @@ fn most_texels(image: &ImageBinding) -> u64 {
 pub(crate) struct Draw {
     generator: Xoshiro256PlusPlus,
     stress: Stress,
-    bounds: Bounds,
+    bounds: KernelLimits,
     poison: u32,
     done: u32,
 }
 
 impl Draw {
     /// Creates a generator for `seed`.
-    pub fn new(seed: u64, stress: Stress, bounds: Bounds, poison: u32, done: u32) -> Draw {
+    pub fn new(seed: u64, stress: Stress, bounds: KernelLimits, poison: u32, done: u32) -> Draw {
         Draw { generator: Xoshiro256PlusPlus::seed_from_u64(seed), stress, bounds, poison, done }
     }
 
@@ -418,13 +418,13 @@ fn gcd(left: u32, right: u32) -> u32 {
 mod tests {
     use litmus::{Observable, RegisterId, ThreadId};
     use proptest::prelude::*;
-    use shaders::{Kernel, Requirements, ResultSlot, Roles};
+    use shaders::{CompiledKernel, Requirements, ResultSlot, Roles};
 
     use super::*;
 
-    fn kernel(classes: u16, lanes: u32, storages: u32) -> Kernel {
+    fn kernel(classes: u16, lanes: u32, storages: u32) -> CompiledKernel {
         let thread = |number| ResultSlot::Register(Observable::Register(ThreadId(number), RegisterId(0)));
-        Kernel {
+        CompiledKernel {
             words: Vec::new(),
             workgroup_size: lanes,
             lanes,
@@ -487,11 +487,11 @@ mod tests {
             let thread_loops = if thread_loops { u32::from(classes) } else { 0 };
             let parallel = parallel && classes > 1;
             let thread_loops = if parallel { 0 } else { thread_loops };
-            let kernel = Kernel { workgroup_size: workgroup, thread_loops, parallel, ..kernel(classes, lanes, storages) };
+            let kernel = CompiledKernel { workgroup_size: workgroup, thread_loops, parallel, ..kernel(classes, lanes, storages) };
             let capabilities = plan::Capabilities {
                 max_workgroups: 64, max_storage_buffer_bytes: bytes, loop_budget, subgroup_size: 4, ..Default::default()
             };
-            let bounds = Bounds::new(&kernel.into(), &capabilities, &stress).unwrap();
+            let bounds = KernelLimits::new(&kernel.into(), &capabilities, &stress).unwrap();
             let mut draw = Draw::new(seed, stress.clone(), bounds, 77, 78);
             let classes = u32::from(classes);
             for _ in 0..4 {
@@ -540,7 +540,7 @@ mod tests {
     #[test]
     fn a_lone_workgroup_waits_for_nobody() {
         let stress = Stress { spin: (50, 50), ..Stress::preset("sim").unwrap() };
-        let bounds = Bounds::new(
+        let bounds = KernelLimits::new(
             &kernel(1, 4, 1).into(),
             &plan::Capabilities {
                 max_workgroups: 9,
@@ -558,7 +558,7 @@ mod tests {
     fn loops_that_all_go_on_to_their_bound_fit_the_loop_budget_of_a_driver() {
         for loops in 1..4 {
             let turns = loops * shaders::KernelConfig::LOOP_BOUND;
-            let kernel = Kernel { loop_turns: turns, ..kernel(2, 8, 2) };
+            let kernel = CompiledKernel { loop_turns: turns, ..kernel(2, 8, 2) };
             let stress = Stress::preset("lavapipe").unwrap();
             let capabilities = plan::Capabilities {
                 max_workgroups: 9,
@@ -566,7 +566,7 @@ mod tests {
                 loop_budget: Some(65_535),
                 ..Default::default()
             };
-            let bounds = Bounds::new(&kernel.into(), &capabilities, &stress).unwrap();
+            let bounds = KernelLimits::new(&kernel.into(), &capabilities, &stress).unwrap();
             let rounds = Draw::new(1, stress, bounds, 0, 0).parameters(1, 1.0, u64::MAX, 0, None).rounds;
             // Each loop has one more turn that ends it.
             let used = rounds * (1 + turns + loops);
@@ -577,8 +577,8 @@ mod tests {
     /// Helper invocations wait as long as others, and never see a partner arrive.
     #[test]
     fn waits_of_helpers_fit_the_loop_budget_of_a_driver() {
-        let variant = shaders::Variant { stage: Stage::FragmentHelpers, ..Default::default() };
-        let kernel = Kernel { variant, ..kernel(2, 8, 2) };
+        let variant = shaders::Variant { stage: CarrierStage::FragmentHelpers, ..Default::default() };
+        let kernel = CompiledKernel { variant, ..kernel(2, 8, 2) };
         let stress = Stress::preset("lavapipe").unwrap();
         let capabilities = plan::Capabilities {
             max_workgroups: 9,
@@ -587,7 +587,7 @@ mod tests {
             loop_budget: Some(65_535),
             ..Default::default()
         };
-        let bounds = Bounds::new(&kernel.into(), &capabilities, &stress).unwrap();
+        let bounds = KernelLimits::new(&kernel.into(), &capabilities, &stress).unwrap();
         let mut draw = Draw::new(1, stress, bounds, 0, 0);
         for _ in 0..100 {
             let drawn = draw.parameters(1, 1.0, u64::MAX, u32::MAX, None);

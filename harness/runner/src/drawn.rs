@@ -1,9 +1,9 @@
 //! Kernels of graphics stages in a plan: their draws, and the detection of repeated invocations.
 
-use plan::{Buffer, BufferId, DeviceError, Drawing, Memory, Prepared, Stage, Stages};
-use shaders::carrier::{Carrier, Cells, FIRST_CLAIM};
+use plan::{Buffer, BufferId, BufferMemory, DeviceError, Drawing, KernelStage, Prepared, Stages};
+use shaders::carrier::{Carrier, FIRST_CLAIM, ViewportLayout};
 use shaders::together::Together;
-use shaders::{Kernel, Part, Phase, Program};
+use shaders::{CompiledKernel, DispatchPhase, Part, Program};
 
 use crate::memory::Workgroups;
 
@@ -13,14 +13,14 @@ pub(crate) enum Drawn {
     /// Vertices, this many per workgroup.
     Vertices(u32),
     /// One point per workgroup.
-    Points(Cells),
+    Points(ViewportLayout),
     /// One point per workgroup, followed by vertices: this many per workgroup, and workgroups per group.
-    Both(Cells, u32, u32),
+    Both(ViewportLayout, u32, u32),
 }
 
 impl Drawn {
     /// Returns the draw of a kernel; `None` if it is dispatched.
-    pub fn of(kernel: &Kernel) -> Option<Drawn> {
+    pub fn of(kernel: &CompiledKernel) -> Option<Drawn> {
         match &kernel.carrier {
             Carrier::Compute | Carrier::Mesh | Carrier::Task { .. } => None,
             Carrier::Vertex | Carrier::VertexBesideFragments { .. } => {
@@ -31,7 +31,7 @@ impl Drawn {
     }
 
     /// Adds the vertices of the same draw to a fragment kernel.
-    pub fn with_vertices(self, vertices: &Kernel) -> Drawn {
+    pub fn with_vertices(self, vertices: &CompiledKernel) -> Drawn {
         match self {
             Drawn::Points(cells) | Drawn::Both(cells, ..) => {
                 Drawn::Both(cells, vertices.workgroup_size, vertices.workgroups_of_group())
@@ -73,25 +73,25 @@ pub(crate) fn both(fragments: plan::Kernel, together: &Together) -> plan::Kernel
     plan::Kernel {
         words: together.fragment.clone(),
         bindings: u32::try_from(together.bindings.len()).unwrap_or(u32::MAX),
-        stage: Stage::VertexAndFragment { vertex_shader: together.vertex.clone() },
+        stage: KernelStage::VertexAndFragment { vertex_shader: together.vertex.clone() },
         ..fragments
     }
 }
 
 /// Returns the stage of a kernel.
-pub(crate) fn stage(kernel: &Kernel) -> Stage {
+pub(crate) fn stage(kernel: &CompiledKernel) -> KernelStage {
     match &kernel.carrier {
-        Carrier::Compute => Stage::Compute,
-        Carrier::Vertex | Carrier::VertexBesideFragments { .. } => Stage::Vertex,
-        Carrier::Fragment { positions, .. } => Stage::Fragment { positions: positions.clone() },
-        Carrier::Mesh => Stage::Mesh,
-        Carrier::Task { mesh } => Stage::Task { mesh_shader: mesh.clone() },
+        Carrier::Compute => KernelStage::Compute,
+        Carrier::Vertex | Carrier::VertexBesideFragments { .. } => KernelStage::Vertex,
+        Carrier::Fragment { positions, .. } => KernelStage::Fragment { positions: positions.clone() },
+        Carrier::Mesh => KernelStage::Mesh,
+        Carrier::Task { mesh } => KernelStage::Task { mesh_shader: mesh.clone() },
     }
 }
 
 /// Returns the stages of all earlier phases, and those of one phase.
 pub(crate) fn stages_around(program: &Program, phase: usize) -> (Stages, Stages) {
-    let of = |phases: &[Phase]| {
+    let of = |phases: &[DispatchPhase]| {
         let kernels = phases.iter().flat_map(|phase| &phase.parts).map(|part| stage(&part.kernel).as_set());
         kernels.fold(Stages::NONE, Stages::with)
     };
@@ -131,10 +131,10 @@ impl Claims {
     }
 
     /// Adds the buffer of a kernel, if it is drawn.
-    pub fn add(&mut self, kernel: &Kernel, buffers: &mut Vec<Buffer>) -> Option<BufferId> {
+    pub fn add(&mut self, kernel: &CompiledKernel, buffers: &mut Vec<Buffer>) -> Option<BufferId> {
         Drawn::of(kernel)?;
         let id = BufferId(buffers.len() as u32);
-        buffers.push(Buffer { words: self.words, memory: Memory::Device, name: "claims" });
+        buffers.push(Buffer { words: self.words, memory: BufferMemory::Device, name: "claims" });
         self.buffers.push(id);
         Some(id)
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use plan::{Accesses, BufferId, DependencyKind, QueueId, Semaphore, SemaphoreId, Stages, Step};
+use plan::{Accesses, BufferId, DependencyKind, PlanStep, QueueId, Semaphore, SemaphoreId, Stages};
 use shaders::{Dependency, Program};
 
 use crate::accesses::accesses;
@@ -124,12 +124,12 @@ impl Join {
         queues: &[QueueId],
         (dependency, stages): (Dependency, (Stages, Stages)),
         semaphores: &mut Vec<Semaphore>,
-        steps: &mut Vec<Step>,
+        steps: &mut Vec<PlanStep>,
     ) {
         let (available, visible) = (accesses(dependency.available), accesses(dependency.visible));
         let stages =
             (stages.0.with(Stages::for_accesses(available)), stages.1.with(Stages::for_accesses(visible)));
-        let by = |queue, kind| Step::Dependency { queue, kind, stages, available, visible };
+        let by = |queue, kind| PlanStep::Dependency { queue, kind, stages, available, visible };
         let barriers = || queues.iter().map(|queue| by(*queue, DependencyKind::Barrier));
         match self {
             // The calls of the test contain the dependencies.
@@ -137,7 +137,7 @@ impl Join {
             Join::Barrier => steps.extend(barriers()),
             Join::Event => steps.extend(queues.iter().map(|queue| by(*queue, DependencyKind::Event))),
             Join::Submit => {
-                steps.extend(queues.iter().map(|queue| Step::Submit { queue: *queue }));
+                steps.extend(queues.iter().map(|queue| PlanStep::Submit { queue: *queue }));
                 steps.extend(barriers());
             }
             Join::Semaphore | Join::Timeline => {
@@ -147,13 +147,13 @@ impl Join {
                 for (from, to) in queues.iter().flat_map(|from| queues.iter().map(move |to| (*from, *to))) {
                     let semaphore = SemaphoreId(semaphores.len() as u32);
                     semaphores.push(kind);
-                    steps.push(Step::Signal { queue: from, semaphore, value: 1 });
-                    waits.push(Step::Wait { queue: to, semaphore, value: 1 });
+                    steps.push(PlanStep::Signal { queue: from, semaphore, value: 1 });
+                    waits.push(PlanStep::Wait { queue: to, semaphore, value: 1 });
                 }
                 steps.extend(waits);
             }
             Join::Fence => {
-                steps.extend(queues.first().map(|queue| Step::HostWait { queue: *queue }));
+                steps.extend(queues.first().map(|queue| PlanStep::HostWait { queue: *queue }));
                 steps.extend(barriers());
             }
         }

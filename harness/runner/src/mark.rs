@@ -8,7 +8,7 @@
 //! Poison values show which instances a device omitted. The marker detects a device that returns data that it
 //! never wrote, even plausible data such as zeros.
 
-use plan::{Buffer, BufferId, DeviceError, Memory, Plan, Prepared, QueueId, Step};
+use plan::{Buffer, BufferId, BufferMemory, DeviceError, Plan, PlanStep, Prepared, QueueId};
 
 /// The constant that the device writes.
 const WRITTEN: u32 = 0x3c96_e15b;
@@ -24,16 +24,16 @@ impl Mark {
     /// Appends the marker's buffers and steps to a plan, on a queue.
     pub fn add(plan: &mut Plan, queue: QueueId) -> Mark {
         let mut buffer = |name| {
-            plan.buffers.push(Buffer { words: 1, memory: Memory::Readback, name });
+            plan.buffers.push(Buffer { words: 1, memory: BufferMemory::Readback, name });
             BufferId(plan.buffers.len() as u32 - 1)
         };
         let (word, before) = (buffer("mark for the host"), buffer("the value at the mark"));
         plan.steps.extend([
-            Step::Copy { queue, from: word, to: before },
-            Step::Barrier { queue },
-            Step::Fill { queue, buffer: word, value: WRITTEN },
-            Step::ToHost { queue, buffer: before },
-            Step::ToHost { queue, buffer: word },
+            PlanStep::Copy { queue, from: word, to: before },
+            PlanStep::Barrier { queue },
+            PlanStep::Fill { queue, buffer: word, value: WRITTEN },
+            PlanStep::ToHost { queue, buffer: before },
+            PlanStep::ToHost { queue, buffer: word },
         ]);
         Mark { word, before }
     }

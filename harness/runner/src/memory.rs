@@ -5,21 +5,21 @@
 use std::collections::BTreeMap;
 
 use plan::{
-    Buffer, BufferId, Capabilities, DependencyKind, DeviceError, Hosts, Image, ImageFormat, ImageId,
-    ImageShape, KernelId, Memory, Plan, Prepared, Queue, QueueId, Semaphore, SemaphoreId, Stages, Step,
+    Buffer, BufferId, BufferMemory, Capabilities, DependencyKind, DeviceError, Hosts, Image, ImageFormat,
+    ImageId, ImageShape, KernelId, Plan, PlanStep, Prepared, Queue, QueueId, Semaphore, SemaphoreId, Stages,
 };
-use shaders::classify::{Helper, Shown};
+use shaders::classify::{BufferRole, Helper};
 use shaders::contract::{FIRST_RECEIPT, IMAGE_WIDTH};
 use shaders::host::Start;
 use shaders::stress::StressKernel;
 use shaders::together::Together;
 use shaders::variant::{Images as Shape, SubgroupSize};
-use shaders::{Binding, ImageBinding, Kernel, Parameters, Part, Program, StressParameters};
+use shaders::{Binding, CompiledKernel, ImageBinding, Parameters, Part, Program, StressParameters};
 
 use crate::accesses::accesses;
-use crate::calls::{self, Ordering};
+use crate::calls::{self, OrderedCall};
 use crate::classify::Classifier;
-use crate::draw::Bounds;
+use crate::draw::KernelLimits;
 use crate::drawn::{self, Claims, Drawn};
 use crate::join::Join;
 use crate::mark::Mark;
@@ -51,18 +51,24 @@ pub(crate) enum Sharing {
 
 impl Sharing {
     /// Returns the mode for a device and the memory of the locations.
-    pub fn of(capabilities: &Capabilities, memory: Memory, program: &Program, counted: bool) -> Sharing {
+    pub fn of(
+        capabilities: &Capabilities,
+        memory: BufferMemory,
+        program: &Program,
+        counted: bool,
+    ) -> Sharing {
         if counted {
             return Sharing::Counted;
         }
-        let reachable = !matches!(memory, Memory::Of(_) | Memory::Mapped(_)) && program.apart().is_empty();
+        let reachable =
+            !matches!(memory, BufferMemory::Of(_) | BufferMemory::Mapped(_)) && program.apart().is_empty();
         if capabilities.is_cpu && reachable { Sharing::Direct } else { Sharing::Copied }
     }
 }
 
 /// A plan that dispatches every kernel of a program once, and the positions of its parts.
 #[derive(Clone, Debug)]
-pub(crate) struct Layout {
+pub(crate) struct ProgramPlan {
     /// The plan.
     pub plan: Plan,
     /// The marker for complete execution of a submission.
@@ -190,44 +196,44 @@ fn overwrite_words(prepared: &mut dyn Prepared, buffer: BufferId, words: usize, 
     }
 }
 
-impl Layout {
+impl ProgramPlan {
     /// Builds the plan that runs `program`, with result memory full of `poison`. It reads back locations if
     /// `with_locations`.
     pub fn new(
         (program, hosts): (&Program, Option<Hosts>),
-        (join, memory): (Join, Memory),
-        bounds: &Bounds,
+        (join, memory): (Join, BufferMemory),
+        bounds: &KernelLimits,
         workgroups: Workgroups,
         (sharing, classifier): (Sharing, Option<&Classifier>),
         with_locations: bool,
         poison: u32,
-    ) -> Layout {
+    ) -> ProgramPlan {
         let buffer = |words, memory, name| Buffer { words, memory, name };
-        let device = |words, name| buffer(words, Memory::Device, name);
+        let device = |words, name| buffer(words, BufferMemory::Device, name);
         let location_words = bounds.location_units * u64::from(bounds.storage_words);
         // If a variant separates locations, only these have the requested memory; the others have device
         // memory.
         let is_apart = !program.apart().is_empty();
-        let own = if is_apart && !program.owned_apart { Memory::Device } else { memory };
+        let own = if is_apart && !program.owned_apart { BufferMemory::Device } else { memory };
         let mut buffers =
             vec![buffer(location_words, own, "locations"), device(bounds.result_words, "results")];
         if sharing == Sharing::Copied {
-            buffers.push(buffer(location_words, Memory::Shared, "initial values"));
-            buffers.push(buffer(bounds.result_words, Memory::Readback, "results for the host"));
+            buffers.push(buffer(location_words, BufferMemory::Shared, "initial values"));
+            buffers.push(buffer(bounds.result_words, BufferMemory::Readback, "results for the host"));
             if with_locations {
-                buffers.push(buffer(location_words, Memory::Readback, "locations for the host"));
+                buffers.push(buffer(location_words, BufferMemory::Readback, "locations for the host"));
             }
         }
         if let Some(classifier) = classifier {
             buffers.push(device(classifier.words(), "counters"));
-            buffers.push(buffer(classifier.words(), Memory::Readback, "counters for the host"));
+            buffers.push(buffer(classifier.words(), BufferMemory::Readback, "counters for the host"));
         }
         // Images get the initial values of all locations from the location buffer.
         let mut elsewhere: Vec<(BufferId, Vec<u32>)> = Vec::new();
         let mut back = |buffers: &mut Vec<Buffer>, storages: Vec<u32>, name| {
             let id = BufferId(buffers.len() as u32);
             // A device that counts reads them itself.
-            let memory = if classifier.is_some() { Memory::Device } else { Memory::Readback };
+            let memory = if classifier.is_some() { BufferMemory::Device } else { BufferMemory::Readback };
             buffers.push(buffer(location_words, memory, name));
             elsewhere.push((id, storages));
             id
@@ -264,19 +270,19 @@ impl Layout {
         let mut receipts = rendezvous.clone();
         if sharing != Sharing::Direct {
             receipts = (buffers.len() as u32..).take(rendezvous.len()).map(BufferId).collect();
-            let back = buffer(bounds.rendezvous_words, Memory::Readback, "receipts for the host");
+            let back = buffer(bounds.rendezvous_words, BufferMemory::Readback, "receipts for the host");
             buffers.extend(rendezvous.iter().map(|_| back.clone()));
         }
 
-        let to_host = |buffer| Step::ToHost { queue: QUEUE, buffer };
-        let copy = |from, to| Step::Copy { queue: QUEUE, from, to };
-        let barrier = Step::Barrier { queue: QUEUE };
+        let to_host = |buffer| PlanStep::ToHost { queue: QUEUE, buffer };
+        let copy = |from, to| PlanStep::Copy { queue: QUEUE, from, to };
+        let barrier = PlanStep::Barrier { queue: QUEUE };
         let mut steps = Vec::new();
         let mut kernels = Vec::new();
         let mut helpers = Vec::new();
-        let zeroed = |buffer: &BufferId| Step::Fill { queue: QUEUE, buffer: *buffer, value: 0 };
+        let zeroed = |buffer: &BufferId| PlanStep::Fill { queue: QUEUE, buffer: *buffer, value: 0 };
         let first_texels = texels.first().map_or(LOCATIONS, |(_, buffer)| *buffer);
-        let helper = |helper: &Helper, kernel: usize, workgroups| Step::Dispatch {
+        let helper = |helper: &Helper, kernel: usize, workgroups| PlanStep::Dispatch {
             queue: QUEUE,
             kernel: KernelId(kernel as u32),
             workgroups,
@@ -284,11 +290,11 @@ impl Layout {
             push_constants: vec![0; Parameters::BYTES as usize],
         };
         if sharing == Sharing::Copied {
-            steps.push(Step::Fill { queue: QUEUE, buffer: RESULTS, value: poison });
+            steps.push(PlanStep::Fill { queue: QUEUE, buffer: RESULTS, value: poison });
             steps.extend(rendezvous.iter().chain(claims.buffers()).map(zeroed));
             // An incomplete copy then leaves poison, not values of an earlier dispatch.
             let locations = || std::iter::once(LOCATIONS).chain(apart);
-            let poisoned = |buffer| Step::Fill { queue: QUEUE, buffer, value: poison };
+            let poisoned = |buffer| PlanStep::Fill { queue: QUEUE, buffer, value: poison };
             steps.extend(locations().map(poisoned));
             steps.push(barrier.clone());
             steps.extend(locations().map(|locations| copy(INITIAL, locations)));
@@ -302,7 +308,7 @@ impl Layout {
             kernels.push(helper_kernel(&classifier.reset));
         }
         for image in images.with_memory() {
-            steps.push(Step::ToImage { queue: QUEUE, from: LOCATIONS, to: image });
+            steps.push(PlanStep::ToImage { queue: QUEUE, from: LOCATIONS, to: image });
         }
         if images.with_memory().next().is_some() {
             steps.push(barrier.clone());
@@ -320,7 +326,7 @@ impl Layout {
         let owned = apart.filter(|_| program.owned_apart && several);
         let users = owned.zip(ordered.as_ref()).and_then(|(_, ordered)| calls::users(ordered, program));
         if hosts.is_some() {
-            steps.push(Step::Hosts { queue: QUEUE });
+            steps.push(PlanStep::Hosts { queue: QUEUE });
         } else if several {
             steps.extend(
                 owned
@@ -328,12 +334,12 @@ impl Layout {
                     .into_iter()
                     .flat_map(|(buffer, (first, _))| transfer_ownership(program, buffer, QUEUE, first)),
             );
-            steps.push(Step::HostWait { queue: QUEUE });
+            steps.push(PlanStep::HostWait { queue: QUEUE });
         }
         let mut dispatches = Vec::new();
         let mut semaphores = Vec::new();
         // The dispatch of each part, in the order of the kernels.
-        let mut made: Vec<Vec<(Step, Dispatch)>> = Vec::with_capacity(program.phases.len());
+        let mut made: Vec<Vec<(PlanStep, Dispatch)>> = Vec::with_capacity(program.phases.len());
         for (number, (phase, meeting)) in program.phases.iter().zip(&rendezvous).enumerate() {
             let parts = drawn::launches(&phase.parts).into_iter().map(|(part, vertices)| {
                 let classes = part.kernel.workgroups_of_group();
@@ -371,18 +377,18 @@ impl Layout {
                 let step = match drawn {
                     None => {
                         let workgroups = workgroups.of(classes);
-                        Step::Dispatch { queue, kernel, workgroups, bindings, push_constants }
+                        PlanStep::Dispatch { queue, kernel, workgroups, bindings, push_constants }
                     }
                     Some(drawn) => {
                         let drawing = drawn.drawing(classes, workgroups);
-                        Step::Draw { queue, kernel, drawing, bindings, push_constants }
+                        PlanStep::Draw { queue, kernel, drawing, bindings, push_constants }
                     }
                 };
                 (step, Dispatch { step: 0, phase: number, classes, stressed, drawn })
             });
             made.push(parts.collect());
         }
-        let mut put = |steps: &mut Vec<Step>, (step, dispatch): (Step, Dispatch)| {
+        let mut put = |steps: &mut Vec<PlanStep>, (step, dispatch): (PlanStep, Dispatch)| {
             dispatches.push(Dispatch { step: steps.len(), ..dispatch });
             steps.push(step);
         };
@@ -394,14 +400,14 @@ impl Layout {
             let mut last: BTreeMap<QueueId, usize> = BTreeMap::new();
             for item in ordered.items {
                 match item {
-                    Ordering::Call(step) => steps.push(step),
-                    Ordering::Dispatch(thread) => {
+                    OrderedCall::Call(step) => steps.push(step),
+                    OrderedCall::Dispatch(thread) => {
                         let part = parts.iter_mut().find(|(part, _)| part.threads.contains(&thread));
                         if let Some(own) = part.and_then(|(_, own)| own.take()) {
                             // Unordered dispatches get separate command buffers, as below.
                             let (queue, phase) = (own.0.queue(), own.1.phase);
                             if last.insert(queue, phase) == Some(phase) {
-                                steps.push(Step::CommandBuffer { queue });
+                                steps.push(PlanStep::CommandBuffer { queue });
                             }
                             put(&mut steps, own);
                         }
@@ -412,12 +418,12 @@ impl Layout {
             for (number, (phase, parts)) in program.phases.iter().zip(made).enumerate() {
                 let part_queue = phase.parts.first().map_or(QUEUE, |part| QueueId(part.queue));
                 if hosts.is_some() {
-                    steps.push(Step::Batch { queue: part_queue, number: number as u32 });
+                    steps.push(PlanStep::Batch { queue: part_queue, number: number as u32 });
                     let start = program.hosts.as_ref().and_then(|hosts| hosts.starts.get(number));
                     if start == Some(&Start::Held) {
                         let semaphore = SemaphoreId(semaphores.len() as u32);
                         semaphores.push(Semaphore::Timeline);
-                        steps.push(Step::Wait { queue: part_queue, semaphore, value: 1 });
+                        steps.push(PlanStep::Wait { queue: part_queue, semaphore, value: 1 });
                     }
                     steps.extend(masked_barrier(part_queue, phase.before));
                 } else if number > 0 {
@@ -428,7 +434,7 @@ impl Layout {
                     if turn > 0 {
                         // Unordered dispatches get separate command buffers: a tool that searches for missing
                         // barriers searches within one.
-                        steps.push(Step::CommandBuffer { queue: own.0.queue() });
+                        steps.push(PlanStep::CommandBuffer { queue: own.0.queue() });
                     }
                     put(&mut steps, own);
                 }
@@ -437,9 +443,9 @@ impl Layout {
             }
         }
         if hosts.is_some() {
-            steps.push(Step::HostsEnd { queue: QUEUE });
+            steps.push(PlanStep::HostsEnd { queue: QUEUE });
         } else if several {
-            steps.push(Step::HostWait { queue: QUEUE });
+            steps.push(PlanStep::HostWait { queue: QUEUE });
             steps.extend(
                 owned
                     .zip(users)
@@ -448,7 +454,7 @@ impl Layout {
             );
         }
         for (image, to) in texels {
-            steps.extend([barrier.clone(), Step::FromImage { queue: QUEUE, from: image, to }]);
+            steps.extend([barrier.clone(), PlanStep::FromImage { queue: QUEUE, from: image, to }]);
             if classifier.is_none() {
                 steps.push(to_host(to));
             }
@@ -492,7 +498,7 @@ impl Layout {
             steps,
         };
         let mark = Mark::add(&mut plan, QUEUE);
-        Layout {
+        ProgramPlan {
             plan,
             mark,
             elsewhere,
@@ -545,7 +551,7 @@ impl Layout {
         let scratch = BufferId(self.plan.buffers.len() as u32);
         self.plan.buffers.push(Buffer {
             words: scratch_words,
-            memory: Memory::Device,
+            memory: BufferMemory::Device,
             name: "scratch of the other queue",
         });
         let number = KernelId(self.plan.kernels.len() as u32);
@@ -556,10 +562,10 @@ impl Layout {
             push_constant_bytes: StressParameters::BYTES,
             addresses: Vec::new(),
             subgroups: plan::Subgroups::Any,
-            stage: plan::Stage::Compute,
+            stage: plan::KernelStage::Compute,
             interface: None,
         });
-        let dispatch = Step::Dispatch {
+        let dispatch = PlanStep::Dispatch {
             queue,
             kernel: number,
             workgroups: 1,
@@ -567,7 +573,7 @@ impl Layout {
             push_constants: StressParameters { chunk: 1, lines: 1, words: 1, ..Default::default() }
                 .to_bytes(),
         };
-        let steps = [dispatch, Step::Submit { queue }];
+        let steps = [dispatch, PlanStep::Submit { queue }];
         // The new steps are inserted at the start, so that all recorded positions move.
         let own = self.dispatches.iter_mut().map(|dispatch| &mut dispatch.step);
         own.chain(&mut self.helpers).for_each(|step| *step += steps.len());
@@ -761,26 +767,26 @@ pub(crate) fn look(
 }
 
 /// Transfers a buffer between queues of different families, after all queues have finished earlier work.
-fn transfer_ownership(program: &Program, buffer: BufferId, from: QueueId, to: QueueId) -> Vec<Step> {
+fn transfer_ownership(program: &Program, buffer: BufferId, from: QueueId, to: QueueId) -> Vec<PlanStep> {
     let family = |queue: QueueId| program.queues.get(queue.0 as usize);
     if family(from) == family(to) {
         return Vec::new();
     }
     vec![
-        Step::Release { queue: from, buffer, to },
-        Step::HostWait { queue: QUEUE },
-        Step::Acquire { queue: to, buffer, from },
+        PlanStep::Release { queue: from, buffer, to },
+        PlanStep::HostWait { queue: QUEUE },
+        PlanStep::Acquire { queue: to, buffer, from },
     ]
 }
 
 /// Returns a barrier with the test's access masks, or `None` if they are empty.
-fn masked_barrier(queue: QueueId, dependency: shaders::Dependency) -> Option<Step> {
+fn masked_barrier(queue: QueueId, dependency: shaders::Dependency) -> Option<PlanStep> {
     let (available, visible) = (accesses(dependency.available), accesses(dependency.visible));
     let kind = DependencyKind::Barrier;
     let any = !(available.is_empty() && visible.is_empty());
     let of = |accesses| Stages::COMPUTE.with(Stages::for_accesses(accesses));
     let stages = (of(available), of(visible));
-    any.then_some(Step::Dependency { queue, kind, stages, available, visible })
+    any.then_some(PlanStep::Dependency { queue, kind, stages, available, visible })
 }
 
 /// Returns the buffer of a kernel's binding.
@@ -801,12 +807,12 @@ fn buffer_of(
 }
 
 /// Returns the buffer of a helper's binding.
-fn shown_buffer(shown: Shown, texels: BufferId) -> BufferId {
+fn shown_buffer(shown: BufferRole, texels: BufferId) -> BufferId {
     match shown {
-        Shown::Results => RESULTS,
-        Shown::Counters => COUNTERS,
-        Shown::Locations => LOCATIONS,
-        Shown::Texels => texels,
+        BufferRole::Results => RESULTS,
+        BufferRole::Counters => COUNTERS,
+        BufferRole::Locations => LOCATIONS,
+        BufferRole::Texels => texels,
     }
 }
 
@@ -818,12 +824,12 @@ fn helper_kernel(helper: &Helper) -> plan::Kernel {
         push_constant_bytes: Parameters::BYTES,
         addresses: Vec::new(),
         subgroups: plan::Subgroups::Any,
-        stage: plan::Stage::Compute,
+        stage: plan::KernelStage::Compute,
         interface: None,
     }
 }
 
-fn plan_kernel(kernel: &Kernel, images: &ProgramImages, apart: Option<BufferId>) -> plan::Kernel {
+fn plan_kernel(kernel: &CompiledKernel, images: &ProgramImages, apart: Option<BufferId>) -> plan::Kernel {
     let addressed = std::iter::once(LOCATIONS).chain(apart).filter(|_| kernel.addresses);
     plan::Kernel {
         words: kernel.words.clone(),
@@ -838,7 +844,7 @@ fn plan_kernel(kernel: &Kernel, images: &ProgramImages, apart: Option<BufferId>)
 }
 
 /// Returns the subgroup requirements of a kernel's pipeline.
-pub fn subgroups(kernel: &Kernel) -> plan::Subgroups {
+pub fn subgroups(kernel: &CompiledKernel) -> plan::Subgroups {
     let requirements = &kernel.requirements;
     match (requirements.subgroup_size, requirements.required_size) {
         (Some(size), _) => plan::Subgroups::Full(size),
@@ -857,7 +863,12 @@ struct ProgramImages {
 impl ProgramImages {
     /// Creates the images with this many texels. Separate ones use the second memory and the second location
     /// buffer.
-    fn of(program: &Program, words: u64, memory: (Memory, Memory), apart: Option<BufferId>) -> ProgramImages {
+    fn of(
+        program: &Program,
+        words: u64,
+        memory: (BufferMemory, BufferMemory),
+        apart: Option<BufferId>,
+    ) -> ProgramImages {
         let mut bindings: Vec<ImageBinding> = Vec::new();
         for binding in program.kernels().flat_map(|kernel| &kernel.images) {
             if !bindings.contains(binding) {

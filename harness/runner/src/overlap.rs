@@ -6,12 +6,12 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use plan::{Device, Memory};
-use shaders::variant::{Interlock, Stage};
+use plan::{BufferMemory, Device};
+use shaders::variant::{CarrierStage, InterlockMode};
 use shaders::{KernelConfig, Pipelines, Variant};
 
 use crate::join::Join;
-use crate::run::{Budget, Settings, run_program};
+use crate::run::{RunBudget, RunSettings, run_program};
 use crate::stress::Stress;
 
 /// Each thread sets its flag and polls the other's. The loops end only if both run concurrently.
@@ -45,44 +45,44 @@ const TIME: Duration = Duration::from_secs(3);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Neighbours {
     /// The stage, or the stages of the two.
-    pub stage: Stage,
+    pub stage: CarrierStage,
     /// Whether they are in one pipeline.
     pub pipelines: Pipelines,
     /// Their interlock mode, if they are fragments of one pixel.
-    pub interlock: Option<Interlock>,
+    pub interlock: Option<InterlockMode>,
 }
 
 /// The evidence whether two invocations of a stage run concurrently on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Evidence {
+pub(crate) enum OverlapEvidence {
     /// They met, or the test cannot run.
     Decided,
     /// This many pairs failed to meet, and none met.
     InVain(u64),
 }
 
-impl Evidence {
+impl OverlapEvidence {
     /// No evidence yet.
-    pub const NONE: Evidence = Evidence::InVain(0);
+    pub const NONE: OverlapEvidence = OverlapEvidence::InVain(0);
 
     /// Returns true if enough pairs failed to meet.
     pub fn is_serial(self) -> bool {
-        matches!(self, Evidence::InVain(pairs) if pairs >= PAIRS)
+        matches!(self, OverlapEvidence::InVain(pairs) if pairs >= PAIRS)
     }
 
     /// Adds evidence from `device` with `stress`, unless there is enough.
     #[must_use]
-    pub fn with_more(self, device: &dyn Device, asked: Neighbours, stress: &Stress) -> Evidence {
+    pub fn with_more(self, device: &dyn Device, asked: Neighbours, stress: &Stress) -> OverlapEvidence {
         self.and(|most| in_vain(device, asked, stress, most))
     }
 
     /// Adds the result of `ask`, unless there is enough evidence. `ask` gets the number of missing pairs, and
     /// returns the number that failed to meet, or `None` if the question is decided.
-    fn and(self, ask: impl FnOnce(u64) -> Option<u64>) -> Evidence {
+    fn and(self, ask: impl FnOnce(u64) -> Option<u64>) -> OverlapEvidence {
         match self {
-            Evidence::InVain(before) if before < PAIRS => match ask(PAIRS - before) {
-                Some(more) => Evidence::InVain(before + more),
-                None => Evidence::Decided,
+            OverlapEvidence::InVain(before) if before < PAIRS => match ask(PAIRS - before) {
+                Some(more) => OverlapEvidence::InVain(before + more),
+                None => OverlapEvidence::Decided,
             },
             enough => enough,
         }
@@ -107,13 +107,19 @@ fn in_vain(
         ..stress.kernel_config(device.capabilities())
     };
     let program = shaders::program(&test, &config, pipelines).ok()?;
-    let settings = Settings::new(stress, Budget::time(TIME), 0);
-    let ran =
-        run_program(device, &program, (Join::Barrier, Memory::Device), &test, &settings, &mut |progress| {
+    let settings = RunSettings::new(stress, RunBudget::time(TIME), 0);
+    let ran = run_program(
+        device,
+        &program,
+        (Join::Barrier, BufferMemory::Device),
+        &test,
+        &settings,
+        &mut |progress| {
             let seen = progress.observation();
             let enough = seen.histogram.total_count() > 0 || seen.unresolved >= most;
             if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
+        },
+    );
     let seen = ran.ok()?;
     (seen.histogram.total_count() == 0 && seen.unresolved > 0).then_some(seen.unresolved)
 }
@@ -124,15 +130,15 @@ mod tests {
 
     #[test]
     fn a_stage_is_serial_by_what_was_seen_and_not_by_the_time_that_it_took() {
-        assert!(!Evidence::NONE.is_serial() && !Evidence::InVain(PAIRS - 1).is_serial());
-        assert!(Evidence::InVain(PAIRS).is_serial() && !Evidence::Decided.is_serial());
+        assert!(!OverlapEvidence::NONE.is_serial() && !OverlapEvidence::InVain(PAIRS - 1).is_serial());
+        assert!(OverlapEvidence::InVain(PAIRS).is_serial() && !OverlapEvidence::Decided.is_serial());
     }
 
     /// Evidence accumulates over tests until there is enough.
     #[test]
     fn evidence_adds_up_over_tests() {
         let mut asked = Vec::new();
-        let mut evidence = Evidence::NONE;
+        let mut evidence = OverlapEvidence::NONE;
         for in_vain in [700, 700, 0, 599, 2, 50] {
             assert_eq!(evidence.is_serial(), asked.len() == 5, "{evidence:?}");
             evidence = evidence.and(|most| {
@@ -141,10 +147,10 @@ mod tests {
             });
         }
         assert_eq!(asked, [2_000, 1_300, 600, 600, 1]);
-        assert_eq!(evidence, Evidence::InVain(2_001));
+        assert_eq!(evidence, OverlapEvidence::InVain(2_001));
         // One meeting outweighs all failures, and ends the search.
-        let met = Evidence::InVain(PAIRS - 1).and(|_| None);
-        assert_eq!(met.and(|_| Some(PAIRS)), Evidence::Decided);
+        let met = OverlapEvidence::InVain(PAIRS - 1).and(|_| None);
+        assert_eq!(met.and(|_| Some(PAIRS)), OverlapEvidence::Decided);
     }
 
     /// Decided questions are not tested again, and a meeting decides whatever happened before.
@@ -152,13 +158,14 @@ mod tests {
     fn evidence_is_gathered_until_it_is_enough() {
         let device = sim::SimDevice::new(sim::Fault::None);
         let stress = Stress::for_device(device.identity(), device.capabilities()).unwrap();
-        let stage = Neighbours { stage: Stage::Fragment, pipelines: Pipelines::Merged, interlock: None };
-        let on_one_pixel = Neighbours { interlock: Some(Interlock::Pixel), ..stage };
-        assert_eq!(Evidence::NONE.with_more(&device, on_one_pixel, &stress), Evidence::Decided);
-        for before in [Evidence::NONE, Evidence::InVain(PAIRS - 1), Evidence::Decided] {
-            assert_eq!(before.with_more(&device, stage, &stress), Evidence::Decided);
+        let stage =
+            Neighbours { stage: CarrierStage::Fragment, pipelines: Pipelines::Merged, interlock: None };
+        let on_one_pixel = Neighbours { interlock: Some(InterlockMode::Pixel), ..stage };
+        assert_eq!(OverlapEvidence::NONE.with_more(&device, on_one_pixel, &stress), OverlapEvidence::Decided);
+        for before in [OverlapEvidence::NONE, OverlapEvidence::InVain(PAIRS - 1), OverlapEvidence::Decided] {
+            assert_eq!(before.with_more(&device, stage, &stress), OverlapEvidence::Decided);
         }
-        let serial = Evidence::InVain(PAIRS);
+        let serial = OverlapEvidence::InVain(PAIRS);
         assert_eq!(serial.with_more(&device, stage, &stress), serial);
     }
 }

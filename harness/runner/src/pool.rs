@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::memory_limit;
-use crate::wire::{Message, Request, VERSION};
+use crate::wire::{Request, VERSION, WorkerMessage};
 pub use worker::end_group;
 use worker::{Note, Worker};
 
@@ -80,7 +80,7 @@ impl Limits {
 }
 
 /// The properties of an answer that the pool needs.
-pub trait Answer {
+pub trait PoolAnswer {
     /// Returns what the answer shows about device and driver.
     fn health(&self) -> Health;
 
@@ -124,14 +124,14 @@ pub enum End<R> {
     /// The worker answered.
     Answered(R),
     /// The worker failed.
-    Failed(Failure),
+    Failed(WorkerFailure),
     /// The job never started.
     NotRun(NotRun),
 }
 
 /// Why a worker gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
+pub enum WorkerFailure {
     /// It was killed because it exceeded its time, or was silent too long.
     #[error("no answer after {:.1} s", after.as_secs_f64())]
     TimedOut {
@@ -213,7 +213,7 @@ pub enum NotRun {
 
 /// The result of a job.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Report<P, R> {
+pub struct JobReport<P, R> {
     /// Number of the job.
     pub job: usize,
     /// The last attempt.
@@ -222,17 +222,17 @@ pub struct Report<P, R> {
     pub earlier: Vec<Attempt<P, R>>,
 }
 
-impl<P, R> Report<P, R> {
+impl<P, R> JobReport<P, R> {
     /// Creates the report of a job that never started.
-    pub fn not_run(job: usize, why: NotRun) -> Report<P, R> {
+    pub fn not_run(job: usize, why: NotRun) -> JobReport<P, R> {
         let last = Attempt { end: End::NotRun(why), snapshot: None, took: Duration::ZERO };
-        Report { job, last, earlier: Vec::new() }
+        JobReport { job, last, earlier: Vec::new() }
     }
 }
 
 /// An event for the caller of the pool.
 #[derive(Debug)]
-pub enum Event<'a, P, R> {
+pub enum PoolEvent<'a, P, R> {
     /// A worker sent a progress message.
     Progress {
         /// Number of the job.
@@ -243,7 +243,7 @@ pub enum Event<'a, P, R> {
     /// An attempt failed, and the job is repeated.
     Again(&'a Attempt<P, R>),
     /// A job ended. These events come in the order of the jobs.
-    Finished(Report<P, R>),
+    Finished(JobReport<P, R>),
 }
 
 /// The callbacks of a pool.
@@ -253,7 +253,7 @@ pub struct Calls<'a, J, P, R> {
     /// Returns a job by its number. The second argument is its share of the time, if that is limited.
     pub job: &'a mut dyn FnMut(usize, Option<Duration>) -> J,
     /// Handles an event; a break ends all workers and the run.
-    pub event: &'a mut dyn FnMut(Event<'_, P, R>) -> ControlFlow<()>,
+    pub event: &'a mut dyn FnMut(PoolEvent<'_, P, R>) -> ControlFlow<()>,
 }
 
 /// Runs the jobs numbered from 0 below `jobs`.
@@ -261,7 +261,7 @@ pub fn run<J, P, R>(limits: &Limits, jobs: usize, calls: Calls<'_, J, P, R>)
 where
     J: Serialize,
     P: DeserializeOwned,
-    R: DeserializeOwned + Answer,
+    R: DeserializeOwned + PoolAnswer,
 {
     let (notes, inbox) = sync_channel(INBOX);
     let started = Instant::now();
@@ -304,7 +304,7 @@ struct Pool<'a, J, P, R> {
     started: Instant,
     waiting: VecDeque<usize>,
     earlier: Vec<Vec<Attempt<P, R>>>,
-    done: Vec<Option<Report<P, R>>>,
+    done: Vec<Option<JobReport<P, R>>>,
     /// Jobs whose report the caller got.
     delivered: usize,
     slots: Vec<WorkerSlot<P>>,
@@ -378,7 +378,7 @@ impl<J, P, R> Pool<'_, J, P, R>
 where
     J: Serialize,
     P: DeserializeOwned,
-    R: DeserializeOwned + Answer,
+    R: DeserializeOwned + PoolAnswer,
 {
     fn go(&mut self) -> ControlFlow<()> {
         loop {
@@ -411,7 +411,7 @@ where
     fn start_jobs(&mut self) -> ControlFlow<()> {
         while let Some(reason) = self.reason_to_stop() {
             let Some(job) = self.waiting.pop_front() else { break };
-            self.finish(job, Report::<P, R>::not_run(job, reason).last)?;
+            self.finish(job, JobReport::<P, R>::not_run(job, reason).last)?;
         }
         for number in 0..self.slots.len() {
             let starting = self.slots.iter().any(WorkerSlot::is_starting);
@@ -472,7 +472,7 @@ where
                 ControlFlow::Continue(())
             }
             Err(why) => {
-                let end = End::Failed(Failure::CannotStart { why });
+                let end = End::Failed(WorkerFailure::CannotStart { why });
                 self.ended(job, Attempt { end, snapshot: None, took: Duration::ZERO })
             }
         }
@@ -495,7 +495,7 @@ where
             if self.slots.get(number).and_then(|slot| slot.running.as_ref()).is_some_and(overdue) {
                 self.fail(number, |worker, after| {
                     worker.kill();
-                    Failure::TimedOut { after }
+                    WorkerFailure::TimedOut { after }
                 })?;
             }
         }
@@ -514,7 +514,7 @@ where
             if let Some(used) = worker.and_then(|worker| worker.memory_above(limit)) {
                 self.fail(number, |worker, _| {
                     worker.kill();
-                    Failure::OutOfMemory { used, limit }
+                    WorkerFailure::OutOfMemory { used, limit }
                 })?;
             }
         }
@@ -522,7 +522,11 @@ where
     }
 
     /// Ends the worker and the attempt of a slot.
-    fn fail(&mut self, number: usize, failure: impl FnOnce(Worker, Duration) -> Failure) -> ControlFlow<()> {
+    fn fail(
+        &mut self,
+        number: usize,
+        failure: impl FnOnce(Worker, Duration) -> WorkerFailure,
+    ) -> ControlFlow<()> {
         let Some(slot) = self.slots.get_mut(number) else { return ControlFlow::Continue(()) };
         let running = slot.running.take();
         let took = running.as_ref().map_or(Duration::ZERO, |running| running.since.elapsed());
@@ -539,10 +543,10 @@ where
         match note {
             Note::Ended => self.fail(number, |worker, _| {
                 let (signal, code, stderr) = worker.wait();
-                Failure::Crashed { signal, code, stderr }
+                WorkerFailure::Crashed { signal, code, stderr }
             }),
             Note::Unreadable(what) => self.garbled(number, what),
-            Note::Record(text) => match serde_json::from_slice::<Message<P, R>>(&text) {
+            Note::Record(text) => match serde_json::from_slice::<WorkerMessage<P, R>>(&text) {
                 Ok(message) => self.message(number, message),
                 Err(error) => self.garbled(number, error.to_string()),
             },
@@ -552,12 +556,13 @@ where
     fn garbled(&mut self, number: usize, what: String) -> ControlFlow<()> {
         self.fail(number, |worker, _| {
             worker.kill();
-            Failure::Garbled { what }
+            WorkerFailure::Garbled { what }
         })
     }
 
-    fn message(&mut self, number: usize, message: Message<P, R>) -> ControlFlow<()> {
-        let (Message::Progress { version, job, .. } | Message::Answer { version, job, .. }) = &message;
+    fn message(&mut self, number: usize, message: WorkerMessage<P, R>) -> ControlFlow<()> {
+        let (WorkerMessage::Progress { version, job, .. } | WorkerMessage::Answer { version, job, .. }) =
+            &message;
         if *version != VERSION {
             return self.garbled(number, format!("its version is {version}, not {VERSION}"));
         }
@@ -571,13 +576,13 @@ where
             running.end = self.limits.end(self.started, Instant::now(), running.share);
         }
         match message {
-            Message::Progress { payload, .. } => {
+            WorkerMessage::Progress { payload, .. } => {
                 running.last_sign = Instant::now();
                 let job = running.job;
                 let snapshot: &P = running.snapshot.insert(payload);
-                (self.calls.event)(Event::Progress { job, snapshot })
+                (self.calls.event)(PoolEvent::Progress { job, snapshot })
             }
-            Message::Answer { payload, .. } => {
+            WorkerMessage::Answer { payload, .. } => {
                 let (job, took) = (running.job, running.since.elapsed());
                 // The first job of a worker includes opening the device.
                 if let Some(share) = running.share.filter(|_| !running.first) {
@@ -617,7 +622,7 @@ where
                 && retried
                 && earlier.len() < self.limits.retries as usize
             {
-                let flow = (self.calls.event)(Event::Again(&attempt));
+                let flow = (self.calls.event)(PoolEvent::Again(&attempt));
                 earlier.push(attempt);
                 self.waiting.push_front(job);
                 return flow;
@@ -630,11 +635,11 @@ where
     fn finish(&mut self, job: usize, last: Attempt<P, R>) -> ControlFlow<()> {
         let earlier = self.earlier.get_mut(job).map(std::mem::take).unwrap_or_default();
         if let Some(place) = self.done.get_mut(job) {
-            *place = Some(Report { job, last, earlier });
+            *place = Some(JobReport { job, last, earlier });
         }
         while let Some(report) = self.done.get_mut(self.delivered).and_then(Option::take) {
             self.delivered += 1;
-            (self.calls.event)(Event::Finished(report))?;
+            (self.calls.event)(PoolEvent::Finished(report))?;
         }
         ControlFlow::Continue(())
     }

@@ -10,22 +10,24 @@ mod serve;
 use std::time::{Duration, Instant};
 
 use litmus::Test;
-use plan::{Buffer, BufferId, Device, Kernel, KernelId, Memory, Plan, Prepared, Queue, QueueId, Step};
+use plan::{
+    Buffer, BufferId, BufferMemory, Device, Kernel, KernelId, Plan, PlanStep, Prepared, Queue, QueueId,
+};
 use serde::{Deserialize, Serialize};
 use shaders::progress::{
     CLOCK, CONTROL_WORDS, ENDED, FIELDS, Field, Level, OVERFLOW, Parameters, ProgressConfig, ProgressKernel,
     SPACING, STOP, STUCK, UNWRITTEN, compile,
 };
 
-pub use serve::{Answer, Job, serve};
+pub use serve::{Answer, ProgressJob, serve};
 
 use crate::error::Cause;
-use crate::wire::Failure;
+use crate::wire::IncompleteReason;
 
 /// The assignment of copies of a test to the units of a dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Placement {
+pub enum UnitAssignment {
     /// One copy, its parts in the order of their ids.
     Plain,
     /// Copy by copy: unit `N × m + i` runs part `i` of copy `m`.
@@ -37,14 +39,14 @@ pub enum Placement {
 }
 
 /// Every placement with its name.
-pub const PLACEMENTS: [(&str, Placement); 4] = [
-    ("plain", Placement::Plain),
-    ("round-robin", Placement::RoundRobin),
-    ("chunked", Placement::Chunked),
-    ("mixed", Placement::Mixed),
+pub const PLACEMENTS: [(&str, UnitAssignment); 4] = [
+    ("plain", UnitAssignment::Plain),
+    ("round-robin", UnitAssignment::RoundRobin),
+    ("chunked", UnitAssignment::Chunked),
+    ("mixed", UnitAssignment::Mixed),
 ];
 
-impl Placement {
+impl UnitAssignment {
     /// Returns its name in test ids.
     pub fn name(self) -> &'static str {
         PLACEMENTS.iter().find(|(_, placement)| *placement == self).map_or("", |(name, _)| name)
@@ -53,18 +55,18 @@ impl Placement {
     /// Returns true if the placement differs from the others for a test with this many parts.
     pub fn suits(self, parts: u32) -> bool {
         match self {
-            Placement::Plain => true,
-            Placement::RoundRobin | Placement::Chunked => parts > 1,
-            Placement::Mixed => parts > 2,
+            UnitAssignment::Plain => true,
+            UnitAssignment::RoundRobin | UnitAssignment::Chunked => parts > 1,
+            UnitAssignment::Mixed => parts > 2,
         }
     }
 }
 
 /// The settings of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct ProgressSettings {
     /// The assignment of copies.
-    pub placement: Placement,
+    pub placement: UnitAssignment,
     /// The number of dispatches.
     pub runs: u32,
     /// Hangs after which no further dispatch is made.
@@ -78,7 +80,7 @@ pub struct Settings {
 /// The observations of a test in one placement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Seen {
+pub struct PlacementObservations {
     /// Copies in a dispatch.
     pub copies: u32,
     /// Dispatches that count.
@@ -121,7 +123,7 @@ pub struct Lowest {
     /// Its index in the copy.
     pub thread: u32,
     /// Its state.
-    pub stood: Thread,
+    pub stood: StoppedThread,
 }
 
 /// A copy that did not end.
@@ -131,13 +133,13 @@ pub struct Witness {
     /// Its index.
     pub copy: u32,
     /// Its threads at the time of the request.
-    pub threads: Vec<Thread>,
+    pub threads: Vec<StoppedThread>,
 }
 
 /// The state of a thread when the loops were requested to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Thread {
+pub struct StoppedThread {
     /// It had started.
     pub began: bool,
     /// It had ended.
@@ -192,10 +194,10 @@ fn decides_itself(device: &dyn Device) -> bool {
 pub fn kernel(
     test: &Test,
     device: &plan::Capabilities,
-    placement: Placement,
-) -> Result<ProgressKernel, Failure> {
+    placement: UnitAssignment,
+) -> Result<ProgressKernel, IncompleteReason> {
     let copies = match placement {
-        Placement::Plain => 1,
+        UnitAssignment::Plain => 1,
         _ => device.max_workgroups.min(GPU_WORKGROUPS),
     };
     let few_turns = device.loop_budget.is_some();
@@ -216,7 +218,7 @@ pub fn kernel(
         let most = if device.is_cpu { CPU_WORKGROUPS } else { GPU_WORKGROUPS };
         kernel.copies = kernel.copies.min(most.min(device.max_workgroups) / kernel.units).max(1);
     }
-    let lacks = |what: &str| Failure::Lacks { what: what.to_owned() };
+    let lacks = |what: &str| IncompleteReason::Lacks { what: what.to_owned() };
     if let Some(missing) =
         kernel.features.iter().find(|feature| !device.features.iter().any(|f| f == *feature))
     {
@@ -235,12 +237,12 @@ pub fn kernel(
 pub fn run(
     device: &dyn Device,
     test: &Test,
-    settings: &Settings,
-    on_run: &mut dyn FnMut(&Seen),
-) -> (Seen, Option<Failure>) {
+    settings: &ProgressSettings,
+    on_run: &mut dyn FnMut(&PlacementObservations),
+) -> (PlacementObservations, Option<IncompleteReason>) {
     match kernel(test, device.capabilities(), settings.placement) {
         Ok(kernel) => run_kernel(device, &kernel, settings, on_run),
-        Err(failure) => (Seen::default(), Some(failure)),
+        Err(failure) => (PlacementObservations::default(), Some(failure)),
     }
 }
 
@@ -248,18 +250,18 @@ pub fn run(
 fn run_kernel(
     device: &dyn Device,
     kernel: &ProgressKernel,
-    settings: &Settings,
-    on_run: &mut dyn FnMut(&Seen),
-) -> (Seen, Option<Failure>) {
-    let mut seen = Seen::default();
-    let copies = if settings.placement == Placement::Plain { 1 } else { kernel.copies };
+    settings: &ProgressSettings,
+    on_run: &mut dyn FnMut(&PlacementObservations),
+) -> (PlacementObservations, Option<IncompleteReason>) {
+    let mut seen = PlacementObservations::default();
+    let copies = if settings.placement == UnitAssignment::Plain { 1 } else { kernel.copies };
     seen.copies = copies;
     let parameters = Parameters {
         copies,
         near: match settings.placement {
-            Placement::Plain | Placement::RoundRobin => kernel.units,
-            Placement::Chunked => 1,
-            Placement::Mixed => kernel.units.saturating_sub(1).max(1),
+            UnitAssignment::Plain | UnitAssignment::RoundRobin => kernel.units,
+            UnitAssignment::Chunked => 1,
+            UnitAssignment::Mixed => kernel.units.saturating_sub(1).max(1),
         },
     };
     let plan = plan_of(kernel, &parameters);
@@ -273,7 +275,7 @@ fn run_kernel(
         }
         result
     });
-    (seen, ran.err().map(Failure::from))
+    (seen, ran.err().map(IncompleteReason::from))
 }
 
 /// Returns the plan of a kernel: initial values, then one dispatch.
@@ -295,30 +297,30 @@ fn plan_of(kernel: &ProgressKernel, parameters: &Parameters) -> Plan {
             push_constant_bytes: Parameters::BYTES,
             addresses: Vec::new(),
             subgroups: kernel.subgroup_size.map_or(plan::Subgroups::Any, plan::Subgroups::Full),
-            stage: plan::Stage::Compute,
+            stage: plan::KernelStage::Compute,
             interface: None,
         }],
         buffers: vec![
-            buffer(words, Memory::Device, "locations"),
-            buffer(words, Memory::Shared, "initial values"),
-            buffer(records, Memory::Shared, "records"),
-            buffer(CONTROL_WORDS, Memory::Shared, "control"),
-            buffer(records, Memory::Readback, "records for the host"),
+            buffer(words, BufferMemory::Device, "locations"),
+            buffer(words, BufferMemory::Shared, "initial values"),
+            buffer(records, BufferMemory::Shared, "records"),
+            buffer(CONTROL_WORDS, BufferMemory::Shared, "control"),
+            buffer(records, BufferMemory::Readback, "records for the host"),
         ],
         queues: vec![Queue { family: 0 }],
         steps: vec![
-            Step::Copy { queue: QUEUE, from: INITIAL, to: LOCATIONS },
-            Step::Barrier { queue: QUEUE },
-            Step::Dispatch {
+            PlanStep::Copy { queue: QUEUE, from: INITIAL, to: LOCATIONS },
+            PlanStep::Barrier { queue: QUEUE },
+            PlanStep::Dispatch {
                 queue: QUEUE,
                 kernel: KernelId(0),
                 workgroups,
                 bindings,
                 push_constants: parameters.to_bytes(),
             },
-            Step::Barrier { queue: QUEUE },
-            Step::Copy { queue: QUEUE, from: RECORDS, to: RECORDS_BACK },
-            Step::ToHost { queue: QUEUE, buffer: RECORDS_BACK },
+            PlanStep::Barrier { queue: QUEUE },
+            PlanStep::Copy { queue: QUEUE, from: RECORDS, to: RECORDS_BACK },
+            PlanStep::ToHost { queue: QUEUE, buffer: RECORDS_BACK },
         ],
         ..Plan::default()
     }
@@ -338,11 +340,15 @@ struct Runs<'a> {
     copies: u32,
     near: u32,
     device: &'a dyn Device,
-    settings: &'a Settings,
+    settings: &'a ProgressSettings,
 }
 
 impl Runs<'_> {
-    fn go(&mut self, seen: &mut Seen, on_run: &mut dyn FnMut(&Seen)) -> Result<(), Cause> {
+    fn go(
+        &mut self,
+        seen: &mut PlacementObservations,
+        on_run: &mut dyn FnMut(&PlacementObservations),
+    ) -> Result<(), Cause> {
         let decides_itself = decides_itself(self.device);
         let mut deadline = if decides_itself { Duration::from_millis(1) } else { FIRST_DEADLINE };
         let longest = if decides_itself { deadline } else { self.settings.longest };
@@ -503,7 +509,7 @@ impl Runs<'_> {
                 if state == STUCK && repeats {
                     most = most.max(turns);
                 }
-                let stood = Thread {
+                let stood = StoppedThread {
                     began: began.is_some(),
                     ended,
                     moved,
@@ -550,7 +556,11 @@ mod tests {
             let text = serde_json::to_string(&placement).unwrap();
             assert_eq!(text, format!("\"{name}\""));
         }
-        assert!(Placement::Chunked.suits(2) && !Placement::Mixed.suits(2) && Placement::Mixed.suits(3));
-        assert!(Placement::Plain.suits(1) && !Placement::Chunked.suits(1));
+        assert!(
+            UnitAssignment::Chunked.suits(2)
+                && !UnitAssignment::Mixed.suits(2)
+                && UnitAssignment::Mixed.suits(3)
+        );
+        assert!(UnitAssignment::Plain.suits(1) && !UnitAssignment::Chunked.suits(1));
     }
 }

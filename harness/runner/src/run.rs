@@ -6,29 +6,29 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use litmus::{Observation, Test};
-use place::{InFlight, Place};
-use plan::{Device, DeviceError, Hosts, Memory, MemoryProperties, Timestamp};
+use place::{InFlight, InFlightPlan};
+use plan::{BufferMemory, Device, DeviceError, Hosts, MemoryProperties, Timestamp};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use shaders::{Kernel, Parameters, Program};
+use shaders::{CompiledKernel, Parameters, Program};
 
 use crate::calibration::Calibration;
 use crate::classify::{COMPARED, Classifier, DONE, POISON, classifier, numbers, poison};
-use crate::company::{Company, Way};
+use crate::company::{DispatchDecision, DispatchTimes};
 use crate::count::{Counter, Unwritten};
-use crate::draw::{self, Bounds, Draw};
+use crate::draw::{self, Draw, KernelLimits};
 use crate::error::{Cause, RunError};
 use crate::exercise::Exercise;
 use crate::host;
 use crate::join::Join;
-use crate::memory::{Execution, LOCATIONS, Layout, Sharing, Workgroups};
+use crate::memory::{Execution, LOCATIONS, ProgramPlan, Sharing, Workgroups};
 use crate::processor;
 use crate::stress::Stress;
 use crate::stretches::Stretches;
 
 /// The budget of a run, which ends when either part is used up. Without both, there is one dispatch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Budget {
+pub struct RunBudget {
     /// Runs until at least this many instances are accounted for.
     pub instances: Option<u64>,
     /// Runs for this time, but at least for a few thousand instances or a moment, because compiling the
@@ -36,25 +36,25 @@ pub struct Budget {
     pub time: Option<Duration>,
 }
 
-impl Budget {
+impl RunBudget {
     /// Creates a budget of instances.
-    pub fn instances(instances: u64) -> Budget {
-        Budget { instances: Some(instances), time: None }
+    pub fn instances(instances: u64) -> RunBudget {
+        RunBudget { instances: Some(instances), time: None }
     }
 
     /// Creates a budget of time.
-    pub fn time(time: Duration) -> Budget {
-        Budget { instances: None, time: Some(time) }
+    pub fn time(time: Duration) -> RunBudget {
+        RunBudget { instances: None, time: Some(time) }
     }
 }
 
 /// The settings of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct RunSettings {
     /// The stress.
     pub stress: Stress,
     /// The budget.
-    pub budget: Budget,
+    pub budget: RunBudget,
     /// The seed of every drawn parameter; only calibration depends on time.
     pub seed: u64,
     /// Words that an instance may show, which the poison value must avoid.
@@ -65,23 +65,30 @@ pub struct Settings {
     pub exercise: Option<Exercise>,
 }
 
-impl Settings {
+impl RunSettings {
     /// The default time limit of a submission.
     pub const PATIENCE: Duration = Duration::from_secs(5);
 
-    /// Creates settings without plausible words, with [`Settings::PATIENCE`].
-    pub fn new(stress: Stress, budget: Budget, seed: u64) -> Settings {
-        Settings { stress, budget, seed, plausible: Vec::new(), patience: Settings::PATIENCE, exercise: None }
+    /// Creates settings without plausible words, with [`RunSettings::PATIENCE`].
+    pub fn new(stress: Stress, budget: RunBudget, seed: u64) -> RunSettings {
+        RunSettings {
+            stress,
+            budget,
+            seed,
+            plausible: Vec::new(),
+            patience: RunSettings::PATIENCE,
+            exercise: None,
+        }
     }
 }
 
 /// The state of a run in progress.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress<'a> {
+pub struct RunProgress<'a> {
     tally: &'a RunTally,
 }
 
-impl Progress<'_> {
+impl RunProgress<'_> {
     /// Returns the number of instances so far.
     pub fn instances(&self) -> u64 {
         self.tally.counter.instances()
@@ -119,12 +126,19 @@ impl Progress<'_> {
 /// must not be destroyed.
 pub fn run(
     device: &dyn Device,
-    kernel: &Kernel,
+    kernel: &CompiledKernel,
     test: &Test,
-    settings: &Settings,
-    on_progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
+    settings: &RunSettings,
+    on_progress: &mut dyn FnMut(&RunProgress<'_>) -> ControlFlow<()>,
 ) -> Result<Observation, RunError> {
-    run_program(device, &kernel.clone().into(), (Join::Barrier, Memory::Device), test, settings, on_progress)
+    run_program(
+        device,
+        &kernel.clone().into(),
+        (Join::Barrier, BufferMemory::Device),
+        test,
+        settings,
+        on_progress,
+    )
 }
 
 /// Runs `program`, made from `test`, on `device`, with one mechanism between its phases and one kind of
@@ -135,10 +149,10 @@ pub fn run(
 pub fn run_program(
     device: &dyn Device,
     program: &Program,
-    (join, memory): (Join, Memory),
+    (join, memory): (Join, BufferMemory),
     test: &Test,
-    settings: &Settings,
-    on_progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
+    settings: &RunSettings,
+    on_progress: &mut dyn FnMut(&RunProgress<'_>) -> ControlFlow<()>,
 ) -> Result<Observation, RunError> {
     let early = |cause| RunError { cause, seen: Box::default() };
     let shares_choices = device.capabilities().shares_choices;
@@ -247,26 +261,26 @@ const SHORT: Duration = Duration::from_millis(1);
 const WAIT: Duration = Duration::from_millis(50);
 
 /// The progress callback.
-type OnProgress<'a> = &'a mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>;
+type OnProgress<'a> = &'a mut dyn FnMut(&RunProgress<'_>) -> ControlFlow<()>;
 
 struct TestRun<'d> {
     device: &'d dyn Device,
     program: &'d Program,
     hosts: Option<Hosts>,
-    way: (Join, Memory),
-    settings: &'d Settings,
-    bounds: Bounds,
+    way: (Join, BufferMemory),
+    settings: &'d RunSettings,
+    bounds: KernelLimits,
     draw: Draw,
     poison: u32,
     calibration: Calibration,
     /// The calibration of short dispatches.
     short: Calibration,
-    company: Company,
+    company: DispatchTimes,
     /// The counting kernels, if the device counts.
     classifier: Option<Classifier>,
     /// Selects the dispatches that the host counts as well.
     comparing: Xoshiro256PlusPlus,
-    places: Vec<Place<'d>>,
+    places: Vec<InFlightPlan<'d>>,
     /// A prepared plan can change its number of workgroups.
     regroups: bool,
     /// The maximum number of groups, which is halved if one round takes too long.
@@ -277,8 +291,8 @@ impl<'d> TestRun<'d> {
     fn new(
         device: &'d dyn Device,
         (program, hosts): (&'d Program, Option<Hosts>),
-        way: (Join, Memory),
-        settings: &'d Settings,
+        way: (Join, BufferMemory),
+        settings: &'d RunSettings,
         tally: &mut RunTally,
     ) -> Result<TestRun<'d>, Cause> {
         device.reseed(settings.seed);
@@ -288,7 +302,7 @@ impl<'d> TestRun<'d> {
         }
         settings.stress.validate()?;
         settings.stress.check_loop_budget(capabilities.loop_budget)?;
-        let bounds = Bounds::new(program, capabilities, &settings.stress)?;
+        let bounds = KernelLimits::new(program, capabilities, &settings.stress)?;
         let poison = poison(program, &numbers(program, &settings.plausible));
         let classifier = match classifier(&tally.counter, program, capabilities, &bounds, settings) {
             Ok(classifier) => classifier,
@@ -309,7 +323,7 @@ impl<'d> TestRun<'d> {
             poison,
             calibration: Calibration::new(&settings.stress),
             short: Calibration::short(&settings.stress, SHORT),
-            company: Company::new(settings.exercise.as_ref().map(|exercise| exercise.parts)),
+            company: DispatchTimes::new(settings.exercise.as_ref().map(|exercise| exercise.parts)),
             classifier,
             comparing: Xoshiro256PlusPlus::seed_from_u64(!settings.seed),
             places: Vec::new(),
@@ -353,7 +367,7 @@ impl<'d> TestRun<'d> {
     }
 
     fn time_is_up(&self, tally: &RunTally) -> bool {
-        let Budget { instances, time } = self.settings.budget;
+        let RunBudget { instances, time } = self.settings.budget;
         let over = |time: Duration| tally.elapsed() >= time + tally.warm_up.min(time / 2);
         let begun = tally.counter.instances() >= LEAST_INSTANCES || tally.elapsed() >= LEAST_TIME;
         let time = time.map(|time| self.company.part(time));
@@ -370,12 +384,12 @@ impl<'d> TestRun<'d> {
         u64::from(parameters.groups) * u64::from(parameters.rounds) * u64::from(self.bounds.lanes)
     }
 
-    fn prepare(&mut self, tally: &mut RunTally) -> Result<Place<'d>, Cause> {
+    fn prepare(&mut self, tally: &mut RunTally) -> Result<InFlightPlan<'d>, Cause> {
         let workgroups = self.workgroups();
         let classifier = self.classifier.as_ref();
         let sharing = Sharing::of(self.device.capabilities(), self.way.1, self.program, classifier.is_some());
         let with_locations = tally.counter.reads_locations();
-        let mut layout = Layout::new(
+        let mut layout = ProgramPlan::new(
             (self.program, self.hosts.clone()),
             self.way,
             &self.bounds,
@@ -397,7 +411,7 @@ impl<'d> TestRun<'d> {
         }
         let prepared = self.device.prepare(&layout.plan)?;
         tally.memory = layout.locations().filter_map(|buffer| prepared.memory_properties(buffer)).collect();
-        Ok(Place {
+        Ok(InFlightPlan {
             prepared,
             layout,
             workgroups,
@@ -416,7 +430,8 @@ impl<'d> TestRun<'d> {
         let stress = self.draw.stress(workgroups.groups, workgroups.stress);
         let shared = self.device.capabilities().is_cpu;
         let meets = self.bounds.party > 1 && self.settings.stress.spin.1 > 0;
-        let way = if shared && meets && self.calibration.on { self.company.way() } else { Way::DRAWN };
+        let way =
+            if shared && meets && self.calibration.on { self.company.way() } else { DispatchDecision::DRAWN };
         let scale = if way.short { self.short.scale } else { self.calibration.scale };
         let parameters =
             self.draw.parameters(workgroups.groups, scale, wanted, way.patience, stress.as_ref());
@@ -517,7 +532,7 @@ impl<'d> TestRun<'d> {
         if let Some(exercise) = self.settings.exercise.as_ref().filter(|_| !self.company.has_enough) {
             self.company.has_enough = exercise.is_seen(&tally.counter.histogram());
         }
-        let seen = on_progress(&Progress { tally });
+        let seen = on_progress(&RunProgress { tally });
         Ok(if seen.is_break() { seen } else { ended })
     }
 }
@@ -533,12 +548,12 @@ fn executes_nothing(tally: &RunTally) -> bool {
 pub(crate) fn kernels(
     device: &dyn Device,
     program: &Program,
-    way: (Join, Memory),
+    way: (Join, BufferMemory),
     test: &Test,
-    settings: &Settings,
+    settings: &RunSettings,
 ) -> Vec<plan::Kernel> {
     let capabilities = device.capabilities();
-    let Ok(bounds) = Bounds::new(program, capabilities, &settings.stress) else { return Vec::new() };
+    let Ok(bounds) = KernelLimits::new(program, capabilities, &settings.stress) else { return Vec::new() };
     let Ok(counter) = Counter::new(test, program, capabilities.shares_choices) else {
         return Vec::new();
     };
@@ -547,7 +562,7 @@ pub(crate) fn kernels(
     let sharing = (Sharing::of(capabilities, way.1, program, classifier.is_some()), classifier);
     let workgroups = Workgroups { groups: 1, stress: 0 };
     let hosts = host::planned(program, test, LOCATIONS, way.0);
-    Layout::new((program, hosts), way, &bounds, workgroups, sharing, counter.reads_locations(), POISON)
+    ProgramPlan::new((program, hosts), way, &bounds, workgroups, sharing, counter.reads_locations(), POISON)
         .plan
         .kernels
 }

@@ -1,14 +1,14 @@
 //! Compiles a test for a device. Planning, compiling ahead and running share this code.
 
 use litmus::Test;
-use plan::{Capabilities, Memory};
+use plan::{BufferMemory, Capabilities};
 use shaders::Program;
 
 use crate::join::Join;
 use crate::stress::Stress;
-use crate::variant::{Variant, has_feature};
-use crate::ways::Way;
-use crate::wire::Failure;
+use crate::variant::{RunVariant, has_feature};
+use crate::ways::RunMechanisms;
+use crate::wire::IncompleteReason;
 
 /// The kernels of a test for a device, and how they are run.
 #[derive(Clone, Debug)]
@@ -18,26 +18,26 @@ pub struct Runnable {
     /// The mechanisms to test between its phases.
     joins: Vec<Join>,
     /// The memory of its locations.
-    memory: Memory,
+    memory: BufferMemory,
 }
 
 /// Compiles `test` in `variant` for a device with `capabilities`, laid out by `stress`.
 ///
 /// # Errors
-/// [`Failure::NotPlaceable`] with the rule, or [`Failure::Lacks`] with the missing feature.
+/// [`IncompleteReason::NotPlaceable`] with the rule, or [`IncompleteReason::Lacks`] with the missing feature.
 pub fn told(
     test: &Test,
-    variant: Variant,
+    variant: RunVariant,
     stress: &Stress,
     capabilities: &Capabilities,
-) -> Result<Runnable, Failure> {
+) -> Result<Runnable, IncompleteReason> {
     if let Some(what) = variant.refused(capabilities) {
-        return Err(Failure::Lacks { what });
+        return Err(IncompleteReason::Lacks { what });
     }
     let config = variant.kernel_config(stress.kernel_config(capabilities));
     let program = shaders::program(test, &config, variant.pipelines)?;
     if let Some(what) = variant.lacking(&program, &test.metadata.needs, capabilities) {
-        return Err(Failure::Lacks { what });
+        return Err(IncompleteReason::Lacks { what });
     }
     let joins = variant.joins(&program, |feature| has_feature(capabilities, feature));
     Ok(Runnable { joins, memory: variant.memory(&program), program })
@@ -45,8 +45,8 @@ pub fn told(
 
 impl Runnable {
     /// Returns mechanisms and memory of its runs.
-    pub fn way(&self) -> Way<'_> {
-        Way { joins: &self.joins, memory: self.memory }
+    pub fn way(&self) -> RunMechanisms<'_> {
+        RunMechanisms { joins: &self.joins, memory: self.memory }
     }
 
     /// Returns the hash of its kernels.
@@ -67,14 +67,14 @@ pub fn hash<'a>(words: impl IntoIterator<Item = &'a u32>) -> String {
 /// Checks that a worker compiled the kernel that its parent planned and will publish.
 ///
 /// # Errors
-/// [`Failure::Internal`] if not: the results would be attributed to a kernel that did not run.
-pub(crate) fn check(planned: &str, compiled: &str) -> Result<(), Failure> {
+/// [`IncompleteReason::Internal`] if not: the results would be attributed to a kernel that did not run.
+pub(crate) fn check(planned: &str, compiled: &str) -> Result<(), IncompleteReason> {
     if planned.is_empty() || planned == compiled {
         return Ok(());
     }
     let message =
         format!("an error of this tool: kernel {compiled} was compiled, kernel {planned} was planned");
-    Err(Failure::Internal { message })
+    Err(IncompleteReason::Internal { message })
 }
 
 #[cfg(test)]

@@ -15,8 +15,8 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use plan::{
-    Buffer, BufferBinding, BufferId, Device, DeviceError, Image, ImageFormat, ImageId, ImageShape, Interface,
-    Kernel, KernelId, Memory, Plan, Prepared, Queue, QueueId, Step,
+    Buffer, BufferBinding, BufferId, BufferMemory, Device, DeviceError, Image, ImageFormat, ImageId,
+    ImageShape, Interface, Kernel, KernelId, Plan, PlanStep, Prepared, Queue, QueueId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -25,11 +25,11 @@ use crate::mark::Mark;
 use crate::memory::Execution;
 use crate::stress::Stress;
 use canaries::{Canaries, Steps};
-use contents::Counted;
+use contents::ContentCounts;
 use hammer::Hammer;
 
-pub use contents::{Change, Content, MAX_ROWS, Seen};
-pub use serve::{Answer, Job, serve};
+pub use contents::{Content, MAX_ROWS, ShaderObservations, WordChange};
+pub use serve::{Answer, UserShaderJob, serve};
 
 /// A shader with its inputs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -132,13 +132,13 @@ impl Shader {
 
     /// Returns a plan of a single dispatch without stress, for checking what the device supports.
     pub fn plan(&self) -> Plan {
-        PlanLayout::new(self, 1, None, 0).plan
+        ShaderPlanLayout::new(self, 1, None, 0).plan
     }
 }
 
 /// The settings of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
+pub struct ShaderSettings {
     /// The maximum number of dispatches.
     pub instances: Option<u64>,
     /// Time limit of the run.
@@ -166,7 +166,7 @@ const SUBMISSION: Duration = Duration::from_millis(20);
 const REDRAWN: u64 = 8;
 
 /// The positions of all parts in a plan.
-struct PlanLayout {
+struct ShaderPlanLayout {
     plan: Plan,
     /// For each dispatch its read-back buffers, in the order of the shader's writable ones.
     read: Vec<Vec<BufferId>>,
@@ -183,10 +183,10 @@ struct PlanLayout {
 /// The kernel that generates memory stress, after those of the shader and the canaries.
 const HAMMER: KernelId = KernelId(2);
 
-impl PlanLayout {
+impl ShaderPlanLayout {
     /// Builds a plan with this many dispatches, each with its own buffers. It must be one if there are
     /// images, because they belong to kernels.
-    fn new(shader: &Shader, dispatches: u64, hammer: Option<&Hammer>, turn: usize) -> PlanLayout {
+    fn new(shader: &Shader, dispatches: u64, hammer: Option<&Hammer>, turn: usize) -> ShaderPlanLayout {
         let mut plan = Plan { queues: vec![Queue { family: 0 }], ..Plan::default() };
         plan.kernels.push(shader.kernel());
         let buffer = |plan: &mut Plan, words: u64, memory, name| {
@@ -194,7 +194,7 @@ impl PlanLayout {
             BufferId(plan.buffers.len() as u32 - 1)
         };
         let initial: Vec<BufferId> = (shader.buffers.iter())
-            .map(|input| buffer(&mut plan, input.len(), Memory::Shared, "initial contents of a buffer"))
+            .map(|input| buffer(&mut plan, input.len(), BufferMemory::Shared, "initial contents of a buffer"))
             .collect();
         let mut canaries = Canaries::new(&mut plan, shader.grid[0], turn);
         plan.kernels.extend(hammer.map(Hammer::kernel));
@@ -206,36 +206,41 @@ impl PlanLayout {
             let mut back = Vec::new();
             for (input, from) in shader.buffers.iter().zip(&initial) {
                 let to = (!input.uniform).then(|| {
-                    buffer(&mut plan, input.len(), Memory::Readback, "contents after a shader, for the host")
+                    buffer(
+                        &mut plan,
+                        input.len(),
+                        BufferMemory::Readback,
+                        "contents after a shader, for the host",
+                    )
                 });
                 let (ready, copy) = match input.image.filter(|image| image.shape != InputShape::Texels) {
                     Some(image) => {
                         let own = picture(&mut plan, image, input.len(), None);
-                        let copy = to.map(|to| Step::FromImage { queue: QUEUE, from: own, to });
-                        (Step::ToImage { queue: QUEUE, from: *from, to: own }, copy)
+                        let copy = to.map(|to| PlanStep::FromImage { queue: QUEUE, from: own, to });
+                        (PlanStep::ToImage { queue: QUEUE, from: *from, to: own }, copy)
                     }
                     None => {
-                        let own = buffer(&mut plan, input.len(), Memory::Device, "buffer of a shader");
+                        let own = buffer(&mut plan, input.len(), BufferMemory::Device, "buffer of a shader");
                         match input.image {
                             Some(texels) => {
                                 picture(&mut plan, texels, input.len(), Some(own));
                             }
                             None => bindings.push(own),
                         }
-                        let copy = to.map(|to| Step::Copy { queue: QUEUE, from: own, to });
-                        (Step::Copy { queue: QUEUE, from: *from, to: own }, copy)
+                        let copy = to.map(|to| PlanStep::Copy { queue: QUEUE, from: own, to });
+                        (PlanStep::Copy { queue: QUEUE, from: *from, to: own }, copy)
                     }
                 };
                 steps.prepare.push(ready);
-                let shown = to.map(|buffer| Step::ToHost { queue: QUEUE, buffer });
-                steps.keep.extend(copy.zip(shown).map(<[Step; 2]>::from));
+                let shown = to.map(|buffer| PlanStep::ToHost { queue: QUEUE, buffer });
+                steps.keep.extend(copy.zip(shown).map(<[PlanStep; 2]>::from));
                 back.extend(to);
             }
             if let Some(hammer) = hammer {
-                let scratch = buffer(&mut plan, hammer.scratch_words(), Memory::Device, "scratch");
+                let scratch = buffer(&mut plan, hammer.scratch_words(), BufferMemory::Device, "scratch");
                 steps.run.push(hammer.step(QUEUE, HAMMER, scratch));
             }
-            steps.run.push(Step::Dispatch {
+            steps.run.push(PlanStep::Dispatch {
                 queue: QUEUE,
                 kernel: KernelId(0),
                 workgroups: shader.grid[0],
@@ -248,19 +253,19 @@ impl PlanLayout {
             keep.extend(steps.keep.into_iter().flatten());
             read.push(back);
         }
-        prepare.push(Step::Barrier { queue: QUEUE });
-        run.push(Step::Barrier { queue: QUEUE });
+        prepare.push(PlanStep::Barrier { queue: QUEUE });
+        run.push(PlanStep::Barrier { queue: QUEUE });
         plan.steps = prepare.into_iter().chain(run).chain(keep).collect();
         let hammers = dispatches_of(&plan, HAMMER);
         canaries.steps = dispatches_of(&plan, canaries::KERNEL);
         let mark = Mark::add(&mut plan, QUEUE);
-        PlanLayout { plan, read, initial, hammers, canaries, mark }
+        ShaderPlanLayout { plan, read, initial, hammers, canaries, mark }
     }
 }
 
 /// Returns the steps that dispatch a kernel.
 fn dispatches_of(plan: &Plan, wanted: KernelId) -> Vec<usize> {
-    let is_one = |step: &Step| matches!(step, Step::Dispatch { kernel, .. } if *kernel == wanted);
+    let is_one = |step: &PlanStep| matches!(step, PlanStep::Dispatch { kernel, .. } if *kernel == wanted);
     (0..).zip(&plan.steps).filter(|(_, step)| is_one(step)).map(|(at, _)| at).collect()
 }
 
@@ -277,7 +282,7 @@ fn picture(plan: &mut Plan, image: InputImage, texels: u64, buffer: Option<Buffe
     };
     // Unknown formats are refused when a shader is read, so this default is never used.
     let format = ImageFormat::from_spirv(image.format).unwrap_or(ImageFormat::Unsigned);
-    plan.images.push(Image { shape, format, memory: Memory::Device, name: "image of a shader" });
+    plan.images.push(Image { shape, format, memory: BufferMemory::Device, name: "image of a shader" });
     ImageId(plan.images.len() as u32 - 1)
 }
 
@@ -288,12 +293,12 @@ fn picture(plan: &mut Plan, image: InputImage, texels: u64, buffer: Option<Buffe
 pub fn run(
     device: &dyn Device,
     shader: &Shader,
-    settings: &Settings,
-    on_run: &mut dyn FnMut(&dyn Fn() -> Seen) -> ControlFlow<()>,
-) -> (Seen, Option<Cause>) {
+    settings: &ShaderSettings,
+    on_run: &mut dyn FnMut(&dyn Fn() -> ShaderObservations) -> ControlFlow<()>,
+) -> (ShaderObservations, Option<Cause>) {
     let written: Vec<&Input> = shader.buffers.iter().filter(|input| !input.uniform).collect();
     let initial = written.iter().map(|input| input.words()).collect();
-    let mut counted = Counted::new(initial, &settings.watched);
+    let mut counted = ContentCounts::new(initial, &settings.watched);
     let ended = run_dispatches(device, shader, settings, &mut counted, on_run);
     (counted.seen(), ended.err())
 }
@@ -301,9 +306,9 @@ pub fn run(
 fn run_dispatches(
     device: &dyn Device,
     shader: &Shader,
-    settings: &Settings,
-    counted: &mut Counted,
-    on_run: &mut dyn FnMut(&dyn Fn() -> Seen) -> ControlFlow<()>,
+    settings: &ShaderSettings,
+    counted: &mut ContentCounts,
+    on_run: &mut dyn FnMut(&dyn Fn() -> ShaderObservations) -> ControlFlow<()>,
 ) -> Result<(), Cause> {
     let words: u64 = shader.buffers.iter().map(Input::len).sum();
     let has_images = shader.buffers.iter().any(|input| input.image.is_some());
@@ -313,7 +318,7 @@ fn run_dispatches(
     // The first submission has one dispatch: the driver compiles the shader during it, and its duration is
     // unknown.
     let mut dispatches = 1;
-    let mut layout = PlanLayout::new(shader, dispatches, hammer.as_ref(), 0);
+    let mut layout = ShaderPlanLayout::new(shader, dispatches, hammer.as_ref(), 0);
     let mut prepared = prepare(device, shader, &layout)?;
     let mut took = Duration::ZERO;
     for submission in 0_u64.. {
@@ -330,7 +335,7 @@ fn run_dispatches(
                 let fits = u64::try_from(fits).unwrap_or(u64::MAX);
                 dispatches = most.min(fits).min(left.unwrap_or(u64::MAX)).max(1);
             }
-            layout = PlanLayout::new(shader, dispatches, hammer.as_ref(), submission.ilog2() as usize);
+            layout = ShaderPlanLayout::new(shader, dispatches, hammer.as_ref(), submission.ilog2() as usize);
             prepared = prepare(device, shader, &layout)?;
         }
         device.reseed(settings.seed.wrapping_add(submission));
@@ -379,7 +384,7 @@ fn run_dispatches(
 fn prepare<'d>(
     device: &'d dyn Device,
     shader: &Shader,
-    layout: &PlanLayout,
+    layout: &ShaderPlanLayout,
 ) -> Result<Box<dyn Prepared + 'd>, DeviceError> {
     let mut prepared = device.prepare(&layout.plan)?;
     for (input, buffer) in shader.buffers.iter().zip(&layout.initial) {
@@ -408,7 +413,11 @@ fn submit_and_wait(prepared: &mut dyn Prepared, patience: Duration) -> Result<()
 }
 
 /// Counts the contents after a dispatch; without read-back buffers, as not executed.
-fn count(prepared: &mut dyn Prepared, back: &[BufferId], counted: &mut Counted) -> Result<(), DeviceError> {
+fn count(
+    prepared: &mut dyn Prepared,
+    back: &[BufferId],
+    counted: &mut ContentCounts,
+) -> Result<(), DeviceError> {
     let mut all = counted.room();
     for buffer in back {
         all.add(prepared.read(*buffer)?);

@@ -3,40 +3,40 @@
 use std::fmt;
 use std::str::FromStr;
 
-use plan::{Capabilities, Memory, MemoryKind};
+use plan::{BufferMemory, Capabilities, MemoryKind};
 use shaders::carrier::Carrier;
 use shaders::host::Start;
 use shaders::variant::{Apart, SubgroupSize};
-use shaders::{Kernel, Pipelines, Program, Requirements};
+use shaders::{CompiledKernel, Pipelines, Program, Requirements};
 
 use crate::join::Join;
 
 /// The form in which a test runs. The default is one kernel for all concurrent threads, every [`Join`] in
 /// turn between phases, and memory as the test declares it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Variant {
+pub struct RunVariant {
     /// `split`: the threads of each workgroup have their own pipeline, dispatched without synchronization in
     /// between.
     pub pipelines: Pipelines,
     /// A word of [`Join`]: the only mechanism between phases.
     pub join: Option<Join>,
     /// The form of kernels: words of [`shaders::variant`].
-    pub told: shaders::Variant,
-    /// A word of [`MemoryKind::NAMED`]: the memory type of the locations. If `told` separates locations, it
+    pub shader: shaders::Variant,
+    /// A word of [`MemoryKind::NAMED`]: the memory type of the locations. If `shader` separates locations, it
     /// applies to these, and the others are in device memory.
     pub memory: Option<MemoryKind>,
 }
 
 /// A word that is not part of any variant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown variant `{0}`; expected one of {names}", names = Variant::words().collect::<Vec<_>>().join(", "))]
-pub struct UnknownVariant(pub String);
+#[error("unknown variant `{0}`; expected one of {names}", names = RunVariant::words().collect::<Vec<_>>().join(", "))]
+pub struct UnknownRunVariant(pub String);
 
 const SPLIT: &str = "split";
 const NOT_LOCAL: &str = "nonlocal";
 const NOTHING_APART: &str = "no location to separate";
 
-impl Variant {
+impl RunVariant {
     /// Returns every word.
     pub fn words() -> impl Iterator<Item = &'static str> {
         std::iter::once(SPLIT)
@@ -47,12 +47,12 @@ impl Variant {
 
     /// Returns the compile options of the variant.
     pub fn kernel_config(&self, config: shaders::KernelConfig) -> shaders::KernelConfig {
-        let subgroup_size = match self.told.subgroups {
+        let subgroup_size = match self.shader.subgroups {
             SubgroupSize::Smallest => config.subgroup_sizes.0,
             SubgroupSize::Largest => config.subgroup_sizes.1,
             SubgroupSize::Usual | SubgroupSize::Varying => config.subgroup_size,
         };
-        shaders::KernelConfig { variant: self.told, subgroup_size, ..config }
+        shaders::KernelConfig { variant: self.shader, subgroup_size, ..config }
     }
 
     /// Returns the mechanisms to test between the phases of a program, on a device with these features.
@@ -65,10 +65,10 @@ impl Variant {
     }
 
     /// Returns the memory of a program's locations: that of the variant, else that of the test.
-    pub fn memory(&self, program: &Program) -> Memory {
+    pub fn memory(&self, program: &Program) -> BufferMemory {
         if let Some(hosts) = &program.hosts {
             let kind = MemoryKind::from_word(if hosts.noncoherent { "noncoherent" } else { "coherent" });
-            return self.memory.or(kind).map_or(Memory::Shared, Memory::Mapped);
+            return self.memory.or(kind).map_or(BufferMemory::Shared, BufferMemory::Mapped);
         }
         let declared = || {
             let any =
@@ -77,13 +77,13 @@ impl Variant {
             let visible = any(|requirements| requirements.host_visible).then_some("visible");
             noncoherent.or(visible).and_then(MemoryKind::from_word)
         };
-        self.memory.or_else(declared).map_or(Memory::Device, Memory::Of)
+        self.memory.or_else(declared).map_or(BufferMemory::Device, BufferMemory::Of)
     }
 
     /// Returns why the variant cannot run on a device, whatever the test; `None` if it can.
     pub fn refused(&self, capabilities: &Capabilities) -> Option<String> {
         let most = capabilities.max_workgroups;
-        if let Some(wanted) = self.told.filling.workgroups().filter(|wanted| *wanted > most) {
+        if let Some(wanted) = self.shader.filling.workgroups().filter(|wanted| *wanted > most) {
             return Some(format!("{wanted} workgroups in a dispatch (it has {most})"));
         }
         let offered = |kind: &MemoryKind| capabilities.memory_types.iter().any(|own| kind.matches_type(*own));
@@ -135,12 +135,12 @@ impl Variant {
         if let Some(refused) = self.join.and_then(|join| join.refused(program)) {
             return Some(refused);
         }
-        if self.told.apart != Apart::Nothing && program.apart().is_empty() {
+        if self.shader.apart != Apart::Nothing && program.apart().is_empty() {
             return Some(NOTHING_APART.to_owned());
         }
         match self.memory(program) {
-            Memory::Of(memory) | Memory::Mapped(memory) => {
-                Variant { memory: Some(memory), ..*self }.refused(capabilities)
+            BufferMemory::Of(memory) | BufferMemory::Mapped(memory) => {
+                RunVariant { memory: Some(memory), ..*self }.refused(capabilities)
             }
             _ => None,
         }
@@ -168,7 +168,7 @@ fn lacking_queues(wanted: &[u32], families: &[u32]) -> Option<String> {
 }
 
 /// Returns what a device lacks to draw a kernel.
-fn lacking_graphics(kernel: &Kernel, capabilities: &Capabilities) -> Option<String> {
+fn lacking_graphics(kernel: &CompiledKernel, capabilities: &Capabilities) -> Option<String> {
     if kernel.carrier == Carrier::Compute {
         return None;
     }
@@ -181,7 +181,7 @@ fn lacking_graphics(kernel: &Kernel, capabilities: &Capabilities) -> Option<Stri
 }
 
 /// Returns what a device lacks for the subgroups of a kernel.
-fn lacking_subgroups(kernel: &Kernel, capabilities: &Capabilities) -> Option<String> {
+fn lacking_subgroups(kernel: &CompiledKernel, capabilities: &Capabilities) -> Option<String> {
     if kernel.variant.subgroups != SubgroupSize::Usual && !has_feature(capabilities, "subgroupSizeControl") {
         return Some("subgroupSizeControl".to_owned());
     }
@@ -221,23 +221,23 @@ pub(crate) fn has_feature(capabilities: &Capabilities, feature: &str) -> bool {
         }
 }
 
-impl FromStr for Variant {
-    type Err = UnknownVariant;
+impl FromStr for RunVariant {
+    type Err = UnknownRunVariant;
 
-    fn from_str(text: &str) -> Result<Variant, UnknownVariant> {
-        let mut variant = Variant::default();
+    fn from_str(text: &str) -> Result<RunVariant, UnknownRunVariant> {
+        let mut variant = RunVariant::default();
         for word in text.split('.').filter(|word| !word.is_empty()) {
             if word == SPLIT {
                 variant.pipelines = Pipelines::Split;
             } else if let Some(kind) = MemoryKind::from_word(word) {
                 variant.memory = Some(kind);
-            } else if let Ok(told) = word.parse() {
-                variant.told = variant.told.with(told);
-                if variant.told.apart != Apart::Nothing {
+            } else if let Ok(shader) = word.parse() {
+                variant.shader = variant.shader.with(shader);
+                if variant.shader.apart != Apart::Nothing {
                     variant.memory = MemoryKind::from_word(NOT_LOCAL);
                 }
             } else {
-                variant.join = Some(word.parse().map_err(|_| UnknownVariant(word.to_owned()))?);
+                variant.join = Some(word.parse().map_err(|_| UnknownRunVariant(word.to_owned()))?);
             }
         }
         Ok(variant)
@@ -245,15 +245,15 @@ impl FromStr for Variant {
 }
 
 /// Formats the words that parse as this variant.
-impl fmt::Display for Variant {
+impl fmt::Display for RunVariant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let split = (self.pipelines == Pipelines::Split).then_some(SPLIT);
         let named = MemoryKind::NAMED.iter().find(|(_, kind)| Some(*kind) == self.memory);
         // The word for separate locations already contains the memory type.
-        let memory = named.map(|(word, _)| word).filter(|_| self.told.apart == Apart::Nothing);
-        let told = self.told.to_string();
-        let told = (!told.is_empty()).then_some(told.as_str());
-        let words = split.into_iter().chain(self.join.map(Join::name)).chain(memory.copied()).chain(told);
+        let memory = named.map(|(word, _)| word).filter(|_| self.shader.apart == Apart::Nothing);
+        let shader = self.shader.to_string();
+        let shader = (!shader.is_empty()).then_some(shader.as_str());
+        let words = split.into_iter().chain(self.join.map(Join::name)).chain(memory.copied()).chain(shader);
         f.write_str(&words.collect::<Vec<_>>().join("."))
     }
 }
@@ -285,9 +285,9 @@ mod tests {
             ["", "split", "event", "split.fence", "split.event.nonlocal", "cached", "nonlocal-payload"];
         let more = ["split.event.nonlocal.volatile.phi", "glsl450", "split.size-3.workgroups-17"];
         for text in texts.into_iter().chain(more) {
-            assert_eq!(text.parse::<Variant>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<RunVariant>().unwrap().to_string(), text);
         }
-        let unknown = "split.fast".parse::<Variant>().unwrap_err().to_string();
+        let unknown = "split.fast".parse::<RunVariant>().unwrap_err().to_string();
         assert!(
             unknown.starts_with("unknown variant `fast`; expected one of split, calls, barrier, event"),
             "{unknown}"
@@ -301,7 +301,7 @@ mod tests {
         let program =
             shaders::program(&litmus::parse(test, "T").unwrap(), &config(), Pipelines::Merged).unwrap();
         let device = capable();
-        let lack = |capabilities: &Capabilities| Variant::default().lacking(&program, &[], capabilities);
+        let lack = |capabilities: &Capabilities| RunVariant::default().lacking(&program, &[], capabilities);
         assert_eq!(lack(&device), None);
         let lacks = [
             (Capabilities { memory_model: false, ..device.clone() }, "vulkanMemoryModel"),
@@ -314,13 +314,13 @@ mod tests {
             assert_eq!(lack(&capabilities).as_deref(), Some(name));
         }
         let needs = ["shaderInt64".to_owned()];
-        assert_eq!(Variant::default().lacking(&program, &needs, &device).as_deref(), Some("shaderInt64"));
+        assert_eq!(RunVariant::default().lacking(&program, &needs, &device).as_deref(), Some("shaderInt64"));
     }
 
     #[test]
     fn more_workgroups_than_a_device_takes_are_named() {
         let refused = |text: &str, max_workgroups| {
-            text.parse::<Variant>().unwrap().refused(&Capabilities { max_workgroups, ..capable() })
+            text.parse::<RunVariant>().unwrap().refused(&Capabilities { max_workgroups, ..capable() })
         };
         assert_eq!(refused("workgroups-256", 256), None);
         let lack = refused("split.size-3.workgroups-257", 256);
@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn a_way_without_its_feature_is_left_out_unless_it_is_named() {
         let program = phases("avdevice", "visdevice");
-        let ways = |text: &str| text.parse::<Variant>().unwrap().joins(&program, |_| false);
+        let ways = |text: &str| text.parse::<RunVariant>().unwrap().joins(&program, |_| false);
         // Without calls, the test's own calls cannot be run.
         assert_eq!(ways("").len(), Join::ALL.len() - 2);
         assert_eq!(ways("timeline"), [Join::Timeline]);
@@ -339,14 +339,14 @@ mod tests {
     /// A mechanism that publishes more than the test, or cannot express it, is left out or refused by name.
     #[test]
     fn a_way_that_says_something_else_is_left_out_or_refused_by_name() {
-        let all = |program: &Program| Variant::default().joins(program, |_| true);
+        let all = |program: &Program| RunVariant::default().joins(program, |_| true);
         assert_eq!(all(&phases("avdevice.memory_write", "visdevice.shader_read")), Join::ALL[1..]);
         let narrow = phases("avdevice.none", "visdevice.shader_read");
         assert_eq!(all(&narrow), [Join::Barrier, Join::Event, Join::Submit]);
         let host = phases("avdevice.shader_write.host_write", "visdevice.shader_read.host_read");
         assert!(!all(&host).contains(&Join::Event) && all(&host).contains(&Join::Semaphore));
         let lacking = |text: &str, program: &Program| {
-            text.parse::<Variant>().unwrap().lacking(program, &[], &capable())
+            text.parse::<RunVariant>().unwrap().lacking(program, &[], &capable())
         };
         for word in ["semaphore", "timeline", "fence"] {
             let rule = "semaphore or fence in place of access masks";

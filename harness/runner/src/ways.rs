@@ -3,23 +3,23 @@
 use std::ops::ControlFlow;
 
 use litmus::{Observation, Test};
-use plan::{Device, Memory, MemoryProperties};
+use plan::{BufferMemory, Device, MemoryProperties};
 use shaders::Program;
 
 use crate::error::RunError;
 use crate::join::Join;
-use crate::run::{Budget, Settings, run_program};
+use crate::run::{RunBudget, RunSettings, run_program};
 
 /// The mechanisms and the memory of a run.
 #[derive(Clone, Copy, Debug)]
-pub struct Way<'a> {
+pub struct RunMechanisms<'a> {
     /// The mechanisms between phases.
     pub joins: &'a [Join],
     /// The memory of its locations.
-    pub memory: Memory,
+    pub memory: BufferMemory,
 }
 
-impl<'a> Way<'a> {
+impl<'a> RunMechanisms<'a> {
     /// Returns the mechanisms that matter for a program: one is enough for a single phase.
     fn joins_of(&self, program: &Program) -> &'a [Join] {
         match self.joins {
@@ -37,7 +37,7 @@ impl<'a> Way<'a> {
         device: &dyn Device,
         program: &Program,
         test: &Test,
-        settings: &Settings,
+        settings: &RunSettings,
     ) -> Vec<plan::Kernel> {
         let join = self.joins_of(program).first().copied().unwrap_or_default();
         crate::run::kernels(device, program, (join, self.memory), test, settings)
@@ -63,14 +63,14 @@ pub struct Known {
 pub fn run_ways(
     device: &dyn Device,
     program: &Program,
-    way: &Way<'_>,
+    way: &RunMechanisms<'_>,
     test: &Test,
-    settings: &Settings,
+    settings: &RunSettings,
     known: &mut Known,
     on_progress: &mut dyn FnMut(&dyn Fn() -> Observation) -> ControlFlow<()>,
 ) -> Result<Observation, RunError> {
     let joins = way.joins_of(program);
-    let part = Settings { budget: part_of(settings.budget, joins.len()), ..settings.clone() };
+    let part = RunSettings { budget: part_of(settings.budget, joins.len()), ..settings.clone() };
     let mut all = Observation::default();
     let mut stopped = false;
     for join in joins {
@@ -101,9 +101,9 @@ pub fn run_ways(
     Ok(all)
 }
 
-fn part_of(budget: Budget, count: usize) -> Budget {
+fn part_of(budget: RunBudget, count: usize) -> RunBudget {
     let count = u32::try_from(count.max(1)).unwrap_or(u32::MAX);
-    Budget {
+    RunBudget {
         instances: budget.instances.map(|instances| instances.div_ceil(count.into())),
         time: budget.time.map(|time| time / count),
     }

@@ -34,7 +34,7 @@ pub struct Request<J> {
 /// A message from worker to parent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Message<P, R> {
+pub enum WorkerMessage<P, R> {
     /// The progress of the job, which also shows that the worker is alive.
     Progress {
         /// [`VERSION`].
@@ -111,7 +111,7 @@ pub struct Snapshot {
 /// The result of a job, with all observations even if it failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answer {
+pub struct JobResult {
     /// The device, if it could be opened.
     pub device: Option<Identity>,
     /// Its features and limits.
@@ -134,7 +134,7 @@ pub struct Answer {
     /// The observations of the test.
     pub observation: WireObservation,
     /// Why the run, or the one of its twin, ended early.
-    pub failure: Option<Failure>,
+    pub failure: Option<IncompleteReason>,
     /// The observations of the twin.
     pub twin: Option<WireObservation>,
     /// Messages of the validation layers.
@@ -144,7 +144,7 @@ pub struct Answer {
 /// Why an answer is incomplete.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Failure {
+pub enum IncompleteReason {
     /// The text is not a valid test.
     #[error("{message}")]
     Test {
@@ -210,68 +210,75 @@ pub enum Failure {
     },
 }
 
-impl Failure {
+impl IncompleteReason {
     /// Returns true if device and driver must not run another job after this failure.
     pub fn spoils_worker(&self) -> bool {
-        matches!(self, Failure::DeviceLost { .. } | Failure::TimedOut { .. } | Failure::Driver { .. })
+        matches!(
+            self,
+            IncompleteReason::DeviceLost { .. }
+                | IncompleteReason::TimedOut { .. }
+                | IncompleteReason::Driver { .. }
+        )
     }
 
     /// Marks the failure as one of a test's twin.
-    pub(crate) fn of_the_twin(mut self) -> Failure {
+    pub(crate) fn of_the_twin(mut self) -> IncompleteReason {
         match &mut self {
-            Failure::Test { message }
-            | Failure::NoDevice { message }
-            | Failure::Stress { message }
-            | Failure::DeviceLost { message }
-            | Failure::TimedOut { message }
-            | Failure::Driver { message }
-            | Failure::Disagreement { message }
-            | Failure::Internal { message } => message.insert_str(0, "with its twin: "),
-            Failure::NotPlaceable { .. } | Failure::Lacks { .. } | Failure::NullDevice => {}
+            IncompleteReason::Test { message }
+            | IncompleteReason::NoDevice { message }
+            | IncompleteReason::Stress { message }
+            | IncompleteReason::DeviceLost { message }
+            | IncompleteReason::TimedOut { message }
+            | IncompleteReason::Driver { message }
+            | IncompleteReason::Disagreement { message }
+            | IncompleteReason::Internal { message } => message.insert_str(0, "with its twin: "),
+            IncompleteReason::NotPlaceable { .. }
+            | IncompleteReason::Lacks { .. }
+            | IncompleteReason::NullDevice => {}
         }
         self
     }
 }
 
-impl From<Cause> for Failure {
-    fn from(cause: Cause) -> Failure {
+impl From<Cause> for IncompleteReason {
+    fn from(cause: Cause) -> IncompleteReason {
         let message = cause.to_string();
         match cause {
             Cause::Device(error) => error.into(),
-            Cause::TimedOut { .. } => Failure::TimedOut { message },
-            Cause::NullDevice => Failure::NullDevice,
-            Cause::TooSmall(what) => Failure::Lacks { what: format!("room for {what}") },
-            Cause::Kernel(_) => Failure::Internal { message },
-            Cause::Disagreement { .. } => Failure::Disagreement { message },
-            Cause::Stress(_) => Failure::Stress { message },
+            Cause::TimedOut { .. } => IncompleteReason::TimedOut { message },
+            Cause::NullDevice => IncompleteReason::NullDevice,
+            Cause::TooSmall(what) => IncompleteReason::Lacks { what: format!("room for {what}") },
+            Cause::Kernel(_) => IncompleteReason::Internal { message },
+            Cause::Disagreement { .. } => IncompleteReason::Disagreement { message },
+            Cause::Stress(_) => IncompleteReason::Stress { message },
         }
     }
 }
 
-impl From<DeviceError> for Failure {
-    fn from(error: DeviceError) -> Failure {
+impl From<DeviceError> for IncompleteReason {
+    fn from(error: DeviceError) -> IncompleteReason {
         let message = error.to_string();
         match error {
             DeviceError::NoLoader(_) | DeviceError::NoDriver(_) | DeviceError::NoSuchDevice(_) => {
-                Failure::NoDevice { message }
+                IncompleteReason::NoDevice { message }
             }
-            DeviceError::Unsupported(what) => Failure::Lacks { what },
-            DeviceError::DeviceLost(_) => Failure::DeviceLost { message },
-            DeviceError::StepBudget => Failure::TimedOut { message },
+            DeviceError::Unsupported(what) => IncompleteReason::Lacks { what },
+            DeviceError::DeviceLost(_) => IncompleteReason::DeviceLost { message },
+            DeviceError::StepBudget => IncompleteReason::TimedOut { message },
             DeviceError::OutOfMemory(_) | DeviceError::Driver { .. } | DeviceError::NotExecuted(_) => {
-                Failure::Driver { message }
+                IncompleteReason::Driver { message }
             }
-            DeviceError::Busy | DeviceError::InvalidPlan(_) => Failure::Internal { message },
+            DeviceError::Busy | DeviceError::InvalidPlan(_) => IncompleteReason::Internal { message },
         }
     }
 }
 
-impl From<shaders::CompileError> for Failure {
-    fn from(error: shaders::CompileError) -> Failure {
+impl From<shaders::CompileError> for IncompleteReason {
+    fn from(error: shaders::CompileError) -> IncompleteReason {
         match error {
-            shaders::CompileError::NotPlaceable { rule } => Failure::NotPlaceable { rule },
+            shaders::CompileError::NotPlaceable { rule } => IncompleteReason::NotPlaceable { rule },
             large @ shaders::CompileError::WorkgroupTooLarge { .. } => {
-                Failure::Lacks { what: large.to_string() }
+                IncompleteReason::Lacks { what: large.to_string() }
             }
         }
     }
@@ -415,7 +422,8 @@ mod tests {
 
     #[test]
     fn failures_have_a_kind() {
-        let text = serde_json::to_string(&Failure::from(DeviceError::DeviceLost("vkQueueSubmit"))).unwrap();
+        let text =
+            serde_json::to_string(&IncompleteReason::from(DeviceError::DeviceLost("vkQueueSubmit"))).unwrap();
         assert_eq!(text, r#"{"kind":"device_lost","message":"the device was lost during vkQueueSubmit"}"#);
     }
 }

@@ -14,19 +14,20 @@ use plan::{Device, DeviceError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use shaders::Pipelines;
-use shaders::variant::Stage;
+use shaders::variant::CarrierStage;
 
 use crate::error::{Cause, RunError};
 use crate::exercise::Exercise;
-use crate::overlap::{Evidence, Neighbours};
+use crate::overlap::{Neighbours, OverlapEvidence};
 use crate::pool::Health;
-use crate::run::{Budget, Settings};
+use crate::run::{RunBudget, RunSettings};
 use crate::runnable::{self, told};
 use crate::stress::Stress;
-use crate::variant::Variant;
+use crate::variant::RunVariant;
 use crate::ways::{Known, run_ways};
 use crate::wire::{
-    Answer, Failure, Job, Message, RECORD_SEPARATOR, Request, Snapshot, VERSION, WireObservation,
+    IncompleteReason, Job, JobResult, RECORD_SEPARATOR, Request, Snapshot, VERSION, WireObservation,
+    WorkerMessage,
 };
 use crate::{affinity, canary, pool, twin};
 
@@ -78,7 +79,7 @@ pub(crate) fn serve_on<J, P, R>(
 where
     J: DeserializeOwned,
     P: Serialize,
-    R: Serialize + pool::Answer,
+    R: Serialize + pool::PoolAnswer,
 {
     let mut devices = Devices::new(make_device);
     if serve_jobs(every, &mut |job: &J, say: Say<'_, P>| answer(job, &mut devices, say))?.is_break() {
@@ -100,7 +101,7 @@ pub fn serve_jobs<J, P, R>(
 where
     J: DeserializeOwned,
     P: Serialize,
-    R: Serialize + pool::Answer,
+    R: Serialize + pool::PoolAnswer,
 {
     let mut output = prepare_process()?;
     for line in read_requests() {
@@ -117,7 +118,7 @@ where
                 return ControlFlow::Continue(());
             }
             sent = Some(Instant::now());
-            let message = Message::Progress { version: VERSION, job, payload: snapshot() };
+            let message = WorkerMessage::Progress { version: VERSION, job, payload: snapshot() };
             match send_message::<P, R>(&mut output, &message) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
@@ -130,7 +131,7 @@ where
             return Err(error);
         }
         let ends = answer.ends_worker();
-        send_message::<P, R>(&mut output, &Message::Answer { version: VERSION, job, payload: answer })?;
+        send_message::<P, R>(&mut output, &WorkerMessage::Answer { version: VERSION, job, payload: answer })?;
         if ends {
             return Ok(ControlFlow::Break(()));
         }
@@ -151,21 +152,21 @@ pub struct Served<S> {
     /// The observations.
     pub seen: S,
     /// Why it ended early.
-    pub failure: Option<Failure>,
+    pub failure: Option<IncompleteReason>,
     /// Messages of the validation layers.
     pub validation: Vec<String>,
 }
 
 impl<S: Default> Served<S> {
     /// Creates an answer and lets `fill` complete it, as far as it gets.
-    pub(crate) fn of(fill: impl FnOnce(&mut Served<S>) -> Result<(), Failure>) -> Served<S> {
+    pub(crate) fn of(fill: impl FnOnce(&mut Served<S>) -> Result<(), IncompleteReason>) -> Served<S> {
         let mut answer = Served::default();
         answer.failure = fill(&mut answer).err();
         answer
     }
 }
 
-impl<S: HasSeen> pool::Answer for Served<S> {
+impl<S: HasSeen> pool::PoolAnswer for Served<S> {
     fn health(&self) -> Health {
         match &self.failure {
             Some(failure) if failure.spoils_worker() => Health::Bad,
@@ -186,7 +187,7 @@ impl<S: HasSeen> pool::Answer for Served<S> {
 /// Writes a message.
 fn send_message<P: Serialize, R: Serialize>(
     output: &mut dyn Write,
-    message: &Message<P, R>,
+    message: &WorkerMessage<P, R>,
 ) -> io::Result<()> {
     let mut line = vec![RECORD_SEPARATOR];
     serde_json::to_writer(&mut line, message)?;
@@ -248,7 +249,7 @@ struct Open {
 pub(crate) struct Devices<'a> {
     open: BTreeMap<String, Open>,
     /// The evidence whether stages of a device run their invocations one after another.
-    serial: BTreeMap<(String, Neighbours), Evidence>,
+    serial: BTreeMap<(String, Neighbours), OverlapEvidence>,
     make: MakeDevice<'a>,
 }
 
@@ -272,18 +273,18 @@ impl<'a> Devices<'a> {
         &mut self,
         selector: &str,
         test: &Test,
-        variant: &Variant,
+        variant: &RunVariant,
         stress: &Stress,
     ) -> Result<bool, Cause> {
-        let stage = variant.told.stage;
-        if stage == Stage::Compute {
+        let stage = variant.shader.stage;
+        if stage == CarrierStage::Compute {
             return Ok(false);
         }
         let pipelines = if stage.is_mixed() { variant.pipelines } else { Pipelines::Merged };
-        let interlock = test.interlock_order().map(|_| variant.told.interlock);
+        let interlock = test.interlock_order().map(|_| variant.shader.interlock);
         let asked = Neighbours { stage, pipelines, interlock };
         let key = (selector.to_owned(), asked);
-        let before = self.serial.get(&key).copied().unwrap_or(Evidence::NONE);
+        let before = self.serial.get(&key).copied().unwrap_or(OverlapEvidence::NONE);
         let known = before.with_more(self.get(selector)?, asked, stress);
         self.serial.insert(key, known);
         Ok(known.is_serial())
@@ -295,7 +296,8 @@ impl<'a> Devices<'a> {
             let before = affinity::threads();
             let device = (self.make)(selector)?;
             let executes = device.capabilities().executes;
-            let canary = if executes { canary::check(device.as_ref(), Settings::PATIENCE) } else { Ok(()) };
+            let canary =
+                if executes { canary::check(device.as_ref(), RunSettings::PATIENCE) } else { Ok(()) };
             self.open.insert(selector.to_owned(), Open { device, canary, before });
         }
         match self.open.get(selector) {
@@ -317,8 +319,8 @@ impl<'a> Devices<'a> {
 type OnSnapshot<'a> = Say<'a, Snapshot>;
 
 /// Runs a job. The answer contains the observations even if it failed.
-fn run_job(job: &Job, devices: &mut Devices<'_>, on_snapshot: OnSnapshot<'_>) -> Answer {
-    let mut answer = Answer {
+fn run_job(job: &Job, devices: &mut Devices<'_>, on_snapshot: OnSnapshot<'_>) -> JobResult {
+    let mut answer = JobResult {
         device: None,
         capabilities: None,
         stress: None,
@@ -347,20 +349,20 @@ fn peak_bytes() -> Option<u64> {
 
 /// Parses the test of a job. The text determines its syntax; dots in the id are replaced, because an
 /// extension would override it.
-pub(crate) fn test_of(text: &str, id: &str) -> Result<Test, Failure> {
+pub(crate) fn test_of(text: &str, id: &str) -> Result<Test, IncompleteReason> {
     litmus::syntax::parse(text, &id.replace('.', "-"))
-        .map_err(|errors| Failure::Test { message: errors.to_string() })
+        .map_err(|errors| IncompleteReason::Test { message: errors.to_string() })
 }
 
 fn fill(
-    answer: &mut Answer,
+    answer: &mut JobResult,
     job: &Job,
     devices: &mut Devices<'_>,
     on_snapshot: OnSnapshot<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), IncompleteReason> {
     let test = test_of(&job.text, &job.id)?;
-    let variant: Variant =
-        job.variant.parse().map_err(|error| Failure::Test { message: format!("{error}") })?;
+    let variant: RunVariant =
+        job.variant.parse().map_err(|error| IncompleteReason::Test { message: format!("{error}") })?;
     let device = devices.get(&job.device)?;
     let nothing = WireObservation::from(&Observation::default());
     let _ = on_snapshot(&|| Snapshot { observation: nothing.clone(), twin: None });
@@ -385,9 +387,9 @@ fn fill(
         Overlap::Possible if job.twin => twin::with_early_reads(&test),
         _ => None,
     };
-    let settings = |part: u32| Settings {
+    let settings = |part: u32| RunSettings {
         stress: stress.clone(),
-        budget: Budget {
+        budget: RunBudget {
             instances: job.instances.map(|instances| instances.div_ceil(part.into())),
             time: job.seconds.map(|seconds| seconds_to_duration(seconds) / part),
         },
@@ -430,7 +432,7 @@ fn fill(
         answer.validation.extend(device.validation_messages());
         match attempt.failure {
             // A twin that does not fit the device shows nothing, like one whose threads did not overlap.
-            None | Some(Failure::NotPlaceable { .. } | Failure::Lacks { .. }) => {}
+            None | Some(IncompleteReason::NotPlaceable { .. } | IncompleteReason::Lacks { .. }) => {}
             Some(failure) => return Err(failure.of_the_twin()),
         }
     }
@@ -442,15 +444,15 @@ fn fill(
 struct RanTest {
     known: Known,
     seen: Observation,
-    failure: Option<Failure>,
+    failure: Option<IncompleteReason>,
 }
 
 fn run_one(
     device: &dyn Device,
     test: &Test,
-    variant: Variant,
+    variant: RunVariant,
     planned: &str,
-    settings: &Settings,
+    settings: &RunSettings,
     on_snapshot: &mut dyn FnMut(&dyn Fn() -> Observation) -> ControlFlow<()>,
 ) -> RanTest {
     let mut ran = RanTest::default();
@@ -470,24 +472,29 @@ fn run_one(
 fn what_follows(
     job: &Job,
     twin: Option<&Test>,
-    variant: Variant,
+    variant: RunVariant,
     device: &dyn Device,
-    settings: &Settings,
+    settings: &RunSettings,
 ) -> Vec<plan::Kernel> {
     let mut kernels = twin.map_or_else(Vec::new, |twin| kernels_of(device, twin, variant, settings));
     if let Some(next) = &job.next
-        && let Ok(variant) = next.variant.parse::<Variant>()
+        && let Ok(variant) = next.variant.parse::<RunVariant>()
         && let Ok(test) = test_of(&next.text, &next.id)
     {
         let stress = next.stress.clone().unwrap_or_else(|| settings.stress.clone());
-        let settings = Settings { stress, plausible: next.plausible.clone(), ..settings.clone() };
+        let settings = RunSettings { stress, plausible: next.plausible.clone(), ..settings.clone() };
         kernels.extend(kernels_of(device, &test, variant, &settings));
     }
     kernels
 }
 
 /// Returns the kernels of a test's run; empty if it cannot run, which is reported when it runs.
-fn kernels_of(device: &dyn Device, test: &Test, variant: Variant, settings: &Settings) -> Vec<plan::Kernel> {
+fn kernels_of(
+    device: &dyn Device,
+    test: &Test,
+    variant: RunVariant,
+    settings: &RunSettings,
+) -> Vec<plan::Kernel> {
     match told(test, variant, &settings.stress, device.capabilities()) {
         Ok(runnable) => runnable.way().kernels(device, &runnable.program, test, settings),
         Err(_) => Vec::new(),
@@ -499,9 +506,9 @@ fn seconds_to_duration(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }
 
-impl pool::Answer for Answer {
+impl pool::PoolAnswer for JobResult {
     fn health(&self) -> Health {
-        if self.failure.as_ref().is_some_and(Failure::spoils_worker) {
+        if self.failure.as_ref().is_some_and(IncompleteReason::spoils_worker) {
             Health::Bad
         } else if self.observation.dispatches > 0 {
             Health::Good

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use device::{DriverEnvironment, Options, Selector, SoftwareDriver, VulkanDevice};
+use device::{DeviceOptions, DriverEnvironment, Selector, SoftwareDriver, VulkanDevice};
 use litmus::{Observation, Outcome, Value};
 use plan::{Capabilities, Device, DeviceError, Identity, Plan, Prepared};
-use runner::pool::{self, Calls, End, Event, Limits, Report};
-use runner::wire::{Answer, Failure, Job, Snapshot};
+use runner::pool::{self, Calls, End, JobReport, Limits, PoolEvent};
+use runner::wire::{IncompleteReason, Job, JobResult, Snapshot};
 use runner::{Classify, Join, Pairing, Parts, Stress};
 
 const SOFTWARE: [SoftwareDriver; 2] = [SoftwareDriver::Lavapipe, SoftwareDriver::Swiftshader];
@@ -45,7 +45,7 @@ impl Device for Discrete {
 fn make_device(selector: &str) -> Result<Box<dyn Device>, DeviceError> {
     let (kind, name) = selector.split_once(':').unwrap_or(("", selector));
     let selector: Selector = name.parse().unwrap();
-    let options = Options { validation: !kind.is_empty(), staging: kind == "discrete" };
+    let options = DeviceOptions { validation: !kind.is_empty(), staging: kind == "discrete" };
     let inner = VulkanDevice::open(&selector, options)?;
     if kind != "discrete" {
         return Ok(Box::new(inner));
@@ -84,7 +84,7 @@ fn job(text: &str, device: &str, instances: u64) -> Job {
 }
 
 /// Runs jobs until all are done or `stop` returns true.
-fn run(jobs: &[Job], stop: &mut dyn FnMut(&Snapshot) -> bool) -> Vec<Report<Snapshot, Answer>> {
+fn run(jobs: &[Job], stop: &mut dyn FnMut(&Snapshot) -> bool) -> Vec<JobReport<Snapshot, JobResult>> {
     let environment = DriverEnvironment::discover().unwrap();
     let mut reports = Vec::new();
     pool::run(
@@ -101,9 +101,9 @@ fn run(jobs: &[Job], stop: &mut dyn FnMut(&Snapshot) -> bool) -> Vec<Report<Snap
             },
             job: &mut |number, _| jobs[number].clone(),
             event: &mut |event| match event {
-                Event::Progress { snapshot, .. } if stop(snapshot) => ControlFlow::Break(()),
-                Event::Progress { .. } | Event::Again(_) => ControlFlow::Continue(()),
-                Event::Finished(report) => {
+                PoolEvent::Progress { snapshot, .. } if stop(snapshot) => ControlFlow::Break(()),
+                PoolEvent::Progress { .. } | PoolEvent::Again(_) => ControlFlow::Continue(()),
+                PoolEvent::Finished(report) => {
                     reports.push(report);
                     ControlFlow::Continue(())
                 }
@@ -113,7 +113,7 @@ fn run(jobs: &[Job], stop: &mut dyn FnMut(&Snapshot) -> bool) -> Vec<Report<Snap
     reports
 }
 
-fn answer(report: &Report<Snapshot, Answer>) -> &Answer {
+fn answer(report: &JobReport<Snapshot, JobResult>) -> &JobResult {
     match &report.last.end {
         End::Answered(answer) => answer,
         other => panic!("{other:?}"),
@@ -121,7 +121,7 @@ fn answer(report: &Report<Snapshot, Answer>) -> &Answer {
 }
 
 /// Every instance was executed and completely written.
-fn assert_sound(context: &str, answer: &Answer, instances: u64) {
+fn assert_sound(context: &str, answer: &JobResult, instances: u64) {
     assert_eq!(answer.failure, None, "{context}");
     let seen = Observation::from(&answer.observation);
     assert!(seen.accounted_instances() >= instances, "{context}: {seen:?}");
@@ -141,7 +141,7 @@ fn store_buffering_is_accounted_for(driver: &str) {
     });
     for (job, report) in jobs.iter().zip(run(&jobs, &mut |_| false)) {
         let answer = answer(&report);
-        if let Some(Failure::Lacks { what }) = &answer.failure
+        if let Some(IncompleteReason::Lacks { what }) = &answer.failure
             && job.device.contains(':')
         {
             println!("skipped: {} lacks {what}", job.device);
@@ -170,7 +170,7 @@ fn memory_stress_is_accounted_for(driver: &str) {
     let (stress, changes) = everything.reduced(&one_queue);
     assert_eq!(changes, ["`memory_stress.queue_workgroups` to [0, 0] (it has one queue)"]);
     let asking = Job { stress: Some(everything), ..job(&text("sb/SB+rlx-rlx.litmus"), driver, 100) };
-    let lack = Failure::Lacks { what: "2 compute queues in one queue family".into() };
+    let lack = IncompleteReason::Lacks { what: "2 compute queues in one queue family".into() };
     assert_eq!(answer(&run(&[asking], &mut |_| false)[0]).failure, Some(lack));
     let files =
         ["sb/SB+rlx-rlx", "mp/MP+rel-acq", "barrier/MP+cbar", "iriw/IRIW+rlx", "guard/MP+rel-acq.poll"];
@@ -187,8 +187,8 @@ fn memory_stress_is_accounted_for(driver: &str) {
         let answer = answer(&report);
         let context = format!("{}@{} on {}", job.text.lines().next().unwrap(), job.variant, job.device);
         match &answer.failure {
-            Some(Failure::NotPlaceable { .. }) => {}
-            Some(Failure::Lacks { what }) if job.device.contains(':') => {
+            Some(IncompleteReason::NotPlaceable { .. }) => {}
+            Some(IncompleteReason::Lacks { what }) if job.device.contains(':') => {
                 println!("skipped: {context} lacks {what}")
             }
             _ => assert_sound(&context, answer, 5_000),
@@ -273,7 +273,7 @@ fn what_a_variant_needs_is_named(driver: &str) {
         .map(|(variant, _)| Job { variant: (*variant).into(), ..job(&text, driver, 100) })
         .collect();
     for ((variant, lack), report) in cases.iter().zip(run(&jobs, &mut |_| false)) {
-        let expected = Some(Failure::Lacks { what: (*lack).into() });
+        let expected = Some(IncompleteReason::Lacks { what: (*lack).into() });
         assert_eq!(answer(&report).failure, expected, "{variant} on {driver}");
     }
 }
@@ -319,7 +319,7 @@ fn both_ways_of_counting_agree(driver: &str) {
     let mut counted = 0;
     for (job, report) in jobs.iter().zip(run(&jobs, &mut |_| false)) {
         let answer = answer(&report);
-        if let Some(Failure::Lacks { .. }) = &answer.failure {
+        if let Some(IncompleteReason::Lacks { .. }) = &answer.failure {
             continue;
         }
         assert_sound(&format!("{} on {}", job.text, job.device), answer, job.instances.unwrap());
@@ -393,7 +393,7 @@ fn the_corpus_is_accounted_for(driver: &str) {
     for (file, report) in files.iter().zip(run(&jobs, &mut |_| false)) {
         let answer = answer(&report);
         match &answer.failure {
-            Some(Failure::NotPlaceable { .. } | Failure::Lacks { .. }) => {}
+            Some(IncompleteReason::NotPlaceable { .. } | IncompleteReason::Lacks { .. }) => {}
             _ => {
                 assert_sound(&file.display().to_string(), answer, 2_000);
                 ran += 1;
@@ -428,7 +428,7 @@ fn calls_run_as_they_stand(driver: &str) {
     for (((test, forbidden), job), report) in tests.iter().zip(&jobs).zip(run(&jobs, &mut |_| false)) {
         let answer = answer(&report);
         let context = format!("{} on {}", test.name, job.device);
-        if let Some(Failure::Lacks { what }) = &answer.failure {
+        if let Some(IncompleteReason::Lacks { what }) = &answer.failure {
             *lacks.entry(what.clone()).or_insert(0) += 1;
             continue;
         }
@@ -470,7 +470,7 @@ fn hosts_are_accounted_for(driver: &str) {
         let answer = answer(&report);
         let context = format!("{} on {}", job.text.lines().next().unwrap(), job.device);
         match &answer.failure {
-            Some(Failure::Lacks { what }) => *lacks.entry(what.clone()).or_insert(0) += 1,
+            Some(IncompleteReason::Lacks { what }) => *lacks.entry(what.clone()).or_insert(0) += 1,
             _ => assert_sound(&context, answer, 2_000),
         }
     }

@@ -8,12 +8,12 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use plan::{
-    Accesses, Capabilities, Device, DeviceError, HostAct, Identity, Memory, MemoryKind, Plan, Prepared,
-    Stages, Step,
+    Accesses, BufferMemory, Capabilities, Device, DeviceError, HostAct, Identity, MemoryKind, Plan, PlanStep,
+    Prepared, Stages,
 };
-use runner::{Budget, Join, Settings, Stress, run_program};
-use shaders::variant::Stage;
-use shaders::{KernelConfig, Phase, Pipelines, Program, Variant};
+use runner::{Join, RunBudget, RunSettings, Stress, run_program};
+use shaders::variant::CarrierStage;
+use shaders::{DispatchPhase, KernelConfig, Pipelines, Program, Variant};
 
 /// A device that stores the plan and refuses it.
 #[derive(Default)]
@@ -95,8 +95,8 @@ fn said(columns: &[Vec<String>], program: &Program, phase: usize, word: &str, al
     behind.chain(before).collect()
 }
 
-fn settings() -> Settings {
-    Settings::new(Stress::preset("sim").unwrap(), Budget::instances(1), 1)
+fn settings() -> RunSettings {
+    RunSettings::new(Stress::preset("sim").unwrap(), RunBudget::instances(1), 1)
 }
 
 /// Returns a device with these features that stores the plan.
@@ -120,7 +120,11 @@ fn keeper(features: &[&str]) -> Keeper {
 /// Checks the steps of a program; returns the number of dependencies.
 fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usize {
     let device = keeper(&[]);
-    let memory = if program.hosts.is_some() { Memory::Mapped(MemoryKind::default()) } else { Memory::Device };
+    let memory = if program.hosts.is_some() {
+        BufferMemory::Mapped(MemoryKind::default())
+    } else {
+        BufferMemory::Device
+    };
     let ran =
         run_program(&device, program, (join, memory), test, &settings(), &mut |_| ControlFlow::Continue(()));
     assert!(ran.is_err_and(|error| error.to_string().contains("running")), "{text}");
@@ -128,11 +132,11 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
     if program.hosts.is_some() {
         return check_batches(text, program, &plan);
     }
-    let of = |phases: &[Phase]| {
+    let of = |phases: &[DispatchPhase]| {
         let kernels =
             phases.iter().flat_map(|phase| &phase.parts).map(|part| match part.kernel.variant.stage {
-                Stage::Vertex => Stages::VERTEX,
-                Stage::Fragment | Stage::FragmentHelpers => Stages::FRAGMENT,
+                CarrierStage::Vertex => Stages::VERTEX,
+                CarrierStage::Fragment | CarrierStage::FragmentHelpers => Stages::FRAGMENT,
                 _ => Stages::COMPUTE,
             });
         kernels.fold(Stages::NONE, Stages::with)
@@ -142,7 +146,7 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
         .map(|number| (of(&program.phases[..number]), of(&program.phases[number..=number])))
         .collect();
     for step in &plan.steps {
-        if let Step::Dependency { stages, available, visible, .. } = step {
+        if let PlanStep::Dependency { stages, available, visible, .. } = step {
             let expected = |(before, after): &(Stages, Stages)| {
                 (before.with(Stages::for_accesses(*available)), after.with(Stages::for_accesses(*visible)))
             };
@@ -156,7 +160,7 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
         .steps
         .iter()
         .filter_map(|step| match step {
-            Step::Dependency { available, visible, .. } => Some((words(*available), words(*visible))),
+            PlanStep::Dependency { available, visible, .. } => Some((words(*available), words(*visible))),
             _ => None,
         })
         .collect();
@@ -194,19 +198,20 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
 fn check_batches(text: &str, program: &Program, plan: &Plan) -> usize {
     let columns = columns(text);
     let batches: Vec<usize> =
-        (0..plan.steps.len()).filter(|step| matches!(plan.steps[*step], Step::Batch { .. })).collect();
+        (0..plan.steps.len()).filter(|step| matches!(plan.steps[*step], PlanStep::Batch { .. })).collect();
     assert_eq!(batches.len(), program.phases.len(), "{text}");
     let mut dependencies = 0;
     for (number, begin) in batches.iter().enumerate() {
         let steps = plan.steps[begin + 1..].iter();
-        let steps: Vec<&Step> =
-            steps.take_while(|step| !matches!(step, Step::Batch { .. } | Step::HostsEnd { .. })).collect();
-        let first = steps.iter().position(|step| matches!(step, Step::Dispatch { .. })).unwrap();
-        let last = steps.iter().rposition(|step| matches!(step, Step::Dispatch { .. })).unwrap();
+        let steps: Vec<&PlanStep> = steps
+            .take_while(|step| !matches!(step, PlanStep::Batch { .. } | PlanStep::HostsEnd { .. }))
+            .collect();
+        let first = steps.iter().position(|step| matches!(step, PlanStep::Dispatch { .. })).unwrap();
+        let last = steps.iter().rposition(|step| matches!(step, PlanStep::Dispatch { .. })).unwrap();
         for (steps, leading) in [(&steps[..first], true), (&steps[last..], false)] {
             let (mut available, mut visible) = (Words::new(), Words::new());
             for step in steps {
-                if let Step::Dependency { available: ours, visible: theirs, .. } = step {
+                if let PlanStep::Dependency { available: ours, visible: theirs, .. } = step {
                     available.extend(words(*ours));
                     visible.extend(words(*theirs));
                     dependencies += 1;
@@ -225,8 +230,13 @@ fn check_batches(text: &str, program: &Program, plan: &Plan) -> usize {
     dependencies
 }
 
-const STAGES: [Stage; 5] =
-    [Stage::Compute, Stage::Vertex, Stage::Fragment, Stage::VertexFragment, Stage::FragmentVertex];
+const STAGES: [CarrierStage; 5] = [
+    CarrierStage::Compute,
+    CarrierStage::Vertex,
+    CarrierStage::Fragment,
+    CarrierStage::VertexFragment,
+    CarrierStage::FragmentVertex,
+];
 
 #[test]
 fn steps_have_the_masks_of_the_text() {
@@ -290,8 +300,11 @@ fn calls_stand_as_they_are_written() {
             continue;
         }
         let device = keeper(&["timelineSemaphore"]);
-        let memory =
-            if program.hosts.is_some() { Memory::Mapped(MemoryKind::default()) } else { Memory::Device };
+        let memory = if program.hosts.is_some() {
+            BufferMemory::Mapped(MemoryKind::default())
+        } else {
+            BufferMemory::Device
+        };
         let way = (Join::Calls, memory);
         let ran = run_program(&device, &program, way, &test, &settings(), &mut |_| ControlFlow::Continue(()));
         assert!(ran.is_err_and(|error| error.to_string().contains("running")), "{}", entry.id);
@@ -331,10 +344,10 @@ fn calls_stand_as_they_are_written() {
                 step.queue().0 as usize == queue
                     && matches!(
                         step,
-                        Step::Dependency { .. }
-                            | Step::Signal { .. }
-                            | Step::Wait { .. }
-                            | Step::Submit { .. }
+                        PlanStep::Dependency { .. }
+                            | PlanStep::Signal { .. }
+                            | PlanStep::Wait { .. }
+                            | PlanStep::Submit { .. }
                     )
             });
             for cell in cells {
@@ -350,11 +363,10 @@ fn calls_stand_as_they_are_written() {
                     [word @ ("signal" | "wait"), _, value @ ..] => {
                         let expected = value.first().map_or(1, |value| value.parse().unwrap());
                         let found = match (steps.next().unwrap(), *word) {
-                            (Step::Signal { value, .. }, "signal") | (Step::Wait { value, .. }, "wait") => {
-                                *value
-                            }
+                            (PlanStep::Signal { value, .. }, "signal")
+                            | (PlanStep::Wait { value, .. }, "wait") => *value,
                             // No other call waits for it.
-                            (Step::Submit { .. }, "signal") => expected,
+                            (PlanStep::Submit { .. }, "signal") => expected,
                             other => panic!("{other:?} for {cell}"),
                         };
                         assert_eq!(found, expected, "{}: {cell}", entry.id);
@@ -406,8 +418,8 @@ fn check_acts(test: &litmus::Test, columns: &[Vec<String>], plan: &Plan) -> usiz
     calls
 }
 
-fn scoped(step: &Step, text: &str, cell: &str) {
-    let Step::Dependency { stages, available, visible, .. } = step else { panic!("{step:?} for {cell}") };
+fn scoped(step: &PlanStep, text: &str, cell: &str) {
+    let PlanStep::Dependency { stages, available, visible, .. } = step else { panic!("{step:?} for {cell}") };
     let (source, target) = text.split_once(" -> ").unwrap();
     let found = ((stages.0, words(*available)), (stages.1, words(*visible)));
     assert_eq!(found, (side(source), side(target)), "{cell}");
@@ -421,14 +433,16 @@ fn owned_memory_is_released_and_acquired_as_the_test_says() {
         let test = litmus::parse(entry.text, &entry.path).unwrap();
         let device = keeper(&["timelineSemaphore"]);
         let program = shaders::program(&test, &KernelConfig::PLAIN, Pipelines::Merged).unwrap();
-        let way = (Join::Calls, Memory::Device);
+        let way = (Join::Calls, BufferMemory::Device);
         let ran = run_program(&device, &program, way, &test, &settings(), &mut |_| ControlFlow::Continue(()));
         assert!(ran.is_err_and(|error| error.to_string().contains("running")), "{id}");
         let plan = device.plan.borrow();
         let name = |buffer: plan::BufferId| plan.buffers[buffer.0 as usize].name;
-        let told = |step: &Step| match step {
-            Step::Release { queue, buffer, to } => Some(format!("{} > {}: {}", queue.0, to.0, name(*buffer))),
-            Step::Acquire { queue, buffer, from } => {
+        let told = |step: &PlanStep| match step {
+            PlanStep::Release { queue, buffer, to } => {
+                Some(format!("{} > {}: {}", queue.0, to.0, name(*buffer)))
+            }
+            PlanStep::Acquire { queue, buffer, from } => {
                 Some(format!("{} < {}: {}", queue.0, from.0, name(*buffer)))
             }
             _ => None,

@@ -5,13 +5,15 @@ use std::ops::ControlFlow;
 use std::process::Command;
 use std::time::Duration;
 
-use runner::pool::{self, Answer, Calls, End, Event, Failure, Health, Limits, NotRun, Report};
+use runner::pool::{
+    self, Calls, End, Health, JobReport, Limits, NotRun, PoolAnswer, PoolEvent, WorkerFailure,
+};
 use serde::Deserialize;
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 struct Word(String);
 
-impl Answer for Word {
+impl PoolAnswer for Word {
     fn health(&self) -> Health {
         match self.0.as_str() {
             "bad" | "bad, ends" => Health::Bad,
@@ -36,7 +38,7 @@ fn patient() -> Limits {
     Limits { silence: Duration::from_secs(60), ..Limits::DEFAULT }
 }
 
-fn run(limits: &Limits, jobs: usize, script: &str) -> Vec<Report<Word, Word>> {
+fn run(limits: &Limits, jobs: usize, script: &str) -> Vec<JobReport<Word, Word>> {
     let mut reports = Vec::new();
     pool::run(
         limits,
@@ -49,7 +51,7 @@ fn run(limits: &Limits, jobs: usize, script: &str) -> Vec<Report<Word, Word>> {
             },
             job: &mut |job, _| format!("job {job}"),
             event: &mut |event| {
-                if let Event::Finished(report) = event {
+                if let PoolEvent::Finished(report) = event {
                     reports.push(report);
                 }
                 ControlFlow::Continue(())
@@ -62,12 +64,12 @@ fn run(limits: &Limits, jobs: usize, script: &str) -> Vec<Report<Word, Word>> {
 }
 
 /// Describes the end of each job.
-fn ends(reports: &[Report<Word, Word>]) -> Vec<String> {
+fn ends(reports: &[JobReport<Word, Word>]) -> Vec<String> {
     reports
         .iter()
         .map(|report| match &report.last.end {
             End::Answered(Word(word)) => word.clone(),
-            End::Failed(Failure::TimedOut { .. }) => "timed out".into(),
+            End::Failed(WorkerFailure::TimedOut { .. }) => "timed out".into(),
             End::Failed(failure) => failure.to_string(),
             End::NotRun(why) => why.to_string(),
         })
@@ -94,7 +96,8 @@ fn a_crash_tells_signal_and_last_words() {
     let script = "next; [ $job = 1 ] && { echo first >&2; echo last words >&2; kill -SEGV $$; }; answer fine";
     let reports = run(&patient(), 3, &format!("while :; do {script}; done"));
     assert_eq!(ends(&reports), ["fine", "the worker ended with signal 11: last words", "fine"]);
-    let End::Failed(Failure::Crashed { signal: Some(11), code: None, stderr }) = &reports[1].last.end else {
+    let End::Failed(WorkerFailure::Crashed { signal: Some(11), code: None, stderr }) = &reports[1].last.end
+    else {
         panic!("{:?}", reports[1])
     };
     assert_eq!(stderr, "first\nlast words\n");
@@ -167,7 +170,7 @@ fn a_worker_that_uses_too_much_memory_is_ended() {
     let reports =
         run(&limits, 2, "while next; do if [ $job = 0 ]; then tail /dev/zero; fi; answer fine; done");
     assert_eq!(ends(&reports)[1], "fine");
-    let End::Failed(Failure::OutOfMemory { used, limit }) = &reports[0].last.end else {
+    let End::Failed(WorkerFailure::OutOfMemory { used, limit }) = &reports[0].last.end else {
         panic!("{:?}", reports[0])
     };
     assert!(used > limit);
@@ -275,15 +278,19 @@ fn a_worker_that_cannot_start_is_said_so() {
         Calls {
             command: &mut || Command::new("/nonexistent/worker"),
             job: &mut |job, _| job,
-            event: &mut |event: Event<'_, Word, Word>| {
-                if let Event::Finished(report) = event {
+            event: &mut |event: PoolEvent<'_, Word, Word>| {
+                if let PoolEvent::Finished(report) = event {
                     reports.push(report);
                 }
                 ControlFlow::Continue(())
             },
         },
     );
-    assert!(matches!(reports[2].last.end, End::Failed(Failure::CannotStart { .. })), "{:?}", reports[2]);
+    assert!(
+        matches!(reports[2].last.end, End::Failed(WorkerFailure::CannotStart { .. })),
+        "{:?}",
+        reports[2]
+    );
     assert!(matches!(reports[3].last.end, End::NotRun(NotRun::GivenUp { failures: 3, .. })));
     assert_eq!(reports.len(), 5);
 }
@@ -355,7 +362,7 @@ fn shares_follow_what_is_left() {
                 shares.push(share.unwrap());
                 job
             },
-            event: &mut |_: Event<'_, Word, Word>| ControlFlow::Continue(()),
+            event: &mut |_: PoolEvent<'_, Word, Word>| ControlFlow::Continue(()),
         },
     );
     assert_eq!(shares.len(), 4);
@@ -389,8 +396,8 @@ fn every_job_begins_though_each_takes_longer_than_its_share() {
                 shares.push(share.unwrap());
                 format!("{:.3}", (share.unwrap() + BESIDE).as_secs_f64())
             },
-            event: &mut |event: Event<'_, Word, Word>| {
-                if let Event::Finished(report) = event {
+            event: &mut |event: PoolEvent<'_, Word, Word>| {
+                if let PoolEvent::Finished(report) = event {
                     ends.push(matches!(report.last.end, End::Answered(_)));
                 }
                 ControlFlow::Continue(())
@@ -430,8 +437,8 @@ fn the_callback_can_end_everything() {
                 command
             },
             job: &mut |job, _| job,
-            event: &mut |event: Event<'_, Word, Word>| {
-                finished += usize::from(matches!(event, Event::Finished(_)));
+            event: &mut |event: PoolEvent<'_, Word, Word>| {
+                finished += usize::from(matches!(event, PoolEvent::Finished(_)));
                 if finished == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             },
         },

@@ -9,17 +9,17 @@ use std::time::Duration;
 
 use common::{Fake, Happening, kernel, play, serve, store_buffering};
 use litmus::{Observation, Outcome, Value};
-use plan::{DeviceError, Step};
-use runner::{Budget, Cause, Exercise, MemoryStress, Parts, RunError, Settings, Stress, canary, run};
-use shaders::Kernel;
+use plan::{DeviceError, PlanStep};
+use runner::{Cause, Exercise, MemoryStress, Parts, RunBudget, RunError, RunSettings, Stress, canary, run};
+use shaders::CompiledKernel;
 
 const IS_CPU: [bool; 2] = [true, false];
 
-fn settings(instances: u64) -> Settings {
-    Settings::new(Stress::preset("sim").unwrap(), Budget::instances(instances), 7)
+fn settings(instances: u64) -> RunSettings {
+    RunSettings::new(Stress::preset("sim").unwrap(), RunBudget::instances(instances), 7)
 }
 
-fn observe(device: &Fake, settings: &Settings) -> Result<Observation, RunError> {
+fn observe(device: &Fake, settings: &RunSettings) -> Result<Observation, RunError> {
     run(device, &kernel(), &store_buffering(), settings, &mut |_| ControlFlow::Continue(()))
 }
 
@@ -51,9 +51,11 @@ fn a_serial_device_shows_serial_outcomes_only() {
     for is_cpu in IS_CPU {
         for preset in Stress::preset_names() {
             let device = Fake::conforming(is_cpu);
-            let seen =
-                observe(&device, &Settings { stress: Stress::preset(preset).unwrap(), ..settings(50_000) })
-                    .unwrap();
+            let seen = observe(
+                &device,
+                &RunSettings { stress: Stress::preset(preset).unwrap(), ..settings(50_000) },
+            )
+            .unwrap();
             let serial = [outcome([0, 1, 1]), outcome([1, 0, 1])];
             assert!(seen.histogram.counts.keys().all(|o| serial.contains(o)), "{preset}: {seen:?}");
             assert!(seen.accounted_instances() >= 50_000);
@@ -68,7 +70,7 @@ fn a_serial_device_shows_serial_outcomes_only() {
 fn the_seed_decides_every_parameter_where_time_does_not() {
     let drawn = |seed| {
         let device = Fake::conforming(false);
-        let seen = observe(&device, &Settings { seed, ..settings(5_000) }).unwrap();
+        let seen = observe(&device, &RunSettings { seed, ..settings(5_000) }).unwrap();
         (seen.histogram, device.drawn.take())
     };
     assert_eq!(drawn(1), drawn(1));
@@ -235,7 +237,7 @@ fn a_submission_that_hangs_ends_the_run_and_is_never_destroyed() {
             if number < 2 { Happening::Ends } else { Happening::Hangs }
         });
         let mut calls = 0;
-        let settings = Settings {
+        let settings = RunSettings {
             stress: Stress::preset(preset).unwrap(),
             // Long enough for several callbacks on a busy machine.
             patience: Duration::from_millis(400),
@@ -268,9 +270,9 @@ fn the_callback_can_end_a_run() {
 #[test]
 fn a_time_budget_ends_and_counts_everything() {
     let device = Fake::conforming(false);
-    let budget = Budget::time(Duration::from_millis(20));
+    let budget = RunBudget::time(Duration::from_millis(20));
     let stress = Stress::preset("gpu").unwrap();
-    let seen = observe(&device, &Settings::new(stress, budget, 3)).unwrap();
+    let seen = observe(&device, &RunSettings::new(stress, budget, 3)).unwrap();
     assert!(seen.dispatches > 0 && seen.seconds > 0.0);
     assert_eq!(seen.accounted_instances(), dispatched(&device));
 }
@@ -293,14 +295,14 @@ fn groups_are_drawn_for_each_dispatch() {
 }
 
 /// Returns a kernel with two workgroups per group, of which this many run the test.
-fn filling(workgroups: u16) -> Kernel {
+fn filling(workgroups: u16) -> CompiledKernel {
     let filling = format!("workgroups-{workgroups}").parse().unwrap();
     let mut kernel = kernel();
     kernel.variant = shaders::Variant { filling, ..shaders::Variant::default() };
     kernel
 }
 
-fn observe_filled(device: &Fake, workgroups: u16, settings: &Settings) -> Result<Observation, RunError> {
+fn observe_filled(device: &Fake, workgroups: u16, settings: &RunSettings) -> Result<Observation, RunError> {
     run(device, &filling(workgroups), &store_buffering(), settings, &mut |_| ControlFlow::Continue(()))
 }
 
@@ -310,7 +312,7 @@ fn a_variant_says_how_many_workgroups_play_whatever_is_drawn() {
     for preset in ["sim", "gpu", "swiftshader"] {
         let stress = Stress { memory_stress: None, ..Stress::preset(preset).unwrap() };
         let classify = runner::Classify::Host;
-        let settings = Settings { stress: Stress { classify, ..stress }, ..settings(9_000) };
+        let settings = RunSettings { stress: Stress { classify, ..stress }, ..settings(9_000) };
         let usual = u64::from(settings.stress.groups.1) * u64::from(settings.stress.rounds.1);
         for workgroups in [2, 5, 64, 513, 2_048] {
             let device = Fake::conforming(false);
@@ -332,7 +334,7 @@ fn workgroups_that_a_variant_asks_for_stay_however_long_a_round_takes() {
     let mut device = Fake::conforming(false);
     device.takes = Duration::from_millis(2);
     let stress = Stress { submission_ms: 1, calibrate: true, ..Stress::preset("sim").unwrap() };
-    let settings = Settings { stress, ..settings(2_000) };
+    let settings = RunSettings { stress, ..settings(2_000) };
     observe_filled(&device, 64, &settings).unwrap();
     let drawn = device.drawn.borrow();
     assert!(drawn.len() > 4 && drawn.iter().all(|p| p.groups == 32), "{drawn:?}");
@@ -353,7 +355,7 @@ fn workgroups_that_there_is_no_room_for_are_refused() {
 }
 
 /// Returns settings with memory stress of every kind.
-fn stressing(seed: u64) -> (Fake, Settings) {
+fn stressing(seed: u64) -> (Fake, RunSettings) {
     let memory_stress = Some(MemoryStress {
         workgroups: (3, 9),
         iterations: (1, 4),
@@ -372,7 +374,10 @@ fn stressing(seed: u64) -> (Fake, Settings) {
     device.capabilities.compute_queues = vec![1, 1];
     (
         device,
-        Settings { stress, ..Settings::new(Stress::preset("sim").unwrap(), Budget::instances(2_000), seed) },
+        RunSettings {
+            stress,
+            ..RunSettings::new(Stress::preset("sim").unwrap(), RunBudget::instances(2_000), seed)
+        },
     )
 }
 
@@ -398,7 +403,7 @@ fn memory_stress_has_workgroups_and_memory_of_its_own() {
         .steps
         .iter()
         .filter_map(|step| match step {
-            Step::Dispatch { bindings, .. } => {
+            PlanStep::Dispatch { bindings, .. } => {
                 Some(bindings.iter().map(|buffer| plan.buffers[buffer.0 as usize].name).collect())
             }
             _ => None,
@@ -426,7 +431,7 @@ fn poison_is_no_plausible_value() {
         device.drawn.borrow()[0].poison
     };
     let device = Fake::conforming(true);
-    observe(&device, &Settings { plausible: vec![usual], ..settings(100) }).unwrap();
+    observe(&device, &RunSettings { plausible: vec![usual], ..settings(100) }).unwrap();
     assert_ne!(device.drawn.borrow()[0].poison, usual);
 }
 
@@ -472,10 +477,10 @@ fn a_kernel_that_hides_a_register_is_refused() {
 fn a_device_that_does_not_store_is_a_null_device() {
     for is_cpu in [false, true] {
         let mut device = Fake::conforming(is_cpu);
-        assert_eq!(canary::check(&device, Settings::PATIENCE), Ok(()));
+        assert_eq!(canary::check(&device, RunSettings::PATIENCE), Ok(()));
         device.executes = false;
         assert!(device.capabilities.executes);
-        assert_eq!(canary::check(&device, Settings::PATIENCE), Err(Cause::NullDevice));
+        assert_eq!(canary::check(&device, RunSettings::PATIENCE), Err(Cause::NullDevice));
     }
 }
 
@@ -484,8 +489,8 @@ fn a_device_that_does_not_store_is_a_null_device() {
 fn the_simulated_gpu_executes_whatever_its_fault() {
     for fault in sim::FAULTS.iter().map(|row| row.fault).chain([sim::Fault::None]) {
         let device = sim::SimDevice::new(fault);
-        assert_eq!(canary::check(&device, Settings::PATIENCE), Ok(()), "{fault:?}");
+        assert_eq!(canary::check(&device, RunSettings::PATIENCE), Ok(()), "{fault:?}");
     }
     let scheduled = sim::SimDevice::scheduled("obe".parse().unwrap());
-    assert_eq!(canary::check(&scheduled, Settings::PATIENCE), Ok(()));
+    assert_eq!(canary::check(&scheduled, RunSettings::PATIENCE), Ok(()));
 }

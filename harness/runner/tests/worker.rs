@@ -13,8 +13,8 @@ use common::{Fake, Happening};
 use litmus::{Observation, Outcome, Value};
 use plan::{Capabilities, Device, DeviceError, Identity, Plan, Prepared};
 use runner::Parts;
-use runner::pool::{self, Calls, End, Event, Limits, Report};
-use runner::wire::{Answer, Failure, Job, Snapshot};
+use runner::pool::{self, Calls, End, JobReport, Limits, PoolEvent};
+use runner::wire::{IncompleteReason, Job, JobResult, Snapshot};
 
 const STORE_BUFFERING: &str = include_str!("../../../litmus/corpus/sb/SB+rlx-rlx.litmus");
 const BARRIER: &str = include_str!("../../../litmus/corpus/barrier/MP+cbar.litmus");
@@ -116,7 +116,7 @@ fn job(text: &str, device: &str) -> Job {
     }
 }
 
-fn run(limits: &Limits, jobs: &[Job]) -> Vec<Report<Snapshot, Answer>> {
+fn run(limits: &Limits, jobs: &[Job]) -> Vec<JobReport<Snapshot, JobResult>> {
     let mut reports = Vec::new();
     pool::run(
         limits,
@@ -129,7 +129,7 @@ fn run(limits: &Limits, jobs: &[Job]) -> Vec<Report<Snapshot, Answer>> {
             },
             job: &mut |number, _| jobs[number].clone(),
             event: &mut |event| {
-                if let Event::Finished(report) = event {
+                if let PoolEvent::Finished(report) = event {
                     reports.push(report);
                 }
                 ControlFlow::Continue(())
@@ -143,7 +143,7 @@ fn patient() -> Limits {
     Limits { silence: Duration::from_secs(60), ..Limits::DEFAULT }
 }
 
-fn answer(report: &Report<Snapshot, Answer>) -> &Answer {
+fn answer(report: &JobReport<Snapshot, JobResult>) -> &JobResult {
     match &report.last.end {
         End::Answered(answer) => answer,
         other => panic!("{other:?}"),
@@ -166,7 +166,7 @@ fn a_job_is_run_and_answered() {
 fn another_kernel_than_the_planned_one_is_not_run() {
     let reports = run(&patient(), &[Job { kernel: "planned".into(), ..job(STORE_BUFFERING, "fine") }]);
     let answer = answer(&reports[0]);
-    assert!(matches!(answer.failure, Some(Failure::Internal { .. })), "{:?}", answer.failure);
+    assert!(matches!(answer.failure, Some(IncompleteReason::Internal { .. })), "{:?}", answer.failure);
     assert_eq!(Observation::from(&answer.observation).accounted_instances(), 0);
 }
 
@@ -185,7 +185,9 @@ fn a_twin_that_fails_is_told_of() {
         assert!(Observation::from(&answer(report).observation).accounted_instances() >= 20_000);
         assert_eq!(Observation::from(answer(report).twin.as_ref().unwrap()).accounted_instances(), 0);
     }
-    let Some(Failure::DeviceLost { message }) = &answer(&reports[0]).failure else { panic!("{reports:?}") };
+    let Some(IncompleteReason::DeviceLost { message }) = &answer(&reports[0]).failure else {
+        panic!("{reports:?}")
+    };
     assert!(message.starts_with("with its twin: ") && message.contains("vkQueueSubmit"), "{message}");
     // A twin that shows nothing is not a failure.
     assert_eq!(answer(&reports[1]).failure, None);
@@ -196,15 +198,15 @@ fn each_failure_has_its_kind() {
         let reports = run(&patient(), &[job]);
         answer(&reports[0]).failure.clone().expect("a failure")
     };
-    assert!(matches!(failure(job("VULKAN", "fine")), Failure::Test { .. }));
-    assert!(matches!(failure(job(STORE_BUFFERING, "missing")), Failure::NoDevice { .. }));
-    assert_eq!(failure(job(STORE_BUFFERING, "null")), Failure::NullDevice);
+    assert!(matches!(failure(job("VULKAN", "fine")), IncompleteReason::Test { .. }));
+    assert!(matches!(failure(job(STORE_BUFFERING, "missing")), IncompleteReason::NoDevice { .. }));
+    assert_eq!(failure(job(STORE_BUFFERING, "null")), IncompleteReason::NullDevice);
     // It claims to execute; its memory would show that no test did.
-    assert_eq!(failure(job(STORE_BUFFERING, "idle")), Failure::NullDevice);
-    assert!(matches!(failure(job(STORE_BUFFERING, "lost")), Failure::DeviceLost { .. }));
-    assert!(matches!(failure(job(STORE_BUFFERING, "hangs")), Failure::TimedOut { .. }));
+    assert_eq!(failure(job(STORE_BUFFERING, "idle")), IncompleteReason::NullDevice);
+    assert!(matches!(failure(job(STORE_BUFFERING, "lost")), IncompleteReason::DeviceLost { .. }));
+    assert!(matches!(failure(job(STORE_BUFFERING, "hangs")), IncompleteReason::TimedOut { .. }));
     let needy = STORE_BUFFERING.replace("clause:", "needs: rayQuery\nclause:");
-    assert_eq!(failure(job(&needy, "fine")), Failure::Lacks { what: "rayQuery".into() });
+    assert_eq!(failure(job(&needy, "fine")), IncompleteReason::Lacks { what: "rayQuery".into() });
 }
 
 fn what_was_seen_before_a_failure_is_in_the_answer() {
@@ -218,14 +220,14 @@ fn what_was_seen_before_a_failure_is_in_the_answer() {
 fn a_crash_keeps_the_last_snapshot() {
     let job = Job { instances: Some(u64::MAX), ..job(STORE_BUFFERING, "crashes") };
     let reports = run(&patient(), &[job]);
-    assert!(matches!(reports[0].last.end, End::Failed(pool::Failure::Crashed { .. })), "{reports:?}");
+    assert!(matches!(reports[0].last.end, End::Failed(pool::WorkerFailure::Crashed { .. })), "{reports:?}");
     let snapshot = reports[0].last.snapshot.as_ref().expect("a snapshot");
     assert!(Observation::from(&snapshot.observation).accounted_instances() > 0);
 }
 
 fn a_panic_is_a_crash_that_says_why() {
     let reports = run(&patient(), &[job(STORE_BUFFERING, "panics")]);
-    let End::Failed(pool::Failure::Crashed { stderr, .. }) = &reports[0].last.end else {
+    let End::Failed(pool::WorkerFailure::Crashed { stderr, .. }) = &reports[0].last.end else {
         panic!("{:?}", reports[0])
     };
     assert!(stderr.contains("the driver found a bug in itself"), "{stderr}");
@@ -234,7 +236,7 @@ fn a_panic_is_a_crash_that_says_why() {
 fn a_worker_that_hangs_in_the_driver_is_ended() {
     let limits = Limits { silence: Duration::from_millis(500), ..Limits::DEFAULT };
     let reports = run(&limits, &[job(STORE_BUFFERING, "deaf")]);
-    assert!(matches!(reports[0].last.end, End::Failed(pool::Failure::TimedOut { .. })), "{reports:?}");
+    assert!(matches!(reports[0].last.end, End::Failed(pool::WorkerFailure::TimedOut { .. })), "{reports:?}");
 }
 
 /// A worker whose input ends while its driver hangs exits by itself.

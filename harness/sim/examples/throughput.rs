@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use plan::Device;
-use runner::{Budget, Settings, Stress};
+use runner::{RunBudget, RunSettings, Stress};
 use sim::{Fault, SimDevice};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -26,8 +26,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 continue;
             }
         };
-        let budget = Budget::time(Duration::from_secs_f64(seconds));
-        let settings = Settings::new(stress.clone(), budget, 1);
+        let budget = RunBudget::time(Duration::from_secs_f64(seconds));
+        let settings = RunSettings::new(stress.clone(), budget, 1);
         let before = processor_seconds();
         let seen = runner::run(&device, &kernel, &test, &settings, &mut |_| ControlFlow::Continue(()))?;
         let all = seen.accounted_instances();

@@ -9,8 +9,8 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use plan::{
-    BufferId, Capabilities, Device, DeviceError, Drawing, HostLayout, Hosts, Identity, Memory,
-    MemoryProperties, Plan, Prepared, QueueId, Step,
+    BufferId, BufferMemory, Capabilities, Device, DeviceError, Drawing, HostLayout, Hosts, Identity,
+    MemoryProperties, Plan, PlanStep, Prepared, QueueId,
 };
 
 use crate::fault::Fault;
@@ -165,7 +165,7 @@ enum Flight {
 struct SimPrepared<'d> {
     device: &'d SimDevice,
     programs: Vec<Program>,
-    steps: Vec<Step>,
+    steps: Vec<PlanStep>,
     phases: Vec<Phase>,
     /// The plan, if each submission draws a new order of its queues.
     plan: Option<Plan>,
@@ -205,10 +205,10 @@ impl<'d> SimPrepared<'d> {
             let mut program =
                 lower::load(&kernel.words, kernel.interface.as_ref(), device.fault).map_err(told)?;
             let of_plan = match &kernel.stage {
-                plan::Stage::Compute => Stage::Compute,
-                plan::Stage::Vertex => Stage::Vertex,
-                plan::Stage::Mesh => Stage::Mesh,
-                plan::Stage::Task { mesh_shader: mesh } => {
+                plan::KernelStage::Compute => Stage::Compute,
+                plan::KernelStage::Vertex => Stage::Vertex,
+                plan::KernelStage::Mesh => Stage::Mesh,
+                plan::KernelStage::Task { mesh_shader: mesh } => {
                     // No step launches this mesh shader, so it never runs.
                     if lower::load(mesh, None, device.fault).map_err(told)?.stage != Stage::Mesh {
                         let why = format!("kernel {number}: the next stage is not a mesh shader");
@@ -216,7 +216,7 @@ impl<'d> SimPrepared<'d> {
                     }
                     Stage::Task
                 }
-                plan::Stage::Fragment { positions } => {
+                plan::KernelStage::Fragment { positions } => {
                     let positions = lower::load(positions, None, device.fault).map_err(told)?;
                     if positions.stage != Stage::Vertex || !positions.memory.is_empty() {
                         let why = format!("kernel {number}: its vertex shader has another stage");
@@ -225,7 +225,7 @@ impl<'d> SimPrepared<'d> {
                     program.positions = Some(Box::new(positions));
                     Stage::Fragment
                 }
-                plan::Stage::VertexAndFragment { vertex_shader: vertex } => {
+                plan::KernelStage::VertexAndFragment { vertex_shader: vertex } => {
                     let mut vertices = lower::load(vertex, None, device.fault).map_err(told)?;
                     if vertices.stage != Stage::Vertex {
                         let why = format!("kernel {number}: its vertex shader has another stage");
@@ -274,7 +274,7 @@ impl<'d> SimPrepared<'d> {
             shared: plan
                 .buffers
                 .iter()
-                .map(|buffer| matches!(buffer.memory, Memory::Shared | Memory::Readback))
+                .map(|buffer| matches!(buffer.memory, BufferMemory::Shared | BufferMemory::Readback))
                 .collect(),
             buffers,
             memories: plan.buffers.iter().map(|buffer| memory_type(buffer.memory)).collect(),
@@ -537,13 +537,13 @@ impl<'d> SimPrepared<'d> {
     }
 }
 
-fn memory_type(memory: Memory) -> Option<MemoryProperties> {
+fn memory_type(memory: BufferMemory) -> Option<MemoryProperties> {
     let [local, coherent, cached, _] = MEMORY_TYPES;
     match memory {
-        Memory::Device => Some(local),
-        Memory::Shared => Some(coherent),
-        Memory::Readback => Some(cached),
-        Memory::Of(kind) | Memory::Mapped(kind) => {
+        BufferMemory::Device => Some(local),
+        BufferMemory::Shared => Some(coherent),
+        BufferMemory::Readback => Some(cached),
+        BufferMemory::Of(kind) | BufferMemory::Mapped(kind) => {
             MEMORY_TYPES.into_iter().find(|properties| kind.matches_type(*properties))
         }
     }
@@ -572,8 +572,9 @@ impl Prepared for SimPrepared<'_> {
         (self.dispatches, self.layout) = bound;
         // A later dispatch finds stale lines of an earlier one only if they are still cached.
         let mut steps = self.steps.iter();
-        let orders =
-            |step: &Step| matches!(step, Step::Dependency { .. } | Step::Signal { .. } | Step::Hosts { .. });
+        let orders = |step: &PlanStep| {
+            matches!(step, PlanStep::Dependency { .. } | PlanStep::Signal { .. } | PlanStep::Hosts { .. })
+        };
         let in_order = steps.any(orders);
         self.machine.roomy = in_order && Random::new(!seed).chance(ROOMY);
         if self.device.fault == Fault::ZeroInitMissing {
@@ -608,13 +609,13 @@ impl Prepared for SimPrepared<'_> {
 
     fn set_push_constants(&mut self, step: usize, bytes: &[u8]) -> Result<(), DeviceError> {
         match self.steps.get_mut(step) {
-            Some(Step::Dispatch { push_constants, .. } | Step::Draw { push_constants, .. })
+            Some(PlanStep::Dispatch { push_constants, .. } | PlanStep::Draw { push_constants, .. })
                 if push_constants.len() == bytes.len() =>
             {
                 push_constants.copy_from_slice(bytes);
                 Ok(())
             }
-            Some(Step::Dispatch { push_constants, .. } | Step::Draw { push_constants, .. }) => {
+            Some(PlanStep::Dispatch { push_constants, .. } | PlanStep::Draw { push_constants, .. }) => {
                 let (given, taken) = (bytes.len(), push_constants.len());
                 Err(DeviceError::InvalidPlan(format!("{given} bytes of push constants for {taken}")))
             }
@@ -624,7 +625,7 @@ impl Prepared for SimPrepared<'_> {
 
     fn set_workgroups(&mut self, step: usize, workgroups: u32) -> Result<(), DeviceError> {
         let most = self.device.capabilities.max_workgroups;
-        let Some(Step::Dispatch { workgroups: old, .. }) = self.steps.get_mut(step) else {
+        let Some(PlanStep::Dispatch { workgroups: old, .. }) = self.steps.get_mut(step) else {
             return Err(DeviceError::InvalidPlan(format!("step {step} is not a dispatch")));
         };
         match workgroups {
@@ -640,7 +641,7 @@ impl Prepared for SimPrepared<'_> {
     }
 
     fn set_drawing(&mut self, step: usize, drawing: Drawing) -> Result<(), DeviceError> {
-        let Some(Step::Draw { drawing: old, .. }) = self.steps.get_mut(step) else {
+        let Some(PlanStep::Draw { drawing: old, .. }) = self.steps.get_mut(step) else {
             return Err(DeviceError::InvalidPlan(format!("step {step} is not a draw")));
         };
         drawing.validate().map_err(DeviceError::InvalidPlan)?;

@@ -1,7 +1,7 @@
 //! AMD: Mesa's RADV on its null back end or a shim; LLVM's assembly, or ACO's output without a disassembler.
 
 use crate::order::{MissingOperation, NeedPart, NeedPlace, Order, OrderNeed, no_resource_numbers};
-use crate::text::{CodeAccess, Dialect, LineKind, LineRule, Operation, Path, note_rule};
+use crate::text::{CodeAccess, CodeOperation, CodePath, DisassemblerDialect, LineKind, LineRule, note_rule};
 use crate::{ChipFamily, CompileMethod, Descriptors, TextSource, Vendor};
 
 /// Mesa's RADV.
@@ -90,7 +90,7 @@ const fn amd_family(name: &'static str, others: &'static [&'static str], target:
 }
 
 /// The dialect of its machine code.
-pub const DIALECT: Dialect = Dialect {
+pub const DIALECT: DisassemblerDialect = DisassemblerDialect {
     name: "amd",
     prepare: str::to_owned,
     read: read_line,
@@ -121,56 +121,56 @@ const BEFORE_GFX10: &[&str] =
 const NEEDS: &[OrderNeed] = &[
     OrderNeed {
         order: Order::Acquire,
-        first: &[Operation::Load],
+        first: &[CodeOperation::Load],
         targets: BEFORE_GFX10,
         steps: &[LOADS, fresh_load(&[" glc", "buffer_wbinvl1"])],
         source: GUIDE,
     },
     OrderNeed {
         order: Order::Acquire,
-        first: &[Operation::Load],
+        first: &[CodeOperation::Load],
         targets: &["gfx10"],
         steps: &[LOADS, fresh_load(&["glc dlc", "buffer_gl1_inv"])],
         source: GUIDE,
     },
     OrderNeed {
         order: Order::Acquire,
-        first: &[Operation::Load],
+        first: &[CodeOperation::Load],
         targets: &["gfx11"],
         steps: &[LOADS, fresh_load(&[" glc", "buffer_gl1_inv"])],
         source: GUIDE,
     },
     OrderNeed {
         order: Order::Acquire,
-        first: &[Operation::Load],
+        first: &[CodeOperation::Load],
         targets: &["gfx12"],
         steps: &[LOADS, fresh_load(&["scope:SCOPE_DEV", "scope:SCOPE_SYS"])],
         source: GUIDE,
     },
     OrderNeed {
         order: Order::Release,
-        first: &[Operation::Load],
+        first: &[CodeOperation::Load],
         targets: &[],
         steps: &[LOADS],
         source: GUIDE,
     },
     OrderNeed {
         order: Order::Release,
-        first: &[Operation::Store],
+        first: &[CodeOperation::Store],
         targets: BEFORE_GFX10,
         steps: &[LOADS],
         source: GUIDE,
     },
     OrderNeed {
         order: Order::Release,
-        first: &[Operation::Store],
+        first: &[CodeOperation::Store],
         targets: &["gfx10", "gfx11"],
         steps: &[store_wait(&["vscnt null, 0x0", "vscnt(0)"])],
         source: GUIDE,
     },
     OrderNeed {
         order: Order::Release,
-        first: &[Operation::Store],
+        first: &[CodeOperation::Store],
         targets: &["gfx12"],
         steps: &[store_wait(&["s_wait_storecnt 0x0", "s_wait_storecnt_dscnt 0x0"])],
         source: GUIDE,
@@ -254,11 +254,11 @@ fn kind_of(text: &str) -> LineKind {
         return LineKind::Jump;
     }
     let path = if is(&["buffer_", "s_buffer_load"]) {
-        Path::Buffer
+        CodePath::Buffer
     } else if is(&["global_", "flat_"]) {
-        Path::Address
+        CodePath::Address
     } else if is(&["image_", "tbuffer_"]) {
-        Path::Image
+        CodePath::Image
     } else if is(&[
         "ds_read",
         "ds_write",
@@ -279,28 +279,28 @@ fn kind_of(text: &str) -> LineKind {
         "ds_inc",
         "ds_dec",
     ]) {
-        Path::Workgroup
+        CodePath::Workgroup
     } else if is(&["s_load"]) {
         return LineKind::Descriptor;
     } else {
         return LineKind::Other;
     };
-    let operation = if path == Path::Workgroup {
+    let operation = if path == CodePath::Workgroup {
         match mnemonic {
-            _ if mnemonic.starts_with("ds_storexchg") => Operation::Atomic,
-            _ if is(&["ds_read", "ds_load"]) => Operation::Load,
-            _ if is(&["ds_write", "ds_store"]) => Operation::Store,
-            _ => Operation::Atomic,
+            _ if mnemonic.starts_with("ds_storexchg") => CodeOperation::Atomic,
+            _ if is(&["ds_read", "ds_load"]) => CodeOperation::Load,
+            _ if is(&["ds_write", "ds_store"]) => CodeOperation::Store,
+            _ => CodeOperation::Atomic,
         }
     } else if mnemonic.contains("atomic") {
-        Operation::Atomic
+        CodeOperation::Atomic
     } else if mnemonic.contains("store") {
-        Operation::Store
+        CodeOperation::Store
     } else {
-        Operation::Load
+        CodeOperation::Load
     };
     // Formats and 16-bit halves: `buffer_load_format_x` uses the texel path.
-    let path = if mnemonic.contains("format") { Path::Image } else { path };
+    let path = if mnemonic.contains("format") { CodePath::Image } else { path };
     LineKind::Access(CodeAccess { operation, path, offset: offset_of(text) })
 }
 

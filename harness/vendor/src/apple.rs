@@ -2,7 +2,8 @@
 
 use crate::order::{Order, OrderNeed, number_behind, required_between};
 use crate::text::{
-    Dialect, LineKind, LineRule, Operation, Path, access_rule, kind_by, note_rule, order_rule,
+    CodeOperation, CodePath, DisassemblerDialect, LineKind, LineRule, access_rule, kind_by, note_rule,
+    order_rule,
 };
 use crate::{CompileMethod, TextSource, Vendor, coded_family};
 
@@ -25,7 +26,7 @@ pub const HONEYKRISP: Vendor = Vendor {
 };
 
 /// The dialect of its disassembler.
-pub const DIALECT: Dialect = Dialect {
+pub const DIALECT: DisassemblerDialect = DisassemblerDialect {
     name: "agx",
     prepare: main_part,
     rules: RULES,
@@ -34,7 +35,7 @@ pub const DIALECT: Dialect = Dialect {
     needs: NEEDS,
     registers: &['r', 'u'],
     block: "L",
-    ..Dialect::new("agx", read_line)
+    ..DisassemblerDialect::new("agx", read_line)
 };
 
 const RULES: &[LineRule] = &[
@@ -45,22 +46,22 @@ const RULES: &[LineRule] = &[
     order_rule("barrier", "control barrier"),
     order_rule("image_barrier", "fence of images"),
     order_rule("wait", "wait for a slot: its loads and stores"),
-    access_rule("local_load", Operation::Load, Path::Workgroup),
-    access_rule("local_store", Operation::Store, Path::Workgroup),
-    access_rule("local_atomic", Operation::Atomic, Path::Workgroup),
-    access_rule("image_load", Operation::Load, Path::Image),
-    access_rule("image_write", Operation::Store, Path::Image),
-    access_rule("texture_load", Operation::Load, Path::Image),
-    access_rule("atomic", Operation::Atomic, Path::Address),
-    access_rule("load", Operation::Load, Path::Address),
-    access_rule("store", Operation::Store, Path::Address),
+    access_rule("local_load", CodeOperation::Load, CodePath::Workgroup),
+    access_rule("local_store", CodeOperation::Store, CodePath::Workgroup),
+    access_rule("local_atomic", CodeOperation::Atomic, CodePath::Workgroup),
+    access_rule("image_load", CodeOperation::Load, CodePath::Image),
+    access_rule("image_write", CodeOperation::Store, CodePath::Image),
+    access_rule("texture_load", CodeOperation::Load, CodePath::Image),
+    access_rule("atomic", CodeOperation::Atomic, CodePath::Address),
+    access_rule("load", CodeOperation::Load, CodePath::Address),
+    access_rule("store", CodeOperation::Store, CodePath::Address),
     LineRule { has: "jmp", kind: Some(LineKind::Jump), words: "" },
     note_rule("coherent", "coherent in the device"),
 ];
 
 /// The compiler's output: a wait for the first access, then its fences.
 const SOURCE: &str = "Mesa, src/asahi/compiler, agx_compile.c and agx_insert_waits.c";
-const ALL: &[Operation] = &[Operation::Load, Operation::Store, Operation::Atomic];
+const ALL: &[CodeOperation] = &[CodeOperation::Load, CodeOperation::Store, CodeOperation::Atomic];
 const STEPS: &[crate::order::NeedPart] = &[
     required_between(&["wait "], "wait for the first access"),
     required_between(&["memory_barrier"], "fence"),

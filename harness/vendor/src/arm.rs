@@ -1,7 +1,8 @@
 //! ARM: Mesa's PanVK on the panfrost shim. Debian builds both for arm64 only.
 
 use crate::text::{
-    Dialect, LineKind, LineRule, Operation, Path, access_rule, kind_by, note_rule, order_rule,
+    CodeOperation, CodePath, DisassemblerDialect, LineKind, LineRule, access_rule, kind_by, note_rule,
+    order_rule,
 };
 use crate::{CompileMethod, TextSource, Vendor, coded_family};
 
@@ -34,23 +35,23 @@ pub const PANVK: Vendor = Vendor {
 };
 
 /// The dialect of its Valhall disassembler.
-pub const DIALECT: Dialect = Dialect {
+pub const DIALECT: DisassemblerDialect = DisassemblerDialect {
     name: "valhall",
     rules: RULES,
     constant_addresses: false,
     fillers: &["NOP"],
     registers: &['r', 'u'],
     block: "clause_",
-    ..Dialect::new("valhall", read_line)
+    ..DisassemblerDialect::new("valhall", read_line)
 };
 
 const RULES: &[LineRule] = &[
     order_rule("BARRIER", "control barrier"),
-    access_rule("LD_PKA", Operation::Load, Path::Address),
-    access_rule("LOAD", Operation::Load, Path::Address),
-    access_rule("STORE", Operation::Store, Path::Address),
-    access_rule("ATOM", Operation::Atomic, Path::Address),
-    access_rule("LD_TEX", Operation::Load, Path::Image),
+    access_rule("LD_PKA", CodeOperation::Load, CodePath::Address),
+    access_rule("LOAD", CodeOperation::Load, CodePath::Address),
+    access_rule("STORE", CodeOperation::Store, CodePath::Address),
+    access_rule("ATOM", CodeOperation::Atomic, CodePath::Address),
+    access_rule("LD_TEX", CodeOperation::Load, CodePath::Image),
     LineRule { has: "LEA_", kind: Some(LineKind::Descriptor), words: "" },
     LineRule { has: "BRANCH", kind: Some(LineKind::Jump), words: "" },
     note_rule(".wait", "waits for the numbered slots"),

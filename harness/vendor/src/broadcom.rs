@@ -1,6 +1,8 @@
 //! Broadcom: Mesa's V3DV on the v3d shim. Debian builds both for arm64 only.
 
-use crate::text::{Dialect, LineKind, LineRule, Operation, Path, access_rule, kind_by, order_rule};
+use crate::text::{
+    CodeOperation, CodePath, DisassemblerDialect, LineKind, LineRule, access_rule, kind_by, order_rule,
+};
 use crate::{CompileMethod, TextSource, Vendor, single_name_family};
 
 /// Mesa's V3DV.
@@ -24,17 +26,17 @@ pub const V3DV: Vendor = Vendor {
 
 /// The dialect of its disassembler. A line has up to three instructions, and is classified by its memory
 /// operation.
-pub const DIALECT: Dialect = Dialect {
+pub const DIALECT: DisassemblerDialect = DisassemblerDialect {
     name: "qpu",
     rules: RULES,
     constant_addresses: false,
     registers: &['r'],
-    ..Dialect::new("qpu", read_line)
+    ..DisassemblerDialect::new("qpu", read_line)
 };
 
 const RULES: &[LineRule] = &[
-    access_rule("ldtmu", Operation::Load, Path::Address),
-    access_rule("tmud", Operation::Store, Path::Address),
+    access_rule("ldtmu", CodeOperation::Load, CodePath::Address),
+    access_rule("tmud", CodeOperation::Store, CodePath::Address),
     order_rule("tmuwt", "wait until all writes are done"),
     order_rule("barrierid", "control barrier"),
     LineRule { has: "b.", kind: Some(LineKind::Jump), words: "" },

@@ -6,7 +6,8 @@ use crate::order::{
     MissingOperation, NeedPart, NeedPlace, Order, OrderNeed, number_behind, required_between,
 };
 use crate::text::{
-    CodeAccess, Dialect, LineKind, LineRule, Operation, Path, access_rule, kind_by, note_rule, order_rule,
+    CodeAccess, CodeOperation, CodePath, DisassemblerDialect, LineKind, LineRule, access_rule, kind_by,
+    note_rule, order_rule,
 };
 use crate::{CompileMethod, TextSource, Vendor, single_name_family};
 
@@ -79,7 +80,7 @@ pub const HASVK: Vendor = Vendor {
 
 /// The dialect of their disassemblers. In the older format, an instruction may have a second line with its
 /// message descriptor.
-pub const DIALECT: Dialect = Dialect {
+pub const DIALECT: DisassemblerDialect = DisassemblerDialect {
     name: "gen",
     prepare: join_descriptors,
     rules: RULES,
@@ -90,7 +91,7 @@ pub const DIALECT: Dialect = Dialect {
     registers: &['r', 'g'],
     named_registers: &["null", "nullUD"],
     block: "LABEL",
-    ..Dialect::new("gen", read_line)
+    ..DisassemblerDialect::new("gen", read_line)
 };
 
 const RULES: &[LineRule] = &[
@@ -108,30 +109,30 @@ const RULES: &[LineRule] = &[
     order_rule("sync.nop", "wait for the named tokens"),
     order_rule("sync nop", "wait for the named tokens"),
     order_rule("barrier", "control barrier"),
-    access_rule("atomic_", Operation::Atomic, Path::Address),
-    access_rule("MsgDesc: ( atomic", Operation::Atomic, Path::Address),
-    access_rule("load.ugm", Operation::Load, Path::Address),
-    access_rule("store.ugm", Operation::Store, Path::Address),
-    access_rule("load.slm", Operation::Load, Path::Workgroup),
-    access_rule("store.slm", Operation::Store, Path::Workgroup),
-    access_rule("ugm MsgDesc: ( load", Operation::Load, Path::Address),
-    access_rule("ugm MsgDesc: ( store", Operation::Store, Path::Address),
-    access_rule("slm MsgDesc: ( load", Operation::Load, Path::Workgroup),
-    access_rule("slm MsgDesc: ( store", Operation::Store, Path::Workgroup),
-    access_rule("untyped_read", Operation::Load, Path::Address),
-    access_rule("untyped_write", Operation::Store, Path::Address),
-    access_rule("untyped_atomic", Operation::Atomic, Path::Address),
-    access_rule("untyped surface read", Operation::Load, Path::Address),
-    access_rule("untyped surface write", Operation::Store, Path::Address),
-    access_rule("untyped atomic", Operation::Atomic, Path::Address),
-    access_rule("typed surface read", Operation::Load, Path::Image),
-    access_rule("typed surface write", Operation::Store, Path::Image),
-    access_rule("typed_read", Operation::Load, Path::Image),
-    access_rule("typed_write", Operation::Store, Path::Image),
-    access_rule("typed_atomic", Operation::Atomic, Path::Image),
-    access_rule("load_quad.tgm", Operation::Load, Path::Image),
-    access_rule("store_quad.tgm", Operation::Store, Path::Image),
-    access_rule("atomic.tgm", Operation::Atomic, Path::Image),
+    access_rule("atomic_", CodeOperation::Atomic, CodePath::Address),
+    access_rule("MsgDesc: ( atomic", CodeOperation::Atomic, CodePath::Address),
+    access_rule("load.ugm", CodeOperation::Load, CodePath::Address),
+    access_rule("store.ugm", CodeOperation::Store, CodePath::Address),
+    access_rule("load.slm", CodeOperation::Load, CodePath::Workgroup),
+    access_rule("store.slm", CodeOperation::Store, CodePath::Workgroup),
+    access_rule("ugm MsgDesc: ( load", CodeOperation::Load, CodePath::Address),
+    access_rule("ugm MsgDesc: ( store", CodeOperation::Store, CodePath::Address),
+    access_rule("slm MsgDesc: ( load", CodeOperation::Load, CodePath::Workgroup),
+    access_rule("slm MsgDesc: ( store", CodeOperation::Store, CodePath::Workgroup),
+    access_rule("untyped_read", CodeOperation::Load, CodePath::Address),
+    access_rule("untyped_write", CodeOperation::Store, CodePath::Address),
+    access_rule("untyped_atomic", CodeOperation::Atomic, CodePath::Address),
+    access_rule("untyped surface read", CodeOperation::Load, CodePath::Address),
+    access_rule("untyped surface write", CodeOperation::Store, CodePath::Address),
+    access_rule("untyped atomic", CodeOperation::Atomic, CodePath::Address),
+    access_rule("typed surface read", CodeOperation::Load, CodePath::Image),
+    access_rule("typed surface write", CodeOperation::Store, CodePath::Image),
+    access_rule("typed_read", CodeOperation::Load, CodePath::Image),
+    access_rule("typed_write", CodeOperation::Store, CodePath::Image),
+    access_rule("typed_atomic", CodeOperation::Atomic, CodePath::Image),
+    access_rule("load_quad.tgm", CodeOperation::Load, CodePath::Image),
+    access_rule("store_quad.tgm", CodeOperation::Store, CodePath::Image),
+    access_rule("atomic.tgm", CodeOperation::Atomic, CodePath::Image),
     LineRule { has: "jmpi", kind: Some(LineKind::Jump), words: "" },
     LineRule { has: "while", kind: Some(LineKind::Jump), words: "" },
     LineRule { has: "endif", kind: Some(LineKind::Label), words: "" },
@@ -148,13 +149,13 @@ const RULES: &[LineRule] = &[
 /// earlier loads have returned, and awaited before later ones are sent.
 const FENCE: &[&str] = &["fence.ugm", "( fence,", "memory_fence", "mfence"];
 const TOKENS: &[&str] = &["gen12", "xe"];
-const ALL: &[Operation] = &[Operation::Load, Operation::Store, Operation::Atomic];
+const ALL: &[CodeOperation] = &[CodeOperation::Load, CodeOperation::Store, CodeOperation::Atomic];
 const SOURCE: &str =
     "Intel's Programmer's Reference Manuals, Memory Fence; SWSB; what ANV of Mesa 25.0 emits";
 const NEEDS: &[OrderNeed] = &[
     OrderNeed {
         order: Order::Acquire,
-        first: &[Operation::Load, Operation::Atomic],
+        first: &[CodeOperation::Load, CodeOperation::Atomic],
         targets: TOKENS,
         steps: &[RETURNED, required_between(FENCE, "fence after the first access"), ANSWERED],
         source: SOURCE,
@@ -210,7 +211,7 @@ fn read_line(line: &str) -> Option<(&str, LineKind)> {
         _ if text.ends_with(':') => LineKind::Label,
         // A message to the workgroup's memory.
         LineKind::Access(access) if text.contains(".slm.") || text.contains("slm MsgDesc") => {
-            LineKind::Access(CodeAccess { path: Path::Workgroup, ..access })
+            LineKind::Access(CodeAccess { path: CodePath::Workgroup, ..access })
         }
         kind => kind,
     };

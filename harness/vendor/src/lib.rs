@@ -19,7 +19,7 @@ pub mod order;
 pub mod qualcomm;
 pub mod text;
 
-pub use text::Dialect;
+pub use text::DisassemblerDialect;
 
 /// A vendor's driver.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub struct Vendor {
     /// The chips of all driver versions, oldest first.
     pub families: &'static [ChipFamily],
     /// The dialect of its machine code.
-    pub dialect: &'static Dialect,
+    pub dialect: &'static DisassemblerDialect,
     /// The descriptor layout, if the explorer supports the code.
     pub descriptors: Option<Descriptors>,
 }

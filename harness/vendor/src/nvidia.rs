@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::order::{MissingOperation, NeedPart, NeedPlace, Order, OrderNeed, required_between};
 use crate::text::{
-    CodeAccess, Dialect, LineKind, LineRule, Operation, Path, access_rule, kind_by, note_rule, order_rule,
+    CodeAccess, CodeOperation, CodePath, DisassemblerDialect, LineKind, LineRule, access_rule, kind_by,
+    note_rule, order_rule,
 };
 use crate::{ChipFamily, CompileMethod, TextSource, Vendor, coded_family};
 
@@ -61,7 +62,7 @@ const FAMILIES: &[ChipFamily] = &[
 ];
 
 /// The dialect of NAK.
-pub const DIALECT: Dialect = Dialect {
+pub const DIALECT: DisassemblerDialect = DisassemblerDialect {
     name: "nak",
     rules: RULES,
     constant_addresses: false,
@@ -71,7 +72,7 @@ pub const DIALECT: Dialect = Dialect {
     registers: &['r', 'p'],
     named_registers: &["rZ", "pT", "urZ"],
     block: "L",
-    ..Dialect::new("nak", read_line)
+    ..DisassemblerDialect::new("nak", read_line)
 };
 
 const RULES: &[LineRule] = &[
@@ -85,14 +86,14 @@ const RULES: &[LineRule] = &[
     order_rule("bar.arv", "control barrier, arrival"),
     order_rule("depbar", "wait for a scoreboard"),
     order_rule("ccctl", "cache control of constants"),
-    access_rule("atom.", Operation::Atomic, Path::Address),
-    access_rule("red.", Operation::Atomic, Path::Address),
-    access_rule("atoms.", Operation::Atomic, Path::Workgroup),
-    access_rule("ld.", Operation::Load, Path::Address),
-    access_rule("st.", Operation::Store, Path::Address),
-    access_rule("suld", Operation::Load, Path::Image),
-    access_rule("sust", Operation::Store, Path::Image),
-    access_rule("suatom", Operation::Atomic, Path::Image),
+    access_rule("atom.", CodeOperation::Atomic, CodePath::Address),
+    access_rule("red.", CodeOperation::Atomic, CodePath::Address),
+    access_rule("atoms.", CodeOperation::Atomic, CodePath::Workgroup),
+    access_rule("ld.", CodeOperation::Load, CodePath::Address),
+    access_rule("st.", CodeOperation::Store, CodePath::Address),
+    access_rule("suld", CodeOperation::Load, CodePath::Image),
+    access_rule("sust", CodeOperation::Store, CodePath::Image),
+    access_rule("suatom", CodeOperation::Atomic, CodePath::Image),
     LineRule { has: "ldc", kind: Some(LineKind::Descriptor), words: "" },
     LineRule { has: "bra ", kind: Some(LineKind::Jump), words: "" },
     note_rule(".strong.gpu", "coherent in the GPU"),
@@ -114,7 +115,7 @@ const FENCE: &[NeedPart] = &[
         words: "loads that are not marked as constant memory",
     },
 ];
-const ALL: &[Operation] = &[Operation::Load, Operation::Store, Operation::Atomic];
+const ALL: &[CodeOperation] = &[CodeOperation::Load, CodeOperation::Store, CodeOperation::Atomic];
 const SOURCE: &str = "PTX ISA, Memory Consistency Model, fence.sc; what NVK of Mesa 25.0 to 26.2 emits";
 const NEEDS: &[OrderNeed] = &[
     OrderNeed { order: Order::Acquire, first: ALL, targets: &[], steps: FENCE, source: SOURCE },
@@ -175,7 +176,7 @@ fn read_line(line: &str) -> Option<(&str, LineKind)> {
     let kind = match kind_by(RULES, text) {
         _ if is_frame => LineKind::Label,
         LineKind::Access(access) if text.contains(".shared") => {
-            LineKind::Access(CodeAccess { path: Path::Workgroup, ..access })
+            LineKind::Access(CodeAccess { path: CodePath::Workgroup, ..access })
         }
         kind => kind,
     };

@@ -3,7 +3,7 @@
 //! A table lists what its compiler emits, or what the makers of the hardware or compiler document, with the
 //! source. Cases without a row are unknown.
 
-use crate::text::Operation;
+use crate::text::CodeOperation;
 
 /// An order that a test requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct OrderNeed {
     /// The order.
     pub order: Order,
     /// The operations of the first access.
-    pub first: &'static [Operation],
+    pub first: &'static [CodeOperation],
     /// Prefixes of the compiler targets that it applies to; empty means all.
     pub targets: &'static [&'static str],
     /// The required instructions, in order.

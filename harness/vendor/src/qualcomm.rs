@@ -4,7 +4,8 @@ use crate::order::{
     MissingOperation, NeedPart, NeedPlace, Order, OrderNeed, number_behind, required_between,
 };
 use crate::text::{
-    Dialect, LineKind, LineRule, Operation, Path, access_rule, kind_by, note_rule, order_rule,
+    CodeOperation, CodePath, DisassemblerDialect, LineKind, LineRule, access_rule, kind_by, note_rule,
+    order_rule,
 };
 use crate::{CompileMethod, TextSource, Vendor, coded_family};
 
@@ -42,7 +43,7 @@ pub const TURNIP: Vendor = Vendor {
 
 /// The dialect of ir3. Its heading contains a hash of the shader, and its end counts instructions: neither is
 /// code.
-pub const DIALECT: Dialect = Dialect {
+pub const DIALECT: DisassemblerDialect = DisassemblerDialect {
     name: "ir3",
     prepare: until_end,
     rules: RULES,
@@ -53,7 +54,7 @@ pub const DIALECT: Dialect = Dialect {
     registers: &['r'],
     named_registers: &[],
     block: "l",
-    ..Dialect::new("ir3", read_line)
+    ..DisassemblerDialect::new("ir3", read_line)
 };
 
 const RULES: &[LineRule] = &[
@@ -61,17 +62,17 @@ const RULES: &[LineRule] = &[
     order_rule("ccinv", "drops lines of the texture and storage caches"),
     order_rule("bar.g", "control barrier"),
     order_rule("bar", "control barrier"),
-    access_rule("isam", Operation::Load, Path::Address),
-    access_rule("ldib", Operation::Load, Path::Address),
-    access_rule("stib", Operation::Store, Path::Address),
-    access_rule("ldg", Operation::Load, Path::Address),
-    access_rule("stg", Operation::Store, Path::Address),
-    access_rule("atomic.b", Operation::Atomic, Path::Address),
-    access_rule("atomic.g", Operation::Atomic, Path::Address),
-    access_rule("atomic.s", Operation::Atomic, Path::Address),
-    access_rule("ldl", Operation::Load, Path::Workgroup),
-    access_rule("stl", Operation::Store, Path::Workgroup),
-    access_rule("atomic", Operation::Atomic, Path::Workgroup),
+    access_rule("isam", CodeOperation::Load, CodePath::Address),
+    access_rule("ldib", CodeOperation::Load, CodePath::Address),
+    access_rule("stib", CodeOperation::Store, CodePath::Address),
+    access_rule("ldg", CodeOperation::Load, CodePath::Address),
+    access_rule("stg", CodeOperation::Store, CodePath::Address),
+    access_rule("atomic.b", CodeOperation::Atomic, CodePath::Address),
+    access_rule("atomic.g", CodeOperation::Atomic, CodePath::Address),
+    access_rule("atomic.s", CodeOperation::Atomic, CodePath::Address),
+    access_rule("ldl", CodeOperation::Load, CodePath::Workgroup),
+    access_rule("stl", CodeOperation::Store, CodePath::Workgroup),
+    access_rule("atomic", CodeOperation::Atomic, CodePath::Workgroup),
     LineRule { has: "resinfo", kind: Some(LineKind::Descriptor), words: "" },
     LineRule { has: "ldc", kind: Some(LineKind::Descriptor), words: "" },
     LineRule { has: "jump", kind: Some(LineKind::Jump), words: "" },
@@ -86,7 +87,7 @@ const RULES: &[LineRule] = &[
 /// The barriers that Mesa emits. Loads through the texture path have a separate cache, and no source states
 /// the effect of a fence on it.
 const SOURCE: &str = "Mesa, src/freedreno/ir3/ir3_compiler_nir.c, emit_intrinsic_barrier";
-const ALL: &[Operation] = &[Operation::Load, Operation::Store, Operation::Atomic];
+const ALL: &[CodeOperation] = &[CodeOperation::Load, CodeOperation::Store, CodeOperation::Atomic];
 const FENCE: NeedPart = required_between(&["fence.g"], "fence");
 const NO_TEXTURE: NeedPart = NeedPart {
     place: NeedPlace::NotOnEither,

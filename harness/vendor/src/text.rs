@@ -7,7 +7,7 @@ use std::fmt;
 use crate::order::{OrderNeed, ResourceNumbers, no_resource_numbers};
 
 /// The dialect of one disassembler.
-pub struct Dialect {
+pub struct DisassemblerDialect {
     /// Its name.
     pub name: &'static str,
     /// Joins instructions that the driver prints on several lines.
@@ -43,7 +43,7 @@ pub struct Dialect {
 
 /// The dialect of unknown drivers: lines are not classified. Registers and blocks are recognized as in AMD's
 /// dialect.
-pub const PLAIN: Dialect = Dialect {
+pub const PLAIN: DisassemblerDialect = DisassemblerDialect {
     name: "plain",
     rules: &[],
     needs: &[],
@@ -72,7 +72,7 @@ pub(crate) const fn order_rule(has: &'static str, words: &'static str) -> LineRu
 }
 
 /// Creates a rule for an access.
-pub(crate) const fn access_rule(has: &'static str, operation: Operation, path: Path) -> LineRule {
+pub(crate) const fn access_rule(has: &'static str, operation: CodeOperation, path: CodePath) -> LineRule {
     LineRule { has, kind: Some(LineKind::Access(CodeAccess { operation, path, offset: 0 })), words: "" }
 }
 
@@ -87,10 +87,13 @@ pub(crate) fn kind_by(rules: &[LineRule], text: &str) -> LineKind {
     rules.iter().find_map(decides).unwrap_or(LineKind::Other)
 }
 
-impl Dialect {
+impl DisassemblerDialect {
     /// Creates a dialect with recognizable memory operations and without rules.
-    pub(crate) const fn new(name: &'static str, read: fn(&str) -> Option<(&str, LineKind)>) -> Dialect {
-        Dialect {
+    pub(crate) const fn new(
+        name: &'static str,
+        read: fn(&str) -> Option<(&str, LineKind)>,
+    ) -> DisassemblerDialect {
+        DisassemblerDialect {
             name,
             prepare: str::to_owned,
             read,
@@ -124,19 +127,19 @@ impl Dialect {
     }
 }
 
-impl fmt::Debug for Dialect {
+impl fmt::Debug for DisassemblerDialect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
     }
 }
 
-impl PartialEq for Dialect {
-    fn eq(&self, other: &Dialect) -> bool {
+impl PartialEq for DisassemblerDialect {
+    fn eq(&self, other: &DisassemblerDialect) -> bool {
         self.name == other.name
     }
 }
 
-impl Eq for Dialect {}
+impl Eq for DisassemblerDialect {}
 
 /// The kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -159,16 +162,16 @@ pub enum LineKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CodeAccess {
     /// The operation.
-    pub operation: Operation,
+    pub operation: CodeOperation,
     /// The path to memory.
-    pub path: Path,
+    pub path: CodePath,
     /// The constant part of its address in bytes, if the path has one.
     pub offset: u64,
 }
 
 /// The operation of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Operation {
+pub enum CodeOperation {
     /// Reads.
     Load,
     /// Writes.
@@ -179,7 +182,7 @@ pub enum Operation {
 
 /// The path of an access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Path {
+pub enum CodePath {
     /// A buffer by its descriptor.
     Buffer,
     /// Memory by its address.

@@ -9,7 +9,7 @@ use results::wire::{
     DriverRecord, Hashes, PlaygroundAnswer, PlaygroundQuestion, RejectedLine, RunContext, RunLine,
 };
 use results::{Ending, Evidence, Judgement, judge};
-use runner::{Budget, Cause, Known, RunError, Settings, Stress, Variant};
+use runner::{Cause, Known, RunBudget, RunError, RunSettings, RunVariant, Stress};
 use sim::{Fault, SimDevice};
 
 use crate::question::{Question, refused, whole};
@@ -42,13 +42,13 @@ pub fn simulate(
     let (identity, capabilities) = (device.identity(), device.capabilities());
     let stress = Stress::for_device(identity, capabilities).map_err(|error| whole(error.to_string()))?;
     let program = litmus::convert::for_device(test).map_err(|error| whole(error.to_string()))?;
-    let judgement = match runner::told(&program, Variant::default(), &stress, capabilities) {
+    let judgement = match runner::told(&program, RunVariant::default(), &stress, capabilities) {
         Err(failure) => Judgement::skipped(failure.to_string()),
         Ok(runnable) => {
             let own_seed = runner::test_seed(seed, &runner::text_hash(&asked.text));
-            let settings = Settings {
+            let settings = RunSettings {
                 plausible: plausible(&prediction),
-                ..Settings::new(stress.clone(), Budget::instances(instances), own_seed)
+                ..RunSettings::new(stress.clone(), RunBudget::instances(instances), own_seed)
             };
             let mut go_on = |_: &dyn Fn() -> Observation| ControlFlow::Continue(());
             let (way, mut known) = (runnable.way(), Known::default());

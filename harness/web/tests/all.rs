@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use campaign::check::{Asked, Checked, Models, checked};
+use campaign::check::{CheckModels, CheckOptions, Checked, checked};
 use campaign::source::{Origin, TestSource};
 use explanation::Explained;
 use litmus::corpus;
@@ -28,7 +28,7 @@ fn mistakes(answer: PlaygroundAnswer) -> Vec<RejectedLine> {
 }
 
 /// Returns the answer of `check` without its place and its time.
-fn library_check(id: &str, text: &str, models: &Models) -> CheckLine {
+fn library_check(id: &str, text: &str, models: &CheckModels) -> CheckLine {
     let source = TestSource {
         id: id.to_owned(),
         file: "test.litmus".to_owned(),
@@ -37,7 +37,7 @@ fn library_check(id: &str, text: &str, models: &Models) -> CheckLine {
         origin: Origin::Embedded(id.to_owned()),
         text: Ok(text.to_owned()),
     };
-    let asked = Asked {
+    let asked = CheckOptions {
         inputs: frontend::InputMode::Auto,
         timeout: Duration::from_secs(600),
         unroll: None,
@@ -51,7 +51,7 @@ fn library_check(id: &str, text: &str, models: &Models) -> CheckLine {
 
 #[test]
 fn checks_are_those_of_the_library() {
-    let models = Models::load(None).unwrap();
+    let models = CheckModels::load(None).unwrap();
     let mut compared = 0;
     for test in corpus::tests().into_iter().step_by(9) {
         match ask(&PlaygroundRequest::Check(question(test.text))) {

@@ -44,7 +44,7 @@ enum ComparisonForm {
 }
 
 /// The lowering of one thread in progress.
-pub(super) struct Lowering<'a> {
+pub(super) struct ThreadLowering<'a> {
     hsa: &'a Test,
     id: ThreadId,
     thread: &'a Thread,
@@ -62,14 +62,14 @@ pub(super) struct Lowering<'a> {
     span: Span,
 }
 
-impl<'a> Lowering<'a> {
-    pub(super) fn new(hsa: &'a Test, id: ThreadId) -> Lowering<'a> {
+impl<'a> ThreadLowering<'a> {
+    pub(super) fn new(hsa: &'a Test, id: ThreadId) -> ThreadLowering<'a> {
         /// Larger register numbers do not raise the start of fresh numbers.
         const MOST: u64 = 1 << 32;
         let thread = hsa.thread(id);
         let numbers = thread.registers.iter().filter_map(|register| register.name.strip_prefix("$s"));
         let highest = numbers.filter_map(|digits| digits.parse::<u64>().ok()).filter(|n| *n < MOST).max();
-        let mut lowering = Lowering {
+        let mut lowering = ThreadLowering {
             hsa,
             id,
             thread,

@@ -8,7 +8,7 @@ use crate::show;
 
 /// The log of one test.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Block {
+pub struct HerdLog {
     /// Name of the test.
     pub name: String,
     /// `Allowed`, `Forbidden` or `Required`.
@@ -61,7 +61,7 @@ struct Log<'a> {
 ///
 /// # Errors
 /// Returns an error if the block of a test is incomplete or inconsistent.
-pub fn log(text: &str) -> Result<Vec<Block>, LogError> {
+pub fn log(text: &str) -> Result<Vec<HerdLog>, LogError> {
     let mut log = Log { lines: text.lines().enumerate().peekable(), last: 0 };
     let mut blocks = Vec::new();
     while let Some(line) = log.next() {
@@ -95,7 +95,7 @@ impl<'a> Log<'a> {
         text.trim().parse().map_err(|_| self.expected("a number", text))
     }
 
-    fn block(&mut self, header: &str) -> Result<Block, LogError> {
+    fn block(&mut self, header: &str) -> Result<HerdLog, LogError> {
         let (name, expectation) = header
             .trim_end()
             .split_once(' ')
@@ -109,7 +109,7 @@ impl<'a> Log<'a> {
             "No" => false,
             other => return Err(self.expected("Ok or No", other)),
         };
-        let mut block = Block {
+        let mut block = HerdLog {
             name: name.to_owned(),
             expectation: expectation.to_owned(),
             states,
@@ -165,7 +165,7 @@ impl<'a> Log<'a> {
     }
 
     /// Parses the lines after the states, in the order of either tool, up to the next test.
-    fn rest(&mut self, block: &mut Block) -> Result<(), LogError> {
+    fn rest(&mut self, block: &mut HerdLog) -> Result<(), LogError> {
         let mut witnesses = false;
         while let Some((_, line)) = self.lines.peek() {
             if line.starts_with("Test ") || line.starts_with('%') {
@@ -202,7 +202,7 @@ impl<'a> Log<'a> {
         Ok(())
     }
 
-    fn observation(&self, block: &mut Block, text: &str) -> Result<(), LogError> {
+    fn observation(&self, block: &mut HerdLog, text: &str) -> Result<(), LogError> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let [name, word, positive, negative] = words.as_slice() else {
             return Err(self.expected("`Observation name word n n`", text));
@@ -222,7 +222,7 @@ impl<'a> Log<'a> {
         Ok(())
     }
 
-    fn consistent(&self, block: &Block) -> Result<(), LogError> {
+    fn consistent(&self, block: &HerdLog) -> Result<(), LogError> {
         let counted = block.states.iter().all(|state| state.count.is_some());
         let sum = |wanted: bool| {
             let counts = block.states.iter().filter(|state| state.witness == wanted);

@@ -20,7 +20,7 @@ const LEAST_EXPECTED: f64 = 5.0;
 
 /// The counts of one outcome in two runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Comparison {
+pub struct RateComparison {
     /// Observations in the first run.
     pub old_count: u64,
     /// Trials of the first run.
@@ -31,7 +31,7 @@ pub struct Comparison {
     pub new_total: u64,
 }
 
-impl Comparison {
+impl RateComparison {
     /// Returns the statistic and its p-value under independence and no change.
     ///
     /// The statistic is chi-square distributed with one degree of freedom. It is a likelihood ratio (G); with
@@ -41,7 +41,7 @@ impl Comparison {
         if self.old_total == 0 || self.new_total == 0 {
             return None;
         }
-        let flipped = Comparison {
+        let flipped = RateComparison {
             old_count: self.old_total.saturating_sub(self.old_count),
             new_count: self.new_total.saturating_sub(self.new_count),
             ..*self
@@ -141,7 +141,7 @@ impl Scatter {
 
     /// Estimates the scatter from comparisons of which most compare unchanged rates; only those with large
     /// expected counts are used. `None` if there are too few.
-    pub fn of(comparisons: &[Comparison]) -> Option<Scatter> {
+    pub fn of(comparisons: &[RateComparison]) -> Option<Scatter> {
         let mut statistics: Vec<f64> = comparisons
             .iter()
             .filter(|comparison| comparison.is_regular())
@@ -197,8 +197,8 @@ fn quantile(probability: f64, freedom: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn compare(old_count: u64, old_total: u64, new_count: u64, new_total: u64) -> Comparison {
-        Comparison { old_count, old_total, new_count, new_total }
+    fn compare(old_count: u64, old_total: u64, new_count: u64, new_total: u64) -> RateComparison {
+        RateComparison { old_count, old_total, new_count, new_total }
     }
 
     #[track_caller]
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn what_shifts_everywhere_is_scatter() {
         // Every rate moves by about five deviations, so the cause is scheduling and not one test.
-        let all: Vec<Comparison> =
+        let all: Vec<RateComparison> =
             (1..=30).map(|i| compare(10_000 * i, 1_000_000, 10_000 * i + 700, 1_000_000)).collect();
         let scatter = Scatter::of(&all).unwrap();
         assert!(scatter.scale > 1.5, "{scatter:?}");
@@ -266,7 +266,7 @@ mod tests {
         );
         assert!(scatter.judge(all[3].significance().unwrap()).p > 0.05);
         assert_eq!(Scatter::of(&all[..9]), None);
-        let same: Vec<Comparison> =
+        let same: Vec<RateComparison> =
             (1..=30).map(|i| compare(1000 * i, 1_000_000, 1000 * i, 1_000_000)).collect();
         assert_eq!(Scatter::of(&same), Some(Scatter::NONE));
     }
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn uneven_scatter_has_heavier_tails() {
         let shifts = [100, 200, 300, 500, 900, 1500, 3000, 6000, 20_000, 90_000];
-        let all: Vec<Comparison> = shifts
+        let all: Vec<RateComparison> = shifts
             .iter()
             .cycle()
             .take(40)

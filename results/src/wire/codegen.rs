@@ -5,14 +5,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of [`CodegenLine`].
-pub const CODEGEN_SCHEMA: &str = "vk-litmus/codegen/1";
+pub const CODEGEN_SCHEMA: &str = "vk-litmus/codegen/2";
 /// Version of [`CodegenDiffLine`].
 pub const CODEGEN_DIFF_SCHEMA: &str = "vk-litmus/codegen-diff/1";
 
 /// Version of [`CodegenExploreLine`].
-pub const CODEGEN_EXPLORE_SCHEMA: &str = "vk-litmus/codegen-explore/1";
+pub const CODEGEN_EXPLORE_SCHEMA: &str = "vk-litmus/codegen-explore/2";
 /// Version of [`MachineCodeLine`].
-pub const MACHINE_CODE_SCHEMA: &str = "vk-litmus/machine-code/1";
+pub const MACHINE_CODE_SCHEMA: &str = "vk-litmus/machine-code/2";
 /// The limitation that every line of `codegen --explore` states.
 pub const CODEGEN_EXPLORE_NOTE: &str =
     "found by executing the emitted machine code on an operational model; not observed on hardware";
@@ -39,7 +39,7 @@ pub struct CodegenLine {
     /// The kernels, by form.
     pub kernels: Vec<CodegenKernel>,
     /// Forms that the test does not have, with the reason.
-    pub without: Vec<CodegenWithout>,
+    pub unavailable_forms: Vec<UnavailableForm>,
     /// A command that repeats it.
     pub replay: String,
 }
@@ -59,7 +59,7 @@ pub enum CodegenVerdict {
 
 /// A form that a test does not have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct CodegenWithout {
+pub struct UnavailableForm {
     /// Name of the form.
     pub form: String,
     /// The reason.
@@ -84,7 +84,7 @@ pub struct CodegenKernel {
     pub micros: Option<u64>,
     /// The form into which an operation that the device lacks was rewritten for its compiler; absent if none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told: Option<String>,
+    pub rewritten_form: Option<String>,
     /// Number of machine instructions; null if the driver's text is not machine code.
     pub instructions: Option<u64>,
     /// Why the driver's text is not machine code; null if it is.
@@ -288,7 +288,7 @@ pub struct CodegenStep {
     /// The line of machine code.
     pub code: String,
     /// The effect of the step.
-    pub what: String,
+    pub effect: String,
 }
 
 /// A line of `machine-code.jsonl` in a results folder: compiled code of a violating test.
@@ -304,7 +304,7 @@ pub struct MachineCodeLine {
     pub driver: String,
     /// Why there is no code: the extension that the driver lacks, or how its compiler ended. Null if there is
     /// code.
-    pub without: Option<String>,
+    pub no_code_reason: Option<String>,
     /// Kernels with only the threads of the test and constant parameters, with the source instruction of each
     /// line.
     pub kernels: Vec<CodegenKernel>,

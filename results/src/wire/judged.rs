@@ -41,7 +41,7 @@ impl CheckLine {
             race_thin_air: prediction.race_thin_air,
             race_outside_filter: false,
             uninitialised_read: prediction.uninitialised_read.filter(|_| test.has_undefined()),
-            unlike: Vec::new(),
+            differences: Vec::new(),
             level: prediction.level.map(LevelWord::from),
             queries: answer(test, prediction)
                 .map(|answer| Query {
@@ -83,7 +83,7 @@ impl CheckLine {
                 .then_some(false),
             findings: None,
             compiler: None,
-            wider: None,
+            two_workgroup_finding: None,
             needs: Vec::new(),
         }
     }

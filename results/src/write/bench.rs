@@ -1,11 +1,11 @@
 //! Text output of the `bench` command.
 
-use crate::bench::{Purpose, Rates, Report};
+use crate::bench::{BenchReport, Purpose, Rates};
 use crate::wire::{BenchStressRecord, FaultSearch, FaultsRecord, GrowthRecord, SoughtFault};
 use crate::write::number::plural;
 
 /// Formats the rates of a device.
-pub fn text(report: &Report) -> String {
+pub fn text(report: &BenchReport) -> String {
     let mut text = format!("{} ({}), preset {}\n\n", report.device, report.driver.trim(), report.preset);
     text += &format!("{:28}{:>14}{:>16}{:>14}\n", "millions a second", "instances", "interleaved", "weak");
     let mut row = |name: &str, rates: &Rates| {
@@ -144,12 +144,12 @@ pub fn faults(record: &FaultsRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::{BENCH_SCHEMA, Baseline, Counts, Run};
+    use crate::bench::{BENCH_SCHEMA, Baseline, BenchTrial, Counts};
     use crate::wire::GrowthRow;
 
     #[test]
     fn what_was_not_executed_is_told() {
-        let run = |not_executed| Run {
+        let run = |not_executed| BenchTrial {
             test: "sb/SB+rlx-rlx".to_owned(),
             preset: "gpu".to_owned(),
             purpose: Purpose::Headline,
@@ -159,7 +159,7 @@ mod tests {
             outcomes: Vec::new(),
             error: None,
         };
-        let report = |not_executed: [u64; 2]| Report {
+        let report = |not_executed: [u64; 2]| BenchReport {
             schema: BENCH_SCHEMA.to_owned(),
             device: "a".to_owned(),
             driver: "b".to_owned(),

@@ -220,7 +220,7 @@ fn answer(line: &CodegenExploreLine) -> String {
         for step in &witness.steps {
             text += &format!(
                 "    workgroup {} wave {} ({})  {:width$}  {}\n",
-                step.workgroup, step.wave, step.kernel, step.code, step.what
+                step.workgroup, step.wave, step.kernel, step.code, step.effect
             );
         }
         text += &format!(
@@ -366,8 +366,8 @@ fn kernel_text(line: &CodegenLine, kernel: &CodegenKernel, shown: Option<Codegen
         "\n{} on {} ({}), {}, {} ({}){instructions}\n",
         line.id, line.device, line.driver, kernel.form, kernel.kernel, kernel.role
     );
-    if let Some(told) = &kernel.told {
-        text += &format!("  {told}\n");
+    if let Some(form) = &kernel.rewritten_form {
+        text += &format!("  {form}\n");
     }
     if shown == Some(CodegenView::Forms) {
         if let Some(why) = &kernel.not_disassembled {

@@ -5,14 +5,14 @@ use std::fmt::Write;
 use comfy_table::presets::UTF8_BORDERS_ONLY;
 use comfy_table::{ContentArrangement, Table};
 
-use crate::write::Layout;
+use crate::write::TextLayout;
 
 /// Characters of padding and frame per column, and of frame per table.
 const AROUND_COLUMN: usize = 3;
 const AROUND_TABLE: usize = 1;
 
 /// Creates an empty table for the layout.
-pub(super) fn table(layout: Layout) -> Table {
+pub(super) fn table(layout: TextLayout) -> Table {
     let mut table = Table::new();
     table.load_style(UTF8_BORDERS_ONLY);
     match layout.width {
@@ -28,7 +28,7 @@ pub(super) fn table(layout: Layout) -> Table {
 }
 
 /// Formats a table. If a word would be broken, each row becomes a list of its cells.
-pub(super) fn text(table: &Table, layout: Layout) -> String {
+pub(super) fn text(table: &Table, layout: TextLayout) -> String {
     match layout.width {
         Some(width) if words_width(table) > usize::from(width) => rows(table),
         _ => format!("{table}\n"),
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     fn of_width(width: u16) -> String {
-        let layout = Layout { width: Some(width), colour: false, brief: false };
+        let layout = TextLayout { width: Some(width), colour: false, brief: false };
         let mut table = table(layout);
         table.set_header(["test", "device", "verdict"]);
         table.add_row(["mp/MP+rel-acq", "sim", "inconclusive: not exercised"]);

@@ -21,7 +21,7 @@ pub const SCRIPT_HASH: &str = "sha256-Y6M2r0eyQPL4p+NafegqHwTsFANmB0u3YDrNlsYqnm
 
 /// An explained outcome; the caller draws it, as this crate has no model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Picture {
+pub struct ExplainedPicture {
     /// The conclusion in one line.
     pub headline: String,
     /// The diagram as SVG.
@@ -32,7 +32,7 @@ pub struct Picture {
 
 /// Renders the page. `pictures` has one entry per test, in the order of the report; `None` for a test without
 /// an explanation.
-pub fn page(report: &Report, pictures: &[Option<Picture>]) -> String {
+pub fn page(report: &Report, pictures: &[Option<ExplainedPicture>]) -> String {
     let links =
         Links { test: &|index| format!("#t{index}"), find: &|name| format!("#find={}", encoded(name)) };
     let title = title(report);

@@ -72,7 +72,7 @@ fn powers(report: &Report) -> String {
                 plain(&missed.fault),
                 plain(&missed.rule),
                 plain(&missed.why),
-                plain(&missed.would_words())
+                plain(&missed.found_by_words())
             );
         }
     }
@@ -178,13 +178,13 @@ fn machine_code(report: &Report) -> String {
     for (device, line) in all.take(MOST_MACHINE_CODES) {
         let device = report.devices.get(*device).map_or("", |device| &device.label);
         text += &format!("\n### {} on {} ({})\n", plain(&line.id), plain(device), plain(&line.driver));
-        if let Some(why) = &line.without {
+        if let Some(why) = &line.no_code_reason {
             text += &format!("\n{}\n", plain(&code::without(why)));
         }
         for part in code::parts(line) {
             text += &format!("\n{}:\n\n{}", plain(&part.heading), fence_block(&part.text));
         }
-        if line.without.is_none() {
+        if line.no_code_reason.is_none() {
             text += &format!("\nagain: {}\n", plain(&line.replay));
         }
     }

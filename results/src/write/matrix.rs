@@ -291,7 +291,7 @@ mod tests {
                 }],
                 ..CodegenKernel::default()
             }],
-            without: Vec::new(),
+            unavailable_forms: Vec::new(),
             replay: String::new(),
         }
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::wire::{ProgressRun, RunLine, VerdictWord};
-use crate::write::{Layout, columns};
+use crate::write::{TextLayout, columns};
 
 /// Progress models from strong to weak; `hsa` and `obe` are incomparable.
 const MODELS: [&str; 6] = ["fair", "lobe", "hsa-obe", "hsa", "obe", "unfair"];
@@ -18,7 +18,7 @@ const LEVELS: [(&str, &str); 3] = [
 ];
 
 /// Formats the table, the observed hangs and the models; empty if no line is about progress.
-pub fn report(lines: &[RunLine], layout: Layout) -> String {
+pub fn report(lines: &[RunLine], layout: TextLayout) -> String {
     let mut text = String::new();
     for device in devices(lines) {
         let own: Vec<(&RunLine, Option<&ProgressRun>)> = lines
@@ -55,7 +55,7 @@ fn test_of(line: &RunLine) -> &str {
     line.id.rsplit_once('@').map_or(line.id.as_str(), |(test, _)| test)
 }
 
-fn table(rows: &Rows<'_>, layout: Layout) -> String {
+fn table(rows: &Rows<'_>, layout: TextLayout) -> String {
     let mut table = columns::table(layout);
     let device = rows.first().map_or("", |(line, _)| line.device.as_str());
     let mut header = vec![format!("test ({device})"), "ends under".to_owned()];

@@ -70,8 +70,8 @@ impl<W: Write> CheckWriter for SarifCheckWriter<W> {
     fn answered(&mut self, line: &CheckLine) -> io::Result<()> {
         self.findings(&line.file, line.findings.as_deref().unwrap_or_default());
         self.needs(&line.file, &line.needs);
-        for unlike in &line.unlike {
-            self.say("claim", unlike, &[physical(&line.file, None, None)]);
+        for difference in &line.differences {
+            self.say("claim", difference, &[physical(&line.file, None, None)]);
         }
         for query in &line.queries {
             if let (Some(holds), Some(expected)) = (query.holds, query.expected)

@@ -15,7 +15,7 @@ use super::html::parts::{
     Block, Line, Links, broken, chip, conclusions, devices, encoded, explained, histogram, linear,
     machine_code, share, sign, strip, summary,
 };
-use super::html::{Picture, STYLE, Shell, description, title, words};
+use super::html::{ExplainedPicture, STYLE, Shell, description, title, words};
 use super::number::{count, probability};
 use super::plots;
 use crate::baseline;
@@ -92,7 +92,7 @@ fn unique_file_name(name: &str, taken: &mut BTreeSet<String>) -> String {
 pub fn files(
     results: &[Results],
     report: &Report,
-    pictures: &[Option<Picture>],
+    pictures: &[Option<ExplainedPicture>],
 ) -> io::Result<Vec<SiteFile>> {
     let places = PagePaths::new(report);
     let mut files = vec![
@@ -318,7 +318,7 @@ fn device_page(report: &Report, device: usize, places: &PagePaths, plots: &[&str
 fn test_page(
     (report, mutants): (&Report, &Mutants<'_>),
     row: &TestRow,
-    picture: Option<&Picture>,
+    picture: Option<&ExplainedPicture>,
     places: &PagePaths,
 ) -> String {
     let main = html! {

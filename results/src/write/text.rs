@@ -15,7 +15,7 @@ use crate::state;
 use crate::statistics::{Proportion, never_seen_bound};
 use crate::wire::{CheckLine, ProgressAnswer, RaceWord, RejectedLine, RunLine, RunOutcome, VerdictWord};
 use crate::write::number::{count, plural, probability, seconds};
-use crate::write::{CheckWriter, Layout, RunWriter, columns, progress, shader};
+use crate::write::{CheckWriter, RunWriter, TextLayout, columns, progress, shader};
 
 /// Writer of predictions.
 pub struct TextCheckWriter<W> {
@@ -157,13 +157,13 @@ impl<W: Write> CheckWriter for TextCheckWriter<W> {
 /// Writer of verdicts; the report is written at the end.
 pub struct TextRunWriter<W> {
     out: W,
-    layout: Layout,
+    layout: TextLayout,
     lines: Vec<RunLine>,
 }
 
 impl<W: Write> TextRunWriter<W> {
     /// Creates a writer to `out`.
-    pub fn new(out: W, layout: Layout) -> TextRunWriter<W> {
+    pub fn new(out: W, layout: TextLayout) -> TextRunWriter<W> {
         TextRunWriter { out, layout, lines: Vec::new() }
     }
 }
@@ -184,7 +184,7 @@ impl<W: Write> RunWriter for TextRunWriter<W> {
 const FEW: usize = 12;
 
 /// Formats the report: table, weak histograms, explanations, summary.
-pub fn report(lines: &[RunLine], layout: Layout) -> String {
+pub fn report(lines: &[RunLine], layout: TextLayout) -> String {
     let mut text = progress::report(lines, layout);
     let is_brief = layout.brief && lines.len() > FEW && text.is_empty();
     let is_told = |line: &RunLine| {
@@ -219,7 +219,7 @@ fn powers(lines: &[RunLine]) -> String {
     text
 }
 
-fn table(lines: &[RunLine], is_told: &dyn Fn(&RunLine) -> bool, layout: Layout) -> String {
+fn table(lines: &[RunLine], is_told: &dyn Fn(&RunLine) -> bool, layout: TextLayout) -> String {
     let mut table = columns::table(layout);
     let mut header = vec!["test", "device", "verdict", "instances", "interleaved", "weak"];
     // Only tests of HSA need this column.

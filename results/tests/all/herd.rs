@@ -3,7 +3,7 @@
 use pest::Parser;
 use results::read::herd::{LogError, log};
 use results::wire::{RunLine, VerdictWord};
-use results::write::{Format, Layout, run_writer};
+use results::write::{Format, TextLayout, run_writer};
 
 use crate::lines::run_lines;
 
@@ -14,7 +14,7 @@ struct Grammar;
 fn written(lines: &[RunLine]) -> String {
     let mut out = Vec::new();
     {
-        let mut writer = run_writer(Format::Herd, &mut out, Layout::default()).unwrap();
+        let mut writer = run_writer(Format::Herd, &mut out, TextLayout::default()).unwrap();
         lines.iter().for_each(|line| writer.judged(line).unwrap());
         writer.finish().unwrap();
     }

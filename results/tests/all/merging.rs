@@ -150,7 +150,7 @@ fn machine_code_is_merged_and_read_back() {
         id: line.id.clone(),
         device: line.device.clone(),
         driver: "Mesa".to_owned(),
-        without: Some("an extension".to_owned()),
+        no_code_reason: Some("an extension".to_owned()),
         kernels: Vec::new(),
         ran: Vec::new(),
         replay: String::new(),

@@ -5,11 +5,13 @@ use results::expectation::Triage;
 use results::read::Results;
 use results::report::Report;
 use results::wire::{DriftRecord, VerdictWord};
-use results::write::html::{self, Picture};
+use results::write::html::{self, ExplainedPicture};
 use results::write::site;
-use results::write::{self, Format, FormatError, Layout, ReportFormat, RunWriter, check_writer, run_writer};
+use results::write::{
+    self, Format, FormatError, ReportFormat, RunWriter, TextLayout, check_writer, run_writer,
+};
 
-fn run_report(format: Format, layout: Layout) -> String {
+fn run_report(format: Format, layout: TextLayout) -> String {
     let mut out = Vec::new();
     {
         let mut writer = run_writer(format, &mut out, layout).unwrap();
@@ -32,7 +34,7 @@ pub fn check_report(format: Format) -> String {
 
 #[test]
 fn run_text() {
-    insta::assert_snapshot!(run_report(Format::Text, Layout::default()));
+    insta::assert_snapshot!(run_report(Format::Text, TextLayout::default()));
 }
 
 #[test]
@@ -44,7 +46,7 @@ fn batches_are_what_confidence_counts() {
         outcome.batches = Some(if outcome.weak && outcome.count > 0 { 3 } else { 0 });
     }
     {
-        let mut writer = run_writer(Format::Text, &mut out, Layout::default()).unwrap();
+        let mut writer = run_writer(Format::Text, &mut out, TextLayout::default()).unwrap();
         writer.judged(&line).unwrap();
         writer.finish().unwrap();
     }
@@ -59,7 +61,7 @@ fn batches_are_what_confidence_counts() {
 
 #[test]
 fn run_text_fits_the_terminal() {
-    let report = run_report(Format::Text, Layout { width: Some(72), ..Layout::default() });
+    let report = run_report(Format::Text, TextLayout { width: Some(72), ..TextLayout::default() });
     let table: Vec<&str> = report.lines().take_while(|line| !line.is_empty()).collect();
     assert!(table.len() > 9, "{report}");
     assert!(table.iter().all(|line| line.chars().count() <= 72), "{report}");
@@ -67,23 +69,25 @@ fn run_text_fits_the_terminal() {
 
 #[test]
 fn colour_only_where_asked_for() {
-    assert!(!run_report(Format::Text, Layout::default()).contains('\u{1b}'));
-    assert!(run_report(Format::Text, Layout { colour: true, ..Layout::default() }).contains('\u{1b}'));
+    assert!(!run_report(Format::Text, TextLayout::default()).contains('\u{1b}'));
+    assert!(
+        run_report(Format::Text, TextLayout { colour: true, ..TextLayout::default() }).contains('\u{1b}')
+    );
 }
 
 #[test]
 fn run_json() {
-    insta::assert_snapshot!(run_report(Format::Json, Layout::default()));
+    insta::assert_snapshot!(run_report(Format::Json, TextLayout::default()));
 }
 
 #[test]
 fn run_csv() {
-    insta::assert_snapshot!(run_report(Format::Csv, Layout::default()));
+    insta::assert_snapshot!(run_report(Format::Csv, TextLayout::default()));
 }
 
 #[test]
 fn run_junit() {
-    let text = run_report(Format::Junit, Layout::default());
+    let text = run_report(Format::Junit, TextLayout::default());
     insta::assert_snapshot!(text);
     let read = quick_junit::Report::deserialize_from_str(&text).unwrap();
     assert_eq!((read.tests, read.failures, read.errors), (9, 2, 3));
@@ -123,7 +127,7 @@ fn a_missing_verdict_is_told_in_every_format() {
         }
     }
     let every = results[0].every();
-    let text = write::text::report(&every, Layout::default());
+    let text = write::text::report(&every, TextLayout::default());
     assert!(text.contains("inconclusive: missing"), "{text}");
     assert!(text.contains("8 verdicts: 1 conforms, 1 violates"), "{text}");
     assert!(text.contains("(1 not exercised, 1 MISSING)"), "{text}");
@@ -151,7 +155,7 @@ fn what_was_not_executed_is_told_in_every_format() {
         let text = String::from_utf8(out).unwrap();
         assert!(text.matches("77").count() >= lines.len(), "{format:?}: {text}");
     }
-    let text = write::text::report(&lines, Layout::default());
+    let text = write::text::report(&lines, TextLayout::default());
     assert_eq!(text.matches("77 instances were not executed").count(), lines.len(), "{text}");
     let mut out = Vec::new();
     let mut gtest = write::gtest::Gtest::new(&mut out, Box::new(|_| Triage::Unlisted), false);
@@ -179,7 +183,7 @@ fn side_by_side() -> Vec<Results> {
     ]
 }
 
-fn written(format: ReportFormat, pictures: &[Option<Picture>]) -> String {
+fn written(format: ReportFormat, pictures: &[Option<ExplainedPicture>]) -> String {
     let results = side_by_side();
     let mut out = Vec::new();
     write::report(format, &results, &Report::new(&results), pictures, &mut out).unwrap();
@@ -207,12 +211,12 @@ fn report_csv_is_that_of_the_run() {
     let results = [side_by_side().remove(0)];
     let mut out = Vec::new();
     write::report(ReportFormat::Csv, &results, &Report::new(&results), &[], &mut out).unwrap();
-    assert_eq!(String::from_utf8(out).unwrap(), run_report(Format::Csv, Layout::default()));
+    assert_eq!(String::from_utf8(out).unwrap(), run_report(Format::Csv, TextLayout::default()));
 }
 
 #[test]
 fn a_page_needs_nothing_but_itself() {
-    let picture = Picture {
+    let picture = ExplainedPicture {
         headline: "SB under vulkan".into(),
         svg: "<svg xmlns=\"http://www.w3.org/2000/svg\"><title>#1 100% \u{e9}</title></svg>".into(),
         text: "(a) --[fr]--> (b)".into(),
@@ -283,13 +287,13 @@ fn check_csv() {
 #[test]
 fn a_table_without_rows_has_its_header() {
     let mut out = Vec::new();
-    run_writer(Format::Csv, &mut out, Layout::default()).unwrap().finish().unwrap();
+    run_writer(Format::Csv, &mut out, TextLayout::default()).unwrap().finish().unwrap();
     assert_eq!(out.iter().filter(|byte| **byte == b'\n').count(), 1);
 }
 
 #[test]
 fn what_is_not_built_is_refused_by_name() {
-    let refused = run_writer(Format::Gtest, Vec::new(), Layout::default()).err();
+    let refused = run_writer(Format::Gtest, Vec::new(), TextLayout::default()).err();
     assert_eq!(refused, Some(FormatError::NotAvailable("gtest")));
     assert_eq!("yaml".parse::<Format>(), Err(FormatError::Unknown("yaml".into())));
 }

@@ -20,7 +20,7 @@ fn schemas() -> Vec<(&'static str, Schema)> {
         ("rejected.schema.json", schemars::schema_for!(RejectedLine)),
         ("run.schema.json", schemars::schema_for!(RunLine)),
         ("plan.schema.json", schemars::schema_for!(PlanRecord)),
-        ("bench.schema.json", schemars::schema_for!(results::bench::Report)),
+        ("bench.schema.json", schemars::schema_for!(results::bench::BenchReport)),
         ("bench-stress.schema.json", schemars::schema_for!(results::wire::BenchStressRecord)),
         ("clauses.schema.json", schemars::schema_for!(ClausesRecord)),
         ("compare.schema.json", schemars::schema_for!(CompareRecord)),

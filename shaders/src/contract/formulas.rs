@@ -7,21 +7,21 @@ use super::parameters::{Parameter, Parameters};
 
 /// An operation on two words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
+pub(crate) enum WordOperation {
     Add,
     Multiply,
     Divide,
     Remainder,
 }
 
-impl Operation {
+impl WordOperation {
     /// Returns the instruction.
     pub fn op(self) -> Op {
         match self {
-            Operation::Add => Op::IAdd,
-            Operation::Multiply => Op::IMul,
-            Operation::Divide => Op::UDiv,
-            Operation::Remainder => Op::UMod,
+            WordOperation::Add => Op::IAdd,
+            WordOperation::Multiply => Op::IMul,
+            WordOperation::Divide => Op::UDiv,
+            WordOperation::Remainder => Op::UMod,
         }
     }
 }
@@ -33,19 +33,19 @@ pub(crate) trait Arithmetic {
 
     fn number(&mut self, value: u32) -> Self::Word;
     fn parameter(&mut self, parameter: Parameter) -> Self::Word;
-    fn apply(&mut self, operation: Operation, left: Self::Word, right: Self::Word) -> Self::Word;
+    fn apply(&mut self, operation: WordOperation, left: Self::Word, right: Self::Word) -> Self::Word;
 
     fn add(&mut self, left: Self::Word, right: Self::Word) -> Self::Word {
-        self.apply(Operation::Add, left, right)
+        self.apply(WordOperation::Add, left, right)
     }
     fn multiply(&mut self, left: Self::Word, right: Self::Word) -> Self::Word {
-        self.apply(Operation::Multiply, left, right)
+        self.apply(WordOperation::Multiply, left, right)
     }
     fn divide(&mut self, left: Self::Word, right: Self::Word) -> Self::Word {
-        self.apply(Operation::Divide, left, right)
+        self.apply(WordOperation::Divide, left, right)
     }
     fn remainder(&mut self, left: Self::Word, right: Self::Word) -> Self::Word {
-        self.apply(Operation::Remainder, left, right)
+        self.apply(WordOperation::Remainder, left, right)
     }
 }
 
@@ -173,12 +173,12 @@ impl Arithmetic for Numbers {
     }
 
     /// Computes like a device, where division by 0 is undefined.
-    fn apply(&mut self, operation: Operation, left: u32, right: u32) -> u32 {
+    fn apply(&mut self, operation: WordOperation, left: u32, right: u32) -> u32 {
         match operation {
-            Operation::Add => left.wrapping_add(right),
-            Operation::Multiply => left.wrapping_mul(right),
-            Operation::Divide => left.checked_div(right).unwrap_or_default(),
-            Operation::Remainder => left.checked_rem(right).unwrap_or_default(),
+            WordOperation::Add => left.wrapping_add(right),
+            WordOperation::Multiply => left.wrapping_mul(right),
+            WordOperation::Divide => left.checked_div(right).unwrap_or_default(),
+            WordOperation::Remainder => left.checked_rem(right).unwrap_or_default(),
         }
     }
 }

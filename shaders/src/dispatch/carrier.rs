@@ -5,19 +5,19 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{BuiltIn, ExecutionMode, Op, Word};
 
 use super::DispatchEmitter;
-use super::place::Place;
-use crate::carrier::{self, Carrier, Cells, FIRST_CLAIM, Overlap};
+use super::place::InvocationStart;
+use crate::carrier::{self, Carrier, FIRST_CLAIM, FragmentOverlap, ViewportLayout};
 use crate::contract::{Arithmetic, Parameter};
-use crate::module::{EntryPoint, Module};
+use crate::module::{Module, ModuleStage};
 use crate::program::Leaving;
 use crate::stress::StressParameter;
-use crate::variant::{Interlock, Stage};
+use crate::variant::{CarrierStage, InterlockMode};
 
 /// The points that the vertices of a draw place for its fragments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Points {
     /// Their positions.
-    pub cells: Cells,
+    pub cells: ViewportLayout,
     /// As in [`Carrier::VertexBesideFragments`].
     pub workgroups_of_group: u32,
 }
@@ -36,7 +36,7 @@ pub(super) enum Inputs {
     Fragment {
         coordinates: Word,
         helper: Word,
-        cells: Cells,
+        cells: ViewportLayout,
         point: Option<Word>,
     },
 }
@@ -92,16 +92,16 @@ impl DispatchEmitter<'_> {
     pub(super) fn carrier(&self) -> Carrier {
         let variant = self.config.variant;
         match variant.stage {
-            Stage::Compute => Carrier::Compute,
-            Stage::Mesh => Carrier::Mesh,
-            Stage::Task => Carrier::Task { mesh: carrier::no_primitive() },
-            Stage::Vertex | Stage::VertexFragment => match self.company.points {
+            CarrierStage::Compute => Carrier::Compute,
+            CarrierStage::Mesh => Carrier::Mesh,
+            CarrierStage::Task => Carrier::Task { mesh: carrier::no_primitive() },
+            CarrierStage::Vertex | CarrierStage::VertexFragment => match self.company.points {
                 Some(Points { cells, workgroups_of_group }) => {
                     Carrier::VertexBesideFragments { cells, workgroups_of_group }
                 }
                 None => Carrier::Vertex,
             },
-            Stage::Fragment | Stage::FragmentHelpers | Stage::FragmentVertex => {
+            CarrierStage::Fragment | CarrierStage::FragmentHelpers | CarrierStage::FragmentVertex => {
                 let cells = self.cells();
                 let overlap = self.overlap();
                 let positions = carrier::positions(cells, overlap.as_ref(), variant.target);
@@ -112,14 +112,14 @@ impl DispatchEmitter<'_> {
 
     /// Returns the positions of fragments. If helpers run threads, points start one pixel off the quads, so
     /// that helpers exist.
-    fn cells(&self) -> Cells {
-        let margin = u32::from(self.config.variant.stage == Stage::FragmentHelpers);
-        Cells::new(self.layout.workgroup_size, self.config.cell, margin)
+    fn cells(&self) -> ViewportLayout {
+        let margin = u32::from(self.config.variant.stage == CarrierStage::FragmentHelpers);
+        ViewportLayout::new(self.layout.workgroup_size, self.config.cell, margin)
     }
 
     /// Returns the classes that share a cell: those whose threads name one interlocked section. Other threads
     /// have their own cell.
-    fn overlap(&self) -> Option<Overlap> {
+    fn overlap(&self) -> Option<FragmentOverlap> {
         self.test.interlock_order()?;
         let threads = (0..self.test.threads.len()).map(|index| ThreadId(index as u16));
         let mut known: Vec<Option<&str>> = Vec::new();
@@ -131,33 +131,33 @@ impl DispatchEmitter<'_> {
                 known.len() - 1
             }) as u32
         });
-        Some(Overlap { cells: cells.collect() })
+        Some(FragmentOverlap { cells: cells.collect() })
     }
 
     /// Returns the execution mode of interlocked sections.
     fn interlock_mode(&self) -> Option<ExecutionMode> {
         let ordered = self.test.interlock_order()? == InterlockOrder::Ordered;
         Some(match (self.config.variant.interlock, ordered) {
-            (Interlock::Pixel, true) => ExecutionMode::PixelInterlockOrderedEXT,
-            (Interlock::Pixel, false) => ExecutionMode::PixelInterlockUnorderedEXT,
-            (Interlock::Sample, true) => ExecutionMode::SampleInterlockOrderedEXT,
-            (Interlock::Sample, false) => ExecutionMode::SampleInterlockUnorderedEXT,
-            (Interlock::ShadingRate, true) => ExecutionMode::ShadingRateInterlockOrderedEXT,
-            (Interlock::ShadingRate, false) => ExecutionMode::ShadingRateInterlockUnorderedEXT,
+            (InterlockMode::Pixel, true) => ExecutionMode::PixelInterlockOrderedEXT,
+            (InterlockMode::Pixel, false) => ExecutionMode::PixelInterlockUnorderedEXT,
+            (InterlockMode::Sample, true) => ExecutionMode::SampleInterlockOrderedEXT,
+            (InterlockMode::Sample, false) => ExecutionMode::SampleInterlockUnorderedEXT,
+            (InterlockMode::ShadingRate, true) => ExecutionMode::ShadingRateInterlockOrderedEXT,
+            (InterlockMode::ShadingRate, false) => ExecutionMode::ShadingRateInterlockUnorderedEXT,
         })
     }
 
     /// Returns the entry point and its execution modes.
-    pub(super) fn entry_point(&self) -> EntryPoint {
+    pub(super) fn entry_point(&self) -> ModuleStage {
         match self.config.variant.stage {
-            Stage::Compute => {
-                EntryPoint::Compute { workgroup_size: self.layout.shape, reconverges: self.uses.reconverges }
+            CarrierStage::Compute => {
+                ModuleStage::Compute { workgroup_size: self.layout.shape, reconverges: self.uses.reconverges }
             }
-            Stage::Mesh => EntryPoint::Mesh { workgroup_size: self.layout.shape },
-            Stage::Task => EntryPoint::Task { workgroup_size: self.layout.shape },
-            Stage::Vertex | Stage::VertexFragment => EntryPoint::Vertex,
-            Stage::Fragment | Stage::FragmentHelpers | Stage::FragmentVertex => {
-                EntryPoint::Fragment(self.interlock_mode())
+            CarrierStage::Mesh => ModuleStage::Mesh { workgroup_size: self.layout.shape },
+            CarrierStage::Task => ModuleStage::Task { workgroup_size: self.layout.shape },
+            CarrierStage::Vertex | CarrierStage::VertexFragment => ModuleStage::Vertex,
+            CarrierStage::Fragment | CarrierStage::FragmentHelpers | CarrierStage::FragmentVertex => {
+                ModuleStage::Fragment(self.interlock_mode())
             }
         }
     }
@@ -173,15 +173,15 @@ impl DispatchEmitter<'_> {
     /// Declares the inputs.
     pub(super) fn inputs(&mut self) -> Inputs {
         match self.config.variant.stage {
-            Stage::Compute | Stage::Mesh | Stage::Task => Inputs::Compute {
+            CarrierStage::Compute | CarrierStage::Mesh | CarrierStage::Task => Inputs::Compute {
                 workgroup: self.module.built_in_vector(BuiltIn::WorkgroupId),
                 local: self.module.built_in_word(BuiltIn::LocalInvocationIndex),
             },
-            Stage::Vertex | Stage::VertexFragment => Inputs::Vertex {
+            CarrierStage::Vertex | CarrierStage::VertexFragment => Inputs::Vertex {
                 index: self.module.built_in_word(BuiltIn::VertexIndex),
                 outputs: carrier::point_outputs(&mut self.module),
             },
-            Stage::Fragment | Stage::FragmentHelpers | Stage::FragmentVertex => {
+            CarrierStage::Fragment | CarrierStage::FragmentHelpers | CarrierStage::FragmentVertex => {
                 let float = self.module.float(32);
                 let vector = self.module.vector(float, 4);
                 Inputs::Fragment {
@@ -291,7 +291,7 @@ impl DispatchEmitter<'_> {
 
     /// Returns the pixel of a point for a pixel of its cell. A helper next to the point has the position of a
     /// fragment on the opposite side.
-    fn pixel_of_point(&mut self, within: Word, cells: Cells) -> Word {
+    fn pixel_of_point(&mut self, within: Word, cells: ViewportLayout) -> Word {
         if cells.margin == 0 {
             return within;
         }
@@ -303,8 +303,8 @@ impl DispatchEmitter<'_> {
     /// Ends an invocation after it has run.
     pub(super) fn end(&mut self) {
         match self.config.variant.stage {
-            Stage::Task => carrier::launch_no_mesh(&mut self.module),
-            Stage::Mesh => {
+            CarrierStage::Task => carrier::launch_no_mesh(&mut self.module),
+            CarrierStage::Mesh => {
                 carrier::give_no_primitive(&mut self.module);
                 self.module.effect(Op::Return, []);
             }
@@ -348,7 +348,12 @@ impl DispatchEmitter<'_> {
     /// Stress workgroups have no slot and may repeat, as may helpers that run threads. The invocation that
     /// claims the first slot of a workgroup leaves its receipt. Returns the role; with overlapping fragments,
     /// a repeated invocation has no role from here on.
-    pub(super) fn claim(&mut self, place: &Place, (class, group): (Word, Word), local: Word) -> Word {
+    pub(super) fn claim(
+        &mut self,
+        place: &InvocationStart,
+        (class, group): (Word, Word),
+        local: Word,
+    ) -> Word {
         let Some(claims) = self.claims_buffer else { return place.role };
         let receipt = self.receipt((class, group));
         let before = self.module.block();

@@ -9,7 +9,7 @@ use crate::loops::Loop;
 use crate::variant::MemoryModel;
 
 /// The values of an invocation before the first round.
-pub(super) struct Place {
+pub(super) struct InvocationStart {
     /// Index of its thread; the number of threads if it runs none.
     pub role: Word,
     pub seat: Seat<Word>,
@@ -32,7 +32,7 @@ impl DispatchEmitter<'_> {
         parts: &[SegmentCode],
         (group, slot): (Word, Word),
         extra: Option<Word>,
-    ) -> Vec<Place> {
+    ) -> Vec<InvocationStart> {
         let roles =
             parts.iter().filter_map(|code| Some((code, self.layout.roles.get(code.part.thread)?.class)));
         let roles: Vec<(u32, u32)> = roles.map(|(code, class)| (code.part.thread as u32, class)).collect();
@@ -41,7 +41,7 @@ impl DispatchEmitter<'_> {
             let [thread, class] = [thread, class].map(|number| self.module.constant(number));
             let role = self.role_or_none(thread, extra);
             let sizes = (self.layout.lanes, self.company.first_class);
-            places.push(Place { role, seat: seat(self, sizes, (class, group), slot) });
+            places.push(InvocationStart { role, seat: seat(self, sizes, (class, group), slot) });
         }
         places
     }
@@ -143,12 +143,12 @@ impl DispatchEmitter<'_> {
     }
 
     /// Computes the values for rendezvous, in the first block.
-    pub(super) fn meeting(&mut self, buffer: Word, group: Word, extra: Option<Word>) -> Meeting {
+    pub(super) fn meeting(&mut self, buffer: Word, group: Word, extra: Option<Word>) -> RendezvousValues {
         let spacing = rendezvous_spacing(self.classes_that_meet());
         let [spacing, zero, one] = [spacing, 0, 1].map(|value| self.module.constant(value));
         let index = self.module.word(Op::IMul, &[group, spacing]);
         let interval = self.parameter(Parameter::Interval);
-        Meeting {
+        RendezvousValues {
             counter: self.module.element(buffer, index),
             spin: self.patience(extra),
             zero,
@@ -160,7 +160,12 @@ impl DispatchEmitter<'_> {
     }
 
     /// Declares the loop variables between two rendezvous.
-    pub(super) fn carry_meeting(&mut self, meeting: &Meeting, due: Due, turns: &mut Loop) -> Carried {
+    pub(super) fn carry_meeting(
+        &mut self,
+        meeting: &RendezvousValues,
+        due: Due,
+        turns: &mut Loop,
+    ) -> Carried {
         let mut carried = |first: Word| turns.carry(&mut self.module, first);
         Carried {
             patience: carried(meeting.spin),
@@ -172,8 +177,8 @@ impl DispatchEmitter<'_> {
     /// Emits the bounded rendezvous of a group's workgroups before a round or a stretch of rounds. Every
     /// invocation waits by itself, so that no barrier is needed, and one that reaches its bound continues
     /// alone.
-    pub(super) fn meet(&mut self, meeting: &Meeting, carried: &Carried, local: Word) {
-        let Meeting { counter, spin, zero, one, party, after_meeting, hold } = *meeting;
+    pub(super) fn meet(&mut self, meeting: &RendezvousValues, carried: &Carried, local: Word) {
+        let RendezvousValues { counter, spin, zero, one, party, after_meeting, hold } = *meeting;
         let Carried { patience: (patience, left), until, expected: (expected, expected_next) } = *carried;
         let [scope, relaxed] = self.meets_at();
         let [arrive_if, arrive, wait] = std::array::from_fn(|_| self.module.id());
@@ -247,7 +252,7 @@ impl DispatchEmitter<'_> {
 
 /// Values for rendezvous, computed before the first round.
 #[derive(Clone, Copy)]
-pub(super) struct Meeting {
+pub(super) struct RendezvousValues {
     /// Pointer to the group's counter.
     pub counter: Word,
     pub spin: Word,

@@ -5,11 +5,11 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{self, Decoration, MemoryAccess, MemorySemantics, Op, Word};
 
 use super::DispatchEmitter;
-use super::place::Place;
+use super::place::InvocationStart;
 use crate::contract::{Arithmetic, IMAGE_WIDTH, Parameter, unit};
 use crate::glsl;
 use crate::kernel::{Binding, ImageBinding, ResultSlot};
-use crate::memory::{Element, Kind, Path, Target, image_type, spirv_class};
+use crate::memory::{AccessTarget, Element, ReferenceMemory, ReferencePath, image_type, spirv_class};
 use crate::program::Leaving;
 use crate::rules::Rule;
 use crate::stress;
@@ -17,11 +17,11 @@ use crate::variant::{Images, MemoryModel, Pointers, References, WorkgroupMemory}
 
 /// Workgroup memory that is initialized in each round.
 #[derive(Clone, Copy)]
-pub(super) struct WorkgroupStorage {
+pub(super) struct InitializedStorage {
     /// Index of the storage.
     pub storage: u32,
     /// The path for its initial and its final value.
-    pub path: Path,
+    pub path: ReferencePath,
     /// The thread whose invocation writes and reads them: the first one of its workgroup.
     pub thread: ThreadId,
 }
@@ -29,7 +29,7 @@ pub(super) struct WorkgroupStorage {
 /// A path with its base variable.
 #[derive(Clone, Copy)]
 pub(super) struct Declared {
-    path: Path,
+    path: ReferencePath,
     variable: Word,
 }
 
@@ -39,7 +39,7 @@ impl DispatchEmitter<'_> {
         let paths = self.uses.paths.clone();
         let variant = self.config.variant;
         let mut buffers: Vec<(LocationId, u32)> = Vec::new();
-        for (path, _) in paths.iter().filter(|(_, kind)| *kind == Kind::Buffer) {
+        for (path, _) in paths.iter().filter(|(_, kind)| *kind == ReferenceMemory::Buffer) {
             let number = match buffers.iter().find(|(location, _)| *location == path.location) {
                 Some((_, number)) => *number,
                 None => {
@@ -74,13 +74,13 @@ impl DispatchEmitter<'_> {
         }
         for (path, kind) in &paths {
             match kind {
-                Kind::Buffer => continue,
-                Kind::Address => {}
-                Kind::Workgroup => {
+                ReferenceMemory::Buffer => continue,
+                ReferenceMemory::Address => {}
+                ReferenceMemory::Workgroup => {
                     let variable = self.workgroup_variable(*path);
                     self.declared.push(Declared { path: *path, variable });
                 }
-                Kind::Image => {
+                ReferenceMemory::Image => {
                     let number = (self.bindings.len() + self.images.len()) as u32;
                     let float = path.element.is_float();
                     let apart = self.is_apart(path.location)?;
@@ -93,7 +93,7 @@ impl DispatchEmitter<'_> {
                 }
             }
         }
-        let addresses = match self.uses.has(Kind::Address) {
+        let addresses = match self.uses.has(ReferenceMemory::Address) {
             true => 1 + u32::from(!self.company.apart.is_empty()),
             false => 0,
         };
@@ -116,7 +116,7 @@ impl DispatchEmitter<'_> {
         }
     }
 
-    fn buffer_variable(&mut self, binding: u32, path: Path) -> Word {
+    fn buffer_variable(&mut self, binding: u32, path: ReferencePath) -> Word {
         let (element, stride) = self.element_of_block(path);
         let block = self.module.block_of(element, stride, None);
         let name = &self.test.location(path.location).name;
@@ -130,7 +130,7 @@ impl DispatchEmitter<'_> {
     ///
     /// A vector may thus have any offset that its components allow, which an array of vectors would not
     /// permit.
-    fn element_of_block(&mut self, path: Path) -> (Word, u32) {
+    fn element_of_block(&mut self, path: ReferencePath) -> (Word, u32) {
         let ty = path.ty(&mut self.module);
         if path.is_vector() {
             (self.module.placed(ty, path.offset), self.unit_bytes())
@@ -139,7 +139,7 @@ impl DispatchEmitter<'_> {
         }
     }
 
-    fn workgroup_variable(&mut self, path: Path) -> Word {
+    fn workgroup_variable(&mut self, path: ReferencePath) -> Word {
         let name = &self.test.location(path.location).name;
         if !self.uses.explicit_workgroup {
             let element = path.ty(&mut self.module);
@@ -160,7 +160,7 @@ impl DispatchEmitter<'_> {
 
     /// Returns the bytes of workgroup memory.
     pub(super) fn workgroup_bytes(&self) -> u32 {
-        let each = |storage: &WorkgroupStorage| {
+        let each = |storage: &InitializedStorage| {
             match (self.uses.explicit_workgroup, storage.path) {
                 (true, _) => self.unit_bytes(),
                 // A vector of three has the size of a vector of four.
@@ -184,7 +184,11 @@ impl DispatchEmitter<'_> {
 
     /// Returns the targets of the test's paths for an instance: unit `n × stride + s × spacing` through each
     /// reference.
-    pub(super) fn targets(&mut self, instance: Word, place: &Place) -> Result<Vec<(Path, Target)>, Rule> {
+    pub(super) fn targets(
+        &mut self,
+        instance: Word,
+        place: &InvocationStart,
+    ) -> Result<Vec<(ReferencePath, AccessTarget)>, Rule> {
         let mut targets = Vec::new();
         let stride = self.parameter(Parameter::Stride);
         let base = self.module.word(Op::IMul, &[instance, stride]);
@@ -192,7 +196,7 @@ impl DispatchEmitter<'_> {
         let paths = self.uses.paths.clone();
         for (path, kind) in paths {
             let storage = self.storage_of(path.location)?;
-            let target = if kind == Kind::Workgroup {
+            let target = if kind == ReferenceMemory::Workgroup {
                 self.workgroup_target(path, storage, place)?
             } else {
                 let known = units.get(storage as usize).copied().flatten();
@@ -210,13 +214,13 @@ impl DispatchEmitter<'_> {
         Ok(targets)
     }
 
-    fn variable_of(&self, path: Path) -> Result<Word, Rule> {
+    fn variable_of(&self, path: ReferencePath) -> Result<Word, Rule> {
         let declared = self.declared.iter().find(|known| known.path == path);
         Ok(declared.ok_or(Rule::Internal("a path that was not declared"))?.variable)
     }
 
     /// Returns the index of an element in memory that is divided into units.
-    fn element_index(&mut self, path: Path, unit: Word) -> Word {
+    fn element_index(&mut self, path: ReferencePath, unit: Word) -> Word {
         let in_unit = self.unit_bytes() / path.element.bytes();
         let mut index = unit;
         if in_unit > 1 {
@@ -231,7 +235,7 @@ impl DispatchEmitter<'_> {
     }
 
     /// Returns the access-chain indices from a block to a path's element of a unit.
-    fn indices(&mut self, path: Path, unit: Word) -> Vec<Word> {
+    fn indices(&mut self, path: ReferencePath, unit: Word) -> Vec<Word> {
         let zero = self.module.constant(0);
         if path.is_vector() {
             return vec![zero, unit, zero];
@@ -239,12 +243,17 @@ impl DispatchEmitter<'_> {
         vec![zero, self.element_index(path, unit)]
     }
 
-    fn unit_target(&mut self, path: Path, kind: Kind, unit: Word) -> Result<Target, Rule> {
+    fn unit_target(
+        &mut self,
+        path: ReferencePath,
+        kind: ReferenceMemory,
+        unit: Word,
+    ) -> Result<AccessTarget, Rule> {
         let element = path.ty(&mut self.module);
         let pointer_type = self.module.pointer(spirv_class(kind), element);
         let zero = self.module.constant(0);
         Ok(match kind {
-            Kind::Image => {
+            ReferenceMemory::Image => {
                 let variable = self.variable_of(path)?;
                 let image = image_type(&mut self.module, path.element, self.config.variant.images);
                 // The texel of a location is that of the first word of its unit.
@@ -259,9 +268,9 @@ impl DispatchEmitter<'_> {
                         self.module.on_ids(Op::CompositeConstruct, pair, &[column, row])
                     }
                 };
-                Target::Texel { variable, image, coordinates }
+                AccessTarget::Texel { variable, image, coordinates }
             }
-            Kind::Address => {
+            ReferenceMemory::Address => {
                 let indices = self.indices(path, unit);
                 let (element, stride) = self.element_of_block(path);
                 let block = self.module.block_of(element, stride, None);
@@ -277,9 +286,9 @@ impl DispatchEmitter<'_> {
                 self.module.name(start, &name);
                 let chain: Vec<Word> = std::iter::once(start).chain(indices).collect();
                 let pointer = self.module.on_ids(Op::AccessChain, pointer_type, &chain);
-                Target::Memory { pointer, alignment: Some(path.alignment(self.unit_bytes())) }
+                AccessTarget::Memory { pointer, alignment: Some(path.alignment(self.unit_bytes())) }
             }
-            Kind::Buffer | Kind::Workgroup => {
+            ReferenceMemory::Buffer | ReferenceMemory::Workgroup => {
                 let indices = self.indices(path, unit);
                 let variable = self.variable_of(path)?;
                 let first: Vec<Word> =
@@ -287,18 +296,23 @@ impl DispatchEmitter<'_> {
                 let chain: Vec<Word> = std::iter::once(variable).chain(indices).collect();
                 let pointer = self.module.on_ids(Op::AccessChain, pointer_type, &chain);
                 let pointer = self.detour(pointer_type, pointer, &first);
-                Target::Memory { pointer, alignment: None }
+                AccessTarget::Memory { pointer, alignment: None }
             }
         })
     }
 
-    fn workgroup_target(&mut self, path: Path, storage: u32, place: &Place) -> Result<Target, Rule> {
+    fn workgroup_target(
+        &mut self,
+        path: ReferencePath,
+        storage: u32,
+        place: &InvocationStart,
+    ) -> Result<AccessTarget, Rule> {
         if self.uses.explicit_workgroup {
             let position = self.workgroup_storages.iter().position(|known| known.storage == storage);
             let position = position.ok_or(Rule::Internal("workgroup memory of no storage"))?;
             let first = self.module.constant(position as u32 * self.layout.lanes);
             let unit = self.module.word(Op::IAdd, &[first, place.seat.lane]);
-            return self.unit_target(path, Kind::Workgroup, unit);
+            return self.unit_target(path, ReferenceMemory::Workgroup, unit);
         }
         let element = path.ty(&mut self.module);
         let pointer_type = self.module.pointer(spirv::StorageClass::Workgroup, element);
@@ -306,7 +320,7 @@ impl DispatchEmitter<'_> {
         let zero = self.module.constant(0);
         let pointer = self.module.on_ids(Op::AccessChain, pointer_type, &[variable, place.seat.lane]);
         let pointer = self.detour(pointer_type, pointer, &[variable, zero]);
-        Ok(Target::Memory { pointer, alignment: None })
+        Ok(AccessTarget::Memory { pointer, alignment: None })
     }
 
     /// Returns the pointer in the form of the variant. The unused pointer, with the indices `first`, is in
@@ -345,8 +359,8 @@ impl DispatchEmitter<'_> {
 
     /// Determines the storages in workgroup memory.
     pub(super) fn find_workgroup_storages(&mut self) -> Result<(), Rule> {
-        let mut found: Vec<WorkgroupStorage> = Vec::new();
-        for (path, _) in self.uses.paths.iter().filter(|(_, kind)| *kind == Kind::Workgroup) {
+        let mut found: Vec<InitializedStorage> = Vec::new();
+        for (path, _) in self.uses.paths.iter().filter(|(_, kind)| *kind == ReferenceMemory::Workgroup) {
             let storage = self.storage_of(path.location)?;
             if found.iter().any(|known| known.storage == storage) {
                 continue;
@@ -373,18 +387,18 @@ impl DispatchEmitter<'_> {
                 _ => *first,
             };
             let own = self.test.location(self.test.storage_of(path.location));
-            let home = Path {
+            let home = ReferencePath {
                 element: Element::of(own.scalar_type()),
                 offset: 0,
                 components: own.components.into(),
                 ..*path
             };
-            found.push(WorkgroupStorage { storage, path: home, thread });
+            found.push(InitializedStorage { storage, path: home, thread });
         }
         // The path for initial values may not be part of the code.
         for storage in &found {
             if !self.uses.paths.iter().any(|(path, _)| *path == storage.path) {
-                self.uses.paths.push((storage.path, Kind::Workgroup));
+                self.uses.paths.push((storage.path, ReferenceMemory::Workgroup));
             }
         }
         self.uses.paths.sort_by_key(|(path, _)| *path);
@@ -408,13 +422,17 @@ impl DispatchEmitter<'_> {
 
     /// Initializes workgroup memory, followed by a control barrier; empty if the driver or the previous round
     /// did that.
-    pub(super) fn initialize_workgroup(&mut self, place: &Place, targets: &[(Path, Target)]) {
+    pub(super) fn initialize_workgroup(
+        &mut self,
+        place: &InvocationStart,
+        targets: &[(ReferencePath, AccessTarget)],
+    ) {
         if self.config.variant.workgroup_memory == WorkgroupMemory::Stored {
             self.store_initial_values(place, targets);
         }
     }
 
-    fn store_initial_values(&mut self, place: &Place, targets: &[(Path, Target)]) {
+    fn store_initial_values(&mut self, place: &InvocationStart, targets: &[(ReferencePath, AccessTarget)]) {
         if self.workgroup_storages.is_empty() {
             return;
         }
@@ -444,7 +462,12 @@ impl DispatchEmitter<'_> {
     }
 
     /// Emits a control barrier, then writes the final values of the outcome.
-    pub(super) fn finish_workgroup(&mut self, place: &Place, instance: Word, targets: &[(Path, Target)]) {
+    pub(super) fn finish_workgroup(
+        &mut self,
+        place: &InvocationStart,
+        instance: Word,
+        targets: &[(ReferencePath, AccessTarget)],
+    ) {
         if self.workgroup_storages.is_empty() {
             return;
         }
@@ -494,7 +517,7 @@ impl DispatchEmitter<'_> {
     }
 
     /// Emits code for the first thread of each workgroup with workgroup memory.
-    fn by_first_thread(&mut self, place: &Place, code: impl Fn(&mut Self, WorkgroupStorage)) {
+    fn by_first_thread(&mut self, place: &InvocationStart, code: impl Fn(&mut Self, InitializedStorage)) {
         let mut threads: Vec<ThreadId> = Vec::new();
         for storage in &self.workgroup_storages {
             if !threads.contains(&storage.thread) {
@@ -540,9 +563,9 @@ impl DispatchEmitter<'_> {
     }
 }
 
-fn pointer_of(targets: &[(Path, Target)], path: Path) -> Option<Word> {
+fn pointer_of(targets: &[(ReferencePath, AccessTarget)], path: ReferencePath) -> Option<Word> {
     targets.iter().find_map(|(known, target)| match target {
-        Target::Memory { pointer, .. } if *known == path => Some(*pointer),
+        AccessTarget::Memory { pointer, .. } if *known == path => Some(*pointer),
         _ => None,
     })
 }

@@ -4,13 +4,13 @@ use litmus::InterlockEnd;
 use rspirv::dr::Operand;
 use rspirv::spirv::{Op, Word};
 
-use super::place::{Due, Meeting, Place};
+use super::place::{Due, InvocationStart, RendezvousValues};
 use super::{Between, DispatchEmitter, SegmentCode};
 use crate::contract::{Arithmetic, Parameter, instance_of};
 use crate::flow;
 use crate::kernel::CompileError;
 use crate::loops::Loop;
-use crate::memory::{Path, Target};
+use crate::memory::{AccessTarget, ReferencePath};
 use crate::rules::Rule;
 use crate::segments;
 use crate::semantics::semantics_word;
@@ -21,10 +21,10 @@ use crate::thread::{Registers, scope_operand};
 pub(super) struct Rounds {
     /// The first block.
     pub entry: Word,
-    pub place: Place,
+    pub place: InvocationStart,
     /// If each invocation runs every thread, its place for each, in their order; else empty.
-    pub every: Vec<Place>,
-    pub meeting: Option<Meeting>,
+    pub every: Vec<InvocationStart>,
+    pub meeting: Option<RendezvousValues>,
     /// The index of the invocation in its workgroup.
     pub local: Word,
 }
@@ -220,7 +220,11 @@ impl DispatchEmitter<'_> {
     }
 
     /// Returns the instance of a round, and the targets of its paths.
-    fn round(&mut self, place: &Place, round: Word) -> Result<(Word, Vec<(Path, Target)>), Rule> {
+    fn round(
+        &mut self,
+        place: &InvocationStart,
+        round: Word,
+    ) -> Result<(Word, Vec<(ReferencePath, AccessTarget)>), Rule> {
         let instance = instance_of(self, &place.seat, round);
         let targets = self.targets(instance, place)?;
         Ok((instance, targets))

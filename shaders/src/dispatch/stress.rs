@@ -4,7 +4,7 @@ use rspirv::spirv::{Op, Word};
 
 use super::DispatchEmitter;
 use crate::contract::{Arithmetic, Parameter, Parameters};
-use crate::stress::{Block, Pressure, StressParameter, StressParameters};
+use crate::stress::{ParameterBlock, Pressure, StressParameter, StressParameters};
 
 impl DispatchEmitter<'_> {
     /// Returns the words of push constants before an address.
@@ -42,7 +42,7 @@ impl DispatchEmitter<'_> {
     }
 
     /// The stress parameters follow the other parameters.
-    pub(super) fn stress_block(&self) -> Block {
-        Block { variable: self.parameters_block, first: Parameters::WORDS }
+    pub(super) fn stress_block(&self) -> ParameterBlock {
+        ParameterBlock { variable: self.parameters_block, first: Parameters::WORDS }
     }
 }

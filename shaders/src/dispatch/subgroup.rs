@@ -11,15 +11,15 @@ use litmus::{
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, Op, Word};
 
-use super::place::Place;
+use super::place::InvocationStart;
 use super::{DispatchEmitter, SegmentCode};
 use crate::flow;
 use crate::kernel::CompileError;
-use crate::memory::{Path, Target};
+use crate::memory::{AccessTarget, ReferencePath};
 use crate::rules::Rule;
-use crate::segments::{Meeting, Part};
+use crate::segments::{Meeting, ThreadSegment};
 use crate::subgroup;
-use crate::thread::{Registers, ThreadCode};
+use crate::thread::{Registers, ThreadEmitter};
 
 /// A common operation of some lanes of a subgroup, with the thread of each lane and the position in its code.
 pub(super) enum Shared {
@@ -60,7 +60,7 @@ impl Shared {
                 match part {
                     BlockPart::Own(body) => {
                         let steps = flow::structure(test.thread(ThreadId(*thread as u16)), body.clone());
-                        let code = SegmentCode { part: Part::new(*thread, body.clone()), steps };
+                        let code = SegmentCode { part: ThreadSegment::new(*thread, body.clone()), steps };
                         own.get_mut(next).ok_or_else(uneven)?.push(code);
                     }
                     BlockPart::Together(_) | BlockPart::Block(_) => {
@@ -95,9 +95,9 @@ impl DispatchEmitter<'_> {
     pub(super) fn shared(
         &mut self,
         shared: &Shared,
-        place: &Place,
+        place: &InvocationStart,
         instance: Word,
-        targets: &[(Path, Target)],
+        targets: &[(ReferencePath, AccessTarget)],
         registers: &mut [Registers],
     ) -> Result<(), CompileError> {
         let mut takes_part = None;
@@ -126,9 +126,9 @@ impl DispatchEmitter<'_> {
     fn within(
         &mut self,
         shared: &Shared,
-        place: &Place,
+        place: &InvocationStart,
         instance: Word,
-        targets: &[(Path, Target)],
+        targets: &[(ReferencePath, AccessTarget)],
         registers: &mut [Registers],
     ) -> Result<(), CompileError> {
         let (parts, own) = match shared {
@@ -153,7 +153,7 @@ impl DispatchEmitter<'_> {
     }
 
     /// Returns whether the invocation runs a thread.
-    fn plays(&mut self, thread: usize, place: &Place) -> Word {
+    fn plays(&mut self, thread: usize, place: &InvocationStart) -> Word {
         let number = self.module.constant(thread as u32);
         self.module.truth(Op::IEqual, &[place.role, number])
     }
@@ -163,7 +163,7 @@ impl DispatchEmitter<'_> {
         &mut self,
         thread: usize,
         branch: usize,
-        targets: &[(Path, Target)],
+        targets: &[(ReferencePath, AccessTarget)],
         registers: &mut [Registers],
     ) -> Result<Word, Rule> {
         self.of_thread(thread, targets, registers, |code| {
@@ -181,14 +181,14 @@ impl DispatchEmitter<'_> {
     fn of_thread<T>(
         &mut self,
         thread: usize,
-        targets: &[(Path, Target)],
+        targets: &[(ReferencePath, AccessTarget)],
         registers: &mut [Registers],
-        emit: impl FnOnce(&mut ThreadCode<'_>) -> Result<T, Rule>,
+        emit: impl FnOnce(&mut ThreadEmitter<'_>) -> Result<T, Rule>,
     ) -> Result<T, Rule> {
         let around = self.surroundings(targets);
         let registers = registers.get_mut(thread).ok_or(Rule::Internal("a thread without registers"))?;
         let thread = ThreadId(thread as u16);
-        emit(&mut ThreadCode { module: &mut self.module, around, thread, registers })
+        emit(&mut ThreadEmitter { module: &mut self.module, around, thread, registers })
     }
 
     /// Selects a word for each lane by the thread of the invocation. If all lanes have the same constant, it
@@ -196,7 +196,7 @@ impl DispatchEmitter<'_> {
     fn chosen(
         &mut self,
         lanes: &[(usize, usize)],
-        place: &Place,
+        place: &InvocationStart,
         mut word_of: impl FnMut(&mut Self, usize, usize) -> Result<Word, Rule>,
     ) -> Result<Word, Rule> {
         let mut chosen: Option<Word> = None;
@@ -223,7 +223,7 @@ impl DispatchEmitter<'_> {
     fn together(
         &mut self,
         lanes: &[(usize, usize)],
-        place: &Place,
+        place: &InvocationStart,
         registers: &mut [Registers],
     ) -> Result<(), Rule> {
         let Some((thread, instruction)) = lanes.first() else { return Ok(()) };

@@ -9,8 +9,8 @@ use litmus::{
 };
 use rspirv::spirv::{GroupOperation, Op};
 
-use super::{KernelEvent, LiftError, Memory, Site, Written, lift};
-use crate::kernel::{Kernel, ResultSlot};
+use super::{KernelEvent, KernelMemory, LiftError, Site, Written, lift};
+use crate::kernel::{CompiledKernel, ResultSlot};
 use crate::variant::{MemoryModel, Variant, WorkgroupMemory};
 
 /// Checks that the kernel contains exactly the events of the test, thread by thread and in order.
@@ -24,7 +24,7 @@ use crate::variant::{MemoryModel, Variant, WorkgroupMemory};
 ///
 /// # Errors
 /// [`LiftError::Differs`] with the first difference; other errors if the kernel cannot be read.
-pub fn verify(test: &Test, kernel: &Kernel) -> Result<(), LiftError> {
+pub fn verify(test: &Test, kernel: &CompiledKernel) -> Result<(), LiftError> {
     let said = crate::meaning(test, kernel.variant).map_err(|rule| LiftError::Unsayable(rule.to_string()))?;
     let test = &said;
     let sites = Sites::of(test, kernel);
@@ -112,7 +112,7 @@ fn within_meetings(
 /// Checks that the kernel initializes its workgroup memory and reads its final values.
 fn verify_outside(
     test: &Test,
-    kernel: &Kernel,
+    kernel: &CompiledKernel,
     sites: &Sites,
     outside: &[KernelEvent],
 ) -> Result<(), LiftError> {
@@ -180,7 +180,7 @@ struct Sites {
 }
 
 impl Sites {
-    fn of(test: &Test, kernel: &Kernel) -> Sites {
+    fn of(test: &Test, kernel: &CompiledKernel) -> Sites {
         // By location, width, offset and number of components, in the order of the kernel's declarations.
         let mut paths: BTreeMap<PathKey, StorageClass> = BTreeMap::new();
         let mut users: BTreeMap<LocationId, usize> = BTreeMap::new();
@@ -240,7 +240,7 @@ impl Sites {
         for ((location, width, float, offset, components), class) in &paths {
             let element = element(*width, *float);
             let storage = number(*location);
-            let at = |memory: Memory, storage: Option<u32>| Site {
+            let at = |memory: KernelMemory, storage: Option<u32>| Site {
                 memory,
                 storage,
                 element,
@@ -248,21 +248,21 @@ impl Sites {
                 offset: *offset,
             };
             let site = match class {
-                _ if is_address(*location) => at(Memory::Address, Some(storage)),
+                _ if is_address(*location) => at(KernelMemory::Address, Some(storage)),
                 StorageClass::Workgroup => {
                     variables += 1;
                     let home = test.storage_of(*location);
                     let place = homes.iter().position(|(known, _)| *known == home).unwrap_or_default();
                     let storage = explicit.then_some(place as u32 * kernel.lanes);
-                    at(Memory::Workgroup(variables - 1), storage)
+                    at(KernelMemory::Workgroup(variables - 1), storage)
                 }
                 StorageClass::Image => {
                     images += 1;
-                    at(Memory::Binding(images - 1), Some(storage))
+                    at(KernelMemory::Binding(images - 1), Some(storage))
                 }
                 StorageClass::Buffer | StorageClass::Output => {
                     let binding = buffers.iter().position(|known| known == location).unwrap_or_default();
-                    at(Memory::Binding(binding as u32), Some(storage))
+                    at(KernelMemory::Binding(binding as u32), Some(storage))
                 }
             };
             sites.insert((*location, element, *offset, *components), site);
@@ -358,7 +358,7 @@ impl KernelComparison<'_> {
         test: &Test,
         thread: &Thread,
         sites: &Sites,
-        kernel: &Kernel,
+        kernel: &CompiledKernel,
         reports: usize,
     ) -> Result<(), LiftError> {
         let places = (0..).zip(&thread.instructions);
@@ -540,7 +540,12 @@ fn meeting(event: &KernelEvent) -> Option<(Option<SplitHalf>, Scope, Scope, Sema
 }
 
 /// Returns the event of an instruction of the test. A computed value may be a constant in the kernel.
-fn expected(test: &Test, sites: &Sites, kernel: &Kernel, kind: &InstructionKind) -> Option<KernelEvent> {
+fn expected(
+    test: &Test,
+    sites: &Sites,
+    kernel: &CompiledKernel,
+    kind: &InstructionKind,
+) -> Option<KernelEvent> {
     if let InstructionKind::Fence { scope, semantics } = kind {
         return Some(KernelEvent::Fence { scope: *scope, semantics: *semantics });
     }

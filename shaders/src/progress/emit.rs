@@ -13,12 +13,12 @@ use crate::dispatch::Storages;
 use crate::flow::label_position;
 use crate::kernel::CompileError;
 use crate::loops::Loop;
-use crate::memory::{Kind, Path, Target};
+use crate::memory::{AccessTarget, ReferenceMemory, ReferencePath};
 use crate::module::Module;
 use crate::rules::Rule;
-use crate::segments::{self, Segment};
+use crate::segments::{self, BarrierSegment};
 use crate::semantics::semantics_word;
-use crate::thread::{Registers, Surroundings, ThreadCode, scope_operand};
+use crate::thread::{Registers, Surroundings, ThreadEmitter, scope_operand};
 use crate::variant::Variant;
 
 /// The variables of a thread.
@@ -38,7 +38,7 @@ struct Here {
     record: Word,
     records: Word,
     control: Word,
-    targets: Vec<(Path, Target)>,
+    targets: Vec<(ReferencePath, AccessTarget)>,
 }
 
 pub(super) struct Emitter<'a> {
@@ -52,7 +52,11 @@ pub(super) struct Emitter<'a> {
 
 impl Emitter<'_> {
     /// Emits the entry point; returns the number of location bindings.
-    pub fn main(&mut self, paths: &[(Path, Kind)], segments: Vec<Segment>) -> Result<u32, CompileError> {
+    pub fn main(
+        &mut self,
+        paths: &[(ReferencePath, ReferenceMemory)],
+        segments: Vec<BarrierSegment>,
+    ) -> Result<u32, CompileError> {
         let word = self.module.u32;
         let block = self.module.block_of(word, 4, None);
         let mut buffers: Vec<(litmus::LocationId, Word)> = Vec::new();
@@ -134,7 +138,7 @@ impl Emitter<'_> {
                 self.module.constant(self.storages.number_of(path.location).map_err(Rule::from)? * SPACING);
             let index = self.module.word(Op::IAdd, &[first, offset]);
             let pointer = self.module.element(*buffer, index);
-            targets.push((*path, Target::Memory { pointer, alignment: None }));
+            targets.push((*path, AccessTarget::Memory { pointer, alignment: None }));
         }
         let here = Here { role, record, records, control, targets };
 
@@ -370,7 +374,7 @@ impl Emitter<'_> {
     /// Every lane enters the loop, and those of other threads leave it at once.
     fn part(
         &mut self,
-        part: &segments::Part,
+        part: &segments::ThreadSegment,
         own: &Own,
         here: &Here,
         first: bool,
@@ -460,16 +464,16 @@ impl Emitter<'_> {
         thread: usize,
         here: &'t Here,
         registers: &'t mut Registers,
-    ) -> ThreadCode<'t> {
+    ) -> ThreadEmitter<'t> {
         let around =
             Surroundings { test: self.test, variant: self.variant, targets: &here.targets, loop_bound: 0 };
-        ThreadCode { module: &mut self.module, around, thread: ThreadId(thread as u16), registers }
+        ThreadEmitter { module: &mut self.module, around, thread: ThreadId(thread as u16), registers }
     }
 
     /// Emits the loop over a thread's blocks.
     fn turns(
         &mut self,
-        part: &segments::Part,
+        part: &segments::ThreadSegment,
         own: &Own,
         here: &Here,
         starts: &[usize],
@@ -523,7 +527,7 @@ impl Emitter<'_> {
     /// Emits the dispatch to the next block.
     fn blocks(
         &mut self,
-        part: &segments::Part,
+        part: &segments::ThreadSegment,
         own: &Own,
         here: &Here,
         starts: &[usize],
@@ -551,7 +555,7 @@ impl Emitter<'_> {
     /// Emits one block. Inside it, registers are values, so that loads do not wait for each other.
     fn block(
         &mut self,
-        part: &segments::Part,
+        part: &segments::ThreadSegment,
         own: &Own,
         here: &Here,
         starts: &[usize],

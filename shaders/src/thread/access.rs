@@ -6,26 +6,30 @@ use litmus::{Access, AccessKind, MemoryPlace, Operand, RegisterId, RmwOperation,
 use rspirv::dr;
 use rspirv::spirv::{self, ImageOperands, MemoryAccess, Op, Word};
 
-use super::{ThreadCode, atomic_op};
-use crate::memory::{Element, Path, Target};
+use super::{ThreadEmitter, atomic_op};
+use crate::memory::{AccessTarget, Element, ReferencePath};
 use crate::rules::Rule;
 use crate::variant::MemoryModel;
 
-impl ThreadCode<'_> {
-    pub(super) fn path(&self, place: &MemoryPlace, components: u8) -> Result<(Path, Target), Rule> {
+impl ThreadEmitter<'_> {
+    pub(super) fn path(
+        &self,
+        place: &MemoryPlace,
+        components: u8,
+    ) -> Result<(ReferencePath, AccessTarget), Rule> {
         let MemoryPlace { location, offset, .. } = *place;
         let element = Element::of(place.scalar_type(self.around.test));
-        let path = Path { location, element, offset, components: components.into() };
+        let path = ReferencePath { location, element, offset, components: components.into() };
         let found = self.around.targets.iter().find(|(known, _)| *known == path);
         let (_, target) = found.ok_or(Rule::Internal("an access whose path was not declared"))?;
         Ok((path, *target))
     }
 
     /// Returns the pointer of an atomic: to memory or to a texel.
-    pub(super) fn atomic_pointer(&mut self, path: Path, target: Target) -> Word {
+    pub(super) fn atomic_pointer(&mut self, path: ReferencePath, target: AccessTarget) -> Word {
         match target {
-            Target::Memory { pointer, .. } => pointer,
-            Target::Texel { variable, coordinates, .. } => {
+            AccessTarget::Memory { pointer, .. } => pointer,
+            AccessTarget::Texel { variable, coordinates, .. } => {
                 let texel = path.element.ty(self.module);
                 let ty = self.module.pointer(spirv::StorageClass::Image, texel);
                 let sample = self.module.constant(0);
@@ -34,10 +38,15 @@ impl ThreadCode<'_> {
         }
     }
 
-    pub(super) fn plain_load(&mut self, path: Path, target: Target, access: &Access) -> Result<Word, Rule> {
+    pub(super) fn plain_load(
+        &mut self,
+        path: ReferencePath,
+        target: AccessTarget,
+        access: &Access,
+    ) -> Result<Word, Rule> {
         let ty = path.ty(self.module);
         match target {
-            Target::Memory { pointer, alignment } => {
+            AccessTarget::Memory { pointer, alignment } => {
                 let mut operands = vec![dr::Operand::IdRef(pointer)];
                 operands.extend(self.memory_operands(
                     access,
@@ -46,7 +55,7 @@ impl ThreadCode<'_> {
                 )?);
                 Ok(self.module.value(Op::Load, ty, operands))
             }
-            Target::Texel { variable, image, coordinates } => {
+            AccessTarget::Texel { variable, image, coordinates } => {
                 let texels = self.module.vector(ty, 4);
                 let loaded = self.module.on_ids(Op::Load, image, &[variable]);
                 let mut operands = vec![dr::Operand::IdRef(loaded), dr::Operand::IdRef(coordinates)];
@@ -60,13 +69,13 @@ impl ThreadCode<'_> {
 
     pub(super) fn plain_store(
         &mut self,
-        path: Path,
-        target: Target,
+        path: ReferencePath,
+        target: AccessTarget,
         value: Word,
         access: &Access,
     ) -> Result<(), Rule> {
         match target {
-            Target::Memory { pointer, alignment } => {
+            AccessTarget::Memory { pointer, alignment } => {
                 let mut operands = vec![dr::Operand::IdRef(pointer), dr::Operand::IdRef(value)];
                 operands.extend(self.memory_operands(
                     access,
@@ -75,7 +84,7 @@ impl ThreadCode<'_> {
                 )?);
                 self.module.effect(Op::Store, operands);
             }
-            Target::Texel { variable, image, coordinates } => {
+            AccessTarget::Texel { variable, image, coordinates } => {
                 let ty = path.element.ty(self.module);
                 let texels = self.module.vector(ty, 4);
                 let texel = self.module.on_ids(Op::CompositeConstruct, texels, &[value; 4]);

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::Command;
 
 use litmus::*;
-use shaders::{Kernel, KernelConfig, variant};
+use shaders::{CompiledKernel, KernelConfig, variant};
 
 /// The configurations of the kernels in these tests.
 pub const LAVAPIPE: KernelConfig = KernelConfig {
@@ -26,7 +26,7 @@ pub const NARROW: KernelConfig = KernelConfig {
 };
 
 /// Returns the workgroup size declared in the module.
-pub fn local_size(kernel: &Kernel) -> [u32; 3] {
+pub fn local_size(kernel: &CompiledKernel) -> [u32; 3] {
     use rspirv::dr::Operand::LiteralBit32 as Word;
     let module = shaders::load(&kernel.words).unwrap();
     let sizes = module.execution_modes.iter().find_map(|mode| match mode.operands[..] {
@@ -183,7 +183,7 @@ impl Validator {
 
     /// Panics if the module is not valid for its version of Vulkan.
     #[expect(clippy::panic, reason = "a test fails by panicking")]
-    pub fn check(&mut self, name: &str, kernel: &Kernel) {
+    pub fn check(&mut self, name: &str, kernel: &CompiledKernel) {
         if !self.available {
             return;
         }
@@ -201,7 +201,7 @@ impl Validator {
     }
 
     /// Returns the verdict of spirv-val; `Ok` if it is not installed.
-    pub fn verdict(&self, words: &[u32], target: variant::Target) -> Result<(), String> {
+    pub fn verdict(&self, words: &[u32], target: variant::SpirvVersion) -> Result<(), String> {
         if !self.available {
             return Ok(());
         }
@@ -209,8 +209,8 @@ impl Validator {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         std::fs::File::create(&path).unwrap().write_all(&bytes).unwrap();
         let environment = match target {
-            variant::Target::Vulkan11 => "vulkan1.1",
-            variant::Target::Vulkan12 => "vulkan1.2",
+            variant::SpirvVersion::Vulkan11 => "vulkan1.1",
+            variant::SpirvVersion::Vulkan12 => "vulkan1.2",
         };
         let mut command = Command::new("spirv-val");
         let output = command.args(["--target-env", environment]).arg(&path).output().unwrap();
@@ -224,7 +224,7 @@ impl Validator {
 /// Panics if the kernel breaks a rule that spirv-val may miss, or has an instruction that is not in
 /// [`shaders::OPCODES`].
 #[expect(clippy::panic, reason = "a test fails by panicking")]
-pub fn assert_clean(kernel: &Kernel) {
+pub fn assert_clean(kernel: &CompiledKernel) {
     let violations = shaders::check::check(&kernel.words).unwrap();
     assert_eq!(violations, []);
     let mut rest = &kernel.words[5..];

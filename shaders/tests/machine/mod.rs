@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use rspirv::dr::{self, Operand};
 use rspirv::spirv::{BuiltIn, Decoration, Op, Scope, StorageClass, Word};
-use shaders::{Kernel, Parameters, StressParameters};
+use shaders::{CompiledKernel, Parameters, StressParameters};
 
 /// The value of a variable before its first store.
 const UNSET: u32 = 0xdead_beef;
@@ -83,7 +83,7 @@ pub enum State {
 }
 
 impl Program {
-    pub fn new(kernel: &Kernel, parameters: Parameters, stress: StressParameters) -> Program {
+    pub fn new(kernel: &CompiledKernel, parameters: Parameters, stress: StressParameters) -> Program {
         let bytes: Vec<u8> = parameters.to_bytes().into_iter().chain(stress.to_bytes()).collect();
         let module = dr::load_words(&kernel.words).unwrap();
         let mut program = Program {

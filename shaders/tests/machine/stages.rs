@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use rspirv::spirv::Op;
 use shaders::carrier::{Carrier, FIRST_CLAIM};
-use shaders::{Binding, Kernel};
+use shaders::{Binding, CompiledKernel};
 
 use super::{Invocation, Program, State};
 
 /// Returns the invocations of this many workgroups. Some slots are shaded two or three times, and some pixels
 /// have a helper.
 pub fn invocations(
-    kernel: &Kernel,
+    kernel: &CompiledKernel,
     program: &Program,
     workgroups: u32,
     subgroup_size: u32,
@@ -55,7 +55,7 @@ pub fn invocations(
 
 /// Returns the invocation that ran each slot, in the order of slots, without its claims. Checks that repeated
 /// ones did nothing and were counted.
-pub fn played(kernel: &Kernel, all: Vec<Invocation>, claims: &[u32]) -> Vec<Invocation> {
+pub fn played(kernel: &CompiledKernel, all: Vec<Invocation>, claims: &[u32]) -> Vec<Invocation> {
     if kernel.variant.stage.has_workgroups() {
         return all;
     }

@@ -11,7 +11,7 @@ mod modules;
 use std::collections::{BTreeMap, BTreeSet};
 
 use self::graph::components;
-use self::modules::{Reference, references};
+use self::modules::{ItemReference, references};
 use super::edges::manifests;
 use super::source::{Finding, SourceFile};
 
@@ -116,7 +116,7 @@ fn check_against(files: &[SourceFile], allowed: &[AllowedCycle]) -> Vec<Finding>
 /// Returns the finding for a cycle, unless the entry describes it.
 fn finding(
     cycle: &BTreeSet<&str>,
-    references: &[Reference],
+    references: &[ItemReference],
     entry: Option<&AllowedCycle>,
 ) -> Option<Finding> {
     let size = cycle.len();
@@ -139,10 +139,10 @@ fn finding(
 }
 
 /// Lists the edges of a cycle, those of the fewest names first: these are the cheapest to cut.
-fn ties(cycle: &BTreeSet<&str>, references: &[Reference]) -> String {
-    let mut edges: BTreeMap<(&str, &str), Vec<&Reference>> = BTreeMap::new();
+fn ties(cycle: &BTreeSet<&str>, references: &[ItemReference]) -> String {
+    let mut edges: BTreeMap<(&str, &str), Vec<&ItemReference>> = BTreeMap::new();
     for reference in references {
-        let Reference { from, to, .. } = reference;
+        let ItemReference { from, to, .. } = reference;
         if cycle.contains(from.as_str()) && cycle.contains(to.as_str()) {
             edges.entry((from, to)).or_default().push(reference);
         }
@@ -158,7 +158,7 @@ fn ties(cycle: &BTreeSet<&str>, references: &[Reference]) -> String {
 }
 
 /// Returns the cycles of a crate, without those that only close through a module that holds all their files.
-fn cycles(references: &[Reference]) -> Vec<BTreeSet<&str>> {
+fn cycles(references: &[ItemReference]) -> Vec<BTreeSet<&str>> {
     let edges = references.iter().map(|reference| (reference.from.as_str(), reference.to.as_str()));
     let mut found = Vec::new();
     let mut rest = vec![edges.collect::<BTreeSet<_>>()];

@@ -39,7 +39,7 @@ pub fn file(path: &str, text: &str) -> SourceFile {
 /// A file or folder that could not be read.
 #[derive(Debug, thiserror::Error)]
 #[error("could not read {}: {source}", path.display())]
-pub struct ReadError {
+pub struct SourceReadError {
     /// The path.
     pub path: PathBuf,
     /// The error of the operating system.

@@ -1,7 +1,7 @@
 //! Checks shaders: one line for each entry point.
 //!
 //! The lifter translates an entry point to litmus tests that the model answers. If that leaves a question
-//! open, the grid interpreter ([`Walked`]) executes the whole grid.
+//! open, the grid interpreter ([`WalkedEntryPoint`]) executes the whole grid.
 
 use std::time::{Duration, Instant};
 
@@ -20,13 +20,13 @@ use results::write::race::places;
 
 use super::entry::entry_line;
 use super::undecided::{self, Undecided};
-use super::walked::{ExplainedWalk, Walked};
-use super::{Asked, Checked};
+use super::walked::{ExplainedWalk, WalkedEntryPoint};
+use super::{CheckOptions, Checked};
 use crate::patience::patience;
 use crate::shader::source::{Compilation, SourceError, SourceModule, load_all};
 use crate::shader::{entries, placed, race, told, words};
 use crate::source::Rejected;
-use crate::{Conclusion, Failure};
+use crate::{CommandOutcome, Failure};
 
 /// Checks every entry point of a shader, or the one in `options`.
 pub fn check(
@@ -34,7 +34,7 @@ pub fn check(
     given: &Compilation,
     options: &AnalysisOptions,
     model: &model::Model,
-    asked: Asked,
+    asked: CheckOptions,
 ) -> Vec<Checked> {
     let modules = load_all(file, given).into_iter();
     modules.flat_map(|module| check_module(file, module, options, model, asked)).collect()
@@ -46,7 +46,7 @@ fn check_module(
     shader: Result<SourceModule, SourceError>,
     options: &AnalysisOptions,
     model: &model::Model,
-    asked: Asked,
+    asked: CheckOptions,
 ) -> Vec<Checked> {
     let refused = |refusal: &Refusal| {
         let line = match refusal.place {
@@ -104,12 +104,12 @@ fn check_module(
             let compiler = shader.compiler.as_deref();
             // The grid interpreter takes the cases that are too large for the lifter or that the model leaves
             // open.
-            let walked = Walked { file, module: &module, compiler, options: &options };
+            let walked = WalkedEntryPoint { file, module: &module, compiler, options: &options };
             let lifted = |options: &AnalysisOptions| -> Result<_, Refusal> {
                 let until = Some(Until::new(patience(asked.timeout.saturating_sub(started.elapsed()))));
                 let lifted =
                     frontend::lift(&module, &AnalysisOptions { deadline: until, ..options.clone() })?;
-                let kernel = Kernel { file, module: &module, compiler, options, lifted: &lifted };
+                let kernel = LiftedEntryPoint { file, module: &module, compiler, options, lifted: &lifted };
                 let answered = kernel.answered(model, asked, started);
                 let open = answered.as_ref().map_or(true, |answered| kernel.leaves_open(answered));
                 Ok((answered, open))
@@ -179,7 +179,7 @@ const SEARCH_PART: u32 = 4;
 /// Replaces an answer that depends on inputs that no option supplies.
 fn note_needs(file: &str, checked: &mut Checked, mut needs: InputNeeds) {
     let Checked::Answered(line, warnings, outcome) = checked else { return };
-    if line.wider.is_some() {
+    if line.two_workgroup_finding.is_some() {
         needs.inputs.push(NeededInput::grid());
     }
     let finds = line.findings.as_ref().is_some_and(|all| !all.is_empty());
@@ -188,7 +188,7 @@ fn note_needs(file: &str, checked: &mut Checked, mut needs: InputNeeds) {
     }
     let broken = line.queries.iter().any(|query| query.expected.is_some() && query.holds == Some(false));
     (line.race, line.findings) = (RaceWord::NeedsInputs, Some(Vec::new()));
-    *outcome = if broken { Conclusion::RuleBroken } else { Conclusion::Environment };
+    *outcome = if broken { CommandOutcome::RuleBroken } else { CommandOutcome::Environment };
     line.needs = needs.inputs.into_iter().map(race::needed).collect();
     warnings.extend(line.needs.iter().map(|needed| format!("{file}: {}", needed.sentence())));
 }
@@ -211,7 +211,7 @@ fn endless(
         bound: options.unroll.unwrap_or(options.open_bodies()),
         ..entry_line(file, entry, model, Race::Unknown, started)
     };
-    Checked::Answered(Box::new(line), vec![format!("{file}: {why}")], Conclusion::Environment)
+    Checked::Answered(Box::new(line), vec![format!("{file}: {why}")], CommandOutcome::Environment)
 }
 
 /// The answer about a shader, and true if it leaves every question open.
@@ -220,7 +220,7 @@ type Answered = (Result<Checked, String>, bool);
 /// Repeats a question with larger loop bounds while an unknown answer is due to the bound and time remains.
 fn deepened(
     options: &AnalysisOptions,
-    asked: Asked,
+    asked: CheckOptions,
     started: Instant,
     ask: impl Fn(&AnalysisOptions) -> Result<Answered, Refusal>,
 ) -> Result<Answered, Refusal> {
@@ -268,8 +268,8 @@ pub fn explained(
     options: &AnalysisOptions,
     model: &model::Model,
     limits: (Duration, InputMode),
-) -> Result<(String, Conclusion), Failure> {
-    let (mut all, mut outcome) = (String::new(), Conclusion::Success);
+) -> Result<(String, CommandOutcome), Failure> {
+    let (mut all, mut outcome) = (String::new(), CommandOutcome::Success);
     for shader in load_all(file, given) {
         let (text, ended) = explain_module(file, shader, options, model, limits)?;
         all += &text;
@@ -285,11 +285,11 @@ fn explain_module(
     options: &AnalysisOptions,
     model: &model::Model,
     (time, inputs): (Duration, InputMode),
-) -> Result<(String, Conclusion), Failure> {
+) -> Result<(String, CommandOutcome), Failure> {
     let shader = shader.map_err(|error| error.failure())?;
     let module = frontend::read_module(&shader.bytes)
         .map_err(|refusal| Failure::input_message(told(file, &refusal)))?;
-    let (mut text, mut outcome) = (String::new(), Conclusion::Success);
+    let (mut text, mut outcome) = (String::new(), CommandOutcome::Success);
     let entries =
         entries(file, &module, options).map_err(|refusal| Failure::input_message(told(file, &refusal)))?;
     for given in entries {
@@ -299,12 +299,12 @@ fn explain_module(
         let compiler = shader.compiler.as_deref();
         let explain = |options: &AnalysisOptions| match frontend::lift(&module, options) {
             Ok(lifted) => {
-                let kernel = Kernel { file, module: &module, compiler, options, lifted: &lifted };
+                let kernel = LiftedEntryPoint { file, module: &module, compiler, options, lifted: &lifted };
                 kernel.explained(model, time).map_err(|error| format!("{file}: {error}"))
             }
             Err(refusal) => Err(told(file, &refusal)),
         };
-        let walked = Walked { file, module: &module, compiler, options: &options };
+        let walked = WalkedEntryPoint { file, module: &module, compiler, options: &options };
         let answer = explain(&options);
         // The interpreter does not bound loops, so it is not used if the user gave a bound.
         let open = answer.as_ref().map_or(true, |said| said.open && options.unroll.is_none());
@@ -319,7 +319,7 @@ fn explain_module(
                 let alone = pairs.into_iter().take(MAX_PAIRS);
                 let alone =
                     alone.map(|only| explain(&AnalysisOptions { only_invocations: only, ..options.clone() }));
-                let racy = |said: &Said| said.outcome != Conclusion::Success && !said.open;
+                let racy = |said: &EntryExplanation| said.outcome != CommandOutcome::Success && !said.open;
                 if let Some(said) = alone.flatten().find(racy) {
                     text += &format!("\nThe two invocations alone are {}", said.text);
                 }
@@ -338,7 +338,7 @@ fn explain_module(
         if !chosen.is_empty() {
             text += &format!("inputs chosen by the tool: {chosen}\n");
         }
-        if needs.inputs.is_empty() || ended == Conclusion::RuleBroken && !needs.decide_findings {
+        if needs.inputs.is_empty() || ended == CommandOutcome::RuleBroken && !needs.decide_findings {
             text += &said;
             outcome.note(ended);
             continue;
@@ -348,7 +348,7 @@ fn explain_module(
         for needed in needs.inputs {
             text += &format!("  {}\n", race::needed(needed).sentence());
         }
-        outcome.note(Conclusion::Environment);
+        outcome.note(CommandOutcome::Environment);
     }
     Ok((text, outcome))
 }
@@ -357,9 +357,9 @@ fn explain_module(
 const MAX_PAIRS: usize = 4;
 
 /// The explanation of one entry point.
-struct Said {
+struct EntryExplanation {
     text: String,
-    outcome: Conclusion,
+    outcome: CommandOutcome,
     /// True if nothing was found, or the position is unknown.
     open: bool,
     /// The finding that appears with two workgroups, in words, if no grid was given.
@@ -367,7 +367,7 @@ struct Said {
 }
 
 /// A lifted entry point.
-struct Kernel<'a> {
+struct LiftedEntryPoint<'a> {
     file: &'a str,
     module: &'a SpirvModule,
     /// The compiler, if the file is source code.
@@ -376,8 +376,13 @@ struct Kernel<'a> {
     lifted: &'a Lifted,
 }
 
-impl Kernel<'_> {
-    fn answered(&self, model: &model::Model, asked: Asked, started: Instant) -> Result<Checked, String> {
+impl LiftedEntryPoint<'_> {
+    fn answered(
+        &self,
+        model: &model::Model,
+        asked: CheckOptions,
+        started: Instant,
+    ) -> Result<Checked, String> {
         let lifted = self.lifted;
         let stop = patience(asked.timeout.saturating_sub(started.elapsed()));
         let budget = Budget::until(&stop);
@@ -397,7 +402,8 @@ impl Kernel<'_> {
         if findings.is_empty() && asked.progress.is_none() {
             findings.extend(self.beside_races(model));
         }
-        let mut outcome = if findings.is_empty() { Conclusion::Success } else { Conclusion::RuleBroken };
+        let mut outcome =
+            if findings.is_empty() { CommandOutcome::Success } else { CommandOutcome::RuleBroken };
         let mut warnings: Vec<String> =
             self.notes().iter().map(|note| format!("{}: {note}", self.file)).collect();
         warnings.push(format!("{}: {}", self.file, self.coverage()));
@@ -421,10 +427,10 @@ impl Kernel<'_> {
             .collect();
         for query in queries.iter().filter(|query| query.expected.is_some()) {
             if query.holds == Some(false) {
-                outcome.note(Conclusion::RuleBroken);
+                outcome.note(CommandOutcome::RuleBroken);
                 warnings.push(format!("{}: `{}` does not hold", self.file, query.text));
             } else if query.holds.is_none() {
-                outcome.note(Conclusion::Environment);
+                outcome.note(CommandOutcome::Environment);
                 warnings.push(format!("{}: `{}` has no answer", self.file, query.text));
             }
         }
@@ -441,7 +447,7 @@ impl Kernel<'_> {
             progress,
             findings: Some(findings),
             compiler: self.compiler.map(str::to_owned),
-            wider,
+            two_workgroup_finding: wider,
             ..entry_line(self.file, &lifted.entry, model, answer.race, started)
         };
         Ok(Checked::Answered(Box::new(line), warnings, outcome))
@@ -459,7 +465,7 @@ impl Kernel<'_> {
         open && nothing && line.queries.is_empty() && self.options.unroll.is_none()
     }
 
-    fn explained(&self, model: &model::Model, time: Duration) -> Result<Said, String> {
+    fn explained(&self, model: &model::Model, time: Duration) -> Result<EntryExplanation, String> {
         let lifted = self.lifted;
         let (half, stop) = (patience(time / 2), patience(time));
         let asking = ModelQuery { budget: Budget::until(&half), race: true, question: true, places: true };
@@ -471,7 +477,7 @@ impl Kernel<'_> {
             Race::Unknown => "not known to be race-free",
         };
         let mut text = format!("{race} under {}: {}\n", model.name(), self.coverage());
-        let mut outcome = Conclusion::Success;
+        let mut outcome = CommandOutcome::Success;
         for note in self.notes() {
             text += &format!("  {note}\n");
         }
@@ -488,7 +494,7 @@ impl Kernel<'_> {
             wrong = self.beside_races(model);
         }
         for record in &wrong {
-            outcome.note(Conclusion::RuleBroken);
+            outcome.note(CommandOutcome::RuleBroken);
             text += &format!("\n{}: {}\n{}", record.kind, record.message, places(&record.at));
         }
         let divergent = answer.findings.iter().any(|finding| finding.kind == FindingKind::DivergentBarrier);
@@ -499,7 +505,7 @@ impl Kernel<'_> {
         let broken =
             answer.race == Race::Racy || self.options.assertion.is_some() && answer.holds == Some(false);
         if broken {
-            outcome.note(Conclusion::RuleBroken);
+            outcome.note(CommandOutcome::RuleBroken);
         }
         let asking = ModelQuery { budget: Budget::until(&stop), ..asking };
         if let Some(found) = &answer.race_found {
@@ -533,7 +539,7 @@ impl Kernel<'_> {
         }
         let is_clean = answer.race == Race::Free && lifted.question.is_none();
         let two_workgroup_finding = is_clean.then(|| frontend::wider(self.module, self.options)).flatten();
-        Ok(Said { text, outcome, open, two_workgroup_finding })
+        Ok(EntryExplanation { text, outcome, open, two_workgroup_finding })
     }
 
     /// Returns the findings other than races that only the interpreter sees: endless loops and uninitialised
@@ -596,7 +602,7 @@ impl Kernel<'_> {
     fn progress(
         &self,
         model: &model::Model,
-        asked: Asked,
+        asked: CheckOptions,
         budget: Budget<'_>,
         race: Race,
     ) -> Result<Option<ProgressAnswer>, String> {

@@ -10,8 +10,8 @@ use results::wire::{CheckLine, Executions, FindingRecord, Query};
 use results::write::race::text;
 
 use super::entry::entry_line;
-use super::{Asked, Checked};
-use crate::Conclusion;
+use super::{CheckOptions, Checked};
+use crate::CommandOutcome;
 use crate::patience::patience;
 use crate::shader::race;
 
@@ -19,7 +19,7 @@ use crate::shader::race;
 pub struct ExplainedWalk {
     /// The report as text.
     pub text: String,
-    pub outcome: Conclusion,
+    pub outcome: CommandOutcome,
     /// The two invocations of each race.
     pub pairs: Vec<Vec<InvocationId>>,
     /// True if no grid was given and two workgroups have a finding that one has not.
@@ -27,7 +27,7 @@ pub struct ExplainedWalk {
 }
 
 /// An entry point to interpret.
-pub struct Walked<'a> {
+pub struct WalkedEntryPoint<'a> {
     pub file: &'a str,
     pub module: &'a SpirvModule,
     /// The compiler, if the file is source code.
@@ -36,7 +36,7 @@ pub struct Walked<'a> {
     pub options: &'a AnalysisOptions,
 }
 
-impl Walked<'_> {
+impl WalkedEntryPoint<'_> {
     /// Returns the findings as text, and the pairs of invocations that race. None if the interpreter fails,
     /// or the question is one that it does not support.
     pub fn explained(&self, model: &model::Model, time: Duration) -> Option<ExplainedWalk> {
@@ -47,7 +47,8 @@ impl Walked<'_> {
         }
         let stop = patience(time);
         let report = frontend::judge(self.module, self.options, model, Budget::until(&stop)).ok()?;
-        let outcome = if report.findings.is_empty() { Conclusion::Success } else { Conclusion::RuleBroken };
+        let outcome =
+            if report.findings.is_empty() { CommandOutcome::Success } else { CommandOutcome::RuleBroken };
         let pair = |found: &GridFinding| match &found.at[..] {
             [one, other] if found.kind.is_race() && one.invocation != other.invocation => {
                 Some(vec![one.invocation, other.invocation])
@@ -70,7 +71,7 @@ impl Walked<'_> {
     pub fn answered(
         &self,
         model: &model::Model,
-        asked: Asked,
+        asked: CheckOptions,
         started: Instant,
         lacks: &str,
     ) -> Result<Checked, Option<Refusal>> {
@@ -92,7 +93,8 @@ impl Walked<'_> {
         };
         let findings: Vec<FindingRecord> =
             report.findings.iter().map(|found| race::record(self.file, self.module, found)).collect();
-        let mut outcome = if findings.is_empty() { Conclusion::Success } else { Conclusion::RuleBroken };
+        let mut outcome =
+            if findings.is_empty() { CommandOutcome::Success } else { CommandOutcome::RuleBroken };
         let compiled = self.compiler.map(|compiler| format!("{}: compiled by {compiler}", self.file));
         let mut warnings: Vec<String> = compiled.into_iter().collect();
         warnings.push(format!("{}: `{}` for {}", self.file, report.entry, report.coverage));
@@ -100,7 +102,7 @@ impl Walked<'_> {
             .map(|formula| Query { text: format!("forall ({formula})"), holds: None, expected: Some(true) })
             .collect();
         for query in &queries {
-            outcome.note(Conclusion::Environment);
+            outcome.note(CommandOutcome::Environment);
             warnings.push(format!("{}: `{}` has no answer{lacks}", self.file, query.text));
         }
         let line = CheckLine {
@@ -110,7 +112,7 @@ impl Walked<'_> {
             runs: report.schedules,
             findings: Some(findings),
             compiler: self.compiler.map(str::to_owned),
-            wider: report.two_workgroup_finding,
+            two_workgroup_finding: report.two_workgroup_finding,
             ..entry_line(self.file, &report.entry, model, race, started)
         };
         Ok(Checked::Answered(Box::new(line), warnings, outcome))

@@ -3,14 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
-use codegen::baseline::ChangeKind;
+use codegen::baseline::BaselineChangeKind;
 use codegen::{CodeBaseline, Disassembly, FormKernel};
 
 use super::engine::{Engine, FormKernels, Made};
-use super::targets::Target;
-use super::{Asked, by_device};
+use super::targets::CompilerTarget;
+use super::{CodegenRequest, by_device};
 use crate::Failure;
-use crate::compiling::Compiled;
+use crate::compiling::CompilationResult;
 
 /// Compiles every kernel on every device, and delivers for each device its baseline and the compiler crashes.
 ///
@@ -18,8 +18,8 @@ use crate::compiling::Compiled;
 /// Those of `deliver`.
 pub fn baselines(
     engine: &Engine,
-    asked: &Asked,
-    mut deliver: impl FnMut(&Target, (CodeBaseline, Vec<String>)) -> Result<(), Failure>,
+    asked: &CodegenRequest,
+    mut deliver: impl FnMut(&CompilerTarget, (CodeBaseline, Vec<String>)) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     by_device(asked, |target| compute_baseline(engine, target, asked), &mut deliver)
 }
@@ -27,14 +27,14 @@ pub fn baselines(
 /// Lists the differences between two baselines. Missing kernels count only if a `whole` suite was compiled.
 pub fn differences(old: &CodeBaseline, now: &CodeBaseline, whole: bool, file: &Path) -> String {
     let mut changes = old.changed_sections(now);
-    changes.retain(|change| change.kind != ChangeKind::Gone || whole);
+    changes.retain(|change| change.kind != BaselineChangeKind::Gone || whole);
     let file = file.display();
     let mut told = String::new();
     for change in &changes {
         let word = match change.kind {
-            ChangeKind::New => "new",
-            ChangeKind::Gone => "gone",
-            ChangeKind::Changed => "changed",
+            BaselineChangeKind::New => "new",
+            BaselineChangeKind::Gone => "gone",
+            BaselineChangeKind::Changed => "changed",
         };
         told += &format!("{file}: {word}: {}\n", change.section);
         for line in &change.lines {
@@ -46,14 +46,18 @@ pub fn differences(old: &CodeBaseline, now: &CodeBaseline, whole: bool, file: &P
 }
 
 /// Returns `DIR/radv-navi31.txt`. It has no driver version, so that an upgrade changes the file.
-pub fn file_of(folder: &Path, target: &Target) -> PathBuf {
+pub fn file_of(folder: &Path, target: &CompilerTarget) -> PathBuf {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     let name: String = target.plain_name().chars().map(plain).collect();
     folder.join(format!("{name}.txt"))
 }
 
 /// Returns the memory instructions of every kernel, and the compiler crashes.
-fn compute_baseline(engine: &Engine, target: &Target, asked: &Asked) -> (CodeBaseline, Vec<String>) {
+fn compute_baseline(
+    engine: &Engine,
+    target: &CompilerTarget,
+    asked: &CodegenRequest,
+) -> (CodeBaseline, Vec<String>) {
     let mut questions: Vec<&FormKernels> = Vec::new();
     let mut ids = Vec::new();
     for (item, told) in asked.items.iter().zip(asked.told_for(target)) {
@@ -65,7 +69,7 @@ fn compute_baseline(engine: &Engine, target: &Target, asked: &Asked) -> (CodeBas
         }
     }
     let dialect = target.dialect();
-    let keep = |_: &FormKernels, _: &FormKernel, compiled: &Compiled| match Disassembly::read(
+    let keep = |_: &FormKernels, _: &FormKernel, compiled: &CompilationResult| match Disassembly::read(
         compiled.assembly(),
         dialect,
     ) {

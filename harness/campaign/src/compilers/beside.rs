@@ -11,13 +11,13 @@ use results::wire::{
 };
 use results::write::code::EXTENSION;
 use results::write::codegen::CodegenView;
-use runner::Variant;
+use runner::RunVariant;
 use shaders::Pipelines;
 use shaders::variant::References;
 
 use super::engine::{Engine, Made};
-use super::targets::Target;
-use super::{Asked, Item, lines};
+use super::targets::CompilerTarget;
+use super::{CodegenRequest, CompiledTest, lines};
 use crate::compiling::KernelToCompile;
 use crate::kinds::litmus::plan::{self, LitmusPlan};
 use crate::{Failure, probe, targets};
@@ -32,11 +32,11 @@ const SHORT_PATIENCE: Duration = Duration::from_secs(5);
 const PATIENCE_OF_A_RUN: Duration = Duration::from_secs(10);
 
 /// Returns the form of the kernels that a variant dispatches.
-fn form_of_variant(variant: &Variant) -> Form {
-    match (variant.pipelines, variant.told.references) {
+fn form_of_variant(variant: &RunVariant) -> Form {
+    match (variant.pipelines, variant.shader.references) {
         (Pipelines::Merged, _) => Form::Merged,
         (Pipelines::Split, References::Restrict) => Form::Restrict,
-        (Pipelines::Split, References::Aliased) if variant.told.readonly => Form::ReadOnly,
+        (Pipelines::Split, References::Aliased) if variant.shader.readonly => Form::ReadOnly,
         (Pipelines::Split, References::Aliased) => Form::Split,
     }
 }
@@ -49,13 +49,18 @@ pub fn threads(
     argument: &str,
     id: &str,
     test: &Test,
-    variant: Variant,
-    target: &Target,
+    variant: RunVariant,
+    target: &CompilerTarget,
     patience: Duration,
 ) -> Result<CodegenLine, Failure> {
-    let item =
-        Item { id: id.to_owned(), argument: argument.to_owned(), test: Arc::new(test.clone()), variant };
-    let asked = Asked::new(vec![item], vec![target.clone()], vec![form_of_variant(&variant)], LANES, false);
+    let item = CompiledTest {
+        id: id.to_owned(),
+        argument: argument.to_owned(),
+        test: Arc::new(test.clone()),
+        variant,
+    };
+    let asked =
+        CodegenRequest::new(vec![item], vec![target.clone()], vec![form_of_variant(&variant)], LANES, false);
     let mut lines = lines::lines(&Engine::new(patience, None)?, target, &asked, Some(CodegenView::Code));
     lines.pop().ok_or_else(|| Failure::environment_message("no answer for the test".to_owned()))
 }
@@ -88,21 +93,21 @@ pub fn violations(
         if probe::is_sim(&of_run.listed) {
             continue;
         }
-        let target = Target::of_run(of_run);
+        let target = CompilerTarget::of_run(of_run);
         let mut record = MachineCodeLine {
             schema: MACHINE_CODE_SCHEMA.to_owned(),
             id: line.id.clone(),
             device: line.device.clone(),
             driver: target.driver(),
-            without: lacking.get(line.device.as_str()).cloned(),
+            no_code_reason: lacking.get(line.device.as_str()).cloned(),
             kernels: Vec::new(),
             ran: Vec::new(),
             replay: String::new(),
         };
-        if record.without.is_none() && Instant::now() >= deadline {
-            record.without = Some("the time of the run was used up".to_owned());
+        if record.no_code_reason.is_none() && Instant::now() >= deadline {
+            record.no_code_reason = Some("the time of the run was used up".to_owned());
         }
-        if record.without.is_none() {
+        if record.no_code_reason.is_none() {
             match that_ran(&engine, item, of_run, &target) {
                 Ok(ran) => {
                     record.ran = ran;
@@ -116,9 +121,9 @@ pub fn violations(
                     if what == EXTENSION {
                         lacking.insert(&line.device, what.clone());
                     }
-                    record.without = Some(what);
+                    record.no_code_reason = Some(what);
                 }
-                Err(NoCode::Other(why)) => record.without = Some(why),
+                Err(NoCode::Other(why)) => record.no_code_reason = Some(why),
             }
         }
         found.push(record);
@@ -142,9 +147,9 @@ enum NoCode {
 /// Returns the kernels that the run dispatched, as the driver prints them.
 fn that_ran(
     engine: &Engine,
-    item: &plan::Item,
-    of_run: &targets::Target,
-    target: &Target,
+    item: &plan::PlannedTest,
+    of_run: &targets::DeviceTarget,
+    target: &CompilerTarget,
 ) -> Result<Vec<CodegenForm>, NoCode> {
     let test = &item.loaded.test;
     let told = of_run.told(test, item.variant).map_err(NoCode::Other)?;

@@ -12,12 +12,14 @@ use std::time::Duration;
 
 use codegen::{Form, FormKernel};
 use litmus::Test;
-use runner::pool::{self, Calls, End, Event, Limits};
+use runner::pool::{self, Calls, End, Limits, PoolEvent};
 
-use crate::compiling::{CompileAnswer, CompileFailure as Told, CompileJob, Compiled, KernelToCompile};
+use crate::compiling::{
+    CompilationResult, CompileAnswer, CompileFailure as Told, CompileJob, KernelToCompile,
+};
 use crate::{Failure, workers};
 
-use super::targets::Target;
+use super::targets::CompilerTarget;
 
 /// The kernels of a test in one form, which are compiled together.
 #[derive(Clone, Debug)]
@@ -55,7 +57,7 @@ pub enum Made<K> {
 }
 
 /// Extracts a value from a compiled kernel.
-pub type Keep<'a, K> = &'a (dyn Fn(&FormKernels, &FormKernel, &Compiled) -> K + Sync);
+pub type Keep<'a, K> = &'a (dyn Fn(&FormKernels, &FormKernel, &CompilationResult) -> K + Sync);
 
 /// Kernels of a job: enough that messages cost little compared with compiling.
 const KERNELS_OF_A_JOB: usize = 16;
@@ -75,7 +77,7 @@ impl Engine {
     /// Equal kernels are compiled once, because many tests share the code of a thread.
     pub fn ask<K>(
         &self,
-        target: &Target,
+        target: &CompilerTarget,
         questions: &[&FormKernels],
         keep: Keep<'_, K>,
     ) -> Vec<Vec<Made<K>>> {
@@ -109,7 +111,11 @@ impl Engine {
     }
 
     /// Compiles each kernel and returns its result.
-    pub fn compile(&self, target: &Target, kernels: &[KernelToCompile]) -> Vec<Made<Compiled>> {
+    pub fn compile(
+        &self,
+        target: &CompilerTarget,
+        kernels: &[KernelToCompile],
+    ) -> Vec<Made<CompilationResult>> {
         let jobs: Vec<&[KernelToCompile]> = kernels.chunks(KERNELS_OF_A_JOB).collect();
         let answers = self.run(target, &jobs);
         let mut found = Vec::with_capacity(kernels.len());
@@ -123,7 +129,7 @@ impl Engine {
     }
 
     /// Returns true if the compiler crashes on these kernels, without finding out on which.
-    pub fn ends(&self, target: &Target, kernels: &[KernelToCompile]) -> bool {
+    pub fn ends(&self, target: &CompilerTarget, kernels: &[KernelToCompile]) -> bool {
         self.run(target, &[kernels]).into_iter().any(|answer| match answer {
             Ok(answer) => made(kernels.len(), answer).iter().any(|made| matches!(made, Made::Crashed(_))),
             Err(_) => true,
@@ -132,13 +138,13 @@ impl Engine {
 
     fn one_by_one(
         &self,
-        target: &Target,
+        target: &CompilerTarget,
         kernels: &[KernelToCompile],
         together: &str,
-    ) -> Vec<Made<Compiled>> {
+    ) -> Vec<Made<CompilationResult>> {
         let each: Vec<&[KernelToCompile]> = kernels.chunks(1).collect();
         let answers = self.run(target, &each);
-        let mut found: Vec<Made<Compiled>> = answers
+        let mut found: Vec<Made<CompilationResult>> = answers
             .into_iter()
             .flat_map(|answer| match answer {
                 Ok(answer) => made(1, answer),
@@ -155,7 +161,11 @@ impl Engine {
     }
 
     /// Runs jobs in a pool with one worker; returns the answer or the crash of each.
-    fn run(&self, target: &Target, jobs: &[&[KernelToCompile]]) -> Vec<Result<CompileAnswer, String>> {
+    fn run(
+        &self,
+        target: &CompilerTarget,
+        jobs: &[&[KernelToCompile]],
+    ) -> Vec<Result<CompileAnswer, String>> {
         let mut answers = Vec::with_capacity(jobs.len());
         if jobs.is_empty() {
             return answers;
@@ -174,7 +184,7 @@ impl Engine {
                     misbehave: self.misbehave.clone(),
                 },
                 event: &mut |event| {
-                    if let Event::Finished(report) = event {
+                    if let PoolEvent::Finished(report) = event {
                         answers.push(match report.last.end {
                             End::Answered(answer) => Ok(answer),
                             End::Failed(failure) => Err(failure.to_string()),
@@ -193,7 +203,7 @@ impl Engine {
 const NEVER_GIVE_UP: u32 = 1 << 24;
 
 /// Splits an answer into the results of its `count` kernels.
-fn made(count: usize, answer: CompileAnswer) -> Vec<Made<Compiled>> {
+fn made(count: usize, answer: CompileAnswer) -> Vec<Made<CompilationResult>> {
     let failure = answer.failure;
     let mut kernels = answer.kernels.into_iter();
     let failed = |failure: Option<Told>| match failure {

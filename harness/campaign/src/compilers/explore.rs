@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use codegen::{CompiledKernels, Form, FormKernel, form, mutation_test};
-use isa::{AmdFamily, Facts, MachineVerdict, Profile};
+use isa::{AmdFamily, FactTable, MachineVerdict, Profile};
 use litmus::{Prediction, Race};
 use model::{Model, Options, predict};
 use results::wire::{
@@ -12,9 +12,9 @@ use results::wire::{
 };
 
 use super::engine::{Engine, FormKernels, Made};
-use super::targets::Target;
-use super::{Asked, Item, by_device, relaxations};
-use crate::compiling::Compiled;
+use super::targets::CompilerTarget;
+use super::{CodegenRequest, CompiledTest, by_device, relaxations};
+use crate::compiling::CompilationResult;
 use crate::parallel::map;
 use crate::{Failure, choice};
 
@@ -37,11 +37,11 @@ pub type ExploredLines = (Vec<CodegenExploreLine>, Vec<CodegenEditLine>);
 /// Those of `deliver`.
 pub fn explore(
     engine: &Engine,
-    asked: &Asked,
+    asked: &CodegenRequest,
     edits: bool,
-    mut deliver: impl FnMut(&Target, ExploredLines) -> Result<(), Failure>,
+    mut deliver: impl FnMut(&CompilerTarget, ExploredLines) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let facts = Facts::shipped().map_err(Failure::environment_error)?;
+    let facts = FactTable::shipped().map_err(Failure::environment_error)?;
     let mut predictions: BTreeMap<&'static str, Predictions> = BTreeMap::new();
     for name in asked.targets.iter().map(model_of) {
         if !predictions.contains_key(name) {
@@ -55,7 +55,7 @@ pub fn explore(
             others.for_each(|(prediction, _)| *prediction = Err(NO_EDIT_MATTERS.to_owned()));
         }
     }
-    let explored = |target: &Target| {
+    let explored = |target: &CompilerTarget| {
         let predictions = predictions.get(model_of(target)).map(Vec::as_slice).unwrap_or_default();
         explore_on(engine, target, asked, predictions, &facts, edits)
     };
@@ -67,19 +67,19 @@ pub fn is_broken(line: &CodegenExploreLine) -> bool {
     line.verdict == CodegenExploreVerdict::Reachable && line.profile == Profile::Documented.to_string()
 }
 
-fn model_of(target: &Target) -> &'static str {
+fn model_of(target: &CompilerTarget) -> &'static str {
     let chains = target.listed.capabilities.availability_visibility_chains;
     choice::without_chains(MODEL).filter(|_| !chains).unwrap_or(MODEL)
 }
 
-fn predict_all(name: &str, asked: &Asked) -> Result<Predictions, Failure> {
+fn predict_all(name: &str, asked: &CodegenRequest) -> Result<Predictions, Failure> {
     let model = Model::shipped(name).ok_or_else(|| Failure::not_available(format!("model `{name}`")))?;
     let model = model.map_err(Failure::input)?;
     let all = map(&asked.items, |item| {
         if !model.judges(item.test.dialect) {
             return Err(format!("the model `{name}` does not support this dialect"));
         }
-        let said = shaders::meaning(&item.test, item.variant.told).map_err(|error| error.to_string())?;
+        let said = shaders::meaning(&item.test, item.variant.shader).map_err(|error| error.to_string())?;
         let prediction = predict(&said, &model, &Options::default()).map_err(|error| error.to_string())?;
         match prediction.race {
             Race::Free => Ok(prediction),
@@ -93,10 +93,10 @@ fn predict_all(name: &str, asked: &Asked) -> Result<Predictions, Failure> {
 
 fn explore_on(
     engine: &Engine,
-    target: &Target,
-    asked: &Asked,
+    target: &CompilerTarget,
+    asked: &CodegenRequest,
     predictions: &[Result<Prediction, String>],
-    facts: &Facts,
+    facts: &FactTable,
     with_edits: bool,
 ) -> ExploredLines {
     let (mut lines, mut edits) = (Vec::new(), Vec::new());
@@ -118,7 +118,7 @@ fn explore_on(
             }
         }
     }
-    let keep = |_: &FormKernels, _: &FormKernel, compiled: &Compiled| compiled.assembly().to_owned();
+    let keep = |_: &FormKernels, _: &FormKernel, compiled: &CompilationResult| compiled.assembly().to_owned();
     let compiled = engine.ask(target, &questions, &keep);
     for (((item, prediction, blank), question), made) in of_question.into_iter().zip(questions).zip(compiled)
     {
@@ -149,7 +149,7 @@ fn edits_of(
     asks: &isa::MachineQuestion,
     question: &FormKernels,
     blank: &CodegenExploreLine,
-    facts: &Facts,
+    facts: &FactTable,
 ) -> Vec<CodegenEditLine> {
     let edited = mutation_test::mutate_code(asks, Profile::Documented, facts).unwrap_or_default();
     let line = |edited: mutation_test::EditResult| CodegenEditLine {
@@ -166,7 +166,12 @@ fn edits_of(
     edited.into_iter().map(line).collect()
 }
 
-fn blank_line(item: &Item, form: Form, target: &Target, asked: &Asked) -> CodegenExploreLine {
+fn blank_line(
+    item: &CompiledTest,
+    form: Form,
+    target: &CompilerTarget,
+    asked: &CodegenRequest,
+) -> CodegenExploreLine {
     CodegenExploreLine {
         schema: CODEGEN_EXPLORE_SCHEMA.to_owned(),
         id: item.id.clone(),
@@ -192,7 +197,7 @@ fn explore_form(
     question: &FormKernels,
     texts: &[String],
     blank: &CodegenExploreLine,
-    facts: &Facts,
+    facts: &FactTable,
 ) -> Vec<CodegenExploreLine> {
     facts
         .distinct_profiles(asks.family.generation())
@@ -206,12 +211,12 @@ fn explore_form(
 
 /// Builds the question for the explorer, or returns the reason why there is none.
 fn build_question(
-    item: &Item,
+    item: &CompiledTest,
     question: &FormKernels,
     prediction: &Prediction,
     texts: &[String],
-    target: &Target,
-    asked: &Asked,
+    target: &CompilerTarget,
+    asked: &CodegenRequest,
 ) -> Result<isa::MachineQuestion, String> {
     let family = target.family.ok_or("machine code of another vendor")?;
     let descriptors = family.find_vendor().and_then(|vendor| vendor.descriptors);
@@ -221,7 +226,7 @@ fn build_question(
         family.name.parse().map_err(|error: isa::family::UnknownFamily| error.to_string())?;
     let read: Result<Vec<isa::MachineProgram>, _> = texts.iter().map(|text| isa::parse(text)).collect();
     let texts = read.map_err(|error| error.to_string())?;
-    let program = form::form_program(&item.test, question.form, item.variant.told, &sizes)
+    let program = form::form_program(&item.test, question.form, item.variant.shader, &sizes)
         .map_err(|error| error.to_string())?;
     let kernels = CompiledKernels {
         test: &item.test,
@@ -269,7 +274,7 @@ fn answer(
                             .map(|unit| unit.name.clone())
                             .unwrap_or_default(),
                         code: code_line(texts, step.kernel, step.line),
-                        what: step.what,
+                        effect: step.what,
                     })
                     .collect(),
             }),

@@ -9,40 +9,43 @@ use shaders::{KernelConfig, Program};
 use sim::Fault;
 
 use super::engine::{Engine, Made};
-use super::targets::Target;
+use super::targets::CompilerTarget;
 use crate::compiling::KernelToCompile;
 use crate::{Failure, probe};
 
 /// The device and the settings that kernels are generated for.
 #[derive(Clone, Debug)]
-pub struct Meant {
+pub struct GenerationTarget {
     /// The device, if it has a compiler.
-    pub target: Option<Target>,
+    pub target: Option<CompilerTarget>,
     /// Sizes and features.
     pub config: KernelConfig,
     /// The stress parameters.
     pub stress: Stress,
 }
 
-impl Meant {
+impl GenerationTarget {
     /// Returns the settings for a device, or for a generic one.
     ///
     /// # Errors
     /// None for the presets that are shipped.
-    pub fn of(target: Option<Target>) -> Result<Meant, Failure> {
+    pub fn of(target: Option<CompilerTarget>) -> Result<GenerationTarget, Failure> {
         let listed = target.as_ref().map(|target| target.listed.clone());
-        Meant::made_for(target, listed.as_ref())
+        GenerationTarget::made_for(target, listed.as_ref())
     }
 
     /// Returns the settings for the simulated GPU.
     ///
     /// # Errors
     /// None for the presets that are shipped.
-    pub fn simulated() -> Result<Meant, Failure> {
-        Meant::made_for(None, Some(&probe::simulated(0, Fault::None)))
+    pub fn simulated() -> Result<GenerationTarget, Failure> {
+        GenerationTarget::made_for(None, Some(&probe::simulated(0, Fault::None)))
     }
 
-    fn made_for(target: Option<Target>, listed: Option<&Listed>) -> Result<Meant, Failure> {
+    fn made_for(
+        target: Option<CompilerTarget>,
+        listed: Option<&Listed>,
+    ) -> Result<GenerationTarget, Failure> {
         let stress = match listed {
             Some(listed) => Stress::for_device(&listed.identity, &listed.capabilities),
             None => Stress::preset(ANY_DEVICE),
@@ -50,7 +53,7 @@ impl Meant {
         let stress = stress.map_err(Failure::environment_error)?;
         let config = listed.map_or(KernelConfig::PLAIN, |listed| stress.kernel_config(&listed.capabilities));
         // A reader wants the code of the test, without memory stress.
-        Ok(Meant { target, config: KernelConfig { stressed: false, ..config }, stress })
+        Ok(GenerationTarget { target, config: KernelConfig { stressed: false, ..config }, stress })
     }
 }
 
@@ -61,7 +64,7 @@ const ANY_DEVICE: &str = "gpu";
 ///
 /// # Errors
 /// If the device lacks a feature, or the compiler crashes.
-pub fn machine_code(target: &Target, program: &Program) -> Result<Vec<Vec<u8>>, Failure> {
+pub fn machine_code(target: &CompilerTarget, program: &Program) -> Result<Vec<Vec<u8>>, Failure> {
     let engine = Engine::new(PATIENCE, None)?;
     let kernels: Vec<KernelToCompile> = program.kernels().map(KernelToCompile::from).collect();
     let made = engine.compile(target, &kernels);

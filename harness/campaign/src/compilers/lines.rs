@@ -1,21 +1,21 @@
 //! Compiles every kernel on every device and reports the resulting code.
 
-use codegen::machine::Dialect;
+use codegen::machine::DisassemblerDialect;
 use codegen::{Disassembly, FormKernel, align};
 use litmus::Test;
 use results::wire::{
     CODEGEN_SCHEMA, CodegenCode, CodegenForm, CodegenKernel, CodegenLine, CodegenStatistic, CodegenVerdict,
-    CodegenWithout,
+    UnavailableForm,
 };
 
 use results::write::codegen::CodegenView;
 
 use super::engine::{Engine, FormKernels, Made};
 use super::source::source_text;
-use super::targets::Target;
-use super::{Asked, by_device, orders, reduce};
+use super::targets::CompilerTarget;
+use super::{CodegenRequest, by_device, orders, reduce};
 use crate::Failure;
-use crate::compiling::Compiled;
+use crate::compiling::CompilationResult;
 
 /// Compiles every kernel on every device and delivers the lines of each device. The test of the first crash
 /// of each kind is reduced.
@@ -24,9 +24,9 @@ use crate::compiling::Compiled;
 /// Those of `deliver`.
 pub fn campaign(
     engine: &Engine,
-    asked: &Asked,
+    asked: &CodegenRequest,
     shown: Option<CodegenView>,
-    mut deliver: impl FnMut(&Target, Vec<CodegenLine>) -> Result<(), Failure>,
+    mut deliver: impl FnMut(&CompilerTarget, Vec<CodegenLine>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let forms = matches!(shown, Some(CodegenView::Forms | CodegenView::Orders));
     let engine = &Engine { forms, ..engine.clone() };
@@ -40,12 +40,12 @@ pub fn campaign(
 /// Returns the lines of a device, in the order of the tests.
 pub fn lines(
     engine: &Engine,
-    target: &Target,
-    asked: &Asked,
+    target: &CompilerTarget,
+    asked: &CodegenRequest,
     shown: Option<CodegenView>,
 ) -> Vec<CodegenLine> {
     let dialect = target.dialect();
-    let keep = |question: &FormKernels, unit: &FormKernel, compiled: &Compiled| {
+    let keep = |question: &FormKernels, unit: &FormKernel, compiled: &CompilationResult| {
         kernel(&question.test, unit, compiled, (dialect, target.compiler_target()), shown)
     };
     let mut lines: Vec<CodegenLine> = Vec::new();
@@ -63,14 +63,15 @@ pub fn lines(
             reason: None,
             reduced: None,
             kernels: Vec::new(),
-            without: Vec::new(),
+            unavailable_forms: Vec::new(),
             replay: asked.replay(item, target),
         };
         for form in told {
             match &form.made {
                 Ok(question) => match target.lacks(&question.units, &item.test.metadata.needs) {
                     Some(missing) => {
-                        line.without.push(CodegenWithout { form: form.form.to_string(), why: missing });
+                        line.unavailable_forms
+                            .push(UnavailableForm { form: form.form.to_string(), why: missing });
                     }
                     None => {
                         questions.push(question);
@@ -78,7 +79,8 @@ pub fn lines(
                     }
                 },
                 Err(why) => {
-                    line.without.push(CodegenWithout { form: form.form.to_string(), why: why.clone() });
+                    line.unavailable_forms
+                        .push(UnavailableForm { form: form.form.to_string(), why: why.clone() });
                 }
             }
         }
@@ -99,13 +101,14 @@ pub fn lines(
                     });
                 }
                 Made::Lacks(what) => {
-                    line.without.push(CodegenWithout { form: question.form.to_string(), why: what });
+                    line.unavailable_forms
+                        .push(UnavailableForm { form: question.form.to_string(), why: what });
                 }
             }
         }
     }
     for line in &mut lines {
-        line.without.dedup();
+        line.unavailable_forms.dedup();
         let crashed = line.kernels.iter().any(|kernel| kernel.verdict == CodegenVerdict::Crashes);
         line.verdict = match (crashed, line.kernels.is_empty()) {
             (true, _) => CodegenVerdict::Crashes,
@@ -113,7 +116,7 @@ pub fn lines(
             (false, true) => CodegenVerdict::Skipped,
         };
         if line.verdict == CodegenVerdict::Skipped {
-            line.reason = line.without.first().map(|without| without.why.clone());
+            line.reason = line.unavailable_forms.first().map(|form| form.why.clone());
         }
     }
     lines
@@ -122,8 +125,8 @@ pub fn lines(
 /// Reduces the test of the first crash of each kind.
 fn reduce_crashes(
     mut lines: Vec<CodegenLine>,
-    target: &Target,
-    asked: &Asked,
+    target: &CompilerTarget,
+    asked: &CodegenRequest,
     engine: &Engine,
 ) -> Vec<CodegenLine> {
     let mut seen: Vec<String> = Vec::new();
@@ -151,7 +154,7 @@ fn blank_kernel(unit: &FormKernel) -> CodegenKernel {
         form: unit.form.to_string(),
         kernel: unit.name.clone(),
         role: unit.role.word().to_owned(),
-        told: unit.intel_split_barriers.then(|| INTEL_SPLIT_BARRIERS.to_owned()),
+        rewritten_form: unit.intel_split_barriers.then(|| INTEL_SPLIT_BARRIERS.to_owned()),
         ..CodegenKernel::default()
     }
 }
@@ -159,8 +162,8 @@ fn blank_kernel(unit: &FormKernel) -> CodegenKernel {
 fn kernel(
     test: &Test,
     unit: &FormKernel,
-    compiled: &Compiled,
-    (dialect, compiler_target): (&'static Dialect, &str),
+    compiled: &CompilationResult,
+    (dialect, compiler_target): (&'static DisassemblerDialect, &str),
     shown: Option<CodegenView>,
 ) -> CodegenKernel {
     let machine = Disassembly::read(compiled.assembly(), dialect);

@@ -6,14 +6,14 @@ use litmus::{AccessKind, MemoryAccess, Test};
 use results::wire::{CodegenOrder, CodegenOrderVerdict, CodegenOrdered};
 
 use super::source::source_text;
-use crate::compiling::Compiled;
+use crate::compiling::CompilationResult;
 
 /// Returns the orders of a kernel.
 pub fn orders(
     test: &Test,
     unit: &FormKernel,
     machine: &Disassembly,
-    compiled: &Compiled,
+    compiled: &CompilationResult,
     compiler_target: &str,
 ) -> Vec<CodegenOrder> {
     let alignment = align(test, unit, machine);

@@ -5,8 +5,8 @@ use litmus::Test;
 use model::synthesis::weakenings;
 
 use super::engine::Engine;
-use super::targets::Target;
-use super::{Asked, Item};
+use super::targets::CompilerTarget;
+use super::{CodegenRequest, CompiledTest};
 use crate::compiling::KernelToCompile;
 
 /// Limits on the compiler calls for one test: a hang costs the full time limit on each try.
@@ -19,17 +19,17 @@ const HANG: &str = "no answer after";
 /// Returns the text of the smallest test whose kernels of `form` still crash the compiler of `target`.
 pub fn reduced(
     engine: &Engine,
-    item: &Item,
+    item: &CompiledTest,
     form: Form,
     how: &str,
-    target: &Target,
-    asked: &Asked,
+    target: &CompilerTarget,
+    asked: &CodegenRequest,
 ) -> String {
     let sizes = target.sizes(asked.lanes);
     let mut ends = |test: &Test| {
         // With only one workgroup left, the test cannot be split, and its kernel is the merged one.
-        let made = form_kernels(test, form, item.variant.told, &sizes)
-            .or_else(|_| form_kernels(test, Form::Merged, form.compile_variant(item.variant.told), &sizes));
+        let made = form_kernels(test, form, item.variant.shader, &sizes)
+            .or_else(|_| form_kernels(test, Form::Merged, form.compile_variant(item.variant.shader), &sizes));
         let Ok(units) = made else { return false };
         let kernels: Vec<KernelToCompile> =
             units.iter().map(|unit| KernelToCompile::from(&unit.kernel)).collect();

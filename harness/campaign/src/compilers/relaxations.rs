@@ -10,10 +10,10 @@ use model::{Model, Options};
 use results::wire::{CODEGEN_DIFF_SCHEMA, CodegenDiffLine, CodegenDiffVerdict};
 
 use super::engine::{Engine, FormKernels, Made};
-use super::targets::Target;
-use super::{Asked, Item, by_device};
+use super::targets::CompilerTarget;
+use super::{CodegenRequest, CompiledTest, by_device};
 use crate::Failure;
-use crate::compiling::Compiled;
+use crate::compiling::CompilationResult;
 use crate::parallel::map;
 use crate::targets::Tell;
 
@@ -35,9 +35,9 @@ struct RelaxedTest {
 /// Those of `deliver`.
 pub fn compared(
     engine: &Engine,
-    asked: &Asked,
+    asked: &CodegenRequest,
     tell: Tell<'_>,
-    mut deliver: impl FnMut(&Target, Vec<CodegenDiffLine>) -> Result<(), Failure>,
+    mut deliver: impl FnMut(&CompilerTarget, Vec<CodegenDiffLine>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let relaxed = list_relaxations(asked)?;
     let conforming = relaxed.iter().map(|relaxed| relaxed.item).collect::<std::collections::BTreeSet<_>>();
@@ -56,7 +56,7 @@ fn load_model() -> Result<Model, Failure> {
 
 /// Returns for each test whether its outcome is forbidden. For an allowed outcome, a relaxation proves
 /// nothing about the code.
-pub(super) fn conforming(asked: &Asked) -> Result<Vec<bool>, Failure> {
+pub(super) fn conforming(asked: &CodegenRequest) -> Result<Vec<bool>, Failure> {
     let model = load_model()?;
     let all = map(&asked.items, |item| {
         item.test.question.is_some()
@@ -67,10 +67,10 @@ pub(super) fn conforming(asked: &Asked) -> Result<Vec<bool>, Failure> {
 }
 
 /// Returns the relaxations of the tests whose outcome is forbidden.
-fn list_relaxations(asked: &Asked) -> Result<Vec<RelaxedTest>, Failure> {
+fn list_relaxations(asked: &CodegenRequest) -> Result<Vec<RelaxedTest>, Failure> {
     let model = load_model()?;
     let conforming = conforming(asked)?.into_iter().enumerate().filter(|(_, conforms)| *conforms);
-    let conforming: Vec<(usize, &Item)> =
+    let conforming: Vec<(usize, &CompiledTest)> =
         conforming.filter_map(|(number, _)| Some((number, asked.items.get(number)?))).collect();
     let relaxed = map(&conforming, |(number, item)| {
         let relaxed = weakenings(&item.test).into_iter().map(|weakened| RelaxedTest {
@@ -98,14 +98,15 @@ type Codes = Result<Vec<Disassembly>, String>;
 
 fn compare_code(
     engine: &Engine,
-    target: &Target,
-    asked: &Asked,
+    target: &CompilerTarget,
+    asked: &CodegenRequest,
     relaxed: &[RelaxedTest],
 ) -> Vec<CodegenDiffLine> {
     let sizes = target.sizes(asked.lanes);
     let mut questions: Vec<FormKernels> = Vec::new();
-    let mut add = |test: &Test, form: Form, item: &Item| -> Result<usize, String> {
-        let units = form_kernels(test, form, item.variant.told, &sizes).map_err(|error| error.to_string())?;
+    let mut add = |test: &Test, form: Form, item: &CompiledTest| -> Result<usize, String> {
+        let units =
+            form_kernels(test, form, item.variant.shader, &sizes).map_err(|error| error.to_string())?;
         if let Some(missing) = target.lacks(&units, &test.metadata.needs) {
             return Err(missing);
         }
@@ -131,7 +132,7 @@ fn compare_code(
         }
     }
     let dialect = target.dialect();
-    let keep = |_: &FormKernels, _: &FormKernel, compiled: &Compiled| {
+    let keep = |_: &FormKernels, _: &FormKernel, compiled: &CompilationResult| {
         Disassembly::read(compiled.assembly(), dialect)
     };
     let asked_questions: Vec<&FormKernels> = questions.iter().collect();

@@ -3,19 +3,19 @@
 use std::path::Path;
 use std::process::Command;
 
-use codegen::machine::{Dialect, PLAIN};
+use codegen::machine::{DisassemblerDialect, PLAIN};
 use codegen::{FormKernel, KernelSizes};
 use device::Listed;
 use vendor::{ChipFamily, Vendor};
 
 use crate::Failure;
-use crate::probe::{self, CompileOnly, Meant};
+use crate::probe::{self, CompileOnly, DeviceSelector};
 use crate::targets::no_such_device;
 use crate::workers::{Process, Task};
 
 /// A device whose compiler is run.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct CompilerTarget {
     /// Its name in reports; unique among the targets.
     pub name: String,
     /// The device selector for the worker.
@@ -29,17 +29,17 @@ pub struct Target {
     process: Process,
 }
 
-impl Target {
+impl CompilerTarget {
     /// Returns the target for a device of a run.
-    pub fn of_run(target: &crate::targets::Target) -> Target {
+    pub fn of_run(target: &crate::targets::DeviceTarget) -> CompilerTarget {
         let (name, selector) = (target.device().to_owned(), target.selector.clone());
-        Target::new(name, selector, target.listed.clone(), target.process.clone())
+        CompilerTarget::new(name, selector, target.listed.clone(), target.process.clone())
     }
 
-    fn new(name: String, selector: String, listed: Listed, process: Process) -> Target {
+    fn new(name: String, selector: String, listed: Listed, process: Process) -> CompilerTarget {
         let identity = &listed.identity;
         let of = vendor::of_identity(&identity.name, &identity.device_name, identity.driver_id);
-        Target {
+        CompilerTarget {
             name,
             selector,
             vendor: of.map(|(vendor, _)| vendor),
@@ -89,7 +89,7 @@ impl Target {
     }
 
     /// Returns the syntax of the machine code.
-    pub fn dialect(&self) -> &'static Dialect {
+    pub fn dialect(&self) -> &'static DisassemblerDialect {
         self.vendor.map_or(&PLAIN, |vendor| vendor.dialect)
     }
 
@@ -127,28 +127,28 @@ impl Target {
 ///
 /// # Errors
 /// If a device does not exist, or is the simulated GPU, which has no compiler.
-pub fn targets(devices: &[String], mesa: Option<&Path>) -> Result<Vec<Target>, Failure> {
+pub fn targets(devices: &[String], mesa: Option<&Path>) -> Result<Vec<CompilerTarget>, Failure> {
     let meant = probe::selectors(devices)?;
     let environment = probe::environment(&meant)?;
-    let (listed, trouble) = if meant.iter().any(|meant| matches!(meant, Meant::Listed(_))) {
+    let (listed, trouble) = if meant.iter().any(|meant| matches!(meant, DeviceSelector::Listed(_))) {
         probe::list(&environment, &meant)?
     } else {
         (Vec::new(), probe::Trouble::default())
     };
-    let mesas = if meant.iter().any(|meant| matches!(meant, Meant::CompileOnly { .. })) {
+    let mesas = if meant.iter().any(|meant| matches!(meant, DeviceSelector::CompileOnly { .. })) {
         probe::mesas(mesa)?
     } else {
         Vec::new()
     };
-    let mut found: Vec<Target> = Vec::new();
+    let mut found: Vec<CompilerTarget> = Vec::new();
     for meant in &meant {
         match meant {
-            Meant::Sim => {
+            DeviceSelector::Sim => {
                 return Err(Failure::input_message(
                     "the simulated GPU executes SPIR-V and has no machine code",
                 ));
             }
-            Meant::Listed(_) => {
+            DeviceSelector::Listed(_) => {
                 if let Some(device) = probe::compile_only_at(meant, listed.len()) {
                     add_compile_only(&mut found, device);
                     continue;
@@ -157,9 +157,12 @@ pub fn targets(devices: &[String], mesa: Option<&Path>) -> Result<Vec<Target>, F
                     meant.choose(&listed).map_err(|error| no_such_device(&error, &listed, &trouble))?;
                 let selector = probe::exact_selector(device, &listed);
                 let process = Process::Drivers(environment.clone());
-                add(&mut found, Target::new(device.identity.name.clone(), selector, device.clone(), process));
+                add(
+                    &mut found,
+                    CompilerTarget::new(device.identity.name.clone(), selector, device.clone(), process),
+                );
             }
-            Meant::CompileOnly { vendor, family, version } => {
+            DeviceSelector::CompileOnly { vendor, family, version } => {
                 for device in probe::choose_compile_only(vendor, family, version.as_deref(), &mesas)? {
                     add_compile_only(&mut found, device);
                 }
@@ -169,12 +172,12 @@ pub fn targets(devices: &[String], mesa: Option<&Path>) -> Result<Vec<Target>, F
     Ok(found)
 }
 
-fn add_compile_only(found: &mut Vec<Target>, device: CompileOnly) {
+fn add_compile_only(found: &mut Vec<CompilerTarget>, device: CompileOnly) {
     let selector = device.listed.identity.name.clone();
-    add(found, Target::new(device.name(), selector, device.listed.clone(), device.process()));
+    add(found, CompilerTarget::new(device.name(), selector, device.listed.clone(), device.process()));
 }
 
-fn add(found: &mut Vec<Target>, target: Target) {
+fn add(found: &mut Vec<CompilerTarget>, target: CompilerTarget) {
     if !found.iter().any(|known| known.name == target.name) {
         found.push(target);
     }

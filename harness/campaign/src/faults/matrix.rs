@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use results::power::{Asked, FaultRow, MATRIX_SCHEMA, Matrix};
+use results::power::{CampaignTest, FaultRow, MATRIX_SCHEMA, PowerMatrix};
 use sim::{FAULTS, Fault, Row, SimDevice};
 
 use super::{SuiteCase, case, found, judged, ran};
@@ -27,12 +27,12 @@ const SHOWN: u64 = 300;
 ///
 /// # Errors
 /// If a suite cannot be read.
-pub fn matrix(old: &Matrix, done: Tell<'_>) -> Result<(Matrix, usize), Failure> {
+pub fn matrix(old: &PowerMatrix, done: Tell<'_>) -> Result<(PowerMatrix, usize), Failure> {
     let cases = load_cases()?;
-    let asked: Vec<Asked> = cases.iter().map(matrix_record).collect::<Result<_, _>>()?;
+    let asked: Vec<CampaignTest> = cases.iter().map(matrix_record).collect::<Result<_, _>>()?;
     let same =
         old.schema == MATRIX_SCHEMA && old.steps == STEPS && (old.enough, old.seeds) == (ENOUGH, SEEDS);
-    let known = |asked: &Asked| same && old.tests.contains(asked);
+    let known = |asked: &CampaignTest| same && old.tests.contains(asked);
     let new: BTreeSet<String> =
         asked.iter().filter(|asked| !known(asked)).map(|asked| asked.id.clone()).collect();
     let rows: Vec<&Row> = FAULTS.iter().collect();
@@ -47,7 +47,7 @@ pub fn matrix(old: &Matrix, done: Tell<'_>) -> Result<(Matrix, usize), Failure> 
             Ok::<(), Failure>(())
         },
     )?;
-    let matrix = Matrix {
+    let matrix = PowerMatrix {
         schema: MATRIX_SCHEMA.to_owned(),
         steps: STEPS.to_vec(),
         enough: ENOUGH,
@@ -77,12 +77,12 @@ fn load_cases() -> Result<Vec<SuiteCase>, Failure> {
 }
 
 /// Returns the record that identifies a test in the matrix.
-fn matrix_record(case: &SuiteCase) -> Result<Asked, Failure> {
+fn matrix_record(case: &SuiteCase) -> Result<CampaignTest, Failure> {
     let device = SimDevice::new(Fault::None);
     let (seen, _) = ran(case, &device, SHOWN, 1)?;
     let shows = choice::hash(&format!("{:?} {:?}", seen.histogram, seen.unexpected));
     let shows = shows.get(..16).unwrap_or_default().to_owned();
-    Ok(Asked { id: case.id.clone(), hash: case.hash.clone(), shows })
+    Ok(CampaignTest { id: case.id.clone(), hash: case.hash.clone(), shows })
 }
 
 /// Returns a fault with the tests that find it: known ones from `old`, and the result of running the new
@@ -90,7 +90,7 @@ fn matrix_record(case: &SuiteCase) -> Result<Asked, Failure> {
 fn fault_row(
     row: &Row,
     cases: &[SuiteCase],
-    old: &Matrix,
+    old: &PowerMatrix,
     new: &BTreeSet<String>,
 ) -> Result<FaultRow, Failure> {
     let expect = row.expect.word();
@@ -165,9 +165,9 @@ mod tests {
         assert_eq!((matrix.schema.as_str(), matrix.steps.as_slice()), (MATRIX_SCHEMA, STEPS.as_slice()));
         assert_eq!((matrix.enough, matrix.seeds), (ENOUGH, SEEDS), "{again}");
         assert_eq!(results::power::unknown_tests(matrix), BTreeSet::new(), "{again}");
-        let today: Vec<Asked> =
+        let today: Vec<CampaignTest> =
             load_cases().unwrap().iter().map(|case| matrix_record(case).unwrap()).collect();
-        let old: Vec<&Asked> = today.iter().filter(|asked| !matrix.tests.contains(asked)).collect();
+        let old: Vec<&CampaignTest> = today.iter().filter(|asked| !matrix.tests.contains(asked)).collect();
         assert!(old.is_empty() && today.len() == matrix.tests.len(), "{again}: it does not have {old:?}");
         let blind: Vec<&str> = matrix
             .faults

@@ -10,16 +10,16 @@ use std::time::{Duration, Instant};
 use litmus::{Observation, Overlap};
 use results::Reason;
 use results::wire::{INSTANCES_A_TEST, RunLine};
-use runner::pool::{Limits, Report};
-use runner::wire::{Answer, Failure, Job, Snapshot};
-use runner::{Parts, Settings};
+use runner::pool::{JobReport, Limits};
+use runner::wire::{IncompleteReason, Job, JobResult, Snapshot};
+use runner::{Parts, RunSettings};
 
 use super::RunOptions;
 use crate::misbehave::Misbehaviour;
-use crate::run::{self, Judged, Kind};
-use crate::targets::Target;
+use crate::run::{self, JudgedJob, RunKind};
+use crate::targets::DeviceTarget;
 use crate::workers::Task;
-use plan::{Cell, LitmusPlan};
+use plan::{DeviceTest, LitmusPlan};
 
 /// The minimum time for the tests of a device, after long predictions.
 const LEAST_TIME: Duration = Duration::from_millis(500);
@@ -68,17 +68,17 @@ pub struct Litmus<'a> {
     pub misbehaviour: &'a Misbehaviour,
 }
 
-impl Kind for Litmus<'_> {
+impl RunKind for Litmus<'_> {
     type Job = Job;
     type Snapshot = Snapshot;
-    type Answer = Answer;
+    type Answer = JobResult;
 
-    fn targets(&self) -> Vec<&Target> {
+    fn targets(&self) -> Vec<&DeviceTarget> {
         self.plan.targets.iter().collect()
     }
 
-    fn cells(&self) -> Vec<run::Cell> {
-        let cell = |cell: &Cell| run::Cell {
+    fn cells(&self) -> Vec<run::TestOnDevice> {
+        let cell = |cell: &DeviceTest| run::TestOnDevice {
             target: cell.target,
             id: self.plan.items[cell.item].loaded.source.id.clone(),
             missing: cell.ready.as_ref().err().cloned(),
@@ -116,7 +116,7 @@ impl Kind for Litmus<'_> {
         Job { stress: job.stress.map(|stress| stress.smaller(lost)), ..job }
     }
 
-    fn failure(answer: &Answer) -> Option<&Failure> {
+    fn failure(answer: &JobResult) -> Option<&IncompleteReason> {
         answer.failure.as_ref()
     }
 
@@ -133,7 +133,12 @@ impl Kind for Litmus<'_> {
         verdict::contradicts(self, &self.plan.cells[cell], line)
     }
 
-    fn judged(&self, cell: usize, report: Report<Snapshot, Answer>, before: Option<Reason>) -> Judged {
+    fn judged(
+        &self,
+        cell: usize,
+        report: JobReport<Snapshot, JobResult>,
+        before: Option<Reason>,
+    ) -> JudgedJob {
         verdict::judged(self, &self.plan.cells[cell], report, before)
     }
 }
@@ -158,9 +163,10 @@ impl Litmus<'_> {
     /// Returns the parts of its share of the time that a test may use. An exercised test leaves half of its
     /// share to later tests. One that is not exercised may use more, unless earlier tests took an amount such that
     /// later ones would get too little.
-    fn parts(&self, target: &Target, share: Duration, is_last: bool) -> Parts {
-        let of_target =
-            |cell: &&Cell| self.plan.targets.get(cell.target).is_some_and(|own| own.name == target.name);
+    fn parts(&self, target: &DeviceTarget, share: Duration, is_last: bool) -> Parts {
+        let of_target = |cell: &&DeviceTest| {
+            self.plan.targets.get(cell.target).is_some_and(|own| own.name == target.name)
+        };
         let runnable = self.plan.cells.iter().filter(of_target).filter(|cell| cell.ready.is_ok()).count();
         let even = self.budget.time().unwrap_or_default().div_f64(runnable.max(1) as f64);
         split_share(share, even, is_last)
@@ -189,7 +195,7 @@ impl Litmus<'_> {
             serial: serial_outcomes(cell),
             enough: results::judge::EXERCISED_THRESHOLD,
             parts: Parts::default(),
-            patience: Settings::PATIENCE.as_secs_f64(),
+            patience: RunSettings::PATIENCE.as_secs_f64(),
             next: None,
         }
     }
@@ -205,7 +211,7 @@ fn split_share(share: Duration, even: Duration, is_last: bool) -> Parts {
 }
 
 /// Returns the outcomes that executing whole threads one after another produces.
-fn serial_outcomes(cell: &Cell) -> Vec<Vec<u64>> {
+fn serial_outcomes(cell: &DeviceTest) -> Vec<Vec<u64>> {
     let Ok(prediction) = &cell.ready else { return Vec::new() };
     let serial = prediction.outcomes.iter().filter(|(_, says)| says.serial);
     serial.map(|(outcome, _)| outcome.0.iter().map(|value| value.0).collect()).collect()

@@ -21,8 +21,8 @@ use results::Reason;
 use results::wire::{
     DISPATCHES_A_PLACEMENT, DeviceRecord, ModelRecord, PLAN_SCHEMA, PlanRecord, RunLine, TestRecord,
 };
-use runner::pool::{Limits, Report};
-use runner::progress::{Answer, Job, PLACEMENTS, Placement, Seen};
+use runner::pool::{JobReport, Limits};
+use runner::progress::{Answer, PLACEMENTS, PlacementObservations, ProgressJob, UnitAssignment};
 use runner::wire;
 use sim::SimDevice;
 
@@ -31,10 +31,10 @@ use crate::choice::{self, Chosen};
 use crate::misbehave::Misbehaviour;
 use crate::parallel::map;
 use crate::patience::patience;
-use crate::run::{self, Judged, Kind};
+use crate::run::{self, JudgedJob, RunKind};
 use crate::shard::{Shard, part};
 use crate::source::Loaded;
-use crate::targets::{self, SCHEDULER, SimulatedFallback, Target, Tell};
+use crate::targets::{self, DeviceTarget, SCHEDULER, SimulatedFallback, Tell};
 use crate::workers::Task;
 use crate::{Failure, expect, inputs, probe};
 use model::Budget;
@@ -60,7 +60,7 @@ const HEALTH: &str = "VULKAN health { x = 0; } P0@sg 0, wg 0, qf 0 ; st.atom.dv.
 ///
 /// # Errors
 /// If a device does not exist, or must not be used.
-pub fn targets(devices: &[String], scheduled: bool, tell: Tell<'_>) -> Result<Vec<Target>, Failure> {
+pub fn targets(devices: &[String], scheduled: bool, tell: Tell<'_>) -> Result<Vec<DeviceTarget>, Failure> {
     let simulated = [SimDevice::NAME.to_owned()];
     let named = if scheduled && devices.is_empty() { &simulated[..] } else { devices };
     let targets = targets::targets(named, None, &SimulatedFallback::from_environment(), tell)?;
@@ -81,7 +81,7 @@ pub fn targets(devices: &[String], scheduled: bool, tell: Tell<'_>) -> Result<Ve
 }
 
 /// A test with the placements to run.
-pub type AskedPlacements = (Loaded, Vec<Placement>);
+pub type AskedPlacements = (Loaded, Vec<UnitAssignment>);
 
 /// Loads the named tests, or the suite. Returns a failure for each invalid one.
 ///
@@ -119,7 +119,7 @@ struct ProgressItem {
     loaded: Loaded,
     hash: String,
     /// The placements that the user named, else all that suit the test.
-    placements: Vec<Placement>,
+    placements: Vec<UnitAssignment>,
     verdicts: Result<Verdicts, String>,
 }
 
@@ -132,7 +132,7 @@ struct Verdicts {
 
 /// A device with its claimed progress model.
 struct Tested {
-    target: Target,
+    target: DeviceTarget,
     /// The selector of its worker.
     selector: String,
     /// The progress model of its expectation file.
@@ -146,13 +146,13 @@ struct ProgressCell {
     id: String,
     item: usize,
     device: usize,
-    placement: Placement,
+    placement: UnitAssignment,
     /// The kernel's hash, its level and its units; or the skip reason.
-    kernel: Result<judge::Kernel, String>,
+    kernel: Result<judge::KernelFacts, String>,
 }
 
 /// Returns the placements of a variant.
-pub(crate) fn placements(variant: &str) -> Option<Vec<Placement>> {
+pub(crate) fn placements(variant: &str) -> Option<Vec<UnitAssignment>> {
     if variant.is_empty() {
         return Some(PLACEMENTS.iter().map(|(_, placement)| *placement).collect());
     }
@@ -182,7 +182,7 @@ fn check_termination_of(
 }
 
 /// Reads the claimed progress model of a device from `NAME-progress.txt` in the expectation folder.
-fn read_claim(folder: Option<&Path>, target: &Target) -> Result<Option<ProgressModel>, Failure> {
+fn read_claim(folder: Option<&Path>, target: &DeviceTarget) -> Result<Option<ProgressModel>, Failure> {
     let Some(folder) = folder else { return Ok(None) };
     let path = folder.join(format!("{}{}", target.listed.identity.name, expect::PROGRESS_SUFFIX));
     let text = match std::fs::read_to_string(&path) {
@@ -204,15 +204,16 @@ fn cells(items: &[ProgressItem], devices: &[Tested]) -> Vec<ProgressCell> {
     let kernel = |item: &ProgressItem, tested: &Tested, placement| match &item.verdicts {
         Err(why) => Err(why.clone()),
         Ok(_) => runner::progress::kernel(&item.loaded.test, &tested.target.listed.capabilities, placement)
-            .map(|kernel| judge::Kernel::of(&kernel))
+            .map(|kernel| judge::KernelFacts::of(&kernel))
             .map_err(|failure| failure.to_string()),
     };
-    let suits = |item: &ProgressItem, tested: &Tested, placement: Placement| {
-        let parts = kernel(item, tested, Placement::Plain).map_or(1, |kernel| kernel.units);
+    let suits = |item: &ProgressItem, tested: &Tested, placement: UnitAssignment| {
+        let parts = kernel(item, tested, UnitAssignment::Plain).map_or(1, |kernel| kernel.units);
         // The scheduler of the simulated GPU depends on placement and not on numbering, so other placements
         // add nothing.
         let simulated = probe::is_sim(&tested.target.listed);
-        item.placements.len() == 1 || placement.suits(parts) && (placement == Placement::Plain || !simulated)
+        item.placements.len() == 1
+            || placement.suits(parts) && (placement == UnitAssignment::Plain || !simulated)
     };
     let mut cells = Vec::new();
     for (device, tested) in devices.iter().enumerate() {
@@ -235,7 +236,7 @@ fn cells(items: &[ProgressItem], devices: &[Tested]) -> Vec<ProgressCell> {
 }
 
 /// Returns the id of a test in a placement.
-fn id(item: &ProgressItem, placement: Placement) -> String {
+fn id(item: &ProgressItem, placement: UnitAssignment) -> String {
     let source = &item.loaded.source;
     if source.variant.is_empty() { format!("{}@{}", source.id, placement.name()) } else { source.id.clone() }
 }
@@ -256,7 +257,7 @@ impl ProgressPlan {
     /// # Errors
     /// If a claim is invalid.
     pub fn new(
-        targets: Vec<Target>,
+        targets: Vec<DeviceTarget>,
         tests: Vec<AskedPlacements>,
         chosen: Chosen,
         scheduler: Option<ProgressModel>,
@@ -379,17 +380,17 @@ pub struct ProgressKind<'a> {
     pub misbehaviour: &'a Misbehaviour,
 }
 
-impl Kind for ProgressKind<'_> {
-    type Job = Job;
-    type Snapshot = Seen;
+impl RunKind for ProgressKind<'_> {
+    type Job = ProgressJob;
+    type Snapshot = PlacementObservations;
     type Answer = Answer;
 
-    fn targets(&self) -> Vec<&Target> {
+    fn targets(&self) -> Vec<&DeviceTarget> {
         self.plan.devices.iter().map(|tested| &tested.target).collect()
     }
 
-    fn cells(&self) -> Vec<run::Cell> {
-        let cell = |cell: &ProgressCell| run::Cell {
+    fn cells(&self) -> Vec<run::TestOnDevice> {
+        let cell = |cell: &ProgressCell| run::TestOnDevice {
             target: cell.device,
             id: cell.id.clone(),
             missing: cell.kernel.as_ref().err().cloned(),
@@ -409,12 +410,12 @@ impl Kind for ProgressKind<'_> {
         self.time
     }
 
-    fn job(&self, cell: usize, _next: Option<usize>, _share: Option<Duration>) -> Job {
+    fn job(&self, cell: usize, _next: Option<usize>, _share: Option<Duration>) -> ProgressJob {
         let cell = &self.plan.cells[cell];
         let item = &self.plan.items[cell.item];
         let tested = &self.plan.devices[cell.device];
         let longest = if tested.target.listed.capabilities.is_cpu { LONGEST_ON_CPU } else { LONGEST };
-        Job {
+        ProgressJob {
             id: cell.id.clone(),
             text: item.loaded.text.clone(),
             kernel: cell.kernel.as_ref().map(|kernel| kernel.hash.clone()).unwrap_or_default(),
@@ -427,13 +428,13 @@ impl Kind for ProgressKind<'_> {
         }
     }
 
-    fn health(&self, target: usize) -> Option<Job> {
-        Some(Job {
+    fn health(&self, target: usize) -> Option<ProgressJob> {
+        Some(ProgressJob {
             id: "health".to_owned(),
             text: HEALTH.to_owned(),
             kernel: String::new(),
             device: self.plan.devices.get(target)?.selector.clone(),
-            placement: Placement::Plain,
+            placement: UnitAssignment::Plain,
             runs: 1,
             enough: 1,
             longest: 1.0,
@@ -441,11 +442,11 @@ impl Kind for ProgressKind<'_> {
         })
     }
 
-    fn failure(answer: &Answer) -> Option<&wire::Failure> {
+    fn failure(answer: &Answer) -> Option<&wire::IncompleteReason> {
         answer.failure.as_ref()
     }
 
-    fn shown(snapshot: &Seen) -> (u64, f64) {
+    fn shown(snapshot: &PlacementObservations) -> (u64, f64) {
         (u64::from(snapshot.runs), 0.0)
     }
 
@@ -453,7 +454,12 @@ impl Kind for ProgressKind<'_> {
         judge::skipped(self, &self.plan.cells[cell], missing)
     }
 
-    fn judged(&self, cell: usize, report: Report<Seen, Answer>, before: Option<Reason>) -> Judged {
+    fn judged(
+        &self,
+        cell: usize,
+        report: JobReport<PlacementObservations, Answer>,
+        before: Option<Reason>,
+    ) -> JudgedJob {
         judge::judged(self, &self.plan.cells[cell], report, before)
     }
 }

@@ -13,18 +13,18 @@ use results::Reason;
 use results::wire::{
     DEFAULT_STRESS, DeviceRecord, ModelRecord, PLAN_SCHEMA, PlanRecord, RunLine, TestRecord,
 };
-use runner::Settings;
-use runner::pool::{Limits, Report};
-use runner::shader::{Answer, Job, Seen};
-use runner::wire::Failure as Told;
+use runner::RunSettings;
+use runner::pool::{JobReport, Limits};
+use runner::shader::{Answer, ShaderObservations, UserShaderJob};
+use runner::wire::IncompleteReason as Told;
 
 use super::RunOptions;
 use super::litmus::TestBudget;
 use crate::Failure;
 use crate::choice::{self, Chosen};
 use crate::misbehave::Misbehaviour;
-use crate::run::{self, Judged, Kind};
-use crate::targets::{self, Target};
+use crate::run::{self, JudgedJob, RunKind};
+use crate::targets::{self, DeviceTarget};
 use crate::workers::Task;
 
 /// A number in a buffer with known final values.
@@ -42,7 +42,7 @@ pub struct FinalNumber {
 
 /// The model's answer about one content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Says {
+pub struct ContentVerdict {
     /// Some execution produces it.
     pub allowed: bool,
     /// Sequential consistency cannot produce it.
@@ -51,13 +51,13 @@ pub struct Says {
 
 /// The buffer contents that a shader may produce.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Expected {
+pub enum ExpectedContents {
     /// All allowed contents are known. Words other than these numbers stay unchanged.
     Known {
         /// The numbers that some invocation writes.
         cells: Vec<FinalNumber>,
         /// The answer for each combination of their values.
-        contents: BTreeMap<Vec<u64>, Says>,
+        contents: BTreeMap<Vec<u64>, ContentVerdict>,
     },
     /// Every content is allowed, for this reason.
     Undefined(String),
@@ -88,7 +88,7 @@ pub struct ShaderClaim {
 
 /// A shader with its inputs and its analysis.
 #[derive(Clone)]
-pub struct Shader {
+pub struct AnalyzedShader {
     /// The id in results.
     pub id: String,
     /// The path of the file.
@@ -114,7 +114,7 @@ pub struct Shader {
     /// True if it has loops.
     pub loops: bool,
     /// The contents that it may produce.
-    pub expected: Expected,
+    pub expected: ExpectedContents,
     /// The claim about them.
     pub claim: Option<ShaderClaim>,
     /// Notes for the reader of a report.
@@ -123,7 +123,7 @@ pub struct Shader {
     pub unavailable: Option<String>,
 }
 
-impl Shader {
+impl AnalyzedShader {
     /// Hashes the module and its inputs.
     fn hash(&self) -> String {
         let mut hasher = blake3::Hasher::new();
@@ -135,8 +135,8 @@ impl Shader {
     /// Returns the words that a worker reports for every content.
     fn watched(&self) -> Vec<(u32, u64)> {
         let known = match &self.expected {
-            Expected::Known { cells, .. } => cells.as_slice(),
-            Expected::Undefined(_) | Expected::Unknown { .. } => &[],
+            ExpectedContents::Known { cells, .. } => cells.as_slice(),
+            ExpectedContents::Undefined(_) | ExpectedContents::Unknown { .. } => &[],
         };
         let claimed = self.claim.iter().flat_map(|claim| &claim.cells);
         let cells = known.iter().chain(claimed);
@@ -199,9 +199,9 @@ fn words_of(cell: &FinalNumber) -> std::ops::RangeInclusive<u64> {
 
 /// The plan of a shader run: shaders × devices.
 pub struct ShaderPlan {
-    shaders: Vec<Shader>,
+    shaders: Vec<AnalyzedShader>,
     hashes: Vec<String>,
-    targets: Vec<Target>,
+    targets: Vec<DeviceTarget>,
     /// The skip reason of each shader on each device.
     missing: Vec<Option<String>>,
     chosen: Chosen,
@@ -209,15 +209,15 @@ pub struct ShaderPlan {
 
 impl ShaderPlan {
     /// Checks each shader against each device.
-    pub fn new(targets: Vec<Target>, shaders: Vec<Shader>, chosen: Chosen) -> ShaderPlan {
-        let lack = |target: &Target, shader: &Shader| {
+    pub fn new(targets: Vec<DeviceTarget>, shaders: Vec<AnalyzedShader>, chosen: Chosen) -> ShaderPlan {
+        let lack = |target: &DeviceTarget, shader: &AnalyzedShader| {
             shader.lack(&target.listed.identity, &target.listed.capabilities)
         };
         let missing = targets
             .iter()
             .flat_map(|target| shaders.iter().map(move |shader| lack(target, shader)))
             .collect();
-        let hashes = shaders.iter().map(Shader::hash).collect();
+        let hashes = shaders.iter().map(AnalyzedShader::hash).collect();
         ShaderPlan { shaders, hashes, targets, missing, chosen }
     }
 
@@ -265,7 +265,7 @@ impl ShaderPlan {
     /// If a device cannot be serialized.
     pub fn record(&self, options: &RunOptions, budget: TestBudget) -> Result<PlanRecord, Failure> {
         let model = ModelRecord { name: self.chosen.model.name().to_owned(), hash: self.chosen.hash.clone() };
-        let test = |(shader, hash): (&Shader, &String)| TestRecord {
+        let test = |(shader, hash): (&AnalyzedShader, &String)| TestRecord {
             id: shader.id.clone(),
             name: shader.shader.entry.clone(),
             file: shader.file.clone(),
@@ -288,7 +288,7 @@ impl ShaderPlan {
         })
     }
 
-    fn place(&self, cell: usize) -> (&Target, &Shader, &str) {
+    fn place(&self, cell: usize) -> (&DeviceTarget, &AnalyzedShader, &str) {
         let count = self.shaders.len().max(1);
         let number = cell % count;
         (&self.targets[cell / count], &self.shaders[number], &self.hashes[number])
@@ -309,17 +309,17 @@ pub struct Shaders<'a> {
     pub misbehaviour: &'a Misbehaviour,
 }
 
-impl Kind for Shaders<'_> {
-    type Job = Job;
-    type Snapshot = Seen;
+impl RunKind for Shaders<'_> {
+    type Job = UserShaderJob;
+    type Snapshot = ShaderObservations;
     type Answer = Answer;
 
-    fn targets(&self) -> Vec<&Target> {
+    fn targets(&self) -> Vec<&DeviceTarget> {
         self.plan.targets.iter().collect()
     }
 
-    fn cells(&self) -> Vec<run::Cell> {
-        let cell = |(index, missing): (usize, &Option<String>)| run::Cell {
+    fn cells(&self) -> Vec<run::TestOnDevice> {
+        let cell = |(index, missing): (usize, &Option<String>)| run::TestOnDevice {
             target: index / self.plan.shaders.len().max(1),
             id: self.plan.place(index).1.id.clone(),
             missing: missing.clone(),
@@ -349,9 +349,9 @@ impl Kind for Shaders<'_> {
         }
     }
 
-    fn job(&self, cell: usize, _next: Option<usize>, share: Option<Duration>) -> Job {
+    fn job(&self, cell: usize, _next: Option<usize>, share: Option<Duration>) -> UserShaderJob {
         let (target, shader, hash) = self.plan.place(cell);
-        Job {
+        UserShaderJob {
             id: shader.id.clone(),
             device: self.misbehaviour.selector(&shader.id, &target.selector),
             shader: shader.shader.clone(),
@@ -363,7 +363,7 @@ impl Kind for Shaders<'_> {
             seconds: share.map(|share| share.as_secs_f64()),
             seed: runner::test_seed(self.seed, hash),
             stress: Some(target.stress.clone()),
-            patience: Settings::PATIENCE.as_secs_f64(),
+            patience: RunSettings::PATIENCE.as_secs_f64(),
         }
     }
 
@@ -371,7 +371,7 @@ impl Kind for Shaders<'_> {
         answer.failure.as_ref()
     }
 
-    fn shown(snapshot: &Seen) -> (u64, f64) {
+    fn shown(snapshot: &ShaderObservations) -> (u64, f64) {
         (snapshot.dispatches, snapshot.seconds)
     }
 
@@ -379,7 +379,12 @@ impl Kind for Shaders<'_> {
         judge::skipped(self, cell, missing)
     }
 
-    fn judged(&self, cell: usize, report: Report<Seen, Answer>, before: Option<Reason>) -> Judged {
+    fn judged(
+        &self,
+        cell: usize,
+        report: JobReport<ShaderObservations, Answer>,
+        before: Option<Reason>,
+    ) -> JudgedJob {
         judge::judged(self, cell, report, before)
     }
 }

@@ -4,14 +4,16 @@
 use std::time::{Duration, Instant};
 
 use litmus::Observation;
-use results::bench::{BENCH_SCHEMA, Baseline, BaselineRun, Counts, Purpose, Report, Run, Seen, median};
+use results::bench::{
+    BENCH_SCHEMA, Baseline, BaselineRun, BenchOutcome, BenchReport, BenchTrial, Counts, Purpose, median,
+};
 use runner::Stress;
 use runner::classic::StoreBuffering;
 use runner::native;
 
-use super::{Subject, Trial};
+use super::{Measurement, Subject};
 use crate::Failure;
-use crate::targets::{Target, Tell};
+use crate::targets::{DeviceTarget, Tell};
 use crate::workers::Task;
 
 /// The test of the main rates.
@@ -63,7 +65,7 @@ fn baseline_run(seen: &StoreBuffering) -> BaselineRun {
 ///
 /// # Errors
 /// If `scale` is outside 0 to 1, or the main test does not run on the device.
-pub fn bench(target: &Target, scale: f64, begins: Tell<'_>) -> Result<Report, Failure> {
+pub fn bench(target: &DeviceTarget, scale: f64, begins: Tell<'_>) -> Result<BenchReport, Failure> {
     if !(0.0..=1.0).contains(&scale) {
         return Err(Failure::input_message("`--scale` is from 0 to 1"));
     }
@@ -76,7 +78,7 @@ pub fn bench(target: &Target, scale: f64, begins: Tell<'_>) -> Result<Report, Fa
     begins(&format!("measuring {} for about 20 s", target.name));
 
     let planned = plan_trials(target, headline, &others, &throughput, scale);
-    let trials: Vec<Trial<'_>> = planned.iter().map(|(_, trial)| *trial).collect();
+    let trials: Vec<Measurement<'_>> = planned.iter().map(|(_, trial)| *trial).collect();
     let mut calibration = vec![native::run(scaled(NATIVE))];
     let ended = super::run(target, &trials, LIMIT)?;
     let classic = (0..CLASSIC.1)
@@ -90,7 +92,7 @@ pub fn bench(target: &Target, scale: f64, begins: Tell<'_>) -> Result<Report, Fa
         .collect::<Result<Vec<StoreBuffering>, Failure>>()?;
     calibration.push(native::run(scaled(NATIVE)));
 
-    let runs: Vec<Run> = planned
+    let runs: Vec<BenchTrial> = planned
         .iter()
         .zip(ended)
         .map(|((purpose, trial), ended)| match ended {
@@ -106,7 +108,7 @@ pub fn bench(target: &Target, scale: f64, begins: Tell<'_>) -> Result<Report, Fa
         let why = runs.iter().find_map(|run| run.error.clone()).unwrap_or_default();
         return Err(Failure::environment_message(format!("{HEADLINE} did not run: {why}")));
     };
-    Ok(Report {
+    Ok(BenchReport {
         schema: BENCH_SCHEMA.to_owned(),
         device: target.name.clone(),
         driver: format!("{} {}", target.listed.identity.driver_name, target.listed.identity.driver_info),
@@ -120,20 +122,24 @@ pub fn bench(target: &Target, scale: f64, begins: Tell<'_>) -> Result<Report, Fa
     })
 }
 
-type Planned<'a> = (Purpose, Trial<'a>);
+type Planned<'a> = (Purpose, Measurement<'a>);
 
 /// Returns every trial of a bench. Repetitions are spread over the whole time, so that a load spike of the
 /// machine affects few of them.
 fn plan_trials<'a>(
-    target: &'a Target,
+    target: &'a DeviceTarget,
     headline: &'a Subject,
     others: &'a [Subject],
     throughput: &'a Stress,
     scale: f64,
 ) -> Vec<Planned<'a>> {
     let [long, middle, short] = TIMES;
-    let trial =
-        |subject, stress, time: Duration, seed| Trial { subject, stress, time: time.mul_f64(scale), seed };
+    let trial = |subject, stress, time: Duration, seed| Measurement {
+        subject,
+        stress,
+        time: time.mul_f64(scale),
+        seed,
+    };
     let mut planned = Vec::new();
     let mut others = others.iter();
     for repetition in 0..REPETITIONS {
@@ -155,18 +161,23 @@ fn plan_trials<'a>(
     planned
 }
 
-fn run_of(purpose: Purpose, trial: &Trial<'_>, seen: &Observation, error: Option<String>) -> Run {
+fn run_of(
+    purpose: Purpose,
+    trial: &Measurement<'_>,
+    seen: &Observation,
+    error: Option<String>,
+) -> BenchTrial {
     let subject = trial.subject;
     let outcomes = seen.histogram.counts.iter().map(|(outcome, count)| {
         let says = subject.prediction.outcomes.get(outcome);
-        Seen {
+        BenchOutcome {
             state: results::state::line(&subject.test, &subject.prediction.observables, outcome),
             count: *count,
             weak: says.is_none_or(|says| says.weak),
             serial: says.is_some_and(|says| says.serial),
         }
     });
-    Run {
+    BenchTrial {
         test: subject.id.clone(),
         preset: trial.stress.name.clone(),
         purpose,

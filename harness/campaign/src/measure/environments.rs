@@ -7,10 +7,10 @@ use results::bench::Counts;
 use results::wire::{BENCH_STRESS_SCHEMA, BenchStressRecord, StressCounts, StressRecord, StressTest};
 use runner::Stress;
 
-use super::{Relaxed, Trial};
+use super::{Measurement, Relaxed};
 use crate::kinds::litmus::plan::LitmusPlan;
 use crate::source::{Loaded, TestSource};
-use crate::targets::{self, Target, Tell};
+use crate::targets::{self, DeviceTarget, Tell};
 use crate::{Failure, inputs};
 
 /// The suite if the command line names no test.
@@ -46,7 +46,7 @@ pub struct Environments<'a> {
 /// # Errors
 /// If an environment or a test does not exist, or no test can be measured.
 pub fn environments(
-    target: Target,
+    target: DeviceTarget,
     asked: &Environments<'_>,
     tell: Tell<'_>,
     begins: Tell<'_>,
@@ -83,11 +83,11 @@ pub fn environments(
         };
         let order: Vec<(usize, usize)> =
             trial_order(round, relaxed.len(), environments.len()).filter(has_time_left).collect();
-        let trials: Vec<Trial<'_>> = order
+        let trials: Vec<Measurement<'_>> = order
             .iter()
             .filter_map(|(test, environment)| {
                 let (subject, stress) = (&relaxed.get(*test)?.subject, environments.get(*environment)?);
-                Some(Trial { subject, stress, time, seed: asked.seed.wrapping_add(u64::from(round)) })
+                Some(Measurement { subject, stress, time, seed: asked.seed.wrapping_add(u64::from(round)) })
             })
             .collect();
         let count = u32::try_from(trials.len()).unwrap_or(u32::MAX);

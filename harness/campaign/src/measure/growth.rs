@@ -8,7 +8,7 @@ use runner::Stress;
 
 use super::{Subject, run_jobs};
 use crate::Failure;
-use crate::targets::Target;
+use crate::targets::DeviceTarget;
 
 /// The schema of the published object.
 const SCHEMA: &str = "vk-litmus/bench-growth/1";
@@ -24,7 +24,7 @@ const SEED: u64 = 5;
 ///
 /// # Errors
 /// If `most` is too small, or the test does not run on the device.
-pub fn growth(target: &Target, most: u64) -> Result<GrowthRecord, Failure> {
+pub fn growth(target: &DeviceTarget, most: u64) -> Result<GrowthRecord, Failure> {
     if most < FIRST {
         return Err(Failure::input_message(format!("`--growth` starts at {FIRST} instances")));
     }

@@ -12,9 +12,9 @@ use results::statistics::Proportion;
 use runner::Stress;
 use runner::tune::Candidates;
 
-use super::{Relaxed, Subject, Trial, environments};
+use super::{Measurement, Relaxed, Subject, environments};
 use crate::kinds::litmus::plan::LitmusPlan;
-use crate::targets::{self, Target, Tell};
+use crate::targets::{self, DeviceTarget, Tell};
 use crate::{Failure, choice};
 
 /// Relaxed tests, one for each family. A stress that shows their outcomes would also show violations of their
@@ -127,7 +127,12 @@ pub struct Tuned {
 ///
 /// # Errors
 /// If a test or a stress does not exist, the time is too short, or no test runs.
-pub fn tune(target: Target, asked: &Tuning<'_>, tell: Tell<'_>, finds: Tell<'_>) -> Result<Tuned, Failure> {
+pub fn tune(
+    target: DeviceTarget,
+    asked: &Tuning<'_>,
+    tell: Tell<'_>,
+    finds: Tell<'_>,
+) -> Result<Tuned, Failure> {
     let looks = if asked.suite.is_some() { 6 } else { 4 };
     let least = (LEAST_LOOK + BUILDING) * looks;
     if asked.time < least {
@@ -189,7 +194,7 @@ fn split_by_family(relaxed: Vec<Relaxed>, seed: u64) -> Result<(Vec<Subject>, Ve
 }
 
 struct StressSearch<'a> {
-    target: &'a Target,
+    target: &'a DeviceTarget,
     /// The number of requested tests.
     all: usize,
     subjects: Vec<Subject>,
@@ -425,10 +430,10 @@ impl StressSearch<'_> {
             return Ok(Vec::new());
         }
         let time = self.look(time, subjects.len());
-        let trials: Vec<Trial<'_>> = stresses
+        let trials: Vec<Measurement<'_>> = stresses
             .iter()
             .flat_map(|stress| {
-                subjects.iter().map(move |subject| Trial { subject, stress, time, seed: self.seed })
+                subjects.iter().map(move |subject| Measurement { subject, stress, time, seed: self.seed })
             })
             .collect();
         let ended = super::run(self.target, &trials, limit)?;

@@ -11,7 +11,7 @@ use results::write::number;
 use super::{Bundle, RecordedVerdict, ReproSubject};
 
 /// The content of the README.
-pub struct Said<'a> {
+pub struct ReadmeContent<'a> {
     /// The test.
     pub subject: &'a ReproSubject,
     /// The name of the model.
@@ -31,7 +31,7 @@ pub struct Said<'a> {
 }
 
 /// Returns the README. Control characters of untrusted text, such as device names, are removed.
-pub fn write(said: &Said<'_>) -> String {
+pub fn write(said: &ReadmeContent<'_>) -> String {
     let mut text = format!("# {}: {}\n\n", said.subject.name(), title(said));
     let why = said.subject.loaded.test.metadata.why.join(" ");
     if !why.is_empty() {
@@ -66,7 +66,7 @@ pub fn write(said: &Said<'_>) -> String {
     show::block(&text).into_owned()
 }
 
-fn title(said: &Said<'_>) -> String {
+fn title(said: &ReadmeContent<'_>) -> String {
     if let Some(RecordedVerdict { line, .. }) = said.seen
         && line.verdict == VerdictWord::Violates
     {
@@ -134,7 +134,7 @@ fn what_was_seen(RecordedVerdict { line, device }: &RecordedVerdict) -> String {
     text
 }
 
-fn how_to_see_it(said: &Said<'_>) -> String {
+fn how_to_see_it(said: &ReadmeContent<'_>) -> String {
     let mut text = "## How to see it\n\n".to_owned();
     if said.bundle.written.iter().any(|file| file.name == "host.c") {
         text += "In this folder, with a C compiler and Vulkan's headers and loader (Debian: `libvulkan-dev`), and nothing else:\n\n\

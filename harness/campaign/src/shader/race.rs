@@ -62,7 +62,7 @@ const SEARCH_PART: u32 = 4;
 
 /// The options for an entry point.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct RaceOptions<'a> {
     /// Time limit for interpreting the grid.
     pub walks: Duration,
     /// Time limit for the model, and again for fixes.
@@ -82,7 +82,7 @@ pub fn lines(
     shader: Result<SourceModule, SourceError>,
     options: &AnalysisOptions,
     model: &Model,
-    asked: Asked<'_>,
+    asked: RaceOptions<'_>,
 ) -> Vec<(RaceLine, Vec<Option<Test>>)> {
     let refused = |entry: &str, why: String| vec![(refused(file, entry, options, why), Vec::new())];
     let shader = match shader {

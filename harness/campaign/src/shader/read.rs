@@ -13,7 +13,7 @@ use super::race::{needed, worded};
 use super::source::{Compilation, SourceModule, load_all};
 use super::told;
 use crate::Failure;
-use crate::kinds::shader::{Expected, FinalNumber, Says, Shader, ShaderClaim};
+use crate::kinds::shader::{AnalyzedShader, ContentVerdict, ExpectedContents, FinalNumber, ShaderClaim};
 use crate::patience::patience;
 
 /// A shader file with its inputs.
@@ -32,7 +32,7 @@ pub struct Given<'a> {
 }
 
 /// Makes the ids of shaders unique by adding the file name.
-pub fn name_apart(all: &mut [Shader]) {
+pub fn name_apart(all: &mut [AnalyzedShader]) {
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     for shader in all.iter() {
         *counts.entry(shader.id.clone()).or_default() += 1;
@@ -47,7 +47,7 @@ pub fn name_apart(all: &mut [Shader]) {
 ///
 /// # Errors
 /// If the shader is invalid. An unsupported feature is recorded in the shader instead.
-pub fn read(given: &Given<'_>, model: &Model, longest: Duration) -> Result<Vec<Shader>, Failure> {
+pub fn read(given: &Given<'_>, model: &Model, longest: Duration) -> Result<Vec<AnalyzedShader>, Failure> {
     let mut all = Vec::new();
     for shader in load_all(given.file, &given.compilation) {
         all.extend(read_module(given, &shader.map_err(|error| error.failure())?, model, longest)?);
@@ -61,7 +61,7 @@ fn read_module(
     shader: &SourceModule,
     model: &Model,
     longest: Duration,
-) -> Result<Vec<Shader>, Failure> {
+) -> Result<Vec<AnalyzedShader>, Failure> {
     let file = given.file;
     let wrong = |refusal: &Refusal| Failure::input_message(told(file, refusal));
     let module = Arc::new(frontend::read_module(&shader.bytes).map_err(|refusal| wrong(&refusal))?);
@@ -79,7 +79,7 @@ fn read_module(
         let options = if primary.addresses.is_empty() { primary } else { options };
         let entry = options.entry.clone().unwrap_or_default();
         let stem = std::path::Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or(file);
-        let mut own = Shader {
+        let mut own = AnalyzedShader {
             id: format!("{stem}:{entry}"),
             file: file.to_owned(),
             flags: given.flags.to_vec(),
@@ -92,7 +92,7 @@ fn read_module(
             needs: Vec::new(),
             unknown: Vec::new(),
             loops: false,
-            expected: Expected::Unknown { race_free: false, why: "it was not analyzed".to_owned() },
+            expected: ExpectedContents::Unknown { race_free: false, why: "it was not analyzed".to_owned() },
             claim: None,
             notes: Vec::new(),
             unavailable: None,
@@ -112,10 +112,10 @@ fn read_module(
         let needs: Vec<String> =
             choice.needs(&module).inputs.into_iter().map(|one| needed(one).sentence()).collect();
         let is_open =
-            !matches!(own.expected, Expected::Undefined(_)) || choice.needs(&module).decide_findings;
+            !matches!(own.expected, ExpectedContents::Undefined(_)) || choice.needs(&module).decide_findings;
         if !needs.is_empty() && is_open {
             let why = format!("needs-inputs: {}", needs.join("; "));
-            own.expected = Expected::Unknown { race_free: false, why };
+            own.expected = ExpectedContents::Unknown { race_free: false, why };
         }
         all.push(own);
     }
@@ -123,7 +123,7 @@ fn read_module(
 }
 
 fn fill(
-    own: &mut Shader,
+    own: &mut AnalyzedShader,
     dispatch: KernelDispatch,
     module: &Arc<SpirvModule>,
     options: &frontend::AnalysisOptions,
@@ -157,8 +157,8 @@ fn fill(
     let budget = model::Budget::until(&stop);
     let finals = frontend::final_contents(module, &dispatch, &options, model, budget, &told);
     own.expected = match finals {
-        FinalContents::Undefined(why) => Expected::Undefined(why),
-        FinalContents::Unknown { race_free, why } => Expected::Unknown { race_free, why },
+        FinalContents::Undefined(why) => ExpectedContents::Undefined(why),
+        FinalContents::Unknown { race_free, why } => ExpectedContents::Unknown { race_free, why },
         FinalContents::Known { cells, contents } => {
             let mut known = Vec::with_capacity(cells.len());
             for FinalCell { at, offset, bytes, .. } in &cells {
@@ -166,9 +166,10 @@ fn fill(
                 known.push(FinalNumber { name: String::new(), buffer, offset: *offset, bytes: *bytes });
             }
             name_cells(&mut known, &written, module, &options)?;
-            let says = |says: frontend::FinalContent| Says { allowed: says.allowed, weak: says.weak };
+            let says =
+                |says: frontend::FinalContent| ContentVerdict { allowed: says.allowed, weak: says.weak };
             let contents = contents.into_iter().map(|(values, of)| (values, says(of))).collect();
-            Expected::Known { cells: known, contents }
+            ExpectedContents::Known { cells: known, contents }
         }
     };
     let (module, options) = (module.clone(), options);

@@ -49,20 +49,20 @@ impl RefineRequest {
 }
 
 /// A module with the name that output gives it.
-struct Named<'a> {
+struct NamedModule<'a> {
     file: &'a str,
     module: SpirvModule,
 }
 
-fn read_file<'a>(file: &'a str, compilation: &Compilation) -> Result<(Named<'a>, Vec<u8>), Failure> {
+fn read_file<'a>(file: &'a str, compilation: &Compilation) -> Result<(NamedModule<'a>, Vec<u8>), Failure> {
     let source = load(file, compilation).map_err(|error| error.failure())?;
     let module = frontend::read_module(&source.bytes)
         .map_err(|refusal| Failure::input_message(told(file, &refusal)))?;
-    Ok((Named { file, module }, source.bytes))
+    Ok((NamedModule { file, module }, source.bytes))
 }
 
 /// Checks that the open descriptors exist.
-fn check_open(before: &Named<'_>, request: &RefineRequest) -> Result<(), Failure> {
+fn check_open(before: &NamedModule<'_>, request: &RefineRequest) -> Result<(), Failure> {
     let Some(Some(open)) = &request.open else { return Ok(()) };
     let known = before.module.descriptors();
     let Some((set, binding)) = open.difference(&known).next() else { return Ok(()) };
@@ -93,8 +93,8 @@ pub fn compare_files(
 
 /// Compares the entry points of two modules.
 fn compare_modules(
-    before: &Named<'_>,
-    after: &Named<'_>,
+    before: &NamedModule<'_>,
+    after: &NamedModule<'_>,
     options: &AnalysisOptions,
     model: &Model,
     request: &RefineRequest,
@@ -180,11 +180,11 @@ fn reason_of(found: &Refinement) -> String {
 /// Returns the line of a comparison, without files, entry point and time.
 fn line_of(
     found: &Refinement,
-    (before, after): (&Named<'_>, &Named<'_>),
+    (before, after): (&NamedModule<'_>, &NamedModule<'_>),
     model: &Model,
     request: &RefineRequest,
 ) -> RefineLine {
-    let place = |named: &Named<'_>, spot: &Spot| {
+    let place = |named: &NamedModule<'_>, spot: &Spot| {
         let (file, line) = placed(named.file, &named.module, spot.line, spot.place);
         let access = spot.access.map(|writes| if writes { "write" } else { "read" }.to_owned());
         FindingPlace { file: Some(file), line, invocation: None, access }
@@ -248,7 +248,7 @@ pub fn compare_through(
     };
     let compared = |command: &str| -> Result<Vec<RefineLine>, String> {
         let module = compile(&words, command)?;
-        let after = Named { file: command, module };
+        let after = NamedModule { file: command, module };
         compare_modules(&before, &after, options, model, request)
             .map_err(|failure| failure.report().to_string())
     };

@@ -26,7 +26,7 @@ use entry_points::EntryPoint;
 use includes::{IncludeTree, find_folder, folder_of};
 use prepare::Override;
 use scan::{has_function, has_word, without_comments};
-use stage::{COMPUTE, Language, Stage};
+use stage::{COMPUTE, ShaderLanguage, SourceStage};
 
 pub use definitions::{CommandFlags, CompileCommands, parse_definitions};
 pub use error::SourceError;
@@ -96,7 +96,7 @@ pub struct SourceModule {
 /// A source with everything that its compilers need.
 struct ShaderSource<'a> {
     file: &'a str,
-    language: Language,
+    language: ShaderLanguage,
     /// The text, preprocessed if a command for that is given.
     text: String,
     is_preprocessed: bool,
@@ -111,7 +111,7 @@ struct ShaderSource<'a> {
 struct CompileUnit {
     /// The entry point, for languages that require its name.
     entry: Option<String>,
-    stage: &'static Stage,
+    stage: &'static SourceStage,
     /// Definitions of this unit alone.
     defines: Vec<String>,
     /// The text, if it differs from that of the source.
@@ -216,11 +216,11 @@ impl ShaderSource<'_> {
             None => (String::from_utf8_lossy(&bytes).into_owned(), false),
         };
         let plain = without_comments(&text);
-        if language == Language::Glsl && stage::is_hlsl(&plain) {
-            language = Language::Hlsl;
+        if language == ShaderLanguage::Glsl && stage::is_hlsl(&plain) {
+            language = ShaderLanguage::Hlsl;
         }
         let (mut unset, mut set) = (Vec::new(), Vec::new());
-        let tree = if language == Language::Wgsl {
+        let tree = if language == ShaderLanguage::Wgsl {
             for declared in prepare::overrides(&plain) {
                 let is_named = |(name, _): &&(String, String)| {
                     *name == declared.name || Some(name) == declared.id.as_ref()
@@ -243,7 +243,7 @@ impl ShaderSource<'_> {
     fn is_closed(&self) -> bool {
         let imports =
             |text: &str| ["import", "__import", "__include"].iter().any(|word| has_word(text, word));
-        let has_import = self.language == Language::Slang && imports(&self.text);
+        let has_import = self.language == ShaderLanguage::Slang && imports(&self.text);
         !self.tree.has_macro && !has_import
     }
 
@@ -279,12 +279,12 @@ impl ShaderSource<'_> {
     fn units(&self) -> Result<Vec<CompileUnit>, SourceError> {
         let plain = without_comments(&self.text);
         match self.language {
-            Language::Wgsl => {
+            ShaderLanguage::Wgsl => {
                 let text = prepare::without_wgsl_directives(&self.text, &plain);
                 Ok(vec![CompileUnit { entry: None, stage: COMPUTE, defines: Vec::new(), text }])
             }
-            Language::Glsl => self.glsl_units(&plain),
-            Language::Hlsl | Language::Slang => self.entry_units(),
+            ShaderLanguage::Glsl => self.glsl_units(&plain),
+            ShaderLanguage::Hlsl | ShaderLanguage::Slang => self.entry_units(),
         }
     }
 
@@ -292,7 +292,7 @@ impl ShaderSource<'_> {
         let unit = |stage, text| CompileUnit { entry: None, stage, defines: Vec::new(), text };
         let sections = prepare::sections(&self.text);
         if !sections.is_empty() {
-            let section = |section: prepare::Section| {
+            let section = |section: prepare::StageSection| {
                 let text = prepare::prepare_glsl(&section.text, &without_comments(&section.text));
                 unit(section.stage, Some(text.unwrap_or(section.text)))
             };

@@ -8,7 +8,7 @@ use campaign::measure::bench::bench as measured;
 use campaign::measure::environments::{Environments, environments};
 use campaign::measure::growth::growth;
 use campaign::targets;
-use results::power::Matrix;
+use results::power::PowerMatrix;
 use results::wire::SoughtFault;
 use results::write;
 
@@ -83,7 +83,7 @@ fn search_faults(format: ListFormat) -> Result<Outcome, Failure> {
 fn write_matrix(path: &Path) -> Result<Outcome, Failure> {
     let old = match std::fs::read_to_string(path) {
         Ok(text) => serde_json::from_str(&text).map_err(Failure::input_error)?,
-        Err(_) => Matrix::default(),
+        Err(_) => PowerMatrix::default(),
     };
     let (matrix, new) = matrix::matrix(&old, &say)?;
     let text = serde_json::to_string_pretty(&matrix).map_err(Failure::environment_error)?;

@@ -3,7 +3,7 @@
 mod executions;
 mod page;
 
-use campaign::check::{Asked, Checked, Models, checked, kernel};
+use campaign::check::{CheckModels, CheckOptions, Checked, checked, kernel};
 use campaign::inputs;
 use campaign::parallel::in_order;
 use campaign::shader::source::is_shader;
@@ -21,7 +21,7 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
     if let Some(most) = arguments.executions {
         return executions::show(arguments, most as usize);
     }
-    let asked = Asked {
+    let asked = CheckOptions {
         inputs: arguments.kernel.inputs(),
         timeout: arguments.timeout,
         unroll: arguments.unroll,
@@ -31,7 +31,7 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
         let shaders =
             !arguments.tests.is_empty() && arguments.tests.iter().all(|argument| is_shader(argument));
         if arguments.format == CheckFormat::Html && shaders && arguments.suite.is_none() {
-            let models = Models::load(arguments.model.as_deref())?;
+            let models = CheckModels::load(arguments.model.as_deref())?;
             let options = arguments.kernel.options(arguments.unroll)?;
             return page::page(arguments, &options, &models.for_kernels()?.model, asked);
         }
@@ -50,7 +50,7 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
             "inputs of shaders (`--grid`, `--buffer` and others) need a shader file".to_owned(),
         ));
     }
-    let models = Models::load(arguments.model.as_deref())?;
+    let models = CheckModels::load(arguments.model.as_deref())?;
     // Embedded tests that were not named are skipped if the model does not apply to them.
     if let Some(asked) = models.asked.as_ref().filter(|_| arguments.tests.is_empty()) {
         sources.retain(|source| source.suits(&asked.model));

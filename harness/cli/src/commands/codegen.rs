@@ -6,8 +6,8 @@ use campaign::compilers::baselines::{baselines, differences, file_of};
 use campaign::compilers::engine::Engine;
 use campaign::compilers::explore::{explore, is_broken};
 use campaign::compilers::relaxations::compared;
-use campaign::compilers::targets::{Target, targets};
-use campaign::compilers::{Asked, lines, load};
+use campaign::compilers::targets::{CompilerTarget, targets};
+use campaign::compilers::{CodegenRequest, lines, load};
 use codegen::{CodeBaseline, Form};
 use results::wire::{CodegenLine, CodegenOrderVerdict, CodegenVerdict};
 use results::write::codegen::{self as text, CodegenView, Figures};
@@ -43,7 +43,7 @@ pub fn codegen(arguments: &Codegen) -> Result<Outcome, Failure> {
         [] => Form::default_forms(),
         named => named.to_vec(),
     };
-    let asked = Asked::new(items, targets, forms, arguments.lanes, arguments.tests.is_empty());
+    let asked = CodegenRequest::new(items, targets, forms, arguments.lanes, arguments.tests.is_empty());
     let engine = Engine::new(arguments.timeout, arguments.misbehave.clone())?;
     let printer = Printer { data: Data::new(), format: arguments.format };
     outcome.note(match (&arguments.baseline, arguments.emit) {
@@ -94,7 +94,7 @@ impl Printer {
 /// Compiles every kernel and prints the result.
 fn print_compiled(
     engine: &Engine,
-    asked: &Asked,
+    asked: &CodegenRequest,
     shown: Option<CodegenView>,
     mut printer: Printer,
 ) -> Result<Outcome, Failure> {
@@ -127,7 +127,11 @@ fn is_wrong(line: &CodegenLine) -> bool {
 }
 
 /// Prints the effect of each relaxation on machine code.
-fn print_relaxations(engine: &Engine, asked: &Asked, mut printer: Printer) -> Result<Outcome, Failure> {
+fn print_relaxations(
+    engine: &Engine,
+    asked: &CodegenRequest,
+    mut printer: Printer,
+) -> Result<Outcome, Failure> {
     let mut all = Vec::new();
     compared(engine, asked, &say, |_, lines| {
         printer.lines(&lines, text::differences)?;
@@ -141,7 +145,7 @@ fn print_relaxations(engine: &Engine, asked: &Asked, mut printer: Printer) -> Re
 /// Explores the machine code for forbidden outcomes; with `edits`, checks that mutations of it are detected.
 fn print_explored(
     engine: &Engine,
-    asked: &Asked,
+    asked: &CodegenRequest,
     edits: bool,
     mut printer: Printer,
 ) -> Result<Outcome, Failure> {
@@ -166,13 +170,13 @@ fn print_explored(
 /// the exit code.
 fn against_baselines(
     engine: &Engine,
-    asked: &Asked,
+    asked: &CodegenRequest,
     folder: &Path,
     bless: bool,
     mut printer: Printer,
 ) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::Success;
-    baselines(engine, asked, |target: &Target, (now, crashed)| {
+    baselines(engine, asked, |target: &CompilerTarget, (now, crashed)| {
         for how in crashed {
             say(&format!("{}: {how}", target.name));
             outcome.note(Outcome::RuleBroken);

@@ -6,7 +6,7 @@ use campaign::parallel::in_order;
 use campaign::source::{Rejected, TestSource};
 use litmus::{Observable, Race, Test};
 use model::mutation::Difference;
-use model::synthesis::{LARGEST, Wanted, distinguish_all, operations};
+use model::synthesis::{LARGEST, TestConstraints, distinguish_all, operations};
 use model::{Budget, Options, Summary, verdict};
 use results::state::state;
 use results::wire::{
@@ -92,9 +92,9 @@ fn describe_bounds(arguments: &Compare) -> String {
 }
 
 /// Converts the flags to search bounds.
-fn wanted(arguments: &Compare, events: u32) -> Wanted {
+fn wanted(arguments: &Compare, events: u32) -> TestConstraints {
     let number = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
-    Wanted {
+    TestConstraints {
         tests: 1 + number(arguments.next),
         operations: number(events),
         threads: arguments.threads.map_or(usize::MAX, number),
@@ -102,7 +102,7 @@ fn wanted(arguments: &Compare, events: u32) -> Wanted {
     }
 }
 
-fn synthesize([first, second]: &[Chosen; 2], wanted: &Wanted) -> Result<SynthesizedRecord, Failure> {
+fn synthesize([first, second]: &[Chosen; 2], wanted: &TestConstraints) -> Result<SynthesizedRecord, Failure> {
     let vulkan = litmus::Dialect::Vulkan;
     if !first.model.judges(vulkan) || !second.model.judges(vulkan) {
         return Err(Failure::not_available("`--synthesize` for models of the HSA dialect"));

@@ -2,10 +2,10 @@
 
 use std::io::{IsTerminal, Write};
 
-use campaign::compilers::kernels::{Meant, bytes, machine_code, numbered};
+use campaign::compilers::kernels::{GenerationTarget, bytes, machine_code, numbered};
 use campaign::compilers::targets;
 use campaign::inputs::one;
-use runner::Variant;
+use runner::RunVariant;
 use sim::SimDevice;
 
 use crate::arguments::{Compile, Emit};
@@ -27,18 +27,18 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
     }
     let mut loaded = one(&arguments.test)?;
     let variant = arguments.variant.as_deref().unwrap_or(&loaded.source.variant);
-    let variant: Variant = variant.parse().map_err(Failure::input_error)?;
+    let variant: RunVariant = variant.parse().map_err(Failure::input_error)?;
     loaded.test = loaded.placed()?;
     let meant = match &arguments.device {
         Some(device) if arguments.emit == Emit::Isa || device != SimDevice::NAME => {
-            Meant::of(targets::targets(std::slice::from_ref(device), None)?.into_iter().next())?
+            GenerationTarget::of(targets::targets(std::slice::from_ref(device), None)?.into_iter().next())?
         }
-        Some(_) => Meant::simulated()?,
-        None => Meant::of(None)?,
+        Some(_) => GenerationTarget::simulated()?,
+        None => GenerationTarget::of(None)?,
     };
-    let Meant { target, config, .. } = meant;
+    let GenerationTarget { target, config, .. } = meant;
     let program = shaders::program(&loaded.test, &variant.kernel_config(config), variant.pipelines)
-        .map_err(|error| loaded.no_kernel(variant.told.stage, &error))?;
+        .map_err(|error| loaded.no_kernel(variant.shader.stage, &error))?;
     let kernels = match target.filter(|_| arguments.emit == Emit::Isa) {
         Some(target) => machine_code(&target, &program)?,
         None => {

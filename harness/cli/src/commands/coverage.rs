@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use campaign::targets::{self, SimulatedFallback, Target};
+use campaign::targets::{self, DeviceTarget, SimulatedFallback};
 use litmus::convert::for_device;
 use litmus::corpus;
 use litmus::cts::{self, CtsCase, Stage};
@@ -67,7 +67,7 @@ pub fn coverage(devices: &[String], with_cts: bool) -> Result<Outcome, Failure> 
     print_text(&text)
 }
 
-fn answers(test: &litmus::Test, variant: &str, targets: &[Target]) -> Result<Answers, Failure> {
+fn answers(test: &litmus::Test, variant: &str, targets: &[DeviceTarget]) -> Result<Answers, Failure> {
     let variant = variant.parse().map_err(Failure::input_error)?;
     Ok(targets.iter().map(|target| target.told(test, variant).err()).collect())
 }
@@ -87,7 +87,7 @@ fn names_of_layout() -> String {
     text + "\n"
 }
 
-fn names_of_the_cts(targets: &[Target], stage: Stage, name: &str) -> Result<String, Failure> {
+fn names_of_the_cts(targets: &[DeviceTarget], stage: Stage, name: &str) -> Result<String, Failure> {
     let mut dimensions: Vec<(&str, Vec<(&str, CoverageRow)>)> = Vec::new();
     let mut reasons = Reasons::default();
     let mut all = CoverageRow::default();
@@ -119,7 +119,7 @@ fn names_of_the_cts(targets: &[Target], stage: Stage, name: &str) -> Result<Stri
     ))
 }
 
-fn own_tests(targets: &[Target], variant: &str, heading: &str) -> Result<String, Failure> {
+fn own_tests(targets: &[DeviceTarget], variant: &str, heading: &str) -> Result<String, Failure> {
     let mut families: Vec<(String, CoverageRow)> = Vec::new();
     let mut reasons = Reasons::default();
     let mut all = CoverageRow::default();
@@ -172,7 +172,7 @@ fn entry<N: PartialEq, T: Default>(list: &mut Vec<(N, T)>, name: N) -> &mut T {
     &mut list[place].1
 }
 
-fn table(first: &str, second: &str, targets: &[Target], rows: &[(String, CoverageRow)]) -> String {
+fn table(first: &str, second: &str, targets: &[DeviceTarget], rows: &[(String, CoverageRow)]) -> String {
     let names: Vec<String> = targets.iter().map(|target| format!(" run on {} |", target.name)).collect();
     let mut text = format!("| {first} | {second} |{}\n", names.concat());
     text += &format!("|---|---:|{}\n", "---:|".repeat(targets.len()));
@@ -183,7 +183,7 @@ fn table(first: &str, second: &str, targets: &[Target], rows: &[(String, Coverag
     text
 }
 
-fn reason_table(targets: &[Target], reasons: &Reasons) -> String {
+fn reason_table(targets: &[DeviceTarget], reasons: &Reasons) -> String {
     let names: Vec<String> = targets.iter().map(|target| format!(" {} |", target.name)).collect();
     let mut text = format!("| reason |{}\n|---|{}\n", names.concat(), "---:|".repeat(targets.len()));
     for (reason, counts) in &reasons.0 {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use campaign::again;
 use campaign::parallel::map;
-use campaign::reasons::{self, Models};
+use campaign::reasons::{self, ShippedModels};
 use results::baseline;
 use results::diff::diff as compare;
 use results::read::Results;
@@ -73,7 +73,7 @@ fn name_rules(diff: &mut DiffRecord, new: &Results) {
     let deadline = Instant::now() + RULE_TIME;
     let lines: BTreeMap<(&str, &str), &RunLine> =
         new.lines.iter().map(|line| ((line.device.as_str(), line.id.as_str()), line)).collect();
-    let models = Models::of(new.lines.iter());
+    let models = ShippedModels::of(new.lines.iter());
     let rule = |change: &Change| {
         let line = *lines.get(&(change.device.as_str(), change.id.as_str()))?;
         let outcome = change.outcome.as_deref()?;

@@ -16,7 +16,7 @@ use model::{
 use results::portability::{self, Class};
 use results::wire::CodegenVerdict;
 use results::write::codegen;
-use runner::Variant;
+use runner::RunVariant;
 
 use crate::arguments::{Explain, ExplainFormat};
 use crate::exit::{Failure, Outcome};
@@ -168,7 +168,7 @@ fn machine_code(arguments: &Explain, loaded: &Loaded) -> Result<(Vec<(String, St
         return Err(Failure::input_message("`--device` needs `--format text` or `html`"));
     }
     let source = &loaded.source;
-    let variant: Variant = source.variant.parse().map_err(Failure::input_error)?;
+    let variant: RunVariant = source.variant.parse().map_err(Failure::input_error)?;
     let test = loaded.placed()?;
     for target in targets::targets(&arguments.device, arguments.mesa.as_deref())? {
         let line = beside::threads(&source.argument, &source.id, &test, variant, &target, beside::PATIENCE)?;

@@ -5,7 +5,7 @@ mod summary;
 
 use campaign::compilers::kernels::numbered;
 use campaign::parallel::in_order_on;
-use campaign::shader::race::{Asked, lines, page_of};
+use campaign::shader::race::{RaceOptions, lines, page_of};
 use campaign::shader::source::{Compilation, SourceError, SourceModule, load_all};
 use frontend::AnalysisOptions;
 use litmus::Test;
@@ -45,7 +45,7 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
     let model =
         Model::shipped("vulkan").ok_or_else(|| Failure::input_message("no model `vulkan`".to_owned()))?;
     let model = model.map_err(|error| Failure::input_message(error.to_string()))?;
-    let asked = Asked {
+    let asked = RaceOptions {
         walks: arguments.time,
         model: arguments.timeout,
         inputs: arguments.kernel.inputs(),
@@ -89,7 +89,7 @@ fn analyse(
     compilation: &Compilation,
     (options, has_lints): (&AnalysisOptions, bool),
     model: &Model,
-    asked: Asked,
+    asked: RaceOptions,
 ) -> Vec<EntryAnswer> {
     let answers = |shader: Result<_, SourceError>| {
         // A missing compiler is an environment error, not a mistake in the shader.

@@ -289,6 +289,17 @@ fn models() -> String {
     )
 }
 
+/// The fields that had other names in development versions.
+const RENAMED_FIELDS: &str = "\n## Renamed fields\n\nDevelopment versions had other names for these fields.\n\n\
+| record | old | new |\n|---|---|---|\n\
+| check | `unlike` | `differences` |\n\
+| check | `wider` | `two_workgroup_finding` |\n\
+| codegen | `without` | `unavailable_forms` |\n\
+| codegen, machine-code | `told` in a kernel | `rewritten_form` |\n\
+| codegen-explore | `what` in a step | `effect` |\n\
+| machine-code | `without` | `no_code_reason` |\n\
+| report | `would` in a missed fault | `found_by` |\n";
+
 fn schemas() -> Result<String, Failure> {
     let mut text = "# JSON schemas\n\nEach record names its schema and version in the field `schema`.\n\n| file | record |\n|---|---|\n".to_owned();
     let mut files: Vec<_> = SCHEMAS.files().collect();
@@ -301,6 +312,7 @@ fn schemas() -> Result<String, Failure> {
         let name = file.path().display();
         let _ = writeln!(text, "| [{name}](../../results/schema/{name}) | {} |", cell(about));
     }
+    text += RENAMED_FIELDS;
     Ok(text)
 }
 
@@ -338,13 +350,13 @@ fn finding_page(page: &FindingPage) -> String {
 
 #[cfg(test)]
 mod tests {
-    use runner::Variant;
+    use runner::RunVariant;
 
     use super::*;
 
     #[test]
     fn every_variant_is_described() {
-        let words: Vec<&str> = Variant::words().collect();
+        let words: Vec<&str> = RunVariant::words().collect();
         let described: Vec<&str> = VARIANTS.iter().map(|(word, _)| *word).collect();
         let missing: Vec<&&str> = words.iter().filter(|word| !described.contains(word)).collect();
         let unknown: Vec<&&str> = described.iter().filter(|word| !words.contains(word)).collect();

@@ -5,14 +5,14 @@ use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use campaign::parallel::map;
-use campaign::reasons::{self, Models};
+use campaign::reasons::{self, ShippedModels};
 use explanation::Explained;
 use results::folder::JOURNAL;
 use results::read::{self, ReadError, Results};
 use results::report::{Report, TestRow, weak_seen};
 use results::show;
 use results::wire::{RunLine, VerdictWord};
-use results::write::html::Picture;
+use results::write::html::ExplainedPicture;
 use results::write::{self, ReportFormat, number, plots, site};
 
 use crate::arguments;
@@ -157,9 +157,9 @@ pub fn read_failure(error: ReadError) -> Failure {
 
 /// Explains the most interesting outcome of each test: violations first, then weak outcomes, within the
 /// limits.
-fn explain_outcomes(report: &Report) -> Vec<Option<Picture>> {
+fn explain_outcomes(report: &Report) -> Vec<Option<ExplainedPicture>> {
     let deadline = Instant::now() + PICTURE_TIME;
-    let models = Models::of(report.lines());
+    let models = ShippedModels::of(report.lines());
     let weight = |row: &TestRow| {
         row.cells.iter().flatten().fold((false, false), |(violates, weak), line| {
             (violates || line.verdict == VerdictWord::Violates, weak || weak_seen(line) > 0)
@@ -168,7 +168,7 @@ fn explain_outcomes(report: &Report) -> Vec<Option<Picture>> {
     let mut order: Vec<usize> = (0..report.tests.len()).collect();
     order.sort_by_key(|index| report.tests.get(*index).map(|row| std::cmp::Reverse(weight(row))));
     order.truncate(MOST_PICTURES);
-    let drawn: Vec<Option<Picture>> =
+    let drawn: Vec<Option<ExplainedPicture>> =
         map(&order, |index| report.tests.get(*index).and_then(|row| explain_outcome(row, &models, deadline)));
     let mut pictures = vec![None; report.tests.len()];
     let many = report.tests.len().saturating_mul(report.devices.len()) >= MANY_VERDICTS;
@@ -187,7 +187,7 @@ fn explain_outcomes(report: &Report) -> Vec<Option<Picture>> {
     pictures
 }
 
-fn explain_outcome(row: &TestRow, models: &Models, deadline: Instant) -> Option<Picture> {
+fn explain_outcome(row: &TestRow, models: &ShippedModels, deadline: Instant) -> Option<ExplainedPicture> {
     let (test, text) = reasons::test(&row.id, &row.hash, &row.text)?;
     let run = || row.cells.iter().flatten().filter(|line| line.verdict != VerdictWord::Skipped);
     let telling =
@@ -197,7 +197,7 @@ fn explain_outcome(row: &TestRow, models: &Models, deadline: Instant) -> Option<
     let outcome = reasons::remarkable(line);
     let explanation = reasons::explained(&test, line, outcome.as_deref(), models, deadline)?;
     let explained = Explained { test: &test, source: &text, file: &row.id, explanation: &explanation };
-    Some(Picture {
+    Some(ExplainedPicture {
         headline: explanation::headline(explained),
         svg: explanation::svg(explained),
         text: explanation::text(explained),

@@ -18,7 +18,7 @@ use campaign::kinds::litmus::plan::LitmusPlan;
 use campaign::kinds::litmus::{Litmus, TestBudget};
 use campaign::kinds::{RunOptions, progress as forward};
 use campaign::misbehave::Misbehaviour;
-use campaign::run::{self, Ended, Kind, Processes};
+use campaign::run::{self, Ended, Processes, RunKind};
 use campaign::shader::source::is_shader;
 use campaign::shard::Shard;
 use campaign::source::Loaded;
@@ -31,7 +31,7 @@ use results::folder::{self, Folder};
 use results::wire::{DeviceRecord, PlanRecord, RunLine, VerdictWord};
 use results::write::gtest::{Gtest, GtestCase, list};
 use results::write::{Format, RunWriter, number, run_writer};
-use runner::Variant;
+use runner::RunVariant;
 #[cfg(unix)]
 use signal_hook::consts::{SIGHUP, SIGXFSZ};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -200,7 +200,7 @@ fn run_as(arguments: &Run, quiet: bool, verdicts: &mut Vec<(VerdictWord, bool)>)
     // Google Test runners show every line on standard error as an error.
     let quiet = quiet || speaks_gtest(arguments);
     let arguments = &complete_arguments(arguments)?;
-    let output = arguments.gtest_output.as_deref().map(gtest::Output::parse).transpose()?;
+    let output = arguments.gtest_output.as_deref().map(gtest::ResultFile::parse).transpose()?;
     let mut writer = match arguments.format {
         Format::Gtest => None,
         _ if output.is_some() => {
@@ -345,7 +345,7 @@ fn shows_progress(arguments: &Run, quiet: bool) -> bool {
 }
 
 /// Executes a run with worker processes of this program.
-fn execute_run<K: Kind>(
+fn execute_run<K: RunKind>(
     kind: &K,
     folder: Folder,
     done: Done,
@@ -390,7 +390,7 @@ struct LoadedRun<'a> {
     ids: Vec<String>,
     /// Number of tests that pass the filter, over all shards.
     chosen: usize,
-    output: Option<gtest::Output>,
+    output: Option<gtest::ResultFile>,
     verdicts: &'a mut Vec<(VerdictWord, bool)>,
 }
 
@@ -411,8 +411,8 @@ impl LoadedRun<'_> {
         }
         let mut place = place(arguments, quiet);
         place.check()?;
-        let memory = if writer.is_none() { gtest::Memory::of_runner()? } else { None };
-        place.seed = place.seed.or(memory.as_ref().map(gtest::Memory::seed));
+        let memory = if writer.is_none() { gtest::SharedVerdicts::of_runner()? } else { None };
+        place.seed = place.seed.or(memory.as_ref().map(gtest::SharedVerdicts::seed));
         let targets = devices(arguments, writer.is_none())?;
         let prediction_time = budget.time().map(|time| time / PREDICTION_PART);
         let records: Vec<DeviceRecord> =
@@ -510,7 +510,7 @@ fn speaks_gtest(arguments: &Run) -> bool {
 }
 
 /// Writes the XML or JSON file of Google Test.
-fn write_output(output: &gtest::Output, cases: &[GtestCase]) -> Result<(), Failure> {
+fn write_output(output: &gtest::ResultFile, cases: &[GtestCase]) -> Result<(), Failure> {
     if let Some(folder) = output.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         make_folder(folder)?;
     }
@@ -523,7 +523,7 @@ fn note_verdicts(ended: &Ended, verdicts: &mut Vec<(VerdictWord, bool)>) {
 }
 
 /// Opens the devices of a run, with the injected fault.
-fn devices(arguments: &Run, one: bool) -> Result<Vec<targets::Target>, Failure> {
+fn devices(arguments: &Run, one: bool) -> Result<Vec<targets::DeviceTarget>, Failure> {
     let stress = arguments.stress.as_deref().map(targets::stress).transpose()?;
     let simulated = [SimDevice::NAME.to_owned()];
     let fault = fault(arguments)?;
@@ -626,7 +626,7 @@ fn load(arguments: &Run, outcome: &mut Outcome) -> Result<SelectedTests, Failure
     }
     let mut tests = Vec::new();
     for source in sources {
-        if let Err(error) = source.variant.parse::<Variant>() {
+        if let Err(error) = source.variant.parse::<RunVariant>() {
             return Err(Failure::input_message(format!("{}: {error}", source.argument)));
         }
         match source.load() {

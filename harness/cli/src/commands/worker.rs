@@ -7,9 +7,9 @@ use campaign::misbehave;
 use campaign::probe::{DeviceList, FoundDevice};
 use campaign::targets::SCHEDULER;
 use campaign::workers::SEPARATOR;
-use device::{DriverEnvironment, Options, VulkanDevice};
+use device::{DeviceOptions, DriverEnvironment, VulkanDevice};
 use plan::{Device, DeviceError};
-use runner::Settings;
+use runner::RunSettings;
 use sim::{Fault, SimDevice};
 
 use crate::arguments::Worker;
@@ -31,7 +31,7 @@ pub fn worker(arguments: &Worker) -> Result<Outcome, Failure> {
     if let (Some(selector), Some(seconds)) = (&arguments.classic, arguments.seconds) {
         return run_classic(selector, seconds);
     }
-    let options = Options { validation: arguments.validate, ..Options::default() };
+    let options = DeviceOptions { validation: arguments.validate, ..DeviceOptions::default() };
     if arguments.progress {
         runner::progress::serve(&mut |selector| open_device(selector, options))
             .map_err(Failure::environment_error)?;
@@ -47,7 +47,7 @@ pub fn worker(arguments: &Worker) -> Result<Outcome, Failure> {
     Ok(Outcome::Success)
 }
 
-fn open_device(selector: &str, options: Options) -> Result<Box<dyn Device>, DeviceError> {
+fn open_device(selector: &str, options: DeviceOptions) -> Result<Box<dyn Device>, DeviceError> {
     misbehave::act(selector)?;
     let (name, fault) = selector.split_once(':').unwrap_or((selector, ""));
     if name == SimDevice::NAME {
@@ -70,8 +70,8 @@ fn open_device(selector: &str, options: Options) -> Result<Box<dyn Device>, Devi
 fn run_classic(selector: &str, seconds: f64) -> Result<Outcome, Failure> {
     end_with_parent()?;
     let time = Duration::try_from_secs_f64(seconds).map_err(Failure::input_error)?;
-    let device = open_device(selector, Options::default()).map_err(Failure::environment_error)?;
-    let seen = runner::classic::run(device.as_ref(), time, Settings::PATIENCE);
+    let device = open_device(selector, DeviceOptions::default()).map_err(Failure::environment_error)?;
+    let seen = runner::classic::run(device.as_ref(), time, RunSettings::PATIENCE);
     let seen = seen.map_err(Failure::environment_error)?;
     let text = serde_json::to_string(&seen).map_err(Failure::environment_error)?;
     print_text(&format!("{SEPARATOR}{text}\n"))

@@ -126,7 +126,7 @@ fn a_violation_keeps_its_machine_code() {
         record[list].as_array().unwrap().iter().map(|one| one[key].as_str().unwrap().to_owned()).collect()
     };
     for (record, kernels) in found.iter().zip([vec!["P0,P1"], vec!["P0", "P1"]]) {
-        assert_eq!(record["without"], Value::Null, "{record:#}");
+        assert_eq!(record["no_code_reason"], Value::Null, "{record:#}");
         assert_eq!(names(record, "kernels", "kernel"), kernels);
         assert_eq!(names(record, "ran", "name"), kernels);
         // The kernels that ran have rounds and parameters around the threads.
@@ -167,7 +167,7 @@ fn a_violation_on_a_driver_without_text_names_the_extension() {
     };
     let out = (1..=40).find_map(attempt).expect("a violation in one of forty runs");
     let found = records(&out);
-    assert_eq!((found.len(), &found[0]["without"]), (1, &json!(EXTENSION)), "{found:#?}");
+    assert_eq!((found.len(), &found[0]["no_code_reason"]), (1, &json!(EXTENSION)), "{found:#?}");
     let told = format!("no machine code: the driver lacks {EXTENSION}");
     assert!(report(&out, "html").contains(&told));
     assert!(report(&out, "md").replace('\\', "").contains(&told));

@@ -192,7 +192,7 @@ fn split_barriers_are_asked_for_in_intels_form() {
     );
     for line in &lines[1..] {
         assert_eq!(line["verdict"], "compiles", "{line}");
-        let told = line["kernels"][0]["told"].as_str().unwrap();
+        let told = line["kernels"][0]["rewritten_form"].as_str().unwrap();
         assert!(
             told.contains("SPV_INTEL_split_barrier") && told.contains("lacks shaderSplitBarrier"),
             "{told}"

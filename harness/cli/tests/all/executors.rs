@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use frontend::{AnalysisOptions, Problem, SpirvModule, Until, assemble_text};
-use plan::{Buffer, BufferBinding, Device, DeviceError, Interface, Kernel, Memory, Plan, Queue};
+use plan::{Buffer, BufferBinding, BufferMemory, Device, DeviceError, Interface, Kernel, Plan, Queue};
 
 /// The number of times that a lifting or a walk may ask whether to go on.
 const PATIENCE: u32 = 20;
@@ -61,7 +61,7 @@ fn answers(module: &SpirvModule, words: &[u32], entry: &str) -> [String; 3] {
         interface: Some(interface),
         ..Kernel::default()
     };
-    let buffer = Buffer { words: 4096, memory: Memory::Shared, name: "memory" };
+    let buffer = Buffer { words: 4096, memory: BufferMemory::Shared, name: "memory" };
     let plan = Plan {
         kernels: vec![kernel],
         buffers: (0..count).map(|_| buffer.clone()).collect(),

@@ -25,7 +25,7 @@ fn every_row_of_the_ledger_names_tests_or_says_that_there_is_none() {
                 span.split_once('@').or(Some((span, ""))).filter(|(id, _)| id.contains('/'))
             {
                 assert_eq!(match_embedded(id).len(), 1, "row {number}: `{span}`");
-                assert!(variant.parse::<runner::Variant>().is_ok(), "row {number}: `{span}`");
+                assert!(variant.parse::<runner::RunVariant>().is_ok(), "row {number}: `{span}`");
                 found += 1;
             }
         }

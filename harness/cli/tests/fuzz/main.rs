@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use litmus::corpus::{self, EmbeddedFile};
 use litmus::{Dialect, Test};
 use mutate::Numbers;
-use plan::{Buffer, Device, Kernel, Memory, Plan, Queue};
+use plan::{Buffer, BufferMemory, Device, Kernel, Plan, Queue};
 use results::expectation::Expectations;
 use results::wire::PlanRecord;
 use rustix::time::{ClockId, clock_gettime};
@@ -234,7 +234,7 @@ fn herd_logs() {
 }
 
 /// Returns kernels with their numbers of bindings.
-fn kernels() -> Vec<shaders::Kernel> {
+fn kernels() -> Vec<shaders::CompiledKernel> {
     let device = sim::SimDevice::new(sim::Fault::None);
     let stress = runner::Stress::for_device(device.identity(), device.capabilities()).unwrap();
     let config = stress.kernel_config(device.capabilities());
@@ -270,7 +270,7 @@ fn modules() {
 fn modules_of_the_simulated_gpu() {
     let device = sim::SimDevice::new(sim::Fault::None);
     let kernels = kernels();
-    let plain = |kernel: &&shaders::Kernel| kernel.images.is_empty() && !kernel.addresses;
+    let plain = |kernel: &&shaders::CompiledKernel| kernel.images.is_empty() && !kernel.addresses;
     let corpus: Vec<Vec<u8>> = kernels.iter().filter(plain).map(|kernel| bytes(&kernel.words)).collect();
     let most = kernels.iter().map(|kernel| kernel.bindings.len()).max().unwrap_or(1) as u32;
     let prepared = |input: &[u8]| {
@@ -281,10 +281,10 @@ fn modules_of_the_simulated_gpu() {
             push_constant_bytes: 128,
             addresses: Vec::new(),
             subgroups: plan::Subgroups::Any,
-            stage: plan::Stage::Compute,
+            stage: plan::KernelStage::Compute,
             interface: None,
         };
-        let buffer = Buffer { words: 64, memory: Memory::Readback, name: "b" };
+        let buffer = Buffer { words: 64, memory: BufferMemory::Readback, name: "b" };
         let plan = Plan {
             kernels: vec![kernel],
             buffers: vec![buffer; most as usize],

@@ -134,7 +134,7 @@ impl Module {
             push_constant_bytes: self.words_pushed * 4,
             addresses: Vec::new(),
             subgroups: Subgroups::Any,
-            stage: plan::Stage::Compute,
+            stage: plan::KernelStage::Compute,
             interface: None,
         }
     }

@@ -9,9 +9,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use device::{DriverEnvironment, Options, Selector, SoftwareDriver, VulkanDevice};
+use device::{DeviceOptions, DriverEnvironment, Selector, SoftwareDriver, VulkanDevice};
 use plan::{
-    BufferId, Device, DeviceError, Kernel, KernelId, Memory, Plan, Prepared, Progress, Queue, QueueId, Step,
+    BufferId, BufferMemory, Device, DeviceError, Kernel, KernelId, Plan, PlanStep, Prepared, Progress, Queue,
+    QueueId,
 };
 
 /// Set in the child process that runs a test; its value is the driver.
@@ -109,7 +110,9 @@ fn in_child(test: &str, driver: SoftwareDriver, at_end: AtEnd, environment: &Dri
 pub fn on_each_device(test: &str, body: impl Fn(&VulkanDevice)) {
     on_each_driver(test, |selector| {
         for staging in [false, true] {
-            body(&VulkanDevice::open(selector, Options { staging, ..Options::default() }).unwrap());
+            body(
+                &VulkanDevice::open(selector, DeviceOptions { staging, ..DeviceOptions::default() }).unwrap(),
+            );
         }
     });
 }
@@ -123,7 +126,7 @@ impl Builder {
         Builder(Plan { queues: vec![Queue { family: 0 }], ..Plan::default() })
     }
 
-    pub fn buffer(&mut self, words: u64, memory: Memory) -> BufferId {
+    pub fn buffer(&mut self, words: u64, memory: BufferMemory) -> BufferId {
         self.0.buffers.push(plan::Buffer { words, memory, name: "test" });
         BufferId(self.0.buffers.len() as u32 - 1)
     }
@@ -134,13 +137,13 @@ impl Builder {
     }
 
     /// Adds a step and returns its index.
-    pub fn step(&mut self, step: Step) -> usize {
+    pub fn step(&mut self, step: PlanStep) -> usize {
         self.0.steps.push(step);
         self.0.steps.len() - 1
     }
 
     pub fn fill(&mut self, buffer: BufferId, value: u32) -> usize {
-        self.step(Step::Fill { queue: QUEUE, buffer, value })
+        self.step(PlanStep::Fill { queue: QUEUE, buffer, value })
     }
 
     pub fn dispatch(
@@ -150,7 +153,7 @@ impl Builder {
         bindings: &[BufferId],
         words: &[u32],
     ) -> usize {
-        self.step(Step::Dispatch {
+        self.step(PlanStep::Dispatch {
             queue: QUEUE,
             kernel,
             workgroups,
@@ -160,11 +163,11 @@ impl Builder {
     }
 
     pub fn barrier(&mut self) -> usize {
-        self.step(Step::Barrier { queue: QUEUE })
+        self.step(PlanStep::Barrier { queue: QUEUE })
     }
 
     pub fn expose(&mut self, buffer: BufferId) -> usize {
-        self.step(Step::ToHost { queue: QUEUE, buffer })
+        self.step(PlanStep::ToHost { queue: QUEUE, buffer })
     }
 
     pub fn prepare<'d>(&self, device: &'d VulkanDevice) -> Box<dyn Prepared + 'd> {

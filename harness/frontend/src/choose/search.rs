@@ -28,7 +28,7 @@ const FLOATS: [f32; 8] = [1.0, -1.0, 0.5, -0.5, 10.0, -10.0, 1000.0, -1000.0];
 const MAX_CANDIDATES: usize = 14;
 
 /// A search for one entry point.
-pub(super) struct Search<'m> {
+pub(super) struct InputSearch<'m> {
     pub(super) module: &'m SpirvModule,
     /// Buffers with counters, flags or locks, which start as zeros.
     pub(super) atomics: BTreeSet<Binding>,
@@ -46,7 +46,7 @@ fn is_settled(trial: &Trial) -> bool {
     trial.is_complete && trial.blocked.is_empty() && trial.suspicious().next().is_none()
 }
 
-impl Search<'_> {
+impl InputSearch<'_> {
     /// Returns the inputs that reach the most, or none if the first trial has an error.
     pub(super) fn run(&mut self, mut start: AnalysisOptions, is_unchanged: bool) -> Option<InputChoice> {
         self.bind_addresses(&mut start);

@@ -65,16 +65,16 @@ impl Environment {
 }
 
 /// A kernel with the identities of its locations.
-struct Kernel<'a> {
+struct LocatedKernel<'a> {
     lifted: &'a Lifted,
     case: &'a LiftedCase,
     keys: Vec<CellKey>,
 }
 
-impl<'a> Kernel<'a> {
-    fn new(lifted: &'a Lifted, module: &SpirvModule) -> Option<Kernel<'a>> {
+impl<'a> LocatedKernel<'a> {
+    fn new(lifted: &'a Lifted, module: &SpirvModule) -> Option<LocatedKernel<'a>> {
         let case = lifted.cases.first()?;
-        Some(Kernel { lifted, case, keys: cell_keys(case, module) })
+        Some(LocatedKernel { lifted, case, keys: cell_keys(case, module) })
     }
 
     /// Returns the values that a location may hold, other than the initial one.
@@ -233,7 +233,7 @@ impl Combined {
 }
 
 /// The inputs of a search other than the kernels.
-pub(super) struct Search<'s> {
+pub(super) struct EnvironmentSearch<'s> {
     pub model: &'s Model,
     pub budget: Budget<'s>,
     pub stop: &'s dyn Fn() -> bool,
@@ -246,9 +246,10 @@ pub(super) fn find_environment(
     (before, before_module): (&Lifted, &SpirvModule),
     (after, after_module): (&Lifted, &SpirvModule),
     mismatch: Option<&Mismatch>,
-    search: &Search<'_>,
+    search: &EnvironmentSearch<'_>,
 ) -> Option<Counterexample> {
-    let (before, after) = (Kernel::new(before, before_module)?, Kernel::new(after, after_module)?);
+    let (before, after) =
+        (LocatedKernel::new(before, before_module)?, LocatedKernel::new(after, after_module)?);
     let mut known: BTreeMap<CellKey, Location> = BTreeMap::new();
     for kernel in [&after, &before] {
         known.extend(kernel.keys.iter().cloned().zip(kernel.case.test.locations.iter().cloned()));
@@ -292,7 +293,7 @@ pub(super) fn find_environment(
 }
 
 /// Returns true if no environment-dependent defect of BEFORE is reachable.
-fn is_defined(before: &Kernel<'_>, combined: &Combined, search: &Search<'_>) -> bool {
+fn is_defined(before: &LocatedKernel<'_>, combined: &Combined, search: &EnvironmentSearch<'_>) -> bool {
     if combined.case.suspicions.is_empty() {
         return true;
     }
@@ -330,10 +331,10 @@ fn new_outcome(
 
 /// Returns the environments to try, the most promising first.
 fn candidates(
-    before: &Kernel<'_>,
-    after: &Kernel<'_>,
+    before: &LocatedKernel<'_>,
+    after: &LocatedKernel<'_>,
     mismatch: Option<&Mismatch>,
-    search: &Search<'_>,
+    search: &EnvironmentSearch<'_>,
 ) -> Vec<Environment> {
     let is_open = |key: &CellKey| match key {
         CellKey::Buffer { set, binding, .. } => (search.is_open)(*set, *binding),

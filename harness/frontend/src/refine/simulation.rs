@@ -63,7 +63,7 @@ pub(super) enum NoProof {
 
 /// An event that BEFORE performed and AFTER did not.
 #[derive(Clone, Debug)]
-struct Pending {
+struct PendingEvent {
     event: Event,
     result: Option<Expression>,
 }
@@ -92,7 +92,7 @@ type BarrierPlace = (u32, SourcePosition);
 struct State {
     before: Machine,
     after: Machine,
-    pending: Vec<Pending>,
+    pending: Vec<PendingEvent>,
     wanted: Option<Wanted>,
     known: BTreeMap<CellKey, LastAccess>,
     /// The plain accesses of AFTER since its last synchronizing event.
@@ -360,8 +360,9 @@ impl<'a> Simulation<'a> {
     /// Records a mismatch. If values keep an event from matching, they are decided first.
     fn fail(&mut self, mut state: State, blocked: Option<Event>, depth: usize) -> Result<(), NoProof> {
         if let Some(Wanted::Event(event)) = &state.wanted {
-            let same =
-                |pending: &&Pending| pending.event.cell == event.cell && same_shape(&pending.event, event);
+            let same = |pending: &&PendingEvent| {
+                pending.event.cell == event.cell && same_shape(&pending.event, event)
+            };
             let values = state.pending.iter().filter(same).flat_map(|pending| pending.event.values());
             let symbol = values.chain(event.values()).find_map(Expression::first_symbol);
             if let Some(symbol) = symbol.filter(|_| state.pending.iter().any(|pending| same(&pending))) {
@@ -402,7 +403,7 @@ impl<'a> Simulation<'a> {
             let is_same = pending.event.cell == event.cell && pending.event.operation == event.operation;
             let earlier = &state.pending[..index];
             // A store is only overwritten if nothing that synchronizes lies between.
-            let is_overwritten = |one: &Pending| one.event.writes() && one.event.cell == event.cell;
+            let is_overwritten = |one: &PendingEvent| one.event.writes() && one.event.cell == event.cell;
             let synchronizes = earlier.iter().any(|one| !one.event.is_plain());
             if !is_same
                 || !earlier.iter().all(|one| may_precede(event, &one.event))
@@ -535,7 +536,7 @@ fn perform_before(state: &mut State, event: Event) {
             _ => _ = state.known.remove(cell),
         }
     }
-    state.pending.push(Pending { event, result });
+    state.pending.push(PendingEvent { event, result });
 }
 
 /// Returns the pending event that the wanted one cannot pass.

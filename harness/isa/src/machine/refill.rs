@@ -1,6 +1,8 @@
 //! Spontaneous cache refills: other waves may load a location at any time.
 
-use super::{ARRAY, LoadSource, Machine, MachineState, MachineStep, QueueEntry, SCALAR, VECTOR, WaveSeats};
+use super::{
+    ARRAY, ExplorationState, LoadSource, Machine, MachineStep, QueueEntry, SCALAR, VECTOR, WaveSeats,
+};
 use crate::opcode::Action;
 
 impl Machine {
@@ -10,7 +12,7 @@ impl Machine {
     /// array line that differs from memory.
     pub(super) fn possible_refills(
         &self,
-        state: &MachineState,
+        state: &ExplorationState,
         seats: &WaveSeats,
         all: &mut Vec<MachineStep>,
     ) {
@@ -75,7 +77,7 @@ impl Machine {
     /// Fills a line, also in the array's cache if the load passes through it.
     pub(super) fn refill_line(
         &self,
-        state: &mut MachineState,
+        state: &mut ExplorationState,
         seats: &WaveSeats,
         (cache, place): (usize, usize),
         cell: u16,

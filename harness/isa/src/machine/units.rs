@@ -1,16 +1,16 @@
 //! Steps of the scalar unit, the local data share and cache instructions, and the start of dispatches.
 
 use super::{
-    ARRAY, EventRecord, LoadSource, Machine, MachineEvent, MachineState, SCALAR, VECTOR, WaveSeats,
+    ARRAY, EventRecord, ExplorationState, LoadSource, Machine, MachineEvent, SCALAR, VECTOR, WaveSeats,
     apply_atomic, extract_word, insert_word,
 };
-use crate::code::Node;
+use crate::code::WaveStep;
 use crate::opcode::{Action, CacheInstruction};
 
 impl Machine {
     pub(super) fn perform_scalar(
         &self,
-        state: &mut MachineState,
+        state: &mut ExplorationState,
         seats: &WaveSeats,
         index: usize,
         from: LoadSource,
@@ -50,7 +50,12 @@ impl Machine {
         }
     }
 
-    pub(super) fn perform_lds(&self, state: &mut MachineState, index: usize, records: &mut Vec<EventRecord>) {
+    pub(super) fn perform_lds(
+        &self,
+        state: &mut ExplorationState,
+        index: usize,
+        records: &mut Vec<EventRecord>,
+    ) {
         let Some(pending) = state.pending.get(index).cloned() else { return };
         let wave = usize::from(pending.wave);
         let Some((owner, details)) = self.access_of(wave, pending.access) else { return };
@@ -85,12 +90,12 @@ impl Machine {
         }
     }
 
-    pub(super) fn has_begun(&self, state: &MachineState, wave: usize) -> bool {
+    pub(super) fn has_begun(&self, state: &ExplorationState, wave: usize) -> bool {
         self.waves.get(wave).is_some_and(|owner| owner.dispatch <= usize::from(state.dispatch))
     }
 
     /// Returns true if a dispatch other than the last has ended and all its accesses have been performed.
-    pub(super) fn may_start_next(&self, state: &MachineState) -> bool {
+    pub(super) fn may_start_next(&self, state: &ExplorationState) -> bool {
         let begun = |wave: &usize| self.has_begun(state, *wave);
         let mut running = (0..self.waves.len()).filter(begun);
         state.pending.is_empty()
@@ -101,7 +106,7 @@ impl Machine {
     /// Starts the next dispatch after a barrier that invalidates caches.
     pub(super) fn next_dispatch(
         &self,
-        state: &mut MachineState,
+        state: &mut ExplorationState,
         seats: &WaveSeats,
         records: &mut Vec<EventRecord>,
     ) {
@@ -123,12 +128,12 @@ impl Machine {
 
     pub(super) fn drop_lines(
         &self,
-        state: &mut MachineState,
+        state: &mut ExplorationState,
         seats: &WaveSeats,
         wave: usize,
         records: &mut Vec<EventRecord>,
     ) {
-        let Some(Node::Cache { line, cache, scope }) = self.next_node(state, wave) else { return };
+        let Some(WaveStep::Cache { line, cache, scope }) = self.next_node(state, wave) else { return };
         let (at, cache, scope) = (*line, *cache, *scope);
         let unit = seats.unit.get(wave).copied().unwrap_or(0);
         let array = seats.array.get(wave).copied().unwrap_or(0);

@@ -1,7 +1,7 @@
 //! Words within memory cells, and the results of atomics.
 
 use crate::code::LDS;
-use crate::opcode::AtomicOperation;
+use crate::opcode::AtomicOpcode;
 use crate::question::MemoryWord;
 
 /// Returns the bytes of a word in a cell.
@@ -21,14 +21,8 @@ fn mask_of(bytes: u8) -> u64 {
 }
 
 /// Computes the value that an atomic writes.
-pub(super) fn apply_atomic(
-    operation: AtomicOperation,
-    old: u64,
-    operand: u64,
-    compare: u64,
-    bytes: u8,
-) -> u64 {
-    use AtomicOperation as A;
+pub(super) fn apply_atomic(operation: AtomicOpcode, old: u64, operand: u64, compare: u64, bytes: u8) -> u64 {
+    use AtomicOpcode as A;
     let wide = bytes >= 8;
     let signed = |value: u64| if wide { value as i64 } else { i64::from(value as u32 as i32) };
     let floats = |apply: fn(f32, f32) -> f32| {

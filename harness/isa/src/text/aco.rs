@@ -5,10 +5,10 @@
 //! is printed with its register. Buffer accesses have another operand order.
 
 use super::{
-    MachineInstruction, MachineOperand, MachineProgram, MachineTextError, Modifiers, Registers, is_mnemonic,
-    parse_operand, parse_waits, special,
+    MachineInstruction, MachineOperand, MachineProgram, MachineTextError, OperandModifiers, RegisterRange,
+    is_mnemonic, parse_operand, parse_waits, special,
 };
-use crate::opcode::{Action, MemoryInstruction, Opcode, Path, Scalar, Vector};
+use crate::opcode::{Action, MemoryInstruction, MemoryPath, Opcode, Scalar, Vector};
 
 /// The heading of such a program.
 pub(crate) const HEADING: &str = "After lowering to hw instructions:";
@@ -66,7 +66,7 @@ fn parse_instruction(code: &str, line: u32) -> Option<MachineInstruction> {
         .map(result_operand)
         .collect::<Option<_>>()?;
     let written = operands.len();
-    let mut modifiers = Modifiers::default();
+    let mut modifiers = OperandModifiers::default();
     match &opcode {
         Opcode::Waitcnt => modifiers = parse_waits(rest),
         Opcode::Nothing | Opcode::Unknown => {}
@@ -97,7 +97,7 @@ fn parse_instruction(code: &str, line: u32) -> Option<MachineInstruction> {
         }
     }
     // Implicit operands are not listed in machine text; only a move out of scc names it.
-    let special = |first, count| MachineOperand::Scalar(Registers { first, count });
+    let special = |first, count| MachineOperand::Scalar(RegisterRange { first, count });
     let flag = special(special::SCC, 1);
     let read = operands.split_off(written);
     operands.retain(|operand| *operand != flag);
@@ -110,14 +110,14 @@ fn parse_instruction(code: &str, line: u32) -> Option<MachineInstruction> {
             operands.retain(|operand| *operand != special(special::EXEC, 2));
         }
         Opcode::Memory(memory) => {
-            if memory.path == Path::Image {
+            if memory.path == MemoryPath::Image {
                 let bits = component_mask(modifiers.value("dmask"), &operands, written)?;
                 modifiers.values.retain(|(key, _)| key != "dmask");
                 modifiers.values.push(("dmask".to_owned(), bits));
             }
             operands = in_order(*memory, operands)?;
             // With one offset, an operation on workgroup memory names it `offset`, not `offset0`.
-            if memory.path == Path::Lds && memory.pair.is_none() {
+            if memory.path == MemoryPath::Lds && memory.pair.is_none() {
                 for (key, _) in modifiers.values.iter_mut().filter(|(key, _)| key == "offset0") {
                     *key = "offset".to_owned();
                 }
@@ -192,25 +192,25 @@ fn in_order(memory: MemoryInstruction, operands: Vec<MachineOperand>) -> Option<
     let count = operands.len();
     let mut from = operands.into_iter();
     Some(match memory.path {
-        Path::Scalar | Path::ScalarBuffer => from.collect(),
-        Path::Lds => {
-            let m0 = MachineOperand::Scalar(Registers { first: special::M0, count: 1 });
+        MemoryPath::Scalar | MemoryPath::ScalarBuffer => from.collect(),
+        MemoryPath::Lds => {
+            let m0 = MachineOperand::Scalar(RegisterRange { first: special::M0, count: 1 });
             from.filter(|operand| *operand != m0).collect()
         }
-        Path::Buffer | Path::Texel | Path::Image => {
+        MemoryPath::Buffer | MemoryPath::Texel | MemoryPath::Image => {
             let result = if loads || atomic && count == 5 { Some(from.next()?) } else { None };
             let descriptor = from.next()?;
             let (second, third) = (from.next()?, from.next()?);
             // The returned value uses the register of the data; a buffer load ends with the offset.
             let fourth = from.next();
             match (memory.path, loads) {
-                (Path::Image, true) => vec![result?, fourth?, descriptor],
-                (Path::Image, false) => vec![third, fourth?, descriptor],
+                (MemoryPath::Image, true) => vec![result?, fourth?, descriptor],
+                (MemoryPath::Image, false) => vec![third, fourth?, descriptor],
                 (_, true) => vec![result?, second, descriptor, third],
                 (_, false) => vec![fourth?, second, descriptor, third],
             }
         }
-        Path::Global | Path::Flat => {
+        MemoryPath::Global | MemoryPath::Flat => {
             let mut ordered = Vec::new();
             if loads || atomic && count == 4 {
                 ordered.push(from.next()?);

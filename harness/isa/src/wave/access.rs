@@ -2,12 +2,14 @@
 
 use super::counters::{Outstanding, operation_counters};
 use super::{ADDRESS_BASE, CodeBuilder, HaltReason, WaveState, operand_at, scalar_at, vector_at};
-use crate::code::{Access, AccessPart, BypassedCaches, Expression, LDS, MemoryUnit, Node, Value};
+use crate::code::{
+    Access, AccessPart, BypassedCaches, LDS, LoadedValue, MemoryUnit, WaveExpression, WaveStep,
+};
 use crate::facts;
 use crate::family::Generation;
-use crate::opcode::{Action, AtomicOperation, CacheInstruction, MemoryInstruction, Path};
+use crate::opcode::{Action, AtomicOpcode, CacheInstruction, MemoryInstruction, MemoryPath};
 use crate::question::{DescriptorTarget, MemorySpace, MemoryWord};
-use crate::text::{MachineInstruction, MachineOperand, Modifiers, Registers};
+use crate::text::{MachineInstruction, MachineOperand, OperandModifiers, RegisterRange};
 
 /// The elements that one lane accesses.
 struct LaneElements {
@@ -19,10 +21,10 @@ struct LaneElements {
 /// The operands of an access.
 struct AccessOperands {
     /// The destination of a load or returning atomic.
-    to: Option<Registers>,
+    to: Option<RegisterRange>,
     /// The data of a store or atomic, element by element.
-    data: Vec<Registers>,
-    compare: Option<Registers>,
+    data: Vec<RegisterRange>,
+    compare: Option<RegisterRange>,
 }
 
 impl CodeBuilder<'_> {
@@ -43,7 +45,7 @@ impl CodeBuilder<'_> {
             return Err(HaltReason::Unknown(format!("modifier `{flag}`")));
         }
         match memory.path {
-            Path::Scalar | Path::ScalarBuffer => self.scalar_load(state, instruction, memory),
+            MemoryPath::Scalar | MemoryPath::ScalarBuffer => self.scalar_load(state, instruction, memory),
             _ => self.vector_access(state, instruction, memory),
         }
     }
@@ -60,7 +62,7 @@ impl CodeBuilder<'_> {
             Some("SCOPE_SYS") => 3,
             Some(other) => return Err(HaltReason::Unknown(format!("scope:{other}"))),
         };
-        self.code.nodes.push(Node::Cache { line: instruction.line, cache, scope });
+        self.code.nodes.push(WaveStep::Cache { line: instruction.line, cache, scope });
         Ok(())
     }
 
@@ -98,8 +100,8 @@ impl CodeBuilder<'_> {
             state.read_scalar(to.first + word)?;
         }
         let (space, start) = match (memory.path, state.read_scalar(base.first)?) {
-            (Path::Scalar, Value::Descriptors) => {
-                let values: Result<Vec<Value>, HaltReason> = (0..words)
+            (MemoryPath::Scalar, LoadedValue::Descriptors) => {
+                let values: Result<Vec<LoadedValue>, HaltReason> = (0..words)
                     .map(|word| self.descriptor_word(start.saturating_add(4 * u32::from(word))))
                     .collect();
                 let number = self.issue_operation(state, instruction, memory.path, true, None);
@@ -108,11 +110,11 @@ impl CodeBuilder<'_> {
                 }
                 return Ok(());
             }
-            (Path::Scalar, Value::Word(low)) => {
+            (MemoryPath::Scalar, LoadedValue::Word(low)) => {
                 let high = state.require_word(state.read_scalar(base.first + 1)?)?;
                 self.resolve_address(u64::from(low) | u64::from(high) << 32, i64::from(start))?
             }
-            (Path::ScalarBuffer, _) => match self.descriptor_target(state, base)? {
+            (MemoryPath::ScalarBuffer, _) => match self.descriptor_target(state, base)? {
                 DescriptorTarget::Buffer(space) | DescriptorTarget::Texels(space) => (space, start),
                 DescriptorTarget::Image { .. } => {
                     return Err(HaltReason::Unknown("an image's descriptor".to_owned()));
@@ -130,8 +132,8 @@ impl CodeBuilder<'_> {
             parts.push(AccessPart {
                 place,
                 slot: Some(slot),
-                data: [Value::Word(0); 2],
-                compare: [Value::Word(0); 2],
+                data: [LoadedValue::Word(0); 2],
+                compare: [LoadedValue::Word(0); 2],
             });
             values.extend(self.words_of(slot, place, false)?.into_iter().map(|value| (word, value)));
         }
@@ -148,7 +150,7 @@ impl CodeBuilder<'_> {
         for (register, (_, value)) in (to.first..).zip(values) {
             self.set_scalar(state, register, value, number);
         }
-        self.code.nodes.push(Node::Access(access));
+        self.code.nodes.push(WaveStep::Access(access));
         Ok(())
     }
 
@@ -171,15 +173,15 @@ impl CodeBuilder<'_> {
         let words = u16::from(memory.bytes.div_ceil(4));
         let size = if memory.half { 4 } else { u32::from(memory.bytes) };
         let mut parts = Vec::new();
-        let mut results: Vec<(u16, usize, Value)> = Vec::new();
+        let mut results: Vec<(u16, usize, LoadedValue)> = Vec::new();
         let signed = matches!(memory.action, Action::Load { signed: true });
         for LaneElements { lane, starts } in &lanes {
             for (element, (space, start)) in starts.iter().enumerate().take(elements) {
                 for (place, first) in split_access(*space, *start, size)? {
                     let read = |builder: &mut Self,
-                                registers: Option<Registers>|
-                     -> Result<[Value; 2], HaltReason> {
-                        let Some(registers) = registers else { return Ok([Value::Word(0); 2]) };
+                                registers: Option<RegisterRange>|
+                     -> Result<[LoadedValue; 2], HaltReason> {
+                        let Some(registers) = registers else { return Ok([LoadedValue::Word(0); 2]) };
                         let mut word = |index: u16| {
                             builder.lane_operand(
                                 state,
@@ -188,12 +190,15 @@ impl CodeBuilder<'_> {
                                 *lane,
                             )
                         };
-                        let high = if place.bytes == 8 { word(1)? } else { Value::Word(0) };
+                        let high = if place.bytes == 8 { word(1)? } else { LoadedValue::Word(0) };
                         Ok([word(0)?, high])
                     };
                     let mut data = read(self, shape.data.get(element).copied())?;
                     for value in &data {
-                        if let Value::Undefined | Value::Descriptors | Value::Descriptor { .. } = value {
+                        if let LoadedValue::Undefined
+                        | LoadedValue::Descriptors
+                        | LoadedValue::Descriptor { .. } = value
+                        {
                             state.require_word(*value)?;
                         }
                     }
@@ -201,16 +206,16 @@ impl CodeBuilder<'_> {
                         data[0] = self.compute_value(
                             crate::alu::Alu::HighHalf,
                             data[0],
-                            Value::Word(0),
-                            Value::Word(0),
+                            LoadedValue::Word(0),
+                            LoadedValue::Word(0),
                         )?;
                     }
                     if memory.half {
                         data[0] = self.compute_value(
                             crate::alu::Alu::LowHalf,
                             data[0],
-                            Value::Word(0),
-                            Value::Word(0),
+                            LoadedValue::Word(0),
+                            LoadedValue::Word(0),
                         )?;
                     }
                     let compare = read(self, shape.compare)?;
@@ -236,7 +241,7 @@ impl CodeBuilder<'_> {
         } else {
             self.bypassed_caches(kind, &instruction.modifiers)
         };
-        let lds = memory.path == Path::Lds;
+        let lds = memory.path == MemoryPath::Lds;
         // For a store at compute-unit scope, it is doubtful what waiting for it guarantees.
         let narrow = memory.action == Action::Store
             && !lds
@@ -258,13 +263,13 @@ impl CodeBuilder<'_> {
                 *pending = number;
             }
         }
-        self.code.nodes.push(Node::Access(access));
+        self.code.nodes.push(WaveStep::Access(access));
         Ok(())
     }
 
     /// Returns true if an atomic returns the old value.
-    fn returns_old_value(&self, instruction: &MachineInstruction, path: Path) -> bool {
-        if path == Path::Lds {
+    fn returns_old_value(&self, instruction: &MachineInstruction, path: MemoryPath) -> bool {
+        if path == MemoryPath::Lds {
             return instruction.mnemonic.contains("_rtn");
         }
         if self.generation >= Generation::Gfx12 {
@@ -283,16 +288,16 @@ impl CodeBuilder<'_> {
         active: &[usize],
     ) -> Result<(AccessOperands, Vec<LaneElements>), HaltReason> {
         let atomic = matches!(memory.action, Action::Atomic(_));
-        let compares = memory.action == Action::Atomic(AtomicOperation::CompareSwap);
+        let compares = memory.action == Action::Atomic(AtomicOpcode::CompareSwap);
         let load = matches!(memory.action, Action::Load { .. });
         // In a compare-exchange, the data precede the comparison value.
         let words = u16::from(memory.bytes.div_ceil(4));
-        let halves = |registers: Registers| {
-            let second = Registers { first: registers.first + words, count: words };
-            (Registers { first: registers.first, count: words }, compares.then_some(second))
+        let halves = |registers: RegisterRange| {
+            let second = RegisterRange { first: registers.first + words, count: words };
+            (RegisterRange { first: registers.first, count: words }, compares.then_some(second))
         };
         match memory.path {
-            Path::Buffer | Path::Texel | Path::Image => {
+            MemoryPath::Buffer | MemoryPath::Texel | MemoryPath::Image => {
                 let registers = vector_at(instruction, 0)?;
                 let (data, compare) = halves(registers);
                 let shape = AccessOperands {
@@ -303,7 +308,7 @@ impl CodeBuilder<'_> {
                 let starts = self.resource_addresses(state, instruction, memory, active)?;
                 Ok((shape, starts))
             }
-            Path::Global | Path::Flat => {
+            MemoryPath::Global | MemoryPath::Flat => {
                 let to = if returns { Some(vector_at(instruction, 0)?) } else { None };
                 let first = usize::from(returns);
                 let data = if load { None } else { Some(vector_at(instruction, first + 1)?) };
@@ -333,7 +338,7 @@ impl CodeBuilder<'_> {
                     lanes,
                 ))
             }
-            Path::Lds => {
+            MemoryPath::Lds => {
                 let to = if returns { Some(vector_at(instruction, 0)?) } else { None };
                 let first = usize::from(returns);
                 let mut data = Vec::new();
@@ -376,7 +381,9 @@ impl CodeBuilder<'_> {
                 }
                 Ok((AccessOperands { to, data, compare }, lanes))
             }
-            Path::Scalar | Path::ScalarBuffer => Err(HaltReason::Unknown("a scalar access".to_owned())),
+            MemoryPath::Scalar | MemoryPath::ScalarBuffer => {
+                Err(HaltReason::Unknown("a scalar access".to_owned()))
+            }
         }
     }
 
@@ -413,9 +420,9 @@ impl CodeBuilder<'_> {
         let immediate = offset_modifier(modifiers)?;
         for lane in active {
             let start = match (memory.path, shows) {
-                (Path::Image, DescriptorTarget::Image { space, row }) => {
+                (MemoryPath::Image, DescriptorTarget::Image { space, row }) => {
                     let mask = modifiers.value("dmask");
-                    let compare = memory.action == Action::Atomic(AtomicOperation::CompareSwap);
+                    let compare = memory.action == Action::Atomic(AtomicOpcode::CompareSwap);
                     let words = if compare { "0x3" } else { "0x1" };
                     if mask.is_some_and(|mask| mask != words) {
                         return Err(HaltReason::Unknown(format!("dmask:{}", mask.unwrap_or_default())));
@@ -428,7 +435,7 @@ impl CodeBuilder<'_> {
                     (space, y.wrapping_mul(row).wrapping_add(x).wrapping_mul(4))
                 }
                 (
-                    Path::Buffer | Path::Texel,
+                    MemoryPath::Buffer | MemoryPath::Texel,
                     DescriptorTarget::Buffer(space) | DescriptorTarget::Texels(space),
                 ) => {
                     let scalar = match operand_at(instruction, 3)? {
@@ -463,7 +470,7 @@ impl CodeBuilder<'_> {
         &mut self,
         state: &WaveState,
         instruction: &MachineInstruction,
-        registers: Registers,
+        registers: RegisterRange,
         active: &[usize],
     ) -> Result<Vec<LaneElements>, HaltReason> {
         let base = state.read_mask(registers.first, 2)?;
@@ -488,12 +495,12 @@ impl CodeBuilder<'_> {
     fn descriptor_target(
         &self,
         state: &WaveState,
-        registers: Registers,
+        registers: RegisterRange,
     ) -> Result<DescriptorTarget, HaltReason> {
         let mut found = None;
         for index in 0..registers.count {
             match state.read_scalar(registers.first + index)? {
-                Value::Descriptor { offset, word }
+                LoadedValue::Descriptor { offset, word }
                     if u16::from(word) == index && found.is_none_or(|o| o == offset) =>
                 {
                     found = Some(offset);
@@ -509,11 +516,11 @@ impl CodeBuilder<'_> {
     }
 
     /// Returns a word of the descriptor set.
-    fn descriptor_word(&self, at: u32) -> Result<Value, HaltReason> {
+    fn descriptor_word(&self, at: u32) -> Result<LoadedValue, HaltReason> {
         let resources = self.launch.kernel.resources.iter();
         let resource = resources.filter(|known| known.offset <= at).max_by_key(|known| known.offset);
         match resource.map(|resource| (resource.offset, (at - resource.offset) / 4)) {
-            Some((offset, word)) if word < 16 => Ok(Value::Descriptor { offset, word: word as u8 }),
+            Some((offset, word)) if word < 16 => Ok(LoadedValue::Descriptor { offset, word: word as u8 }),
             _ => Err(HaltReason::Unknown("memory outside the descriptor set".to_owned())),
         }
     }
@@ -529,7 +536,7 @@ impl CodeBuilder<'_> {
         }
     }
 
-    fn bypassed_caches(&mut self, kind: facts::AccessClass, modifiers: &Modifiers) -> BypassedCaches {
+    fn bypassed_caches(&mut self, kind: facts::AccessClass, modifiers: &OperandModifiers) -> BypassedCaches {
         let mut skips = BypassedCaches::default();
         for rule in self.facts.bit_rules(self.generation, kind, modifiers) {
             for cache in &rule.skips {
@@ -554,9 +561,14 @@ impl CodeBuilder<'_> {
     }
 
     /// Returns the value of a part of a load, word by word.
-    fn words_of(&mut self, slot: u16, place: MemoryWord, signed: bool) -> Result<Vec<Value>, HaltReason> {
+    fn words_of(
+        &mut self,
+        slot: u16,
+        place: MemoryWord,
+        signed: bool,
+    ) -> Result<Vec<LoadedValue>, HaltReason> {
         let shift = ((place.offset & 7) * 8) as u8;
-        let word = |shift| Expression::Load { slot, shift, bytes: place.bytes.min(4), signed };
+        let word = |shift| WaveExpression::Load { slot, shift, bytes: place.bytes.min(4), signed };
         let mut values = vec![self.add_expression(word(shift))?];
         if place.bytes == 8 {
             values.push(self.add_expression(word(32))?);
@@ -576,7 +588,7 @@ impl CodeBuilder<'_> {
         &mut self,
         state: &mut WaveState,
         instruction: &MachineInstruction,
-        path: Path,
+        path: MemoryPath,
         returns: bool,
         access: Option<u16>,
     ) -> u32 {
@@ -587,7 +599,7 @@ impl CodeBuilder<'_> {
         number
     }
 
-    fn set_scalar(&self, state: &mut WaveState, register: u16, value: Value, number: u32) {
+    fn set_scalar(&self, state: &mut WaveState, register: u16, value: LoadedValue, number: u32) {
         if let (Some(slot), Some(pending)) =
             (state.scalar.get_mut(usize::from(register)), state.scalar_pending.get_mut(usize::from(register)))
         {
@@ -597,7 +609,7 @@ impl CodeBuilder<'_> {
 }
 
 /// Returns the bytes that `offset:` adds.
-fn offset_modifier(modifiers: &Modifiers) -> Result<i64, HaltReason> {
+fn offset_modifier(modifiers: &OperandModifiers) -> Result<i64, HaltReason> {
     modifiers.number_of("offset").ok_or_else(|| HaltReason::Unknown("modifier `offset`".to_owned()))
 }
 

@@ -2,23 +2,23 @@
 
 use super::{CodeBuilder, HaltReason, WaveState, operand_at, scalar_at, vector_at};
 use crate::alu::Alu;
-use crate::code::Value;
+use crate::code::LoadedValue;
 use crate::opcode::{CompareRelation, CompareType, Opcode, Scalar, SccEffect, Vector};
-use crate::text::{MachineInstruction, MachineOperand, Registers, special};
+use crate::text::{MachineInstruction, MachineOperand, RegisterRange, special};
 
 /// The writes of an instruction.
 #[derive(Default)]
 struct PendingWrites {
-    scalar: Vec<(u16, Value)>,
+    scalar: Vec<(u16, LoadedValue)>,
     /// Register, lane, value.
-    vector: Vec<(u16, usize, Value)>,
+    vector: Vec<(u16, usize, LoadedValue)>,
 }
 
 impl PendingWrites {
-    fn read_mask(&mut self, registers: Registers, mask: u64) {
-        self.scalar.push((registers.first, Value::Word(mask as u32)));
+    fn read_mask(&mut self, registers: RegisterRange, mask: u64) {
+        self.scalar.push((registers.first, LoadedValue::Word(mask as u32)));
         if registers.count > 1 {
-            self.scalar.push((registers.first + 1, Value::Word((mask >> 32) as u32)));
+            self.scalar.push((registers.first + 1, LoadedValue::Word((mask >> 32) as u32)));
         }
     }
 }
@@ -56,7 +56,7 @@ impl CodeBuilder<'_> {
         operation: Scalar,
         writes: &mut PendingWrites,
     ) -> Result<(), HaltReason> {
-        let zero = Value::Word(0);
+        let zero = LoadedValue::Word(0);
         let source = |builder: &Self, place: usize, word: u16| match instruction.operands.get(place) {
             Some(operand) => builder.scalar_operand(state, operand, word),
             None => Ok(zero),
@@ -85,7 +85,7 @@ impl CodeBuilder<'_> {
                     return Err(HaltReason::Unknown("a constant that is not a number".to_owned()));
                 };
                 // The 16-bit constant is sign-extended.
-                let constant = Value::Word(i32::from(*number as i16) as u32);
+                let constant = LoadedValue::Word(i32::from(*number as i16) as u32);
                 let value = if accumulates {
                     let old = state.read_scalar(to.first)?;
                     self.compute_value(alu, old, constant, zero)?
@@ -103,7 +103,8 @@ impl CodeBuilder<'_> {
                     if subtract { (Alu::Sub3, Alu::BorrowSub) } else { (Alu::Add3, Alu::CarryAdd) };
                 writes.scalar.push((to.first, self.compute_value(sum, a, b, carry)?));
                 // The overflow of signed sums is not computed, so no instruction may use it.
-                let flag = if signed { Value::Undefined } else { self.compute_value(flag, a, b, carry)? };
+                let flag =
+                    if signed { LoadedValue::Undefined } else { self.compute_value(flag, a, b, carry)? };
                 writes.scalar.push((special::SCC, flag));
             }
             Scalar::Word { alu, flag } => {
@@ -162,8 +163,9 @@ impl CodeBuilder<'_> {
                 require_operands(instruction, 2)?;
                 let (value, bit) = (source(self, 0, 0)?, source(self, 1, 0)?);
                 let shifted = self.compute_value(Alu::ShiftRight, value, bit, zero)?;
-                let one = self.compute_value(Alu::And, shifted, Value::Word(1), zero)?;
-                let truth = if set { one } else { self.compute_value(Alu::Xor, one, Value::Word(1), zero)? };
+                let one = self.compute_value(Alu::And, shifted, LoadedValue::Word(1), zero)?;
+                let truth =
+                    if set { one } else { self.compute_value(Alu::Xor, one, LoadedValue::Word(1), zero)? };
                 writes.scalar.push((special::SCC, truth));
             }
             Scalar::SaveExec { alu, wide } => {
@@ -179,9 +181,9 @@ impl CodeBuilder<'_> {
                     |shift: u32| u64::from(alu.apply((operand >> shift) as u32, (exec >> shift) as u32, 0));
                 let result = half(0) | if wide { half(32) << 32 } else { 0 };
                 let result = result & state.participating_mask();
-                writes.read_mask(Registers { first: to.first, count }, exec);
-                writes.read_mask(Registers { first: special::EXEC, count }, result);
-                writes.scalar.push((special::SCC, Value::Word(u32::from(result != 0))));
+                writes.read_mask(RegisterRange { first: to.first, count }, exec);
+                writes.read_mask(RegisterRange { first: special::EXEC, count }, result);
+                writes.scalar.push((special::SCC, LoadedValue::Word(u32::from(result != 0))));
             }
         }
         Ok(())
@@ -189,18 +191,18 @@ impl CodeBuilder<'_> {
 
     fn shift_words(
         &mut self,
-        low: Value,
-        high: Value,
+        low: LoadedValue,
+        high: LoadedValue,
         amount: u32,
         left: bool,
-    ) -> Result<[Value; 2], HaltReason> {
-        let zero = Value::Word(0);
-        if let (Value::Word(low), Value::Word(high)) = (low, high) {
+    ) -> Result<[LoadedValue; 2], HaltReason> {
+        let zero = LoadedValue::Word(0);
+        if let (LoadedValue::Word(low), LoadedValue::Word(high)) = (low, high) {
             let value = u64::from(low) | u64::from(high) << 32;
             let value = if left { value << amount } else { value >> amount };
-            return Ok([Value::Word(value as u32), Value::Word((value >> 32) as u32)]);
+            return Ok([LoadedValue::Word(value as u32), LoadedValue::Word((value >> 32) as u32)]);
         }
-        let by = Value::Word(amount & 31);
+        let by = LoadedValue::Word(amount & 31);
         Ok(match (left, amount >= 32) {
             (true, true) => [zero, self.compute_value(Alu::ShiftLeft, low, by, zero)?],
             (false, true) => [self.compute_value(Alu::ShiftRight, high, by, zero)?, zero],
@@ -209,7 +211,7 @@ impl CodeBuilder<'_> {
                 [joined, self.compute_value(Alu::ShiftRight, high, by, zero)?]
             }
             (true, false) => {
-                let down = Value::Word(32 - (amount & 31));
+                let down = LoadedValue::Word(32 - (amount & 31));
                 let joined =
                     if amount == 0 { high } else { self.compute_value(Alu::AlignBit, high, low, down)? };
                 [self.compute_value(Alu::ShiftLeft, low, by, zero)?, joined]
@@ -223,10 +225,10 @@ impl CodeBuilder<'_> {
         state: &WaveState,
         relation: CompareRelation,
         kind: CompareType,
-        a: [Value; 2],
-        b: [Value; 2],
-    ) -> Result<Value, HaltReason> {
-        let (zero, one) = (Value::Word(0), Value::Word(1));
+        a: [LoadedValue; 2],
+        b: [LoadedValue; 2],
+    ) -> Result<LoadedValue, HaltReason> {
+        let (zero, one) = (LoadedValue::Word(0), LoadedValue::Word(1));
         let (swap, negate, equal) = match relation {
             CompareRelation::Equal => (false, false, true),
             CompareRelation::NotEqual => (false, true, true),
@@ -259,7 +261,7 @@ impl CodeBuilder<'_> {
             (CompareType::Float, false) if negate => {
                 // With NaN, not less is different from greater or equal.
                 let [a, b] = [state.require_word(a[0])?, state.require_word(b[0])?].map(f32::from_bits);
-                return Ok(Value::Word(u32::from(a >= b)));
+                return Ok(LoadedValue::Word(u32::from(a >= b)));
             }
             (CompareType::Float, false) => self.compute_value(Alu::LessFloat, a[0], b[0], zero)?,
         };
@@ -273,7 +275,7 @@ impl CodeBuilder<'_> {
         operation: Vector,
         writes: &mut PendingWrites,
     ) -> Result<(), HaltReason> {
-        let zero = Value::Word(0);
+        let zero = LoadedValue::Word(0);
         let active = state.active_lanes()?;
         let source = |builder: &mut Self, place: usize, word: u16, lane: usize| match instruction
             .operands
@@ -301,7 +303,7 @@ impl CodeBuilder<'_> {
                     if let Some(mask) = kept {
                         // The rest of the register is preserved.
                         let old = state.read_vector(register, lane)?;
-                        value = self.compute_value(Alu::Insert, Value::Word(mask), value, old)?;
+                        value = self.compute_value(Alu::Insert, LoadedValue::Word(mask), value, old)?;
                     }
                     writes.vector.push((register, lane, value));
                 }
@@ -328,7 +330,7 @@ impl CodeBuilder<'_> {
                     if reverse {
                         (a, b) = (b, a);
                     }
-                    let carry = Value::Word(u32::from(state.mask_bit(carries, lane)));
+                    let carry = LoadedValue::Word(u32::from(state.mask_bit(carries, lane)));
                     writes.vector.push((to.first, lane, self.compute_value(sum, a, b, carry)?));
                     if masked {
                         let carried = self.compute_value(flag, a, b, carry)?;
@@ -359,7 +361,7 @@ impl CodeBuilder<'_> {
                 }
                 let by = match instruction.operands.get(3) {
                     Some(MachineOperand::Scalar(registers)) => *registers,
-                    None => Registers { first: special::VCC, count: 2 },
+                    None => RegisterRange { first: special::VCC, count: 2 },
                     Some(other) => return Err(HaltReason::Unknown(format!("operand {other:?}"))),
                 };
                 let mask = state.read_mask(by.first, by.count)?;
@@ -391,10 +393,10 @@ impl CodeBuilder<'_> {
                 if masked {
                     writes.read_mask(scalar_at(instruction, 0)?, mask);
                 } else if !execute {
-                    writes.read_mask(Registers { first: special::VCC, count: 2 }, mask);
+                    writes.read_mask(RegisterRange { first: special::VCC, count: 2 }, mask);
                 }
                 if execute {
-                    writes.read_mask(Registers { first: special::EXEC, count: 2 }, mask);
+                    writes.read_mask(RegisterRange { first: special::EXEC, count: 2 }, mask);
                 }
             }
             Vector::CountBelow { high } => {
@@ -409,7 +411,7 @@ impl CodeBuilder<'_> {
                         (true, 0..32) => 0,
                         (true, number) => (1_u32 << (number & 31)) - 1,
                     };
-                    let count = Value::Word((mask & below).count_ones());
+                    let count = LoadedValue::Word((mask & below).count_ones());
                     let before = source(self, 2, 0, lane)?;
                     writes.vector.push((to.first, lane, self.compute_value(Alu::Add, count, before, zero)?));
                 }

@@ -1,9 +1,9 @@
 //! Outstanding operations, their counters, and the operations that a wait completes.
 
 use super::{CodeBuilder, HaltReason, WaveState};
-use crate::code::Node;
+use crate::code::WaveStep;
 use crate::family::Generation;
-use crate::opcode::{Counter, Path};
+use crate::opcode::{MemoryPath, WaitCounter};
 use crate::text::{MachineInstruction, MachineOperand};
 
 /// An issued operation that is not known to be complete.
@@ -14,7 +14,7 @@ pub(super) struct Outstanding {
     /// The line of the text.
     pub line: u32,
     /// The counters that it counts on.
-    pub counters: Vec<Counter>,
+    pub counters: Vec<WaitCounter>,
     /// True if operations on the same counter may return out of order.
     pub disordered: bool,
     /// The access, unless it reads constant data.
@@ -22,22 +22,28 @@ pub(super) struct Outstanding {
 }
 
 /// Returns the counter that a generation uses in place of another one.
-pub(super) fn counter_of(generation: Generation, counter: Counter) -> Counter {
+pub(super) fn counter_of(generation: Generation, counter: WaitCounter) -> WaitCounter {
     match counter {
-        Counter::Store if !generation.counts_stores_apart() => Counter::Vector,
-        Counter::Scalar if generation < Generation::Gfx12 => Counter::Lds,
+        WaitCounter::Store if !generation.counts_stores_apart() => WaitCounter::Vector,
+        WaitCounter::Scalar if generation < Generation::Gfx12 => WaitCounter::Lds,
         other => other,
     }
 }
 
 /// Returns the counters of an operation; true if it returns out of order.
-pub(super) fn operation_counters(generation: Generation, path: Path, returns: bool) -> (Vec<Counter>, bool) {
-    let vector = if returns { Counter::Vector } else { Counter::Store };
+pub(super) fn operation_counters(
+    generation: Generation,
+    path: MemoryPath,
+    returns: bool,
+) -> (Vec<WaitCounter>, bool) {
+    let vector = if returns { WaitCounter::Vector } else { WaitCounter::Store };
     let (counters, disordered) = match path {
-        Path::Buffer | Path::Texel | Path::Global | Path::Image => (vec![vector], false),
-        Path::Flat => (vec![vector, Counter::Lds], true),
-        Path::Lds => (vec![Counter::Lds], false),
-        Path::Scalar | Path::ScalarBuffer => (vec![Counter::Scalar], true),
+        MemoryPath::Buffer | MemoryPath::Texel | MemoryPath::Global | MemoryPath::Image => {
+            (vec![vector], false)
+        }
+        MemoryPath::Flat => (vec![vector, WaitCounter::Lds], true),
+        MemoryPath::Lds => (vec![WaitCounter::Lds], false),
+        MemoryPath::Scalar | MemoryPath::ScalarBuffer => (vec![WaitCounter::Scalar], true),
     };
     (counters.into_iter().map(|counter| counter_of(generation, counter)).collect(), disordered)
 }
@@ -52,10 +58,10 @@ impl CodeBuilder<'_> {
         let mut waits = Vec::new();
         for (name, count) in &instruction.modifiers.values {
             let counter = match name.as_str() {
-                "vmcnt" => Counter::Vector,
-                "lgkmcnt" => Counter::Lds,
-                "vscnt" => Counter::Store,
-                "expcnt" => Counter::Other,
+                "vmcnt" => WaitCounter::Vector,
+                "lgkmcnt" => WaitCounter::Lds,
+                "vscnt" => WaitCounter::Store,
+                "expcnt" => WaitCounter::Other,
                 _ => return Err(HaltReason::Unknown(format!("counter `{name}`"))),
             };
             let count = crate::text::parse_number(count).and_then(|count| usize::try_from(count).ok());
@@ -72,7 +78,7 @@ impl CodeBuilder<'_> {
         &mut self,
         state: &mut WaveState,
         instruction: &MachineInstruction,
-        counters: &[Counter],
+        counters: &[WaitCounter],
     ) -> Result<(), HaltReason> {
         let count = match instruction.operands.as_slice() {
             [MachineOperand::Number(count)] | [MachineOperand::Null, MachineOperand::Number(count)] => {
@@ -97,7 +103,7 @@ impl CodeBuilder<'_> {
     }
 
     /// Waits until at most `count` operations are outstanding on a counter.
-    fn wait_for(&mut self, state: &mut WaveState, line: u32, counter: Counter, count: usize) {
+    fn wait_for(&mut self, state: &mut WaveState, line: u32, counter: WaitCounter, count: usize) {
         let counter = counter_of(self.generation, counter);
         let on: Vec<usize> = state
             .outstanding
@@ -124,7 +130,7 @@ impl CodeBuilder<'_> {
             state.outstanding.remove(*index);
         }
         if !accesses.is_empty() {
-            self.code.nodes.push(Node::Wait { line, accesses });
+            self.code.nodes.push(WaveStep::Wait { line, accesses });
         }
     }
 }

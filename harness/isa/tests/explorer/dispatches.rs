@@ -1,13 +1,13 @@
 //! Faulty barriers between dispatches; the explorer detects each.
 
 use isa::question::DispatchBarrier;
-use isa::{Facts, MachineQuestion, MachineVerdict, Profile, explore};
+use isa::{FactTable, MachineQuestion, MachineVerdict, Profile, explore};
 
 use crate::sample::{FAMILIES, parsed, question, samples};
 
 /// Explores a merged sample of several dispatches unchanged, and with a change.
 fn with(family: &str, name: &str, change: impl Fn(&mut MachineQuestion)) -> [MachineVerdict; 2] {
-    let facts = Facts::shipped().unwrap();
+    let facts = FactTable::shipped().unwrap();
     let sample = samples(family).into_iter().find(|sample| sample.name == format!("{name}@merged")).unwrap();
     let right = question(family, &sample, &parsed(&sample));
     assert_eq!(right.barriers.len(), 1, "{name}");
@@ -65,7 +65,7 @@ fn dispatches_that_do_not_wait() {
 #[test]
 fn a_barrier_that_forgets_a_cache() {
     let without = |cache: isa::facts::CacheName| {
-        let mut facts = Facts::shipped().unwrap();
+        let mut facts = FactTable::shipped().unwrap();
         for rule in &mut facts.barriers {
             rule.drops.retain(|dropped| *dropped != cache);
         }

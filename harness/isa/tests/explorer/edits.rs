@@ -7,13 +7,13 @@ use std::fmt::Write;
 use codegen::mutation_test::{self, EditVerdict};
 use isa::edit::EditKind;
 use isa::survivor::SurvivorClass;
-use isa::{Facts, Profile};
+use isa::{FactTable, Profile};
 
 use crate::sample::{FAMILIES, is_conformance, parsed, question, samples};
 
 #[test]
 fn one_instruction_less() {
-    let facts = Facts::shipped().unwrap();
+    let facts = FactTable::shipped().unwrap();
     let mut table = String::new();
     let mut otherwise = BTreeSet::new();
     for family in FAMILIES {

@@ -1,14 +1,14 @@
 //! Historic compiler bugs, inserted into correct code; the explorer detects each.
 
-use isa::opcode::{CacheInstruction, Counter, Opcode};
+use isa::opcode::{CacheInstruction, Opcode, WaitCounter};
 use isa::text::MachineInstruction;
-use isa::{Facts, MachineProgram, MachineVerdict, Profile, explore};
+use isa::{FactTable, MachineProgram, MachineVerdict, Profile, explore};
 
 use crate::sample::{parsed, question, samples};
 
 /// Explores a merged sample with changed text; it was correct before.
 fn broken(family: &str, name: &str, change: impl Fn(&mut MachineProgram)) -> MachineVerdict {
-    let facts = Facts::shipped().unwrap();
+    let facts = FactTable::shipped().unwrap();
     let sample = samples(family).into_iter().find(|sample| sample.name == format!("{name}@merged")).unwrap();
     let mut texts = parsed(&sample);
     let before = explore(&question(family, &sample, &texts), Profile::Documented, &facts);
@@ -36,7 +36,7 @@ fn remove(text: &mut MachineProgram, unwanted: impl Fn(&MachineInstruction) -> b
 }
 
 fn waits_for_stores(instruction: &MachineInstruction) -> bool {
-    matches!(&instruction.opcode, Opcode::Wait(counters) if counters.contains(&Counter::Store))
+    matches!(&instruction.opcode, Opcode::Wait(counters) if counters.contains(&WaitCounter::Store))
 }
 
 /// LLVM #155370, fixed by #160501: a barrier that waits for local visibility only. A later release by another
@@ -132,7 +132,7 @@ fn initialization_without_a_barrier() {
 fn caches_dropped_in_the_wrong_order() {
     // LLVM's acquire: a load that bypasses the caches, a wait, invalidations, and a plain load.
     let with = |order: [CacheInstruction; 2], waits_first: bool| {
-        let facts = Facts::shipped().unwrap();
+        let facts = FactTable::shipped().unwrap();
         let sample = samples("navi21").into_iter().find(|s| s.name == "mp/MP+rel-acq@merged").unwrap();
         let mut texts = parsed(&sample);
         let text = &mut texts[0];

@@ -7,7 +7,7 @@ use isa::naive::{self, NoAnswer};
 use isa::question::{
     DescriptorTarget, DispatchBarrier, MachineKernel, MemorySpace, MemoryWord, Observed, Resource, Workgroup,
 };
-use isa::{Facts, MachineQuestion, Profile, parse};
+use isa::{FactTable, MachineQuestion, Profile, parse};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
@@ -38,7 +38,7 @@ const SMALL: [&str; 16] = [
 
 #[test]
 fn emitted_code_has_the_same_outcomes() {
-    let facts = Facts::shipped().unwrap();
+    let facts = FactTable::shipped().unwrap();
     for family in FAMILIES {
         let mut compared = 0;
         for sample in samples(family).iter().filter(|sample| SMALL.contains(&sample.name.as_str())) {
@@ -361,7 +361,7 @@ type Case = (usize, bool, Vec<Vec<Vec<Step>>>, Option<&'static str>);
 /// Returns the numbers of compared programs, of those with several outcomes, and of those that were too
 /// large.
 fn compare(count: u32, inputs: &impl Strategy<Value = Case>) -> [u32; 3] {
-    let facts = Facts::shipped().unwrap();
+    let facts = FactTable::shipped().unwrap();
     let config = Config { cases: cases(count), failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[10; 32]));
     let [compared, several, too_many] = [const { Cell::new(0_u32) }; 3];

@@ -2,7 +2,7 @@
 
 use isa::explore::explore_up_to;
 use isa::text::MachineTextError;
-use isa::{Facts, Profile, parse};
+use isa::{FactTable, Profile, parse};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
@@ -59,7 +59,7 @@ fn changed(text: &str, edits: &[(u16, u8, u16)], other: &str) -> String {
 
 #[test]
 fn mutated_text() {
-    let facts = Facts::shipped().unwrap();
+    let facts = FactTable::shipped().unwrap();
     let all: Vec<_> = FAMILIES.iter().map(|family| samples(family)).collect();
     let config = Config { cases: 400, failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]));
@@ -113,7 +113,7 @@ fn mutated_printed_text() {
             let read: Result<Vec<_>, _> =
                 sample.texts.iter().map(|text| parse(&changed(text, &edits, other))).collect();
             if let Ok(read) = read {
-                let facts = Facts::shipped().unwrap();
+                let facts = FactTable::shipped().unwrap();
                 let question = question(PRINTED[0], sample, &read);
                 let verdict = explore_up_to(&question, Profile::Paranoid, &facts, 20_000);
                 prop_assert!(!verdict.word().is_empty());

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use isa::{Facts, MachineVerdict, Profile, explore};
+use isa::{FactTable, MachineVerdict, Profile, explore};
 
 use crate::sample::{FAMILIES, PRINTED, allowed_but_weak, parsed, question, samples};
 
@@ -18,7 +18,7 @@ fn word(verdict: &MachineVerdict) -> String {
 /// One line per sample: documented, then paranoid.
 #[test]
 fn emitted_code() {
-    let facts = Facts::shipped().unwrap();
+    let facts = FactTable::shipped().unwrap();
     for family in PRINTED.into_iter().chain(FAMILIES) {
         let mut table = String::new();
         for sample in samples(family) {
@@ -52,7 +52,7 @@ fn emitted_code() {
 /// The machine shows the weak behaviour of devices; otherwise missing outcomes would prove nothing.
 #[test]
 fn allowed_weak_outcomes_are_seen() {
-    let facts = Facts::shipped().unwrap();
+    let facts = FactTable::shipped().unwrap();
     let mut seen = String::new();
     for family in FAMILIES {
         for sample in samples(family).iter().filter(|sample| sample.is_merged()) {
@@ -73,7 +73,7 @@ fn allowed_weak_outcomes_are_seen() {
 /// A witness names existing lines, ends in the outcome, and lists its assumptions.
 #[test]
 fn witnesses() {
-    let facts = Facts::shipped().unwrap();
+    let facts = FactTable::shipped().unwrap();
     let find = |family: &str, name: &str| {
         let sample = samples(family).into_iter().find(|sample| sample.name == name).unwrap();
         let texts = parsed(&sample);

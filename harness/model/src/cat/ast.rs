@@ -43,7 +43,7 @@ pub enum StatementKind {
         /// True if it only raises a flag.
         flag: bool,
         /// The constrained set or relation.
-        body: Expression,
+        body: CatExpression,
         /// The word after `as`.
         name: Option<Identifier>,
     },
@@ -54,7 +54,7 @@ pub enum StatementKind {
         /// The procedure.
         procedure: Identifier,
         /// The arguments, one for each parameter.
-        arguments: Vec<Expression>,
+        arguments: Vec<CatExpression>,
         /// The word after `as`: the name of what the procedure demands.
         name: Option<Identifier>,
     },
@@ -86,23 +86,23 @@ pub struct Bindings {
     /// True if it is `let rec`.
     pub recursive: bool,
     /// The definitions joined by `and`.
-    pub bindings: Vec<Binding>,
+    pub bindings: Vec<CatDefinition>,
 }
 
 /// One definition.
 #[derive(Clone, Debug)]
-pub struct Binding {
+pub struct CatDefinition {
     /// The defined name.
     pub name: Identifier,
     /// The parameters of a function; `None` for a set or a relation.
     pub parameters: Option<Vec<Identifier>>,
     /// The right-hand side.
-    pub body: Arc<Expression>,
+    pub body: Arc<CatExpression>,
 }
 
 /// An expression at its place.
 #[derive(Clone, Debug)]
-pub struct Expression {
+pub struct CatExpression {
     /// The expression itself.
     pub kind: ExpressionKind,
     /// Source location of the expression.
@@ -121,37 +121,37 @@ pub enum ExpressionKind {
     /// A name.
     Name(String),
     /// `a | b | …`
-    Union(Vec<Expression>),
+    Union(Vec<CatExpression>),
     /// `a & b & …`
-    Intersection(Vec<Expression>),
+    Intersection(Vec<CatExpression>),
     /// `a \ b \ …`
-    Difference(Vec<Expression>),
+    Difference(Vec<CatExpression>),
     /// `a; b; …`
-    Sequence(Vec<Expression>),
+    Sequence(Vec<CatExpression>),
     /// `a * b`
-    Product(Box<[Expression; 2]>),
+    Product(Box<[CatExpression; 2]>),
     /// `~a`
-    Complement(Box<Expression>),
+    Complement(Box<CatExpression>),
     /// `a^-1`
-    Inverse(Box<Expression>),
+    Inverse(Box<CatExpression>),
     /// `a+`
-    Plus(Box<Expression>),
+    Plus(Box<CatExpression>),
     /// `a*`
-    Star(Box<Expression>),
+    Star(Box<CatExpression>),
     /// `a?`
-    Optional(Box<Expression>),
+    Optional(Box<CatExpression>),
     /// `[a]`
-    Identity(Box<Expression>),
+    Identity(Box<CatExpression>),
     /// `f(a, b)` or `f a`
-    Call(Identifier, Vec<Expression>),
+    Call(Identifier, Vec<CatExpression>),
     /// `let … in e`
-    Let(Box<Bindings>, Box<Expression>),
+    Let(Box<Bindings>, Box<CatExpression>),
     /// `union(M in masks: e)` or `intersection(…)`
     Comprehension(Box<Comprehension>),
     /// `try e with f`: `f` if `e` contains an unknown name.
-    Try(Box<[Expression; 2]>),
+    Try(Box<[CatExpression; 2]>),
     /// `linearisations(s, r)`: the total orders of a set, which is `0` where the set is empty in every program.
-    LinearOrder(Box<Expression>),
+    LinearOrder(Box<CatExpression>),
 }
 
 /// A union or intersection over a family.
@@ -164,7 +164,7 @@ pub struct Comprehension {
     /// The family that is iterated over.
     pub family: Iterated,
     /// The body.
-    pub body: Expression,
+    pub body: CatExpression,
 }
 
 /// The domain of a comprehension.
@@ -173,13 +173,13 @@ pub enum Iterated {
     /// `masks`, `classes`, or a mask, which stands for its classes.
     Named(Identifier),
     /// `{a, b}` or `{(a, b), (c, d)}`.
-    Listed(Vec<(Vec<Expression>, CatSpan)>),
+    Listed(Vec<(Vec<CatExpression>, CatSpan)>),
 }
 
 impl ExpressionKind {
     /// Returns the nesting depth of the operands.
     pub(crate) fn inner_depth(&self) -> u16 {
-        let deepest = |list: &[Expression]| list.iter().map(|inner| inner.depth).max().unwrap_or(0);
+        let deepest = |list: &[CatExpression]| list.iter().map(|inner| inner.depth).max().unwrap_or(0);
         match self {
             ExpressionKind::Zero | ExpressionKind::Universe | ExpressionKind::Name(_) => 0,
             ExpressionKind::Union(list)

@@ -8,7 +8,7 @@ mod names;
 mod procedures;
 mod recursion;
 
-use super::ast::{Binding, Bindings, CatModel, Expression, Procedure, StatementKind};
+use super::ast::{Bindings, CatDefinition, CatExpression, CatModel, Procedure, StatementKind};
 use super::error::{CatError, CatErrors, CatProblem};
 use super::graph::ExpressionGraph;
 use super::layout::{RawGroup, lay_out_plan};
@@ -148,7 +148,7 @@ impl TypedNode {
 #[derive(Clone, Copy)]
 enum BoundName<'m> {
     Value(LoweredTerm<'m>),
-    Function(&'m Binding, ScopeId),
+    Function(&'m CatDefinition, ScopeId),
     /// Its definition has a mistake, so its uses are not reported.
     Broken,
 }
@@ -226,7 +226,7 @@ impl<'m> CatCompiler<'m> {
     }
 
     /// Notes that the value is that of a function.
-    fn label_call(&mut self, function: &'m Binding, value: TypedNode) {
+    fn label_call(&mut self, function: &'m CatDefinition, value: TypedNode) {
         let (TypedNode::Relation(node), Some(statement)) = (value, self.functions.get(&function.name.span))
         else {
             return;
@@ -243,7 +243,7 @@ impl<'m> CatCompiler<'m> {
     }
 
     /// Notes the clauses that are cited before a part of a union, or before the parts in front of it.
-    fn label_part(&mut self, part: &Expression, value: TypedNode, cited: &mut Vec<String>) {
+    fn label_part(&mut self, part: &CatExpression, value: TypedNode, cited: &mut Vec<String>) {
         let source = self.model.sources.get(usize::from(part.span.source.0));
         let before = source.and_then(|source| source.text.get(..part.span.offset as usize));
         let clauses = before.map_or(Vec::new(), clauses_cited_before);
@@ -296,7 +296,7 @@ impl<'m> CatCompiler<'m> {
         named.fold(scope, |inner, (binding, bound)| self.bind_name(inner, &binding.name.text, bound))
     }
 
-    fn lower_binding(&mut self, binding: &'m Binding, scope: ScopeId) -> BoundName<'m> {
+    fn lower_binding(&mut self, binding: &'m CatDefinition, scope: ScopeId) -> BoundName<'m> {
         if binding.parameters.is_none() {
             return self.lower_expression(&binding.body, scope).map_or(BoundName::Broken, BoundName::Value);
         }

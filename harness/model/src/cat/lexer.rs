@@ -5,7 +5,7 @@ use super::source::{CatSpan, SourceId};
 
 /// A word or sign of the language.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Token {
+pub(crate) enum CatToken {
     Name(String),
     Text(String),
     Keyword(Keyword),
@@ -103,38 +103,38 @@ const UNSUPPORTED: &[&str] = &[
     "newRelation",
 ];
 
-impl Token {
+impl CatToken {
     /// Returns the token's description for messages.
     pub(crate) fn describe(&self) -> String {
         let sign = match self {
-            Token::Name(name) | Token::Unsupported(name) => return format!("`{name}`"),
-            Token::Text(text) => return format!("{text:?}"),
-            Token::Keyword(keyword) => {
+            CatToken::Name(name) | CatToken::Unsupported(name) => return format!("`{name}`"),
+            CatToken::Text(text) => return format!("{text:?}"),
+            CatToken::Keyword(keyword) => {
                 let word = KEYWORDS.iter().find(|(_, known)| known == keyword).map_or("", |(word, _)| word);
                 return format!("`{word}`");
             }
-            Token::End => return "the end of the text".into(),
-            Token::Zero => "0",
-            Token::Underscore => "_",
-            Token::LeftParenthesis => "(",
-            Token::RightParenthesis => ")",
-            Token::LeftBracket => "[",
-            Token::RightBracket => "]",
-            Token::LeftBrace => "{",
-            Token::RightBrace => "}",
-            Token::Bar => "|",
-            Token::Ampersand => "&",
-            Token::Semicolon => ";",
-            Token::Backslash => "\\",
-            Token::Star => "*",
-            Token::Plus => "+",
-            Token::Question => "?",
-            Token::Tilde => "~",
-            Token::Hat => "^",
-            Token::MinusOne => "-1",
-            Token::Equals => "=",
-            Token::Comma => ",",
-            Token::Colon => ":",
+            CatToken::End => return "the end of the text".into(),
+            CatToken::Zero => "0",
+            CatToken::Underscore => "_",
+            CatToken::LeftParenthesis => "(",
+            CatToken::RightParenthesis => ")",
+            CatToken::LeftBracket => "[",
+            CatToken::RightBracket => "]",
+            CatToken::LeftBrace => "{",
+            CatToken::RightBrace => "}",
+            CatToken::Bar => "|",
+            CatToken::Ampersand => "&",
+            CatToken::Semicolon => ";",
+            CatToken::Backslash => "\\",
+            CatToken::Star => "*",
+            CatToken::Plus => "+",
+            CatToken::Question => "?",
+            CatToken::Tilde => "~",
+            CatToken::Hat => "^",
+            CatToken::MinusOne => "-1",
+            CatToken::Equals => "=",
+            CatToken::Comma => ",",
+            CatToken::Colon => ":",
         };
         format!("`{sign}`")
     }
@@ -152,10 +152,10 @@ pub(crate) struct Comment {
     pub(crate) opening: u32,
 }
 
-/// The result of reading a text into tokens; the last token is [`Token::End`].
+/// The result of reading a text into tokens; the last token is [`CatToken::End`].
 #[derive(Debug, Default)]
 pub(crate) struct LexedText {
-    pub(crate) tokens: Vec<(Token, CatSpan)>,
+    pub(crate) tokens: Vec<(CatToken, CatSpan)>,
     pub(crate) comments: Vec<Comment>,
     pub(crate) problems: Vec<(CatProblem, CatSpan)>,
 }
@@ -173,7 +173,7 @@ pub(crate) fn tokenize_text(text: &str, source: SourceId) -> LexedText {
     let mut lexer = CatLexer { text, source, offset: 0, line: 1, column: 1 };
     let mut lexed = LexedText::default();
     while lexer.lex_token(&mut lexed) {}
-    lexed.tokens.push((Token::End, lexer.current_span()));
+    lexed.tokens.push((CatToken::End, lexer.current_span()));
     lexed
 }
 
@@ -242,12 +242,12 @@ impl CatLexer<'_> {
             }
             '-' if rest.starts_with("-1") => {
                 let span = self.advance_by(2);
-                lexed.tokens.push((Token::MinusOne, span));
+                lexed.tokens.push((CatToken::MinusOne, span));
                 return true;
             }
             '-' if rest.starts_with("->") => {
                 let span = self.advance_by(2);
-                lexed.tokens.push((Token::Unsupported("->".into()), span));
+                lexed.tokens.push((CatToken::Unsupported("->".into()), span));
                 return true;
             }
             '\'' => {
@@ -255,31 +255,31 @@ impl CatLexer<'_> {
                 let length = 1 + word_length(rest.get(1..).unwrap_or(""));
                 let tag = rest.get(..length).unwrap_or("").to_owned();
                 let span = self.advance_by(length);
-                lexed.tokens.push((Token::Unsupported(tag), span));
+                lexed.tokens.push((CatToken::Unsupported(tag), span));
                 return true;
             }
             '_' | '0'..='9' | 'a'..='z' | 'A'..='Z' => {
                 self.lex_word(lexed);
                 return true;
             }
-            '(' => Token::LeftParenthesis,
-            ')' => Token::RightParenthesis,
-            '[' => Token::LeftBracket,
-            ']' => Token::RightBracket,
-            '{' => Token::LeftBrace,
-            '}' => Token::RightBrace,
-            '|' => Token::Bar,
-            '&' => Token::Ampersand,
-            ';' => Token::Semicolon,
-            '\\' => Token::Backslash,
-            '*' => Token::Star,
-            '+' => Token::Plus,
-            '?' => Token::Question,
-            '~' => Token::Tilde,
-            '^' => Token::Hat,
-            '=' => Token::Equals,
-            ',' => Token::Comma,
-            ':' => Token::Colon,
+            '(' => CatToken::LeftParenthesis,
+            ')' => CatToken::RightParenthesis,
+            '[' => CatToken::LeftBracket,
+            ']' => CatToken::RightBracket,
+            '{' => CatToken::LeftBrace,
+            '}' => CatToken::RightBrace,
+            '|' => CatToken::Bar,
+            '&' => CatToken::Ampersand,
+            ';' => CatToken::Semicolon,
+            '\\' => CatToken::Backslash,
+            '*' => CatToken::Star,
+            '+' => CatToken::Plus,
+            '?' => CatToken::Question,
+            '~' => CatToken::Tilde,
+            '^' => CatToken::Hat,
+            '=' => CatToken::Equals,
+            ',' => CatToken::Comma,
+            ':' => CatToken::Colon,
             character => {
                 let span = self.advance_by(character.len_utf8());
                 lexed.problems.push((CatProblem::UnexpectedCharacter { character }, span));
@@ -300,14 +300,14 @@ impl CatLexer<'_> {
         let word = rest.get(..length).unwrap_or("").to_owned();
         let span = self.advance_by(length);
         let token = if let Some((_, keyword)) = KEYWORDS.iter().find(|(known, _)| *known == word) {
-            Token::Keyword(*keyword)
+            CatToken::Keyword(*keyword)
         } else if UNSUPPORTED.contains(&word.as_str()) {
-            Token::Unsupported(word)
+            CatToken::Unsupported(word)
         } else {
             match word.as_str() {
-                "0" => Token::Zero,
-                "_" => Token::Underscore,
-                _ => Token::Name(word),
+                "0" => CatToken::Zero,
+                "_" => CatToken::Underscore,
+                _ => CatToken::Name(word),
             }
         };
         lexed.tokens.push((token, span));
@@ -323,7 +323,7 @@ impl CatLexer<'_> {
         };
         let text = rest.get(1..=length).unwrap_or("").to_owned();
         let span = self.advance_by(length + 2);
-        lexed.tokens.push((Token::Text(text), span));
+        lexed.tokens.push((CatToken::Text(text), span));
     }
 
     fn lex_line_comment(&mut self, lexed: &mut LexedText, opening: usize) {

@@ -44,7 +44,7 @@ pub enum AsmoOrder {
 
 /// Definition of a location's final value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum FinalValue {
+pub enum FinalValueRule {
     /// The value that a read in the device domain after all threads returns.
     DeviceRead,
     /// The last write in coherence order.
@@ -128,7 +128,7 @@ pub struct ModelOptions {
     /// `asmo=plain|transitive`
     pub asmo: AsmoOrder,
     /// `final=device-read|co`
-    pub final_value: FinalValue,
+    pub final_value: FinalValueRule,
     /// `values=no-thin-air|free`
     pub values: Values,
     /// `tests=vulkan|hsa`
@@ -150,7 +150,7 @@ pub(crate) struct WrittenOptions {
     init: Option<InitialWrites>,
     barrier: Option<BarrierReach>,
     asmo: Option<AsmoOrder>,
-    final_value: Option<FinalValue>,
+    final_value: Option<FinalValueRule>,
     values: Option<Values>,
     language: Option<Language>,
     events: Option<Events>,
@@ -213,7 +213,7 @@ impl WrittenOptions {
                 &mut self.final_value,
                 "final",
                 value,
-                [FinalValue::DeviceRead, FinalValue::Coherence],
+                [FinalValueRule::DeviceRead, FinalValueRule::Coherence],
                 &["device-read", "co"],
             ),
             "values" => choose_option(

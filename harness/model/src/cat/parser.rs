@@ -1,11 +1,11 @@
 //! Recursive-descent parser of cat, one text at a time. `reference.md` defines the grammar.
 
 use super::ast::{
-    Binding, Bindings, Comprehension, Expression, ExpressionKind, Identifier, Iterated, Procedure,
+    Bindings, CatDefinition, CatExpression, Comprehension, ExpressionKind, Identifier, Iterated, Procedure,
     StatementKind,
 };
 use super::error::CatProblem;
-use super::lexer::{Keyword, Token};
+use super::lexer::{CatToken, Keyword};
 use super::plan::AxiomKind;
 use super::source::CatSpan;
 use std::sync::Arc;
@@ -34,18 +34,18 @@ struct ParseAborted;
 type ParseResult<T> = Result<T, ParseAborted>;
 
 struct CatParser {
-    tokens: Vec<(Token, CatSpan)>,
+    tokens: Vec<(CatToken, CatSpan)>,
     position: usize,
     depth: usize,
     problems: Vec<(CatProblem, CatSpan)>,
 }
 
-/// Parses the tokens of one text, which end with [`Token::End`].
-pub(crate) fn parse_tokens(tokens: Vec<(Token, CatSpan)>) -> ParsedFile {
+/// Parses the tokens of one text, which end with [`CatToken::End`].
+pub(crate) fn parse_tokens(tokens: Vec<(CatToken, CatSpan)>) -> ParsedFile {
     let mut parser = CatParser { tokens, position: 0, depth: 0, problems: Vec::new() };
     let name = parser.parse_model_name();
     let mut items = Vec::new();
-    while *parser.peek_token() != Token::End {
+    while *parser.peek_token() != CatToken::End {
         if let Err(ParseAborted) = parser.parse_item(&mut items) {
             parser.skip_to_statement();
         }
@@ -53,23 +53,23 @@ pub(crate) fn parse_tokens(tokens: Vec<(Token, CatSpan)>) -> ParsedFile {
     ParsedFile { name, items, problems: parser.problems }
 }
 
-type MakeChain = fn(Vec<Expression>) -> ExpressionKind;
+type MakeChain = fn(Vec<CatExpression>) -> ExpressionKind;
 
 /// The binary operators that chain, by rising precedence.
-const CHAINS: [(Token, MakeChain); 4] = [
-    (Token::Bar, ExpressionKind::Union),
-    (Token::Semicolon, ExpressionKind::Sequence),
-    (Token::Backslash, ExpressionKind::Difference),
-    (Token::Ampersand, ExpressionKind::Intersection),
+const CHAINS: [(CatToken, MakeChain); 4] = [
+    (CatToken::Bar, ExpressionKind::Union),
+    (CatToken::Semicolon, ExpressionKind::Sequence),
+    (CatToken::Backslash, ExpressionKind::Difference),
+    (CatToken::Ampersand, ExpressionKind::Intersection),
 ];
 
 impl CatParser {
-    fn peek_token(&self) -> &Token {
+    fn peek_token(&self) -> &CatToken {
         self.peek_ahead(0)
     }
 
-    fn peek_ahead(&self, distance: usize) -> &Token {
-        self.tokens.get(self.position + distance).map_or(&Token::End, |(token, _)| token)
+    fn peek_ahead(&self, distance: usize) -> &CatToken {
+        self.tokens.get(self.position + distance).map_or(&CatToken::End, |(token, _)| token)
     }
 
     fn current_span(&self) -> CatSpan {
@@ -89,7 +89,7 @@ impl CatParser {
         span
     }
 
-    fn eat_token(&mut self, token: &Token) -> bool {
+    fn eat_token(&mut self, token: &CatToken) -> bool {
         let found = self.peek_token() == token;
         if found {
             self.next_token();
@@ -98,16 +98,16 @@ impl CatParser {
     }
 
     fn eat_keyword(&mut self, keyword: Keyword) -> bool {
-        self.eat_token(&Token::Keyword(keyword))
+        self.eat_token(&CatToken::Keyword(keyword))
     }
 
-    fn expect_token(&mut self, token: &Token, expected: &'static str) -> ParseResult<CatSpan> {
+    fn expect_token(&mut self, token: &CatToken, expected: &'static str) -> ParseResult<CatSpan> {
         if self.peek_token() == token { Ok(self.next_token()) } else { Err(self.report_unexpected(expected)) }
     }
 
     fn report_unexpected(&mut self, expected: &'static str) -> ParseAborted {
         let problem = match self.peek_token() {
-            Token::Unsupported(word) => CatProblem::Unsupported { word: word.clone() },
+            CatToken::Unsupported(word) => CatProblem::Unsupported { word: word.clone() },
             token => CatProblem::Unexpected { found: token.describe(), expected },
         };
         self.report_problem(problem, self.current_span())
@@ -119,7 +119,7 @@ impl CatParser {
     }
 
     fn parse_name(&mut self, expected: &'static str) -> ParseResult<Identifier> {
-        if let Token::Name(text) = self.peek_token() {
+        if let CatToken::Name(text) = self.peek_token() {
             let text = text.clone();
             return Ok(Identifier { text, span: self.next_token() });
         }
@@ -129,7 +129,7 @@ impl CatParser {
     /// The words before the first statement.
     fn parse_model_name(&mut self) -> Option<String> {
         let mut words = Vec::new();
-        while let Token::Name(word) | Token::Text(word) = self.peek_token() {
+        while let CatToken::Name(word) | CatToken::Text(word) = self.peek_token() {
             words.push(word.clone());
             self.next_token();
         }
@@ -138,8 +138,8 @@ impl CatParser {
 
     fn is_at_statement(&self) -> bool {
         match self.peek_token() {
-            Token::End => true,
-            Token::Keyword(keyword) => !matches!(
+            CatToken::End => true,
+            CatToken::Keyword(keyword) => !matches!(
                 keyword,
                 Keyword::Rec
                     | Keyword::And
@@ -150,9 +150,9 @@ impl CatParser {
                     | Keyword::Else
                     | Keyword::End
             ),
-            Token::Tilde => matches!(
+            CatToken::Tilde => matches!(
                 self.peek_ahead(1),
-                Token::Keyword(Keyword::Acyclic | Keyword::Irreflexive | Keyword::Empty)
+                CatToken::Keyword(Keyword::Acyclic | Keyword::Irreflexive | Keyword::Empty)
             ),
             _ => false,
         }
@@ -169,24 +169,24 @@ impl CatParser {
     fn parse_item(&mut self, items: &mut Vec<ParsedItem>) -> ParseResult<()> {
         let start = self.current_span();
         let kind = match self.peek_token() {
-            Token::Keyword(Keyword::Include) => {
+            CatToken::Keyword(Keyword::Include) => {
                 self.next_token();
                 let text = self.parse_string("a file name in quotes")?;
                 items.push(ParsedItem::Include(text));
                 return Ok(());
             }
-            Token::Keyword(Keyword::Show | Keyword::Unshow) => {
+            CatToken::Keyword(Keyword::Show | Keyword::Unshow) => {
                 self.next_token();
                 return self.skip_show();
             }
-            Token::Keyword(Keyword::Cut) => {
+            CatToken::Keyword(Keyword::Cut) => {
                 self.next_token();
                 self.parse_name("the name of an axiom")?;
                 return Ok(());
             }
-            Token::Keyword(Keyword::If) => return self.parse_nested(|parser| parser.parse_variant(items)),
-            Token::Keyword(Keyword::With) => return self.parse_with_from(items),
-            Token::Keyword(Keyword::Procedure) => self.parse_procedure()?,
+            CatToken::Keyword(Keyword::If) => return self.parse_nested(|parser| parser.parse_variant(items)),
+            CatToken::Keyword(Keyword::With) => return self.parse_with_from(items),
+            CatToken::Keyword(Keyword::Procedure) => self.parse_procedure()?,
             _ => self.parse_definition_or_call()?,
         };
         items.push(ParsedItem::Statement(kind, start.merge_with(self.previous_span())));
@@ -196,13 +196,13 @@ impl CatParser {
     /// Parses the items that a procedure may contain.
     fn parse_definition_or_call(&mut self) -> ParseResult<StatementKind> {
         match self.peek_token() {
-            Token::Keyword(Keyword::Let) => {
+            CatToken::Keyword(Keyword::Let) => {
                 let bindings = self.parse_bindings()?;
                 // herd lets a statement end so.
                 self.eat_keyword(Keyword::In);
                 Ok(StatementKind::Let(bindings))
             }
-            Token::Keyword(Keyword::Call) => {
+            CatToken::Keyword(Keyword::Call) => {
                 self.next_token();
                 let procedure = self.parse_name("the name of a procedure")?;
                 let parse_arguments = self.arguments()?;
@@ -214,7 +214,7 @@ impl CatParser {
     }
 
     fn parse_string(&mut self, expected: &'static str) -> ParseResult<Identifier> {
-        if let Token::Text(text) = self.peek_token() {
+        if let CatToken::Text(text) = self.peek_token() {
             let text = text.clone();
             return Ok(Identifier { text, span: self.next_token() });
         }
@@ -229,7 +229,7 @@ impl CatParser {
     fn parse_variant(&mut self, items: &mut Vec<ParsedItem>) -> ParseResult<()> {
         self.next_token();
         self.parse_string("the name of a variant in quotes")?;
-        let end = |parser: &Self| *parser.peek_token() == Token::Keyword(Keyword::End);
+        let end = |parser: &Self| *parser.peek_token() == CatToken::Keyword(Keyword::End);
         let (mut on, mut off) = (Vec::new(), Vec::new());
         while !end(self) && !self.eat_keyword(Keyword::Else) {
             self.parse_item(&mut on)?;
@@ -247,10 +247,10 @@ impl CatParser {
         self.next_token();
         let name = self.parse_name("the name of a procedure")?;
         let parameters = self.parse_parameters()?.unwrap_or_default();
-        self.expect_token(&Token::Equals, "`=`")?;
+        self.expect_token(&CatToken::Equals, "`=`")?;
         let mut body = Vec::new();
         while !self.eat_keyword(Keyword::End) {
-            if matches!(self.peek_token(), Token::Keyword(Keyword::Show | Keyword::Unshow)) {
+            if matches!(self.peek_token(), CatToken::Keyword(Keyword::Show | Keyword::Unshow)) {
                 self.next_token();
                 self.skip_show()?;
                 continue;
@@ -269,13 +269,13 @@ impl CatParser {
         let start = self.current_span();
         self.next_token();
         let name = self.parse_name("a name to define")?;
-        self.expect_token(&Token::Keyword(Keyword::From), "`from`")?;
+        self.expect_token(&CatToken::Keyword(Keyword::From), "`from`")?;
         let generator = self.parse_name("`generate_cos`, `generate_orders` or `linearisations`")?;
         let arguments = self.arguments()?;
         let span = start.merge_with(self.previous_span());
         let named = |kind: ExpressionKind| {
             let depth = 1 + kind.inner_depth();
-            Expression { kind, span, depth }
+            CatExpression { kind, span, depth }
         };
         let word = |text: &str| named(ExpressionKind::Name(text.to_owned()));
         let (set, order) = match (generator.text.as_str(), arguments.as_slice()) {
@@ -283,8 +283,10 @@ impl CatParser {
             ("generate_orders", [set, order]) => (set.clone(), order.clone()),
             ("linearisations", [set, _]) => {
                 let body = Arc::new(named(ExpressionKind::LinearOrder(Box::new(set.clone()))));
-                let bindings =
-                    Bindings { recursive: false, bindings: vec![Binding { name, parameters: None, body }] };
+                let bindings = Bindings {
+                    recursive: false,
+                    bindings: vec![CatDefinition { name, parameters: None, body }],
+                };
                 items.push(ParsedItem::Statement(StatementKind::Let(bindings), span));
                 return Ok(());
             }
@@ -306,7 +308,7 @@ impl CatParser {
         let agreeing = self.make_expression(ExpressionKind::Union(vec![part.clone(), within]), start)?;
         let bindings = Bindings {
             recursive: false,
-            bindings: vec![Binding { name, parameters: None, body: Arc::new(part) }],
+            bindings: vec![CatDefinition { name, parameters: None, body: Arc::new(part) }],
         };
         let demand = StatementKind::Axiom {
             kind: AxiomKind::Acyclic,
@@ -328,7 +330,7 @@ impl CatParser {
             if self.eat_keyword(Keyword::As) {
                 self.parse_name("a name")?;
             }
-            if !self.eat_token(&Token::Comma) {
+            if !self.eat_token(&CatToken::Comma) {
                 return Ok(());
             }
         }
@@ -337,11 +339,11 @@ impl CatParser {
     fn parse_axiom(&mut self) -> ParseResult<StatementKind> {
         let undefined = self.eat_keyword(Keyword::UndefinedUnless);
         let flag = undefined || self.eat_keyword(Keyword::Flag);
-        let tilde = self.eat_token(&Token::Tilde);
+        let tilde = self.eat_token(&CatToken::Tilde);
         let kind = match self.peek_token() {
-            Token::Keyword(Keyword::Acyclic) => AxiomKind::Acyclic,
-            Token::Keyword(Keyword::Irreflexive) => AxiomKind::Irreflexive,
-            Token::Keyword(Keyword::Empty) => AxiomKind::Empty,
+            CatToken::Keyword(Keyword::Acyclic) => AxiomKind::Acyclic,
+            CatToken::Keyword(Keyword::Irreflexive) => AxiomKind::Irreflexive,
+            CatToken::Keyword(Keyword::Empty) => AxiomKind::Empty,
             _ if flag || tilde => return Err(self.report_unexpected("`acyclic`, `irreflexive` or `empty`")),
             _ => {
                 return Err(
@@ -367,30 +369,30 @@ impl CatParser {
         }
     }
 
-    fn parse_binding(&mut self) -> ParseResult<Binding> {
+    fn parse_binding(&mut self) -> ParseResult<CatDefinition> {
         let name = self.parse_name("a name to define")?;
         let parameters = self.parse_parameters()?;
-        self.expect_token(&Token::Equals, "`=`")?;
+        self.expect_token(&CatToken::Equals, "`=`")?;
         let body = Arc::new(self.parse_expression()?);
-        Ok(Binding { name, parameters, body })
+        Ok(CatDefinition { name, parameters, body })
     }
 
     /// `(a, b)`, and as in herd `a b`, up to `=`.
     fn parse_parameters(&mut self) -> ParseResult<Option<Vec<Identifier>>> {
         let mut parameters: Option<Vec<Identifier>> = None;
-        while *self.peek_token() != Token::Equals {
+        while *self.peek_token() != CatToken::Equals {
             let list = parameters.get_or_insert_default();
             match self.peek_token() {
-                Token::Name(_) => list.push(self.parse_name("a parameter")?),
-                Token::LeftParenthesis => {
+                CatToken::Name(_) => list.push(self.parse_name("a parameter")?),
+                CatToken::LeftParenthesis => {
                     self.next_token();
-                    while *self.peek_token() != Token::RightParenthesis {
+                    while *self.peek_token() != CatToken::RightParenthesis {
                         list.push(self.parse_name("a parameter")?);
-                        if !self.eat_token(&Token::Comma) {
+                        if !self.eat_token(&CatToken::Comma) {
                             break;
                         }
                     }
-                    self.expect_token(&Token::RightParenthesis, "`,` or `)`")?;
+                    self.expect_token(&CatToken::RightParenthesis, "`,` or `)`")?;
                 }
                 _ => return Err(self.report_unexpected("a parameter or `=`")),
             }
@@ -398,7 +400,7 @@ impl CatParser {
         Ok(parameters)
     }
 
-    fn parse_expression(&mut self) -> ParseResult<Expression> {
+    fn parse_expression(&mut self) -> ParseResult<CatExpression> {
         self.parse_nested(|parser| parser.parse_chain(0))
     }
 
@@ -414,17 +416,17 @@ impl CatParser {
         result
     }
 
-    fn make_expression(&mut self, kind: ExpressionKind, start: CatSpan) -> ParseResult<Expression> {
+    fn make_expression(&mut self, kind: ExpressionKind, start: CatSpan) -> ParseResult<CatExpression> {
         let span = start.merge_with(self.previous_span());
         let depth = 1 + kind.inner_depth();
         if usize::from(depth) > DEPTH_LIMIT {
             return Err(self.report_problem(CatProblem::NestedTooDeep { limit: DEPTH_LIMIT }, start));
         }
-        Ok(Expression { kind, span, depth })
+        Ok(CatExpression { kind, span, depth })
     }
 
     /// A chain of one binary operator and all that bind tighter. `a | b | c` is one node: long chains are not deep.
-    fn parse_chain(&mut self, precedence: usize) -> ParseResult<Expression> {
+    fn parse_chain(&mut self, precedence: usize) -> ParseResult<CatExpression> {
         let start = self.current_span();
         let Some((operator, kind)) = CHAINS.get(precedence) else {
             return self.parse_unary();
@@ -440,9 +442,9 @@ impl CatParser {
         self.make_expression(kind(operands), start)
     }
 
-    fn parse_unary(&mut self) -> ParseResult<Expression> {
+    fn parse_unary(&mut self) -> ParseResult<CatExpression> {
         let start = self.current_span();
-        if self.eat_token(&Token::Tilde) {
+        if self.eat_token(&CatToken::Tilde) {
             let operand = self.parse_nested(Self::parse_unary)?;
             return self.make_expression(ExpressionKind::Complement(Box::new(operand)), start);
         }
@@ -450,38 +452,38 @@ impl CatParser {
         loop {
             let operand = expression;
             let kind = match self.peek_token() {
-                Token::Star if self.starts_operand(1) => {
+                CatToken::Star if self.starts_operand(1) => {
                     self.next_token();
-                    let right = if *self.peek_token() == Token::Tilde {
+                    let right = if *self.peek_token() == CatToken::Tilde {
                         self.parse_nested(Self::parse_unary)?
                     } else {
                         self.parse_primary()?
                     };
                     ExpressionKind::Product(Box::new([operand, right]))
                 }
-                Token::Star => {
+                CatToken::Star => {
                     self.next_token();
                     ExpressionKind::Star(Box::new(operand))
                 }
-                Token::Plus => {
+                CatToken::Plus => {
                     self.next_token();
                     ExpressionKind::Plus(Box::new(operand))
                 }
-                Token::Question => {
+                CatToken::Question => {
                     self.next_token();
                     ExpressionKind::Optional(Box::new(operand))
                 }
-                Token::MinusOne => {
+                CatToken::MinusOne => {
                     self.next_token();
                     ExpressionKind::Inverse(Box::new(operand))
                 }
-                Token::Hat => {
+                CatToken::Hat => {
                     self.next_token();
-                    let kind: fn(Box<Expression>) -> ExpressionKind = match self.peek_token() {
-                        Token::MinusOne => ExpressionKind::Inverse,
-                        Token::Plus => ExpressionKind::Plus,
-                        Token::Star => ExpressionKind::Star,
-                        Token::Question => ExpressionKind::Optional,
+                    let kind: fn(Box<CatExpression>) -> ExpressionKind = match self.peek_token() {
+                        CatToken::MinusOne => ExpressionKind::Inverse,
+                        CatToken::Plus => ExpressionKind::Plus,
+                        CatToken::Star => ExpressionKind::Star,
+                        CatToken::Question => ExpressionKind::Optional,
                         _ => return Err(self.report_unexpected("`-1`, `+`, `*` or `?`")),
                     };
                     self.next_token();
@@ -496,56 +498,56 @@ impl CatParser {
     /// Returns true if an operand of `*` starts at that distance; if none does, `*` is a closure.
     fn starts_operand(&self, distance: usize) -> bool {
         match self.peek_ahead(distance) {
-            Token::Tilde => !matches!(
+            CatToken::Tilde => !matches!(
                 self.peek_ahead(distance + 1),
-                Token::Keyword(Keyword::Acyclic | Keyword::Irreflexive | Keyword::Empty)
+                CatToken::Keyword(Keyword::Acyclic | Keyword::Irreflexive | Keyword::Empty)
             ),
             token => starts_argument(token),
         }
     }
 
-    fn parse_primary(&mut self) -> ParseResult<Expression> {
+    fn parse_primary(&mut self) -> ParseResult<CatExpression> {
         let start = self.current_span();
         let kind = match self.peek_token() {
-            Token::Zero => {
+            CatToken::Zero => {
                 self.next_token();
                 ExpressionKind::Zero
             }
-            Token::Underscore => {
+            CatToken::Underscore => {
                 self.next_token();
                 ExpressionKind::Universe
             }
-            Token::LeftParenthesis => {
+            CatToken::LeftParenthesis => {
                 self.next_token();
                 let inner = self.parse_expression()?;
-                self.expect_token(&Token::RightParenthesis, "an operator or `)`")?;
-                return Ok(Expression { span: start.merge_with(self.previous_span()), ..inner });
+                self.expect_token(&CatToken::RightParenthesis, "an operator or `)`")?;
+                return Ok(CatExpression { span: start.merge_with(self.previous_span()), ..inner });
             }
-            Token::LeftBracket => {
+            CatToken::LeftBracket => {
                 self.next_token();
                 let inner = self.parse_expression()?;
-                self.expect_token(&Token::RightBracket, "an operator or `]`")?;
+                self.expect_token(&CatToken::RightBracket, "an operator or `]`")?;
                 ExpressionKind::Identity(Box::new(inner))
             }
-            Token::Keyword(Keyword::Let) => {
+            CatToken::Keyword(Keyword::Let) => {
                 let bindings = self.parse_bindings()?;
-                self.expect_token(&Token::Keyword(Keyword::In), "an operator or `in`")?;
+                self.expect_token(&CatToken::Keyword(Keyword::In), "an operator or `in`")?;
                 let body = self.parse_expression()?;
                 ExpressionKind::Let(Box::new(bindings), Box::new(body))
             }
-            Token::LeftBrace if *self.peek_ahead(1) == Token::RightBrace => {
+            CatToken::LeftBrace if *self.peek_ahead(1) == CatToken::RightBrace => {
                 self.next_token();
                 self.next_token();
                 ExpressionKind::Zero
             }
-            Token::Keyword(Keyword::Try) => {
+            CatToken::Keyword(Keyword::Try) => {
                 self.next_token();
                 let first = self.parse_expression()?;
-                self.expect_token(&Token::Keyword(Keyword::With), "an operator or `with`")?;
+                self.expect_token(&CatToken::Keyword(Keyword::With), "an operator or `with`")?;
                 ExpressionKind::Try(Box::new([first, self.parse_expression()?]))
             }
-            Token::Name(_) if self.is_at_comprehension() => self.parse_comprehension()?,
-            Token::Name(_) => {
+            CatToken::Name(_) if self.is_at_comprehension() => self.parse_comprehension()?,
+            CatToken::Name(_) => {
                 let name = self.parse_name("a name")?;
                 if starts_argument(self.peek_token()) {
                     ExpressionKind::Call(name, self.arguments()?)
@@ -559,22 +561,22 @@ impl CatParser {
     }
 
     /// `f(a, b)`, and as in herd `f a`, where `a` is a name or delimited.
-    fn arguments(&mut self) -> ParseResult<Vec<Expression>> {
+    fn arguments(&mut self) -> ParseResult<Vec<CatExpression>> {
         let mut arguments = Vec::new();
         while starts_argument(self.peek_token()) {
             let start = self.current_span();
             match self.peek_token() {
-                Token::LeftParenthesis => {
+                CatToken::LeftParenthesis => {
                     self.next_token();
-                    while *self.peek_token() != Token::RightParenthesis {
+                    while *self.peek_token() != CatToken::RightParenthesis {
                         arguments.push(self.parse_expression()?);
-                        if !self.eat_token(&Token::Comma) {
+                        if !self.eat_token(&CatToken::Comma) {
                             break;
                         }
                     }
-                    self.expect_token(&Token::RightParenthesis, "an operator, `,` or `)`")?;
+                    self.expect_token(&CatToken::RightParenthesis, "an operator, `,` or `)`")?;
                 }
-                Token::Name(name) => {
+                CatToken::Name(name) => {
                     let kind = ExpressionKind::Name(name.clone());
                     self.next_token();
                     arguments.push(self.make_expression(kind, start)?);
@@ -587,52 +589,53 @@ impl CatParser {
 
     /// Returns true if the parser is at `union (x in`, `union ((x, y) in`, or the same with `intersection`.
     fn is_at_comprehension(&self) -> bool {
-        let Token::Name(word) = self.peek_token() else {
+        let CatToken::Name(word) = self.peek_token() else {
             return false;
         };
-        if !matches!(word.as_str(), "union" | "intersection") || *self.peek_ahead(1) != Token::LeftParenthesis
+        if !matches!(word.as_str(), "union" | "intersection")
+            || *self.peek_ahead(1) != CatToken::LeftParenthesis
         {
             return false;
         }
         let mut distance = 2;
-        if *self.peek_ahead(2) == Token::LeftParenthesis {
+        if *self.peek_ahead(2) == CatToken::LeftParenthesis {
             distance += 1;
-            while matches!(self.peek_ahead(distance), Token::Name(_) | Token::Comma) {
+            while matches!(self.peek_ahead(distance), CatToken::Name(_) | CatToken::Comma) {
                 distance += 1;
             }
         }
         distance += 1;
-        *self.peek_ahead(distance) == Token::Keyword(Keyword::In)
+        *self.peek_ahead(distance) == CatToken::Keyword(Keyword::In)
     }
 
     fn parse_comprehension(&mut self) -> ParseResult<ExpressionKind> {
         let union = self.parse_name("`union`")?.text == "union";
-        self.expect_token(&Token::LeftParenthesis, "`(`")?;
+        self.expect_token(&CatToken::LeftParenthesis, "`(`")?;
         let mut variables = Vec::new();
-        if self.eat_token(&Token::LeftParenthesis) {
+        if self.eat_token(&CatToken::LeftParenthesis) {
             loop {
                 variables.push(self.parse_name("a name to bind")?);
-                if !self.eat_token(&Token::Comma) {
+                if !self.eat_token(&CatToken::Comma) {
                     break;
                 }
             }
-            self.expect_token(&Token::RightParenthesis, "`,` or `)`")?;
+            self.expect_token(&CatToken::RightParenthesis, "`,` or `)`")?;
         } else {
             variables.push(self.parse_name("a name to bind")?);
         }
-        self.expect_token(&Token::Keyword(Keyword::In), "`in`")?;
-        let family = if *self.peek_token() == Token::LeftBrace {
+        self.expect_token(&CatToken::Keyword(Keyword::In), "`in`")?;
+        let family = if *self.peek_token() == CatToken::LeftBrace {
             Iterated::Listed(self.parse_members(variables.len())?)
         } else {
             Iterated::Named(self.parse_name("`masks`, `classes`, a mask, or a list in braces")?)
         };
-        self.expect_token(&Token::Colon, "`:`")?;
+        self.expect_token(&CatToken::Colon, "`:`")?;
         let body = self.parse_expression()?;
-        self.expect_token(&Token::RightParenthesis, "an operator or `)`")?;
+        self.expect_token(&CatToken::RightParenthesis, "an operator or `)`")?;
         Ok(ExpressionKind::Comprehension(Box::new(Comprehension { union, variables, family, body })))
     }
 
-    fn parse_members(&mut self, arity: usize) -> ParseResult<Vec<(Vec<Expression>, CatSpan)>> {
+    fn parse_members(&mut self, arity: usize) -> ParseResult<Vec<(Vec<CatExpression>, CatSpan)>> {
         self.next_token();
         let mut members = Vec::new();
         loop {
@@ -641,29 +644,33 @@ impl CatParser {
             if arity == 1 {
                 member.push(self.parse_expression()?);
             } else {
-                self.expect_token(&Token::LeftParenthesis, "`(`")?;
+                self.expect_token(&CatToken::LeftParenthesis, "`(`")?;
                 loop {
                     member.push(self.parse_expression()?);
-                    if !self.eat_token(&Token::Comma) {
+                    if !self.eat_token(&CatToken::Comma) {
                         break;
                     }
                 }
-                self.expect_token(&Token::RightParenthesis, "an operator, `,` or `)`")?;
+                self.expect_token(&CatToken::RightParenthesis, "an operator, `,` or `)`")?;
             }
             members.push((member, start.merge_with(self.previous_span())));
-            if !self.eat_token(&Token::Comma) {
+            if !self.eat_token(&CatToken::Comma) {
                 break;
             }
         }
-        self.expect_token(&Token::RightBrace, "an operator, `,` or `}`")?;
+        self.expect_token(&CatToken::RightBrace, "an operator, `,` or `}`")?;
         Ok(members)
     }
 }
 
 /// Returns true if a token starts an argument, which binds to the preceding name as in `f a`.
-fn starts_argument(token: &Token) -> bool {
+fn starts_argument(token: &CatToken) -> bool {
     matches!(
         token,
-        Token::Name(_) | Token::Zero | Token::Underscore | Token::LeftParenthesis | Token::LeftBracket
+        CatToken::Name(_)
+            | CatToken::Zero
+            | CatToken::Underscore
+            | CatToken::LeftParenthesis
+            | CatToken::LeftBracket
     )
 }

@@ -1,6 +1,6 @@
 //! Predefined relations that every model may use.
 
-use super::ast::{Binding, CatModel, Procedure, StatementKind};
+use super::ast::{CatDefinition, CatModel, Procedure, StatementKind};
 use super::load::parse_model_from;
 use super::source::{SourceId, SourceText};
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ const SOURCE: SourceId = SourceId(u16::MAX);
 static PRELUDE: LazyLock<Option<CatModel>> =
     LazyLock::new(|| parse_model_from(SOURCE, "prelude.cat", include_str!("prelude.cat"), &|_| None).ok());
 
-fn iter_bindings() -> impl Iterator<Item = &'static Binding> {
+fn iter_bindings() -> impl Iterator<Item = &'static CatDefinition> {
     PRELUDE.iter().flat_map(|model| &model.statements).flat_map(|statement| match &statement.kind {
         StatementKind::Let(bindings) => bindings.bindings.as_slice(),
         StatementKind::Axiom { .. } | StatementKind::Procedure(_) | StatementKind::Call { .. } => &[],
@@ -19,7 +19,7 @@ fn iter_bindings() -> impl Iterator<Item = &'static Binding> {
 }
 
 /// The definition of a name.
-pub(crate) fn find_binding(name: &str) -> Option<&'static Binding> {
+pub(crate) fn find_binding(name: &str) -> Option<&'static CatDefinition> {
     iter_bindings().find(|binding| binding.name.text == name)
 }
 

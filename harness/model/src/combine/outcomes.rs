@@ -3,7 +3,7 @@
 use litmus::Outcome;
 
 use super::{LocationChoice, OutcomeCollector, all_choices};
-use crate::search::Leaf;
+use crate::search::SearchLeaf;
 use crate::valuation::{Valuation, Values, constraints_met, stored_value, valuations};
 
 impl OutcomeCollector<'_> {
@@ -13,7 +13,7 @@ impl OutcomeCollector<'_> {
     /// visited executions; `None` if the budget ran out.
     pub(crate) fn outcomes(
         &self,
-        leaf: &Leaf,
+        leaf: &SearchLeaf,
         most: u64,
         visit: &mut impl FnMut(&Outcome, bool) -> bool,
     ) -> Option<u64> {

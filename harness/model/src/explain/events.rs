@@ -3,13 +3,17 @@
 use litmus::{LocationId, ScalarType, Span, Test, Value};
 
 use super::candidate::CandidateExecution;
-use super::{Event, EventOwner};
+use super::{EventOwner, ExplainedEvent};
 use crate::cells::Extent;
 use crate::skeleton::{Owner, Skeleton, Tags};
 use crate::valuation::stored_value;
 
 /// The events of an execution in words.
-pub(super) fn list_events(test: &Test, skeleton: &Skeleton, candidate: &CandidateExecution) -> Vec<Event> {
+pub(super) fn list_events(
+    test: &Test,
+    skeleton: &Skeleton,
+    candidate: &CandidateExecution,
+) -> Vec<ExplainedEvent> {
     let mut letters = 0;
     let described = skeleton.events.iter().enumerate().map(|(index, event)| {
         let reference = event.reference.or(event.storage);
@@ -64,7 +68,7 @@ pub(super) fn list_events(test: &Test, skeleton: &Skeleton, candidate: &Candidat
                 (EventOwner::Final, format!("final {name}"))
             }
         };
-        Event {
+        ExplainedEvent {
             label,
             owner,
             what,

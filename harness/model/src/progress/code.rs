@@ -16,7 +16,7 @@ use super::split::{BarrierHalf, SplitBarrierRounds};
 
 /// The program: an operation for each instruction, so that indices are those of the test.
 pub(super) struct ProgressCode {
-    pub(super) threads: Vec<ThreadCode>,
+    pub(super) threads: Vec<CompiledThread>,
     /// Initial value of each storage; aliases share one storage.
     pub(super) initial: Vec<u64>,
     /// Bit t is set where thread t accesses the storage.
@@ -31,7 +31,7 @@ pub(super) struct ProgressCode {
 }
 
 /// A thread.
-pub(super) struct ThreadCode {
+pub(super) struct CompiledThread {
     pub(super) operations: Vec<ProgressOperation>,
     /// Initial values of the registers.
     pub(super) registers: Vec<u64>,
@@ -226,7 +226,7 @@ struct ProgressCodeBuilder<'a> {
 }
 
 impl ProgressCodeBuilder<'_> {
-    fn compile_thread(&mut self, thread: ThreadId) -> Result<ThreadCode, ProgressError> {
+    fn compile_thread(&mut self, thread: ThreadId) -> Result<CompiledThread, ProgressError> {
         let instructions = &self.test.thread(thread).instructions;
         let operations = instructions
             .iter()
@@ -236,7 +236,7 @@ impl ProgressCodeBuilder<'_> {
             .map(|r| self.test.initial_register(thread, RegisterId(r as u16)).0)
             .collect();
         let live = live_registers(&operations);
-        Ok(ThreadCode { operations, registers, live })
+        Ok(CompiledThread { operations, registers, live })
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused by name")]
@@ -519,7 +519,7 @@ pub(super) enum LocalRunEnd {
     Spin(usize),
 }
 
-impl ThreadCode {
+impl CompiledThread {
     /// Runs local instructions from `at`; `fence` receives the memory barriers on the way.
     pub(super) fn run_local_instructions(
         &self,

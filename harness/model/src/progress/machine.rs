@@ -137,7 +137,7 @@ pub(super) fn written_value(access: &AccessOperation, old: u64, registers: &[u64
 /// A state of the machine.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct MachineState<M> {
-    threads: Vec<ThreadState>,
+    threads: Vec<ThreadPosition>,
     /// Arrivals at each barrier with a quorum, up to the quorum.
     arrived: Vec<u32>,
     /// Arrivals at split barriers.
@@ -146,7 +146,7 @@ pub(super) struct MachineState<M> {
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct ThreadState {
+struct ThreadPosition {
     at: usize,
     phase: ThreadPhase,
     started: bool,
@@ -189,7 +189,7 @@ impl ProgressMachine<'_> {
             .code
             .threads
             .iter()
-            .map(|thread| ThreadState {
+            .map(|thread| ThreadPosition {
                 at: 0,
                 phase: ThreadPhase::Ready,
                 started: false,

@@ -7,7 +7,7 @@ use super::{Refuter, RelationTerm};
 use crate::cat::Axiom;
 use crate::combine::{ExecutionGoal, OutcomeCollector, ValueConstraint};
 use crate::matrix::Matrix;
-use crate::prepared::Prepared;
+use crate::prepared::PreparedPlan;
 use crate::sat::{Literal, Solver};
 use crate::search::{Flags, axiom_possible, fix_next, fix_read};
 use crate::skeleton::{FinalValue, Skeleton};
@@ -15,7 +15,7 @@ use crate::valuation::{constraints_met, reads_of, valuations};
 
 /// The strongest evidence for an execution of the goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Shown {
+pub(crate) enum GoalEvidence {
     /// No such execution exists.
     Never,
     /// One exists, with values that depend on themselves.
@@ -25,9 +25,12 @@ pub(crate) enum Shown {
 }
 
 /// Returns the flags that executions without self-dependent values raise.
-pub(crate) fn known(raised: &[(Flags, Shown)]) -> Flags {
+pub(crate) fn known(raised: &[(Flags, GoalEvidence)]) -> Flags {
     let mut known = Flags::default();
-    raised.iter().filter(|(_, shown)| *shown == Shown::Grounded).for_each(|(flags, _)| known.add(*flags));
+    raised
+        .iter()
+        .filter(|(_, shown)| *shown == GoalEvidence::Grounded)
+        .for_each(|(flags, _)| known.add(*flags));
     known
 }
 
@@ -88,12 +91,12 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         combiner: &OutcomeCollector<'_>,
         sought: ExecutionGoal<'_>,
         flag: Option<(usize, Literal)>,
-    ) -> Option<Shown> {
+    ) -> Option<GoalEvidence> {
         let holds = self.sought(combiner, sought);
         self.define_values();
         let mut assumed: Vec<Literal> = flag.iter().map(|(_, literal)| *literal).collect();
         match holds {
-            RelationTerm::No => return Some(Shown::Never),
+            RelationTerm::No => return Some(GoalEvidence::Never),
             RelationTerm::Yes => {}
             RelationTerm::If(literal) => assumed.push(literal),
         }
@@ -114,9 +117,9 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
             while self.solver.solve(&all)? {
                 // Check the execution that the solver found, so that no answer rests on the clauses alone.
                 let shown = self.shows(combiner, sought, flag.map(|(axiom, _)| axiom));
-                debug_assert!(shown != Some(Shown::Never), "the clauses say what the axioms say");
+                debug_assert!(shown != Some(GoalEvidence::Never), "the clauses say what the axioms say");
                 match shown {
-                    Some(Shown::Never) => return None,
+                    Some(GoalEvidence::Never) => return None,
                     Some(shown) => return Some(shown),
                     // A value cycle permits more values than are tried. Another query may be satisfied by the
                     // tried ones.
@@ -130,7 +133,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
                 }
             }
         }
-        Some(Shown::Never)
+        Some(GoalEvidence::Never)
     }
 
     /// Finds a consistent execution of the goal; `None` if the budget ran out.
@@ -141,20 +144,20 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         &mut self,
         combiner: &OutcomeCollector<'_>,
         sought: ExecutionGoal<'_>,
-        raised: Option<&mut Vec<(Flags, Shown)>>,
-    ) -> Option<Shown> {
+        raised: Option<&mut Vec<(Flags, GoalEvidence)>>,
+    ) -> Option<GoalEvidence> {
         // An encoding that was built after the budget ran out is incomplete.
         if self.solver.is_spent() {
             return None;
         }
         let Some(raised) = raised else { return self.look(combiner, sought, None) };
-        let mut best = Shown::Never;
+        let mut best = GoalEvidence::Never;
         for flag in self.flags.clone() {
             let mut more = Flags::default();
             more.raise_axiom(&self.prepared.plan.axioms[flag.0]);
             if known(raised).lacks_any_of(more) {
                 let shown = self.look(combiner, sought, Some(flag))?;
-                if shown > Shown::Never {
+                if shown > GoalEvidence::Never {
                     raised.push((more, shown));
                 }
                 best = best.max(shown);
@@ -181,8 +184,8 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         combiner: &OutcomeCollector<'_>,
         sought: ExecutionGoal<'_>,
         flag: Option<usize>,
-    ) -> Option<Shown> {
-        let Prepared { plan, rf, co, .. } = self.prepared;
+    ) -> Option<GoalEvidence> {
+        let PreparedPlan { plan, rf, co, .. } = self.prepared;
         let mut bounds = self.ground.bounds.clone();
         let mut reads_from = vec![None; self.skeleton.len()];
         for choice in &self.ground.reads {
@@ -190,7 +193,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
             let chosen =
                 sources.iter().find(|(_, literal)| self.solver.holds(*literal)).map(|(write, _)| *write);
             let Some(write) = chosen.or(choice.candidates.first().copied()) else {
-                return Some(Shown::Never);
+                return Some(GoalEvidence::Never);
             };
             reads_from[choice.read] = Some(write as u16);
             rf.iter().for_each(|id| fix_read(&mut bounds, *id, choice.read, write));
@@ -216,7 +219,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
             axiom.flag && flag != Some(index) || axiom_possible(axiom, &bounds)
         };
         if !plan.axioms.iter().enumerate().all(holds) {
-            return Some(Shown::Never);
+            return Some(GoalEvidence::Never);
         }
         let rules = &combiner.rules;
         let values = valuations(self.skeleton, &reads_from, rules.out_of_thin_air, rules.domain);
@@ -224,7 +227,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
             .iter()
             .filter(|shown| constraints_met(self.skeleton, &shown.values))
             .filter(|shown| combiner.is_goal_met(sought, &combiner.to_outcome(&shown.values, &last)));
-        shown.map(|v| if v.thin_air { Shown::OutOfThinAir } else { Shown::Grounded }).max()
+        shown.map(|v| if v.thin_air { GoalEvidence::OutOfThinAir } else { GoalEvidence::Grounded }).max()
     }
 
     /// Returns a term that implies the goal.

@@ -4,7 +4,7 @@ use litmus::{ControlBarrier, InstructionKind, Scope, SplitBarrier, SplitHalf, Ta
 
 use super::tangles::Tangles;
 use super::{Semantic, Skeleton};
-use crate::path::{Path, Step, StepKind};
+use crate::path::{Path, StepKind, ThreadStep};
 
 /// A control barrier that a thread has reached.
 #[derive(Clone, Copy, Debug)]
@@ -37,20 +37,20 @@ pub(super) fn half_of(test: &Test, thread: ThreadId, instruction: u16) -> Option
 
 /// The threads of a test on their paths.
 #[derive(Clone, Copy)]
-pub(super) struct Schedule<'t> {
+pub(super) struct PathAssignment<'t> {
     pub(super) test: &'t Test,
     pub(super) paths: &'t [&'t Path],
     pub(super) semantic: Semantic,
     pub(super) tangles: &'t Tangles,
 }
 
-impl<'t> Schedule<'t> {
+impl<'t> PathAssignment<'t> {
     /// Returns the executed length of each path.
     ///
     /// A thread stops at a control barrier that blocks it for ever. It executes nothing if it depends on a
     /// thread that does not end (`#synchronization-dependencies`).
     pub(super) fn executed(&self) -> Vec<usize> {
-        let Schedule { test, paths, .. } = *self;
+        let PathAssignment { test, paths, .. } = *self;
         let mut begun = vec![true; paths.len()];
         loop {
             let executed = self.up_to_barriers(&begun);
@@ -74,7 +74,7 @@ impl<'t> Schedule<'t> {
     /// Returns the path lengths up to blocking barriers and waits, as a least fixpoint. Threads that have not
     /// begun execute nothing.
     fn up_to_barriers(&self, begun: &[bool]) -> Vec<usize> {
-        let Schedule { test, paths, .. } = *self;
+        let PathAssignment { test, paths, .. } = *self;
         let all = |thread: usize| if begun[thread] { paths[thread].steps.len() } else { 0 };
         let stop_after = |thread: usize, from: usize| {
             paths[thread].steps[from..]
@@ -144,7 +144,7 @@ impl<'t> Schedule<'t> {
     }
 
     /// Returns true if a step may block its thread.
-    fn blocks(&self, thread: ThreadId, step: &Step) -> bool {
+    fn blocks(&self, thread: ThreadId, step: &ThreadStep) -> bool {
         match step.kind {
             StepKind::Subgroup(_) => true,
             _ if self.semantic.barriers_anywhere => false,
@@ -158,7 +158,7 @@ impl<'t> Schedule<'t> {
 
     /// Returns true if all awaited threads have arrived as often as `thread`, given the executed steps.
     fn all_arrived(&self, thread: ThreadId, scope: Scope, at: &[usize]) -> bool {
-        let Schedule { test, paths, .. } = *self;
+        let PathAssignment { test, paths, .. } = *self;
         let arrivals = |thread: usize| {
             let id = ThreadId(thread as u16);
             let before = paths[thread].steps.iter().take(at[thread]);

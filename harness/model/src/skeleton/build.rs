@@ -9,18 +9,18 @@ use litmus::{
     Semantics, SplitHalf, StorageClass, SystemOperation, Test, ThreadId, ThreadPlace, Value,
 };
 
-use super::barriers::{Arrival, Schedule, barrier_of, half_of};
-use super::subgroup::Results;
+use super::barriers::{Arrival, PathAssignment, barrier_of, half_of};
+use super::subgroup::SubgroupResults;
 use super::tangles::Tangles;
 use super::vocabulary::Tags;
-use super::{BarrierHalf, Event, FinalValue, MAX_EVENTS, Owner, Semantic, Skeleton};
+use super::{Event, ExecutedBarrierHalf, FinalValue, MAX_EVENTS, Owner, Semantic, Skeleton};
 use crate::PredictError;
 use crate::cells::{Cells, Extent, Piece};
 use crate::forced::forced_reads;
-use crate::path::{Memory, Path, Step, StepKind};
+use crate::path::{Path, StepAccess, StepKind, ThreadStep};
 use crate::predict::value_domain;
 use crate::symbolic::{LocalRead, Symbolic};
-use crate::system::{self, Mark};
+use crate::system::{self, InstructionMark};
 
 /// Returns every event structure of a combination of paths, one path per thread.
 ///
@@ -47,7 +47,7 @@ fn tangled(
     semantic: Semantic,
     tangles: &Tangles,
 ) -> Result<Vec<Skeleton>, PredictError> {
-    let schedule = Schedule { test, paths, semantic, tangles };
+    let schedule = PathAssignment { test, paths, semantic, tangles };
     let executed = schedule.executed();
     let all = paths.iter().zip(&executed).all(|(path, count)| path.terminated && *count == path.steps.len());
     let steps = paths.iter().zip(&executed).map(|(path, count)| path.steps.get(..*count).unwrap_or_default());
@@ -88,7 +88,7 @@ fn tangled(
 }
 
 /// Returns the memory that a step accesses.
-fn accessed(step: &Step) -> Option<&Memory> {
+fn accessed(step: &ThreadStep) -> Option<&StepAccess> {
     match &step.kind {
         StepKind::Read(memory) | StepKind::Write(memory, _) | StepKind::Rmw(memory, _) => Some(memory),
         StepKind::Fence(..)
@@ -115,7 +115,7 @@ struct Builder<'t> {
     test: &'t Test,
     semantic: Semantic,
     /// The steps of each thread that are executed.
-    steps: Vec<&'t [Step]>,
+    steps: Vec<&'t [ThreadStep]>,
     /// [`Test::observables`].
     observables: &'t [Observable],
     cells: Cells,
@@ -123,9 +123,9 @@ struct Builder<'t> {
     /// The values that each thread has read, by the number of the read.
     reads: Vec<Vec<Symbolic<u16>>>,
     arrivals: Vec<Arrival<'t>>,
-    marks: Vec<Mark>,
+    marks: Vec<InstructionMark>,
     /// Results of subgroup operations.
-    results: Results,
+    results: SubgroupResults,
     /// True if no values let control take these paths.
     infeasible: bool,
 }
@@ -135,7 +135,7 @@ impl<'t> Builder<'t> {
         test: &'t Test,
         observables: &'t [Observable],
         semantic: Semantic,
-        steps: Vec<&'t [Step]>,
+        steps: Vec<&'t [ThreadStep]>,
     ) -> Builder<'t> {
         let observed = observables.iter().filter_map(|observable| match observable {
             Observable::Location(location, component) => {
@@ -149,7 +149,7 @@ impl<'t> Builder<'t> {
         let (mut skeleton, reads) = (Skeleton::default(), vec![Vec::new(); steps.len()]);
         let executed: usize = steps.iter().map(|steps| steps.len()).sum();
         skeleton.events.reserve(executed + test.locations.len() + observables.len());
-        let (arrivals, marks, results) = (Vec::new(), Vec::new(), Results::default());
+        let (arrivals, marks, results) = (Vec::new(), Vec::new(), SubgroupResults::default());
         Builder {
             test,
             semantic,
@@ -247,7 +247,7 @@ impl<'t> Builder<'t> {
         for (index, path) in paths.iter().enumerate() {
             draft.add_thread(ThreadId(index as u16), path);
         }
-        self.results = Results::find(self.test, tangles, &self.steps, &draft.reads);
+        self.results = SubgroupResults::find(self.test, tangles, &self.steps, &draft.reads);
     }
 
     /// Adds the events of a thread and the constraints of its path on the values read.
@@ -313,14 +313,14 @@ impl<'t> Builder<'t> {
     }
 
     /// Adds what the invocation does that performs a cooperative access: the access and the barriers around it.
-    fn add_company(&mut self, thread: ThreadId, access: &Step) {
+    fn add_company(&mut self, thread: ThreadId, access: &ThreadStep) {
         let first = self.skeleton.events.len();
         for step in self.steps[usize::from(thread.0)] {
             if std::ptr::eq(step, access) {
                 self.add_step(thread, step);
             } else if let StepKind::ControlBarrier | StepKind::Fence(..) = step.kind {
                 // The dependencies of a barrier belong to the thread itself.
-                let step = Step { address: Vec::new(), control: Vec::new(), ..step.clone() };
+                let step = ThreadStep { address: Vec::new(), control: Vec::new(), ..step.clone() };
                 self.add_step(thread, &step);
             }
         }
@@ -329,7 +329,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    fn add_step(&mut self, thread: ThreadId, step: &Step) {
+    fn add_step(&mut self, thread: ThreadId, step: &ThreadStep) {
         let here = self.here();
         let index = usize::from(thread.0);
         let Skeleton { address, control, .. } = &mut self.skeleton;
@@ -395,7 +395,7 @@ impl<'t> Builder<'t> {
                         owner == Owner::Thread(thread) && (known.scope, known.half) == (scope, half)
                     });
                     let round = earlier.count() as u16;
-                    self.skeleton.halves.push(BarrierHalf {
+                    self.skeleton.halves.push(ExecutedBarrierHalf {
                         event: here,
                         half,
                         scope,
@@ -422,7 +422,7 @@ impl<'t> Builder<'t> {
     }
 
     /// Sets the memory that an event accesses.
-    fn set_place(&self, event: &mut Event, memory: &Memory, host: bool) {
+    fn set_place(&self, event: &mut Event, memory: &StepAccess, host: bool) {
         event.reference = Some(memory.location);
         event.block =
             (memory.class == StorageClass::Workgroup).then(|| self.test.storage_of(memory.location));
@@ -448,7 +448,7 @@ impl<'t> Builder<'t> {
         &mut self,
         thread: ThreadId,
         mut event: Event,
-        memory: &Memory,
+        memory: &StepAccess,
         stored: Option<&Symbolic<LocalRead>>,
     ) {
         let here = usize::from(self.here());
@@ -553,7 +553,7 @@ impl<'t> Builder<'t> {
         }
         let waits = matches!(kind, InstructionKind::System(SystemOperation::Wait(_)));
         let next = if waits { before } else { self.here() };
-        self.marks.push(Mark { thread, instruction, next });
+        self.marks.push(InstructionMark { thread, instruction, next });
     }
 
     fn add_finals(&mut self, paths: &[&Path]) {

@@ -3,7 +3,7 @@
 use litmus::{Scope, SplitHalf, StorageClass, ThreadId};
 
 use super::vocabulary::{Tags, tag_of};
-use super::{BarrierHalf, Event, Owner, Skeleton};
+use super::{Event, ExecutedBarrierHalf, Owner, Skeleton};
 use crate::matrix::{Bits, Matrix};
 
 impl Skeleton {
@@ -158,8 +158,8 @@ impl Skeleton {
             }),
             "round" => self.split_pairs(&|arrival, wait| {
                 // Invocations of a subgroup that execute other instructions have diverged: each executes both halves.
-                let executes = |thread: &BarrierHalf, half: &BarrierHalf| {
-                    let owner = |half: &BarrierHalf| self.events[usize::from(half.event)].owner;
+                let executes = |thread: &ExecutedBarrierHalf, half: &ExecutedBarrierHalf| {
+                    let owner = |half: &ExecutedBarrierHalf| self.events[usize::from(half.event)].owner;
                     self.halves.iter().any(|own| {
                         owner(own) == owner(thread)
                             && (own.half, own.scope, own.round, &own.id)
@@ -189,7 +189,10 @@ impl Skeleton {
     }
 
     /// From arrivals to waits of split barriers.
-    fn split_pairs<M: Matrix>(&self, related: &dyn Fn(&BarrierHalf, &BarrierHalf) -> bool) -> M {
+    fn split_pairs<M: Matrix>(
+        &self,
+        related: &dyn Fn(&ExecutedBarrierHalf, &ExecutedBarrierHalf) -> bool,
+    ) -> M {
         let of = |half: SplitHalf| self.halves.iter().filter(move |known| known.half == half);
         let pairs =
             of(SplitHalf::Arrive).flat_map(|arrival| of(SplitHalf::Wait).map(move |wait| (arrival, wait)));

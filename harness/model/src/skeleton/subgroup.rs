@@ -5,7 +5,7 @@
 use litmus::{ScalarType, SubgroupOperation, TangledLane, Test, ThreadId, Value};
 
 use super::tangles::Tangles;
-use crate::path::{Step, StepKind};
+use crate::path::{StepKind, ThreadStep};
 use crate::symbolic::{LocalRead, Symbolic};
 
 fn operation(test: &Test, thread: ThreadId, instruction: u16) -> Option<&SubgroupOperation> {
@@ -17,9 +17,9 @@ type Known = Option<Symbolic<u16>>;
 
 /// The results of subgroup operations over the events of an execution, by thread and instruction.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Results(Vec<(ThreadId, u16, Symbolic<u16>)>);
+pub(super) struct SubgroupResults(Vec<(ThreadId, u16, Symbolic<u16>)>);
 
-impl Results {
+impl SubgroupResults {
     /// Returns the result of an operation for a thread; 0 if it is undefined, because the language forbids
     /// its use.
     pub(super) fn of(&self, thread: ThreadId, instruction: u16) -> Symbolic<u16> {
@@ -33,9 +33,9 @@ impl Results {
     pub(super) fn find(
         test: &Test,
         tangles: &Tangles,
-        steps: &[&[Step]],
+        steps: &[&[ThreadStep]],
         reads: &[Vec<Symbolic<u16>>],
-    ) -> Results {
+    ) -> SubgroupResults {
         let mut values: Vec<Vec<Known>> =
             reads.iter().map(|reads| reads.iter().cloned().map(Some).collect()).collect();
         // Each operation as its thread, its step, and its number among the reads of the thread.
@@ -51,7 +51,7 @@ impl Results {
                 }
             }
         }
-        let mut results = Results::default();
+        let mut results = SubgroupResults::default();
         // A user follows its operands, and all lanes arrive before any proceeds, so each iteration resolves
         // at least one.
         loop {
@@ -74,10 +74,10 @@ impl Results {
 fn result(
     test: &Test,
     tangles: &Tangles,
-    steps: &[&[Step]],
+    steps: &[&[ThreadStep]],
     values: &[Vec<Known>],
     thread: ThreadId,
-    step: &Step,
+    step: &ThreadStep,
 ) -> Known {
     let operation = operation(test, thread, step.instruction)?;
     let mut operands = Vec::new();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use litmus::{Access, LocationId, Observable, RegisterId, Term, Test, ThreadId};
 
 use crate::cells::Extent;
-use crate::path::{Memory, Path, Step, StepKind};
+use crate::path::{Path, StepAccess, StepKind, ThreadStep};
 use crate::skeleton::Semantic;
 use crate::symbolic::{LocalRead, Symbolic};
 
@@ -74,7 +74,7 @@ impl IgnoredNames {
             reads += LocalRead::from(step.kind.reads());
             let plain = matches!(
                 &step.kind,
-                StepKind::Read(Memory {
+                StepKind::Read(StepAccess {
                     access: Access::NonPrivate | Access::Private | Access::Coherent { .. },
                     ..
                 })
@@ -102,13 +102,13 @@ pub(super) struct NameMatching<'t> {
     aside: &'t IgnoredNames,
     pub(super) swapped: BTreeMap<LocationId, LocationId>,
     /// Runs of commuting reads; both runs of a pair must read the same storages, in any order.
-    runs: Vec<[&'t [Step]; 2]>,
+    runs: Vec<[&'t [ThreadStep]; 2]>,
 }
 
 /// The attributes of a step besides its kind.
 type StepContext<'s> = (u16, bool, bool, &'s [LocalRead], &'s [LocalRead]);
 
-fn step_context(step: &Step) -> StepContext<'_> {
+fn step_context(step: &ThreadStep) -> StepContext<'_> {
     (step.occurrence, step.cooperative, step.continues, &step.address, &step.control)
 }
 
@@ -160,7 +160,7 @@ impl<'t> NameMatching<'t> {
     /// Matches the recorded runs of reads, once all swapped names are known.
     pub(super) fn match_runs(&mut self) -> Option<()> {
         for [run, other] in std::mem::take(&mut self.runs) {
-            let mut left: Vec<&Step> = other.iter().collect();
+            let mut left: Vec<&ThreadStep> = other.iter().collect();
             for step in run {
                 let StepKind::Read(from) = &step.kind else { return None };
                 let name = *self.swapped.get(&from.location).unwrap_or(&from.location);
@@ -178,7 +178,11 @@ impl<'t> NameMatching<'t> {
         Some(())
     }
 
-    fn match_steps(&mut self, (thread, step): (usize, &Step), (other, with): (usize, &Step)) -> Option<()> {
+    fn match_steps(
+        &mut self,
+        (thread, step): (usize, &ThreadStep),
+        (other, with): (usize, &ThreadStep),
+    ) -> Option<()> {
         if step_context(step) != step_context(with) {
             return None;
         }
@@ -197,7 +201,7 @@ impl<'t> NameMatching<'t> {
             }
             (StepKind::ControlBarrier, StepKind::ControlBarrier)
             | (StepKind::SplitBarrier, StepKind::SplitBarrier) => {
-                let barrier = |thread: usize, step: &Step| {
+                let barrier = |thread: usize, step: &ThreadStep| {
                     let thread = self.test.thread(ThreadId(thread as u16));
                     thread.instructions.get(usize::from(step.instruction)).map(|i| &i.kind)
                 };
@@ -207,18 +211,18 @@ impl<'t> NameMatching<'t> {
         }
     }
 
-    fn match_memory(&mut self, from: &Memory, to: &Memory) -> Option<()> {
+    fn match_memory(&mut self, from: &StepAccess, to: &StepAccess) -> Option<()> {
         self.match_names(from.location, to.location).filter(|()| is_same_access(from, to))
     }
 
     /// Returns true if no thread or condition can observe a known stored value.
-    fn is_unread(&self, memory: &Memory, stored: &Symbolic<LocalRead>) -> bool {
+    fn is_unread(&self, memory: &StepAccess, stored: &Symbolic<LocalRead>) -> bool {
         stored.known().is_some() && self.aside.unread.contains(&memory.extent.storage)
     }
 }
 
 /// Returns true if two accesses differ at most in their names.
-fn is_same_access(from: &Memory, to: &Memory) -> bool {
+fn is_same_access(from: &StepAccess, to: &StepAccess) -> bool {
     let part = |Extent { offset, bytes, whole, .. }: Extent| (offset, bytes, whole);
     (from.class, from.access) == (to.class, to.access) && part(from.extent) == part(to.extent)
 }

@@ -10,7 +10,7 @@ use litmus::{
 };
 
 use super::draft::question;
-use super::enumerate::{LARGEST, Vocabulary};
+use super::enumerate::{FormVocabulary, LARGEST};
 use super::minimal::{TestStanding, standing_of};
 use super::shape::{SHAPES, Telling, operations, placements};
 use super::weaken::weakenings;
@@ -39,7 +39,7 @@ const TOPS: usize = 32;
 
 /// Constraints on the wanted tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct TestConstraints {
     /// Number of tests.
     pub tests: usize,
     /// The most operations of a test.
@@ -50,10 +50,10 @@ pub struct Wanted {
     pub atomic: bool,
 }
 
-impl Wanted {
+impl TestConstraints {
     /// Requests one test with at most `operations` operations, without further constraints.
-    pub fn one(operations: usize) -> Wanted {
-        Wanted { tests: 1, operations, threads: usize::MAX, atomic: false }
+    pub fn one(operations: usize) -> TestConstraints {
+        TestConstraints { tests: 1, operations, threads: usize::MAX, atomic: false }
     }
 
     /// Bound on the stored tests of one size. Several may coincide after reduction.
@@ -84,12 +84,12 @@ pub fn distinguish(
     events: usize,
     options: &Options,
 ) -> Result<Option<Distinction>, PredictError> {
-    Ok(distinguish_all(first, second, &Wanted::one(events), options)?.pop())
+    Ok(distinguish_all(first, second, &TestConstraints::one(events), options)?.pop())
 }
 
 /// Finds the smallest tests on which two models differ, in order of size.
 ///
-/// It searches all programs of up to [`LARGEST`] operations over the [`Vocabulary`], then the weakenings of
+/// It searches all programs of up to [`LARGEST`] operations over the [`FormVocabulary`], then the weakenings of
 /// the [`SHAPES`]. Tests that are racy under both models follow only if there are too few others. The order
 /// within one size is fixed.
 ///
@@ -98,11 +98,11 @@ pub fn distinguish(
 pub fn distinguish_all(
     first: &Model,
     second: &Model,
-    wanted: &Wanted,
+    wanted: &TestConstraints,
     options: &Options,
 ) -> Result<Vec<Distinction>, PredictError> {
     let pair = ModelPair { first, second, options: *options, wanted: *wanted };
-    let vocabulary = Vocabulary::of(&[first, second]);
+    let vocabulary = FormVocabulary::of(&[first, second]);
     let mut all = Vec::new();
     let mut known = HashSet::new();
     let mut fallback = Vec::new();
@@ -141,7 +141,7 @@ pub fn reduced(
     second: &Model,
     options: &Options,
 ) -> Result<Option<Distinction>, PredictError> {
-    let pair = ModelPair { first, second, options: *options, wanted: Wanted::one(usize::MAX) };
+    let pair = ModelPair { first, second, options: *options, wanted: TestConstraints::one(usize::MAX) };
     if pair.difference(test)?.is_none() {
         return Ok(None);
     }
@@ -190,7 +190,7 @@ pub fn pool(model: &Model, operations: usize, given: &[Test]) -> Vec<Test> {
             tests.push(test);
         }
     };
-    let vocabulary = Vocabulary::of(&[model]);
+    let vocabulary = FormVocabulary::of(&[model]);
     for size in 1..=operations.min(LARGEST) {
         // The visitor never breaks off.
         let _ = vocabulary.for_each(size, &mut |test| {
@@ -213,7 +213,7 @@ struct ModelPair<'a> {
     first: &'a Model,
     second: &'a Model,
     options: Options<'a>,
-    wanted: Wanted,
+    wanted: TestConstraints,
 }
 
 /// The best tests of one size, strongest difference first, then in order of discovery.
@@ -254,7 +254,7 @@ impl ModelPair<'_> {
     }
 
     /// Looks at all programs of one size.
-    fn scan(&self, size: usize, vocabulary: &Vocabulary, best: &mut Best) -> Result<(), PredictError> {
+    fn scan(&self, size: usize, vocabulary: &FormVocabulary, best: &mut Best) -> Result<(), PredictError> {
         let mut batch = Vec::with_capacity(BATCH);
         let mut failed = None;
         let flow = vocabulary.for_each(size, &mut |test| {

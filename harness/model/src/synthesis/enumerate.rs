@@ -12,7 +12,7 @@ use litmus::{
 use super::draft::Draft;
 use super::shape::placements;
 use crate::Model;
-use crate::cat::ast::{Expression, ExpressionKind, StatementKind};
+use crate::cat::ast::{CatExpression, ExpressionKind, StatementKind};
 use crate::mutation::children;
 
 /// Bound on the locations of one program.
@@ -28,7 +28,7 @@ pub const LARGEST: usize = 4;
 
 /// An instruction, but for its location and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum InstructionForm {
+enum SynthesizedInstruction {
     Load(Access),
     Store(Access),
     Rmw(Scope, Semantics),
@@ -38,28 +38,33 @@ enum InstructionForm {
     VisibleFromDevice,
 }
 
-impl InstructionForm {
+impl SynthesizedInstruction {
     fn accesses(self) -> bool {
-        matches!(self, InstructionForm::Load(_) | InstructionForm::Store(_) | InstructionForm::Rmw(..))
+        matches!(
+            self,
+            SynthesizedInstruction::Load(_)
+                | SynthesizedInstruction::Store(_)
+                | SynthesizedInstruction::Rmw(..)
+        )
     }
 
     fn writes(self) -> bool {
-        matches!(self, InstructionForm::Store(_) | InstructionForm::Rmw(..))
+        matches!(self, SynthesizedInstruction::Store(_) | SynthesizedInstruction::Rmw(..))
     }
 }
 
 /// Instruction forms that some of the models can distinguish.
 #[derive(Clone, Debug)]
-pub struct Vocabulary {
-    rich: Vec<InstructionForm>,
-    common: Vec<InstructionForm>,
+pub struct FormVocabulary {
+    rich: Vec<SynthesizedInstruction>,
+    common: Vec<SynthesizedInstruction>,
     scopes: bool,
     system_sync: bool,
 }
 
 /// The names that a model's text uses.
 fn names_of(model: &Model) -> BTreeSet<String> {
-    fn collect(expression: &Expression, names: &mut BTreeSet<String>) {
+    fn collect(expression: &CatExpression, names: &mut BTreeSet<String>) {
         match &expression.kind {
             ExpressionKind::Name(name) => {
                 names.insert(name.clone());
@@ -103,9 +108,9 @@ fn publishing(order: Order) -> Semantics {
     Semantics { make_available: order.releases(), make_visible: order.acquires(), ..semantics(order) }
 }
 
-impl Vocabulary {
+impl FormVocabulary {
     /// Returns the forms that the models can distinguish; a form that no model mentions is omitted.
-    pub fn of(models: &[&Model]) -> Vocabulary {
+    pub fn of(models: &[&Model]) -> FormVocabulary {
         let names: BTreeSet<String> = models.iter().flat_map(|model| names_of(model)).collect();
         let knows = |words: &[&str]| words.iter().any(|word| names.contains(*word));
         let scopes = knows(&["SG", "WG", "QF"]);
@@ -116,7 +121,7 @@ impl Vocabulary {
         let system_sync = knows(&["ssw"]);
         let mut rich = Vec::new();
         let mut common = Vec::new();
-        let mut add = |form: InstructionForm, is_common: bool| {
+        let mut add = |form: SynthesizedInstruction, is_common: bool| {
             rich.push(form);
             if is_common {
                 common.push(form);
@@ -128,42 +133,45 @@ impl Vocabulary {
                 continue;
             }
             let atomic = |order| Access::Atomic { scope, semantics: semantics(order) };
-            add(InstructionForm::Load(atomic(Order::Relaxed)), wide);
-            add(InstructionForm::Store(atomic(Order::Relaxed)), wide);
-            add(InstructionForm::Rmw(scope, Semantics::RELAXED), wide);
+            add(SynthesizedInstruction::Load(atomic(Order::Relaxed)), wide);
+            add(SynthesizedInstruction::Store(atomic(Order::Relaxed)), wide);
+            add(SynthesizedInstruction::Rmw(scope, Semantics::RELAXED), wide);
             if orders {
-                add(InstructionForm::Load(atomic(Order::Acquire)), wide);
-                add(InstructionForm::Store(atomic(Order::Release)), wide);
-                add(InstructionForm::Rmw(scope, semantics(Order::AcquireRelease)), false);
-                add(InstructionForm::Fence(scope, publishing(Order::AcquireRelease)), wide);
+                add(SynthesizedInstruction::Load(atomic(Order::Acquire)), wide);
+                add(SynthesizedInstruction::Store(atomic(Order::Release)), wide);
+                add(SynthesizedInstruction::Rmw(scope, semantics(Order::AcquireRelease)), false);
+                add(SynthesizedInstruction::Fence(scope, publishing(Order::AcquireRelease)), wide);
             }
             if plain && availability {
-                add(InstructionForm::Load(Access::Coherent { scope }), wide);
-                add(InstructionForm::Store(Access::Coherent { scope }), wide);
+                add(SynthesizedInstruction::Load(Access::Coherent { scope }), wide);
+                add(SynthesizedInstruction::Store(Access::Coherent { scope }), wide);
             }
         }
         if plain {
-            add(InstructionForm::Load(Access::NonPrivate), false);
-            add(InstructionForm::Store(Access::NonPrivate), false);
+            add(SynthesizedInstruction::Load(Access::NonPrivate), false);
+            add(SynthesizedInstruction::Store(Access::NonPrivate), false);
             if knows(&["NONPRIV", "PRIV"]) {
-                add(InstructionForm::Load(Access::Private), false);
-                add(InstructionForm::Store(Access::Private), false);
+                add(SynthesizedInstruction::Load(Access::Private), false);
+                add(SynthesizedInstruction::Store(Access::Private), false);
             }
         }
         if knows(&["syncbar", "CBAR"]) {
-            add(InstructionForm::ControlBarrier(orders.then(|| publishing(Order::AcquireRelease))), true);
+            add(
+                SynthesizedInstruction::ControlBarrier(orders.then(|| publishing(Order::AcquireRelease))),
+                true,
+            );
             if orders {
-                add(InstructionForm::ControlBarrier(None), false);
+                add(SynthesizedInstruction::ControlBarrier(None), false);
             }
         }
         if device_domain {
-            add(InstructionForm::AvailableToDevice, false);
-            add(InstructionForm::VisibleFromDevice, false);
+            add(SynthesizedInstruction::AvailableToDevice, false);
+            add(SynthesizedInstruction::VisibleFromDevice, false);
         }
-        Vocabulary { rich, common, scopes, system_sync }
+        FormVocabulary { rich, common, scopes, system_sync }
     }
 
-    fn forms(&self, events: usize) -> &[InstructionForm] {
+    fn forms(&self, events: usize) -> &[SynthesizedInstruction] {
         if events <= RICH { &self.rich } else { &self.common }
     }
 
@@ -189,7 +197,7 @@ impl Vocabulary {
     fn fill(
         &self,
         sizes: &[usize],
-        forms: &[InstructionForm],
+        forms: &[SynthesizedInstruction],
         slots: &mut Vec<(usize, usize)>,
         visit: &mut dyn FnMut(Test) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
@@ -222,7 +230,7 @@ impl Vocabulary {
     fn complete(
         &self,
         sizes: &[usize],
-        forms: &[InstructionForm],
+        forms: &[SynthesizedInstruction],
         slots: &[(usize, usize)],
         visit: &mut dyn FnMut(Test) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
@@ -244,7 +252,8 @@ impl Vocabulary {
         if !sorted {
             return ControlFlow::Continue(());
         }
-        let meets = slots.iter().any(|(form, _)| matches!(forms[*form], InstructionForm::ControlBarrier(_)));
+        let meets =
+            slots.iter().any(|(form, _)| matches!(forms[*form], SynthesizedInstruction::ControlBarrier(_)));
         let mut all_places = placements(columns.len(), false);
         // Two workgroups, then two subgroups of one; control barriers meet in a workgroup alone.
         all_places.truncate(if self.scopes || meets { 2 } else { 1 });
@@ -282,7 +291,7 @@ impl Vocabulary {
 
 /// Returns true if every part of a program can matter.
 fn tells_something(
-    forms: &[InstructionForm],
+    forms: &[SynthesizedInstruction],
     slots: &[(usize, usize)],
     columns: &[&[(usize, usize)]],
 ) -> bool {
@@ -303,23 +312,23 @@ fn tells_something(
             let (first, last) = (position == 0, position == last);
             match forms[*form] {
                 // A memory barrier joins what is before it with what is after it.
-                InstructionForm::Fence(..) if first || last => return false,
-                InstructionForm::AvailableToDevice if first => return false,
-                InstructionForm::VisibleFromDevice if last => return false,
-                InstructionForm::ControlBarrier(_) => barriers += 1,
+                SynthesizedInstruction::Fence(..) if first || last => return false,
+                SynthesizedInstruction::AvailableToDevice if first => return false,
+                SynthesizedInstruction::VisibleFromDevice if last => return false,
+                SynthesizedInstruction::ControlBarrier(_) => barriers += 1,
                 _ => {}
             }
         }
     }
     let meeting = columns.iter().filter(|column| {
-        column.iter().any(|(form, _)| matches!(forms[*form], InstructionForm::ControlBarrier(_)))
+        column.iter().any(|(form, _)| matches!(forms[*form], SynthesizedInstruction::ControlBarrier(_)))
     });
     let meeting = meeting.count();
     barriers == meeting && meeting != 1 && slots.iter().any(|(form, _)| forms[*form].accesses())
 }
 
 fn build(
-    forms: &[InstructionForm],
+    forms: &[SynthesizedInstruction],
     columns: &[&[(usize, usize)]],
     places: &[Placement],
     order: &[(u16, u16)],
@@ -332,18 +341,18 @@ fn build(
         for (form, index) in *column {
             let name = ['x', 'y'][*index];
             match forms[*form] {
-                InstructionForm::Load(access) => {
+                SynthesizedInstruction::Load(access) => {
                     let location = draft.location(name);
                     unread[*index] = false;
                     draft.load(thread, location, StorageClass::Buffer, access);
                 }
-                InstructionForm::Store(access) => {
+                SynthesizedInstruction::Store(access) => {
                     let location = draft.location(name);
                     values[*index] += 1;
                     let value = Operand::Constant(values[*index]);
                     draft.store(thread, location, value, StorageClass::Buffer, access);
                 }
-                InstructionForm::Rmw(scope, semantics) => {
+                SynthesizedInstruction::Rmw(scope, semantics) => {
                     let location = draft.location(name);
                     let destination = draft.register(thread);
                     unread[*index] = false;
@@ -351,10 +360,10 @@ fn build(
                     let place = MemoryPlace::of(location, StorageClass::Buffer);
                     draft.push(thread, InstructionKind::rmw(destination, place, operation, scope, semantics));
                 }
-                InstructionForm::Fence(scope, semantics) => {
+                SynthesizedInstruction::Fence(scope, semantics) => {
                     draft.push(thread, InstructionKind::Fence { scope, semantics });
                 }
-                InstructionForm::ControlBarrier(semantics) => draft.push(
+                SynthesizedInstruction::ControlBarrier(semantics) => draft.push(
                     thread,
                     InstructionKind::ControlBarrier(ControlBarrier {
                         execution_scope: Scope::Workgroup,
@@ -365,10 +374,10 @@ fn build(
                         quorum: None,
                     }),
                 ),
-                InstructionForm::AvailableToDevice => {
+                SynthesizedInstruction::AvailableToDevice => {
                     draft.push(thread, InstructionKind::System(SystemOperation::AvailableToDevice))
                 }
-                InstructionForm::VisibleFromDevice => {
+                SynthesizedInstruction::VisibleFromDevice => {
                     draft.push(thread, InstructionKind::System(SystemOperation::VisibleFromDevice))
                 }
             }

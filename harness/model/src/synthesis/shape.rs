@@ -14,7 +14,7 @@ use super::draft::Draft;
 /// read-modify-write that reads 1 and writes 2. `Vx12` is one without an order, and `B` a control barrier. A
 /// lower-case location is a payload; an upper-case one carries synchronization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct LitmusShape {
     /// Its name in the field.
     pub name: &'static str,
     columns: &'static [&'static str],
@@ -31,12 +31,12 @@ const fn shape(
     finals: &'static [(char, i64)],
     relaxed: bool,
     plain: bool,
-) -> Shape {
-    Shape { name, columns, finals, relaxed, plain }
+) -> LitmusShape {
+    LitmusShape { name, columns, finals, relaxed, plain }
 }
 
 /// The shapes, few events first.
-pub const SHAPES: &[Shape] = &[
+pub const SHAPES: &[LitmusShape] = &[
     shape("CoWR0", &["WX1 RX0"], &[], true, false),
     shape("CoRW1", &["RX1 WX1"], &[], true, false),
     shape("CoWW", &["WX1 WX2"], &[('x', 1)], true, false),
@@ -84,7 +84,7 @@ impl Style {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Telling {
     /// The shape.
-    pub shape: Shape,
+    pub shape: LitmusShape,
     /// Style of releases.
     pub release: Style,
     /// Style of acquires.
@@ -102,7 +102,7 @@ pub struct Telling {
     pub tight: bool,
 }
 
-impl Shape {
+impl LitmusShape {
     /// Returns the number of threads.
     pub fn threads(&self) -> usize {
         self.columns.len()

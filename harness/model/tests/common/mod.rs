@@ -4,9 +4,10 @@ use litmus::{
     Access, AccessKind, AccessMask, ArithmeticOperation, BranchRelation, Comparison, Compute, Condition,
     ControlBarrier, Dialect, Flow, Instruction, InstructionKind, Interlock, InterlockEnd, InterlockOrder,
     Khronos, Label, LabelId, Lanes, Location, LocationId, LocationInit, MemoryAccess, MemoryPlace, Metadata,
-    Operand, Order, Performer, Placement, Query, QueryKind, QueryTerm, Question, QuestionKind, Register,
-    RegisterId, RegisterInit, RmwOperation, ScalarType, Scope, Semantics, SizeComparison, Span, StorageClass,
-    StorageClassSet, SyncPoint, SystemOperation, SystemSync, Term, Test, Thread, ThreadId, ThreadPlace,
+    Operand, Order, Performer, Placement, QueryKind, QueryTerm, Question, QuestionKind, Register, RegisterId,
+    RegisterInit, RmwOperation, SatisfiabilityLine, ScalarType, Scope, Semantics, SizeComparison, Span,
+    StorageClass, StorageClassSet, SyncPoint, SystemOperation, SystemSync, Term, Test, Thread, ThreadId,
+    ThreadPlace,
 };
 use proptest::prelude::*;
 
@@ -677,7 +678,10 @@ pub fn khronos() -> impl Strategy<Value = Test> {
             test.filter = None;
             test.question = None;
             test.dialect = Dialect::Khronos;
-            let queries = queries.into_iter().map(|(kind, terms)| Query::new(kind, false, terms)).collect();
+            let queries = queries
+                .into_iter()
+                .map(|(kind, terms)| SatisfiabilityLine::new(kind, false, terms))
+                .collect();
             test.khronos = Some(Khronos { queries, read_values });
             test
         },

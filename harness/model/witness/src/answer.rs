@@ -6,22 +6,22 @@ use litmus::Outcome;
 
 /// Bounds of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct SearchBounds {
     /// Bound on iterations of a loop body.
     pub bound: u32,
     /// Candidate executions that are looked at before the witness gives up.
     pub executions: u64,
 }
 
-impl Default for Options {
+impl Default for SearchBounds {
     fn default() -> Self {
-        Options { bound: 1, executions: 2_000_000 }
+        SearchBounds { bound: 1, executions: 2_000_000 }
     }
 }
 
 /// Verdict of the text on a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct WitnessAnswer {
     /// The outcomes of consistent executions, those of racy ones among them; true where only executions in which a value
     /// is derived from itself show it.
     pub outcomes: BTreeMap<Outcome, bool>,

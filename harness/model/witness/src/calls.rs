@@ -3,7 +3,7 @@
 //! Dispatches on one or two queue families, one of them with two queues, with barriers, events, binary and
 //! timeline semaphores. Host threads write before a submission, read after one, or signal.
 
-use crate::generate::{Family, Program, Random};
+use crate::generate::{Family, RandomProgram, SplitMix64};
 
 const SIDES: [&str; 14] = [
     "compute:shader_write",
@@ -34,21 +34,21 @@ const ACCESSES: [&str; 8] = [
 ];
 
 /// Returns the program of a seed; draws again while the specification leaves the answer open.
-pub fn calls_program(seed: u64) -> Program {
-    let mut random = Random(seed ^ 0xCA11_CA11);
+pub fn calls_program(seed: u64) -> RandomProgram {
+    let mut random = SplitMix64(seed ^ 0xCA11_CA11);
     loop {
         let (text, agents) = drawn(&mut random, seed);
         if litmus::parse(&text, "random.litmus").is_ok() {
-            return Program { family: Family::Calls(agents), text, bound: 1 };
+            return RandomProgram { family: Family::Calls(agents), text, bound: 1 };
         }
     }
 }
 
-fn drawn(random: &mut Random, seed: u64) -> (String, usize) {
+fn drawn(random: &mut SplitMix64, seed: u64) -> (String, usize) {
     let agents = random.pick(&[2, 2, 3]);
     let host = random.chance(35);
     let mut number = 0;
-    let mut access = |random: &mut Random, host: bool| {
+    let mut access = |random: &mut SplitMix64, host: bool| {
         number += 1;
         let access =
             if host { random.pick(&["st.sc0 x, {}", "ld.sc0 r{}, x"]) } else { random.pick(&ACCESSES) };

@@ -2,7 +2,7 @@
 
 use litmus::Scope;
 
-use crate::operation::{Frame, Kind, LEVELS, Operation, Relation, Set, holds, level, members};
+use crate::operation::{Frame, LEVELS, Operation, OperationKind, Relation, Set, holds, level, members};
 
 /// An availability or visibility operation of a shader: a chain's element.
 #[derive(Clone, Copy, Debug)]
@@ -58,8 +58,8 @@ impl Frame<'_> {
         let mut found = Vec::new();
         for (operation, its) in self.operations.iter().enumerate() {
             let element = match (&its.kind, availability) {
-                (Kind::Available, true) | (Kind::Visible, false) => Some((its.scope, true)),
-                (Kind::Write(touch), true) | (Kind::Read(touch), false) => {
+                (OperationKind::Available, true) | (OperationKind::Visible, false) => Some((its.scope, true)),
+                (OperationKind::Write(touch), true) | (OperationKind::Read(touch), false) => {
                     touch.own.map(|scope| (scope, false))
                 }
                 _ => None,
@@ -265,8 +265,7 @@ impl Frame<'_> {
             visible.push(y);
         }
         // DOM of a domain and itself is no operation (VK-LO-11).
-        let moves =
-            |index: &usize| matches!(self.operations[*index].kind, Kind::Domain { to_host } if to_host == to);
+        let moves = |index: &usize| matches!(self.operations[*index].kind, OperationKind::Domain { to_host } if to_host == to);
         available.iter().any(|&a| {
             visible.iter().any(|&v| {
                 if from == to {
@@ -286,8 +285,8 @@ impl Frame<'_> {
     /// includes a write.
     fn publishes(&self, operation: usize, write: usize, host: bool) -> bool {
         match self.operations[operation].kind {
-            Kind::DeviceAvailable(mask) => !host && mask.covers_access(false, true),
-            Kind::Mapped { available: true, ranges } => host && self.in_ranges(ranges, write),
+            OperationKind::DeviceAvailable(mask) => !host && mask.covers_access(false, true),
+            OperationKind::Mapped { available: true, ranges } => host && self.in_ranges(ranges, write),
             _ => false,
         }
     }
@@ -296,8 +295,8 @@ impl Frame<'_> {
     /// includes a read.
     fn shows(&self, operation: usize, read: usize, host: bool) -> bool {
         match self.operations[operation].kind {
-            Kind::DeviceVisible(mask) => !host && mask.covers_access(false, false),
-            Kind::Mapped { available: false, ranges } => host && self.in_ranges(ranges, read),
+            OperationKind::DeviceVisible(mask) => !host && mask.covers_access(false, false),
+            OperationKind::Mapped { available: false, ranges } => host && self.in_ranges(ranges, read),
             _ => false,
         }
     }

@@ -10,14 +10,14 @@ use litmus::{
     ControlBarrier, InstructionKind, LocationId, Observable, Outcome, Scope, SplitHalf, Test, ThreadId, Value,
 };
 
-use crate::answer::{Answer, Options, Races};
+use crate::answer::{Races, SearchBounds, WitnessAnswer};
 use crate::happens::{Places, Sources};
 use crate::operation::{Frame, Instances, Relation, Set, holds, members};
-use crate::path::{Cell, Effect, Names, Path, Paths, paths};
-use crate::profile::Profile;
-use crate::refusal::Refusal;
+use crate::path::{Cell, Effect, Names, Paths, ThreadPath, paths};
+use crate::profile::TextProfile;
+use crate::refusal::UnsupportedTest;
 use crate::sections::fragment_orders;
-use crate::tangle::{self, Tangles};
+use crate::tangle::{self, DynamicInstances};
 use crate::values::{guesses, met, numbers, value};
 
 /// State of a test before the choice of paths.
@@ -28,10 +28,14 @@ struct PathSearch<'a> {
     /// Candidate values of an undefined initial value.
     numbers: Vec<Value>,
     executions_left: u64,
-    answer: Answer,
+    answer: WitnessAnswer,
 }
 
-pub fn judge(test: &Test, profile: Profile, options: &Options) -> Result<Answer, Refusal> {
+pub fn judge(
+    test: &Test,
+    profile: TextProfile,
+    options: &SearchBounds,
+) -> Result<WitnessAnswer, UnsupportedTest> {
     let names = Names::new(test, profile)?;
     let instances = Instances::new(test, profile)?;
     let mut search = PathSearch {
@@ -40,7 +44,7 @@ pub fn judge(test: &Test, profile: Profile, options: &Options) -> Result<Answer,
         guesses: guesses(test),
         numbers: if test.has_undefined() { numbers(test) } else { Vec::new() },
         executions_left: options.executions,
-        answer: Answer {
+        answer: WitnessAnswer {
             outcomes: BTreeMap::new(),
             races: Races::Never,
             uninitialised: false,
@@ -54,10 +58,11 @@ pub fn judge(test: &Test, profile: Profile, options: &Options) -> Result<Answer,
     search.answer.cut = ways.iter().any(|way| way.cut);
     let mut chosen = vec![0; ways.len()];
     if ways.iter().any(|way| way.paths.is_empty()) {
-        return Err(Refusal::Endless);
+        return Err(UnsupportedTest::Endless);
     }
     loop {
-        let paths: Vec<&Path> = ways.iter().zip(&chosen).map(|(way, index)| &way.paths[*index]).collect();
+        let paths: Vec<&ThreadPath> =
+            ways.iter().zip(&chosen).map(|(way, index)| &way.paths[*index]).collect();
         if all_meet(test, &instances, &paths) && all_arrive(test, &instances, &paths) {
             for tangles in tangle::choices(test, profile, &paths) {
                 for fragments in fragment_orders(test) {
@@ -81,7 +86,7 @@ pub fn judge(test: &Test, profile: Profile, options: &Options) -> Result<Answer,
 ///
 /// An execution ends only if each participant has executed the barrier equally often. If a branch excludes
 /// some lanes of a subgroup, the lanes that reach the barrier participate, and each of them does reach it.
-fn all_meet(test: &Test, instances: &Instances, paths: &[&Path]) -> bool {
+fn all_meet(test: &Test, instances: &Instances, paths: &[&ThreadPath]) -> bool {
     let count = |thread: usize, wanted: &ControlBarrier| {
         let of_it = |instruction: &InstructionKind| match instruction {
             InstructionKind::ControlBarrier(barrier) => {
@@ -113,7 +118,7 @@ fn all_meet(test: &Test, instances: &Instances, paths: &[&Path]) -> bool {
 ///
 /// A wait is for the invocations of the workgroup that arrive there at all. Within a subgroup, it is for
 /// those that execute the same arrival, since others have left the tangle.
-fn all_arrive(test: &Test, instances: &Instances, paths: &[&Path]) -> bool {
+fn all_arrive(test: &Test, instances: &Instances, paths: &[&ThreadPath]) -> bool {
     let count = |thread: usize, wanted: SplitHalf, scope: Scope| {
         let halves = paths[thread].steps.iter().filter(|step| {
             matches!(&step.effect, Effect::Split { half, execution_scope, .. }
@@ -149,8 +154,8 @@ fn all_arrive(test: &Test, instances: &Instances, paths: &[&Path]) -> bool {
 struct CandidateExecutions<'a, 'b> {
     frame: &'a Frame<'a>,
     instances: &'a Instances,
-    paths: &'a [&'a Path],
-    tangles: &'a Tangles,
+    paths: &'a [&'a ThreadPath],
+    tangles: &'a DynamicInstances,
     search: &'a mut PathSearch<'b>,
     /// Of each read in order: its thread and its number there.
     reads: Vec<(usize, usize)>,
@@ -171,7 +176,7 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
     fn new(
         frame: &'a Frame<'a>,
         instances: &'a Instances,
-        (paths, tangles): (&'a [&'a Path], &'a Tangles),
+        (paths, tangles): (&'a [&'a ThreadPath], &'a DynamicInstances),
         search: &'a mut PathSearch<'b>,
     ) -> Self {
         let mut written = vec![None; frame.operations.len()];
@@ -211,7 +216,7 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
         }
     }
 
-    fn run(&mut self) -> Result<(), Refusal> {
+    fn run(&mut self) -> Result<(), UnsupportedTest> {
         let frame = self.frame;
         let unread = |read: usize| vec![None; frame.touched(read).len()];
         let mut sources: Sources = (0..frame.operations.len()).map(unread).collect();
@@ -219,7 +224,7 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
     }
 
     /// VK-AC-01: every source for every cell of every read (VK-VT-03).
-    fn choose(&mut self, next: usize, sources: &mut Sources) -> Result<(), Refusal> {
+    fn choose(&mut self, next: usize, sources: &mut Sources) -> Result<(), UnsupportedTest> {
         let Some((read, part, candidates)) = self.open.get(next) else {
             return self.evaluate(sources);
         };
@@ -232,8 +237,8 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
     }
 
     /// Values by their derivation; then, where a value is derived from itself, by guesses that come out true (VK-AC-06).
-    fn evaluate(&mut self, sources: &Sources) -> Result<(), Refusal> {
-        let known = |path: &&Path| vec![None; path.reads.len() + path.exchanges.len()];
+    fn evaluate(&mut self, sources: &Sources) -> Result<(), UnsupportedTest> {
+        let known = |path: &&ThreadPath| vec![None; path.reads.len() + path.exchanges.len()];
         let values: ReadValues = self.paths.iter().map(known).collect();
         let open: Vec<usize> =
             (0..self.reads.len()).filter(|read| self.is_uninitialised(sources, *read)).collect();
@@ -248,7 +253,12 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
     }
 
     /// VK-ALLOC-04: each read in `open` returns an arbitrary value.
-    fn assume(&mut self, sources: &Sources, values: ReadValues, open: &[usize]) -> Result<(), Refusal> {
+    fn assume(
+        &mut self,
+        sources: &Sources,
+        values: ReadValues,
+        open: &[usize],
+    ) -> Result<(), UnsupportedTest> {
         let Some((first, rest)) = open.split_first() else { return self.derive(sources, values, false) };
         let (thread, number) = self.reads[*first];
         for any in self.any_value(LocationId(self.paths[thread].reads[number].0)) {
@@ -268,7 +278,12 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
         found
     }
 
-    fn derive(&mut self, sources: &Sources, mut values: ReadValues, thin_air: bool) -> Result<(), Refusal> {
+    fn derive(
+        &mut self,
+        sources: &Sources,
+        mut values: ReadValues,
+        thin_air: bool,
+    ) -> Result<(), UnsupportedTest> {
         loop {
             let mut progress = false;
             for (index, (thread, number)) in self.reads.iter().enumerate() {
@@ -367,11 +382,16 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
         cell.part(self.search.test.initial_value(cell.storage, 0), 0)
     }
 
-    fn order(&mut self, sources: &Sources, values: &ReadValues, thin_air: bool) -> Result<(), Refusal> {
+    fn order(
+        &mut self,
+        sources: &Sources,
+        values: &ReadValues,
+        thin_air: bool,
+    ) -> Result<(), UnsupportedTest> {
         let frame = self.frame;
         for index in 0..self.orders.len() {
             if self.search.executions_left == 0 {
-                return Err(Refusal::Executions);
+                return Err(UnsupportedTest::Executions);
             }
             self.search.executions_left -= 1;
             let places = &self.orders[index];
@@ -384,7 +404,7 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
                     found
                 }
             };
-            let execution = CandidateExecution { frame, sources, places, location_order: &location_order };
+            let execution = EnumeratedExecution { frame, sources, places, location_order: &location_order };
             if !execution.is_consistent() {
                 continue;
             }
@@ -432,7 +452,7 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
     /// The values that each observed cell may have at the end.
     fn final_values(
         &self,
-        execution: &CandidateExecution<'_>,
+        execution: &EnumeratedExecution<'_>,
         values: &ReadValues,
         races: bool,
     ) -> BTreeMap<usize, Vec<Value>> {
@@ -571,7 +591,7 @@ fn permute(frame: &Frame<'_>, writes: &[usize], chosen: &mut Vec<usize>, found: 
 }
 
 /// A candidate execution.
-struct CandidateExecution<'a> {
+struct EnumeratedExecution<'a> {
     frame: &'a Frame<'a>,
     sources: &'a Sources,
     places: &'a Places,
@@ -579,7 +599,7 @@ struct CandidateExecution<'a> {
     location_order: &'a [Relation],
 }
 
-impl CandidateExecution<'_> {
+impl EnumeratedExecution<'_> {
     fn writes_to(&self, cell: usize) -> impl Iterator<Item = usize> {
         self.frame
             .writes

@@ -37,7 +37,7 @@ pub enum Family {
 
 /// A random program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
+pub struct RandomProgram {
     /// Family of the program.
     pub family: Family,
     /// The program, in the native dialect.
@@ -47,8 +47,8 @@ pub struct Program {
 }
 
 /// The program of a seed.
-pub fn program(seed: u64) -> Program {
-    let mut random = Random(seed);
+pub fn program(seed: u64) -> RandomProgram {
+    let mut random = SplitMix64(seed);
     let mut writer = Writer::new(&mut random);
     let family = if writer.random.chance(65) {
         let agents = writer.random.pick(&[1, 2, 2, 2, 3, 3, 3, 3, 4, 4]);
@@ -59,7 +59,7 @@ pub fn program(seed: u64) -> Program {
         Family::Mixture
     };
     let bound = if writer.loops && writer.random.chance(50) { 2 } else { 1 };
-    Program { family, text: settled(writer.text(&format!("random-{seed}"))), bound }
+    RandomProgram { family, text: settled(writer.text(&format!("random-{seed}"))), bound }
 }
 
 /// Replaces a subgroup barrier by a workgroup barrier if a single thread jumps over it, because that form is
@@ -69,8 +69,8 @@ fn settled(text: String) -> String {
 }
 
 /// The program of a seed in which some initial values are undefined and some storage classes of semantics ignored.
-pub fn undefined_program(seed: u64) -> Program {
-    let mut random = Random(seed);
+pub fn undefined_program(seed: u64) -> RandomProgram {
+    let mut random = SplitMix64(seed);
     let mut writer = Writer::new(&mut random);
     let family = if writer.random.chance(65) {
         let agents = writer.random.pick(&[1, 2, 2, 2, 3, 3]);
@@ -98,22 +98,22 @@ pub fn undefined_program(seed: u64) -> Program {
             }
         }
     }
-    Program { family, text: settled(writer.text(&format!("undefined-{seed}"))), bound: 1 }
+    RandomProgram { family, text: settled(writer.text(&format!("undefined-{seed}"))), bound: 1 }
 }
 
 /// The program of a seed with rounds of split barriers.
-pub fn split_program(seed: u64) -> Program {
-    let mut random = Random(seed);
+pub fn split_program(seed: u64) -> RandomProgram {
+    let mut random = SplitMix64(seed);
     let mut writer = Writer::new(&mut random);
     let agents = writer.random.pick(&[1, 2, 2, 2, 2, 2, 3]);
     writer.rounds(agents);
-    Program { family: Family::Split(agents), text: writer.text(&format!("split-{seed}")), bound: 1 }
+    RandomProgram { family: Family::Split(agents), text: writer.text(&format!("split-{seed}")), bound: 1 }
 }
 
 /// Numbers from a seed (splitmix64).
-pub(crate) struct Random(pub(crate) u64);
+pub(crate) struct SplitMix64(pub(crate) u64);
 
-impl Random {
+impl SplitMix64 {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
@@ -144,7 +144,7 @@ struct Agent {
 }
 
 struct Writer<'a> {
-    random: &'a mut Random,
+    random: &'a mut SplitMix64,
     agents: Vec<Agent>,
     /// Names with their storage classes.
     names: Vec<(&'static str, usize)>,
@@ -166,11 +166,11 @@ const ALIAS: usize = 1;
 const FLAGS: usize = 2;
 
 impl<'a> Writer<'a> {
-    fn new(random: &'a mut Random) -> Writer<'a> {
+    fn new(random: &'a mut SplitMix64) -> Writer<'a> {
         let care = random.pick(&[70, 85, 95, 100, 100]);
         let slip = if care == 100 { Some(1 + random.below(14)) } else { None };
         let main = random.pick(&[0, 0, 0, 1, 1, 2, 3]);
-        let class = |random: &mut Random, usual: usize| {
+        let class = |random: &mut SplitMix64, usual: usize| {
             if random.chance(75) { usual } else { random.pick(&[0, 0, 1, 2, 3]) }
         };
         let payload = class(random, main);

@@ -12,7 +12,7 @@ use litmus::{
     InstructionKind, ScheduledItem, StageMask, SyncPoint, SystemOperation, Test, ThreadId, ThreadPlace,
 };
 
-use crate::generate::{Family, Program, Random};
+use crate::generate::{Family, RandomProgram, SplitMix64};
 
 /// Work of a host instruction or of a whole dispatch: the thread, and the instruction of a host.
 pub type Work = (u16, Option<u16>);
@@ -317,26 +317,26 @@ const HOST_BARRIERS: [&str; 5] = [
 /// Returns the program of a seed: one or two hosts and two or three dispatches with barriers, signals and waits.
 ///
 /// Draws again while the specification leaves the answer open.
-pub fn hosts_program(seed: u64) -> Program {
-    let mut random = Random(seed ^ 0x0057_0515);
+pub fn hosts_program(seed: u64) -> RandomProgram {
+    let mut random = SplitMix64(seed ^ 0x0057_0515);
     loop {
         let (text, agents) = drawn(&mut random, seed);
         if litmus::parse(&text, "random.litmus").is_ok() {
-            return Program { family: Family::Calls(agents), text, bound: 1 };
+            return RandomProgram { family: Family::Calls(agents), text, bound: 1 };
         }
     }
 }
 
-fn drawn(random: &mut Random, seed: u64) -> (String, usize) {
+fn drawn(random: &mut SplitMix64, seed: u64) -> (String, usize) {
     let (hosts, devices) = (random.pick(&[1, 1, 2]), random.pick(&[1, 2, 2, 3]));
     let mut number = 0;
-    let mut access = |random: &mut Random| {
+    let mut access = |random: &mut SplitMix64| {
         number += 1;
         random
             .pick(&["st.sc0 x, {}", "st.sc0 y, {}", "ld.sc0 r{}, x", "ld.sc0 r{}, y"])
             .replace("{}", &number.to_string())
     };
-    let semaphore = |random: &mut Random, word: &str| {
+    let semaphore = |random: &mut SplitMix64, word: &str| {
         let name = random.pick(&["s", "t", "u"]);
         let value = random.pick(&[1, 1, 2, 3]);
         format!("{word} {name} {value}")

@@ -4,7 +4,7 @@
 //! written from the text of the specification in plain loops over small sets. It is slow and it is meant to be: every
 //! control-flow path, every source of every read and every modification order is tried. Tests hold the engine against it.
 //!
-//! What it leaves out it refuses by name ([`Refusal`]): vectors, cooperative accesses, and what the language of the host orders.
+//! What it leaves out it refuses by name ([`UnsupportedTest`]): vectors, cooperative accesses, and what the language of the host orders.
 //!
 //! ```
 //! use witness::{Options, Profile, Races, judge};
@@ -44,15 +44,19 @@ mod values;
 
 use litmus::Test;
 
-pub use answer::{Answer, Options, Races};
-pub use profile::{Profile, Text};
-pub use refusal::Refusal;
+pub use answer::{Races, SearchBounds, WitnessAnswer};
+pub use profile::{AppendixVersion, TextProfile};
+pub use refusal::UnsupportedTest;
 
 /// Judges a test by the text of a profile.
 ///
 /// # Errors
 ///
 /// A test that is unsupported or too large.
-pub fn judge(test: &Test, profile: Profile, options: &Options) -> Result<Answer, Refusal> {
+pub fn judge(
+    test: &Test,
+    profile: TextProfile,
+    options: &SearchBounds,
+) -> Result<WitnessAnswer, UnsupportedTest> {
     execution::judge(test, profile, options)
 }

@@ -5,10 +5,10 @@ use litmus::{
     StorageClass, StorageClassSet, SystemOperation, Test, ThreadId, ThreadPlace,
 };
 
-use crate::path::{Cell, Effect, Path, Touch, cells};
-use crate::profile::Profile;
-use crate::refusal::Refusal;
-use crate::tangle::Tangles;
+use crate::path::{Cell, Effect, Footprint, ThreadPath, cells};
+use crate::profile::TextProfile;
+use crate::refusal::UnsupportedTest;
+use crate::tangle::DynamicInstances;
 
 /// A set of operations: bit i is operation i.
 pub type Set = u64;
@@ -46,11 +46,11 @@ pub fn close(relation: &mut Relation) {
 
 /// Kind of an operation.
 #[derive(Clone, Copy, Debug)]
-pub enum Kind {
+pub enum OperationKind {
     /// A read of memory, or the read half of a read-modify-write.
-    Read(Touch),
+    Read(Footprint),
     /// A write of memory, or the write half of a read-modify-write.
-    Write(Touch),
+    Write(Footprint),
     /// A memory barrier, control barriers with an order among them.
     Barrier,
     /// The availability operation of MakeAvailable (VK-AVSEM-01).
@@ -78,7 +78,7 @@ pub struct Operation {
     pub instruction: u16,
     /// Executed instructions are numbered: the halves of a read-modify-write have one number.
     pub executed: usize,
-    pub kind: Kind,
+    pub kind: OperationKind,
     /// Its memory scope.
     pub scope: Scope,
     pub acquires: bool,
@@ -91,19 +91,19 @@ pub struct Operation {
 
 impl Operation {
     /// Returns the footprint of a memory access.
-    pub fn touch(&self) -> Option<&Touch> {
+    pub fn touch(&self) -> Option<&Footprint> {
         match &self.kind {
-            Kind::Read(touch) | Kind::Write(touch) => Some(touch),
+            OperationKind::Read(touch) | OperationKind::Write(touch) => Some(touch),
             _ => None,
         }
     }
 
     pub fn is_read(&self) -> bool {
-        matches!(self.kind, Kind::Read(_))
+        matches!(self.kind, OperationKind::Read(_))
     }
 
     pub fn is_write(&self) -> bool {
-        matches!(self.kind, Kind::Write(_))
+        matches!(self.kind, OperationKind::Write(_))
     }
 
     pub fn is_atomic(&self) -> bool {
@@ -138,7 +138,7 @@ pub fn level(scope: Scope) -> usize {
 impl Instances {
     /// VK-SCOPE-01 to -08; VK-SCREL-01: shader-call-related is the symmetric and transitive closure of creation; fragments
     /// that name the same interlocked section overlap.
-    pub fn new(test: &Test, profile: Profile) -> Result<Instances, Refusal> {
+    pub fn new(test: &Test, profile: TextProfile) -> Result<Instances, UnsupportedTest> {
         let count = test.threads.len();
         let mut related: Vec<u16> = (0..count).map(|thread| 1 << thread).collect();
         let mut created: u16 = 0;
@@ -151,12 +151,12 @@ impl Instances {
                 match &instruction.kind {
                     InstructionKind::ShaderCall(callees) => {
                         if thread.instructions.iter().any(jumps) {
-                            return Err(Refusal::Calls);
+                            return Err(UnsupportedTest::Calls);
                         }
                         for callee in callees {
                             let bit = 1u16 << callee.0;
                             if created & bit != 0 {
-                                return Err(Refusal::Calls);
+                                return Err(UnsupportedTest::Calls);
                             }
                             created |= bit;
                             related[index] |= bit;
@@ -166,7 +166,7 @@ impl Instances {
                     InstructionKind::Interlock(interlock) => {
                         let section = &mut sections[index];
                         if section.is_some_and(|known| known != interlock.section) {
-                            return Err(Refusal::Sections);
+                            return Err(UnsupportedTest::Sections);
                         }
                         *section = Some(&interlock.section);
                     }
@@ -241,7 +241,7 @@ struct SplitOperation {
 
 /// The operations of a choice of paths, and what is known of them before reads have their sources.
 pub struct Frame<'a> {
-    pub profile: Profile,
+    pub profile: TextProfile,
     pub cells: Vec<Cell>,
     pub instances: &'a Instances,
     pub operations: Vec<Operation>,
@@ -269,11 +269,11 @@ impl<'a> Frame<'a> {
     /// Lays out the operations of a path for each thread; fragments that overlap execute their sections in the order `fragments`.
     pub fn new(
         test: &Test,
-        profile: Profile,
+        profile: TextProfile,
         instances: &'a Instances,
-        (paths, tangles): (&[&Path], &Tangles),
+        (paths, tangles): (&[&ThreadPath], &DynamicInstances),
         fragments: &[usize],
-    ) -> Result<Frame<'a>, Refusal> {
+    ) -> Result<Frame<'a>, UnsupportedTest> {
         let mut frame = Frame {
             profile,
             cells: Vec::new(),
@@ -301,7 +301,7 @@ impl<'a> Frame<'a> {
                     thread,
                     instruction: step.instruction,
                     executed,
-                    kind: Kind::Other,
+                    kind: OperationKind::Other,
                     scope: step.scope,
                     acquires: false,
                     releases: false,
@@ -314,7 +314,11 @@ impl<'a> Frame<'a> {
                 // ones. VK-AVSEM-06: Invocation scope performs none.
                 let performs = step.scope != Scope::Invocation;
                 if step.semantics.make_available && performs {
-                    frame.operations.push(Operation { kind: Kind::Available, memory: classes, ..base });
+                    frame.operations.push(Operation {
+                        kind: OperationKind::Available,
+                        memory: classes,
+                        ..base
+                    });
                 }
                 // VK-AV-07: operations of the device domain are like accesses of all that their masks name, in every class.
                 let masked = |mask: &AccessMask| {
@@ -334,7 +338,7 @@ impl<'a> Frame<'a> {
                     | Effect::ControlBarrier { memory_barrier: true, .. }
                     | Effect::Split { memory_barrier: true, .. } => {
                         frame.operations.push(Operation {
-                            kind: Kind::Barrier,
+                            kind: OperationKind::Barrier,
                             acquires: order.acquires(),
                             releases: order.releases(),
                             semantics: classes,
@@ -347,17 +351,17 @@ impl<'a> Frame<'a> {
                     // VK-VOP-01 to -08: the operations of each instruction, in order.
                     Effect::DeviceAvailable(mask) => {
                         if mask.intersects(AccessMask::HOST_WRITE) {
-                            let kind = Kind::Domain { to_host: false };
+                            let kind = OperationKind::Domain { to_host: false };
                             frame.operations.push(Operation { kind, memory: masked(mask), ..base });
                         }
-                        let kind = Kind::DeviceAvailable(*mask);
+                        let kind = OperationKind::DeviceAvailable(*mask);
                         frame.operations.push(Operation { kind, memory: masked(mask), ..base });
                     }
                     Effect::DeviceVisible(mask) => {
-                        let kind = Kind::DeviceVisible(*mask);
+                        let kind = OperationKind::DeviceVisible(*mask);
                         frame.operations.push(Operation { kind, memory: masked(mask), ..base });
                         if mask.intersects(AccessMask::HOST_READ.with(AccessMask::HOST_WRITE)) {
-                            let kind = Kind::Domain { to_host: true };
+                            let kind = OperationKind::Domain { to_host: true };
                             frame.operations.push(Operation { kind, memory: masked(mask), ..base });
                         }
                     }
@@ -365,20 +369,21 @@ impl<'a> Frame<'a> {
                         let ranges = frame.ranges.len();
                         frame.ranges.push(names.iter().map(|name| test.storage_of(*name).0).collect());
                         let available = matches!(step.effect, Effect::Flush(_));
-                        let kind = Kind::Mapped { available, ranges };
+                        let kind = OperationKind::Mapped { available, ranges };
                         frame.operations.push(Operation { kind, memory: StorageClassSet(0b1111), ..base });
                     }
                     Effect::Submit => {
                         let memory = StorageClassSet(0b1111);
-                        for kind in
-                            [Kind::Domain { to_host: false }, Kind::DeviceVisible(AccessMask::MEMORY_READ)]
-                        {
+                        for kind in [
+                            OperationKind::Domain { to_host: false },
+                            OperationKind::DeviceVisible(AccessMask::MEMORY_READ),
+                        ] {
                             frame.operations.push(Operation { kind, memory, ..base });
                         }
                     }
                     // The first scope of the fence's signal holds every access of the device.
                     Effect::Wait => {
-                        let kind = Kind::DeviceAvailable(AccessMask::MEMORY_WRITE);
+                        let kind = OperationKind::DeviceAvailable(AccessMask::MEMORY_WRITE);
                         frame.operations.push(Operation { kind, memory: StorageClassSet(0b1111), ..base });
                     }
                     // VK-SW-12: FragmentInterlock scope, UniformMemory and ImageMemory; the end releases, the begin acquires.
@@ -386,7 +391,7 @@ impl<'a> Frame<'a> {
                         let classes =
                             StorageClassSet::EMPTY.with(StorageClass::Buffer).with(StorageClass::Image);
                         frame.operations.push(Operation {
-                            kind: Kind::Barrier,
+                            kind: OperationKind::Barrier,
                             scope: Scope::FragmentInterlock,
                             acquires: *end == InterlockEnd::Begin,
                             releases: *end == InterlockEnd::End,
@@ -412,12 +417,16 @@ impl<'a> Frame<'a> {
                 // VK-AVSEM-04: the visibility operation is after the instruction and before all following
                 // ones.
                 if step.semantics.make_visible && performs {
-                    frame.operations.push(Operation { kind: Kind::Visible, memory: classes, ..base });
+                    frame.operations.push(Operation {
+                        kind: OperationKind::Visible,
+                        memory: classes,
+                        ..base
+                    });
                 }
             }
         }
         if frame.operations.len() > 64 {
-            return Err(Refusal::Operations);
+            return Err(UnsupportedTest::Operations);
         }
         frame.split(test);
         frame.order(test);
@@ -436,23 +445,25 @@ impl<'a> Frame<'a> {
         Ok(frame)
     }
 
-    fn read(&mut self, base: &Operation, touch: &Touch, acquires: bool, semantics: StorageClassSet) {
+    fn read(&mut self, base: &Operation, touch: &Footprint, acquires: bool, semantics: StorageClassSet) {
         let memory = StorageClassSet::EMPTY.with(touch.class);
         self.reads.push(self.operations.len());
-        self.operations.push(Operation { kind: Kind::Read(*touch), acquires, semantics, memory, ..*base });
+        let kind = OperationKind::Read(*touch);
+        self.operations.push(Operation { kind, acquires, semantics, memory, ..*base });
     }
 
     fn write(
         &mut self,
         base: &Operation,
-        touch: &Touch,
+        touch: &Footprint,
         releases: bool,
         semantics: StorageClassSet,
         value: (usize, usize),
     ) {
         let memory = StorageClassSet::EMPTY.with(touch.class);
         self.writes.push((self.operations.len(), value.0, value.1));
-        self.operations.push(Operation { kind: Kind::Write(*touch), releases, semantics, memory, ..*base });
+        let kind = OperationKind::Write(*touch);
+        self.operations.push(Operation { kind, releases, semantics, memory, ..*base });
     }
 
     /// Splits storages into the cells that the accesses distinguish.
@@ -461,7 +472,9 @@ impl<'a> Frame<'a> {
         self.noncoherent = names.map(|index| test.storage_of(LocationId(index as u16)).0).collect();
         let cells = cells(test, self.operations.iter().filter_map(|operation| operation.touch().copied()));
         for operation in &mut self.operations {
-            let (Kind::Read(touch) | Kind::Write(touch)) = &mut operation.kind else { continue };
+            let (OperationKind::Read(touch) | OperationKind::Write(touch)) = &mut operation.kind else {
+                continue;
+            };
             let inside = |cell: &Cell| {
                 cell.storage.0 == touch.storage
                     && touch.bytes.0 <= cell.bytes.0
@@ -562,7 +575,7 @@ impl<'a> Frame<'a> {
     /// The release barriers or the acquire barriers.
     pub fn barriers(&self, releases: bool) -> Vec<usize> {
         let wanted = |operation: &Operation| {
-            matches!(operation.kind, Kind::Barrier)
+            matches!(operation.kind, OperationKind::Barrier)
                 && if releases { operation.releases } else { operation.acquires }
         };
         (0..self.operations.len()).filter(|index| wanted(&self.operations[*index])).collect()
@@ -573,7 +586,7 @@ impl<'a> Frame<'a> {
     ///
     /// Barriers execute one dynamic instance if they have one name, equal execution counts, and one instance
     /// of their execution scope. In divergent control flow, they must also be in one tangle.
-    fn meet(&mut self, test: &Test, tangles: &Tangles, meetings: &[(usize, (usize, u32, Scope))]) {
+    fn meet(&mut self, test: &Test, tangles: &DynamicInstances, meetings: &[(usize, (usize, u32, Scope))]) {
         let (releases, acquires) = (self.barriers(true), self.barriers(false));
         for (here, name) in meetings {
             for (there, other) in meetings {

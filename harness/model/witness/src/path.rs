@@ -11,13 +11,13 @@ use litmus::{
     SystemOperation, Test, ThreadId, ThreadPlace, Value,
 };
 
-use crate::profile::Profile;
-use crate::refusal::Refusal;
+use crate::profile::TextProfile;
+use crate::refusal::UnsupportedTest;
 use crate::tangle::{self, Exchange};
 
 /// Memory footprint of an operation.
 #[derive(Clone, Copy, Debug)]
-pub struct Touch {
+pub struct Footprint {
     /// The memory (VK-LOC-01): names of one storage have the same number.
     pub storage: u16,
     /// Its memory locations: first byte and end.
@@ -37,14 +37,14 @@ pub struct Touch {
     pub own: Option<Scope>,
 }
 
-impl Touch {
+impl Footprint {
     /// Returns true if it touches a cell.
     pub fn has(&self, cell: usize) -> bool {
         (self.cells.0..self.cells.1).contains(&cell)
     }
 
     /// The cells that both touch (VK-LOC-02).
-    pub fn shared(&self, other: &Touch) -> std::ops::Range<usize> {
+    pub fn shared(&self, other: &Footprint) -> std::ops::Range<usize> {
         self.cells.0.max(other.cells.0)..self.cells.1.min(other.cells.1)
     }
 }
@@ -71,12 +71,12 @@ impl Cell {
     }
 }
 
-/// A value that a thread computes: an index into [`Path::nodes`].
+/// A value that a thread computes: an index into [`ThreadPath::nodes`].
 pub type NodeId = usize;
 
 /// Origin of a value.
 #[derive(Clone, Copy, Debug)]
-pub enum Node {
+pub enum ValueOrigin {
     /// A number.
     Constant(Value),
     /// Value of the read with this number on the path.
@@ -93,11 +93,11 @@ pub enum Node {
 #[derive(Clone, Debug)]
 pub enum Effect {
     /// A read; the path's reads are numbered in order.
-    Read(Touch),
+    Read(Footprint),
     /// A write of a value.
-    Write(Touch, NodeId),
+    Write(Footprint, NodeId),
     /// A read and a write.
-    ReadWrite(Touch, NodeId),
+    ReadWrite(Footprint, NodeId),
     /// A memory barrier.
     Fence,
     /// A control barrier, by its number in [`barrier_names`], and how often this thread has met it before.
@@ -124,7 +124,7 @@ pub enum Effect {
 
 /// An executed instruction.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct ExecutedInstruction {
     /// Its index in the thread.
     pub instruction: u16,
     /// Its memory scope; [`Scope::Invocation`] by default.
@@ -146,9 +146,9 @@ pub struct Demand {
 
 /// One way through a thread.
 #[derive(Clone, Debug, Default)]
-pub struct Path {
-    pub steps: Vec<Step>,
-    pub nodes: Vec<Node>,
+pub struct ThreadPath {
+    pub steps: Vec<ExecutedInstruction>,
+    pub nodes: Vec<ValueOrigin>,
     pub demands: Vec<Demand>,
     /// Final value of each register.
     pub registers: Vec<NodeId>,
@@ -162,7 +162,7 @@ pub struct Path {
 
 /// The paths of a thread, and whether one had to be cut off.
 pub struct Paths {
-    pub paths: Vec<Path>,
+    pub paths: Vec<ThreadPath>,
     pub cut: bool,
 }
 
@@ -176,9 +176,9 @@ pub struct Names {
 
 impl Names {
     /// Numbers storages, references and control barriers; refuses what is outside the witness' reach.
-    pub fn new(test: &Test, profile: Profile) -> Result<Names, Refusal> {
+    pub fn new(test: &Test, profile: TextProfile) -> Result<Names, UnsupportedTest> {
         if test.khronos.is_some() {
-            return Err(Refusal::Khronos);
+            return Err(UnsupportedTest::Khronos);
         }
         let mut classes: Vec<Option<StorageClass>> =
             test.locations.iter().map(|location| location.reference.map(|r| r.storage_class())).collect();
@@ -186,13 +186,13 @@ impl Names {
         for thread in &test.threads {
             for instruction in &thread.instructions {
                 if thread.place == ThreadPlace::Host && !is_plain(&instruction.kind) {
-                    return Err(Refusal::Host);
+                    return Err(UnsupportedTest::Host);
                 }
                 check(&instruction.kind)?;
                 if let Some((location, class)) = touched(&instruction.kind) {
                     let known = &mut classes[usize::from(location.0)];
                     if known.is_some_and(|known| known != class) {
-                        return Err(Refusal::Classes);
+                        return Err(UnsupportedTest::Classes);
                     }
                     *known = Some(class);
                 }
@@ -209,17 +209,17 @@ impl Names {
             let id = LocationId(index as u16);
             let storage = test.storage_of(id);
             if location.is_vector() {
-                return Err(Refusal::Vectors);
+                return Err(UnsupportedTest::Vectors);
             }
             if location.bytes() > test.location(storage).bytes() {
-                return Err(Refusal::Sizes);
+                return Err(UnsupportedTest::Sizes);
             }
             locations.push((storage.0, reference(id, storage, classes[index], profile)));
         }
         if test.has_undefined()
             && test.threads.iter().flat_map(|t| &t.instructions).any(|i| is_part(test, &i.kind))
         {
-            return Err(Refusal::Sizes);
+            return Err(UnsupportedTest::Sizes);
         }
         Ok(Names { locations, barriers })
     }
@@ -238,7 +238,7 @@ fn is_part(test: &Test, kind: &InstructionKind) -> bool {
 ///
 /// Unexecuted accesses do not split cells. Only a race could distinguish their bytes, and its result is
 /// undefined (VK-DR-02).
-pub fn cells(test: &Test, touches: impl Iterator<Item = Touch>) -> Vec<Cell> {
+pub fn cells(test: &Test, touches: impl Iterator<Item = Footprint>) -> Vec<Cell> {
     let whole =
         |index: usize| (test.storage_of(LocationId(index as u16)).0, (0, test.locations[index].bytes()));
     let observed = test.observables().into_iter().filter_map(|observable| match observable {
@@ -265,7 +265,7 @@ pub fn cells(test: &Test, touches: impl Iterator<Item = Touch>) -> Vec<Cell> {
 ///
 /// VK-REF-05: since 2024, block-decorated workgroup variables share one reference. An alias of workgroup
 /// memory is always such a variable.
-fn reference(id: LocationId, storage: LocationId, class: Option<StorageClass>, profile: Profile) -> u16 {
+fn reference(id: LocationId, storage: LocationId, class: Option<StorageClass>, profile: TextProfile) -> u16 {
     let shared = class == Some(StorageClass::Workgroup) && profile.workgroup_blocks_share_a_reference();
     // Shared references are numbered after those of the names.
     if shared { storage.0 | 0x8000 } else { id.0 }
@@ -286,12 +286,14 @@ fn is_plain(kind: &InstructionKind) -> bool {
 }
 
 /// Refuses an unsupported instruction. The supported ones are listed, so that new ones are refused.
-fn check(kind: &InstructionKind) -> Result<(), Refusal> {
+fn check(kind: &InstructionKind) -> Result<(), UnsupportedTest> {
     match kind {
         InstructionKind::Access(access) => check_access(access)?,
-        InstructionKind::ControlBarrier(barrier) if barrier.quorum.is_some() => return Err(Refusal::Quorum),
+        InstructionKind::ControlBarrier(barrier) if barrier.quorum.is_some() => {
+            return Err(UnsupportedTest::Quorum);
+        }
         InstructionKind::Compute(Compute::Move { .. } | Compute::Compare { .. })
-        | InstructionKind::Flow(Flow::BranchIf { .. }) => return Err(Refusal::Hsa),
+        | InstructionKind::Flow(Flow::BranchIf { .. }) => return Err(UnsupportedTest::Hsa),
         kind => {
             let covered = matches!(
                 kind,
@@ -306,24 +308,24 @@ fn check(kind: &InstructionKind) -> Result<(), Refusal> {
                     | InstructionKind::Flow(_)
             );
             if !covered {
-                return Err(Refusal::Instruction(kind.name()));
+                return Err(UnsupportedTest::Instruction(kind.name()));
             }
         }
     }
     let mut scopes = kind.memory_scope().into_iter().chain(kind.execution_scope());
-    if scopes.any(|scope| scope == Scope::CrossDevice) { Err(Refusal::CrossDevice) } else { Ok(()) }
+    if scopes.any(|scope| scope == Scope::CrossDevice) { Err(UnsupportedTest::CrossDevice) } else { Ok(()) }
 }
 
-fn check_access(access: &MemoryAccess) -> Result<(), Refusal> {
+fn check_access(access: &MemoryAccess) -> Result<(), UnsupportedTest> {
     if access.performer == Performer::Cooperative {
-        return Err(Refusal::Cooperative);
+        return Err(UnsupportedTest::Cooperative);
     }
     if access.is_vector() {
-        return Err(Refusal::Vectors);
+        return Err(UnsupportedTest::Vectors);
     }
     let dropped = matches!(access.kind, AccessKind::Await { .. } | AccessKind::Rmw { destination: None, .. });
     if dropped || access.place.address.is_some() {
-        return Err(Refusal::Hsa);
+        return Err(UnsupportedTest::Hsa);
     }
     Ok(())
 }
@@ -334,14 +336,14 @@ struct WalkedThread<'a> {
     names: &'a Names,
     thread: ThreadId,
     bound: u32,
-    found: Vec<Path>,
+    found: Vec<ThreadPath>,
     cut: bool,
 }
 
 /// State of a partial walk.
 #[derive(Clone)]
 struct PartialWalk {
-    path: Path,
+    path: ThreadPath,
     next: usize,
     /// Number of backward jumps per jump instruction.
     backwards: Vec<u32>,
@@ -352,9 +354,9 @@ struct PartialWalk {
 /// All ways through a thread in which no jump goes backwards `bound` times.
 pub fn paths(test: &Test, names: &Names, thread: ThreadId, bound: u32) -> Paths {
     let code = test.thread(thread);
-    let mut path = Path::default();
+    let mut path = ThreadPath::default();
     for register in 0..code.registers.len() {
-        path.nodes.push(Node::Constant(test.initial_register(thread, RegisterId(register as u16))));
+        path.nodes.push(ValueOrigin::Constant(test.initial_register(thread, RegisterId(register as u16))));
         path.registers.push(register);
     }
     let mut walker = WalkedThread { test, names, thread, bound, found: Vec::new(), cut: false };
@@ -422,13 +424,13 @@ impl WalkedThread<'_> {
                         holds: true,
                     };
                     let mut failed = walk.clone();
-                    failed.path.nodes.push(Node::Read(number));
+                    failed.path.nodes.push(ValueOrigin::Read(number));
                     if let Some(mut path) = demanding(&failed.path, demand, false) {
                         let touch = self.touch(place, true, true, Some(*scope));
                         path.reads.push((touch.storage, ty));
                         path.registers[usize::from(destination.0)] =
                             self.widened(&mut path, demand.left.0, ty, *destination);
-                        path.steps.push(Step {
+                        path.steps.push(ExecutedInstruction {
                             instruction: index as u16,
                             scope: *scope,
                             semantics: *unequal,
@@ -437,7 +439,7 @@ impl WalkedThread<'_> {
                         failed.path = path;
                         self.walk(failed);
                     }
-                    walk.path.nodes.push(Node::Read(number));
+                    walk.path.nodes.push(ValueOrigin::Read(number));
                     match demanding(&walk.path, demand, true) {
                         Some(path) => walk.path = path,
                         None => return,
@@ -466,7 +468,13 @@ impl WalkedThread<'_> {
         true
     }
 
-    fn demand(&self, path: &mut Path, relation: BranchRelation, left: Operand, right: Operand) -> Demand {
+    fn demand(
+        &self,
+        path: &mut ThreadPath,
+        relation: BranchRelation,
+        left: Operand,
+        right: Operand,
+    ) -> Demand {
         let type_of = |operand: Operand| match operand {
             Operand::Register(register) => Some(self.test.register_type(self.thread, register)),
             Operand::Constant(_) => None,
@@ -482,28 +490,28 @@ impl WalkedThread<'_> {
         }
     }
 
-    fn touch(&self, place: &MemoryPlace, atomic: bool, non_private: bool, own: Option<Scope>) -> Touch {
+    fn touch(&self, place: &MemoryPlace, atomic: bool, non_private: bool, own: Option<Scope>) -> Footprint {
         let (storage, reference) = self.names.locations[usize::from(place.location.0)];
         let bytes = (place.offset, place.offset + place.scalar_type(self.test).bytes());
-        Touch { storage, bytes, cells: (0, 0), reference, class: place.class, non_private, atomic, own }
+        Footprint { storage, bytes, cells: (0, 0), reference, class: place.class, non_private, atomic, own }
     }
 
     /// Returns what a register holds after a value of type `ty` was read into it.
-    fn widened(&self, path: &mut Path, read: NodeId, ty: ScalarType, register: RegisterId) -> NodeId {
+    fn widened(&self, path: &mut ThreadPath, read: NodeId, ty: ScalarType, register: RegisterId) -> NodeId {
         let to = self.test.register_type(self.thread, register);
         if !matches!(ty, ScalarType::I8 | ScalarType::I16 | ScalarType::I32) || to.bits() <= ty.bits() {
             return read;
         }
         // Values of at least 2^(n−1) are negative: subtract 2^n, once for each set sign bit.
-        let node = |path: &mut Path, node| {
+        let node = |path: &mut ThreadPath, node| {
             path.nodes.push(node);
             path.nodes.len() - 1
         };
-        let sign = node(path, Node::Constant(Value(1 << (ty.bits() - 1))));
-        let two = node(path, Node::Constant(Value(2)));
-        let is_set = node(path, Node::Compute(ArithmeticOperation::And, read, sign, to));
-        let excess = node(path, Node::Compute(ArithmeticOperation::Multiply, is_set, two, to));
-        node(path, Node::Compute(ArithmeticOperation::Subtract, read, excess, to))
+        let sign = node(path, ValueOrigin::Constant(Value(1 << (ty.bits() - 1))));
+        let two = node(path, ValueOrigin::Constant(Value(2)));
+        let is_set = node(path, ValueOrigin::Compute(ArithmeticOperation::And, read, sign, to));
+        let excess = node(path, ValueOrigin::Compute(ArithmeticOperation::Multiply, is_set, two, to));
+        node(path, ValueOrigin::Compute(ArithmeticOperation::Subtract, read, excess, to))
     }
 
     /// Executes an instruction that does not jump. `old` is what a compare-exchange that succeeds has read.
@@ -527,7 +535,7 @@ impl WalkedThread<'_> {
                 let ty = access.place.scalar_type(self.test);
                 match access.kind {
                     AccessKind::Load(destinations) => {
-                        path.nodes.push(Node::Read(path.reads.len()));
+                        path.nodes.push(ValueOrigin::Read(path.reads.len()));
                         path.reads.push((touch.storage, ty));
                         let register = destinations.first();
                         let read = path.nodes.len() - 1;
@@ -542,7 +550,7 @@ impl WalkedThread<'_> {
                         let read = match old {
                             Some(node) => node,
                             None => {
-                                path.nodes.push(Node::Read(path.reads.len()));
+                                path.nodes.push(ValueOrigin::Read(path.reads.len()));
                                 path.nodes.len() - 1
                             }
                         };
@@ -553,7 +561,7 @@ impl WalkedThread<'_> {
                             }
                             RmwOperation::Fetch(arithmetic, value) => {
                                 let right = operand(path, value, ty);
-                                path.nodes.push(Node::Compute(arithmetic, read, right, ty));
+                                path.nodes.push(ValueOrigin::Compute(arithmetic, read, right, ty));
                                 path.nodes.len() - 1
                             }
                         };
@@ -589,7 +597,7 @@ impl WalkedThread<'_> {
                 scope = barrier.memory_scope;
                 semantics = barrier.semantics.unwrap_or(Semantics::RELAXED);
                 let (half, execution_scope) = (barrier.half, barrier.execution_scope);
-                let alike = |step: &Step| {
+                let alike = |step: &ExecutedInstruction| {
                     matches!(&step.effect, Effect::Split { half: other, execution_scope: scope, .. }
                         if (*other, *scope) == (half, execution_scope))
                 };
@@ -600,7 +608,7 @@ impl WalkedThread<'_> {
             InstructionKind::Subgroup(operation) => {
                 let brought =
                     tangle::operand(&instruction.kind).map(|value| operand(path, value, tangle::WORD));
-                path.nodes.push(Node::Given(path.exchanges.len()));
+                path.nodes.push(ValueOrigin::Given(path.exchanges.len()));
                 if let Some(destination) = operation.destination {
                     path.registers[usize::from(destination.0)] = path.nodes.len() - 1;
                 }
@@ -625,29 +633,29 @@ impl WalkedThread<'_> {
             InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
                 let ty = self.test.register_type(self.thread, *destination);
                 let (left, right) = (operand(path, *left, ty), operand(path, *right, ty));
-                path.nodes.push(Node::Compute(*operation, left, right, ty));
+                path.nodes.push(ValueOrigin::Compute(*operation, left, right, ty));
                 path.registers[usize::from(destination.0)] = path.nodes.len() - 1;
                 return;
             }
             // Refused before, or followed by the walk.
             _ => return,
         };
-        path.steps.push(Step { instruction: index as u16, scope, semantics, effect });
+        path.steps.push(ExecutedInstruction { instruction: index as u16, scope, semantics, effect });
     }
 }
 
 /// The value of an operand that is used as a value of type `ty`.
-fn operand(path: &mut Path, operand: Operand, ty: ScalarType) -> NodeId {
+fn operand(path: &mut ThreadPath, operand: Operand, ty: ScalarType) -> NodeId {
     let node = match operand {
-        Operand::Constant(constant) => Node::Constant(Value::from_constant(constant, ty)),
-        Operand::Register(register) => Node::Cut(path.registers[usize::from(register.0)], ty),
+        Operand::Constant(constant) => ValueOrigin::Constant(Value::from_constant(constant, ty)),
+        Operand::Register(register) => ValueOrigin::Cut(path.registers[usize::from(register.0)], ty),
     };
     path.nodes.push(node);
     path.nodes.len() - 1
 }
 
 /// The path with one more demand; none where known values contradict it.
-fn demanding(path: &Path, demand: Demand, holds: bool) -> Option<Path> {
+fn demanding(path: &ThreadPath, demand: Demand, holds: bool) -> Option<ThreadPath> {
     let demand = Demand { holds, ..demand };
     if crate::values::met(path, &demand, &[]) == Some(false) {
         return None;

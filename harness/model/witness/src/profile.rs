@@ -2,7 +2,7 @@
 
 /// A version of the memory-model appendix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Text {
+pub enum AppendixVersion {
     /// Early 2019 (1.1.98 to 1.1.101).
     Of2019,
     /// Vulkan 1.2.
@@ -23,78 +23,86 @@ pub enum Text {
 
 /// A text, and whether the device has the feature of availability and visibility chains (VK-FEAT-03).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Profile {
+pub struct TextProfile {
     /// The text.
-    pub text: Text,
+    pub text: AppendixVersion,
     /// `vulkanMemoryModelAvailabilityVisibilityChains`.
     pub chains: bool,
 }
 
-impl Profile {
+impl TextProfile {
     /// The newest text with chains.
-    pub const LATEST: Profile = Profile { text: Text::Latest, chains: true };
+    pub const LATEST: TextProfile = TextProfile { text: AppendixVersion::Latest, chains: true };
 
     /// All of them.
-    pub fn all() -> impl Iterator<Item = Profile> {
-        let by_letter = Profile { text: Text::ByLetter, chains: true };
-        [Text::Latest, Text::Of14305, Text::Of2024, Text::Of12, Text::Of2019]
-            .into_iter()
-            .flat_map(|text| [true, false].map(|chains| Profile { text, chains }))
-            .chain([by_letter])
+    pub fn all() -> impl Iterator<Item = TextProfile> {
+        let by_letter = TextProfile { text: AppendixVersion::ByLetter, chains: true };
+        [
+            AppendixVersion::Latest,
+            AppendixVersion::Of14305,
+            AppendixVersion::Of2024,
+            AppendixVersion::Of12,
+            AppendixVersion::Of2019,
+        ]
+        .into_iter()
+        .flat_map(|text| [true, false].map(|chains| TextProfile { text, chains }))
+        .chain([by_letter])
     }
 
     /// Returns the readings of divergent control flow, which only subgroup operations distinguish.
-    pub fn of_divergence() -> impl Iterator<Item = Profile> {
-        [Text::Latest, Text::Apart, Text::Together].into_iter().map(|text| Profile { text, chains: true })
+    pub fn of_divergence() -> impl Iterator<Item = TextProfile> {
+        [AppendixVersion::Latest, AppendixVersion::Apart, AppendixVersion::Together]
+            .into_iter()
+            .map(|text| TextProfile { text, chains: true })
     }
 
     /// Its name among the models.
     pub fn name(self) -> &'static str {
         match (self.text, self.chains) {
-            (Text::Latest, true) => "vulkan",
-            (Text::Latest, false) => "vulkan-nochains",
-            (Text::ByLetter, _) => "vulkan-by-letter",
-            (Text::Apart, _) => "vulkan-apart",
-            (Text::Together, _) => "vulkan-together",
-            (Text::Of14305, true) => "vulkan-1.4.305",
-            (Text::Of14305, false) => "vulkan-1.4.305-nochains",
-            (Text::Of2024, true) => "vulkan-2024",
-            (Text::Of2024, false) => "vulkan-2024-nochains",
-            (Text::Of12, true) => "vulkan-1.2",
-            (Text::Of12, false) => "vulkan-1.2-nochains",
-            (Text::Of2019, true) => "vulkan-2019",
-            (Text::Of2019, false) => "vulkan-2019-nochains",
+            (AppendixVersion::Latest, true) => "vulkan",
+            (AppendixVersion::Latest, false) => "vulkan-nochains",
+            (AppendixVersion::ByLetter, _) => "vulkan-by-letter",
+            (AppendixVersion::Apart, _) => "vulkan-apart",
+            (AppendixVersion::Together, _) => "vulkan-together",
+            (AppendixVersion::Of14305, true) => "vulkan-1.4.305",
+            (AppendixVersion::Of14305, false) => "vulkan-1.4.305-nochains",
+            (AppendixVersion::Of2024, true) => "vulkan-2024",
+            (AppendixVersion::Of2024, false) => "vulkan-2024-nochains",
+            (AppendixVersion::Of12, true) => "vulkan-1.2",
+            (AppendixVersion::Of12, false) => "vulkan-1.2-nochains",
+            (AppendixVersion::Of2019, true) => "vulkan-2019",
+            (AppendixVersion::Of2019, false) => "vulkan-2019-nochains",
         }
     }
 
     /// VK-AC-02: the texts since 1.3.298 contain "… earlier than the second operation in the second
     /// operation's scoped modification order **or location order**".
     pub(crate) fn follows_location_order_in_from_reads(self) -> bool {
-        self.text >= Text::Of14305
+        self.text >= AppendixVersion::Of14305
     }
 
     /// VK-SW-12, VK-DOM-07: fragment shader interlock came with 1.2.
     pub(crate) fn has_interlock(self) -> bool {
-        self.text >= Text::Of12
+        self.text >= AppendixVersion::Of12
     }
 
     /// VK-SCREL-01, VK-SCORD-01 and following, VK-SW-14, VK-DOM-08: shader calls came with 1.2.
     pub(crate) fn has_shader_calls(self) -> bool {
-        self.text >= Text::Of12
+        self.text >= AppendixVersion::Of12
     }
 
     /// VK-SW-17 and following: split barriers came with 1.4.351.
     pub(crate) fn has_split_barriers(self) -> bool {
-        self.text >= Text::Latest
+        self.text >= AppendixVersion::Latest
     }
 
     /// VK-SW-22: a wait is of the round of the arrival.
     pub(crate) fn pairs_rounds(self) -> bool {
-        self.has_split_barriers() && self.text != Text::ByLetter
+        self.has_split_barriers() && self.text != AppendixVersion::ByLetter
     }
 
     /// VK-LOC-06, VK-REF-05: block-decorated workgroup variables share one reference since 2024.
     pub(crate) fn workgroup_blocks_share_a_reference(self) -> bool {
-        self.text >= Text::Of2024
+        self.text >= AppendixVersion::Of2024
     }
 }

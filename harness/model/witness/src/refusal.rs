@@ -2,7 +2,7 @@
 
 /// Reason for refusing a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum UnsupportedTest {
     /// An atomic, a fence or a branch in a thread of the host.
     #[error("atomics, fences and branches of the host")]
     Host,

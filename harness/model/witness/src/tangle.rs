@@ -15,8 +15,8 @@ use litmus::{
 };
 
 use crate::operation::Instances;
-use crate::path::{NodeId, Path};
-use crate::profile::{Profile, Text};
+use crate::path::{NodeId, ThreadPath};
+use crate::profile::{AppendixVersion, TextProfile};
 use crate::values::value;
 
 /// A subgroup operation that a thread executes.
@@ -43,7 +43,7 @@ pub fn operand(kind: &InstructionKind) -> Option<Operand> {
 pub fn result(
     test: &Test,
     instances: &Instances,
-    (paths, tangles): (&[&Path], &Tangles),
+    (paths, tangles): (&[&ThreadPath], &DynamicInstances),
     values: &[Vec<Option<Value>>],
     (thread, number): (usize, usize),
 ) -> Option<Value> {
@@ -159,9 +159,9 @@ pub fn is_divergent_barrier(test: &Test, thread: usize, at: usize) -> bool {
 /// The invocations of each dynamic instance, for operations and barriers that some of them may not reach.
 /// Equal numbers per operation and thread are one instance.
 #[derive(Clone, Debug, Default)]
-pub struct Tangles(BTreeMap<(String, usize), usize>);
+pub struct DynamicInstances(BTreeMap<(String, usize), usize>);
 
-impl Tangles {
+impl DynamicInstances {
     /// Returns true if another invocation has come to a barrier together with the one that executes it.
     pub fn met(&self, test: &Test, (thread, at): (usize, u16), other: usize) -> bool {
         let barrier = &test.threads[thread].instructions[usize::from(at)].kind;
@@ -203,7 +203,7 @@ fn branches_around(test: &Test, thread: usize, at: usize) -> impl Iterator<Item 
 /// of the header block's control-flow construct via the header block's declared merge block, then control flow
 /// reconverges to be uniform at that merge block." A branch that every invocation of the workgroup falls
 /// through leaves control flow uniform, so the branches behind it are headers in uniform control flow.
-fn outermost_branch(test: &Test, paths: &[&Path], thread: usize, at: usize) -> Option<(usize, usize)> {
+fn outermost_branch(test: &Test, paths: &[&ThreadPath], thread: usize, at: usize) -> Option<(usize, usize)> {
     let label = |of: usize, (branch, _): (usize, usize)| match test.threads[of].instructions[branch].kind {
         InstructionKind::Flow(Flow::Branch { target, .. }) => {
             test.threads[of].labels.get(usize::from(target.0)).map(|label| label.name.as_str())
@@ -245,7 +245,12 @@ fn branch_target(test: &Test, thread: usize, branch: usize) -> Option<usize> {
 /// Returns the trace of an invocation from its divergence to an operation.
 ///
 /// `None` if it does not execute the operation, or executes it in uniform control flow.
-fn invocation_trace(test: &Test, paths: &[&Path], thread: usize, at: usize) -> Option<Vec<TraceElement>> {
+fn invocation_trace(
+    test: &Test,
+    paths: &[&ThreadPath],
+    thread: usize,
+    at: usize,
+) -> Option<Vec<TraceElement>> {
     let (begin, end) = outermost_branch(test, paths, thread, at)?;
     let code = &test.threads[thread].instructions;
     let history = &paths[thread].history;
@@ -274,7 +279,7 @@ fn invocation_trace(test: &Test, paths: &[&Path], thread: usize, at: usize) -> O
 /// "Invocations that have taken different control flow paths **may** resume executing the same dynamic
 /// instances if their execution reaches the same static instruction": any grouping, unless the profile
 /// restricts it.
-pub fn choices(test: &Test, profile: Profile, paths: &[&Path]) -> Vec<Tangles> {
+pub fn choices(test: &Test, profile: TextProfile, paths: &[&ThreadPath]) -> Vec<DynamicInstances> {
     let mut operations: Vec<Divergent> = Vec::new();
     for (thread, code) in test.threads.iter().enumerate() {
         for (at, instruction) in code.instructions.iter().enumerate() {
@@ -301,7 +306,7 @@ pub fn choices(test: &Test, profile: Profile, paths: &[&Path]) -> Vec<Tangles> {
         let at = ordered.iter().position(|other| before(&operation.0, &other.0)).unwrap_or(ordered.len());
         ordered.insert(at, operation);
     }
-    let mut found = vec![Tangles::default()];
+    let mut found = vec![DynamicInstances::default()];
     for (name, those) in &ordered {
         let mut next = Vec::new();
         for known in &found {
@@ -337,19 +342,19 @@ fn set_partitions(count: usize) -> Vec<Vec<usize>> {
 /// Returns true if the profile allows the numbers of one operation, those before being what they are.
 fn is_allowed(
     test: &Test,
-    profile: Profile,
-    tangles: &Tangles,
+    profile: TextProfile,
+    tangles: &DynamicInstances,
     (name, those): (&str, &[(usize, Vec<TraceElement>)]),
     all: &[Divergent],
 ) -> bool {
     those.iter().all(|(left, left_marks)| {
         those.iter().all(|(right, right_marks)| {
             let together = tangles.are_together(name, *left, *right);
-            if test.metadata.maximal_reconvergence || profile.text == Text::Together {
+            if test.metadata.maximal_reconvergence || profile.text == AppendixVersion::Together {
                 return together;
             }
             let one_path = left_marks == right_marks;
-            if profile.text == Text::Apart {
+            if profile.text == AppendixVersion::Apart {
                 return together == one_path;
             }
             // One path from where they were together last.

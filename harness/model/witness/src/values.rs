@@ -7,23 +7,23 @@ use litmus::{
     Operand, RegisterInit, RmwOperation, SubgroupKind, Term, Test, Value,
 };
 
-use crate::path::{Demand, Node, NodeId, Path};
+use crate::path::{Demand, NodeId, ThreadPath, ValueOrigin};
 
 /// The value of a node, where the reads that it needs are known.
-pub fn value(path: &Path, node: NodeId, reads: &[Option<Value>]) -> Option<Value> {
+pub fn value(path: &ThreadPath, node: NodeId, reads: &[Option<Value>]) -> Option<Value> {
     match path.nodes[node] {
-        Node::Constant(value) => Some(value),
-        Node::Read(number) => reads.get(number).copied().flatten(),
-        Node::Compute(operation, left, right, ty) => {
+        ValueOrigin::Constant(value) => Some(value),
+        ValueOrigin::Read(number) => reads.get(number).copied().flatten(),
+        ValueOrigin::Compute(operation, left, right, ty) => {
             Some(operation.apply(value(path, left, reads)?, value(path, right, reads)?, ty))
         }
-        Node::Given(number) => reads.get(path.reads.len() + number).copied().flatten(),
-        Node::Cut(inner, ty) => Some(value(path, inner, reads)?.truncate_to(ty)),
+        ValueOrigin::Given(number) => reads.get(path.reads.len() + number).copied().flatten(),
+        ValueOrigin::Cut(inner, ty) => Some(value(path, inner, reads)?.truncate_to(ty)),
     }
 }
 
 /// Returns true if a demand is met, where that is known.
-pub fn met(path: &Path, demand: &Demand, reads: &[Option<Value>]) -> Option<bool> {
+pub fn met(path: &ThreadPath, demand: &Demand, reads: &[Option<Value>]) -> Option<bool> {
     let left = value(path, demand.left.0, reads)?.to_signed(demand.left.1);
     let right = value(path, demand.right.0, reads)?.to_signed(demand.right.1);
     Some(demand.relation.holds(left, right) == demand.holds)

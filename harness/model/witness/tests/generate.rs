@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use witness::generate::{Corner, Family, program};
-use witness::{Options, Profile, Races, Refusal, judge};
+use witness::{Races, SearchBounds, TextProfile, UnsupportedTest, judge};
 
 #[test]
 fn a_seed_is_a_program() {
@@ -21,11 +21,11 @@ fn programs_are_read_and_answered() {
         let program = program(seed);
         let test = litmus::parse(&program.text, "random.litmus")
             .unwrap_or_else(|errors| panic!("{seed}: {errors:?}\n{}", program.text));
-        let options = Options { bound: program.bound, ..Options::default() };
-        let answer = match judge(&test, Profile::LATEST, &options) {
+        let options = SearchBounds { bound: program.bound, ..SearchBounds::default() };
+        let answer = match judge(&test, TextProfile::LATEST, &options) {
             Ok(answer) => answer,
             // A loop whose condition does not change.
-            Err(Refusal::Endless) => {
+            Err(UnsupportedTest::Endless) => {
                 endless += 1;
                 continue;
             }
@@ -52,10 +52,10 @@ fn what_a_corner_is_about_decides() {
             let program = corner.program(seed);
             let test = litmus::parse(&program.text, "corner.litmus")
                 .unwrap_or_else(|errors| panic!("{seed}: {errors:?}\n{}", program.text));
-            let options = Options { bound: program.bound, ..Options::default() };
-            let answer = |test: &litmus::Test| match judge(test, Profile::LATEST, &options) {
+            let options = SearchBounds { bound: program.bound, ..SearchBounds::default() };
+            let answer = |test: &litmus::Test| match judge(test, TextProfile::LATEST, &options) {
                 Ok(answer) => Some((answer.outcomes, answer.races)),
-                Err(Refusal::Endless) => None,
+                Err(UnsupportedTest::Endless) => None,
                 Err(refusal) => panic!("{seed}: {refusal}\n{}", program.text),
             };
             let Some(with) = answer(&test) else { continue };

@@ -2,19 +2,19 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "tests")]
 
 use litmus::Test;
-use witness::{Answer, Options, Profile, Races, Refusal, judge};
+use witness::{Races, SearchBounds, TextProfile, UnsupportedTest, WitnessAnswer, judge};
 
 fn parse(text: &str) -> Test {
     litmus::parse(text, "known.litmus").unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
-fn answer(test: &Test, bound: u32) -> Answer {
-    let options = Options { bound, ..Options::default() };
-    judge(test, Profile::LATEST, &options).unwrap_or_else(|refusal| panic!("{}: {refusal}", test.name))
+fn answer(test: &Test, bound: u32) -> WitnessAnswer {
+    let options = SearchBounds { bound, ..SearchBounds::default() };
+    judge(test, TextProfile::LATEST, &options).unwrap_or_else(|refusal| panic!("{}: {refusal}", test.name))
 }
 
 /// Returns true if an outcome that meets the condition is allowed, and whether only out of thin air.
-fn reached(test: &Test, answer: &Answer) -> Option<bool> {
+fn reached(test: &Test, answer: &WitnessAnswer) -> Option<bool> {
     let condition = &test.question.as_ref().unwrap().condition;
     let observables = test.observables();
     let meets = |outcome: &litmus::Outcome| outcome.meets_condition(test, &observables, condition);
@@ -58,5 +58,5 @@ fn a_loop_that_does_not_end_within_the_bound_is_cut() {
     assert!(short.cut && short.outcomes.is_empty());
     assert!(answer(&test, 2).cut);
     let endless = parse("VULKAN t { x = 0; } P0@sg 0, wg 0, qf 0 ; LC00: ; st.sc0 x, 1 ; goto LC00 ;");
-    assert_eq!(judge(&endless, Profile::LATEST, &Options::default()), Err(Refusal::Endless));
+    assert_eq!(judge(&endless, TextProfile::LATEST, &SearchBounds::default()), Err(UnsupportedTest::Endless));
 }

@@ -3,19 +3,20 @@
 use std::time::Duration;
 
 use litmus::Test;
-use plan::{Buffer, BufferId, Device, KernelId, Memory, Plan, Progress, Queue, QueueId, Step};
+use plan::{Buffer, BufferId, BufferMemory, Device, KernelId, Plan, PlanStep, Progress, Queue, QueueId};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use shaders::classify::Shown;
+use shaders::classify::BufferRole;
 use shaders::{KernelConfig, Parameters, Pipelines, Program};
 use sim::{Fault, SimDevice};
 
 use super::*;
-use crate::count::{Counted, Dispatched, Unwritten};
+use crate::count::{Dispatched, RowCounts, Unwritten};
 use crate::stress::Stress;
 
 const QUEUE: QueueId = QueueId(0);
-const BUFFERS: [Shown; 4] = [Shown::Results, Shown::Counters, Shown::Locations, Shown::Texels];
+const BUFFERS: [BufferRole; 4] =
+    [BufferRole::Results, BufferRole::Counters, BufferRole::Locations, BufferRole::Texels];
 const TESTS: [(&str, &str); 6] = [
     ("SB+rlx-rlx", include_str!("../../../../litmus/corpus/sb/SB+rlx-rlx.litmus")),
     ("IRIW+rlx", include_str!("../../../../litmus/corpus/iriw/IRIW+rlx.litmus")),
@@ -38,7 +39,7 @@ const TWO_WRITES: &str = "VULKAN W\n{\nx = 0;\ny = 0;\n}\nP0@sg 0, wg 0, qf 0 | 
 struct RowCase {
     test: Test,
     program: Program,
-    bounds: Bounds,
+    bounds: KernelLimits,
     capabilities: Capabilities,
 }
 
@@ -48,7 +49,7 @@ fn case(name: &str, text: &str) -> RowCase {
     let config = KernelConfig { lanes: 8, ..stress.kernel_config(&capabilities) };
     let test = litmus::parse(text, name).unwrap();
     let program = shaders::program(&test, &config, Pipelines::Merged).unwrap();
-    let bounds = Bounds::new(&program, &capabilities, &stress).unwrap();
+    let bounds = KernelLimits::new(&program, &capabilities, &stress).unwrap();
     RowCase { test, program, bounds, capabilities }
 }
 
@@ -80,7 +81,7 @@ fn parameters() -> Parameters {
 /// Runs a helper kernel on memory in the order of [`BUFFERS`].
 fn run(helper: &Helper, workgroups: u32, memory: &mut [Vec<u32>; 4]) {
     let device = SimDevice::new(Fault::None);
-    let number = |shown: &Shown| BUFFERS.iter().position(|known| known == shown).unwrap() as u32;
+    let number = |shown: &BufferRole| BUFFERS.iter().position(|known| known == shown).unwrap() as u32;
     let plan = Plan {
         kernels: vec![plan::Kernel {
             words: helper.words.clone(),
@@ -89,23 +90,23 @@ fn run(helper: &Helper, workgroups: u32, memory: &mut [Vec<u32>; 4]) {
             push_constant_bytes: Parameters::BYTES,
             addresses: Vec::new(),
             subgroups: plan::Subgroups::Any,
-            stage: plan::Stage::Compute,
+            stage: plan::KernelStage::Compute,
             interface: None,
         }],
         buffers: memory
             .iter()
-            .map(|words| Buffer { words: words.len() as u64, memory: Memory::Shared, name: "memory" })
+            .map(|words| Buffer { words: words.len() as u64, memory: BufferMemory::Shared, name: "memory" })
             .collect(),
         queues: vec![Queue { family: 0 }],
         steps: vec![
-            Step::Dispatch {
+            PlanStep::Dispatch {
                 queue: QUEUE,
                 kernel: KernelId(0),
                 workgroups,
                 bindings: helper.bindings.iter().map(|shown| BufferId(number(shown))).collect(),
                 push_constants: parameters().to_bytes(),
             },
-            Step::Barrier { queue: QUEUE },
+            PlanStep::Barrier { queue: QUEUE },
         ],
         ..Plan::default()
     };
@@ -212,7 +213,7 @@ fn device_and_host_count_the_same_whatever_lies_in_memory() {
             let mut wrong = counted.clone();
             wrong.rows[0].1 += 1;
             assert!(host.differs_from(&wrong).is_some(), "a wrong count is noticed");
-            let wrong = Counted { elsewhere: counted.elsewhere + 1, ..counted };
+            let wrong = RowCounts { elsewhere: counted.elsewhere + 1, ..counted };
             assert!(host.differs_from(&wrong).is_some(), "a wrong sum is noticed");
         }
     }

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use shaders::classify::{self, RowTable};
 
-use super::{Batching, Counter, KEY_BITS, MAX_ROWS, ValueColumn, WordSource};
+use super::{Batching, Counter, InstanceWord, KEY_BITS, MAX_ROWS, ValueColumn};
 
 /// The device's counts of each row of a table in one dispatch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub(crate) struct RowCounts {
     /// The observed rows, as the test's numbers in column order: instances, and the rounds that contain them.
     pub rows: Vec<(Vec<u32>, u64, u64)>,
     /// Instances whose row is not in the table.
     pub elsewhere: u64,
 }
 
-impl Counted {
+impl RowCounts {
     /// Returns the instances of the dispatch.
     pub fn instances(&self) -> u64 {
         self.rows.iter().map(|(_, count, _)| count).sum::<u64>() + self.elsewhere
@@ -28,11 +28,11 @@ impl Counter {
     pub fn table(&self, numbers: &[u32], in_image: &[u32]) -> Option<RowTable> {
         let column = |column: &ValueColumn| {
             let source = match column.source {
-                WordSource::Slot(slot) => classify::WordSource::Slot(slot as u32),
-                WordSource::Storage(storage) if in_image.contains(&(storage as u32)) => {
+                InstanceWord::Slot(slot) => classify::WordSource::Slot(slot as u32),
+                InstanceWord::Storage(storage) if in_image.contains(&(storage as u32)) => {
                     classify::WordSource::Texel { number: storage as u32 }
                 }
-                WordSource::Storage(storage) => {
+                InstanceWord::Storage(storage) => {
                     classify::WordSource::Storage { number: storage as u32, word: column.word as u32 }
                 }
             };
@@ -59,9 +59,9 @@ impl Counter {
 
     /// Converts the counters of `table` to counts. There is one group of counters for each part of the
     /// dispatch.
-    pub fn counted(&self, table: &RowTable, counters: &[u32]) -> Counted {
+    pub fn counted(&self, table: &RowTable, counters: &[u32]) -> RowCounts {
         let (rows, width) = (table.rows() as usize, table.counters() as usize);
-        let mut counted = Counted::default();
+        let mut counted = RowCounts::default();
         let mut digits = Vec::new();
         let count_of = |row: usize| {
             let parts = counters.chunks_exact(width).filter_map(|part| part.get(row));
@@ -85,7 +85,7 @@ impl Counter {
     }
 
     /// Adds a dispatch with `rounds` rounds in which the table contains every instance's row.
-    pub fn add_counted(&mut self, counted: &Counted, rounds: u64) {
+    pub fn add_counted(&mut self, counted: &RowCounts, rounds: u64) {
         for (row, count, batches) in &counted.rows {
             self.add_row(row, *count, *batches);
         }
@@ -192,7 +192,7 @@ impl Counter {
     }
 
     /// Describes how a device's counts of a dispatch differ from these counts of the same dispatch.
-    pub fn differs_from(&self, counted: &Counted) -> Option<String> {
+    pub fn differs_from(&self, counted: &RowCounts) -> Option<String> {
         for (row, count, batches) in &counted.rows {
             let (own, own_batches) = self.of_row(row);
             if own != *count {

@@ -130,7 +130,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::{Bounds, Draw, rounds_within};
+    use super::super::{Draw, KernelLimits, rounds_within};
     use super::MemoryStress;
     use crate::stress::{Pattern, Strategy as Assignment, Stress};
 
@@ -168,7 +168,7 @@ mod tests {
             };
             prop_assert_eq!(stress.validate(), Ok(()));
             let most = *classes.last().unwrap();
-            let bounds = Bounds {
+            let bounds = KernelLimits {
                 classes: most, lanes: 4, storages: 2, slots: 2, least_groups: 1, groups: (groups, groups), kept_groups: 1, location_units: 1 << 20,
                 storage_words: 1, loop_turns: 0, meeting_turns: 0, result_words: 1 << 20, rendezvous_words: 1 << 16, claim_words: 0, loop_budget: budget,
                 idle_lanes, party: most, scratch_words: scratch, max_workgroups: 150,
@@ -210,7 +210,7 @@ mod tests {
     fn partners_meet_in_a_part_of_the_dispatches() {
         let met = |percent| {
             let stress = Stress { meeting_percent: percent, spin: (5, 5), ..Stress::preset("sim").unwrap() };
-            let bounds = Bounds {
+            let bounds = KernelLimits {
                 classes: 2,
                 lanes: 4,
                 storages: 2,

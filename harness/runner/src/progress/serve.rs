@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Placement, Seen, Settings, kernel, run_kernel};
+use super::{PlacementObservations, ProgressSettings, UnitAssignment, kernel, run_kernel};
 use crate::runnable::{check, hash};
-use crate::wire::Failure;
+use crate::wire::IncompleteReason;
 use crate::worker::{Devices, HasSeen, MakeDevice, Say, Served, serve_on, test_of};
 
 /// A job: one test on a device in one placement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Job {
+pub struct ProgressJob {
     /// The test id, for messages.
     pub id: String,
     /// The text of the test.
@@ -25,7 +25,7 @@ pub struct Job {
     /// The device selector.
     pub device: String,
     /// The assignment of copies.
-    pub placement: Placement,
+    pub placement: UnitAssignment,
     /// The number of dispatches.
     pub runs: u32,
     /// Hangs after which no further dispatch is made.
@@ -37,9 +37,9 @@ pub struct Job {
 }
 
 /// The result of a job.
-pub type Answer = Served<Seen>;
+pub type Answer = Served<PlacementObservations>;
 
-impl HasSeen for Seen {
+impl HasSeen for PlacementObservations {
     fn anything(&self) -> bool {
         self.runs > 0
     }
@@ -51,22 +51,22 @@ impl HasSeen for Seen {
 /// If an answer cannot be written, or a line of the parent cannot be read.
 pub fn serve(make_device: MakeDevice<'_>) -> io::Result<()> {
     // Progress is reported after each dispatch, because the next one may hang.
-    serve_on(make_device, Duration::ZERO, |job: &Job, devices, say| {
+    serve_on(make_device, Duration::ZERO, |job: &ProgressJob, devices, say| {
         Served::of(|answer| fill(answer, job, devices, say))
     })
 }
 
 fn fill(
     answer: &mut Answer,
-    job: &Job,
+    job: &ProgressJob,
     devices: &mut Devices<'_>,
-    say: Say<'_, Seen>,
-) -> Result<(), Failure> {
+    say: Say<'_, PlacementObservations>,
+) -> Result<(), IncompleteReason> {
     let test = test_of(&job.text, &job.id)?;
     let device = devices.get(&job.device)?;
     // Reports progress: the device is open.
-    let _ = say(&Seen::default);
-    let settings = Settings {
+    let _ = say(&PlacementObservations::default);
+    let settings = ProgressSettings {
         placement: job.placement,
         runs: job.runs,
         enough: job.enough,

@@ -7,13 +7,13 @@ use std::time::Duration;
 use plan::{Prepared, Timestamp};
 use shaders::Parameters;
 
-use super::{OnProgress, Progress, RunTally, WAIT};
+use super::{OnProgress, RunProgress, RunTally, WAIT};
 use crate::classify::Classifier;
-use crate::company::Way;
+use crate::company::DispatchDecision;
 use crate::count::{Counter, Dispatched, Unwritten, unit};
 use crate::error::Cause;
 use crate::host;
-use crate::memory::{Execution, Layout, Workgroups, look};
+use crate::memory::{Execution, ProgramPlan, Workgroups, look};
 use crate::processor;
 
 /// A dispatch in flight.
@@ -24,7 +24,7 @@ pub(super) struct InFlight {
     pub(super) since: Timestamp,
     /// Processor time of this process before the dispatch, if the device computes in this process.
     pub(super) used: Option<Duration>,
-    pub(super) way: Way,
+    pub(super) way: DispatchDecision,
 }
 
 impl InFlight {
@@ -37,9 +37,9 @@ impl InFlight {
 }
 
 /// A prepared plan with its dispatch in flight.
-pub(super) struct Place<'d> {
+pub(super) struct InFlightPlan<'d> {
     pub(super) prepared: Box<dyn Prepared + 'd>,
-    pub(super) layout: Layout,
+    pub(super) layout: ProgramPlan,
     pub(super) workgroups: Workgroups,
     pub(super) in_flight: Option<InFlight>,
     /// The expected receipts of each phase in flight.
@@ -50,7 +50,7 @@ pub(super) struct Place<'d> {
     pub(super) locations: Vec<u32>,
 }
 
-impl Place<'_> {
+impl InFlightPlan<'_> {
     /// Waits until a dispatch ends. Returns its duration, and a break if the callback requested the end of
     /// the run.
     pub(super) fn wait(
@@ -70,7 +70,7 @@ impl Place<'_> {
                 plan::Progress::Running if dispatch.since.elapsed() >= patience => {
                     return Err(Cause::TimedOut { after: patience });
                 }
-                plan::Progress::Running if on_progress(&Progress { tally }).is_break() => {
+                plan::Progress::Running if on_progress(&RunProgress { tally }).is_break() => {
                     ended = ControlFlow::Break(());
                 }
                 plan::Progress::Running => {}

@@ -8,7 +8,7 @@
 //! Each workgroup of a canary answers separately and counts its executions, so that partial and repeated
 //! execution are detected.
 
-use plan::{Buffer, BufferId, DeviceError, Kernel, KernelId, Memory, Plan, Prepared, Step};
+use plan::{Buffer, BufferId, BufferMemory, DeviceError, Kernel, KernelId, Plan, PlanStep, Prepared};
 use shaders::canary::{OVERFLOW_WORDS, WORDS, answered, counting, counting_constants, repeats};
 
 use super::QUEUE;
@@ -40,11 +40,11 @@ pub(super) struct Canaries {
 #[derive(Default)]
 pub(super) struct Steps {
     /// Initializes its buffers.
-    pub prepare: Vec<Step>,
+    pub prepare: Vec<PlanStep>,
     /// Dispatches it.
-    pub run: Vec<Step>,
+    pub run: Vec<PlanStep>,
     /// Copies its contents, each copy followed by its transfer to the host.
-    pub keep: Vec<[Step; 2]>,
+    pub keep: Vec<[PlanStep; 2]>,
 }
 
 impl Canaries {
@@ -60,20 +60,20 @@ impl Canaries {
         });
         // A device may execute dispatches partially only if they have many workgroups.
         let workgroups = workgroups.clamp(LEAST_WORKGROUPS, MOST_WORKGROUPS);
-        let asked = buffer(plan, workgroups, Memory::Shared, "canary inputs");
+        let asked = buffer(plan, workgroups, BufferMemory::Shared, "canary inputs");
         Canaries { asked, steps: Vec::new(), answers: Vec::new(), workgroups, turn }
     }
 
     /// Adds a canary to the steps of a dispatch, each time at another position, so that a device that omits
     /// every nth command omits some canaries.
     pub fn add(&mut self, plan: &mut Plan, steps: &mut Steps) {
-        let own = buffer(plan, self.workgroups, Memory::Device, "canary");
-        let answer = buffer(plan, self.workgroups, Memory::Readback, "canary results, for the host");
+        let own = buffer(plan, self.workgroups, BufferMemory::Device, "canary");
+        let answer = buffer(plan, self.workgroups, BufferMemory::Readback, "canary results, for the host");
         let place = |count: usize| (self.turn + self.answers.len()) % (count + 1);
         steps
             .prepare
-            .insert(place(steps.prepare.len()), Step::Copy { queue: QUEUE, from: self.asked, to: own });
-        let dispatch = Step::Dispatch {
+            .insert(place(steps.prepare.len()), PlanStep::Copy { queue: QUEUE, from: self.asked, to: own });
+        let dispatch = PlanStep::Dispatch {
             queue: QUEUE,
             kernel: KERNEL,
             workgroups: self.workgroups,
@@ -84,8 +84,8 @@ impl Canaries {
         steps.keep.insert(
             place(steps.keep.len()),
             [
-                Step::Copy { queue: QUEUE, from: own, to: answer },
-                Step::ToHost { queue: QUEUE, buffer: answer },
+                PlanStep::Copy { queue: QUEUE, from: own, to: answer },
+                PlanStep::ToHost { queue: QUEUE, buffer: answer },
             ],
         );
         self.answers.push(answer);
@@ -143,7 +143,7 @@ fn word(submission: u64) -> u32 {
 }
 
 /// Adds a buffer with the words of this many workgroups and the overflow word.
-fn buffer(plan: &mut Plan, workgroups: u32, memory: Memory, name: &'static str) -> BufferId {
+fn buffer(plan: &mut Plan, workgroups: u32, memory: BufferMemory, name: &'static str) -> BufferId {
     plan.buffers.push(Buffer { words: WORDS * u64::from(workgroups) + OVERFLOW_WORDS, memory, name });
     BufferId(plan.buffers.len() as u32 - 1)
 }

@@ -19,7 +19,7 @@ const MAX_CHANGES: usize = 64;
 /// A word that differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Change {
+pub struct WordChange {
     /// Index of the buffer among the writable ones.
     pub buffer: u32,
     /// Index of the word.
@@ -40,7 +40,7 @@ pub struct Content {
     pub watched: Vec<u32>,
     /// The first differences. For the most frequent content, from the initial content; for the others, from
     /// the most frequent one.
-    pub changes: Vec<Change>,
+    pub changes: Vec<WordChange>,
     /// The number of differing words, if known.
     pub changed: Option<u64>,
     /// True if a word that is not watched differs from its initial value.
@@ -50,7 +50,7 @@ pub struct Content {
 /// The observations of a shader.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Seen {
+pub struct ShaderObservations {
     /// Dispatches that count.
     pub dispatches: u64,
     /// The number of different contents.
@@ -92,7 +92,7 @@ struct ContentsRow {
 }
 
 /// The counts of a run.
-pub(super) struct Counted {
+pub(super) struct ContentCounts {
     /// The position of each buffer's first word.
     starts: Vec<usize>,
     initial: Vec<u32>,
@@ -109,9 +109,9 @@ pub(super) struct Counted {
     seconds: f64,
 }
 
-impl Counted {
+impl ContentCounts {
     /// Creates empty counts for buffers with this initial content.
-    pub fn new(initial: Vec<Vec<u32>>, watched: &[(u32, u64)]) -> Counted {
+    pub fn new(initial: Vec<Vec<u32>>, watched: &[(u32, u64)]) -> ContentCounts {
         let mut starts = Vec::with_capacity(initial.len());
         let mut all = Vec::new();
         for words in initial {
@@ -130,7 +130,7 @@ impl Counted {
                 *flag = true;
             }
         }
-        Counted {
+        ContentCounts {
             starts,
             initial: all,
             watched,
@@ -199,7 +199,7 @@ impl Counted {
     }
 
     /// Returns the observations so far.
-    pub fn seen(&self) -> Seen {
+    pub fn seen(&self) -> ShaderObservations {
         let mut rows: Vec<(&blake3::Hash, &ContentsRow)> = self.rows.iter().collect();
         rows.sort_by_key(|(hash, row)| (std::cmp::Reverse(row.count), *hash.as_bytes()));
         let most = rows.first().and_then(|(_, row)| row.words.as_deref());
@@ -224,7 +224,7 @@ impl Counted {
                 elsewhere: row.elsewhere,
             });
         }
-        Seen {
+        ShaderObservations {
             dispatches: self.dispatches,
             different: self.rows.len() as u64,
             contents,
@@ -236,7 +236,7 @@ impl Counted {
         }
     }
 
-    fn changes(&self, base: &[u32], words: &[u32]) -> (Vec<Change>, Option<u64>) {
+    fn changes(&self, base: &[u32], words: &[u32]) -> (Vec<WordChange>, Option<u64>) {
         let (mut changes, mut count) = (Vec::new(), 0);
         for (place, (before, now)) in base.iter().zip(words).enumerate() {
             if before == now {
@@ -246,7 +246,7 @@ impl Counted {
             if changes.len() < MAX_CHANGES {
                 let buffer = self.starts.partition_point(|start| *start <= place).saturating_sub(1);
                 let start = self.starts.get(buffer).copied().unwrap_or(0);
-                changes.push(Change { buffer: buffer as u32, word: (place - start) as u64, value: *now });
+                changes.push(WordChange { buffer: buffer as u32, word: (place - start) as u64, value: *now });
             }
         }
         (changes, Some(count))
@@ -259,8 +259,8 @@ mod tests {
 
     const POISON: u32 = 77;
 
-    fn counted(rows: &[(&[u32], u64)]) -> Counted {
-        let mut counted = Counted::new(vec![vec![0, 0], vec![5]], &[(1, 0)]);
+    fn counted(rows: &[(&[u32], u64)]) -> ContentCounts {
+        let mut counted = ContentCounts::new(vec![vec![0, 0], vec![5]], &[(1, 0)]);
         for (words, count) in rows {
             for _ in 0..*count {
                 let mut room = counted.room();
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!((seen.dispatches, seen.different, seen.others), (6, 3, 0));
         let counts: Vec<u64> = seen.contents.iter().map(|content| content.count).collect();
         assert_eq!(counts, [3, 2, 1]);
-        let change = |buffer, word, value| Change { buffer, word, value };
+        let change = |buffer, word, value| WordChange { buffer, word, value };
         assert_eq!(seen.contents[0].changes, [change(0, 0, 1), change(0, 1, 2)]);
         assert_eq!(seen.contents[1].changes, [change(0, 0, 0), change(0, 1, 0)]);
         assert_eq!(seen.contents[2].changes, [change(0, 1, 3), change(1, 0, 6)]);
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn rows_are_bounded() {
-        let mut counted = Counted::new(vec![vec![0]], &[]);
+        let mut counted = ContentCounts::new(vec![vec![0]], &[]);
         for word in 0..3_000 {
             let mut room = counted.room();
             room.add(&[word]);

@@ -1,7 +1,7 @@
 //! Memory stress next to a user shader: dispatches of a second pipeline whose invocations access their own
 //! memory in loops.
 
-use plan::{BufferId, Capabilities, DeviceError, Kernel, KernelId, Prepared, QueueId, Step};
+use plan::{BufferId, Capabilities, DeviceError, Kernel, KernelId, PlanStep, Prepared, QueueId};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use shaders::StressParameters;
@@ -112,9 +112,9 @@ impl Hammer {
     }
 
     /// Returns the stress dispatch.
-    pub fn step(&self, queue: QueueId, kernel: KernelId, scratch: BufferId) -> Step {
+    pub fn step(&self, queue: QueueId, kernel: KernelId, scratch: BufferId) -> PlanStep {
         let (workgroups, parameters) = &self.drawn;
-        Step::Dispatch {
+        PlanStep::Dispatch {
             queue,
             kernel,
             workgroups: *workgroups,

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Seen, Settings, Shader, run};
+use super::{Shader, ShaderObservations, ShaderSettings, run};
 use crate::stress::Stress;
-use crate::wire::Failure;
+use crate::wire::IncompleteReason;
 use crate::worker::{Devices, HasSeen, MakeDevice, PROGRESS, Say, Served, serve_on};
 
 /// A job: a shader to run on a device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Job {
+pub struct UserShaderJob {
     /// The id, for messages.
     pub id: String,
     /// The device selector.
@@ -36,9 +36,9 @@ pub struct Job {
 }
 
 /// The result of a job.
-pub type Answer = Served<Seen>;
+pub type Answer = Served<ShaderObservations>;
 
-impl HasSeen for Seen {
+impl HasSeen for ShaderObservations {
     fn anything(&self) -> bool {
         self.dispatches > 0
     }
@@ -49,27 +49,27 @@ impl HasSeen for Seen {
 /// # Errors
 /// If an answer cannot be written, or a line of the parent cannot be read.
 pub fn serve(make_device: MakeDevice<'_>) -> io::Result<()> {
-    serve_on(make_device, PROGRESS, |job: &Job, devices, say| {
+    serve_on(make_device, PROGRESS, |job: &UserShaderJob, devices, say| {
         Served::of(|answer| fill(answer, job, devices, say))
     })
 }
 
 fn fill(
     answer: &mut Answer,
-    job: &Job,
+    job: &UserShaderJob,
     devices: &mut Devices<'_>,
-    say: Say<'_, Seen>,
-) -> Result<(), Failure> {
+    say: Say<'_, ShaderObservations>,
+) -> Result<(), IncompleteReason> {
     let device = devices.get(&job.device)?;
     // Reports progress: the device is open.
-    let _ = say(&Seen::default);
+    let _ = say(&ShaderObservations::default);
     let stress = match &job.stress {
         Some(stress) => stress.clone(),
         None => Stress::for_device(device.identity(), device.capabilities())
-            .map_err(|error| Failure::Stress { message: error.to_string() })?,
+            .map_err(|error| IncompleteReason::Stress { message: error.to_string() })?,
     };
     let duration = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
-    let settings = Settings {
+    let settings = ShaderSettings {
         instances: job.instances,
         time: job.seconds.map(duration),
         seed: job.seed,

@@ -84,10 +84,10 @@ impl Pattern {
     /// Returns the code of the pattern in kernels.
     pub(crate) fn word(self) -> u32 {
         match self {
-            Pattern::StoreStore => shaders::stress::Pattern::StoreStore,
-            Pattern::StoreLoad => shaders::stress::Pattern::StoreLoad,
-            Pattern::LoadStore => shaders::stress::Pattern::LoadStore,
-            Pattern::LoadLoad => shaders::stress::Pattern::LoadLoad,
+            Pattern::StoreStore => shaders::stress::AccessPattern::StoreStore,
+            Pattern::StoreLoad => shaders::stress::AccessPattern::StoreLoad,
+            Pattern::LoadStore => shaders::stress::AccessPattern::LoadStore,
+            Pattern::LoadLoad => shaders::stress::AccessPattern::LoadLoad,
         }
         .word()
     }

@@ -6,8 +6,10 @@ use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use litmus::*;
-use plan::{BufferId, Capabilities, Device, DeviceError, Identity, Memory, Plan, Prepared, Progress, Step};
-use shaders::{Binding, Kernel, Parameters, Requirements, ResultSlot, Roles, StressParameters};
+use plan::{
+    BufferId, BufferMemory, Capabilities, Device, DeviceError, Identity, Plan, PlanStep, Prepared, Progress,
+};
+use shaders::{Binding, CompiledKernel, Parameters, Requirements, ResultSlot, Roles, StressParameters};
 
 /// `P0: x = 1; r0 = y` and `P1: y = 1; r0 = x`, each in its own workgroup. The outcome is `P0:r0, P1:r0, y`.
 pub fn store_buffering() -> Test {
@@ -52,9 +54,9 @@ pub fn store_buffering() -> Test {
 }
 
 /// Returns a kernel for [`store_buffering`] with placeholder words.
-pub fn kernel() -> Kernel {
+pub fn kernel() -> CompiledKernel {
     let register = |thread| Observable::Register(ThreadId(thread), RegisterId(0));
-    Kernel {
+    CompiledKernel {
         words: vec![0x0723_0203, 0x0001_0500, 0, 1, 0, 0x0001_0000],
         workgroup_size: 4,
         lanes: 4,
@@ -238,7 +240,8 @@ struct FakePrepared<'d> {
 impl FakePrepared<'_> {
     fn visible(&self, buffer: BufferId) -> Result<usize, DeviceError> {
         let number = buffer.0 as usize;
-        let hidden = self.plan.buffers[number].memory == Memory::Device && !self.device.capabilities.is_cpu;
+        let hidden =
+            self.plan.buffers[number].memory == BufferMemory::Device && !self.device.capabilities.is_cpu;
         if self.in_flight.is_some() {
             return Err(DeviceError::Busy);
         }
@@ -254,12 +257,12 @@ impl Prepared for FakePrepared<'_> {
         let mut happening = Happening::Ends;
         for step in self.plan.steps.clone() {
             match step {
-                Step::Fill { buffer, value, .. } => self.buffers[buffer.0 as usize].fill(value),
-                Step::Copy { from, to, .. } => {
+                PlanStep::Fill { buffer, value, .. } => self.buffers[buffer.0 as usize].fill(value),
+                PlanStep::Copy { from, to, .. } => {
                     let words = self.buffers[from.0 as usize].clone();
                     self.buffers[to.0 as usize][..words.len()].copy_from_slice(&words);
                 }
-                Step::Dispatch { bindings, push_constants, .. }
+                PlanStep::Dispatch { bindings, push_constants, .. }
                     if push_constants.len() == shaders::canary::BYTES as usize =>
                 {
                     if self.device.executes {
@@ -268,7 +271,7 @@ impl Prepared for FakePrepared<'_> {
                             .copy_from_slice(&shaders::canary::answered(asked));
                     }
                 }
-                Step::Dispatch { workgroups, push_constants, .. } => {
+                PlanStep::Dispatch { workgroups, push_constants, .. } => {
                     if push_constants.len() == StressParameters::BYTES as usize {
                         // The stress dispatch on another queue.
                         continue;
@@ -299,7 +302,7 @@ impl Prepared for FakePrepared<'_> {
                         self.buffers[number] = words;
                     }
                 }
-                Step::Barrier { .. } | Step::ToHost { .. } | Step::Submit { .. } => {}
+                PlanStep::Barrier { .. } | PlanStep::ToHost { .. } | PlanStep::Submit { .. } => {}
                 other => panic!("the runner needs no {other:?}"),
             }
         }
@@ -324,7 +327,7 @@ impl Prepared for FakePrepared<'_> {
 
     fn set_push_constants(&mut self, step: usize, bytes: &[u8]) -> Result<(), DeviceError> {
         match &mut self.plan.steps[step] {
-            Step::Dispatch { push_constants, .. } => *push_constants = bytes.to_vec(),
+            PlanStep::Dispatch { push_constants, .. } => *push_constants = bytes.to_vec(),
             other => panic!("step {step} is {other:?}"),
         }
         Ok(())
@@ -335,7 +338,7 @@ impl Prepared for FakePrepared<'_> {
             return Err(DeviceError::Unsupported("another number of workgroups".into()));
         }
         match &mut self.plan.steps[step] {
-            Step::Dispatch { workgroups, .. } => *workgroups = count,
+            PlanStep::Dispatch { workgroups, .. } => *workgroups = count,
             other => panic!("step {step} is {other:?}"),
         }
         Ok(())

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use plan::{BufferId, DeviceError, ImageShape, Kernel, Plan, Step};
+use plan::{BufferId, DeviceError, ImageShape, Kernel, Plan, PlanStep};
 use spirv_reader::Stage;
 
 use super::rasterize::Shaded;
@@ -59,9 +59,9 @@ impl LaunchPosition {
 }
 
 /// Returns the kernel of a dispatch or draw, and its bound buffers.
-pub(super) fn launched(step: &Step) -> Option<(usize, &[BufferId])> {
+pub(super) fn launched(step: &PlanStep) -> Option<(usize, &[BufferId])> {
     match step {
-        Step::Dispatch { kernel, bindings, .. } | Step::Draw { kernel, bindings, .. } => {
+        PlanStep::Dispatch { kernel, bindings, .. } | PlanStep::Draw { kernel, bindings, .. } => {
             Some((kernel.0 as usize, bindings))
         }
         _ => None,
@@ -118,7 +118,7 @@ fn memory_of(place: ReferencePlace, bindings: &[plan::BufferId]) -> Option<(u32,
 /// # Errors
 /// Returns an error if the memory of all workgroups is too large.
 pub(super) fn bind(
-    steps: &[Step],
+    steps: &[PlanStep],
     families: &[u32],
     programs: &[Program],
     (buffers, host_visible): (&[(u32, u32)], &[bool]),
@@ -138,7 +138,7 @@ pub(super) fn bind(
     // By buffer: the number of references, and whether all accesses are at device level.
     let mut uses: BTreeMap<u32, (usize, bool)> = BTreeMap::new();
     for (number, step) in steps.iter().enumerate() {
-        let (Step::Dispatch { push_constants, .. } | Step::Draw { push_constants, .. }) = step else {
+        let (PlanStep::Dispatch { push_constants, .. } | PlanStep::Draw { push_constants, .. }) = step else {
             continue;
         };
         let Some((kernel, bindings)) = launched(step) else { continue };
@@ -159,7 +159,7 @@ pub(super) fn bind(
             .collect();
         let mut launches: Vec<(usize, LaunchPosition)> = Vec::new();
         match step {
-            Step::Draw { drawing, .. } => {
+            PlanStep::Draw { drawing, .. } => {
                 let of_points = vertices.map(|(_, vertices)| vertices).or(program.positions.as_deref());
                 let of_vertices = vertices.map(|(number, _)| (number, None));
                 for (number_of, positions) in std::iter::once((kernel, of_points)).chain(of_vertices) {
@@ -179,7 +179,7 @@ pub(super) fn bind(
                     ));
                 }
             }
-            Step::Dispatch { workgroups, .. } => {
+            PlanStep::Dispatch { workgroups, .. } => {
                 let [y, z] = program.layers;
                 let all = workgroups.checked_mul(y).and_then(|all| all.checked_mul(z));
                 let all = all.and_then(|all| all.checked_mul(program.workgroup_size));
@@ -199,7 +199,7 @@ pub(super) fn bind(
             _ => continue,
         }
         let along = match step {
-            Step::Dispatch { workgroups, .. } => *workgroups,
+            PlanStep::Dispatch { workgroups, .. } => *workgroups,
             _ => 1,
         };
         for (program, launch) in launches {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use plan::{Accesses, BufferId, DependencyKind, Plan, QueueId, SemaphoreId, Stages, Step};
+use plan::{Accesses, BufferId, DependencyKind, Plan, PlanStep, QueueId, SemaphoreId, Stages};
 
 use super::bind;
 use crate::fault::Fault;
@@ -45,7 +45,7 @@ fn order(plan: &Plan, random: &mut Random) -> Vec<usize> {
     let mut first = 0;
     while first < plan.steps.len() {
         let rest = plan.steps.get(first..).unwrap_or_default();
-        let waits = rest.iter().position(|step| matches!(step, Step::HostWait { .. }));
+        let waits = rest.iter().position(|step| matches!(step, PlanStep::HostWait { .. }));
         let last = waits.map_or(plan.steps.len(), |at| first + at);
         let mut left: BTreeMap<QueueId, VecDeque<usize>> = BTreeMap::new();
         for (number, step) in (first..last).zip(rest) {
@@ -53,7 +53,7 @@ fn order(plan: &Plan, random: &mut Random) -> Vec<usize> {
         }
         loop {
             let can = |number: usize, reached: &BTreeMap<SemaphoreId, u32>| match plan.steps.get(number) {
-                Some(Step::Wait { semaphore, value, .. }) => {
+                Some(PlanStep::Wait { semaphore, value, .. }) => {
                     reached.get(semaphore).is_some_and(|reached| reached >= value)
                 }
                 _ => true,
@@ -64,7 +64,7 @@ fn order(plan: &Plan, random: &mut Random) -> Vec<usize> {
                 .collect();
             let chosen = random.below(ready.len().max(1));
             let Some(number) = ready.get_mut(chosen).and_then(|own| own.pop_front()) else { break };
-            if let Some(Step::Signal { semaphore, value, .. }) = plan.steps.get(number) {
+            if let Some(PlanStep::Signal { semaphore, value, .. }) = plan.steps.get(number) {
                 reached.insert(*semaphore, *value);
             }
             order.push(number);
@@ -96,17 +96,17 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
         let (before, after) = plan.steps.split_at(number);
         let kept = fault == Fault::FragmentStoresKept && between_fragments(plan, (before, after));
         match step {
-            Step::Hosts { .. } => {
+            PlanStep::Hosts { .. } => {
                 outer = std::mem::take(&mut phases);
                 outer.push(Phase::Order { available: true, visible: true });
             }
-            Step::Batch { queue, .. } => {
+            PlanStep::Batch { queue, .. } => {
                 if let Some((_, own)) = batches.last_mut() {
                     *own = std::mem::take(&mut phases);
                 }
                 batches.push((*queue, Vec::new()));
             }
-            Step::HostsEnd { .. } => {
+            PlanStep::HostsEnd { .. } => {
                 if let Some((_, own)) = batches.last_mut() {
                     *own = std::mem::take(&mut phases);
                 }
@@ -114,11 +114,13 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
                 phases.push(Phase::Hosts(std::mem::take(&mut batches)));
                 phases.push(Phase::Order { available: true, visible: true });
             }
-            Step::Fill { buffer, value, .. } => phases.push(Phase::Fill(*buffer, *value)),
-            Step::Copy { from, to, .. } => copy(&mut phases, (from.0, to.0), words(from.0)),
-            Step::ToImage { from, to, .. } => copy(&mut phases, (from.0, image(*to)), words(image(*to))),
-            Step::FromImage { from, to, .. } => copy(&mut phases, (image(*from), to.0), words(image(*from))),
-            Step::Dispatch { .. } | Step::Draw { .. } => {
+            PlanStep::Fill { buffer, value, .. } => phases.push(Phase::Fill(*buffer, *value)),
+            PlanStep::Copy { from, to, .. } => copy(&mut phases, (from.0, to.0), words(from.0)),
+            PlanStep::ToImage { from, to, .. } => copy(&mut phases, (from.0, image(*to)), words(image(*to))),
+            PlanStep::FromImage { from, to, .. } => {
+                copy(&mut phases, (image(*from), to.0), words(image(*from)))
+            }
+            PlanStep::Dispatch { .. } | PlanStep::Draw { .. } => {
                 together = true;
                 match phases.last_mut() {
                     Some(Phase::Run(steps)) if joined => steps.push(number),
@@ -127,41 +129,45 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
             }
             // Recording and submission order nothing. Ownership was validated earlier; the semaphore between
             // the halves of a transfer publishes its writes.
-            Step::CommandBuffer { .. }
-            | Step::Submit { .. }
-            | Step::Release { .. }
-            | Step::Acquire { .. } => {
+            PlanStep::CommandBuffer { .. }
+            | PlanStep::Submit { .. }
+            | PlanStep::Release { .. }
+            | PlanStep::Acquire { .. } => {
                 together = joined;
             }
-            Step::Barrier { .. }
-            | Step::ExecutionBarrier { .. }
-            | Step::Dependency { .. }
-            | Step::Wait { .. }
-            | Step::HostWait { .. }
+            PlanStep::Barrier { .. }
+            | PlanStep::ExecutionBarrier { .. }
+            | PlanStep::Dependency { .. }
+            | PlanStep::Wait { .. }
+            | PlanStep::HostWait { .. }
                 if fault == Fault::DependencyIgnored =>
             {
                 together = joined;
             }
             // A host thread may wait for it.
-            Step::Signal { semaphore, value, .. } if fault == Fault::DependencyIgnored => match plan.hosts {
-                Some(_) => phases.push(Phase::Signal(*semaphore, *value)),
-                None => together = joined,
-            },
-            Step::Dependency { .. } if fault == Fault::StageMaskTooNarrow => together = joined,
-            Step::Dependency { kind: DependencyKind::Event | DependencyKind::Await(_), .. }
+            PlanStep::Signal { semaphore, value, .. } if fault == Fault::DependencyIgnored => {
+                match plan.hosts {
+                    Some(_) => phases.push(Phase::Signal(*semaphore, *value)),
+                    None => together = joined,
+                }
+            }
+            PlanStep::Dependency { .. } if fault == Fault::StageMaskTooNarrow => together = joined,
+            PlanStep::Dependency { kind: DependencyKind::Event | DependencyKind::Await(_), .. }
                 if fault == Fault::EventWaitTooEarly =>
             {
                 together = joined;
             }
             // It is on no path between two launches, so it orders nothing.
-            Step::Dependency { .. } if !orders.contains(&number) => together = joined,
+            PlanStep::Dependency { .. } if !orders.contains(&number) => together = joined,
             // An event orders commands at its wait, not where it is set.
-            Step::Dependency { kind: DependencyKind::Set(_), .. } => together = joined,
-            Step::Barrier { .. } | Step::ToHost { .. } | Step::HostWait { .. } => {
+            PlanStep::Dependency { kind: DependencyKind::Set(_), .. } => together = joined,
+            PlanStep::Barrier { .. } | PlanStep::ToHost { .. } | PlanStep::HostWait { .. } => {
                 phases.push(Phase::Order { available: !kept, visible: true });
             }
-            Step::ExecutionBarrier { .. } => phases.push(Phase::Order { available: false, visible: false }),
-            Step::Dependency { available: step_available, visible, .. } => {
+            PlanStep::ExecutionBarrier { .. } => {
+                phases.push(Phase::Order { available: false, visible: false })
+            }
+            PlanStep::Dependency { available: step_available, visible, .. } => {
                 let available = match fault {
                     Fault::MemoryAccessIgnored => step_available.intersects(Accesses::SHADER_WRITE),
                     _ => step_available.covers_writes(),
@@ -176,14 +182,14 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
                     phases.push(Phase::Domain { to_host: true });
                 }
             }
-            Step::Signal { semaphore, value, .. } => {
+            PlanStep::Signal { semaphore, value, .. } => {
                 let available = !kept && !fault.keeps_back(&plan.queues);
                 phases.push(Phase::Order { available, visible: false });
                 if plan.hosts.is_some() {
                     phases.push(Phase::Signal(*semaphore, *value));
                 }
             }
-            Step::Wait { semaphore, value, .. } => {
+            PlanStep::Wait { semaphore, value, .. } => {
                 if plan.hosts.is_some() {
                     phases.push(Phase::Await(*semaphore, *value));
                 }
@@ -199,7 +205,7 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
 }
 
 /// Returns the shader stage that a step launches.
-fn stage<'p>(plan: &'p Plan, step: &Step) -> Option<&'p plan::Stage> {
+fn stage<'p>(plan: &'p Plan, step: &PlanStep) -> Option<&'p plan::KernelStage> {
     let (kernel, _) = bind::launched(step)?;
     plan.kernels.get(kernel).map(|kernel| &kernel.stage)
 }
@@ -217,13 +223,13 @@ struct QueueDependency {
 /// whose stages intersect.
 fn ordering(plan: &Plan) -> Vec<usize> {
     let opened = |event: u32| {
-        let is_set = |step: &Step| matches!(step, Step::Dependency { kind: DependencyKind::Set(own), .. } if *own == event);
+        let is_set = |step: &PlanStep| matches!(step, PlanStep::Dependency { kind: DependencyKind::Set(own), .. } if *own == event);
         plan.steps.iter().position(is_set)
     };
     let dependencies: Vec<QueueDependency> = (0..)
         .zip(&plan.steps)
         .filter_map(|(closes, step)| {
-            let Step::Dependency { queue, kind, stages, .. } = step else { return None };
+            let PlanStep::Dependency { queue, kind, stages, .. } = step else { return None };
             let opens = match kind {
                 DependencyKind::Barrier | DependencyKind::Event => closes,
                 DependencyKind::Set(_) => return None,
@@ -234,7 +240,7 @@ fn ordering(plan: &Plan) -> Vec<usize> {
         })
         .collect();
     // Everything after the first transfer to the host is ordered by that transfer and starts no path.
-    let before = plan.steps.iter().take_while(|step| !matches!(step, Step::ToHost { .. }));
+    let before = plan.steps.iter().take_while(|step| !matches!(step, PlanStep::ToHost { .. }));
     let launches: Vec<(usize, QueueId, Stages)> = (0..)
         .zip(before)
         .filter_map(|(number, step)| Some((number, step.queue(), launched_stages(plan, step)?)))
@@ -267,19 +273,20 @@ fn ordering(plan: &Plan) -> Vec<usize> {
 }
 
 /// Returns the stages of a step's launch; fills and copies are transfers.
-fn launched_stages(plan: &Plan, step: &Step) -> Option<Stages> {
+fn launched_stages(plan: &Plan, step: &PlanStep) -> Option<Stages> {
     match step {
-        Step::Fill { .. } | Step::Copy { .. } | Step::ToImage { .. } | Step::FromImage { .. } => {
-            Some(Stages::TRANSFER)
-        }
-        _ => stage(plan, step).map(plan::Stage::as_set),
+        PlanStep::Fill { .. }
+        | PlanStep::Copy { .. }
+        | PlanStep::ToImage { .. }
+        | PlanStep::FromImage { .. } => Some(Stages::TRANSFER),
+        _ => stage(plan, step).map(plan::KernelStage::as_set),
     }
 }
 
 /// Returns true if fragments were shaded immediately before, and the next launch shades fragments again.
-fn between_fragments(plan: &Plan, (before, after): (&[Step], &[Step])) -> bool {
+fn between_fragments(plan: &Plan, (before, after): (&[PlanStep], &[PlanStep])) -> bool {
     let fragments =
-        |stage: Option<&plan::Stage>| stage.is_some_and(|stage| stage.as_set() == Stages::FRAGMENT);
+        |stage: Option<&plan::KernelStage>| stage.is_some_and(|stage| stage.as_set() == Stages::FRAGMENT);
     fragments(before.iter().rev().find_map(|step| stage(plan, step)))
         && fragments(after.iter().find_map(|step| stage(plan, step)))
 }

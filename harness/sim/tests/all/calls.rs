@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use litmus::{Observation, Race, Test};
 use plan::Device;
-use runner::{Budget, Join, Known, RunError, Settings, Variant};
+use runner::{Join, Known, RunBudget, RunError, RunSettings, RunVariant};
 use sim::{Fault, SimDevice};
 
 use crate::common::{exceptions, instances, prediction, stress};
@@ -25,8 +25,8 @@ fn tests() -> Vec<(String, &'static str, Test)> {
 
 /// Runs a test in all variants; `None` if it has no kernels.
 fn run(device: &SimDevice, test: &Test, count: u64, seed: u64) -> Option<Result<Observation, RunError>> {
-    let runnable = runner::told(test, Variant::default(), &stress(device), device.capabilities()).ok()?;
-    let settings = Settings::new(stress(device), Budget::instances(count), seed);
+    let runnable = runner::told(test, RunVariant::default(), &stress(device), device.capabilities()).ok()?;
+    let settings = RunSettings::new(stress(device), RunBudget::instances(count), seed);
     let go_on = &mut |_: &dyn Fn() -> Observation| ControlFlow::Continue(());
     let (program, way) = (&runnable.program, runnable.way());
     Some(runner::run_ways(device, program, &way, test, &settings, &mut Known::default(), go_on))
@@ -38,7 +38,7 @@ fn what_calls_order_is_ordered() {
     let device = SimDevice::new(Fault::None);
     let (mut wrong, mut as_they_stand) = (Vec::new(), 0);
     for (id, _, test) in tests() {
-        let calls = Variant { join: Some(Join::Calls), ..Variant::default() };
+        let calls = RunVariant { join: Some(Join::Calls), ..RunVariant::default() };
         let told = runner::told(&test, calls, &stress(&device), device.capabilities());
         assert!(told.is_ok() || test.schedule().is_none(), "{id}: {told:?}");
         as_they_stand += u32::from(told.is_ok());
@@ -71,7 +71,7 @@ fn zeroed_memory_is_asked_about_in_every_round() {
     let rounds = |word: &str| {
         let runnable =
             runner::told(&test, word.parse().unwrap(), &stress(&device), device.capabilities()).unwrap();
-        let settings = Settings::new(stress(&device), Budget::instances(20_000), 3);
+        let settings = RunSettings::new(stress(&device), RunBudget::instances(20_000), 3);
         let go_on = &mut |_: &dyn Fn() -> Observation| ControlFlow::Continue(());
         let (program, way) = (&runnable.program, runnable.way());
         let seen = runner::run_ways(&device, program, &way, &test, &settings, &mut Known::default(), go_on);

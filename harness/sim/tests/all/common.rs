@@ -7,7 +7,7 @@ use std::time::Duration;
 use litmus::{Observation, Prediction, Race, Test};
 use model::{Model, Options, predict};
 use plan::{Device, DeviceError};
-use runner::{Budget, Cause, Join, RunError, Settings, Stress};
+use runner::{Cause, Join, RunBudget, RunError, RunSettings, Stress};
 use shaders::{KernelConfig, Pipelines, Variant};
 use sim::SimDevice;
 
@@ -67,11 +67,12 @@ pub fn run_under(
     let config = KernelConfig { variant, ..stress.kernel_config(device.capabilities()) };
     let program = shaders::program(test, &config, Pipelines::Merged).ok()?;
     let needs = &test.metadata.needs;
-    let lacking = runner::Variant::default().lacking(&program, needs, device.capabilities());
+    let lacking = runner::RunVariant::default().lacking(&program, needs, device.capabilities());
     assert!(lacking.is_none(), "{}: {lacking:?}", test.name);
     // The step budget of the device ends hangs, however busy this host is.
     let patience = Duration::from_secs(3600);
-    let settings = Settings { patience, ..Settings::new(stress, Budget::instances(instances), seed) };
+    let settings =
+        RunSettings { patience, ..RunSettings::new(stress, RunBudget::instances(instances), seed) };
     // If a barrier cannot join dispatches, as between queues, use the first join that can.
     let join = match join {
         Join::Barrier if join.refused(&program).is_some() => {
@@ -83,9 +84,9 @@ pub fn run_under(
         return None;
     }
     // Memory types that the host does not reach behave alike.
-    let memory = match runner::Variant::default().memory(&program) {
-        memory @ plan::Memory::Mapped(_) => memory,
-        _ => plan::Memory::Device,
+    let memory = match runner::RunVariant::default().memory(&program) {
+        memory @ plan::BufferMemory::Mapped(_) => memory,
+        _ => plan::BufferMemory::Device,
     };
     let way = (join, memory);
     let ran = runner::run_program(device, &program, way, test, &settings, &mut |_| ControlFlow::Continue(()));

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use plan::{Buffer, BufferId, Device, DeviceError, KernelId, Memory, Plan, Progress, Queue, QueueId, Step};
+use plan::{
+    Buffer, BufferId, BufferMemory, Device, DeviceError, KernelId, Plan, PlanStep, Progress, Queue, QueueId,
+};
 use rspirv::spirv::Op;
 use sim::{Fault, SimDevice};
 
@@ -17,7 +19,7 @@ fn words(text: &str) -> Vec<u32> {
 }
 
 fn plan(words: Vec<u32>, bindings: u32) -> Plan {
-    let buffer = Buffer { words: 4096, memory: Memory::Shared, name: "memory" };
+    let buffer = Buffer { words: 4096, memory: BufferMemory::Shared, name: "memory" };
     Plan {
         kernels: vec![plan::Kernel {
             words,
@@ -26,12 +28,12 @@ fn plan(words: Vec<u32>, bindings: u32) -> Plan {
             push_constant_bytes: 48,
             addresses: Vec::new(),
             subgroups: plan::Subgroups::Any,
-            stage: plan::Stage::Compute,
+            stage: plan::KernelStage::Compute,
             interface: None,
         }],
         buffers: (0..bindings).map(|_| buffer.clone()).collect(),
         queues: vec![Queue { family: 0 }],
-        steps: vec![Step::Dispatch {
+        steps: vec![PlanStep::Dispatch {
             queue: QueueId(0),
             kernel: KernelId(0),
             workgroups: 2,

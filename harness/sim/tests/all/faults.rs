@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use litmus::suite::Suite;
 use litmus::{Observation, Prediction, Race, Test};
 use plan::Device;
-use runner::{Budget, Known, RunError, Runnable, Settings, Variant};
+use runner::{Known, RunBudget, RunError, RunSettings, RunVariant, Runnable};
 use sim::{Expect, FAULTS, Fault, SimDevice};
 
 use crate::common::{exceptions, prediction, stress};
@@ -21,7 +21,7 @@ struct Case {
 
 impl Case {
     fn run(&self, device: &SimDevice, instances: u64, seed: u64) -> Result<Observation, RunError> {
-        let settings = Settings::new(stress(device), Budget::instances(instances), seed);
+        let settings = RunSettings::new(stress(device), RunBudget::instances(instances), seed);
         let (program, way) = (&self.runnable.program, self.runnable.way());
         let go_on = &mut |_: &dyn Fn() -> Observation| ControlFlow::Continue(());
         runner::run_ways(device, program, &way, &self.test, &settings, &mut Known::default(), go_on)
@@ -39,10 +39,10 @@ fn suite() -> Vec<Case> {
     let cases = ids.into_iter().filter_map(|id| {
         let (name, variant) = id.split_once('@').unwrap_or((&id, ""));
         let entry = tests.iter().find(|test| test.id == name)?;
-        let variant: Variant = variant.parse().unwrap();
+        let variant: RunVariant = variant.parse().unwrap();
         let test = litmus::parse(entry.text, &entry.path).unwrap();
         let runnable = runner::told(&test, variant, &stress(&device), device.capabilities()).ok()?;
-        let prediction = prediction(&shaders::meaning(&test, variant.told).ok()?)?;
+        let prediction = prediction(&shaders::meaning(&test, variant.shader).ok()?)?;
         (prediction.race == Race::Free).then_some(Case { id, test, prediction, runnable })
     });
     cases.collect()

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use model::Model;
 use model::progress::{Fairness, ProgressLimits, ProgressModel, check_termination_under};
-use runner::progress::{Placement, Settings, run};
+use runner::progress::{ProgressSettings, UnitAssignment, run};
 use sim::SimDevice;
 
 /// Models for all levels, and some that differ by level.
@@ -35,8 +35,14 @@ const RULES: [&str; 3] = [
     "split barrier in a progress test",
 ];
 
-fn settings(runs: u32) -> Settings {
-    Settings { placement: Placement::Plain, runs, enough: 1, longest: Duration::from_millis(1), seed: 1 }
+fn settings(runs: u32) -> ProgressSettings {
+    ProgressSettings {
+        placement: UnitAssignment::Plain,
+        runs,
+        enough: 1,
+        longest: Duration::from_millis(1),
+        seed: 1,
+    }
 }
 
 #[test]

@@ -1,27 +1,32 @@
 //! Tests of graphics stages: weak behaviour shows as in dispatches, repeated invocations count once, and
 //! helpers have no effect.
 
-use plan::{Capabilities, Device, DeviceError, Identity, Plan, Prepared, Stages, Step};
+use plan::{Capabilities, Device, DeviceError, Identity, Plan, PlanStep, Prepared, Stages};
 use rspirv::spirv::Op;
-use runner::{Budget, Join, Settings};
-use shaders::variant::Stage;
+use runner::{Join, RunBudget, RunSettings};
+use shaders::variant::CarrierStage;
 use shaders::{KernelConfig, Pipelines, Variant};
 use sim::{Fault, SimDevice};
 
 use crate::common::{exceptions, instances, prediction, run_variant, stress};
 
 /// Stages whose invocations may be shaded repeatedly.
-const STAGES: [Stage; 5] =
-    [Stage::Vertex, Stage::Fragment, Stage::FragmentHelpers, Stage::VertexFragment, Stage::FragmentVertex];
+const STAGES: [CarrierStage; 5] = [
+    CarrierStage::Vertex,
+    CarrierStage::Fragment,
+    CarrierStage::FragmentHelpers,
+    CarrierStage::VertexFragment,
+    CarrierStage::FragmentVertex,
+];
 /// Stages with workgroups, whose invocations run once.
-const WORKGROUPS: [Stage; 2] = [Stage::Mesh, Stage::Task];
+const WORKGROUPS: [CarrierStage; 2] = [CarrierStage::Mesh, CarrierStage::Task];
 
 fn of_corpus(id: &str) -> litmus::Test {
     let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == id).unwrap();
     litmus::parse(entry.text, &entry.path).unwrap()
 }
 
-fn in_stage(stage: Stage) -> Variant {
+fn in_stage(stage: CarrierStage) -> Variant {
     Variant { stage, ..Variant::default() }
 }
 
@@ -80,7 +85,7 @@ impl Device for Renamed {
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Prepared + '_>, DeviceError> {
         let mut plan = plan.clone();
         for step in &mut plan.steps {
-            if let Step::Dependency { stages, .. } = step {
+            if let PlanStep::Dependency { stages, .. } = step {
                 *stages = (self.1, self.1);
             }
         }
@@ -126,10 +131,10 @@ fn a_dependency_orders_the_stages_that_it_names() {
     let test = of_corpus("ssw/MP+ssw");
     let prediction = prediction(&test).unwrap();
     let stages = [
-        (Stage::Vertex, Stages::VERTEX),
-        (Stage::Fragment, Stages::FRAGMENT),
-        (Stage::Mesh, Stages::MESH),
-        (Stage::Task, Stages::TASK),
+        (CarrierStage::Vertex, Stages::VERTEX),
+        (CarrierStage::Fragment, Stages::FRAGMENT),
+        (CarrierStage::Mesh, Stages::MESH),
+        (CarrierStage::Task, Stages::TASK),
     ];
     for (stage, own) in stages {
         for (named, ordered) in
@@ -140,9 +145,9 @@ fn a_dependency_orders_the_stages_that_it_names() {
             let config =
                 KernelConfig { variant: in_stage(stage), ..stress.kernel_config(device.capabilities()) };
             let program = shaders::program(&test, &config, Pipelines::Merged).unwrap();
-            let settings = Settings::new(stress, Budget::instances(instances(3_000)), 3);
-            let way = (Join::Barrier, plan::Memory::Device);
-            let go_on = &mut |_: &runner::Progress<'_>| std::ops::ControlFlow::Continue(());
+            let settings = RunSettings::new(stress, RunBudget::instances(instances(3_000)), 3);
+            let way = (Join::Barrier, plan::BufferMemory::Device);
+            let go_on = &mut |_: &runner::RunProgress<'_>| std::ops::ControlFlow::Continue(());
             let seen = runner::run_program(&device, &program, way, &test, &settings, go_on).unwrap();
             assert_eq!(exceptions(&test, &prediction, &seen).is_empty(), ordered, "{stage:?} {named:?}");
         }
@@ -173,11 +178,11 @@ fn workgroups_of_mesh_and_task_shaders_meet() {
 }
 
 /// Returns a plan with a kernel of a stage, and no steps.
-fn plan_of(device: &SimDevice, stage: Stage) -> Plan {
+fn plan_of(device: &SimDevice, stage: CarrierStage) -> Plan {
     let config =
         KernelConfig { variant: in_stage(stage), ..stress(device).kernel_config(device.capabilities()) };
     let kernel = shaders::compile(&of_corpus("mp/MP+rlx-rlx"), &config).unwrap();
-    let buffer = plan::Buffer { words: 64, memory: plan::Memory::Device, name: "memory" };
+    let buffer = plan::Buffer { words: 64, memory: plan::BufferMemory::Device, name: "memory" };
     let bindings = kernel.bindings.len() as u32;
     Plan {
         buffers: vec![buffer; bindings as usize],
@@ -197,8 +202,8 @@ fn plan_of(device: &SimDevice, stage: Stage) -> Plan {
 fn what_gives_primitives_or_launches_is_refused() {
     let device = SimDevice::new(Fault::None);
     for (stage, op, told) in [
-        (Stage::Mesh, Op::SetMeshOutputsEXT, "OpSetMeshOutputsEXT of an operand"),
-        (Stage::Task, Op::EmitMeshTasksEXT, "OpEmitMeshTasksEXT of an operand"),
+        (CarrierStage::Mesh, Op::SetMeshOutputsEXT, "OpSetMeshOutputsEXT of an operand"),
+        (CarrierStage::Task, Op::EmitMeshTasksEXT, "OpEmitMeshTasksEXT of an operand"),
     ] {
         let mut plan = plan_of(&device, stage);
         let words = &mut plan.kernels[0].words;
@@ -215,5 +220,8 @@ fn what_gives_primitives_or_launches_is_refused() {
 fn a_kernel_of_another_stage_than_its_entry_point_is_refused() {
     let device = SimDevice::new(Fault::None);
     let why = "kernel 0: an entry point of another stage than the kernel".to_owned();
-    assert_eq!(device.prepare(&plan_of(&device, Stage::Vertex)).err(), Some(DeviceError::InvalidPlan(why)));
+    assert_eq!(
+        device.prepare(&plan_of(&device, CarrierStage::Vertex)).err(),
+        Some(DeviceError::InvalidPlan(why))
+    );
 }

@@ -1,12 +1,15 @@
 //! Parses SATISFIABLE and NOSOLUTION lines.
 
 use crate::error::KhronosError;
-use crate::khronos::{Query, QueryKind, QueryTerm, SizeComparison};
+use crate::khronos::{QueryKind, QueryTerm, SatisfiabilityLine, SizeComparison};
 
 use super::{KhronosLine, SourceWord};
 
 /// Parses a line that begins with one of the keywords.
-pub(super) fn parse_query(line: KhronosLine<'_>, keyword: SourceWord<'_>) -> Result<Query, KhronosError> {
+pub(super) fn parse_query(
+    line: KhronosLine<'_>,
+    keyword: SourceWord<'_>,
+) -> Result<SatisfiabilityLine, KhronosError> {
     let kind = match keyword.text {
         "SATISFIABLE" => QueryKind::Satisfiable,
         _ => QueryKind::NoSolution,
@@ -31,7 +34,7 @@ pub(super) fn parse_query(line: KhronosLine<'_>, keyword: SourceWord<'_>) -> Res
         return Err(scanner.unknown_term());
     }
     let text = line.text.to_owned();
-    Ok(Query { kind, without_chains, terms, text, span: line.span_between(0, line.text.len()) })
+    Ok(SatisfiabilityLine { kind, without_chains, terms, text, span: line.span_between(0, line.text.len()) })
 }
 
 struct QueryScanner<'a> {

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, Render, html};
 
-use super::Picture;
+use super::ExplainedPicture;
 use crate::conclusion;
 use crate::drift::significant;
 use crate::mutants::Mutants;
 use crate::portability::class_beside_hsa;
 use crate::power;
 use crate::report::{
-    Bar, Column, Groups, OutcomeClass, Report, Tally, TestRow, VERDICTS, bars, weak_reproducibility,
+    Column, Groups, HistogramBar, OutcomeClass, Report, Tally, TestRow, VERDICTS, bars, weak_reproducibility,
     weak_seen,
 };
 use crate::show;
@@ -153,7 +153,7 @@ fn powers(report: &Report) -> Markup {
                 @if !power.missed.is_empty() {
                     ul {
                         @for missed in &power.missed {
-                            li { (missed.fault) ": " (missed.rule) ". " (missed.why) "; " (missed.would_words()) }
+                            li { (missed.fault) ": " (missed.rule) ". " (missed.why) "; " (missed.found_by_words()) }
                         }
                     }
                 }
@@ -273,7 +273,7 @@ fn group(word: &str, groups: &Groups, report: &Report, links: &Links<'_>) -> Mar
 }
 
 /// Renders the tests with their filters.
-pub(in crate::write) fn tests(report: &Report, pictures: &[Option<Picture>]) -> Markup {
+pub(in crate::write) fn tests(report: &Report, pictures: &[Option<ExplainedPicture>]) -> Markup {
     let mut bytes = 0_usize;
     let with_code: Vec<bool> = report
         .tests
@@ -325,7 +325,7 @@ pub(in crate::write) fn tests(report: &Report, pictures: &[Option<Picture>]) -> 
 fn test(
     index: usize,
     row: &TestRow,
-    picture: Option<&Picture>,
+    picture: Option<&ExplainedPicture>,
     with_code: bool,
     (report, mutants): (&Report, &Mutants<'_>),
 ) -> Markup {
@@ -368,11 +368,11 @@ pub(in crate::write) fn machine_code(device: &str, line: &MachineCodeLine) -> Ma
     html! {
         details class="code" open {
             summary { "machine code on " (Line(device)) " (" (Line(&line.driver)) ")" }
-            @if let Some(why) = &line.without { p { (Line(&code::without(why))) } }
+            @if let Some(why) = &line.no_code_reason { p { (Line(&code::without(why))) } }
             @for part in code::parts(line) {
                 details open[part.aligned] { summary { (Line(&part.heading)) } pre { (Block(&part.text)) } }
             }
-            @if line.without.is_none() { p class="replay" { "again: " code { (Line(&line.replay)) } } }
+            @if line.no_code_reason.is_none() { p class="replay" { "again: " code { (Line(&line.replay)) } } }
         }
     }
 }
@@ -408,7 +408,7 @@ pub(in crate::write) fn share(seen: u64, line: &RunLine) -> f64 {
     if resolved == 0 { 0.0 } else { seen as f64 / resolved as f64 }
 }
 
-pub(in crate::write) fn explained(picture: &Picture) -> Markup {
+pub(in crate::write) fn explained(picture: &ExplainedPicture) -> Markup {
     html! {
         figure {
             img loading="lazy" alt=(show::line(&picture.headline)) src=(data_uri(&picture.svg));
@@ -453,7 +453,7 @@ pub(in crate::write) fn linear() -> Markup {
 
 /// Renders the outcomes of a test with the counts and verdict of each device.
 pub(in crate::write) fn histogram(row: &TestRow, report: &Report, mutants: &Mutants<'_>) -> Markup {
-    let columns: Vec<Option<(&RunLine, Vec<Bar>)>> =
+    let columns: Vec<Option<(&RunLine, Vec<HistogramBar>)>> =
         row.cells.iter().map(|cell| cell.as_ref().map(|line| (line, bars(line)))).collect();
     let outcomes = outcomes(&columns);
     let more = outcomes.len().saturating_sub(MOST_OUTCOMES);
@@ -485,7 +485,7 @@ pub(in crate::write) fn histogram(row: &TestRow, report: &Report, mutants: &Muta
 /// Collects the outcomes of all columns: the worst class, the text, and the index in each column. If there
 /// are too many to list, forbidden and frequent ones come first.
 fn outcomes<'a>(
-    columns: &'a [Option<(&RunLine, Vec<Bar>)>],
+    columns: &'a [Option<(&RunLine, Vec<HistogramBar>)>],
 ) -> Vec<(OutcomeClass, &'a str, Vec<Option<usize>>)> {
     let mut places: BTreeMap<(bool, &str), usize> = BTreeMap::new();
     let mut found: Vec<(OutcomeClass, &str, Vec<Option<usize>>)> = Vec::new();
@@ -549,7 +549,7 @@ fn axis(line: &RunLine) -> Markup {
     }
 }
 
-fn bar(line: &RunLine, bar: &Bar) -> Markup {
+fn bar(line: &RunLine, bar: &HistogramBar) -> Markup {
     // Count 1 gets the width of a full decade, so that a single observation is visible.
     let scale = |count: u64| if count == 0 { 0.0 } else { 1.0 + (count as f64).log10() };
     let decades = scale(line.instances).max(1.0);

@@ -9,8 +9,12 @@ pub fn components<'n>(edges: &BTreeSet<(&'n str, &'n str)>) -> Vec<BTreeSet<&'n 
     for (from, to) in edges {
         successors.entry(from).or_default().push(to);
     }
-    let mut search =
-        Search { successors: &successors, visits: BTreeMap::new(), open: Vec::new(), found: Vec::new() };
+    let mut search = ComponentSearch {
+        successors: &successors,
+        visits: BTreeMap::new(),
+        open: Vec::new(),
+        found: Vec::new(),
+    };
     for node in successors.keys() {
         if !search.visits.contains_key(node) {
             search.visit(node);
@@ -31,14 +35,14 @@ struct Visit {
     is_open: bool,
 }
 
-struct Search<'g, 'n> {
+struct ComponentSearch<'g, 'n> {
     successors: &'g BTreeMap<&'n str, Vec<&'n str>>,
     visits: BTreeMap<&'n str, Visit>,
     open: Vec<&'n str>,
     found: Vec<Vec<&'n str>>,
 }
 
-impl<'n> Search<'_, 'n> {
+impl<'n> ComponentSearch<'_, 'n> {
     /// Visits a node and its descendants; returns the smallest order of an open node that it reaches.
     fn visit(&mut self, node: &'n str) -> usize {
         let order = self.visits.len();

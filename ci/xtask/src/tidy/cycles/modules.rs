@@ -10,7 +10,7 @@ use crate::tidy::source::SourceFile;
 
 /// A reference from one file to an item that another file defines.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Reference {
+pub struct ItemReference {
     pub from: String,
     pub to: String,
     /// The last segment of the path that names the item.
@@ -20,7 +20,7 @@ pub struct Reference {
 }
 
 /// Returns the references between the files of the crate whose root is `path`, sorted.
-pub fn references(files: &BTreeMap<&str, &SourceFile>, path: &str) -> Vec<Reference> {
+pub fn references(files: &BTreeMap<&str, &SourceFile>, path: &str) -> Vec<ItemReference> {
     let mut tree = ModuleTree { files, modules: Vec::new() };
     tree.read_file(path, &path_of_children(path, true), None);
     let mut found: BTreeMap<(String, String, String), usize> = BTreeMap::new();
@@ -28,7 +28,7 @@ pub fn references(files: &BTreeMap<&str, &SourceFile>, path: &str) -> Vec<Refere
         let imports = module.imports.iter().filter(|import| !import.is_facade);
         let imports = imports.map(|import| (&import.segments, &import.line));
         for (segments, line) in module.paths.iter().chain(imports) {
-            let Some(Target::Item(file)) = tree.resolve(index, segments, &mut BTreeSet::new()) else {
+            let Some(PathTarget::Item(file)) = tree.resolve(index, segments, &mut BTreeSet::new()) else {
                 continue;
             };
             if file != module.file {
@@ -38,7 +38,7 @@ pub fn references(files: &BTreeMap<&str, &SourceFile>, path: &str) -> Vec<Refere
             }
         }
     }
-    found.into_iter().map(|((from, to, name), line)| Reference { from, to, name, line }).collect()
+    found.into_iter().map(|((from, to, name), line)| ItemReference { from, to, name, line }).collect()
 }
 
 /// Returns the folder of a file's child modules.
@@ -64,7 +64,7 @@ struct Import {
 
 /// A module: a file, or an inline `mod` block of a file.
 #[derive(Debug, Default)]
-struct Module {
+struct RustModule {
     file: String,
     parent: Option<usize>,
     children: BTreeMap<String, usize>,
@@ -75,7 +75,7 @@ struct Module {
 }
 
 /// The meaning of a path.
-enum Target {
+enum PathTarget {
     Module(usize),
     /// An item, and the file that defines it.
     Item(String),
@@ -83,7 +83,7 @@ enum Target {
 
 struct ModuleTree<'f> {
     files: &'f BTreeMap<&'f str, &'f SourceFile>,
-    modules: Vec<Module>,
+    modules: Vec<RustModule>,
 }
 
 impl ModuleTree<'_> {
@@ -98,12 +98,12 @@ impl ModuleTree<'_> {
     }
 
     fn add(&mut self, file: &str, parent: Option<usize>) -> usize {
-        self.modules.push(Module { file: file.to_owned(), parent, ..Module::default() });
+        self.modules.push(RustModule { file: file.to_owned(), parent, ..RustModule::default() });
         self.modules.len() - 1
     }
 
     /// Reads the items of a module.
-    fn read_items(&mut self, tokens: &[Token<'_>], folder: &str, module: usize) {
+    fn read_items(&mut self, tokens: &[SourceToken<'_>], folder: &str, module: usize) {
         let mut at = 0;
         let mut is_public = false;
         while let Some(token) = tokens.get(at) {
@@ -171,7 +171,7 @@ impl ModuleTree<'_> {
     }
 
     /// Reads the tree of a `use`, without the keyword.
-    fn read_imports(&mut self, tokens: &[Token<'_>], module: usize, is_facade: bool) {
+    fn read_imports(&mut self, tokens: &[SourceToken<'_>], module: usize, is_facade: bool) {
         let mut prefix: Vec<String> = Vec::new();
         let mut opened: Vec<usize> = Vec::new();
         let mut at = 0;
@@ -213,7 +213,7 @@ impl ModuleTree<'_> {
     }
 
     /// Reads the paths and imports inside an item.
-    fn read_code(&mut self, tokens: &[Token<'_>], module: usize) {
+    fn read_code(&mut self, tokens: &[SourceToken<'_>], module: usize) {
         let text = |at: usize| tokens.get(at).map_or("", |token| token.text);
         let mut at = 0;
         while let Some(token) = tokens.get(at) {
@@ -249,17 +249,17 @@ impl ModuleTree<'_> {
         module: usize,
         path: &[String],
         visited: &mut BTreeSet<(usize, String)>,
-    ) -> Option<Target> {
+    ) -> Option<PathTarget> {
         let (first, mut rest) = path.split_first()?;
         let mut target = match first.as_str() {
-            "crate" => Target::Module(0),
-            "self" => Target::Module(module),
-            "super" => Target::Module(self.modules[module].parent?),
+            "crate" => PathTarget::Module(0),
+            "self" => PathTarget::Module(module),
+            "super" => PathTarget::Module(self.modules[module].parent?),
             name => self.lookup(module, name, rest.is_empty(), visited)?,
         };
-        while let (Target::Module(inner), Some((name, after))) = (&target, rest.split_first()) {
+        while let (PathTarget::Module(inner), Some((name, after))) = (&target, rest.split_first()) {
             target = match name.as_str() {
-                "super" => Target::Module(self.modules[*inner].parent?),
+                "super" => PathTarget::Module(self.modules[*inner].parent?),
                 name => self.lookup(*inner, name, after.is_empty(), visited)?,
             };
             rest = after;
@@ -275,14 +275,14 @@ impl ModuleTree<'_> {
         name: &str,
         is_last: bool,
         visited: &mut BTreeSet<(usize, String)>,
-    ) -> Option<Target> {
-        let Module { file, children, items, imports, .. } = &self.modules[module];
-        let child = children.get(name).map(|child| Target::Module(*child));
+    ) -> Option<PathTarget> {
+        let RustModule { file, children, items, imports, .. } = &self.modules[module];
+        let child = children.get(name).map(|child| PathTarget::Module(*child));
         if child.is_some() && !is_last {
             return child;
         }
         if items.contains(name) {
-            return Some(Target::Item(file.clone()));
+            return Some(PathTarget::Item(file.clone()));
         }
         if !visited.insert((module, name.to_owned())) {
             return child;
@@ -292,8 +292,10 @@ impl ModuleTree<'_> {
         let found = found.next().or_else(|| {
             imports.iter().filter(|import| import.name == "*").find_map(|import| {
                 match self.resolve(module, &import.segments, visited)? {
-                    Target::Module(inner) if inner != module => self.lookup(inner, name, is_last, visited),
-                    Target::Module(_) | Target::Item(_) => None,
+                    PathTarget::Module(inner) if inner != module => {
+                        self.lookup(inner, name, is_last, visited)
+                    }
+                    PathTarget::Module(_) | PathTarget::Item(_) => None,
                 }
             })
         });
@@ -306,13 +308,13 @@ impl ModuleTree<'_> {
 
 /// A word, `::`, or another character.
 #[derive(Clone, Copy, Debug)]
-struct Token<'t> {
+struct SourceToken<'t> {
     text: &'t str,
     line: usize,
 }
 
 /// Cuts text without comments and literals into tokens.
-fn tokens(text: &str) -> Vec<Token<'_>> {
+fn tokens(text: &str) -> Vec<SourceToken<'_>> {
     let mut found = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let mut rest = line.trim_start();
@@ -324,7 +326,7 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
             } else {
                 first.len_utf8()
             };
-            found.push(Token { text: &rest[..length], line: index + 1 });
+            found.push(SourceToken { text: &rest[..length], line: index + 1 });
             rest = rest[length..].trim_start();
         }
     }
@@ -336,7 +338,7 @@ fn is_word(text: &str) -> bool {
 }
 
 /// Returns the index after the group that the token at `at` opens.
-fn after_group(tokens: &[Token<'_>], at: usize) -> usize {
+fn after_group(tokens: &[SourceToken<'_>], at: usize) -> usize {
     let mut depth = 0usize;
     for (offset, token) in tokens[at..].iter().enumerate() {
         match token.text {
@@ -352,7 +354,7 @@ fn after_group(tokens: &[Token<'_>], at: usize) -> usize {
 }
 
 /// Returns the index after the item at `at`: after its `;`, or after its block if `ends_with_block`.
-fn after_item(tokens: &[Token<'_>], mut at: usize, ends_with_block: bool) -> usize {
+fn after_item(tokens: &[SourceToken<'_>], mut at: usize, ends_with_block: bool) -> usize {
     while let Some(token) = tokens.get(at) {
         match token.text {
             ";" => return at + 1,
@@ -365,7 +367,7 @@ fn after_item(tokens: &[Token<'_>], mut at: usize, ends_with_block: bool) -> usi
 }
 
 /// Returns the index after the attribute at `at`, and after its item if that is compiled for tests only.
-fn after_attribute(tokens: &[Token<'_>], at: usize) -> usize {
+fn after_attribute(tokens: &[SourceToken<'_>], at: usize) -> usize {
     let start = if tokens.get(at + 1).is_some_and(|token| token.text == "!") { at + 2 } else { at + 1 };
     let mut end = after_group(tokens, start.min(tokens.len()));
     let words: Vec<_> = tokens[start.min(end)..end].iter().map(|token| token.text).collect();

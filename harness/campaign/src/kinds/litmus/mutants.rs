@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use litmus::{Access, Instruction, InstructionKind, Prediction, Test};
 
-use super::plan::{Cell, Item};
+use super::plan::{DeviceTest, PlannedTest};
 
 /// Returns for each test run the ids of its mutants on the same device, in plan order.
-pub fn of(items: &[Item], cells: &[Cell]) -> Vec<Vec<String>> {
+pub fn of(items: &[PlannedTest], cells: &[DeviceTest]) -> Vec<Vec<String>> {
     let codes: Vec<Option<String>> =
         items.iter().map(|item| code_without_synchronization(&item.judged)).collect();
-    let code_of = |cell: &Cell| codes.get(cell.item)?.as_deref();
+    let code_of = |cell: &DeviceTest| codes.get(cell.item)?.as_deref();
     let mut alike: BTreeMap<(usize, &str), Vec<usize>> = BTreeMap::new();
     for (number, cell) in cells.iter().enumerate() {
         if let Some(code) = code_of(cell) {
@@ -23,7 +23,7 @@ pub fn of(items: &[Item], cells: &[Cell]) -> Vec<Vec<String>> {
         let item = items.get(cell.item)?;
         Some((item, cell, allows(&item.judged, cell.ready.as_ref().ok()?)?))
     };
-    let of = |cell: &Cell, number: usize| {
+    let of = |cell: &DeviceTest, number: usize| {
         let group = code_of(cell).and_then(|code| alike.get(&(cell.target, code)));
         let forbids = judged(&number).is_some_and(|(.., allows)| !allows);
         let others = group.into_iter().flatten().filter(|_| forbids).filter_map(judged);

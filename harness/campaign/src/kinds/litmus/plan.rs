@@ -10,15 +10,15 @@ use model::{Model, Options, predict};
 use plan::Capabilities;
 use results::portability::{HsaComparison, beside};
 use results::wire::{ModelRecord, PLAN_SCHEMA, PlanRecord, TestRecord};
-use runner::Variant;
-use shaders::variant::{MemoryModel, Target as Version};
+use runner::RunVariant;
+use shaders::variant::{MemoryModel, SpirvVersion as Version};
 
 use super::TestBudget;
 use crate::choice::{self, Chosen};
 use crate::parallel::map;
 use crate::patience::patience;
 use crate::source::Loaded;
-use crate::targets::{Target, device_record, environment};
+use crate::targets::{DeviceTarget, device_record, environment};
 use crate::{Failure, kinds};
 
 /// The prefix of the models of Vulkan's guarantees.
@@ -31,7 +31,7 @@ const UNINITIALISED: &str = "uninitialised read";
 
 /// A test of the plan.
 #[derive(Debug)]
-pub struct Item {
+pub struct PlannedTest {
     /// The test with its source.
     pub loaded: Loaded,
     /// BLAKE3 hash of its text.
@@ -44,7 +44,7 @@ pub struct Item {
     /// The HSA source of the test, if it was lowered.
     pub hsa: Option<FromHsa>,
     /// The variant that devices run.
-    pub variant: Variant,
+    pub variant: RunVariant,
 }
 
 /// An HSA test of the plan. Devices run the lowered program; the report shows the HSA answer next to the
@@ -61,7 +61,7 @@ pub struct FromHsa {
 
 /// A test on a device.
 #[derive(Debug)]
-pub struct Cell {
+pub struct DeviceTest {
     /// Index into [`LitmusPlan::items`].
     pub item: usize,
     /// Index into [`LitmusPlan::targets`].
@@ -82,11 +82,11 @@ pub struct Cell {
 #[derive(Debug)]
 pub struct LitmusPlan {
     /// The devices, in command-line order.
-    pub targets: Vec<Target>,
+    pub targets: Vec<DeviceTarget>,
     /// The tests, in plan order.
-    pub items: Vec<Item>,
+    pub items: Vec<PlannedTest>,
     /// All test runs, sorted by device and then by test.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<DeviceTest>,
 }
 
 impl LitmusPlan {
@@ -98,7 +98,7 @@ impl LitmusPlan {
     /// # Errors
     /// If a model is invalid, or does not judge a test's dialect.
     pub fn new(
-        targets: Vec<Target>,
+        targets: Vec<DeviceTarget>,
         tests: Vec<Loaded>,
         model: Option<&str>,
         time: Option<Duration>,
@@ -107,7 +107,7 @@ impl LitmusPlan {
         let items = told_for(&targets, tests)?
             .into_iter()
             .map(|mut loaded| {
-                let variant: Variant = loaded.source.variant.parse().map_err(|error| {
+                let variant: RunVariant = loaded.source.variant.parse().map_err(|error| {
                     Failure::input_message(format!("{}: {error}", loaded.source.argument))
                 })?;
                 let hash = choice::hash(&loaded.text);
@@ -121,7 +121,7 @@ impl LitmusPlan {
                 // The variant may change the meaning: GLSL450 has no scopes. If the variant cannot express
                 // the test, there is no kernel, and the test is skipped for that reason.
                 let said =
-                    shaders::meaning(&loaded.test, variant.told).unwrap_or_else(|_| loaded.test.clone());
+                    shaders::meaning(&loaded.test, variant.shader).unwrap_or_else(|_| loaded.test.clone());
                 let named = match &hsa {
                     Some(FromHsa { test, lowered: Ok(lowered), .. }) => {
                         Lowered { test: said, meaning: lowered.meaning.clone() }.with_names_of(test)
@@ -131,9 +131,9 @@ impl LitmusPlan {
                 let asked = without_filter(&named);
                 let judged = asked.with_values();
                 let undefined = asked.has_undefined().then_some(asked);
-                Ok(Item { hash, judged, undefined, variant, loaded, hsa })
+                Ok(PlannedTest { hash, judged, undefined, variant, loaded, hsa })
             })
-            .collect::<Result<Vec<Item>, Failure>>()?;
+            .collect::<Result<Vec<PlannedTest>, Failure>>()?;
         let mut models = PlannedModels::default();
         let mut cells = Vec::new();
         for (target, device) in targets.iter().enumerate() {
@@ -166,11 +166,12 @@ impl LitmusPlan {
                     (Err(missing), _) => (Err(missing), String::new()),
                 };
                 let beside = besides.get(&(item, model.argument.clone())).cloned();
-                Cell { item, target, model, ready, beside, kernel, mutants: Vec::new() }
+                DeviceTest { item, target, model, ready, beside, kernel, mutants: Vec::new() }
             })
-            .collect::<Vec<Cell>>();
+            .collect::<Vec<DeviceTest>>();
         let mutants = super::mutants::of(&items, &cells);
-        let cells = cells.into_iter().zip(mutants).map(|(cell, mutants)| Cell { mutants, ..cell }).collect();
+        let cells =
+            cells.into_iter().zip(mutants).map(|(cell, mutants)| DeviceTest { mutants, ..cell }).collect();
         Ok(LitmusPlan { targets, items, cells })
     }
 
@@ -264,8 +265,8 @@ impl PlannedModels {
 ///
 /// Devices without the Vulkan memory model run tests that GLSL450 can express, as SPIR-V 1.3 modules. If
 /// another device has the memory model, both variants run, and each device skips what it lacks.
-pub(crate) fn told_for(targets: &[Target], tests: Vec<Loaded>) -> Result<Vec<Loaded>, Failure> {
-    let lacks = |target: &&Target| !target.listed.capabilities.memory_model;
+pub(crate) fn told_for(targets: &[DeviceTarget], tests: Vec<Loaded>) -> Result<Vec<Loaded>, Failure> {
+    let lacks = |target: &&DeviceTarget| !target.listed.capabilities.memory_model;
     let lacking = targets.iter().filter(lacks).count();
     if lacking == 0 {
         return Ok(tests);
@@ -273,19 +274,19 @@ pub(crate) fn told_for(targets: &[Target], tests: Vec<Loaded>) -> Result<Vec<Loa
     let mut told: Vec<Loaded> = Vec::with_capacity(tests.len());
     let mut anew = Vec::new();
     for loaded in tests {
-        let variant: Variant = loaded
+        let variant: RunVariant = loaded
             .source
             .variant
             .parse()
             .map_err(|error| Failure::input_message(format!("{}: {error}", loaded.source.argument)))?;
-        let old = variant.told.model == MemoryModel::Glsl450 && variant.told.target == Version::Vulkan11;
+        let old = variant.shader.model == MemoryModel::Glsl450 && variant.shader.target == Version::Vulkan11;
         if loaded.test.dialect == Dialect::Hsa || old {
             told.push(loaded);
             continue;
         }
         let plain =
-            shaders::Variant { model: MemoryModel::Glsl450, target: Version::Vulkan11, ..variant.told };
-        let source = loaded.source.clone().told_anew(&Variant { told: plain, ..variant }.to_string());
+            shaders::Variant { model: MemoryModel::Glsl450, target: Version::Vulkan11, ..variant.shader };
+        let source = loaded.source.clone().told_anew(&RunVariant { shader: plain, ..variant }.to_string());
         anew.push(Loaded { source, ..loaded.clone() });
         if lacking < targets.len() {
             told.push(loaded);
@@ -331,7 +332,7 @@ fn lower_from_hsa(loaded: &mut Loaded) -> FromHsa {
 /// # Errors
 /// If the lowering is unsound: no device may be judged by it.
 fn besides(
-    items: &[Item],
+    items: &[PlannedTest],
     predictions: &BTreeMap<(usize, String), Predicted>,
     models: &mut PlannedModels,
     time: Option<Duration>,
@@ -369,12 +370,12 @@ fn besides(
 
 /// Computes all predictions in parallel.
 fn compute_predictions(
-    items: &[Item],
+    items: &[PlannedTest],
     asked: &BTreeMap<(usize, String), Arc<Chosen>>,
     time: Option<Duration>,
 ) -> BTreeMap<(usize, String), Predicted> {
     let started = Instant::now();
-    let questions: Vec<(&Item, &model::Model)> =
+    let questions: Vec<(&PlannedTest, &model::Model)> =
         asked.iter().filter_map(|((item, _), chosen)| Some((items.get(*item)?, &chosen.model))).collect();
     let answers = map(&questions, |(item, model)| {
         let left = time.map_or(PREDICTION_PATIENCE, |time| time.saturating_sub(started.elapsed()));

@@ -7,14 +7,14 @@ use litmus::{Observation, Overlap, PredictedOutcome, Prediction, Test};
 use model::{Budget, Options, settle};
 use results::wire::{Hashes, RaceWord, RunContext, RunLine, VerdictWord};
 use results::{Ending, Evidence, Judgement, Reason, Twin, judge, state};
-use runner::pool::{Attempt, End, Report};
-use runner::wire::{Answer, Snapshot, WireObservation};
+use runner::pool::{Attempt, End, JobReport};
+use runner::wire::{JobResult, Snapshot, WireObservation};
 
-use super::plan::{Cell, LitmusPlan, mark_filtered};
+use super::plan::{DeviceTest, LitmusPlan, mark_filtered};
 use super::{Litmus, TestBudget};
 use crate::kinds::{driver_record, quoted};
 use crate::patience::patience;
-use crate::run::{Judged, ending, failure_of};
+use crate::run::{JudgedJob, ending, failure_of};
 
 /// The combined result of all attempts to run a test, before it is judged.
 struct Attempts {
@@ -37,7 +37,7 @@ struct Attempts {
 impl Attempts {
     /// Combines a report. `before` is the failure of the last earlier test, for tests that were not tried
     /// after it.
-    fn new(report: Report<Snapshot, Answer>, before: Option<Reason>) -> Attempts {
+    fn new(report: JobReport<Snapshot, JobResult>, before: Option<Reason>) -> Attempts {
         let mut ran = Attempts {
             ending: Ok(Ending::Finished),
             seen: Observation::default(),
@@ -55,7 +55,7 @@ impl Attempts {
         ran
     }
 
-    fn add(&mut self, attempt: &Attempt<Snapshot, Answer>) {
+    fn add(&mut self, attempt: &Attempt<Snapshot, JobResult>) {
         match (&attempt.end, &attempt.snapshot) {
             (End::Answered(answer), _) => {
                 self.add_seen(&answer.observation, answer.twin.as_ref());
@@ -82,7 +82,7 @@ const TWIN_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Counts the twin's instances with early reads whose outcome is not serial. Only outcomes that are provably
 /// not serial count.
-fn early_reads(test: &Test, cell: &Cell, seen: &Observation) -> u64 {
+fn early_reads(test: &Test, cell: &DeviceTest, seen: &Observation) -> u64 {
     if test.thread_overlap() != Overlap::Possible || seen.accounted_instances() == 0 {
         return 0;
     }
@@ -105,7 +105,7 @@ const SETTLING_PATIENCE: Duration = Duration::from_secs(5);
 /// complete.
 fn settle_prediction(
     plan: &LitmusPlan,
-    cell: &Cell,
+    cell: &DeviceTest,
     prediction: &Prediction,
     ran: &Attempts,
 ) -> Option<Prediction> {
@@ -139,12 +139,12 @@ fn is_excused(message: &str, racy: bool, mixed: bool) -> bool {
 }
 
 /// Returns the line of a skipped test.
-pub fn skipped(run: &Litmus<'_>, cell: &Cell, missing: &str) -> RunLine {
+pub fn skipped(run: &Litmus<'_>, cell: &DeviceTest, missing: &str) -> RunLine {
     line(run, cell, &[], &Judgement::skipped(missing), None, None)
 }
 
 /// Returns why a recorded line contradicts the prediction: about races, or about an allowed outcome.
-pub fn contradicts(run: &Litmus<'_>, cell: &Cell, line: &RunLine) -> Option<String> {
+pub fn contradicts(run: &Litmus<'_>, cell: &DeviceTest, line: &RunLine) -> Option<String> {
     let prediction = match &cell.ready {
         Ok(prediction) if prediction.complete && line.verdict != VerdictWord::Skipped => prediction,
         _ => return None,
@@ -197,19 +197,19 @@ fn most_instances(run: &Litmus<'_>) -> u64 {
 /// Judges a worker's report.
 pub fn judged(
     run: &Litmus<'_>,
-    cell: &Cell,
-    report: Report<Snapshot, Answer>,
+    cell: &DeviceTest,
+    report: JobReport<Snapshot, JobResult>,
     before: Option<Reason>,
-) -> Judged {
+) -> JudgedJob {
     let ran = Attempts::new(report, before);
     let racy = matches!(&cell.ready, Ok(prediction) if prediction.is_undefined());
-    let mixed = run.plan.items[cell.item].variant.told.stage.is_mixed();
+    let mixed = run.plan.items[cell.item].variant.shader.stage.is_mixed();
     let validation =
         ran.validation.iter().filter(|message| !is_excused(message, racy, mixed)).cloned().collect();
-    Judged { line: line_of(run, cell, &ran), failure: failure_of(&ran.ending), validation }
+    JudgedJob { line: line_of(run, cell, &ran), failure: failure_of(&ran.ending), validation }
 }
 
-fn line_of(run: &Litmus<'_>, cell: &Cell, ran: &Attempts) -> RunLine {
+fn line_of(run: &Litmus<'_>, cell: &DeviceTest, ran: &Attempts) -> RunLine {
     let plan = run.plan;
     let (ending, prediction) = match (&ran.ending, &cell.ready) {
         (Ok(ending), Ok(prediction)) => (ending, prediction),
@@ -242,7 +242,7 @@ fn line_of(run: &Litmus<'_>, cell: &Cell, ran: &Attempts) -> RunLine {
 
 fn line(
     run: &Litmus<'_>,
-    cell: &Cell,
+    cell: &DeviceTest,
     observables: &[litmus::Observable],
     judgement: &Judgement,
     memory: Option<String>,

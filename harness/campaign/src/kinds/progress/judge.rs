@@ -15,18 +15,18 @@ use results::wire::{
     HangRecord, Hashes, ProgressRun, RUN_SCHEMA, RunLine, RunOutcome, ThreadRecord, ThreadState, VerdictWord,
 };
 use results::{Ending, Reason, state::State};
-use runner::pool::{Attempt, End, Report};
-use runner::progress::{Answer, Hang, Seen, Thread};
-use runner::wire::Failure as Told;
+use runner::pool::{Attempt, End, JobReport};
+use runner::progress::{Answer, Hang, PlacementObservations, StoppedThread};
+use runner::wire::IncompleteReason as Told;
 use shaders::progress::{Level, ProgressKernel};
 
 use super::{ProgressCell, ProgressKind};
 use crate::kinds::{driver_record, quoted};
 use crate::probe;
-use crate::run::{Judged, ending, failure_of};
+use crate::run::{JudgedJob, ending, failure_of};
 
 /// The facts about a kernel that the verdict needs.
-pub struct Kernel {
+pub struct KernelFacts {
     /// BLAKE3 hash of its words.
     pub hash: String,
     /// Units of a copy.
@@ -34,10 +34,10 @@ pub struct Kernel {
     level: Level,
 }
 
-impl Kernel {
+impl KernelFacts {
     /// Extracts the facts from a kernel.
-    pub fn of(kernel: &ProgressKernel) -> Kernel {
-        Kernel { hash: runner::hash(&kernel.words), units: kernel.units, level: kernel.level }
+    pub fn of(kernel: &ProgressKernel) -> KernelFacts {
+        KernelFacts { hash: runner::hash(&kernel.words), units: kernel.units, level: kernel.level }
     }
 }
 
@@ -68,16 +68,16 @@ pub fn skipped(whole: &ProgressKind<'_>, cell: &ProgressCell, why: &str) -> RunL
         detail: Some(why.to_owned()),
         exercised: false,
     };
-    line(whole, cell, says, &Seen::default(), None)
+    line(whole, cell, says, &PlacementObservations::default(), None)
 }
 
 /// Judges a worker's report.
 pub fn judged(
     whole: &ProgressKind<'_>,
     cell: &ProgressCell,
-    report: Report<Seen, Answer>,
+    report: JobReport<PlacementObservations, Answer>,
     before: Option<Reason>,
-) -> Judged {
+) -> JudgedJob {
     let Attempt { end, snapshot, .. } = report.last;
     let ending = ending::<ProgressKind<'_>>(&end, before);
     let failure = failure_of(&ending);
@@ -93,7 +93,7 @@ pub fn judged(
     let failed = match &ending {
         Ok(ending) => says_of(ending).map(|(reason, why)| VerdictFields::inconclusive(reason, why)),
         Err(missing) => {
-            return Judged { line: skipped(whole, cell, missing), failure, validation: Vec::new() };
+            return JudgedJob { line: skipped(whole, cell, missing), failure, validation: Vec::new() };
         }
     };
     let (seen, validation) = match end {
@@ -102,19 +102,19 @@ pub fn judged(
         End::NotRun(why) => {
             let says =
                 failed.unwrap_or_else(|| VerdictFields::inconclusive(Reason::Crashed, why.to_string()));
-            let line = line(whole, cell, says, &Seen::default(), None);
-            return Judged { line, failure, validation: Vec::new() };
+            let line = line(whole, cell, says, &PlacementObservations::default(), None);
+            return JudgedJob { line, failure, validation: Vec::new() };
         }
     };
     let progress = progress(whole, cell, &seen);
     let says = says(whole, cell, &seen, &progress, failed);
-    Judged { line: line(whole, cell, says, &seen, Some(progress)), failure, validation }
+    JudgedJob { line: line(whole, cell, says, &seen, Some(progress)), failure, validation }
 }
 
 fn says(
     whole: &ProgressKind<'_>,
     cell: &ProgressCell,
-    seen: &Seen,
+    seen: &PlacementObservations,
     progress: &ProgressRun,
     failure: Option<VerdictFields>,
 ) -> VerdictFields {
@@ -162,7 +162,7 @@ fn says(
 }
 
 /// Describes the observations.
-fn describe_run(whole: &ProgressKind<'_>, seen: &Seen, progress: &ProgressRun) -> String {
+fn describe_run(whole: &ProgressKind<'_>, seen: &PlacementObservations, progress: &ProgressRun) -> String {
     let mut text = format!("ended {} of {}", seen.ended, seen.runs);
     let Some(hang) = progress.hangs.first() else {
         return match whole.plan.scheduler {
@@ -183,7 +183,7 @@ fn describe_run(whole: &ProgressKind<'_>, seen: &Seen, progress: &ProgressRun) -
     text
 }
 
-fn progress(whole: &ProgressKind<'_>, cell: &ProgressCell, seen: &Seen) -> ProgressRun {
+fn progress(whole: &ProgressKind<'_>, cell: &ProgressCell, seen: &PlacementObservations) -> ProgressRun {
     let item = &whole.plan.items[cell.item];
     let tested = &whole.plan.devices[cell.device];
     let test = &item.loaded.test;
@@ -260,7 +260,11 @@ fn placement(place: litmus::ThreadPlace) -> Option<litmus::Placement> {
 }
 
 /// Returns the control barrier that a thread has reached.
-fn reached_barrier<'t>(test: &'t Test, thread: usize, stood: &Thread) -> Option<&'t litmus::ControlBarrier> {
+fn reached_barrier<'t>(
+    test: &'t Test,
+    thread: usize,
+    stood: &StoppedThread,
+) -> Option<&'t litmus::ControlBarrier> {
     let instructions = &test.threads.get(thread)?.instructions;
     match &instructions.get(stood.place? as usize)?.kind {
         InstructionKind::ControlBarrier(barrier) if !stood.ended && !stood.moved => Some(barrier),
@@ -269,7 +273,7 @@ fn reached_barrier<'t>(test: &'t Test, thread: usize, stood: &Thread) -> Option<
 }
 
 /// Returns true if a thread waits in a control barrier that another thread has not reached.
-fn waits_at_barrier(test: &Test, thread: usize, threads: &[Thread]) -> bool {
+fn waits_at_barrier(test: &Test, thread: usize, threads: &[StoppedThread]) -> bool {
     let at = |number: usize| threads.get(number).and_then(|stood| reached_barrier(test, number, stood));
     let Some(own) = at(thread) else { return false };
     let place = |number: usize| test.threads.get(number).and_then(|thread| placement(thread.place));
@@ -281,8 +285,8 @@ fn waits_at_barrier(test: &Test, thread: usize, threads: &[Thread]) -> bool {
     (0..threads.len()).any(|other| meets(other) && at(other).is_none_or(|there| there.id != own.id))
 }
 
-fn watched(test: &Test, threads: &[Thread]) -> Vec<ObservedThread> {
-    let one = |(number, thread): (usize, &Thread)| ObservedThread {
+fn watched(test: &Test, threads: &[StoppedThread]) -> Vec<ObservedThread> {
+    let one = |(number, thread): (usize, &StoppedThread)| ObservedThread {
         started: thread.began,
         ended: thread.ended,
         waits: waits_at_barrier(test, number, threads),
@@ -330,7 +334,12 @@ fn breaks_guarantee(test: &Test, model: &ProgressModel, level: Level, copies: u3
         .any(|witness| !keeps_progress_model(test, &own, &watched(test, &witness.threads), beside))
 }
 
-fn breaks_claim(whole: &ProgressKind<'_>, cell: &ProgressCell, seen: &Seen, claim: &ProgressModel) -> bool {
+fn breaks_claim(
+    whole: &ProgressKind<'_>,
+    cell: &ProgressCell,
+    seen: &PlacementObservations,
+    claim: &ProgressModel,
+) -> bool {
     let tested = &whole.plan.devices[cell.device];
     let ends = tested.ends_under_claim.get(cell.item).copied().flatten() == Some(true);
     let level = cell.kernel.as_ref().map_or(Level::Workgroups, |kernel| kernel.level);
@@ -341,7 +350,7 @@ fn breaks_claim(whole: &ProgressKind<'_>, cell: &ProgressCell, seen: &Seen, clai
 /// Returns the record of the first copy of a hang.
 fn hang_record(test: &Test, hang: &Hang) -> Option<HangRecord> {
     let witness = hang.witnesses.first()?;
-    let thread = |(number, stood): (usize, &Thread)| {
+    let thread = |(number, stood): (usize, &StoppedThread)| {
         let of = test.threads.get(number)?;
         let place = stood.place.and_then(|place| of.instructions.get(place as usize));
         Some(ThreadRecord {
@@ -366,7 +375,7 @@ fn hang_record(test: &Test, hang: &Hang) -> Option<HangRecord> {
 }
 
 /// Counts the dispatches by the set of threads that ended.
-fn outcomes(test: &Test, seen: &Seen) -> Vec<RunOutcome> {
+fn outcomes(test: &Test, seen: &PlacementObservations) -> Vec<RunOutcome> {
     let mut counts: BTreeMap<Vec<bool>, u64> = BTreeMap::new();
     let all = vec![true; test.threads.len()];
     *counts.entry(all).or_default() += u64::from(seen.ended);
@@ -400,7 +409,7 @@ fn line(
     whole: &ProgressKind<'_>,
     cell: &ProgressCell,
     says: VerdictFields,
-    seen: &Seen,
+    seen: &PlacementObservations,
     progress: Option<ProgressRun>,
 ) -> RunLine {
     let item = &whole.plan.items[cell.item];

@@ -12,36 +12,36 @@ use results::wire::{
     UnexpectedValues, VerdictWord,
 };
 use results::{Ending, Reason};
-use runner::pool::{Attempt, End, Report};
-use runner::shader::{Answer, Content, Seen};
+use runner::pool::{Attempt, End, JobReport};
+use runner::shader::{Answer, Content, ShaderObservations};
 
-use super::{Expected, FinalNumber, Shader, Shaders, words_of};
+use super::{AnalyzedShader, ExpectedContents, FinalNumber, Shaders, words_of};
 use crate::kinds::{driver_record, quoted};
-use crate::run::{Judged, ending, failure_of};
+use crate::run::{JudgedJob, ending, failure_of};
 
 /// The largest number of contents in a list.
 const MAX_LISTED: usize = 256;
 
 /// Returns the line of a skipped shader.
 pub(super) fn skipped(run: &Shaders<'_>, cell: usize, missing: &str) -> RunLine {
-    let says = Says {
+    let says = LineVerdict {
         verdict: VerdictWord::Skipped,
         reason: Some(missing.to_owned()),
         detail: Some(missing.to_owned()),
     };
-    line(run, cell, &Seen::default(), Found::default(), says)
+    line(run, cell, &ShaderObservations::default(), EvaluatedContents::default(), says)
 }
 
 /// The verdict fields of a line.
-struct Says {
+struct LineVerdict {
     verdict: VerdictWord,
     reason: Option<String>,
     detail: Option<String>,
 }
 
-impl Says {
-    fn inconclusive(reason: Reason, detail: String) -> Says {
-        Says {
+impl LineVerdict {
+    fn inconclusive(reason: Reason, detail: String) -> LineVerdict {
+        LineVerdict {
             verdict: VerdictWord::Inconclusive,
             reason: Some(reason.word().to_owned()),
             detail: Some(detail),
@@ -51,7 +51,7 @@ impl Says {
 
 /// The evaluated contents of a run.
 #[derive(Default)]
-struct Found {
+struct EvaluatedContents {
     outcomes: Vec<RunOutcome>,
     unexpected: Vec<UnexpectedValues>,
     contents: Vec<ContentRecord>,
@@ -65,15 +65,15 @@ struct Found {
 pub(super) fn judged(
     run: &Shaders<'_>,
     cell: usize,
-    report: Report<Seen, Answer>,
+    report: JobReport<ShaderObservations, Answer>,
     before: Option<Reason>,
-) -> Judged {
+) -> JudgedJob {
     // An earlier attempt counts if it has more dispatches than the last one.
-    let mut attempts: Vec<Attempt<Seen, Answer>> = report.earlier;
+    let mut attempts: Vec<Attempt<ShaderObservations, Answer>> = report.earlier;
     let ending = ending::<Shaders<'_>>(&report.last.end, before);
     attempts.push(report.last);
     let failure = failure_of(&ending);
-    let (mut seen, mut validation) = (Seen::default(), Vec::new());
+    let (mut seen, mut validation) = (ShaderObservations::default(), Vec::new());
     let mut violating = None;
     // Omitted dispatches of every attempt count, whichever attempt is used.
     let (mut not_executed, mut left_out, mut outside_grid) = (0, 0, 0);
@@ -110,15 +110,21 @@ pub(super) fn judged(
         Err(missing) => Some(format!("device lacks {missing}")),
     };
     if let Some(missing) = missing {
-        return Judged { line: skipped(run, cell, &missing), failure, validation };
+        return JudgedJob { line: skipped(run, cell, &missing), failure, validation };
     }
     let found = found(shader, &seen);
     let bound = target.listed.capabilities.loop_budget.filter(|_| shader.loops);
     let says = says(shader, &seen, &found, ending.ok().as_ref(), bound);
-    Judged { line: line(run, cell, &seen, found, says), failure, validation }
+    JudgedJob { line: line(run, cell, &seen, found, says), failure, validation }
 }
 
-fn says(shader: &Shader, seen: &Seen, found: &Found, ending: Option<&Ending>, bound: Option<u32>) -> Says {
+fn says(
+    shader: &AnalyzedShader,
+    seen: &ShaderObservations,
+    found: &EvaluatedContents,
+    ending: Option<&Ending>,
+    bound: Option<u32>,
+) -> LineVerdict {
     let failure = match ending {
         None | Some(Ending::Finished) => None,
         Some(Ending::NullDevice) => Some((Reason::NullDevice, "the device executes nothing".to_owned())),
@@ -135,7 +141,7 @@ fn says(shader: &Shader, seen: &Seen, found: &Found, ending: Option<&Ending>, bo
         );
         let excuse = match (bound, seen.left_out) {
             (None, 0) if seen.not_executed == 0 => {
-                return Says { verdict: VerdictWord::Violates, reason: None, detail: Some(what) };
+                return LineVerdict { verdict: VerdictWord::Violates, reason: None, detail: Some(what) };
             }
             (None, 0) => format!("{} dispatches wrote nothing", seen.not_executed),
             (Some(budget), 0) => format!("the device ends loops after {budget} iterations"),
@@ -144,18 +150,18 @@ fn says(shader: &Shader, seen: &Seen, found: &Found, ending: Option<&Ending>, bo
                  executes some twice"
                 .to_owned(),
         };
-        return Says::inconclusive(
+        return LineVerdict::inconclusive(
             Reason::NotExecuted,
             format!("{}: {what}", results::weak_evidence(&excuse)),
         );
     }
     if let Some((reason, why)) = failure {
-        return Says::inconclusive(reason, why);
+        return LineVerdict::inconclusive(reason, why);
     }
     let (different, dispatches) = (seen.different, seen.dispatches);
     let spread = format!("{different} different contents in {dispatches} dispatches");
     match &shader.expected {
-        Expected::Undefined(why) => Says {
+        ExpectedContents::Undefined(why) => LineVerdict {
             verdict: VerdictWord::Undefined,
             reason: None,
             detail: Some(format!("every content is allowed: {why}; {spread}")),
@@ -171,20 +177,23 @@ fn says(shader: &Shader, seen: &Seen, found: &Found, ending: Option<&Ending>, bo
                      nothing"
                 ),
             };
-            Says::inconclusive(Reason::NotExecuted, why)
+            LineVerdict::inconclusive(Reason::NotExecuted, why)
         }
-        Expected::Unknown { why, .. } => Says::inconclusive(Reason::NotJudged, format!("{why}; {spread}")),
-        Expected::Known { .. } if seen.others > 0 => {
-            Says::inconclusive(Reason::NotJudged, format!("too many different contents to count; {spread}"))
+        ExpectedContents::Unknown { why, .. } => {
+            LineVerdict::inconclusive(Reason::NotJudged, format!("{why}; {spread}"))
         }
-        Expected::Known { .. } if dispatches < EXERCISED_THRESHOLD => {
+        ExpectedContents::Known { .. } if seen.others > 0 => LineVerdict::inconclusive(
+            Reason::NotJudged,
+            format!("too many different contents to count; {spread}"),
+        ),
+        ExpectedContents::Known { .. } if dispatches < EXERCISED_THRESHOLD => {
             let why = format!("{dispatches} dispatches, fewer than {EXERCISED_THRESHOLD}");
-            Says::inconclusive(Reason::NotExercised, why)
+            LineVerdict::inconclusive(Reason::NotExercised, why)
         }
-        Expected::Known { contents, .. } => {
+        ExpectedContents::Known { contents, .. } => {
             let allowed = contents.values().filter(|says| says.allowed).count();
             let detail = format!("{spread}, of {allowed} that the model allows");
-            Says { verdict: VerdictWord::Conforms, reason: None, detail: Some(detail) }
+            LineVerdict { verdict: VerdictWord::Conforms, reason: None, detail: Some(detail) }
         }
     }
 }
@@ -208,7 +217,7 @@ fn state(cells: &[FinalNumber], values: &[u64]) -> State {
     cells.iter().zip(values).map(|(cell, value)| (cell.name.clone(), (*value).into())).collect()
 }
 
-fn outcome(state: State, count: u64, says: super::Says, witness: Option<bool>) -> RunOutcome {
+fn outcome(state: State, count: u64, says: super::ContentVerdict, witness: Option<bool>) -> RunOutcome {
     RunOutcome {
         state,
         count,
@@ -222,17 +231,18 @@ fn outcome(state: State, count: u64, says: super::Says, witness: Option<bool>) -
     }
 }
 
-fn found(shader: &Shader, seen: &Seen) -> Found {
+fn found(shader: &AnalyzedShader, seen: &ShaderObservations) -> EvaluatedContents {
     let watched = shader.watched();
-    let mut found = Found { contents: list_contents(shader, seen), ..Found::default() };
+    let mut found =
+        EvaluatedContents { contents: list_contents(shader, seen), ..EvaluatedContents::default() };
     let holds = |content: &Content| {
         shader.claim.as_ref().map(|claim| (claim.holds)(&number_values(&claim.cells, &watched, content)))
     };
     found.broken =
         seen.contents.iter().filter(|content| holds(content) == Some(false)).map(|c| c.count).sum();
-    let whatever = super::Says { allowed: true, weak: false };
+    let whatever = super::ContentVerdict { allowed: true, weak: false };
     match (&shader.expected, &shader.claim) {
-        (Expected::Known { cells, contents }, claim) => {
+        (ExpectedContents::Known { cells, contents }, claim) => {
             let mut counts: BTreeMap<Vec<u64>, (u64, Option<bool>)> = BTreeMap::new();
             let mut most = (0, None);
             for content in &seen.contents {
@@ -274,7 +284,7 @@ fn found(shader: &Shader, seen: &Seen) -> Found {
             }
         }
         // Without known contents, the outcomes are the values of the claim.
-        (Expected::Undefined(_) | Expected::Unknown { .. }, Some(claim)) => {
+        (ExpectedContents::Undefined(_) | ExpectedContents::Unknown { .. }, Some(claim)) => {
             let mut counts: BTreeMap<Vec<u64>, u64> = BTreeMap::new();
             for content in &seen.contents {
                 *counts.entry(number_values(&claim.cells, &watched, content)).or_default() += content.count;
@@ -284,7 +294,7 @@ fn found(shader: &Shader, seen: &Seen) -> Found {
                 found.outcomes.push(outcome(state(&claim.cells, &values), count, whatever, witness));
             }
         }
-        (Expected::Undefined(_) | Expected::Unknown { .. }, None) => {
+        (ExpectedContents::Undefined(_) | ExpectedContents::Unknown { .. }, None) => {
             let rows = found.contents.iter().take(MAX_LISTED);
             found.outcomes =
                 rows.map(|row| outcome(row.differs.clone(), row.count, whatever, None)).collect();
@@ -294,7 +304,7 @@ fn found(shader: &Shader, seen: &Seen) -> Found {
 }
 
 /// Lists the contents, with names for the words that differ.
-fn list_contents(shader: &Shader, seen: &Seen) -> Vec<ContentRecord> {
+fn list_contents(shader: &AnalyzedShader, seen: &ShaderObservations) -> Vec<ContentRecord> {
     let rows = &seen.contents[..seen.contents.len().min(MAX_LISTED)];
     let words: BTreeSet<(u32, u64)> =
         rows.iter().flat_map(|row| &row.changes).map(|change| (change.buffer, change.word)).collect();
@@ -314,7 +324,13 @@ fn list_contents(shader: &Shader, seen: &Seen) -> Vec<ContentRecord> {
     rows.iter().map(record).collect()
 }
 
-fn line(run: &Shaders<'_>, cell: usize, seen: &Seen, found: Found, says: Says) -> RunLine {
+fn line(
+    run: &Shaders<'_>,
+    cell: usize,
+    seen: &ShaderObservations,
+    found: EvaluatedContents,
+    says: LineVerdict,
+) -> RunLine {
     let (target, shader, hash) = run.plan.place(cell);
     let Shaders { options, seed, .. } = run;
     let skipped = says.verdict == VerdictWord::Skipped;
@@ -332,10 +348,10 @@ fn line(run: &Shaders<'_>, cell: usize, seen: &Seen, found: Found, says: Says) -
         }
     }
     let (race, why) = match &shader.expected {
-        Expected::Known { .. } => (RaceWord::Free, None),
-        Expected::Undefined(why) => (RaceWord::Racy, Some(why.clone())),
-        Expected::Unknown { race_free: true, why } => (RaceWord::Free, Some(why.clone())),
-        Expected::Unknown { race_free: false, why } => (RaceWord::Unknown, Some(why.clone())),
+        ExpectedContents::Known { .. } => (RaceWord::Free, None),
+        ExpectedContents::Undefined(why) => (RaceWord::Racy, Some(why.clone())),
+        ExpectedContents::Unknown { race_free: true, why } => (RaceWord::Free, Some(why.clone())),
+        ExpectedContents::Unknown { race_free: false, why } => (RaceWord::Unknown, Some(why.clone())),
     };
     let buffer = |(input, name): (&runner::shader::Input, &String)| {
         let [set, binding, element] = input.at;
@@ -382,7 +398,7 @@ fn line(run: &Shaders<'_>, cell: usize, seen: &Seen, found: Found, says: Says) -
             grid: shader.shader.grid,
             local_size: shader.local_size,
             compiler: shader.compiler.clone(),
-            judged: matches!(shader.expected, Expected::Known { .. }),
+            judged: matches!(shader.expected, ExpectedContents::Known { .. }),
             why,
             buffers: shader.shader.buffers.iter().zip(&shader.names).map(buffer).collect(),
             different: seen.different,

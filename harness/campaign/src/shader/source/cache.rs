@@ -20,7 +20,7 @@ const TARGET_BYTES: u64 = 192 << 20;
 
 /// The first line of a stored module.
 #[derive(Serialize, Deserialize)]
-struct Header {
+struct CacheHeader {
     compiler: String,
     hash: String,
 }
@@ -78,7 +78,7 @@ pub fn read(key: &ModuleKey) -> Option<StoredModule> {
 
 fn parse(stored: &[u8]) -> Option<StoredModule> {
     let end = stored.iter().position(|byte| *byte == b'\n')?;
-    let Header { compiler, hash } = serde_json::from_slice(&stored[..end]).ok()?;
+    let CacheHeader { compiler, hash } = serde_json::from_slice(&stored[..end]).ok()?;
     let bytes = stored[end + 1..].to_vec();
     (blake3::hash(&bytes).to_hex().as_str() == hash).then_some(StoredModule { bytes, compiler })
 }
@@ -88,8 +88,10 @@ pub fn write(key: &ModuleKey, module: &StoredModule) {
     static TRIM: Once = Once::new();
     let Some(file) = key.file() else { return };
     let Some(folder) = file.parent() else { return };
-    let header =
-        Header { compiler: module.compiler.clone(), hash: blake3::hash(&module.bytes).to_hex().to_string() };
+    let header = CacheHeader {
+        compiler: module.compiler.clone(),
+        hash: blake3::hash(&module.bytes).to_hex().to_string(),
+    };
     let store = || -> std::io::Result<()> {
         fs::create_dir_all(folder)?;
         TRIM.call_once(|| trim(folder, MAX_BYTES, TARGET_BYTES));

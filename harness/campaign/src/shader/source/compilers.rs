@@ -9,7 +9,7 @@ use super::error::SourceError;
 use super::includes::folder_of;
 use super::module_edit::{has_shared_binding, rename_entry_point, rename_source};
 use super::process::{cleaned, find_program, place, run_to_end, version};
-use super::stage::Language;
+use super::stage::ShaderLanguage;
 use super::{CompileUnit, ShaderSource, SourceModule};
 
 /// A compiler to SPIR-V.
@@ -17,7 +17,7 @@ pub struct Compiler {
     /// The executable.
     pub program: &'static str,
     /// The language.
-    pub language: Language,
+    pub language: ShaderLanguage,
     /// The arguments, with the placeholders `{in}`, `{out}`, `{entry}` and the names of the stage: `{stage}`,
     /// `{profile}`, `{hlsl}` and `{glslc}`.
     flags: &'static [&'static str],
@@ -91,7 +91,7 @@ const PREPROCESSOR: Option<[&str; 2]> = Some(["-D", "-I"]);
 pub const COMPILERS: [Compiler; 10] = [
     Compiler {
         program: "glslangValidator",
-        language: Language::Glsl,
+        language: ShaderLanguage::Glsl,
         flags: GLSLANG,
         apart: &[],
         preprocessor: PREPROCESSOR,
@@ -101,7 +101,7 @@ pub const COMPILERS: [Compiler; 10] = [
     },
     Compiler {
         program: "glslang",
-        language: Language::Glsl,
+        language: ShaderLanguage::Glsl,
         flags: GLSLANG,
         apart: &[],
         preprocessor: PREPROCESSOR,
@@ -111,7 +111,7 @@ pub const COMPILERS: [Compiler; 10] = [
     },
     Compiler {
         program: "glslc",
-        language: Language::Glsl,
+        language: ShaderLanguage::Glsl,
         flags: &["--target-env=vulkan1.3", "-fshader-stage={glslc}", "-g", "{in}", "-o", "{out}"],
         apart: &[],
         preprocessor: PREPROCESSOR,
@@ -121,7 +121,7 @@ pub const COMPILERS: [Compiler; 10] = [
     },
     Compiler {
         program: "glslangValidator",
-        language: Language::Hlsl,
+        language: ShaderLanguage::Hlsl,
         flags: GLSLANG_HLSL,
         apart: GLSLANG_APART,
         preprocessor: PREPROCESSOR,
@@ -131,7 +131,7 @@ pub const COMPILERS: [Compiler; 10] = [
     },
     Compiler {
         program: "glslang",
-        language: Language::Hlsl,
+        language: ShaderLanguage::Hlsl,
         flags: GLSLANG_HLSL,
         apart: GLSLANG_APART,
         preprocessor: PREPROCESSOR,
@@ -141,7 +141,7 @@ pub const COMPILERS: [Compiler; 10] = [
     },
     Compiler {
         program: "slangc",
-        language: Language::Hlsl,
+        language: ShaderLanguage::Hlsl,
         flags: SLANGC_HLSL,
         apart: DXC_APART,
         preprocessor: PREPROCESSOR,
@@ -151,7 +151,7 @@ pub const COMPILERS: [Compiler; 10] = [
     },
     Compiler {
         program: "dxc",
-        language: Language::Hlsl,
+        language: ShaderLanguage::Hlsl,
         flags: &[
             "-spirv",
             "-fspv-target-env=vulkan1.3",
@@ -173,7 +173,7 @@ pub const COMPILERS: [Compiler; 10] = [
     },
     Compiler {
         program: "slangc",
-        language: Language::Slang,
+        language: ShaderLanguage::Slang,
         flags: SLANGC,
         apart: &[],
         preprocessor: PREPROCESSOR,
@@ -183,7 +183,7 @@ pub const COMPILERS: [Compiler; 10] = [
     },
     Compiler {
         program: "naga",
-        language: Language::Wgsl,
+        language: ShaderLanguage::Wgsl,
         flags: &["-g", "{in}", "{out}"],
         apart: &[],
         preprocessor: None,
@@ -193,7 +193,7 @@ pub const COMPILERS: [Compiler; 10] = [
     },
     Compiler {
         program: "tint",
-        language: Language::Wgsl,
+        language: ShaderLanguage::Wgsl,
         flags: &["--format", "spirv", "{in}", "-o", "{out}"],
         apart: &[],
         preprocessor: None,

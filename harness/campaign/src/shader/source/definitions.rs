@@ -57,7 +57,7 @@ pub struct CompileCommands(BTreeMap<PathBuf, CommandFlags>);
 
 /// An entry of `compile_commands.json`.
 #[derive(Deserialize)]
-struct Entry {
+struct CompileCommand {
     directory: PathBuf,
     file: PathBuf,
     command: Option<String>,
@@ -72,7 +72,7 @@ impl CompileCommands {
     /// If the text is not such a database.
     pub fn parse(text: &str, base: &Path) -> Result<CompileCommands, String> {
         let base = std::path::absolute(base).map_err(|error| error.to_string())?;
-        let entries: Vec<Entry> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let entries: Vec<CompileCommand> = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let mut all = BTreeMap::new();
         for entry in entries {
             let words = entry.arguments.or_else(|| entry.command.as_deref().map(split_words));

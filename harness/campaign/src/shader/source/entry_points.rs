@@ -4,7 +4,7 @@
 //! compiler decides about these.
 
 use super::scan::{directive, has_function, has_word, is_word, words};
-use super::stage::{COMPUTE, Stage, of_extension, of_name};
+use super::stage::{COMPUTE, SourceStage, of_extension, of_name};
 
 /// An entry point of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct EntryPoint {
     /// The function.
     pub name: String,
     /// Its stage.
-    pub stage: &'static Stage,
+    pub stage: &'static SourceStage,
     /// Additional preprocessor definitions, `NAME` or `NAME=VALUE`.
     pub defines: Vec<String>,
 }
@@ -94,7 +94,7 @@ fn body(text: &str) -> &str {
 }
 
 /// Returns the stage of a function: named by `shader`, or implied by other attributes or calls.
-fn stage(attributes: &[&str], body: &str) -> &'static Stage {
+fn stage(attributes: &[&str], body: &str) -> &'static SourceStage {
     let named = attributes.iter().find_map(|attribute| {
         let name = attribute.trim().strip_prefix("shader")?.trim();
         of_name(name.strip_prefix('(')?.strip_suffix(')')?.trim().trim_matches('"'))
@@ -118,7 +118,7 @@ pub fn kernels(text: &str) -> Vec<EntryPoint> {
 }
 
 /// Returns the functions without attributes that are named like a vertex or pixel shader, or `main`.
-pub fn conventional(text: &str, file_stage: Option<&'static Stage>) -> Vec<EntryPoint> {
+pub fn conventional(text: &str, file_stage: Option<&'static SourceStage>) -> Vec<EntryPoint> {
     const NAMES: [(&str, &str); 8] = [
         ("VSMain", "vert"),
         ("vs_main", "vert"),

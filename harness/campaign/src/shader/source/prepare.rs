@@ -6,7 +6,7 @@
 
 use super::includes::has_include;
 use super::scan::{directive, words};
-use super::stage::{Stage, of_name};
+use super::stage::{SourceStage, of_name};
 
 /// The version of GLSL for sources without one.
 const VERSION: &str = "460";
@@ -43,21 +43,21 @@ pub fn prepare_glsl(text: &str, plain: &str) -> Option<String> {
 
 /// A section of a file: a stage, and the text with all other sections blank.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Section {
+pub struct StageSection {
     /// The stage.
-    pub stage: &'static Stage,
+    pub stage: &'static SourceStage,
     /// The text.
     pub text: String,
 }
 
 /// Returns the sections of a file that are headed by `#[stage]` lines; empty for other files.
-pub fn sections(text: &str) -> Vec<Section> {
+pub fn sections(text: &str) -> Vec<StageSection> {
     let heading = |line: &str| Some(line.trim().strip_prefix("#[")?.strip_suffix(']')?.to_owned());
     if text.lines().find(|line| !line.trim().is_empty()).is_none_or(|line| heading(line).is_none()) {
         return Vec::new();
     }
     let stages = text.lines().filter_map(heading).filter_map(|name| of_name(&name));
-    let section = |stage: &'static Stage| {
+    let section = |stage: &'static SourceStage| {
         let mut is_inside = false;
         let mut own = String::with_capacity(text.len());
         for line in text.lines() {
@@ -68,7 +68,7 @@ pub fn sections(text: &str) -> Vec<Section> {
             }
             own.push('\n');
         }
-        Section { stage, text: own }
+        StageSection { stage, text: own }
     };
     stages.map(section).collect()
 }

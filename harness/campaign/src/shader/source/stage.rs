@@ -7,7 +7,7 @@ use super::scan::{directive, has_function, has_word};
 
 /// A source language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Language {
+pub enum ShaderLanguage {
     /// The OpenGL shading language.
     Glsl,
     /// The high-level shading language of DirectX.
@@ -20,7 +20,7 @@ pub enum Language {
 
 /// A shader stage.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Stage {
+pub struct SourceStage {
     /// The file extension of GLSL, which is also the name that glslang uses.
     pub extension: &'static str,
     /// The name in `[shader("…")]`, which slangc uses.
@@ -36,15 +36,15 @@ const fn stage(
     hlsl: &'static str,
     glslc: &'static str,
     profile: &'static str,
-) -> Stage {
-    Stage { extension, hlsl, glslc, profile }
+) -> SourceStage {
+    SourceStage { extension, hlsl, glslc, profile }
 }
 
 /// The compute stage.
-pub const COMPUTE: &Stage = &STAGES[0];
+pub const COMPUTE: &SourceStage = &STAGES[0];
 
 /// Every stage.
-pub static STAGES: [Stage; 14] = [
+pub static STAGES: [SourceStage; 14] = [
     stage("comp", "compute", "compute", "cs_6_6"),
     stage("vert", "vertex", "vertex", "vs_6_6"),
     stage("frag", "pixel", "fragment", "ps_6_6"),
@@ -67,12 +67,14 @@ const GLSL: [&str; 1] = ["glsl"];
 const HLSL: [&str; 2] = ["hlsl", "compute"];
 
 /// Returns the language of a file extension.
-pub fn language(extension: &str) -> Option<Language> {
+pub fn language(extension: &str) -> Option<ShaderLanguage> {
     match extension {
-        extension if GLSL.contains(&extension) || of_extension(extension).is_some() => Some(Language::Glsl),
-        extension if HLSL.contains(&extension) => Some(Language::Hlsl),
-        "slang" => Some(Language::Slang),
-        "wgsl" => Some(Language::Wgsl),
+        extension if GLSL.contains(&extension) || of_extension(extension).is_some() => {
+            Some(ShaderLanguage::Glsl)
+        }
+        extension if HLSL.contains(&extension) => Some(ShaderLanguage::Hlsl),
+        "slang" => Some(ShaderLanguage::Slang),
+        "wgsl" => Some(ShaderLanguage::Wgsl),
         _ => None,
     }
 }
@@ -89,12 +91,12 @@ pub fn is_hlsl(text: &str) -> bool {
 }
 
 /// Returns the stage of an extension of GLSL.
-pub fn of_extension(extension: &str) -> Option<&'static Stage> {
+pub fn of_extension(extension: &str) -> Option<&'static SourceStage> {
     STAGES.iter().find(|stage| stage.extension == extension)
 }
 
 /// Returns the stage of a name in `[shader("…")]`, `#pragma shader_stage(…)` or a section of a file.
-pub fn of_name(name: &str) -> Option<&'static Stage> {
+pub fn of_name(name: &str) -> Option<&'static SourceStage> {
     let name = match name {
         "fragment" => "pixel",
         "raygen" => "raygeneration",
@@ -108,7 +110,7 @@ pub fn of_name(name: &str) -> Option<&'static Stage> {
 
 /// Returns the stage of a file: from its extensions (`name.comp`, `name.comp.glsl`), from
 /// `#pragma shader_stage`, or from built-ins of one stage in its text without comments.
-pub fn of_file(file: &str, text: &str) -> Option<&'static Stage> {
+pub fn of_file(file: &str, text: &str) -> Option<&'static SourceStage> {
     let known = |name: &Path| of_extension(name.extension().and_then(OsStr::to_str)?);
     let name = Path::new(file);
     let second = || known(Path::new(name.file_stem()?));
@@ -116,7 +118,7 @@ pub fn of_file(file: &str, text: &str) -> Option<&'static Stage> {
 }
 
 /// Returns the stage of `#pragma shader_stage(NAME)`.
-fn of_pragma(text: &str) -> Option<&'static Stage> {
+fn of_pragma(text: &str) -> Option<&'static SourceStage> {
     text.lines().find_map(|line| {
         let name = directive(line, "pragma")?.strip_prefix("shader_stage")?.trim();
         of_name(name.strip_prefix('(')?.strip_suffix(')')?.trim())
@@ -124,7 +126,7 @@ fn of_pragma(text: &str) -> Option<&'static Stage> {
 }
 
 /// Returns the stage whose built-ins a text of GLSL uses.
-fn of_contents(text: &str) -> Option<&'static Stage> {
+fn of_contents(text: &str) -> Option<&'static SourceStage> {
     const MARKS: [(&str, &str); 12] = [
         ("EmitMeshTasksEXT", "task"),
         ("SetMeshOutputsEXT", "mesh"),

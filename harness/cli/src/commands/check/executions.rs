@@ -1,10 +1,10 @@
 //! `check --executions`: the consistent executions of tests.
 
-use campaign::check::Models;
+use campaign::check::CheckModels;
 use campaign::inputs;
 use campaign::patience::patience;
 use campaign::shader::source::is_shader;
-use explanation::Shown;
+use explanation::ShownExecutions;
 use model::{Budget, ExplainOptions, list_consistent_executions};
 use results::write::Format;
 
@@ -34,7 +34,7 @@ pub fn show(arguments: &Check, most: usize) -> Result<Outcome, Failure> {
             sources.len()
         )));
     }
-    let models = Models::load(arguments.model.as_deref())?;
+    let models = CheckModels::load(arguments.model.as_deref())?;
     let mut out = Data::new();
     let mut outcome = Outcome::Success;
     let mut reject = |failure: Failure| {
@@ -78,7 +78,7 @@ pub fn show(arguments: &Check, most: usize) -> Result<Outcome, Failure> {
                 "{file}: warning: the time limit was reached before all executions were found (raise --timeout)"
             ));
         }
-        let shown = Shown { test: &loaded.test, executions: &found };
+        let shown = ShownExecutions { test: &loaded.test, executions: &found };
         let written = match arguments.format {
             CheckFormat::Dot => shown.dot(),
             CheckFormat::Svg => shown.svg(),

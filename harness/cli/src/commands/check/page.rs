@@ -1,6 +1,6 @@
 //! `check --format html`: a page with the answers for shaders next to their source.
 
-use campaign::check::{Asked, Checked, kernel};
+use campaign::check::{CheckOptions, Checked, kernel};
 use campaign::shader::race::shown;
 use explanation::ShaderAnswer;
 use frontend::AnalysisOptions;
@@ -19,7 +19,7 @@ pub fn page(
     arguments: &Check,
     options: &AnalysisOptions,
     model: &Model,
-    asked: Asked,
+    asked: CheckOptions,
 ) -> Result<Outcome, Failure> {
     let (mut answers, mut outcome) = (Vec::new(), Outcome::Success);
     let compilation = arguments.kernel.compilation()?;

@@ -5,7 +5,7 @@ use super::{
     BoundName, CatCompiler, DEPTH_LIMIT, ErrorReported, LowerResult, LoweredTerm, STEP_LIMIT, ScopeId,
     TypedNode,
 };
-use crate::cat::ast::{Binding, Comprehension, Expression, ExpressionKind, Identifier, Iterated};
+use crate::cat::ast::{CatDefinition, CatExpression, Comprehension, ExpressionKind, Identifier, Iterated};
 use crate::cat::error::CatProblem;
 use crate::cat::graph::ExpressionGraph;
 use crate::cat::plan::{AxiomKind, Node, NodeId, NodeKind};
@@ -49,7 +49,7 @@ impl<'m> CatCompiler<'m> {
     pub(super) fn lower_axiom_body(
         &mut self,
         kind: AxiomKind,
-        body: &'m Expression,
+        body: &'m CatExpression,
         scope: ScopeId,
     ) -> LowerResult<NodeId> {
         let lowered = self.lower_expression(body, scope)?;
@@ -68,7 +68,7 @@ impl<'m> CatCompiler<'m> {
 
     pub(super) fn lower_expression(
         &mut self,
-        expression: &'m Expression,
+        expression: &'m CatExpression,
         scope: ScopeId,
     ) -> LowerResult<LoweredTerm<'m>> {
         if self.stopped {
@@ -88,7 +88,7 @@ impl<'m> CatCompiler<'m> {
 
     fn lower_within_limits(
         &mut self,
-        expression: &'m Expression,
+        expression: &'m CatExpression,
         scope: ScopeId,
     ) -> LowerResult<LoweredTerm<'m>> {
         self.depth += 1;
@@ -97,7 +97,7 @@ impl<'m> CatCompiler<'m> {
         result
     }
 
-    fn lower_kind(&mut self, expression: &'m Expression, scope: ScopeId) -> LowerResult<LoweredTerm<'m>> {
+    fn lower_kind(&mut self, expression: &'m CatExpression, scope: ScopeId) -> LowerResult<LoweredTerm<'m>> {
         match &expression.kind {
             ExpressionKind::Zero => Ok(non_recursive_term(TypedNode::Zero)),
             ExpressionKind::Universe => Ok(non_recursive_term(TypedNode::Set(self.graph.universe_set()))),
@@ -172,14 +172,14 @@ impl<'m> CatCompiler<'m> {
 
     fn lower_relation(
         &mut self,
-        expression: &'m Expression,
+        expression: &'m CatExpression,
         scope: ScopeId,
     ) -> LowerResult<RelationNode<'m>> {
         let lowered = self.lower_expression(expression, scope)?;
         self.as_relation(lowered, expression.span)
     }
 
-    fn lower_set(&mut self, expression: &'m Expression, scope: ScopeId) -> LowerResult<RelationNode<'m>> {
+    fn lower_set(&mut self, expression: &'m CatExpression, scope: ScopeId) -> LowerResult<RelationNode<'m>> {
         let lowered = self.lower_expression(expression, scope)?;
         match lowered.value {
             TypedNode::Set(node) => Ok((node, lowered.recursive)),
@@ -193,7 +193,7 @@ impl<'m> CatCompiler<'m> {
 
     fn lower_unary(
         &mut self,
-        inner: &'m Expression,
+        inner: &'m CatExpression,
         scope: ScopeId,
         operation: impl FnOnce(&mut ExpressionGraph<'m>, NodeId) -> NodeId,
     ) -> LowerResult<LoweredTerm<'m>> {
@@ -209,7 +209,7 @@ impl<'m> CatCompiler<'m> {
         }
     }
 
-    fn lower_complement(&mut self, inner: &'m Expression, scope: ScopeId) -> LowerResult<LoweredTerm<'m>> {
+    fn lower_complement(&mut self, inner: &'m CatExpression, scope: ScopeId) -> LowerResult<LoweredTerm<'m>> {
         let lowered = self.lower_expression(inner, scope)?;
         self.reject_recursion(lowered.recursive, inner.span)?;
         if let TypedNode::Set(node) = lowered.value {
@@ -219,7 +219,7 @@ impl<'m> CatCompiler<'m> {
         Ok(non_recursive_term(TypedNode::Relation(self.graph.relation_complement(node))))
     }
 
-    fn lower_sequence(&mut self, list: &'m [Expression], scope: ScopeId) -> LowerResult<LoweredTerm<'m>> {
+    fn lower_sequence(&mut self, list: &'m [CatExpression], scope: ScopeId) -> LowerResult<LoweredTerm<'m>> {
         let mut product: Option<RelationNode<'m>> = None;
         let mut reported = false;
         for operand in list {
@@ -239,7 +239,7 @@ impl<'m> CatCompiler<'m> {
 
     fn lower_chain(
         &mut self,
-        list: &'m [Expression],
+        list: &'m [CatExpression],
         chain: &OperatorChain,
         scope: ScopeId,
     ) -> LowerResult<LoweredTerm<'m>> {
@@ -260,7 +260,11 @@ impl<'m> CatCompiler<'m> {
         if reported { Err(ErrorReported) } else { self.fold_operands(&operands, chain) }
     }
 
-    fn lower_difference(&mut self, list: &'m [Expression], scope: ScopeId) -> LowerResult<LoweredTerm<'m>> {
+    fn lower_difference(
+        &mut self,
+        list: &'m [CatExpression],
+        scope: ScopeId,
+    ) -> LowerResult<LoweredTerm<'m>> {
         let mut operands = Vec::with_capacity(list.len());
         let mut reported = false;
         for (index, operand) in list.iter().enumerate() {
@@ -364,7 +368,7 @@ impl<'m> CatCompiler<'m> {
     fn lower_call(
         &mut self,
         name: &'m Identifier,
-        arguments: &'m [Expression],
+        arguments: &'m [CatExpression],
         span: CatSpan,
         scope: ScopeId,
     ) -> LowerResult<LoweredTerm<'m>> {
@@ -408,9 +412,9 @@ impl<'m> CatCompiler<'m> {
     fn lower_single_argument(
         &mut self,
         name: &Identifier,
-        arguments: &'m [Expression],
+        arguments: &'m [CatExpression],
         span: CatSpan,
-    ) -> LowerResult<&'m Expression> {
+    ) -> LowerResult<&'m CatExpression> {
         match arguments {
             [argument] => Ok(argument),
             _ => Err(self.report_wrong_count(&name.text, 1, arguments.len(), span)),
@@ -421,7 +425,7 @@ impl<'m> CatCompiler<'m> {
         &mut self,
         builtin: Builtin,
         name: &'m Identifier,
-        arguments: &'m [Expression],
+        arguments: &'m [CatExpression],
         span: CatSpan,
         scope: ScopeId,
     ) -> LowerResult<LoweredTerm<'m>> {
@@ -451,7 +455,7 @@ impl<'m> CatCompiler<'m> {
         &mut self,
         name: &str,
         parameters: usize,
-        arguments: &'m [Expression],
+        arguments: &'m [CatExpression],
         span: CatSpan,
         scope: ScopeId,
     ) -> LowerResult<Vec<LoweredTerm<'m>>> {
@@ -466,9 +470,9 @@ impl<'m> CatCompiler<'m> {
 
     fn inline_call(
         &mut self,
-        function: &'m Binding,
+        function: &'m CatDefinition,
         inner: ScopeId,
-        arguments: &'m [Expression],
+        arguments: &'m [CatExpression],
         span: CatSpan,
         scope: ScopeId,
     ) -> LowerResult<LoweredTerm<'m>> {

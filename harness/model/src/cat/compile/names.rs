@@ -1,7 +1,7 @@
 //! Name resolution, and suggestions for misspelled names.
 
 use super::{BoundName, CatCompiler, ErrorReported, ScopeId};
-use crate::cat::ast::{Binding, Bindings, Expression, ExpressionKind, Iterated};
+use crate::cat::ast::{Bindings, CatDefinition, CatExpression, ExpressionKind, Iterated};
 use crate::cat::error::CatProblem;
 use crate::cat::prelude;
 use crate::cat::source::CatSpan;
@@ -103,7 +103,7 @@ impl<'m> CatCompiler<'m> {
     }
 
     /// Checks the parameters of a function and the names in its body, which is not lowered before it is called.
-    pub(super) fn check_function(&mut self, function: &'m Binding, scope: ScopeId) {
+    pub(super) fn check_function(&mut self, function: &'m CatDefinition, scope: ScopeId) {
         let parameters = function.parameters.as_deref().unwrap_or_default();
         for (index, parameter) in parameters.iter().enumerate() {
             if let Some(first) = parameters[..index].iter().find(|other| other.text == parameter.text) {
@@ -119,7 +119,7 @@ impl<'m> CatCompiler<'m> {
         &mut self,
         name: &str,
         span: CatSpan,
-        function: &'m Binding,
+        function: &'m CatDefinition,
         scope: ScopeId,
         local: &LocalNames<'m>,
     ) {
@@ -135,8 +135,8 @@ impl<'m> CatCompiler<'m> {
 
     fn check_names(
         &mut self,
-        expression: &'m Expression,
-        function: &'m Binding,
+        expression: &'m CatExpression,
+        function: &'m CatDefinition,
         scope: ScopeId,
         local: &mut LocalNames<'m>,
     ) {
@@ -191,7 +191,7 @@ impl<'m> CatCompiler<'m> {
     fn check_bindings(
         &mut self,
         bindings: &'m Bindings,
-        function: &'m Binding,
+        function: &'m CatDefinition,
         scope: ScopeId,
         local: &mut LocalNames<'m>,
     ) {

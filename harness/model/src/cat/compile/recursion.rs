@@ -5,7 +5,7 @@
 
 use super::names::{Builtin, NameMeaning};
 use super::{BoundName, CatCompiler, LoweredTerm, ScopeId, TypedNode};
-use crate::cat::ast::{Bindings, Expression, ExpressionKind, Iterated};
+use crate::cat::ast::{Bindings, CatExpression, ExpressionKind, Iterated};
 use crate::cat::error::CatProblem;
 use crate::cat::layout::RawGroup;
 use crate::cat::plan::{GroupId, NodeId, NodeKind};
@@ -77,7 +77,7 @@ impl<'m> CatCompiler<'m> {
 
     fn lower_recursive_body(
         &mut self,
-        body: &'m Expression,
+        body: &'m CatExpression,
         kind: NodeKind,
         scope: ScopeId,
     ) -> Option<NodeId> {
@@ -118,7 +118,7 @@ impl<'m> CatCompiler<'m> {
     /// arguments.
     fn infer_kind(
         &mut self,
-        expression: &'m Expression,
+        expression: &'m CatExpression,
         scope: ScopeId,
         probe: &mut KindProbe<'m>,
     ) -> Option<NodeKind> {

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Family, Program, Random};
+use super::{Family, RandomProgram, SplitMix64};
 
 const SCOPES: [&str; 7] = ["sg", "wg", "wg", "qf", "qf", "dv", "dv"];
 const FLAG_SCOPES: [&str; 4] = ["dv", "dv", "qf", "wg"];
@@ -13,8 +13,8 @@ const CLASSES: [&str; 3] = ["semsc0", "semsc2", "semsc0.semsc2"];
 const FLAGS: [&str; 3] = ["f", "g", "h"];
 
 /// The program of a seed: a payload in a buffer, flags in images, three or four agents, and at the end a read or a write.
-pub fn classes_program(seed: u64) -> Program {
-    let mut random = Random(seed);
+pub fn classes_program(seed: u64) -> RandomProgram {
+    let mut random = SplitMix64(seed);
     let random = &mut random;
     let agents = random.pick(&[3, 3, 4, 4]);
     let writes = random.chance(30);
@@ -39,10 +39,10 @@ pub fn classes_program(seed: u64) -> Program {
     let seen: String = (1..agents).map(|agent| format!("P{agent}:r0 == 1 /\\ ")).collect();
     let end = if writes { "x == 1".to_owned() } else { format!("P{}:r1 == 0", agents - 1) };
     let _ = writeln!(text, "exists ({seen}{end})");
-    Program { family: Family::Classes(agents), text, bound: 1 }
+    RandomProgram { family: Family::Classes(agents), text, bound: 1 }
 }
 
-fn thread(random: &mut Random, agent: usize, agents: usize, writes: bool) -> Vec<String> {
+fn thread(random: &mut SplitMix64, agent: usize, agents: usize, writes: bool) -> Vec<String> {
     let mut code = Vec::new();
     if agent == 0 {
         code.push(match random.chance(50) {
@@ -77,7 +77,7 @@ fn thread(random: &mut Random, agent: usize, agents: usize, writes: bool) -> Vec
     code
 }
 
-fn fence(random: &mut Random, code: &mut Vec<String>) {
+fn fence(random: &mut SplitMix64, code: &mut Vec<String>) {
     if random.chance(50) {
         let available = random.pick(&["", ".semav"]);
         let visible = random.pick(&["", ".semvis"]);

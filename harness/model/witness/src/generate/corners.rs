@@ -11,7 +11,7 @@ use litmus::{
     Semantics, StorageClassSet, SystemOperation, Test,
 };
 
-use super::{Family, Program, Random};
+use super::{Family, RandomProgram, SplitMix64};
 use sheet::Sheet;
 
 /// A corner of the model, and how programs of it are made.
@@ -52,8 +52,8 @@ impl Corner {
     ];
 
     /// The program of a seed.
-    pub fn program(self, seed: u64) -> Program {
-        let mut random = Random(seed ^ 0x00C0_44E4 ^ ((self as u64) << 40));
+    pub fn program(self, seed: u64) -> RandomProgram {
+        let mut random = SplitMix64(seed ^ 0x00C0_44E4 ^ ((self as u64) << 40));
         let mut sheet = Sheet::default();
         let mut bound = 1;
         match self {
@@ -74,7 +74,7 @@ impl Corner {
                 sheet.filter(&mut random);
             }
         }
-        Program { family: Family::Corner(self), text: sheet.text(&format!("corner-{seed}")), bound }
+        RandomProgram { family: Family::Corner(self), text: sheet.text(&format!("corner-{seed}")), bound }
     }
 
     /// The test without what the corner is about.

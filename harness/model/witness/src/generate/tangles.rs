@@ -3,14 +3,14 @@
 
 use std::fmt::Write as _;
 
-use super::{Family, Program, Random};
+use super::{Family, RandomProgram, SplitMix64};
 
 /// Bound on the accesses of a program, because the witness enumerates all orders.
 const ACCESSES: usize = 7;
 
 /// A program that is being written.
 struct TangleProgram {
-    random: Random,
+    random: SplitMix64,
     lanes: usize,
     /// The lines of each thread, the lanes first.
     lines: Vec<Vec<String>>,
@@ -24,8 +24,8 @@ struct TangleProgram {
 }
 
 /// The program of a seed with subgroup operations.
-pub fn subgroup_program(seed: u64) -> Program {
-    let mut random = Random(seed);
+pub fn subgroup_program(seed: u64) -> RandomProgram {
+    let mut random = SplitMix64(seed);
     let lanes = random.pick(&[1, 2, 2, 2, 2, 3]);
     let others = random.pick(&[0, 1, 1]);
     let threads = lanes + others;
@@ -45,13 +45,13 @@ pub fn subgroup_program(seed: u64) -> Program {
     for thread in 0..threads {
         writer.accesses(thread);
     }
-    Program { family: Family::Subgroup(lanes), text: writer.text(seed), bound: 1 }
+    RandomProgram { family: Family::Subgroup(lanes), text: writer.text(seed), bound: 1 }
 }
 
 /// The program of a seed with operations and barriers that branches skip: blocks in blocks, and lanes that do something by themselves
 /// in them.
-pub fn guarded_program(seed: u64) -> Program {
-    let mut random = Random(seed);
+pub fn guarded_program(seed: u64) -> RandomProgram {
+    let mut random = SplitMix64(seed);
     let lanes = random.pick(&[2, 3, 3]);
     let others = random.pick(&[0, 0, 1]);
     let threads = lanes + others;
@@ -92,11 +92,11 @@ pub fn guarded_program(seed: u64) -> Program {
             writer.access(thread);
         }
     }
-    Program { family: Family::Subgroup(lanes), text: writer.text(seed), bound: 1 }
+    RandomProgram { family: Family::Subgroup(lanes), text: writer.text(seed), bound: 1 }
 }
 
 impl TangleProgram {
-    fn new(random: Random, lanes: usize, threads: usize) -> TangleProgram {
+    fn new(random: SplitMix64, lanes: usize, threads: usize) -> TangleProgram {
         TangleProgram {
             random,
             lanes,

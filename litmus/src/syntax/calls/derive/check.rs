@@ -10,7 +10,7 @@ use crate::system::SystemOperation;
 use crate::test::{InstructionKind, LocationId, ThreadId, ThreadPlace};
 
 /// A step of a host thread that waits for others or that others wait for.
-enum HostStep<'c> {
+enum WaitingHostStep<'c> {
     Signal(&'c SemaphoreValue),
     Wait(&'c SemaphoreValue, Span),
     Fence(&'c [ThreadId], Span),
@@ -55,7 +55,8 @@ impl CallDerivation<'_> {
     /// Runs all queues and hosts as far as they can, and refuses a test in which a wait never ends.
     pub(super) fn check_deadlock(&self) -> Derived<()> {
         let threads = || (0..self.test.threads.len()).map(|number| ThreadId(number as u16));
-        let mut hosts: Vec<Vec<HostStep<'_>>> = threads().map(|thread| self.host_steps(thread)).collect();
+        let mut hosts: Vec<Vec<WaitingHostStep<'_>>> =
+            threads().map(|thread| self.host_steps(thread)).collect();
         let mut submitted: Vec<ThreadId> =
             threads().filter(|thread| self.submissions(*thread).next().is_none()).collect();
         let mut reached = vec![0; self.queues.len()];
@@ -88,11 +89,11 @@ impl CallDerivation<'_> {
             for steps in &mut hosts {
                 while let Some(step) = steps.first() {
                     match step {
-                        HostStep::Signal(own) => signalled.push(own),
-                        HostStep::Wait(own, _) if !passes(own, &signalled) => break,
-                        HostStep::Fence(named, _) if !self.are_done(named, &reached) => break,
-                        HostStep::Submit(named) => submitted.extend(named.iter()),
-                        HostStep::Wait(..) | HostStep::Fence(..) => {}
+                        WaitingHostStep::Signal(own) => signalled.push(own),
+                        WaitingHostStep::Wait(own, _) if !passes(own, &signalled) => break,
+                        WaitingHostStep::Fence(named, _) if !self.are_done(named, &reached) => break,
+                        WaitingHostStep::Submit(named) => submitted.extend(named.iter()),
+                        WaitingHostStep::Wait(..) | WaitingHostStep::Fence(..) => {}
                     }
                     steps.remove(0);
                     moves = true;
@@ -100,8 +101,8 @@ impl CallDerivation<'_> {
             }
         }
         let stuck_host = hosts.iter().find_map(|steps| match steps.first()? {
-            HostStep::Wait(_, span) | HostStep::Fence(_, span) => Some(*span),
-            HostStep::Signal(_) | HostStep::Submit(_) => None,
+            WaitingHostStep::Wait(_, span) | WaitingHostStep::Fence(_, span) => Some(*span),
+            WaitingHostStep::Signal(_) | WaitingHostStep::Submit(_) => None,
         });
         let stuck_queue =
             (0..).zip(&reached).find_map(|(queue, at)| match self.queue_items(queue).get(*at)? {
@@ -122,7 +123,7 @@ impl CallDerivation<'_> {
     }
 
     /// Returns the calls, submissions and fence waits of a host thread, in order.
-    fn host_steps(&self, thread: ThreadId) -> Vec<HostStep<'_>> {
+    fn host_steps(&self, thread: ThreadId) -> Vec<WaitingHostStep<'_>> {
         let own = self.test.thread(thread);
         if own.place != ThreadPlace::Host {
             return Vec::new();
@@ -131,8 +132,8 @@ impl CallDerivation<'_> {
         for at in 0..=own.instructions.len() {
             for call in self.calls.iter().filter(|call| call.thread == thread && call.at == at) {
                 match &call.kind {
-                    CallKind::Signal(semaphore) => steps.push(HostStep::Signal(semaphore)),
-                    CallKind::Wait(semaphore) => steps.push(HostStep::Wait(semaphore, call.span)),
+                    CallKind::Signal(semaphore) => steps.push(WaitingHostStep::Signal(semaphore)),
+                    CallKind::Wait(semaphore) => steps.push(WaitingHostStep::Wait(semaphore, call.span)),
                     CallKind::Barrier(_) | CallKind::Set(..) | CallKind::Await(_) | CallKind::Transfer(_) => {
                     }
                 }
@@ -140,10 +141,10 @@ impl CallDerivation<'_> {
             let Some(instruction) = own.instructions.get(at) else { continue };
             match &instruction.kind {
                 InstructionKind::System(SystemOperation::Submit(named)) => {
-                    steps.push(HostStep::Submit(named))
+                    steps.push(WaitingHostStep::Submit(named))
                 }
                 InstructionKind::System(SystemOperation::Wait(named)) => {
-                    steps.push(HostStep::Fence(named, instruction.span));
+                    steps.push(WaitingHostStep::Fence(named, instruction.span));
                 }
                 _ => {}
             }

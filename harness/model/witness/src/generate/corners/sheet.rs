@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use crate::generate::Random;
+use crate::generate::SplitMix64;
 
 /// Placement of an agent: queue family, workgroup, subgroup.
 pub type Spot = (usize, usize, usize);
 
 /// A column.
 #[derive(Clone, Debug, Default)]
-pub struct Column {
+pub struct SheetColumn {
     pub head: String,
     pub spot: Spot,
     pub lines: Vec<String>,
@@ -17,7 +17,7 @@ pub struct Column {
     pub guards: usize,
 }
 
-impl Column {
+impl SheetColumn {
     pub fn line(&mut self, line: String) {
         self.lines.push(line);
     }
@@ -46,14 +46,14 @@ impl Column {
 #[derive(Clone, Debug, Default)]
 pub struct Sheet {
     pub declared: Vec<String>,
-    pub columns: Vec<Column>,
+    pub columns: Vec<SheetColumn>,
     pub filter: Option<String>,
     pub question: String,
 }
 
 impl Sheet {
     /// Places `count` agents on the device, near each other or far apart.
-    pub fn agents(&mut self, random: &mut Random, count: usize) {
+    pub fn agents(&mut self, random: &mut SplitMix64, count: usize) {
         for index in 0..count {
             let spot = match self.columns.last() {
                 Some(last) if random.chance(25) => last.spot,
@@ -68,7 +68,7 @@ impl Sheet {
     }
 
     /// Places `count` agents in two workgroups, those of the first workgroup first.
-    pub fn groups(&mut self, random: &mut Random, count: usize) {
+    pub fn groups(&mut self, random: &mut SplitMix64, count: usize) {
         let first = 1 + random.below(count - 1);
         let family = usize::from(random.chance(25));
         for index in 0..count {
@@ -81,11 +81,11 @@ impl Sheet {
     fn place(&mut self, index: usize, spot: Spot) {
         let (family, workgroup, subgroup) = spot;
         let head = format!("P{index}@sg {subgroup}, wg {workgroup}, qf {family}");
-        self.columns.push(Column { head, spot, ..Column::default() });
+        self.columns.push(SheetColumn { head, spot, ..SheetColumn::default() });
     }
 
     /// Puts the columns into another order.
-    pub fn shuffle(&mut self, random: &mut Random) {
+    pub fn shuffle(&mut self, random: &mut SplitMix64) {
         for index in (1..self.columns.len()).rev() {
             self.columns.swap(index, random.below(index + 1));
         }
@@ -120,7 +120,8 @@ impl Sheet {
         let mut text = format!("VULKAN {name}\n{{ {declared}}}\n{} ;\n", heads.join(" | "));
         let rows = self.columns.iter().map(|column| column.lines.len()).max().unwrap_or(0);
         for row in 0..rows {
-            let cell = |column: &super::sheet::Column| column.lines.get(row).cloned().unwrap_or_default();
+            let cell =
+                |column: &super::sheet::SheetColumn| column.lines.get(row).cloned().unwrap_or_default();
             let cells: Vec<String> = self.columns.iter().map(cell).collect();
             let _ = writeln!(text, "{} ;", cells.join(" | "));
         }

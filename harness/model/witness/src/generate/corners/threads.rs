@@ -1,17 +1,17 @@
 //! Threads of each corner case.
 
 use super::sheet::Sheet;
-use crate::generate::Random;
+use crate::generate::SplitMix64;
 
 /// Now and then a flag of semantics.
-fn perhaps(random: &mut Random, percent: usize, flag: &'static str) -> &'static str {
+fn perhaps(random: &mut SplitMix64, percent: usize, flag: &'static str) -> &'static str {
     if random.chance(percent) { flag } else { "" }
 }
 
 impl Sheet {
     /// Returns a scope: with `percent` probability the narrowest sufficient one, otherwise usually a wide
     /// one.
-    fn scope(&self, random: &mut Random, percent: usize, a: usize, b: usize) -> &'static str {
+    fn scope(&self, random: &mut SplitMix64, percent: usize, a: usize, b: usize) -> &'static str {
         if random.chance(percent) {
             self.reach(a, b)
         } else {
@@ -20,12 +20,12 @@ impl Sheet {
     }
 
     /// A payload goes through flags; all of it synchronizes, and what is available and visible where is left to chance.
-    pub fn links(&mut self, random: &mut Random) {
+    pub fn links(&mut self, random: &mut SplitMix64) {
         let count = random.pick(&[2, 3, 3, 3, 3, 4]);
         self.groups(random, count);
         self.declared = vec!["buffer x = 0".to_owned()];
         let last = count - 1;
-        let wide = |random: &mut Random, reach| if random.chance(80) { "dv" } else { reach };
+        let wide = |random: &mut SplitMix64, reach| if random.chance(80) { "dv" } else { reach };
         let scope = self.scope(random, 70, 0, 1);
         let semantic = random.chance(40);
         self.line(
@@ -109,14 +109,14 @@ impl Sheet {
 
     /// A payload and a flag of two classes, transferred with barriers whose semantics include one, the other
     /// or both.
-    pub fn beside(&mut self, random: &mut Random) {
+    pub fn beside(&mut self, random: &mut SplitMix64) {
         let count = random.pick(&[2, 2, 2, 3]);
         self.agents(random, count);
         let kinds = [("buffer", 0), ("image", 2)];
         let (payload, flag) = (random.pick(&kinds), random.pick(&kinds));
         self.declared = vec![format!("{} x = 0", payload.0)];
         let sides = [format!(".semsc{}", payload.1), format!(".semsc{}", flag.1)];
-        let classes = |random: &mut Random| match random.below(20) {
+        let classes = |random: &mut SplitMix64| match random.below(20) {
             0..11 => ".semsc0.semsc2".to_owned(),
             11..15 => sides[0].clone(),
             15 => sides[1].clone(),
@@ -165,7 +165,7 @@ impl Sheet {
     }
 
     /// A flag that is read by a compare-exchange which mostly fails.
-    pub fn failure(&mut self, random: &mut Random) {
+    pub fn failure(&mut self, random: &mut SplitMix64) {
         let count = random.pick(&[2, 2, 3]);
         self.agents(random, count);
         self.declared = vec!["buffer x = 0".to_owned(), "buffer f = 0".to_owned()];
@@ -208,7 +208,7 @@ impl Sheet {
     }
 
     /// A loop that reads a flag and counts its turns. Gives how often its body is to be run.
-    pub fn turns(&mut self, random: &mut Random) -> u32 {
+    pub fn turns(&mut self, random: &mut SplitMix64) -> u32 {
         self.agents(random, 2);
         // One that writes and does not count changes something all the same.
         let counts = random.chance(85);
@@ -265,7 +265,7 @@ impl Sheet {
     }
 
     /// Release and acquire through every agent, in any order of the columns.
-    pub fn relay(&mut self, random: &mut Random) {
+    pub fn relay(&mut self, random: &mut SplitMix64) {
         let count = random.pick(&[3, 3, 3, 4, 5]);
         self.agents(random, count);
         // With one flag for all hops, three agents are eight operations.
@@ -281,7 +281,7 @@ impl Sheet {
         }
         let slip = if random.chance(35) { random.below(2 * count) } else { usize::MAX };
         let mut step = 0;
-        let mut right = |random: &mut Random| {
+        let mut right = |random: &mut SplitMix64| {
             step += 1;
             step != slip || random.chance(10)
         };
@@ -322,7 +322,7 @@ impl Sheet {
     }
 
     /// Each thread writes what the next one reads, from what it has read.
-    pub fn circle(&mut self, random: &mut Random) {
+    pub fn circle(&mut self, random: &mut SplitMix64) {
         let count = random.pick(&[2, 2, 2, 3]);
         self.agents(random, count);
         let names = ["x", "y", "z"];
@@ -359,7 +359,7 @@ impl Sheet {
     }
 
     /// Accesses of the whole and of parts of one location, with a flag between them or without.
-    pub fn sizes(&mut self, random: &mut Random) {
+    pub fn sizes(&mut self, random: &mut SplitMix64) {
         let count = random.pick(&[1, 2, 2, 2, 2, 3]);
         self.agents(random, count);
         let long = random.chance(50);
@@ -405,7 +405,7 @@ impl Sheet {
     /// An access of a part, or of all.
     fn part(
         &mut self,
-        random: &mut Random,
+        random: &mut SplitMix64,
         agent: usize,
         types: &[(&str, usize)],
         values: &[&str],
@@ -441,7 +441,7 @@ impl Sheet {
     }
 
     /// A filter checks the received value instead of branches.
-    pub fn filter(&mut self, random: &mut Random) {
+    pub fn filter(&mut self, random: &mut SplitMix64) {
         let mut seen = Vec::new();
         for (agent, column) in self.columns.iter_mut().enumerate() {
             for line in std::mem::take(&mut column.lines) {
@@ -466,14 +466,14 @@ impl Sheet {
 
     /// Submissions, and a host that writes before and reads after them, with or without flushes and
     /// invalidations.
-    pub fn host(&mut self, random: &mut Random) {
+    pub fn host(&mut self, random: &mut SplitMix64) {
         let count = random.pick(&[1, 2, 2]);
         self.agents(random, count);
         let loose = random.chance(55);
         let property = if loose { "host, noncoherent" } else { "host" };
         self.declared = vec![format!("buffer x [{property}] = 0"), "buffer y [host] = 0".to_owned()];
         let head = format!("P{count}@host");
-        self.columns.push(super::sheet::Column { head, ..Default::default() });
+        self.columns.push(super::sheet::SheetColumn { head, ..Default::default() });
         for agent in 0..count {
             if random.chance(25) {
                 let masks = ["avdevice.host_write", "avdevice.host_write.shader_write", "avdevice"];
@@ -516,7 +516,7 @@ impl Sheet {
     }
 
     /// A plain access of memory that hosts see.
-    fn mapped(&mut self, random: &mut Random, agent: usize, agents: usize) {
+    fn mapped(&mut self, random: &mut SplitMix64, agent: usize, agents: usize) {
         let name = random.pick(&["x", "x", "x", "y"]);
         let register = self.columns[agent].register();
         let private = agent + 1 == agents || random.chance(70);
