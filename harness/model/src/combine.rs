@@ -204,11 +204,15 @@ impl<'a> OutcomeCollector<'a> {
     /// Adds the executions of one leaf and returns the number visited, about `most` at most if each must be
     /// visited.
     fn add_leaf(&self, leaf: &Leaf, most: u64, findings: &mut Findings) -> u64 {
+        // Values do not depend on each other here, so executions are counted as a product and not
+        // visited.
         if self.plain {
             let count = leaf.locations.iter().fold(1u64, |product, solutions| {
                 product.saturating_mul(solutions.iter().map(solution_weight).fold(0, u64::saturating_add))
             });
             findings.consistent_executions = findings.consistent_executions.saturating_add(count);
+            // With a filter, `decide_leaf` looks for an execution inside it before it raises the
+            // flags.
             if self.filter == ResolvedCondition::Known(true) {
                 findings.raise_flags(leaf.flagged, false);
             }
@@ -228,6 +232,7 @@ impl<'a> OutcomeCollector<'a> {
         let mut rf = vec![None; self.skeleton.len()];
         if self.plain {
             let outcomes = choices.iter().fold(1usize, |product, c| product.saturating_mul(c.len()));
+            // Before the list: it may become too long, and the answers must not depend on this.
             self.decide_leaf(&choices, leaf.flagged, findings);
             if findings.unlisted
                 || outcomes > MAX_LISTED_OUTCOMES
@@ -284,6 +289,8 @@ impl<'a> OutcomeCollector<'a> {
         last: &mut Vec<u16>,
     ) -> bool {
         match decided(rf, last) {
+            // Three-valued evaluation: a decided condition has this value for all remaining
+            // choices.
             Some(decided) => return decided,
             None if choices.is_empty() => return false,
             None => {}
@@ -452,6 +459,7 @@ impl<'a> OutcomeCollector<'a> {
             ExecutionGoal::InFilter => alike &= collect_value_constraints(&self.filter, &mut demands),
             ExecutionGoal::ConditionIs(wanted) => {
                 alike &= collect_value_constraints(&self.filter, &mut demands);
+                // The negation of a condition puts no constraint on a single value.
                 alike &= wanted && collect_value_constraints(&self.condition, &mut demands);
             }
             ExecutionGoal::Violates(part) => {
@@ -473,6 +481,7 @@ impl<'a> OutcomeCollector<'a> {
             let FinalValue::Expression(expression) = self.skeleton.finals.get(index)? else { continue };
             match reads_of(expression).as_slice() {
                 [] => {
+                    // A constant that misses the demand excludes every execution of the goal.
                     expression.known().filter(|value| demand.allows(*value))?;
                 }
                 [read] => {
@@ -483,6 +492,7 @@ impl<'a> OutcomeCollector<'a> {
                         expression.evaluate(&mut |_| stored).is_some_and(|value| demand.allows(value))
                     });
                 }
+                // A value computed from several reads restricts none of them alone.
                 _ => alike = false,
             }
         }
@@ -499,6 +509,7 @@ impl<'a> OutcomeCollector<'a> {
         for solution in solutions {
             let mut expanded: Vec<Vec<(u16, u16)>> = vec![Vec::new()];
             for (read, source) in &solution.reads_from {
+                // The source of an unobserved read cannot change the outcome.
                 if self.observed.binary_search(read).is_err() {
                     continue;
                 }

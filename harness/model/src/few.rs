@@ -44,6 +44,7 @@ impl<M: Matrix> BruteForce<M> {
         let mut written = Vec::new();
         for event in (0..n).filter(|event| is_own(*event)) {
             let storage = skeleton.events[event].storage;
+            // Two writes to one storage leave a modification order open.
             if written.contains(&storage) {
                 return Ok(None);
             }
@@ -66,6 +67,8 @@ impl<M: Matrix> BruteForce<M> {
             values[id.to_index()] = base_value(plan, skeleton, plan.node_at(id).kind(), base)?;
         }
         for id in &prepared.co {
+            // At most one write per storage besides the initial ones, so the upper bound of `co` is
+            // its value.
             values[id.to_index()] = CatValue::Relation(initial_order(skeleton).1);
         }
         evaluate_nodes(plan, 0, prepared.fixed, &mut values, n);
@@ -121,6 +124,7 @@ impl<M: Matrix> BruteForce<M> {
             if !visit(&reads_from, flags) {
                 return;
             }
+            // An odometer: the first digit that does not wrap around ends the carry.
             let next = chosen.iter_mut().zip(reads).find_map(|(index, choice)| {
                 *index = (*index + 1) % choice.candidates.len();
                 (*index != 0).then_some(())

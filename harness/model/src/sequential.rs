@@ -47,6 +47,7 @@ impl Choices {
             self.asked.set(0);
             act();
             let mut taken = self.taken.borrow_mut();
+            // The last increment may have led to a run with fewer choices.
             taken.truncate(self.asked.get());
             while taken.last().is_some_and(|(chosen, count)| chosen + 1 >= *count) {
                 taken.pop();
@@ -250,6 +251,8 @@ impl<'a> Machine<'a> {
                     }
                 });
             }
+            // A state without a successor is an outcome only if all threads have ended. Otherwise
+            // it is a deadlock.
             if !moved && self.threads.iter().all(|layout| state.0[layout.at] == DONE) {
                 complete &= self.choices.each(purse, || {
                     outcomes.insert(self.outcome(&state));
@@ -380,6 +383,7 @@ impl<'a> Machine<'a> {
         next.0.copy_from_slice(&state.0);
         for (sync, word) in &self.skippable {
             if self.orders_next(state, thread, sync) && !self.is_over(state, sync) {
+                // The step commits to a run in which the first side is skipped.
                 next.0[*word] = 1;
             }
         }
@@ -452,6 +456,8 @@ impl<'a> Machine<'a> {
         self.test.threads.iter().enumerate().all(|(number, other)| {
             let at = self.at(state, number);
             other.instructions.iter().enumerate().all(|(index, instruction)| match &instruction.kind {
+                // A submission is complete when its threads start. A caller stays at its call while
+                // the callees run.
                 InstructionKind::System(SystemOperation::Submit(threads)) if names(threads) => at > index,
                 InstructionKind::ShaderCall(threads) if names(threads) => at >= index,
                 InstructionKind::Access(_)
@@ -510,6 +516,8 @@ impl<'a> Machine<'a> {
                 // Subgroup operations execute together with the other lanes of the tangle.
                 InstructionKind::Subgroup(_) => return,
                 InstructionKind::ControlBarrier(_) => {
+                    // The arrival is recorded here, so that other threads pass the barrier while
+                    // this one still stays at it.
                     state.0[self.threads[thread].reached + at / 64] |= 1 << (at % 64);
                     if self.turns == Turns::Interleaved {
                         return;
@@ -612,6 +620,7 @@ impl<'a> Machine<'a> {
             state.stick();
             return;
         };
+        // Only backward jumps close a loop. Each has its own bound.
         if position <= at {
             let jumps = &mut state.0[self.threads[thread].jumps + at];
             *jumps += 1;
@@ -796,6 +805,7 @@ impl<'a> Machine<'a> {
         let undefined = self.undefined_bytes(state, extent);
         if undefined != 0 && !self.domain.is_empty() {
             let size = self.test.location(extent.storage).scalar_type().bytes();
+            // A part of a location reads the corresponding bytes of the chosen value.
             let any = self.domain[self.choices.one_of(self.domain.len())].0 >> (8 * (extent.offset % size));
             for byte in (0..extent.bytes).filter(|byte| undefined & (1 << byte) != 0) {
                 value = value & !(0xFF << (8 * byte)) | any & (0xFF << (8 * byte));

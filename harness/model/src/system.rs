@@ -136,6 +136,7 @@ pub(crate) fn call_groups(test: &Test) -> Vec<usize> {
             if let InstructionKind::ShaderCall(threads) = &instruction.kind {
                 for callee in threads {
                     let (kept, joined) = (group[caller], group[usize::from(callee.0)]);
+                    // Relabels one of the two groups: a union without a tree, for few threads.
                     group.iter_mut().filter(|g| **g == joined).for_each(|g| *g = kept);
                 }
             }

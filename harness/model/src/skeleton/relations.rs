@@ -51,6 +51,7 @@ impl Skeleton {
         let mut matrix = M::empty(self.len());
         for (i, event) in self.events.iter().enumerate() {
             let Some(wanted) = key(event) else { continue };
+            // An earlier event of the same class has filled this row.
             if !matrix.row(i).is_empty() {
                 continue;
             }

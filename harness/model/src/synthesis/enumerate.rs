@@ -197,6 +197,7 @@ impl Vocabulary {
         if slots.len() == events {
             return self.complete(sizes, forms, slots, visit);
         }
+        // Locations are numbered by first use, so programs that differ only in names occur once.
         let named = slots.iter().filter(|(form, _)| forms[*form].accesses()).map(|(_, l)| l + 1).max();
         let named = named.unwrap_or(0);
         // A location with one access cannot affect the verdict, so each one needs a second access.
@@ -315,6 +316,7 @@ fn tells_something(
         column.iter().any(|(form, _)| matches!(forms[*form], InstructionForm::ControlBarrier(_)))
     });
     let meeting = meeting.count();
+    // Each thread has at most one control barrier, and a barrier has at least two participants.
     barriers == meeting && meeting != 1 && slots.iter().any(|(form, _)| forms[*form].accesses())
 }
 
