@@ -157,6 +157,7 @@ impl<'a> ExecutionSearch<'a> {
                 witness = Some(self.describe_execution(skeleton, &candidate, None)?.0);
                 return Ok(ControlFlow::Break(()));
             };
+            // Nearest to consistent: fewest broken axioms, then the shortest violation.
             let distance = (examined.broken.len(), examined.shortest);
             if closest.as_ref().is_none_or(|(known, ..)| distance < *known) {
                 closest = Some((distance, first, skeleton.clone(), candidate));
@@ -416,6 +417,7 @@ impl<'a> ExecutionSearch<'a> {
             let Some(relation) = skeleton.base_relation::<M>(name) else { continue };
             let owned = |e: usize| skeleton.events[e].thread().is_some();
             let pairs = relation.pairs().filter(|(from, to)| {
+                // Barriers synchronize in both directions; one edge is drawn.
                 owned(*from) && owned(*to) && from != to && (name == "ssw" || from < to)
             });
             edges.extend(pairs.map(|(from, to)| base(name, from, to)));
@@ -430,6 +432,7 @@ impl<'a> ExecutionSearch<'a> {
             for (from, to) in relation.pairs() {
                 let same = thread(from) == thread(to);
                 let whole = [from, to].iter().all(|e| skeleton.events[*e].thread().is_some());
+                // From-reads to the next write in modification order implies those to later writes.
                 let shorter = name == "fr"
                     && candidate.co.iter().any(|order| {
                         let at = |e| order.iter().position(|write| *write == e);
@@ -532,6 +535,7 @@ impl<'a> ExecutionSearch<'a> {
             (AxiomKind::Empty, Some(relation)) => {
                 let both = |(from, to): &(usize, usize)| {
                     let owned = |e: usize| skeleton.events[e].thread().is_some();
+                    // Prefer a pair of two threads, in the order of the events.
                     (!(owned(*from) && owned(*to)), from > to)
                 };
                 relation.pairs().min_by_key(both).map(|(from, to)| (event_id(from), event_id(to)))

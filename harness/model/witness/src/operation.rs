@@ -416,6 +416,7 @@ impl<'a> Frame<'a> {
                 }
             }
         }
+        // A set of operations is one word.
         if frame.operations.len() > 64 {
             return Err(Refusal::Operations);
         }
