@@ -103,6 +103,7 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
         }
         let fact = flow.analysis.constant();
         flow.values.extend(module.constants.keys().map(|id| (*id, [fact; COMPONENTS])));
+        // Facts only rise in a finite lattice, so the rounds end.
         loop {
             flow.changed = false;
             for at in 0..flow.code.len() {
@@ -171,6 +172,7 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
                 self.join_value(one.result, self.value(operand(0)));
             }
             Op::FunctionCall => self.follow_call(one, operands),
+            // The id of a function stands for the join of its return values.
             Op::ReturnValue => self.join_value(at.function, self.value(operand(0))),
             Op::VectorShuffle => {
                 let first = self.component_count(at.function, operand(0));
@@ -201,6 +203,7 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
                 self.join_value(one.result, [fact; COMPONENTS]);
             }
             Op::Phi => {
+                // Operands of a phi alternate between value and predecessor.
                 for id in operands.iter().step_by(2) {
                     self.join_value(one.result, self.value(*id));
                 }
@@ -237,6 +240,7 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
             if self.is_local(*argument) {
                 self.set_root(*parameter, *parameter);
                 self.local.insert(*parameter, true);
+                // The parameter stands for the variable during the call: contents flow in and out.
                 self.join_contents(*parameter, self.load_local(*argument));
                 self.store_local(*argument, self.contents_of(*parameter));
             } else {

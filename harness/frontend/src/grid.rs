@@ -343,6 +343,7 @@ fn explore_schedules(
             if order > 0 && report.steps + report.schedules * copied > most / 2 {
                 break;
             }
+            // Every schedule starts from the same initial state.
             let mut machine = first.clone();
             machine.rotation = order as u32 + 1;
             let plan = SchedulePolicy::for_schedule(order, options.seed);
@@ -401,6 +402,7 @@ fn explore_schedules(
             }
             // Another schedule may show another defect.
             let enough = options.schedules.is_none() && !report.findings.is_empty();
+            // A walk that no schedule-dependent value influences covers all schedules.
             if !report.is_schedule_dependent || enough && order + 1 >= few {
                 break;
             }

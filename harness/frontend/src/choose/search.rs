@@ -109,6 +109,8 @@ impl Search<'_> {
                 if !self.trials[trial].1.is_complete || !adds(reached, &covered) {
                     continue;
                 }
+                // A trial that reaches all that the primary one reaches replaces it, but zeros in
+                // locks and counters are not given up for coverage.
                 let superset = !adds(&self.trials[primary].1.reached, reached);
                 covered.iter_mut().zip(reached).for_each(|(known, now)| *known |= now);
                 if superset && (self.is_conventional(trial) || !self.is_conventional(primary)) {
@@ -131,6 +133,7 @@ impl Search<'_> {
         let all: Vec<usize> = std::iter::once(primary).chain(others).collect();
         let choices = all.iter().map(|index| self.trials[*index].0.clone()).collect();
         let chosen = all.iter().map(|index| self.trials[*index].1.clone()).collect();
+        // The first trial is the one with zeros.
         let is_default = all == [0] && is_unchanged;
         let trials = std::mem::take(&mut self.trials);
         let conventions = self.conventions.clone();
@@ -182,6 +185,7 @@ impl Search<'_> {
                 found.control.retain(keeps);
             }
         }
+        // Even a short trial has the cost of its setup.
         self.steps += trial.steps.max(10_000);
         self.trials.push((options, trial));
         Some(self.trials.len() - 1)

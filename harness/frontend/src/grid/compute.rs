@@ -147,6 +147,7 @@ impl Interpreter<'_> {
         }
         let width = bits.div_ceil(8).clamp(1, 8) as usize;
         let mut parts = Vec::new();
+        // Little-endian: the first component has the lowest bytes.
         for chunk in bytes.chunks(width) {
             let bits = chunk.iter().rev().fold(0, |all, (byte, _)| all << 8 | u64::from(*byte));
             parts.push((bits, chunk.iter().fold(0, |all, (_, taint)| all | taint)));

@@ -114,6 +114,7 @@ impl Interpreter<'_> {
             };
             *next += 1;
             let on = wait.target;
+            // The target is on the current path, so the path from it closes a cycle.
             if let Some(first) = way.iter().position(|(who, ..)| *who == on) {
                 let circle = way[first..].iter().map(|(who, waits, next)| (*who, waits[*next - 1].clone()));
                 return Some(circle.collect());

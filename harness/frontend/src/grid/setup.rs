@@ -274,14 +274,19 @@ fn has_fine_ordering(module: &SpirvModule, specialized: &Specialized<'_>) -> boo
             | Op::ControlBarrierWaitINTEL
             | Op::EndInvocationInterlockEXT => return true,
             Op::ControlBarrier => {
+                // Not a barrier of the whole workgroup in its own domain, so barrier epochs do not
+                // describe it.
                 if scope_of(0) != Some(Scope::Workgroup) || scope_of(1) == Some(Scope::Subgroup) {
                     return true;
                 }
+                // Such a barrier is also a memory barrier of that scope: relaxed atomics around it
+                // synchronize workgroups.
                 wide |= scope_of(1) != Some(Scope::Workgroup);
             }
             op if format!("{op:?}").starts_with("Atomic") => {
                 atomics = true;
                 let compares = matches!(op, Op::AtomicCompareExchange | Op::AtomicCompareExchangeWeak);
+                // Operands 2 and 3 are the semantics of the two outcomes.
                 if !relaxed(2) || compares && !relaxed(3) {
                     return true;
                 }
@@ -418,9 +423,12 @@ impl ObjectBuilder<'_> {
                 }
                 class => {
                     let decorations = program.module.decorations_of(*variable);
+                    // A variable without a binding aliases no other, so it gets a key that no
+                    // binding has.
                     let binding = decorations.binding.unwrap_or(u32::MAX - *variable);
                     let image = class == StorageClass::UniformConstant;
                     let key = (decorations.set.unwrap_or(0), binding, image);
+                    // Variables of one binding alias: they name one object.
                     let found = match by_binding.get(&key) {
                         Some(found) => *found,
                         None => self.bound_object(*variable, declared.ty, class, (key.0, key.1))?,
@@ -467,6 +475,8 @@ impl ObjectBuilder<'_> {
                 let opaque = matches!(part, TypeLayout::Image | TypeLayout::Handle);
                 let block = matches!(part, TypeLayout::Struct { .. })
                     && program.module.decorations.get(&ty).and_then(|known| known.stride).is_none();
+                // An array of descriptors: of images or handles, or of blocks. An array with a
+                // stride is data inside one buffer.
                 (opaque || block).then_some((*element, length.unwrap_or(1).min(1 << 10)))
             }
             _ => None,
@@ -560,6 +570,8 @@ impl ObjectBuilder<'_> {
         let said = self.options.images.get(&at);
         let assumed = default_image(dimension, arrayed != 0);
         let given = said.unwrap_or(&assumed);
+        // An array of images is taken for the levels of one image, each half the size of the one
+        // before.
         let halve = |size: u32| index.map_or(size, |index| (size >> index.min(31)).max(1));
         let texels = ImageLayout {
             size: if dimension == 0 {
@@ -569,6 +581,7 @@ impl ObjectBuilder<'_> {
             },
             levels: if index.is_some() { 1 } else { given.levels.clamp(1, 16) },
             format: TexelFormat::of(format),
+            // `Dim` of SPIR-V: 0 is 1D, 1 is 2D, 2 is 3D, 3 is Cube, 5 is Buffer.
             axes: match dimension {
                 0 | 5 => 1 + (arrayed != 0) as usize,
                 2 | 3 => 3,

@@ -123,6 +123,8 @@ impl Interpreter<'_> {
         let name = if class.is_some() { program.module.display_name(variable) } else { String::new() };
         let mut object = MemoryObject::uninitialized(variable, name, class, bytes);
         let initializer = program.module.constants.get(&declared.initializer);
+        // An empty taint list means that every byte is defined; uninitialized objects start
+        // tainted.
         if matches!(initializer, Some((_, SpirvConstant::Null))) {
             object.taint.clear();
         } else if declared.initializer != 0 {
@@ -220,6 +222,7 @@ impl Interpreter<'_> {
         };
         let scalar = |number: u32| ConcreteValue::Bits(u64::from(number), 0);
         let lane = me.local_index % setup.subgroup_size;
+        // A mask of lanes has four words of 32 bits, whatever the size of the subgroup.
         let lanes = |from: u32, to: u32| {
             let bits = |word: u32| {
                 let mine = |lane: &u32| lane / 32 == word;
