@@ -374,6 +374,8 @@ fn judged(
         findings.push(GridFinding::new(FindingKind::Race, message, Vec::new()));
     }
     let complete = answered.race == Race::Free && !lifted.sampled;
+    // The model has not covered every execution either, so its silence proves no more than the
+    // walk.
     if findings.is_empty() && !complete {
         return walked;
     }
@@ -388,6 +390,7 @@ fn judged(
         lifted.invocations.len(),
         model.name()
     );
+    // The model has decided every schedule, so the limits of the walk no longer matter.
     (report.verdict, report.findings, report.refusal, report.is_schedule_dependent) =
         (verdict, findings, None, false);
     report.decided_by_model = true;

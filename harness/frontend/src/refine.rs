@@ -190,6 +190,7 @@ pub fn refine(
 ) -> Result<Refinement, Refusal> {
     check_interfaces(before, after)?;
     let judged = judge(before.0, before.1, query.model, query.budget);
+    // A module without defined behaviour allows anything, so this is decided before any comparison.
     if let Some(undefined) = judged.as_ref().ok().and_then(undefined_reason) {
         return Ok(Refinement::undefined_before(&undefined));
     }
@@ -214,6 +215,7 @@ pub fn refine(
             (mismatch, why)
         }
     };
+    // In an open world, equal contents of one closed run prove nothing.
     if query.open.is_some() {
         let mut unknown = Refinement::unknown(format!(
             "{why}; no environment was found that shows it (of one thread, for at most {MAX_INVOCATIONS} invocations)"
@@ -383,6 +385,8 @@ fn prove_by_simulation(
     let values = open_values([before, after]);
     let (mut is_stronger, mut is_cut, mut is_opaque) = (false, false, false);
     let mut barriers = BTreeMap::new();
+    // The events of an invocation do not depend on the others here, since every load may return any
+    // value. So chunks can be lifted separately.
     for only in all.chunks(MAX_INVOCATIONS) {
         let lifted = |(module, options): (&SpirvModule, &AnalysisOptions)| {
             lift(module, &open_options(options, &values, None, only))

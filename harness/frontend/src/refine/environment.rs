@@ -259,6 +259,7 @@ pub(super) fn find_environment(
         }
         let Some(first) = before.with(&environment, &known) else { continue };
         let Some(allowed) = first.predict(search.model, search.budget) else { continue };
+        // An environment in which BEFORE races too proves nothing.
         if allowed.race != Race::Free || allowed.race_thin_air {
             continue;
         }
@@ -307,6 +308,7 @@ fn new_outcome(
     (second, shown): (&Combined, &Prediction),
     known: &BTreeMap<CellKey, Location>,
 ) -> Option<String> {
+    // An outcome is new only if all outcomes of BEFORE are known.
     let is_complete = allowed.complete && allowed.truncated_runs == 0 && shown.race == Race::Free;
     if !is_complete {
         return None;
@@ -340,12 +342,15 @@ fn candidates(
         CellKey::Workgroup { .. } => false,
     };
     let open = |cells: BTreeSet<CellKey>| cells.into_iter().filter(|key| is_open(key)).collect::<Vec<_>>();
+    // The environment can wait only for what the kernel writes, and publish only what it reads,
+    // both atomically.
     let waits = open(before.accessed(|access| access.strength.is_atomic() && access.writes()));
     let published = open(before.accessed(|access| access.strength.is_atomic() && access.reads()));
     let mut plain = before.accessed(|access| !access.strength.is_atomic());
     plain.extend(after.accessed(|access| !access.strength.is_atomic()));
     let mut plain = open(plain);
     let focus = |key: &CellKey| !mismatch.is_some_and(|mismatch| mismatch.cells.contains(key));
+    // `false` sorts first: cells of the mismatch are tried before the others.
     plain.sort_by_key(|key| (focus(key), key.clone()));
     let waits: Vec<Option<CellKey>> = std::iter::once(None).chain(waits.into_iter().map(Some)).collect();
     let mut publishes: Vec<Option<(CellKey, u64)>> = vec![None];
@@ -368,6 +373,7 @@ fn candidates(
             for publish in &publishes {
                 for (initial, stored) in ways {
                     let is_flag = |key: &CellKey| key == access;
+                    // A plain access of the flag itself would race with the atomics.
                     if wait.as_ref().is_some_and(is_flag)
                         || publish.as_ref().is_some_and(|(key, _)| is_flag(key))
                     {
