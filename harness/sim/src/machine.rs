@@ -348,6 +348,8 @@ impl Machine {
         let Some(program) = programs.get(dispatch.program) else { return false };
         let mut moved = false;
         if self.waves[number].is_within_round(self.last_round) {
+            // Without short-circuit: a front end that does not move may wait at a subgroup
+            // operation.
             moved = self.run_wave(number, program, dispatch) | self.execute_subgroup_op(number, program);
         }
         self.waves[number].collect_ready(&mut self.ready);
@@ -360,6 +362,7 @@ impl Machine {
             let begins = |op: &MemoryOp| matches!(op.kind, MemoryOpKind::SectionBegin { .. });
             let together = self.waves[number].operation(slot, program).is_some_and(begins);
             if self.random.chance(self.weights.partial_mask_rate) && !together {
+                // Lanes of one operation need not perform together.
                 mask &= self.random.word();
             }
             if mask != 0 {
@@ -393,6 +396,7 @@ impl Machine {
         let lowest = waves.map(|wave| wave.rounds).min().unwrap_or(self.last_round);
         if lowest > self.last_round {
             self.last_round = lowest;
+            // Weights change only between rounds, and after all store buffers have been emptied.
             self.redraw_weights();
         }
     }
@@ -410,8 +414,10 @@ impl Machine {
             ..WaveContext::new((program, dispatch), (&mut self.memory, &mut self.random), left)
         };
         let moved = self.waves[number].run_front_end(&mut surroundings);
+        // The front end spends the idle budget; what it spent counts for the whole phase too.
         self.budget = self.budget.saturating_sub(before - self.idle_budget);
         if stored {
+            // A store may let another invocation leave its loop, so waiting starts again.
             self.idle_budget = self.limits.idle;
         }
         moved

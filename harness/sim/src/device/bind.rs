@@ -240,6 +240,8 @@ pub(super) fn bind(
                         (buffer, base, words, 0, MEMORY, width)
                     }
                     (None, ReferencePlace::Workgroup(first, words)) => (
+                        // Workgroup memory has no buffer: a number that no buffer has, different
+                        // for each dispatch.
                         u32::MAX - dispatch.first_workgroup,
                         next + first,
                         words,
@@ -371,6 +373,8 @@ impl Layout {
                     waves.extend(same.chunks(most).map(|some| wave(number, program, some, fault)));
                 }
             } else if !program.keys.is_empty() {
+                // Lanes of one wave execute in lockstep, so invocations with different roles are
+                // kept apart. Otherwise the threads of a test would not interleave.
                 let mut keyed: Vec<(Vec<u32>, Invocation)> = Vec::with_capacity(all.len());
                 for some in all.chunks(LANES) {
                     let mut wave = wave(number, program, some, machine.fault());

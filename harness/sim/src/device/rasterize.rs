@@ -96,12 +96,15 @@ fn fragments(
 /// Returns the fragments of a point in quads: pixels with their centre inside its square, and helpers in the
 /// same quads.
 fn point([x, y, z, w]: [f32; 4], size: f32, (width, height): (u32, u32)) -> Vec<[u32; 4]> {
+    // The view volume: -w ≤ x, y ≤ w and 0 ≤ z ≤ w. Points outside are clipped as a whole.
     let outside = |value: f32| value.is_nan() || value.abs() > w;
     if w <= 0.0 || outside(x) || outside(y) || outside(z) || z < 0.0 {
         return Vec::new();
     }
     let half = size.clamp(1.0, MOST_PIXELS as f32) / 2.0;
     let covered = |at: f32, most: u32| {
+        // The viewport transformation, from -1..1 to pixels. A pixel is covered if its centre, at
+        // 0.5, is inside.
         let middle = (at / w + 1.0) * Drawing::VIEWPORT as f32 / 2.0;
         let [first, end] = [middle - half, middle + half].map(|edge| (edge - 0.5).ceil().max(0.0) as u32);
         first.min(most)..end.min(most)
@@ -110,6 +113,7 @@ fn point([x, y, z, w]: [f32; 4], size: f32, (width, height): (u32, u32)) -> Vec<
     if columns.is_empty() || rows.is_empty() {
         return Vec::new();
     }
+    // Quads start at even coordinates.
     let quads = |pixels: &std::ops::Range<u32>| pixels.start / 2..pixels.end.div_ceil(2);
     let mut all = Vec::new();
     for (row, column) in quads(&rows).flat_map(|row| quads(&columns).map(move |column| (row, column))) {

@@ -52,6 +52,7 @@ impl Machine {
                 .filter(|(wave, lane)| self.waves[*wave].paths[*lane][1] == subgroup)
                 .map(|(wave, lane)| (self.waves[*wave].places[*lane][3], *wave, *lane))
                 .collect();
+            // By lane number, which decides election and the first lane of a broadcast.
             here.sort_unstable();
             for tangle in self.split_into_tangles(here) {
                 let brought: Vec<LaneOperand> = tangle
@@ -112,6 +113,7 @@ impl Machine {
         let mut groups: Vec<(usize, u64, Vec<LaneRef>)> = Vec::new();
         for way in &ways {
             let own: Vec<LaneRef> = here.iter().filter(|lane| way_of(lane) == *way).copied().collect();
+            // Histories that draw the same number form one tangle.
             let drawn = self.random.below(ways.len());
             match groups.iter_mut().find(|(number, ..)| *number == drawn) {
                 Some((.., lanes)) => lanes.extend(own),

@@ -26,6 +26,7 @@ impl Machine {
         }
         let reference = dispatch.bindings.get(usize::from(op.reference)).map_or(0, |bound| bound.reference);
         let mut done = mask;
+        // Before the operation itself: it may release what the buffer still holds.
         self.drain_store_buffers(number, slot, mask, &op, reference);
         match op.kind {
             _ if op.is_access() && op.bytes != 4 => {
@@ -270,6 +271,8 @@ impl Machine {
                         self.waves[number].write_loaded_wide(slot, lane, whole, op.bytes);
                         continue;
                     };
+                    // An atomic with semantics releases before it writes and acquires after it has
+                    // read.
                     self.release_memory(&path, op);
                     let at_workgroup = self.fault == Fault::RmwAtWorkgroup;
                     let level = if at_workgroup { level.min(WORKGROUP) } else { level };

@@ -53,6 +53,8 @@ impl Wave {
         match place {
             None => LaneStatus::Past,
             Some(at) if program.alone => self.lane_status_unsynchronized(at, other, program),
+            // Rounds count loop back edges of the whole wave, so they order positions before block
+            // numbers do.
             Some(_) if self.rounds != other.rounds => {
                 if self.rounds > other.rounds {
                     LaneStatus::Past
@@ -199,6 +201,8 @@ pub(crate) fn group_result(
             from(Some((lane & !within) | (lane.wrapping_add(argument) & within)), random)
         }
         GroupKind::QuadBroadcast => from(Some((lane & !3) | (argument & 3)), random),
+        // Directions 0, 1, 2 swap horizontally, vertically and diagonally: they flip bit 0, bit 1
+        // or both.
         GroupKind::QuadSwap => from(Some(lane ^ (argument + 1)), random),
         GroupKind::Scan(span, operation) => {
             let counts = |other: u32| match span {

@@ -62,6 +62,7 @@ impl Wave {
                         self.issue_switch(switch, surroundings);
                         break;
                     }
+                    // The lanes stop here; the other lanes continue until they stop as well.
                     Some(Op::Memory(_) | Op::Await { .. } | Op::Group(_) | Op::Return) | None => {
                         self.execution_mask = 0;
                         self.select_parked_lanes(surroundings);
