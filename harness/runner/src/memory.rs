@@ -30,6 +30,8 @@ const RESULTS: BufferId = BufferId(1);
 const INITIAL: BufferId = BufferId(2);
 const RESULTS_BACK: BufferId = BufferId(3);
 const LOCATIONS_BACK: BufferId = BufferId(4);
+// These share their ids with `INITIAL` and `RESULTS_BACK`: a plan has either the one pair or the
+// other.
 /// The counters of a device that counts, and their copy for the host.
 const COUNTERS: BufferId = BufferId(2);
 const COUNTERS_BACK: BufferId = BufferId(3);
@@ -348,6 +350,8 @@ impl Layout {
                 let push_constants = vec![0; part.kernel.push_constant_bytes() as usize];
                 let own = plan_kernel(&part.kernel, &images, apart);
                 let (own, bindings, drawn) = match (vertices, drawn) {
+                    // Vertex and fragment kernel of one pipeline become one draw; each keeps its
+                    // own claims.
                     (Some(Part { kernel: vertices, .. }), Some(drawn)) => {
                         let together = Together::of(vertices, &part.kernel);
                         let of_vertices = claimed.next().flatten();
@@ -414,6 +418,7 @@ impl Layout {
                 if hosts.is_some() {
                     steps.push(Step::Batch { queue: part_queue, number: number as u32 });
                     let start = program.hosts.as_ref().and_then(|hosts| hosts.starts.get(number));
+                    // Its submission waits for a semaphore that a host thread signals.
                     if start == Some(&Start::Held) {
                         let semaphore = SemaphoreId(semaphores.len() as u32);
                         semaphores.push(Semaphore::Timeline);
