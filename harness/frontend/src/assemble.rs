@@ -280,6 +280,8 @@ fn thread_code(
         if let Some(barrier) = &segment.barrier {
             code.push(plain(emit::label(setting.segment_label(index))));
             code.push(barrier.clone());
+            // Paths with different states join at the barrier. The register `ENTRY` holds which one
+            // it was, and selects where the thread continues.
             let entries = segment.entry_labels();
             for (entry, label) in entries.iter().enumerate() {
                 let last = entry + 1 == entries.len();
@@ -295,6 +297,7 @@ fn thread_code(
         code.extend(segment.code.iter().cloned());
     }
     code.push(plain(emit::go_to(END)));
+    // Behind the jump: the thread never reaches these barriers, but the others wait for it there.
     code.extend(missing.iter().cloned());
     code.push(plain(emit::label(END)));
     drop_unused(&mut code);
@@ -323,6 +326,7 @@ fn thread_code(
 /// Returns the segments in topological order.
 fn order(walked: &Walked) -> Result<Vec<usize>, Problem> {
     let count = walked.segments.len();
+    // Kahn's algorithm.
     let mut waits = vec![0_usize; count];
     for segment in &walked.segments {
         segment.next.iter().for_each(|next| waits[*next] += 1);
@@ -348,6 +352,7 @@ fn order(walked: &Walked) -> Result<Vec<usize>, Problem> {
 /// Removes unused labels, jumps to the next instruction, and unused computations.
 fn drop_unused(code: &mut Vec<Emitted>) {
     loop {
+        // Each removal may make others unused.
         let before = code.len();
         let targets: HashSet<LabelId> =
             code.iter().filter_map(|emitted| emit::labels_of(&emitted.kind).0).collect();

@@ -208,6 +208,7 @@ fn used_variables(
             }
             let is_back = |label| function.labels.get(&label).is_some_and(|position| *position <= at);
             all.loops |= module.successors(&function.types, instruction).any(is_back);
+            // Moving a float does not round it.
             all.floats |= is_float(module, instruction.ty)
                 && !matches!(instruction.op, Op::Load | Op::CopyObject | Op::Image | Op::ImageRead)
                 || changes_floats(instruction.op, operands);
@@ -348,6 +349,8 @@ fn add_image(
     }
     let decorations = module.decorations_of(id);
     let handle = module.handles.get(&ty).map_or(&[][..], Vec::as_slice);
+    // Operands of `OpTypeImage`: dimension 1D, 2D or buffer, not arrayed, not multisampled, and for
+    // use without a sampler (2).
     let (Some(binding), [_, dimension @ (0 | 1 | 5), _, 0, 0, 2, format, ..]) = (decorations.binding, handle)
     else {
         return Err(refused("the sampled, layered, multisampled or three-dimensional image"));

@@ -208,6 +208,8 @@ impl Facts {
             size.is_some_and(|(size, ids)| ids || size.iter().product::<u32>() > 1)
         });
         for function in module.functions.values() {
+            // Definitions precede uses in the code, so one pass finds the variable of every
+            // pointer.
             let mut roots = std::collections::HashMap::new();
             for instruction in &function.code {
                 let operands = module.operands_of(instruction);

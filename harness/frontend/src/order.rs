@@ -55,6 +55,7 @@ pub(crate) fn semantics_from_number(number: u64) -> Result<Semantics, Problem> {
         ));
     }
     let order = match (orders.next(), orders.next()) {
+        // Without an order, storage classes have no effect.
         (None, _) => return Ok(Semantics::RELAXED),
         (Some((_, order)), None) => order,
         _ => return Err(malformed("several memory orders in one operand")),
@@ -97,6 +98,7 @@ impl MemoryOperands {
             rest = left;
             Some(*first)
         };
+        // Operands follow in the order of the bits, so that the alignment is skipped first.
         take(MemoryAccess::ALIGNED);
         let available = take(MemoryAccess::MAKE_POINTER_AVAILABLE);
         let visible = take(MemoryAccess::MAKE_POINTER_VISIBLE);

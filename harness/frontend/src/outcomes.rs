@@ -261,6 +261,8 @@ fn contents_of_case(
     let mut contents: BTreeMap<Vec<u64>, FinalContent> = BTreeMap::new();
     for (outcome, says) in &prediction.outcomes {
         let values = positions.iter().map(|at| outcome.0.get(*at).map_or(0, |value| value.0)).collect();
+        // Outcomes that differ elsewhere may agree in the buffers. A content is weak only if all of
+        // them are.
         let entry = contents.entry(values).or_insert(FinalContent { allowed: false, weak: true });
         entry.allowed |= says.allowed;
         entry.weak &= says.weak;

@@ -41,6 +41,7 @@ pub(crate) fn overwritten(module: &SpirvModule, function: &SpirvFunction, header
             }
             (Op::Store, [to, value, ..]) if plain.contains(to) => {
                 block.written.insert(*to);
+                // A variable whose address is stored has other uses.
                 plain.remove(value);
             }
             (Op::Branch | Op::BranchConditional | Op::Switch, _) => {

@@ -58,6 +58,8 @@ pub fn smallest(
     loop {
         let mut changed = false;
         for thread in 0..test.threads.len().min(origins.len()) {
+            // From the end: indices of earlier instructions stay valid, and uses go before
+            // definitions.
             for at in (0..test.threads[thread].instructions.len().min(origins[thread].len())).rev() {
                 let last = named(thread, &origins[thread][at])
                     && origins[thread].iter().filter(|spot| named(thread, spot)).count() == 1;

@@ -54,6 +54,7 @@ fn update_of_store(module: &SpirvModule, function: &SpirvFunction, store: usize)
     };
     let (load, operand) = match load_of(first) {
         Some(load) => (load, second),
+        // `1 - x` has no atomic instruction, so that operands change places only if they commute.
         None => (load_of(second).filter(|_| commutes)?, first),
     };
     // An operand that is the loaded value itself has no atomic instruction.
@@ -244,6 +245,7 @@ fn is_same_value(
     );
     let extracts = one.op == Op::CompositeExtract && left.get(1..) == right.get(1..);
     let between = &function.code[first.min(second)..first.max(second)];
+    // Two loads of own memory are equal if they are in one block without a write between them.
     let unchanged = || between.iter().all(|one| one.op != Op::Label && !may_change_memory(one.op));
     let loads =
         one.op == Op::Load && left.len() == 1 && is_own_memory(module, function, left[0]) && unchanged();

@@ -88,6 +88,8 @@ fn unconditional_code(module: &SpirvModule, function: &SpirvFunction) -> HashSet
                 at += 1;
                 continue;
             }
+            // The branch of a header is not followed: every path through its construct leads to the
+            // merge block.
             (Op::Branch, [to, ..]) => merge.take().unwrap_or(*to),
             (Op::BranchConditional | Op::Switch, _) => match merge.take() {
                 Some(to) => to,

@@ -164,10 +164,13 @@ impl<'m> ModuleEdit<'m> {
             return Some(());
         }
         mask |= manner | MemoryAccess::NON_PRIVATE_POINTER.bits();
+        // A store has neither a type nor a result.
         let mut words: Vec<u32> = [one.ty, one.result].into_iter().filter(|id| *id != 0).collect();
         words.extend(operands.get(..fixed)?);
         words.push(mask);
         words.extend(operands.get(fixed + 1..).unwrap_or_default());
+        // Operands of a mask follow in the order of its bits; availability and visibility come
+        // after the alignment.
         words.push(self.constant_id(widest_scope(self.module) as u32)?);
         self.instead.insert(self.module.first_word(one), encode_instruction(one.op, &words));
         Some(())
@@ -200,6 +203,7 @@ impl<'m> ModuleEdit<'m> {
             (false, false) => return None,
         };
         let published = |wanted: bool, bit: MemorySemantics| if wanted { bit.bits() } else { 0 };
+        // The bits of the three orders exclude each other.
         let more = known & !(acquires | releases | full)
             | order
             | storage_bits(class)
@@ -280,6 +284,8 @@ impl<'m> ModuleEdit<'m> {
         let mut replace = |one: &SpirvInstruction, words: Vec<u32>| {
             self.instead.insert(module.first_word(one), words);
         };
+        // Without other uses of the values, the atomic takes the place of the store, where its
+        // operand is defined. Empty words remove an instruction.
         if alone {
             let pointer = *module.operands_of(store).first()?;
             let operands = [operation.ty, result, pointer, scope, relaxed, update.operand];
@@ -288,6 +294,7 @@ impl<'m> ModuleEdit<'m> {
             replace(store, encode_instruction(update.atomic, &operands));
             return Some(());
         }
+        // Others use the loaded value, which the atomic returns, so it takes the place of the load.
         let defined = code.iter().position(|one| one.result == update.operand);
         if defined.is_some_and(|index| index >= update.load) {
             return None;
@@ -329,6 +336,7 @@ impl<'m> ModuleEdit<'m> {
         let operands = [pointer_type, Class::Image as u32, update.scalar];
         self.declared.extend(encode_instruction(Op::TypePointer, &operands));
         let (pointer, result) = (self.fresh_id()?, self.fresh_id()?);
+        // The last operand is the sample: 0 without multisampling.
         let operands = [pointer_type, pointer, update.image, *coordinate, zero];
         let mut words = encode_instruction(Op::ImageTexelPointer, &operands);
         let operands = [update.scalar, result, pointer, scope, zero, update.operand];
@@ -377,7 +385,9 @@ impl<'m> ModuleEdit<'m> {
         let first = self.module.first_word(one);
         let length = (self.module.words().get(first)? >> 16) as usize;
         let of_module = || self.module.words().get(first..first + length).map(<[u32]>::to_vec);
+        // Several changes of one instruction add up.
         let mut words = self.instead.get(&first).cloned().or_else(of_module)?;
+        // The words before the first operand: the opcode, the type and the result.
         let behind = 1 + usize::from(one.ty != 0) + usize::from(one.result != 0);
         *words.get_mut(behind + position)? = operand;
         self.instead.insert(first, words);
@@ -388,7 +398,10 @@ impl<'m> ModuleEdit<'m> {
     pub fn into_bytes(self) -> Vec<u8> {
         let words = self.module.words();
         let mut made = words[..HEADER_WORDS].to_vec();
+        // The fourth word of a header is the bound of the ids.
         made[3] = self.bound;
+        // In the layout of a module, decorations precede the first type, and constants the first
+        // function.
         let (mut at, mut decorated, mut declared) = (HEADER_WORDS, false, false);
         while let Some(first) = words.get(at) {
             let length = (first >> 16).max(1) as usize;

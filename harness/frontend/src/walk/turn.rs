@@ -67,6 +67,7 @@ impl Walk<'_> {
             (one, other) => one.is_some() || other.is_some(),
         };
         let mut changed: Vec<u32> = Vec::new();
+        // Memory is copied on write, so that an equal pointer means that nothing was written.
         if !Rc::ptr_eq(memory, &state.memory) {
             let places = memory.keys().chain(state.memory.keys()).filter(|place| differs(place));
             changed.extend(places.map(|(object, _)| object.variable));
