@@ -174,6 +174,7 @@ pub fn mutants(model: &Model, only: &dyn Fn(&str) -> bool) -> Vec<Mutant> {
                 clauses: statement.clauses.clone(),
             };
             let changed = model.with_ast(changed);
+            // Some changes make no model, such as a set where a relation is expected.
             if changed.is_sound() {
                 found.push(Mutant { mutation, model: changed });
             }

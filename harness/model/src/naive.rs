@@ -304,6 +304,7 @@ fn for_each_execution<M: Matrix>(
                         let order: &Vec<usize> = &choices[*index];
                         for (position, first) in order.iter().enumerate() {
                             for second in &order[position + 1..] {
+                                // Initial writes of one undefined value exclude each other.
                                 if !skeleton.are_alternatives(*first, *second) {
                                     co.insert(*first, *second);
                                 }

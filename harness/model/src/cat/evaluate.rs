@@ -128,6 +128,7 @@ pub fn evaluate_group<M: Matrix>(
     let start = group.nodes.start as usize;
     let inner = start + group.bodies.len()..group.nodes.end as usize;
     for (value, node) in values.iter_mut().zip(&plan.nodes).take(inner.start).skip(start) {
+        // The iteration starts from empty members and ends at the least fixpoint.
         *value = CatValue::new_empty(node.kind(), n);
     }
     loop {

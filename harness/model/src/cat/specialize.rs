@@ -39,6 +39,7 @@ pub(crate) fn specialize_plan(
                 .collect();
             groups.push(RawGroup { created, members, bodies: Vec::new() });
         }
+        // The constructors of the graph simplify, so that known bases fold into what uses them.
         let place = place(&mut graph, plan, *node, &places, &groups, known);
         places.push(place);
         if let Some(group) = plan.groups.iter().find(|group| group.nodes.end as usize == index + 1)

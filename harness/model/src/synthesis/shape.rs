@@ -120,6 +120,7 @@ impl Shape {
             self.has(|word| matches!(word, ShapeWord::Read { carrier: true, .. })) && !self.relaxed;
         let meets = self.has(|word| *word == ShapeWord::Barrier);
         let all: &[Style] = &[Style::Atomic, Style::Fence, Style::Rmw];
+        // Where a control barrier synchronizes, there is no read-modify-write to do it.
         let some = |wanted: bool| {
             if meets {
                 &all[..2]
@@ -233,6 +234,7 @@ fn place_threads(threads: usize, level: &dyn Fn(usize, usize) -> u8) -> Vec<Plac
     let share = |a: usize, b: usize, at_most: u8| a == b || level(a, b) <= at_most;
     // The number of a unit: how many units of its parent began before it.
     let number = |thread: usize, at_most: u8, parent: u8| {
+        // The first thread of a unit stands for the unit.
         let first = |t: usize| (0..threads).find(|other| share(t, *other, at_most)).unwrap_or(t);
         let mine = first(thread);
         (0..mine).filter(|t| first(*t) == *t && share(*t, mine, parent)).count() as u32
@@ -382,6 +384,8 @@ impl ShapeColumn<'_> {
                 self.guards = true;
                 self.draft.label(self.thread);
             }
+            // Without the wanted value, the thread skips the rest, so that a plain payload behind
+            // it does not race.
             let branch = InstructionKind::Flow(Flow::Branch {
                 relation: BranchRelation::NotEqual,
                 left: Operand::Register(register),
@@ -463,6 +467,7 @@ impl ShapeColumn<'_> {
                     Style::Atomic => self.load(location, carrier, self.atomic(Some(Order::Acquire))),
                     Style::Fence => self.load(location, carrier, self.atomic(None)),
                     Style::Rmw => {
+                        // An addition of 0 reads without a change.
                         let nothing = RmwOperation::Fetch(ArithmeticOperation::Add, Operand::Constant(0));
                         self.rmw(location, nothing, Some(Order::Acquire))
                     }
@@ -484,6 +489,7 @@ impl ShapeColumn<'_> {
                 if before {
                     self.fence(Order::AcquireRelease);
                 }
+                // With barriers on both sides, its own semantics would add nothing.
                 let semantics = (!before || !after).then(|| self.semantics(Order::AcquireRelease));
                 self.draft.push(
                     self.thread,
