@@ -183,6 +183,7 @@ impl Legalizer<'_, '_> {
                 Op::Label => {
                     block = own.result;
                     if depth > 0 && self.code.len() == first {
+                        // The calling block ends here.
                         self.code.push(branch(block));
                     }
                     self.code.push(own);
@@ -231,10 +232,12 @@ impl Legalizer<'_, '_> {
                     // Marked, so that the call can turn it into a branch.
                     self.code.push(instruction(Op::Return, 0, RETURNED, Vec::new()));
                 }
+                // Nothing reaches it, but every block needs an end that lowering knows.
                 Op::Unreachable => self.code.push(instruction(Op::Return, 0, 0, Vec::new())),
                 _ => self.code.push(own),
             }
         }
+        // At the end, because a phi may name a block that comes later.
         for own in self.code.iter_mut().skip(first).filter(|own| own.op == Op::Phi) {
             for label in own.operands.iter_mut().skip(1).step_by(2) {
                 if let Some(tail) = tails.get(label) {
@@ -271,6 +274,7 @@ impl Legalizer<'_, '_> {
             }
             Op::InBoundsAccessChain | Op::AccessChain => {
                 let base = own.operand(0)?;
+                // A chain of chains becomes one chain from the variable.
                 let (root, mut indices) = self.chains.get(&base).cloned().unwrap_or((base, Vec::new()));
                 indices.extend(own.operands.iter().skip(1));
                 self.chains.insert(result, (root, indices.clone()));
