@@ -111,6 +111,7 @@ impl<'t> OutcomeQuestion<'t> {
         let (mut grounds, mut cut) = (Vec::new(), false);
         predict::for_each_skeleton(test, semantic, options.unroll.max(1), &mut |skeleton| {
             cut |= skeleton.cut;
+            // Only complete runs have outcomes.
             if skeleton.terminated {
                 let prepared = compiled.prepared(&skeleton);
                 let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };

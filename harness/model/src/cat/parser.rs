@@ -150,6 +150,7 @@ impl CatParser {
                     | Keyword::Else
                     | Keyword::End
             ),
+            // A negated axiom; a complement does not begin a statement.
             Token::Tilde => matches!(
                 self.peek_ahead(1),
                 Token::Keyword(Keyword::Acyclic | Keyword::Irreflexive | Keyword::Empty)
@@ -303,6 +304,7 @@ impl CatParser {
         let both = named(ExpressionKind::Product(Box::new([set.clone(), set])));
         let part = named(ExpressionKind::Intersection(vec![word("co"), both.clone()]));
         let within = named(ExpressionKind::Intersection(vec![order, both, word("loc")]));
+        // The modification order and `p` agree if they have no cycle together.
         let agreeing = self.make_expression(ExpressionKind::Union(vec![part.clone(), within]), start)?;
         let bindings = Bindings {
             recursive: false,
@@ -352,6 +354,7 @@ impl CatParser {
         self.next_token();
         let body = self.parse_expression()?;
         let name = self.parse_axiom_name()?;
+        // `undefined_unless` raises its flag where the condition fails.
         Ok(StatementKind::Axiom { kind, negated: tilde != undefined, flag, body, name })
     }
 

@@ -326,6 +326,8 @@ fn set_partitions(count: usize) -> Vec<Vec<usize>> {
         all = all
             .iter()
             .flat_map(|before: &Vec<usize>| {
+                // Restricted growth strings: each invocation joins a known set or opens the next
+                // one.
                 let new = before.iter().max().map_or(0, |most| most + 1);
                 (0..=new).map(move |number| before.iter().copied().chain([number]).collect())
             })

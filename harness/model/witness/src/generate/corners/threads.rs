@@ -283,6 +283,7 @@ impl Sheet {
         let mut step = 0;
         let mut right = |random: &mut Random| {
             step += 1;
+            // At most one step lacks its order.
             step != slip || random.chance(10)
         };
         for agent in 0..count {
