@@ -417,6 +417,7 @@ pub(crate) fn written_members(module: &SpirvModule, function: u32) -> HashSet<(B
         for one in &function.code {
             let operands = module.operands_of(one);
             let pointers = match one.op {
+                // The one atomic that only reads.
                 Op::AtomicLoad => &[][..],
                 Op::FunctionCall => operands.get(1..).unwrap_or_default(),
                 Op::Store | Op::CopyMemory | Op::CopyMemorySized => operands.get(..1).unwrap_or_default(),
@@ -460,6 +461,8 @@ impl PointerRoots<'_> {
     fn root(&self, mut pointer: u32) -> (u32, Option<u64>) {
         let mut first = None;
         while let Some((base, index)) = self.chains.get(&pointer) {
+            // From the pointer towards the variable: the index found last is the first one of the
+            // whole path.
             (pointer, first) = (*base, index.or(first));
         }
         let is_block = self.module.variables.get(&pointer).is_some_and(|variable| {

@@ -141,6 +141,8 @@ pub fn fill_bytes(word: &str, bytes: u64) -> Option<Vec<u8>> {
         "wide-floats" => (0..words)
             .map(|_| {
                 let bits = random();
+                // Four bits choose the power of two, the lowest byte the fraction, and the highest
+                // bit the sign.
                 let magnitude = f32::from(1_u16 << (bits >> 8 & 0xf).min(14)) / 16.0;
                 let fraction = 1.0 + (bits & 0xff) as f32 / 256.0;
                 (if bits >> 31 == 0 { fraction * magnitude } else { -fraction * magnitude }).to_bits()
@@ -464,6 +466,7 @@ pub fn write_case_file(options: &AnalysisOptions) -> String {
             text += &format!("{id} = {}\n", *value as i64);
         }
     }
+    // Adjacent bytes become one entry.
     let mut push: Vec<(u64, Vec<u8>)> = Vec::new();
     for (at, byte) in &options.push {
         match push.last_mut() {
@@ -530,6 +533,7 @@ pub fn merge_options(mut first: AnalysisOptions, second: AnalysisOptions) -> Ana
     first.subgroup_size = first.subgroup_size.or(second.subgroup_size);
     first.unroll = first.unroll.or(second.unroll);
     first.assertion = first.assertion.or(second.assertion);
+    // Extending overwrites, so that the inputs of `first` win.
     let mut push: BTreeMap<u64, u8> = second.push;
     push.extend(first.push);
     first.push = push;

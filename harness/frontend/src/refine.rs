@@ -158,6 +158,7 @@ impl Refinement {
     ///
     /// `needs` are the inputs that no option supplies and that the answers depend on.
     pub fn combine(answers: Vec<Refinement>, needs: &InputNeeds) -> Option<Refinement> {
+        // The weakest answer counts: one choice of inputs suffices to break refinement.
         let rank = |answer: &Refinement| match answer.verdict {
             RefinementVerdict::Breaks => 0,
             RefinementVerdict::Unknown => 1,
@@ -556,6 +557,7 @@ fn compare_contents(
         let part = buffer.and_then(|buffer| buffer.bytes.get(start..start.checked_add(bytes as usize)?));
         part.map_or(0, |part| part.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)))
     };
+    // A cell that only one of the kernels writes keeps its initial value in the other.
     let places: BTreeMap<_, _> = cells
         .iter()
         .chain(&more)

@@ -80,6 +80,7 @@ fn collect_value_constraints(
     match condition {
         ResolvedCondition::Known(holds) => *holds,
         ResolvedCondition::And(both) => {
+            // Both sides are visited, even if one requires more than single values.
             let left = collect_value_constraints(&both.0, demands);
             collect_value_constraints(&both.1, demands) && left
         }
@@ -507,6 +508,8 @@ impl<'a> OutcomeCollector<'a> {
             self.skeleton.events[usize::from(write)].stored.as_ref().and_then(|stored| stored.known())
         };
         for solution in solutions {
+            // The product over the reads, with one source for each value: equal values lead to
+            // equal outcomes.
             let mut expanded: Vec<Vec<(u16, u16)>> = vec![Vec::new()];
             for (read, source) in &solution.reads_from {
                 // The source of an unobserved read cannot change the outcome.

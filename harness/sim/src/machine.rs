@@ -599,6 +599,7 @@ fn isolation_levels(waves: &[Wave]) -> Vec<u8> {
                 if owners.len() <= cache {
                     owners.resize(cache + 1, u32::MAX);
                 }
+                // If two waves have invocations below one cache, neither is alone there.
                 let owner = owners[cache];
                 if owner == u32::MAX {
                     owners[cache] = number as u32;

@@ -212,6 +212,7 @@ impl Machine {
                 }
                 continue;
             }
+            // The words of the access, each with its position in the value.
             let words = [(word, 0), (word + 1, 32)].into_iter().take(if op.bytes == 8 { 2 } else { 1 });
             let memory = &mut self.memory;
             let torn = self.fault == Fault::Tearing && op.kind == MemoryOpKind::AtomicStore;
@@ -229,6 +230,7 @@ impl Machine {
                     self.waves[number].write_loaded_wide(slot, lane, whole, op.bytes);
                 }
                 MemoryOpKind::PlainStore if op.bytes < 4 => {
+                    // One bit for each written byte of the word.
                     let bytes = ((1 << op.bytes) - 1) << shift;
                     let value = (value as u32) << (8 * shift);
                     memory.store(&path, reference, word, (value, bytes & WHOLE), op.private, available);
