@@ -43,6 +43,7 @@ pub(crate) fn case(
         let plain = plain.trim_matches('_').to_owned();
         let mut unique =
             if plain.starts_with(|c: char| c.is_ascii_alphabetic()) { plain } else { format!("v{plain}") };
+        // Source names may differ only in characters that a test's names cannot have.
         while !taken.insert(unique.clone()) {
             unique.push('x');
         }
@@ -66,6 +67,8 @@ pub(crate) fn case(
             span: Span::default(),
         });
         names.push(shown);
+        // The numbers that a read may return: the initial one, those that the kernel stores, and
+        // those that others write.
         let mut domain = NumberDomain::from_value(initial);
         if let Some(stored) = round.facts.domains.get(cell) {
             domain.union_with(stored);

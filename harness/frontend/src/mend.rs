@@ -561,6 +561,7 @@ fn candidate_changes(module: &SpirvModule, lifted: &Lifted, race: Option<&RaceSp
             found.push(SuggestedChange { kind, at, text });
         }
     };
+    // Stronger semantics of existing atomics and barriers, for each class that races.
     for (class, _) in &raced {
         let class = *class;
         let words = class_words(class);
@@ -583,6 +584,8 @@ fn candidate_changes(module: &SpirvModule, lifted: &Lifted, race: Option<&RaceSp
                 add(SuggestedChangeKind::Ordered(spot.place, more), *spot, text);
             }
         }
+        // Without the Vulkan memory model, the source gives an atomic no semantics; a memory
+        // barrier next to it has the same effect.
         if !module.vulkan {
             let semantics = emit::full_semantics(class);
             for (spot, kind) in &places {
@@ -597,6 +600,7 @@ fn candidate_changes(module: &SpirvModule, lifted: &Lifted, race: Option<&RaceSp
             }
         }
     }
+    // Wider scopes.
     for (spot, kind) in &places {
         if emit::widened(kind, scope).is_some()
             && let Some(word) = emit::word_of(kind)
@@ -605,6 +609,7 @@ fn candidate_changes(module: &SpirvModule, lifted: &Lifted, race: Option<&RaceSp
             add(SuggestedChangeKind::Widened(spot.place, scope), *spot, text);
         }
     }
+    // Qualifiers on the racing variables.
     for (class, variable) in &raced {
         let mut accesses = places.iter().filter(|(_, kind)| {
             emit::coherent(kind, scope).is_some()
@@ -634,6 +639,7 @@ fn candidate_changes(module: &SpirvModule, lifted: &Lifted, race: Option<&RaceSp
             add(SuggestedChangeKind::Coherent(*variable, scope), *spot, text);
         }
     }
+    // Control barriers, which only invocations of one workgroup share.
     if one_workgroup {
         for (class, _) in &raced {
             for (spot, kind) in &places {

@@ -489,6 +489,7 @@ fn compare_contents(
             && !report.is_schedule_dependent
             && !report.has_partial_subgroups
     };
+    // A defect of AFTER counts if BEFORE has none in any schedule.
     let second = walked(after);
     if let (Some(first), Some(second)) = (judged, &second)
         && is_settled(first)

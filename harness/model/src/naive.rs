@@ -280,6 +280,7 @@ fn for_each_execution<M: Matrix>(
     let (out_of_thin_air, domain) = (model.semantic().values_free, ValueDomain::new(test));
     let mut chosen_rf = vec![0; reads.len()];
     loop {
+        // A read without a candidate excludes every execution.
         if reads.is_empty() || candidates.iter().all(|c| !c.is_empty()) {
             let mut rf = vec![None; n];
             let mut rf_matrix = M::empty(n);

@@ -59,6 +59,7 @@ pub(crate) fn launches(parts: &[Part]) -> Vec<(&Part, Option<&Part>)> {
     let mut launches: Vec<(&Part, Option<&Part>)> = Vec::with_capacity(parts.len());
     for part in parts {
         match launches.last_mut() {
+            // Such a kernel follows the fragment kernel of its draw.
             Some((_, vertices)) if matches!(part.kernel.carrier, Carrier::VertexBesideFragments { .. }) => {
                 *vertices = Some(part);
             }

@@ -217,6 +217,7 @@ impl PlanLayout {
                     None => {
                         let own = buffer(&mut plan, input.len(), Memory::Device, "buffer of a shader");
                         match input.image {
+                            // A texel buffer is bound as an image.
                             Some(texels) => {
                                 picture(&mut plan, texels, input.len(), Some(own));
                             }
@@ -250,6 +251,8 @@ impl PlanLayout {
         }
         prepare.push(Step::Barrier { queue: QUEUE });
         run.push(Step::Barrier { queue: QUEUE });
+        // The dispatches stand together without barriers: they use different buffers, and may
+        // overlap.
         plan.steps = prepare.into_iter().chain(run).chain(keep).collect();
         let hammers = dispatches_of(&plan, HAMMER);
         canaries.steps = dispatches_of(&plan, canaries::KERNEL);

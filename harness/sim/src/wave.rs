@@ -213,6 +213,7 @@ impl Wave {
                         return moved;
                     }
                 }
+                // The machine executes it for the whole subgroup.
                 Op::Group(_) => return moved,
                 Op::Jump { edge } => {
                     self.branch_to(&[(edge, self.execution_mask)], false, surroundings);

@@ -70,6 +70,7 @@ impl Interpreter<'_> {
                 false => Err(unsupported(format!("Op{op:?} with these operands")).into()),
             };
         };
+        // True in the second place: the result is undefined for these operands.
         let one = |arguments: &[(u64, Taint)]| {
             let mut numbers = [0; MOST];
             numbers.iter_mut().zip(arguments).for_each(|(number, argument)| *number = argument.0);

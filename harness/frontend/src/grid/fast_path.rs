@@ -250,6 +250,7 @@ impl FastPathCtx<'_> {
             DecodedOp::AccessChain { pointer, to, chain } => {
                 let chain = self.function.chains.get(chain as usize)?;
                 let ConcreteValue::Pointer(base) = value(pointer)? else { return None };
+                // Only a global object can be an array of descriptors.
                 let shared = base.object & (LOCAL | SHARED) == 0;
                 if shared && !self.descriptors.is_empty() && self.descriptors.contains_key(&base.object) {
                     return None;

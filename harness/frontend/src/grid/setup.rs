@@ -83,6 +83,7 @@ pub(super) fn with_interpreter<T>(
         return Err(nowhere(Problem::Budget { what, bound: bound as usize }));
     }
     let subgroup_size = options.subgroup_size.or(config.map(|config| config[0]));
+    // Without a given size, a workgroup is one subgroup, as far as a subgroup can hold it.
     let subgroup_size = subgroup_size.unwrap_or(each.clamp(1, 128) as u32).clamp(1, 128);
     let subgroup_size = if stage.has_workgroups() { subgroup_size } else { 1 };
     let Some(entry) = program.by_id.get(&function).copied() else {
@@ -519,6 +520,8 @@ impl ObjectBuilder<'_> {
             return self.build_image(variable, ty, at, index, name);
         }
         let block = program.module.decorations.get(&ty).is_some_and(|known| known.block);
+        // A uniform block is read-only and cannot race. A `Uniform` without `Block` is a storage
+        // buffer of older SPIR-V (`BufferBlock`).
         let shared = match class {
             StorageClass::StorageBuffer => Some(litmus::StorageClass::Buffer),
             StorageClass::Uniform if !block => Some(litmus::StorageClass::Buffer),
@@ -635,6 +638,7 @@ impl ObjectBuilder<'_> {
                     let declared = self.program.module.variables.get(variable);
                     if declared.is_some_and(|known| known.class == StorageClass::PushConstant) {
                         pushed.insert(offset);
+                        // All push constants are addresses, so that none is missing.
                         if pushed.len() * 8 >= object.bytes.len() {
                             self.notes.remove(NOTHING_PUSHED);
                         }

@@ -56,6 +56,7 @@ impl Interpreter<'_> {
         for variable in &setup.workgroup_variables {
             begun.objects.push(self.variable_object(*variable, Some(litmus::StorageClass::Workgroup))?);
         }
+        // Computed once: private variables begin alike in all invocations.
         if self.private_templates.is_empty() {
             self.private_templates = setup
                 .private_variables

@@ -109,6 +109,7 @@ impl<'a> Kernel<'a> {
             let position = match position {
                 Some(position) => position,
                 None => {
+                    // In this kernel, only the environment accesses the location.
                     let mut location = known.get(key)?.clone();
                     location.name = format!("environment{}", keys.len());
                     test.locations.push(location);
@@ -134,6 +135,7 @@ impl<'a> Kernel<'a> {
         if let Some(cell) = &environment.wait {
             code.push(emit::load(WAITED, target(cell)?, atomic(Order::Acquire, false, true)));
             let initial = SymbolicNumber::Known(initial_value(known.get(cell)?));
+            // The environment acts only once it has read another value than the initial one.
             code.push(emit::branch(BranchRelation::Equal, SymbolicNumber::Register(WAITED), initial, 0));
         }
         let place = target(&environment.access)?;

@@ -71,6 +71,7 @@ pub fn compile(
                     compiler.functions.insert(binding.name.span, id);
                 }
                 scope = compiler.bind_definitions(bindings, scope);
+                // The last entries are those of this statement.
                 let first = compiler.scopes.len() - bindings.bindings.len();
                 for entry in &compiler.scopes[first..] {
                     let node = match entry.bound {

@@ -233,6 +233,7 @@ impl<'t> Schedule<'t> {
                 }
                 continue;
             };
+            // All arrivals at one named barrier make one choice together.
             if grouped.contains(&barrier.event) {
                 continue;
             }
@@ -246,6 +247,8 @@ impl<'t> Schedule<'t> {
                 .map(|other| other.event)
                 .collect();
             grouped.extend(&members);
+            // The bits of the number are the members that the others wait for. Those beyond the
+            // twentieth are never among them, which bounds the choices.
             let subsets = (0u32..1 << members.len().min(20))
                 .filter(|mask| mask.count_ones() >= quorum)
                 .map(|mask| {
@@ -259,6 +262,7 @@ impl<'t> Schedule<'t> {
                 .collect();
             choices.push(subsets);
         }
+        // Different barriers choose independently.
         let mut skeletons = vec![skeleton];
         for subsets in choices {
             skeletons = skeletons

@@ -338,6 +338,7 @@ impl<'t> Builder<'t> {
         let index = usize::from(thread.0);
         let Skeleton { address, control, .. } = &mut self.skeleton;
         for (dependent, pairs) in [(&step.address, address), (&step.control, control)] {
+            // A dependency on a value is one on every event that the value is computed from.
             for read in dependent {
                 self.reads[index][usize::from(*read)].for_each_read(&mut |event| pairs.push((event, here)));
             }

@@ -84,6 +84,7 @@ impl Skeleton {
         let thread = |i: usize| {
             let owner = self.events[i].owner;
             let mut end = i + 1;
+            // Initial writes belong to no thread: each is alone.
             while owner != Owner::Initial && self.events.get(end).is_some_and(|e| e.owner == owner) {
                 end += 1;
             }

@@ -341,6 +341,8 @@ fn build(
                 }
                 InstructionForm::Store(access) => {
                     let location = draft.location(name);
+                    // Every store to a location writes another value, so that a read tells which
+                    // one it saw.
                     values[*index] += 1;
                     let value = Operand::Constant(values[*index]);
                     draft.store(thread, location, value, StorageClass::Buffer, access);

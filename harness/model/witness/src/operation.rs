@@ -174,6 +174,7 @@ impl Instances {
                 }
             }
         }
+        // Warshall's closure: invocations are related through any chain of calls.
         for middle in 0..count {
             for thread in 0..count {
                 if related[thread] & (1 << middle) != 0 {

@@ -385,6 +385,7 @@ impl WalkedThread<'_> {
                     }
                 }
                 InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
+                    // Both sides are followed; each demands its value of the condition.
                     let demand = self.demand(&mut walk.path, *relation, *left, *right);
                     let mut taken = walk.clone();
                     if let Some(path) = demanding(&taken.path, demand, true) {

@@ -134,6 +134,7 @@ pub(super) fn bind(
     let mut calm: Vec<Option<u8>> = Vec::new();
     let mut of_host: Vec<bool> = Vec::new();
     let (mut invocations, mut subgroups, mut workgroups) = (0u32, 0u32, 0u32);
+    // Workgroup memory follows the buffers.
     let mut next = buffers.iter().map(|(first, words)| first + words).max().unwrap_or(1);
     // By buffer: the number of references, and whether all accesses are at device level.
     let mut uses: BTreeMap<u32, (usize, bool)> = BTreeMap::new();
@@ -160,6 +161,8 @@ pub(super) fn bind(
         let mut launches: Vec<(usize, LaunchPosition)> = Vec::new();
         match step {
             Step::Draw { drawing, .. } => {
+                // A draw launches its fragments, and its vertices too if they take part in the
+                // test.
                 let of_points = vertices.map(|(_, vertices)| vertices).or(program.positions.as_deref());
                 let of_vertices = vertices.map(|(number, _)| (number, None));
                 for (number_of, positions) in std::iter::once((kernel, of_points)).chain(of_vertices) {
@@ -206,6 +209,8 @@ pub(super) fn bind(
             layout.of_step.entry(number).or_default().push(dispatches.len());
             let (count, in_each) = (launch.workgroups(), launch.in_each());
             for group in 0..count {
+                // Each cache has the next one above it as its parent: invocation, subgroup,
+                // workgroup, queue family.
                 layout.parents[2].push(family);
                 let members = launch.size.min(launch.invocations - group * launch.size);
                 for subgroup in 0..in_each {
@@ -268,6 +273,8 @@ pub(super) fn bind(
                 of_host.push(host_visible.get(buffer as usize) == Some(&true));
                 calm.push(reference.calm.filter(|_| !reference.aliased));
             } else if let Some(level) = lowest.get_mut(global) {
+                // The kernels that share a reference share its caches: the lowest level counts, and
+                // one scope only if all agree.
                 *level = reference.lowest.min(*level);
                 calm[global] =
                     calm[global].filter(|scope| reference.calm == Some(*scope) && !reference.aliased);
@@ -288,6 +295,7 @@ pub(super) fn bind(
             .workgroup_words
             .checked_mul(launch.workgroups())
             .and_then(|words| next.checked_add(words))
+            // A byte address has 32 bits.
             .filter(|next| *next < 1 << 30)
             .ok_or(DeviceError::OutOfMemory("workgroup memory"))?;
         layout.cached.push(cached);
