@@ -125,6 +125,7 @@ pub fn judge_choice(
     let by_contents = choice.contents_that_decide_races();
     let is_decided = !dependent.is_empty() || settled && !by_contents.is_empty();
     let needs_grid = report.verdict == GridVerdict::Clean && report.two_workgroup_finding.is_some();
+    // First what is certain, then what inputs decide, then what the grid decides.
     if !certain.is_empty() {
         report.verdict = GridVerdict::Racy;
     } else if is_decided || settled && !report.blocked.is_empty() {

@@ -506,6 +506,7 @@ fn compare_contents(
             environment: Vec::new(),
         });
     }
+    // One schedule stands for all of them, so equal contents suffice.
     if let (Some(first), Some(second)) = (walked(before), &second)
         && is_settled(&first)
         && is_settled(second)
@@ -516,6 +517,7 @@ fn compare_contents(
         let reason = "both are free of races and leave the same contents for these inputs";
         return Refinement::new(RefinementVerdict::Refines, reason);
     }
+    // Otherwise all final contents of both are enumerated.
     let contents = |(module, options): (&SpirvModule, &AnalysisOptions)| {
         let dispatch = plan_dispatch(module, options)?;
         let describe = |refusal: &Refusal| refusal.to_string();

@@ -606,6 +606,8 @@ impl<'a> OutcomeCollector<'a> {
         flagged: Flags,
         findings: &mut Findings,
     ) {
+        // A plain structure is here for the list alone: `add_leaf` has counted its executions and
+        // decided the question.
         let valuations = valuations(self.skeleton, rf, self.rules.out_of_thin_air, self.rules.domain);
         for Valuation { values, thin_air } in valuations {
             if !self.plain {

@@ -296,6 +296,7 @@ fn own_variants(expression: &Expression, sources: &[SourceText]) -> Vec<ChangedE
             }
         }
         ExpressionKind::Difference(list) => {
+            // The first operand is what the others are excepted from.
             for (index, part) in list.iter().enumerate().skip(1) {
                 let change = format!("without the exception `{}`", text(part));
                 add(change, without(list, index, ExpressionKind::Difference));

@@ -161,6 +161,7 @@ fn meets_one<M: Matrix>(
     for_each_execution::<M>(test, model, skeleton, left, &mut |execution, _, _| {
         let nodes = cat::evaluate_model(plan, execution, n)
             .map_err(|missing| PredictError::UnknownBase { name: missing.name })?;
+        // Facts hold in every execution, the other axioms in consistent ones.
         let kept = |fact: bool| {
             plan.axioms.iter().enumerate().all(|(index, axiom)| {
                 axiom.flag

@@ -270,6 +270,8 @@ impl Layout {
             buffers.extend(rendezvous.iter().map(|_| back.clone()));
         }
 
+        // The steps have three parts: initial values, the phases with their dispatches, and reading
+        // back.
         let to_host = |buffer| Step::ToHost { queue: QUEUE, buffer };
         let copy = |from, to| Step::Copy { queue: QUEUE, from, to };
         let barrier = Step::Barrier { queue: QUEUE };
@@ -312,6 +314,7 @@ impl Layout {
         // Queue 0 initializes and reads back memory; the host synchronizes it with the other queues.
         let queues: Vec<QueueId> = (0..program.queues.len() as u32).map(QueueId).collect();
         let several = queues.len() > 1 && hosts.is_none();
+        // With the calls of the test, its schedule orders the steps.
         let ordered = match (join, &program.schedule, apart) {
             (Join::Calls, Some(schedule), apart) => {
                 calls::steps(program, schedule, apart.unwrap_or(LOCATIONS)).ok()

@@ -370,6 +370,8 @@ impl HostMachine {
             }
             HostAct::Signal { semaphore, value } => {
                 let (semaphore, value) = (*semaphore, *value);
+                // Unlike a submission, a signal writes nothing back to the device domain: that takes a
+                // dependency with HOST_WRITE.
                 self.release_lines(number, None);
                 self.signal_semaphore(semaphore, value);
                 self.next_act(number);
@@ -441,6 +443,7 @@ impl HostMachine {
                 let loaded = match order {
                     None => self.load_word(at, key, memory),
                     Some(order) => {
+                        // Atomics execute in the host domain, in front of which no copy may remain.
                         self.flush_line(number, key.0);
                         let loaded = self.domain_load(key.0, memory);
                         if order.acquires() {
@@ -485,6 +488,7 @@ impl HostMachine {
                     });
                 }
             }
+            // Jumps lead forward only, past this many operations.
             HostOperation::Skip { condition, over } => {
                 let taken = condition.is_none_or(|(how, left, right)| {
                     how.holds_between(value(self, left), value(self, right))
@@ -695,7 +699,7 @@ impl HostMachine {
                     line.dirty = false;
                 }
             }
-            // It evicts a word.
+            // It drops a clean word.
             1 => {
                 if self.domain.get(&key.0).is_some_and(|line| !line.dirty) {
                     self.domain.remove(&key.0);
@@ -711,7 +715,7 @@ impl HostMachine {
                     self.domain.insert(key.0, HostLine { value: line.value, dirty: true });
                 }
             }
-            // It evicts a word.
+            // It drops a clean word.
             4 => {
                 if self.cache.get(&key).is_some_and(|line| !line.dirty) {
                     self.cache.remove(&key);

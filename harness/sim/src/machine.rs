@@ -543,6 +543,7 @@ impl Machine {
         let reference = cached[self.random.below(cached.len())];
         let deep = ((choice >> 8) % 5) as u8 + 1;
         match (choice >> 16) % 8 {
+            // Lines of an invocation are written back towards a random level.
             0..4 => {
                 for lane in lanes(mask & self.waves[number].lanes) {
                     let path = self.waves[number].paths[lane];
@@ -552,6 +553,7 @@ impl Machine {
                     }
                 }
             }
+            // Clean ones are evicted.
             4 => {
                 for lane in lanes(mask & self.waves[number].lanes) {
                     let path = self.waves[number].paths[lane];

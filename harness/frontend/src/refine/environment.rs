@@ -151,6 +151,7 @@ impl<'a> Kernel<'a> {
         if let Some(initial) = initial {
             test.locations[usize::from(place.location.0)].init = LocationInit::Constant(initial as i64);
         }
+        // The branch behind the wait leads to a label at the end.
         let ends = environment.wait.is_some();
         code.extend(ends.then(|| emit::label(0)));
         let thread = test.threads.len();
