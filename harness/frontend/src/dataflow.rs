@@ -259,6 +259,7 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
         if root == pointer {
             return contents;
         }
+        // Through another pointer than a known component, a load may see any part of the contents.
         let fact = match self.components.get(&pointer) {
             Some(component) => contents[*component],
             None => self.analysis.combine(self.analysis.merge(contents), self.address(pointer)),
@@ -280,6 +281,7 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
                 None => [fact; COMPONENTS],
             };
         }
+        // A store joins: on another path, a later load may still see the earlier contents.
         self.join_contents(root, stored);
     }
 

@@ -383,6 +383,7 @@ fn canonical_form(condition: &Condition, term: &dyn Fn(&Term) -> Term) -> String
         Condition::True => "true".to_owned(),
         Condition::Compare { left, comparison, right } => {
             let (left, right) = (format!("{:?}", term(left)), format!("{:?}", term(right)));
+            // Only these two comparisons stay the same if their operands change places.
             let (left, right) = match comparison {
                 Comparison::Equal | Comparison::NotEqual if right < left => (right, left),
                 _ => (left, right),
@@ -393,6 +394,7 @@ fn canonical_form(condition: &Condition, term: &dyn Fn(&Term) -> Term) -> String
             let and = matches!(condition, Condition::And(..));
             let mut all = Vec::new();
             parts(condition, and, term, &mut all);
+            // A chain of one connective means the same in every order and nesting.
             all.sort_unstable();
             format!("{}({})", if and { "and" } else { "or" }, all.join(", "))
         }

@@ -112,6 +112,7 @@ pub(crate) fn call_order(test: &Test, events: &[Event], marks: &[Mark]) -> Pairs
         }
     }
     loop {
+        // The transitive closure: joins pairs that meet, until a round finds no new pair.
         let longer: Pairs = pairs
             .iter()
             .flat_map(|(from, middle)| {
