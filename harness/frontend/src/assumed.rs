@@ -127,6 +127,7 @@ impl AssumedInput {
     }
 
     fn number(&self, bytes: impl DoubleEndedIterator<Item = u8>) -> String {
+        // Little-endian, as in memory.
         let bits = bytes.rev().fold(0_u64, |all, byte| all << 8 | u64::from(byte));
         match self.kind {
             InputKind::Float(32) => f32::from_bits(bits as u32).to_string(),

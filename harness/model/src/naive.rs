@@ -225,6 +225,7 @@ fn enumerate_one<M: Matrix>(
             if kept {
                 found.raise_flags(flagged, *thin_air);
             }
+            // An execution in which some thread does not end can race, but has no final state.
             if skeleton.terminated {
                 found.outcomes.record_allowed(outcome, *thin_air);
             }
@@ -256,6 +257,7 @@ fn for_each_execution<M: Matrix>(
             .filter(|&e| skeleton.events[e].storage == storage && skeleton.events[e].tags.has(Tags::W))
             .collect()
     };
+    // Initial writes precede all others in modification order.
     let orders: Vec<Vec<Vec<usize>>> = skeleton
         .storages()
         .into_iter()

@@ -83,6 +83,7 @@ impl CatParser {
 
     fn next_token(&mut self) -> CatSpan {
         let span = self.current_span();
+        // The last token is the end of the text, which is never passed.
         if self.position + 1 < self.tokens.len() {
             self.position += 1;
         }

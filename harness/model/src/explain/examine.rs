@@ -167,6 +167,7 @@ impl<'a> ExecutionSearch<'a> {
         if witness.is_some() || known == Some(true) {
             return Ok(ExplanationAnswer::Allowed { witness });
         }
+        // With a known verdict, a search that was cut short still shows the closest candidate.
         if end == EnumerationEnd::Cut && known.is_none() {
             return Ok(ExplanationAnswer::Unknown);
         }
@@ -178,6 +179,7 @@ impl<'a> ExecutionSearch<'a> {
                 ExplanationAnswer::Forbidden { closest: None, candidates, complete }
             });
         };
+        // Of several broken axioms, the one with the fewest edges is shown.
         let examined = self.examine_candidate(&skeleton, &candidate)?;
         let mut best: Option<(ExplainedExecution, BrokenAxiom)> = None;
         for axiom in examined.broken {
@@ -211,6 +213,7 @@ impl<'a> ExecutionSearch<'a> {
             if !examined.broken.is_empty() {
                 return Ok(ControlFlow::Continue(()));
             }
+            // One more than requested: these are not all.
             if found.len() == most {
                 return Ok(ControlFlow::Break(()));
             }
@@ -228,6 +231,7 @@ impl<'a> ExecutionSearch<'a> {
         };
         // Prefer a race that also shows the outcome.
         let raised = match self.find_flagged(&Flags::is_race, true, &explained)? {
+            // Without the outcome, executions that do not end count as well.
             None => {
                 self.find_flagged(&Flags::is_race, false, &|outcome| passes_filter(self.test, outcome))?
             }
@@ -520,6 +524,7 @@ impl<'a> ExecutionSearch<'a> {
         candidate: &CandidateExecution,
     ) -> Result<Option<RacyExecution>, PredictError> {
         let values = self.evaluate_candidate::<M>(skeleton, candidate)?;
+        // An uninitialized read has a flag of its own, which is no race.
         let raised = self
             .plan
             .axioms

@@ -179,6 +179,7 @@ impl ProgressCode {
             return Err(ProgressError::Unsupported { what: "undefined initial values" });
         }
         // They wait for their tangles, which are a choice of each execution.
+        // Subgroup operations are refused by name, at their instruction.
         if test.has_blocks() && !test.has_subgroup_operations() {
             return Err(ProgressError::Unsupported { what: "barriers of a subgroup under branches" });
         }
@@ -198,6 +199,7 @@ impl ProgressCode {
                 }
             }
         }
+        // Within one thread, program order suffices.
         let syncs = test
             .system_sync
             .iter()
@@ -454,6 +456,7 @@ fn source_bits(sources: &[ValueSource]) -> u64 {
 /// A register is live if it may reach a branch, memory or a barrier. Without this, an untested counter would
 /// make the graph infinite.
 fn live_registers(operations: &[ProgressOperation]) -> Vec<u64> {
+    // Nothing is live behind the last operation: progress does not depend on final registers.
     let end = operations.len();
     let mut live = vec![0_u64; end + 1];
     loop {

@@ -171,6 +171,7 @@ fn words(column: &'static str) -> impl Iterator<Item = ShapeWord> {
             return Some(ShapeWord::Barrier);
         }
         let letter = letters.next()?;
+        // An uppercase letter marks a location that carries synchronization.
         let (location, carrier) = (letter.to_ascii_lowercase(), letter.is_ascii_uppercase());
         let value = i64::from(letters.next()?.to_digit(10)?);
         Some(match kind {
@@ -186,6 +187,7 @@ fn words(column: &'static str) -> impl Iterator<Item = ShapeWord> {
 
 /// Levels of two threads: how much they share.
 fn level(first: Placement, second: Placement) -> u8 {
+    // 3: the device only; 2: the queue family; 1: the workgroup; 0: the subgroup.
     if first.queue_family != second.queue_family {
         3
     } else if first.workgroup != second.workgroup {
@@ -220,6 +222,7 @@ pub fn placements(threads: usize, unequal: bool) -> Vec<Vec<Placement>> {
         for near in 0..4u8 {
             for far in near + 1..4 {
                 for outsider in 0..3 {
+                    // Two threads are near each other, and the third is equally far from both.
                     let level = |a: usize, b: usize| if a == outsider || b == outsider { far } else { near };
                     found.push(place_threads(3, &level));
                 }
@@ -241,6 +244,7 @@ fn place_threads(threads: usize, level: &dyn Fn(usize, usize) -> u8) -> Vec<Plac
     };
     (0..threads)
         .map(|thread| Placement {
+            // The device is the parent of all queue families: no level exceeds 4.
             queue_family: number(thread, 2, 4),
             queue: 0,
             workgroup: number(thread, 1, 2),

@@ -53,10 +53,13 @@ impl Machine {
                 for lane in lanes(mask) {
                     let (address, ..) = wave.word_operands(slot, lane);
                     let path = &wave.paths[lane];
+                    // The own store buffer comes first; without store buffers, a value that a cache
+                    // has read ahead.
                     let early = match buffers {
                         true => self.memory.forwarded(group, path, reference, address, level),
                         false => self.memory.found_ahead(path, reference, address),
                     };
+                    // Address 0 is out of bounds and reads as zero.
                     let value = match (address, early) {
                         (0, _) => 0,
                         (_, Some(value)) => value,
@@ -338,8 +341,11 @@ impl Machine {
             if is_split_rmw(self.fault, change) {
                 match self.take_second_half(number, slot, lane) {
                     None => {
+                        // The first half reads; the lane performs the operation again to write.
                         done &= !(1 << lane);
                         let excludes = self.fault == Fault::RmwAmongThemselves;
+                        // Here only read-modify-writes exclude each other; stores may still come
+                        // between the halves.
                         if excludes && self.halves.iter().any(|half| half.address == address) {
                             continue;
                         }
@@ -398,6 +404,7 @@ impl Machine {
         {
             return;
         }
+        // One bit per storage class: 1 for buffers, 2 for workgroup memory, 4 for images.
         let mask = match self.fault {
             Fault::SemanticsOfFlagOnly if !op.is_fence() => op.mask & (1 << op.class),
             Fault::BufferNotFlushed => op.mask & !1,

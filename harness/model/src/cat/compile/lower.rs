@@ -107,6 +107,8 @@ impl<'m> CatCompiler<'m> {
             ExpressionKind::Difference(list) => self.lower_difference(list, scope),
             ExpressionKind::Sequence(list) => self.lower_sequence(list, scope),
             ExpressionKind::Product(pair) => {
+                // Lowers both sides before the first error returns, so that mistakes in either are
+                // reported.
                 let left = self.lower_set(&pair[0], scope);
                 let right = self.lower_set(&pair[1], scope);
                 let ((left, first), (right, second)) = (left?, right?);
@@ -225,6 +227,7 @@ impl<'m> CatCompiler<'m> {
 
     fn lower_sequence(&mut self, list: &'m [Expression], scope: ScopeId) -> LowerResult<LoweredTerm<'m>> {
         let mut product: Option<RelationNode<'m>> = None;
+        // After a mistake, the other operands are lowered too, to report theirs.
         let mut reported = false;
         for operand in list {
             match (self.lower_relation(operand, scope), product) {
