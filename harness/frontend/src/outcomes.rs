@@ -132,6 +132,7 @@ pub(crate) fn enumerate_contents(
     if let Some(image) = dispatch.buffers.iter().find(|buffer| buffer.image.is_some()) {
         return unknown(race_free, format!("the contents of the image `{}` are not modelled", image.name));
     }
+    // The walk does not settle the contents, so the model enumerates them.
     let lifted = match lift(module, &options) {
         Ok(lifted) => lifted,
         Err(refusal) => return unknown(race_free, describe_refusal(&judged, &refusal, told)),
@@ -214,6 +215,7 @@ fn contents_of_case(
     budget: Budget<'_>,
 ) -> FinalContents {
     let mut test = case.test.clone();
+    // All final states count, not only those of a question.
     (test.question, test.filter) = (None, None);
     let in_buffer = |location: &LocationId| {
         test.locations.get(usize::from(location.0)).is_some_and(|of| of.reference == Some(Reference::Buffer))

@@ -54,6 +54,7 @@ impl Asked {
                 Quantifier::Exists => QuestionKind::Exists,
                 Quantifier::NotExists => QuestionKind::NotExists,
             };
+            // Several annotations ask one question: their formulas hold together.
             let parts = annotations
                 .outputs
                 .iter()

@@ -36,6 +36,7 @@ pub(crate) fn plain_updates(module: &SpirvModule, function: &SpirvFunction) -> V
 fn update_of_store(module: &SpirvModule, function: &SpirvFunction, store: usize) -> Option<PlainUpdate> {
     let code = &function.code;
     let [pointer, value, ..] = module.operands_of(&code[store]) else { return None };
+    // Only within the block of the store: load, operation and store are executed together.
     let start = code[..store].iter().rposition(|one| one.op == Op::Label)?;
     let made = |id: u32| (start..store).rev().find(|index| code[*index].result == id);
     let operation = made(*value)?;
@@ -49,6 +50,7 @@ fn update_of_store(module: &SpirvModule, function: &SpirvFunction, store: usize)
         let load = made(id).filter(|index| code[*index].op == Op::Load)?;
         let from = *module.operands_of(&code[load]).first()?;
         let same = is_same_value(module, function, from, *pointer, store, MAX_DEPTH);
+        // Between load and store, nothing else may write the location or order the two.
         let quiet = code[load + 1..store].iter().all(|one| !may_change_memory(one.op));
         (same && quiet).then_some(load)
     };

@@ -451,6 +451,7 @@ impl<'a> Walk<'a> {
         self.at = (instruction.line, instruction.place);
         match instruction.op {
             Op::Label => {
+                // Jumps set the block; only the first block of a function is entered without one.
                 if frame.block == 0
                     && let Some(frame) = state.frames.last_mut()
                 {

@@ -291,6 +291,7 @@ pub fn list_consistent_executions(
 fn with_asked_outcome(test: &Test, options: &ExplainOptions) -> (Test, Condition) {
     let condition = match (&options.outcome, &test.question) {
         (Some(condition), _) => condition.clone(),
+        // For a claim about all executions, the counterexamples are explained.
         (None, Some(Question { kind: QuestionKind::Forall, condition, .. })) => {
             Condition::Not(Box::new(condition.clone()))
         }

@@ -158,6 +158,7 @@ pub fn mutants(model: &Model, only: &dyn Fn(&str) -> bool) -> Vec<Mutant> {
                     changed.statements.remove(index);
                 }
             }
+            // Equal changes of one statement are numbered, so that each mutant has its own name.
             let earlier = found.iter().filter(|other: &&Mutant| {
                 let other = &other.mutation;
                 other.statement == name && other.base_change() == change

@@ -102,6 +102,7 @@ pub(crate) fn stages_around(program: &Program, phase: usize) -> (Stages, Stages)
 
 /// Returns the maximum number of workgroups in a draw of any kernel of a program.
 pub(crate) fn most_workgroups(program: &Program) -> u32 {
+    // The tightest limit of the kernels applies to all.
     let most = program.kernels().map(|kernel| kernel.carrier.most_workgroups(kernel.workgroup_size));
     most.min().unwrap_or(u32::MAX)
 }

@@ -301,6 +301,7 @@ impl Machine {
                 self.memory.drain_all();
                 return PhaseStatus::Ended;
             }
+            // Bounds the choices in a row that have no effect, as in a deadlock.
             if !self.choose_and_perform(programs, dispatches) {
                 self.idle += 1;
                 if self.idle > self.limits.patience {

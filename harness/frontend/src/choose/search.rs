@@ -419,6 +419,7 @@ fn shorten_buffers(options: &mut AnalysisOptions) {
 }
 
 fn set_scalar(options: &mut AnalysisOptions, input: &AssumedInput, bits: u64) {
+    // `bind_addresses` binds each address to a separate buffer.
     if input.kind == InputKind::Address {
         return;
     }

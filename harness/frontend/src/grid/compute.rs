@@ -78,6 +78,7 @@ impl Interpreter<'_> {
             let result = compute_scalar(op, &numbers[..arguments.len()], kind, from, bits);
             (ConcreteValue::Bits(result.unwrap_or(0), taint), result.is_none())
         };
+        // A pointer counts as its address.
         let single = |value: &ConcreteValue| match value {
             ConcreteValue::Bits(bits, taint) => (*bits, *taint),
             ConcreteValue::Pointer(pointer) => (self.address_of(pointer), pointer.taint),

@@ -497,6 +497,7 @@ impl Interpreter<'_> {
     /// Describes the calls that led to an access, innermost first.
     fn describe_calls(&self, mut calls: u32) -> String {
         let mut lines = Vec::new();
+        // Call stacks are numbered from 1; 0 is that of the entry point.
         while let Some((before, site)) = calls.checked_sub(1).and_then(|at| self.calls.get(at as usize)) {
             if let SourcePosition::Line(line) = self.source_position(*site) {
                 lines.push(line.to_string());

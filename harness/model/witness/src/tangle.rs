@@ -115,6 +115,7 @@ pub fn result(
                     counted.push(brought(member)?);
                 }
             }
+            // An exclusive scan without earlier lanes gives the identity of the operation.
             match operation {
                 ArithmeticOperation::Add => counted.iter().fold(0_u32, |sum, value| sum.wrapping_add(*value)),
                 ArithmeticOperation::Minimum => counted.iter().copied().min().unwrap_or(u32::MAX),

@@ -120,6 +120,7 @@ impl Counted {
             all.extend(if words.is_empty() { vec![0] } else { words });
         }
         let place = |(buffer, word): &(u32, u64)| {
+            // Out of range for a buffer that does not exist; its words read as 0.
             let start = starts.get(*buffer as usize).copied().unwrap_or(usize::MAX);
             start.saturating_add(usize::try_from(*word).unwrap_or(usize::MAX))
         };
@@ -202,6 +203,7 @@ impl Counted {
     /// Returns the observations so far.
     pub fn seen(&self) -> Seen {
         let mut rows: Vec<(&blake3::Hash, &ContentsRow)> = self.rows.iter().collect();
+        // The hash breaks ties, so that the order is reproducible.
         rows.sort_by_key(|(hash, row)| (std::cmp::Reverse(row.count), *hash.as_bytes()));
         let most = rows.first().and_then(|(_, row)| row.words.as_deref());
         let mut contents = Vec::with_capacity(rows.len().min(MAX_ROWS));
