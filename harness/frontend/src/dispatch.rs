@@ -180,6 +180,7 @@ fn dispatch_of(module: &SpirvModule, options: &AnalysisOptions) -> Result<Kernel
             }
         }
     }
+    // Vulkan requires that push constants are whole words.
     all.push = vec![0; pushed.next_multiple_of(4) as usize];
     for (at, byte) in &options.push {
         if let Some(place) = usize::try_from(*at).ok().and_then(|at| all.push.get_mut(at)) {
@@ -330,6 +331,7 @@ fn add_constants(
 
 /// Returns true if devices may round what an image stores or returns.
 fn is_rounded(module: &SpirvModule, ty: u32) -> bool {
+    // Operand 6 of `OpTypeImage` is the format.
     let format = module.handles.get(&ty).and_then(|handle| handle.get(6)).copied();
     // `Rgba32f`, `R32f`, `Rg32f` and integer formats are exact.
     !matches!(format, Some(1 | 3 | 6 | 21..=41))
@@ -409,6 +411,7 @@ fn add_buffers(
         (ty, is_array) = (specialized.part_of(ty, 0)?.ty, true);
     }
     name = module.variable_name(id, ty);
+    // With `BufferBlock` in place of `Block`, the class means a storage buffer.
     let uniform = variable.class == StorageClass::Uniform && module.decorations_of(ty).block;
     let size = specialized.size_of(ty)?;
     for element in 0..count as u32 {
@@ -493,6 +496,7 @@ pub fn element_names(
                 .variables
                 .get(variable)
                 .is_some_and(|of| is_descriptor_array(module, *variable, of.ty));
+            // Instance 0 is a single buffer; the elements of an array are counted from 1.
             let instance = if array { u64::from(*element) + 1 } else { 0 };
             let (name, left) = name_in(&specialized, *variable, instance, *offset);
             if left == 0 { name } else { format!("{name}+{left}") }

@@ -187,6 +187,7 @@ pub fn parse_case_file(text: &str, beside: SiblingReader<'_>) -> Result<CaseFile
                     let number: u32 =
                         id.parse().map_err(|_| invalid_key(key, "ids of specialization constants"))?;
                     let bits = match value {
+                        // The type of the constant is not known here.
                         Value::Float(float) => u64::from((*float as f32).to_bits()),
                         Value::Boolean(truth) => u64::from(*truth),
                         Value::Integer(integer) => *integer as u64,

@@ -251,6 +251,7 @@ fn contents_of_case(
         };
         let decorations = module.decorations_of(cell.object.variable);
         let (set, binding) = (decorations.set.unwrap_or(0), decorations.binding.unwrap_or(0));
+        // Instance 0 is a single buffer; the elements of an array are counted from 1.
         let element = cell.object.instance.saturating_sub(1) as u32;
         cells.push(FinalCell {
             name: name.clone(),

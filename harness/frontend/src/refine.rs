@@ -255,6 +255,7 @@ fn check_interfaces(
             sizes[0], sizes[1]
         )));
     }
+    // A compiler may remove all uses of a descriptor, but not add one.
     let (known, more) = (before.descriptors(), after.descriptors());
     if let Some((set, binding)) = more.difference(&known).next() {
         return Err(different(format!(

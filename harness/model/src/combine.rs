@@ -183,6 +183,7 @@ impl<'a> OutcomeCollector<'a> {
 
     /// Returns true if executions with these reads-from edges can add to the findings.
     fn wants(&self, flags: Flags, reads_from: &[Option<u16>], findings: &Findings) -> bool {
+        // A flag that was raised only with values out of thin air, or not yet, is still wanted.
         if findings.grounded.lacks_any_of(flags) {
             return true;
         }
@@ -217,6 +218,7 @@ impl<'a> OutcomeCollector<'a> {
             if self.filter == ResolvedCondition::Known(true) {
                 findings.raise_flags(leaf.flagged, false);
             }
+            // A run that does not end has no outcome, and its flags are raised already.
             if !self.skeleton.terminated && !findings.grounded.lacks_any_of(leaf.flagged) {
                 return 1;
             }

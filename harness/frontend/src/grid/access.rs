@@ -131,6 +131,7 @@ impl Interpreter<'_> {
         for position in first..operands.len() {
             let (index, taint) = self.chain_index(here, inst, position)?;
             pointer.taint |= taint;
+            // An index into an array of descriptors selects another object.
             if let Some(shared) = self.select_descriptor(&pointer, index)? {
                 pointer = shared;
                 continue;
@@ -333,6 +334,7 @@ impl Interpreter<'_> {
             (Some(object), offset) if (object as usize) < self.objects.len() => {
                 ConcretePointer { offset, taint, ..ConcretePointer::to_object(object, ty) }
             }
+            // An address of no object keeps its number, so that it converts back.
             _ => ConcretePointer { offset: number, taint, ..ConcretePointer::to_object(NULL_OBJECT, ty) },
         }
     }

@@ -215,6 +215,8 @@ impl FastPathCtx<'_> {
             }
             DecodedOp::Load { pointer, to, offset, bytes, truth } => {
                 let ConcreteValue::Pointer(pointer) = value(pointer)? else { return None };
+                // An address may depend on inputs alone; other taints are recorded by the general
+                // path.
                 if pointer.out_of_bounds || pointer.taint & !INPUT_MASK != 0 || pointer.row_major {
                     return None;
                 }
@@ -223,6 +225,7 @@ impl FastPathCtx<'_> {
                     _ => self.locals.live().get((pointer.object & !LOCAL) as usize)?,
                 };
                 let offset = pointer.offset.wrapping_add(offset.into());
+                // Shared memory has a class, and needs the race checks of the general path.
                 if object.class.is_some() || !object.contains_range(offset, bytes) {
                     return None;
                 }

@@ -232,6 +232,7 @@ impl Interpreter<'_> {
             ConcreteValue::from_components((0..4).map(bits))
         };
         let size = setup.subgroup_size;
+        // In stages behind others or with vertex input, the value exists, but it is not known.
         let not_given = match setup.stage {
             Stage::Compute | Stage::Task => super::value::UNDEFINED,
             Stage::Vertex | Stage::Fragment | Stage::Mesh => super::value::OPAQUE,

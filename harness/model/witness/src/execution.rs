@@ -69,8 +69,7 @@ pub fn judge(test: &Test, profile: Profile, options: &Options) -> Result<Answer,
         } else {
             search.answer.stuck = true;
         }
-        // The next choice.
-        // An odometer over the paths of all threads.
+        // The next choice: an odometer over the paths of all threads.
         let Some(place) = (0..ways.len()).find(|way| chosen[*way] + 1 < ways[*way].paths.len()) else {
             return Ok(search.answer);
         };
@@ -330,6 +329,7 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
             let (thread, number) = self.reads[index];
             self.source_value(sources, &values, index) == values[thread][number]
         };
+        // A guess must come true: each read returns what its sources write.
         if thin_air && !(0..self.reads.len()).all(derived) {
             return Ok(());
         }

@@ -128,6 +128,7 @@ impl Machine {
         let mut walk = ProgressScheduler::new(promises, shared, disorder);
         self.weights = SchedulerWeights::STILL;
         self.memory.begin_ahead(None);
+        // No wave waits for the round of another one.
         self.last_round = u32::MAX;
         walk.deciding = (0..programs.len())
             .map(|program| deciding_registers(programs, program, dispatches, &walk))
