@@ -252,7 +252,6 @@ impl<'d> SimPrepared<'d> {
         let images = plan.images.iter().map(|image| image.shape.texel_count());
         let mut buffers = Vec::with_capacity(plan.buffers.len() + plan.images.len());
         // Each buffer starts at an even word, so that eight-byte accesses are aligned as in any other buffer.
-        // Address 0 stands for out of bounds.
         let mut next: u32 = 2;
         for words in plan.buffers.iter().map(|buffer| buffer.words).chain(images) {
             let words = u32::try_from(words).ok();
