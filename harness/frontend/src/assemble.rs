@@ -370,6 +370,7 @@ fn drop_unused(code: &mut Vec<Emitted>) {
             at += 1;
             true
         });
+        // A jump to the next instruction does nothing.
         let follows: Vec<bool> = code
             .iter()
             .enumerate()

@@ -198,6 +198,7 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
                 self.join_value(one.result, facts);
             }
             Op::CompositeConstruct | Op::CompositeInsert => {
+                // The other operands of `OpCompositeInsert` are literal indices.
                 let count = if one.op == Op::CompositeInsert { 2 } else { operands.len() };
                 let fact = self.merged(&operands[..count.min(operands.len())]);
                 self.join_value(one.result, [fact; COMPONENTS]);

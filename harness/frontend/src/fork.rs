@@ -124,6 +124,7 @@ impl Walk<'_> {
             return Err(malformed("not a comparison").into());
         };
         let (mut left, mut right, bits) = (*left, *right, *bits);
+        // Below the sign bit, signed and unsigned numbers compare alike.
         let small = |state: &PathState, number| {
             let limit = 1_u64 << (bits.clamp(1, 64) - 1);
             state

@@ -128,6 +128,7 @@ impl MemoryOperands {
         };
         let available = take(ImageOperands::MAKE_TEXEL_AVAILABLE);
         let visible = take(ImageOperands::MAKE_TEXEL_VISIBLE);
+        // As the memory operands that mean the same.
         let mut access = MemoryAccess::empty();
         access.set(MemoryAccess::NON_PRIVATE_POINTER, mask.contains(ImageOperands::NON_PRIVATE_TEXEL));
         access.set(MemoryAccess::VOLATILE, mask.contains(ImageOperands::VOLATILE_TEXEL));
@@ -146,6 +147,7 @@ impl MemoryOperands {
         let bits = MemoryAccess::from_bits_retain(self.bits);
         if !vulkan {
             let coherent = coherent || bits.contains(MemoryAccess::VOLATILE);
+            // Under the GLSL450 memory model, declarations decide in place of memory operands.
             return Ok(match class {
                 StorageClass::Workgroup => Access::Coherent { scope: Scope::Workgroup },
                 _ if coherent => Access::Coherent { scope: Scope::QueueFamily },

@@ -112,6 +112,7 @@ fn without_unused(test: &Test) -> Test {
     let refers = |init: &LocationInit| {
         matches!(init, LocationInit::CopyOf(_) | LocationInit::AddressOf(_) | LocationInit::AliasOf(_))
     };
+    // Locations that others refer to keep their numbers.
     if test.locations.iter().any(|location| refers(&location.init)) || !test.listed.is_empty() {
         return test.clone();
     }

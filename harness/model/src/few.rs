@@ -94,6 +94,7 @@ impl<M: Matrix> BruteForce<M> {
         reads: &[ReadChoice],
         visit: &mut VisitExecution<'_>,
     ) {
+        // A read without a candidate excludes every execution.
         if reads.iter().any(|choice| choice.candidates.is_empty()) {
             return;
         }
@@ -110,6 +111,7 @@ impl<M: Matrix> BruteForce<M> {
             for id in &prepared.rf {
                 values[id.to_index()] = CatValue::Relation(rf.clone());
             }
+            // Nodes before these do not depend on the choice.
             evaluate_nodes(plan, prepared.fixed, plan.nodes.len(), values, n);
             let holds = |axiom: &cat::Axiom| cat::axiom_holds(axiom, &values[axiom.node.to_index()]);
             let consistent = plan.axioms.iter().all(|axiom| axiom.flag || holds(axiom));

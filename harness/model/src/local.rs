@@ -75,6 +75,7 @@ impl LocalPlan {
         let mut nodes = Vec::new();
         for index in prepared.fixed..plan.nodes.len() {
             let id = NodeId(index as u32);
+            // No axiom depends on this node within a location.
             if activity.part(id, true).is_none_or(CatValue::is_empty) {
                 continue;
             }

@@ -52,6 +52,7 @@ pub(crate) fn narrow<M: Matrix>(
             let left = sources.row(choice.read);
             match left.iter().next() {
                 None => return Narrowed::Empty,
+                // The only source that is left is certain.
                 Some(write) if left.len() == 1 => {
                     if let Some(must) = bounds.must_relation(id) {
                         must.insert(write, choice.read);

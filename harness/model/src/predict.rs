@@ -592,6 +592,7 @@ fn for_each_combination(
         if !visit(&chosen, &combination)? {
             return Ok(());
         }
+        // An odometer over the paths of all threads.
         let mut position = 0;
         loop {
             let Some(index) = chosen.get_mut(position) else { return Ok(()) };
@@ -611,6 +612,7 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
         return Err(PredictError::TooManyThreads { threads: test.threads.len(), bound: MAX_THREADS });
     }
     let instructions: usize = test.threads.iter().map(|thread| thread.instructions.len()).sum();
+    // A path may skip instructions, so that only far too many are refused here.
     if instructions > 8 * MAX_EVENTS {
         return Err(PredictError::TooManyEvents { events: instructions, bound: MAX_EVENTS });
     }

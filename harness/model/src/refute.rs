@@ -184,6 +184,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
     fn demand(&mut self, axiom: &Axiom, when: Option<Literal>) -> bool {
         let unless = when.map(|literal| !literal);
         let n = self.ground.bounds.n;
+        // Only pairs that may hold can break the axiom.
         let mut pairs: Vec<(usize, usize)> = match self.ground.bounds.may(axiom.node) {
             CatValue::Relation(may) => may.pairs().collect(),
             CatValue::Set(may) => {
@@ -291,6 +292,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
     fn pair(&mut self, id: NodeId, from: usize, to: usize) -> RelationTerm {
         let ground = self.ground;
         let within = |value: &CatValue<M>| value.as_relation().is_some_and(|pairs| pairs.contains(from, to));
+        // A pair that the static bounds decide needs no variable.
         if within(ground.bounds.must(id)) {
             return RelationTerm::Yes;
         }
@@ -471,6 +473,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
             (RelationTerm::Yes, other) | (other, RelationTerm::Yes) => other,
             (RelationTerm::If(a), RelationTerm::If(b)) if a == b => first,
             (RelationTerm::If(a), RelationTerm::If(b)) => {
+                // Tseitin encoding: a variable that is equivalent to the conjunction.
                 let both = self.solver.defined();
                 self.solver.clause(&[!both, a]);
                 self.solver.clause(&[!both, b]);

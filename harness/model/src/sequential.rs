@@ -181,6 +181,7 @@ impl<'a> Machine<'a> {
         let calls = test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
             matches!(instruction.kind, InstructionKind::System(_) | InstructionKind::ShaderCall(_))
         });
+        // A jump before the first instruction of the pair may skip it.
         let skippable: Vec<(&SystemSync, usize)> = test
             .system_sync
             .iter()
@@ -302,6 +303,7 @@ impl<'a> Machine<'a> {
             words.extend((0..self.test.locations.len()).map(|index| {
                 let name = LocationId(index as u16);
                 let bytes = self.test.location(name).bytes();
+                // One bit for each byte that is still undefined.
                 if self.test.is_undefined(name) { (1 << bytes) - 1 } else { 0 }
             }));
         }
@@ -692,6 +694,7 @@ impl<'a> Machine<'a> {
                 found.kind.subgroup_operation().filter(|_| here).map(|operation| (index, operation))
             })
             .collect();
+        // Some lane has not arrived yet.
         if lanes.len() < tangle.len() {
             return false;
         }

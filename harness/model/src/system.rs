@@ -254,6 +254,7 @@ pub(crate) fn refusal(test: &Test) -> Option<&'static str> {
             if control && !named.is_empty() {
                 return Some("submissions, waits and shader calls after a branch or label");
             }
+            // Several threads may wait for one.
             if matches!(kind, InstructionKind::System(SystemOperation::Wait(_))) {
                 continue;
             }
@@ -285,6 +286,7 @@ fn in_one_family(test: &Test) -> Option<&'static str> {
     }
     let fragments =
         (0..test.threads.len()).filter(|thread| test.first_section(ThreadId(*thread as u16)).is_some());
+    // Each order of the sections is another event structure: five have 120 orders.
     if test.interlock_order() == Some(InterlockOrder::Unordered) && fragments.count() > MAX_UNORDERED {
         return Some("unordered sections of more than five fragments");
     }

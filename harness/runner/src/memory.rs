@@ -455,6 +455,7 @@ impl Layout {
                     .flat_map(|(buffer, (_, last))| transfer_ownership(program, buffer, last, QUEUE)),
             );
         }
+        // Host and classifier read buffers, so images are copied to them.
         for (image, to) in texels {
             steps.extend([barrier.clone(), Step::FromImage { queue: QUEUE, from: image, to }]);
             if classifier.is_none() {

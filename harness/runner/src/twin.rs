@@ -150,6 +150,7 @@ fn written_beside(
         unordered.iter().any(|(left, right)| [usize::from(left.0), usize::from(right.0)] == pair)
     });
     let is_own = |location: LocationId| own.iter().any(|(known, _)| *known == location);
+    // Preferably one that only others write.
     others.iter().find(|(location, _)| !is_own(*location)).or(others.first()).copied()
 }
 

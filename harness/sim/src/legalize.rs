@@ -40,6 +40,7 @@ pub(crate) fn legalize(loaded: &mut LoadedModule<'_>) -> Result<Vec<LocatedInstr
     let (module, entry) = (loaded.source(), loaded.entry);
     let results = module.functions.values().flat_map(|function| &function.code).map(|own| own.result);
     let declared = module.constants.keys().chain(module.types.keys()).chain(module.variables.keys());
+    // New ids start behind all ids of the module.
     let bound = results.chain(declared.copied()).max().unwrap_or(0).max(module.id_bound() as u32);
     let types = module.variable_types.iter().map(|(id, ty)| (*id, *ty)).collect();
     let mut legalizer = Legalizer {
@@ -58,6 +59,7 @@ pub(crate) fn legalize(loaded: &mut LoadedModule<'_>) -> Result<Vec<LocatedInstr
         legalizer.replace(own, &mut code)?;
     }
     let start = legalizer.start(&code)?;
+    // The entry block begins with variables and their initial values.
     let at = code.iter().position(|own| own.op == Op::Label).map_or(0, |label| label + 1);
     code.splice(at..at, start);
     for (index, own) in code.iter_mut().enumerate() {
@@ -132,6 +134,7 @@ impl Legalizer<'_, '_> {
             self.build(own, of, part, built, start)?;
             ids.push(own);
         }
+        // Behind its parts, which are built first.
         start.push(instruction(Op::CompositeConstruct, ty, id, ids));
         Ok(())
     }

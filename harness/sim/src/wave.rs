@@ -517,6 +517,8 @@ impl Wave {
         entry.before_in = before_in;
         entry.to = access.to;
         entry.late_value = if late { access.value } else { NONE };
+        // The window copies the operands, because registers may change before the operation is
+        // performed.
         let registers = [
             (&mut entry.address, access.address),
             (&mut entry.value, access.value),
@@ -524,6 +526,7 @@ impl Wave {
             (&mut entry.high_value, access.value.saturating_add(1)),
             (&mut entry.high_compare, access.compare.saturating_add(1)),
         ];
+        // Operands of eight bytes occupy two registers.
         let used = if op.bytes > 4 { 5 } else { 3 };
         for (to, from) in registers.into_iter().take(used) {
             if let Some(values) = self.registers.get(from as usize) {

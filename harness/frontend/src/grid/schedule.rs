@@ -228,6 +228,7 @@ impl Interpreter<'_> {
             let mut order: Vec<usize> = (0..workgroup.invocations.len())
                 .filter(|index| goes(&workgroup.invocations[*index]))
                 .collect();
+            // After this many events, the next invocation runs.
             let events = match plan {
                 SchedulePolicy::Forward => u64::MAX,
                 SchedulePolicy::Backward => {
@@ -409,9 +410,11 @@ impl Interpreter<'_> {
                 {
                     waiting.push((instance, index, site));
                 }
+                // Some invocation can still run.
                 _ => return Ok(false),
             }
         }
+        // Of several dynamic instances, the earliest one is completed first.
         let Some((instance, _, site)) = waiting.iter().min_by_key(|one| one.0.clone()).cloned() else {
             return Ok(false);
         };
@@ -532,6 +535,7 @@ impl Interpreter<'_> {
             let Some(frame) = here.workgroup.invocations[here.index].frames.last() else { break };
             let at = frame.at;
             let code = self.program.functions.get(frame.function).map_or(&[][..], |function| &function.code);
+            // These wait for other invocations, so that a loop around them is no spin loop.
             let meets = |inst: &Inst| {
                 matches!(
                     inst.raw.op,

@@ -194,6 +194,7 @@ fn taint_assumed_inputs(
                 _ => {}
             }
         }
+        // The contents are all bytes that no separate scalar covers.
         if rest != 0 {
             object.taint.resize(object.bytes.len(), 0);
             object.taint.iter_mut().filter(|byte| **byte == 0).for_each(|byte| *byte = rest);

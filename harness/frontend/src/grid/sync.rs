@@ -181,6 +181,7 @@ impl Invocation {
         };
         for message in messages.iter().filter(linked) {
             let theirs = (message.invocation, message.workgroup, message.subgroup);
+            // Each of the two scopes must include both invocations.
             if scope_includes(scope, self.domain_ids(), theirs)
                 && scope_includes(message.scope, self.domain_ids(), theirs)
             {
@@ -374,6 +375,7 @@ fn exchange_releases(workgroup: &mut WorkgroupState, together: &[usize], own: Op
     let merged = group_releases(all);
     for index in together {
         let me = &mut workgroup.invocations[*index];
+        // A release of subgroup scope reaches its own subgroup alone.
         let reaches = |message: &&Rc<ReleaseMessage>| {
             message.scope != Scope::Subgroup || message.subgroup == me.subgroup
         };

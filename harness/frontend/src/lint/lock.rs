@@ -220,6 +220,7 @@ impl<'m> Code<'m> {
                 .filter(|at| code[*at].op == Op::Store)
                 .filter_map(|at| self.module.operands_of(&code[at]).first().copied())
                 .collect();
+            // Only the invocation itself stores to a variable of its function.
             let of_function = |id: &u32| !self.module.variables.contains_key(id);
             decided.extend(stores.into_iter().filter(of_function));
         }

@@ -73,6 +73,7 @@ fn unconditional_code(module: &SpirvModule, function: &SpirvFunction) -> HashSet
         )
     };
     let mut reached = HashSet::new();
+    // With an early return, the code behind it is conditional.
     if function.code.iter().filter(ends).count() != 1 {
         return reached;
     }

@@ -187,6 +187,7 @@ impl<'m> ModuleEdit<'m> {
         let position = match one.op {
             Op::MemoryBarrier => 1,
             Op::ControlBarrier => 2,
+            // A load cannot release, and a store cannot acquire.
             Op::AtomicLoad if !release => 2,
             Op::AtomicStore if !acquire => 2,
             Op::AtomicLoad | Op::AtomicStore => return None,
@@ -241,6 +242,7 @@ impl<'m> ModuleEdit<'m> {
         let scope = if class == Class::Workgroup { Scope::Workgroup } else { widest_scope(self.module) };
         let operands = self.module.operands_of(one);
         let of = if one.op == Op::Store { types(*operands.get(1)?)? } else { one.ty };
+        // Atomics of other sizes need features.
         if !matches!(self.module.types.get(&of), Some(SpirvType::Integer { bits: 32, .. })) {
             return None;
         }
@@ -327,6 +329,7 @@ impl<'m> ModuleEdit<'m> {
         for (value, user) in chain.iter().zip(users) {
             let result = code.get(*value)?.result;
             let mut others = code.iter().enumerate().filter(|(index, _)| *index != user);
+            // A value that is also used elsewhere would be lost.
             if others.any(|(_, one)| module.operands_of(one).contains(&result)) {
                 return None;
             }

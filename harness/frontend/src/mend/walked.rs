@@ -352,6 +352,7 @@ pub(crate) fn root_variable(module: &SpirvModule, function: &SpirvFunction, poin
         );
         match module.types.get(&made.ty)? {
             SpirvType::Handle(_) if made.op == Op::Load => {}
+            // A device address has no variable; the type that it points to stands for one.
             SpirvType::Pointer { class: Class::PhysicalStorageBuffer, to } if !chain => return Some(*to),
             _ if chain => {}
             _ => return None,

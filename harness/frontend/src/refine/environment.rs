@@ -179,6 +179,7 @@ impl<'a> Kernel<'a> {
         let buffers = (0..test.locations.len())
             .filter(|index| test.locations[*index].reference == Some(Reference::Buffer))
             .map(|index| LocationId(index as u16));
+        // The outcome is the final content of all buffers.
         test.listed = buffers.map(|location| Term::Location(location, 0)).collect();
         (test.question, test.filter) = (None, None);
         case.names.resize_with(keys.len(), String::new);

@@ -171,6 +171,8 @@ pub(super) fn cell_keys(case: &LiftedCase, module: &SpirvModule) -> Vec<CellKey>
         .collect();
     let key = |cell: &crate::value::MemoryCell| {
         let decorations = module.decorations_of(cell.object.variable);
+        // Workgroup variables have no binding; their place in the order of ids identifies them in
+        // both modules.
         match (decorations.binding, workgroup.iter().position(|id| *id == cell.object.variable)) {
             (None, Some(position)) => CellKey::Workgroup { position, offset: cell.offset, bytes: cell.bytes },
             (binding, _) => CellKey::Buffer {

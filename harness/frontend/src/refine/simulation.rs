@@ -397,6 +397,7 @@ impl<'a> Simulation<'a> {
         cells.extend(blocked.iter().filter_map(|event| event.cell.clone()));
         let before = blocked.map(|event| event.spot).or(state.last_spot);
         let mismatch = Mismatch { what, before, after, cells, matched: state.matched };
+        // Of several mismatches, the one after the longest common part is shown.
         if self.mismatch.as_ref().is_none_or(|known| known.matched < mismatch.matched) {
             self.mismatch = Some(mismatch);
         }

@@ -57,6 +57,7 @@ impl Walk<'_> {
             }
         };
         self.segments[self.segment].next.insert(index);
+        // Paths that are in one state at the barrier continue as one.
         let known = self.segments[index].entries.iter().position(|(before, _)| before == state);
         let entry = match known {
             Some(entry) => entry,

@@ -97,6 +97,7 @@ fn place(
                 (KnownBase::Nothing, _) => graph.leaf_node(name, kind, base.mask),
             }
         }
+        // The group that is being rebuilt is the last one.
         Node::Recursive { index, .. } => {
             groups.last().map_or_else(|| graph.empty_relation(), |group| group.members[index as usize])
         }

@@ -68,6 +68,7 @@ pub(super) fn for_each_candidate<E>(
             rf[*read] = u16::try_from(choices[*index]).ok();
         }
         for Valuation { values, thin_air } in valuations(skeleton, &rf, bounds.thin_air, bounds.domain) {
+            // Guessed values have a separate pass.
             if bounds.thin_air != thin_air || !constraints_met(skeleton, &values) {
                 continue;
             }

@@ -109,6 +109,7 @@ impl SpinCut {
         let thread = ThreadId(index as u16);
         let operations = &code.threads[index].operations;
         let instructions = self.test.threads[index].instructions.clone();
+        // The cut moves instructions, whose numbers such a pair names.
         let synced = self.test.system_sync.iter().any(|sync| {
             [sync.from, sync.to].iter().any(|side| side.thread == thread && side.instruction.is_some())
         });

@@ -82,6 +82,7 @@ impl StateGraph {
                 graph.program_counters.push(machine.program_counter(&state, thread) as u16);
             }
             let moves = machine.enabled_steps(&state)?;
+            // Some thread has not ended, and none can take a step: a deadlock.
             if moves.is_empty() && !(0..threads).all(|thread| machine.has_ended(&state, thread)) {
                 graph.stuck = graph.stuck.or(Some(current));
             }

@@ -439,6 +439,7 @@ impl ProgressMachine<'_> {
         let released: Vec<(usize, ThreadMask, Semantics)> = members
             .filter_map(|thread| {
                 let (quorum, within, semantics) = here(state, thread)?;
+                // With a quorum, a thread does not wait for all members.
                 let passes = quorum.map_or(complete, |quorum| state.arrived[barrier] >= quorum);
                 passes.then_some((thread, within, semantics))
             })

@@ -212,6 +212,7 @@ impl ThreadTree {
                 ThreadPlace::Host => hosts.push(ThreadTree::Thread(index)),
             }
         }
+        // Sorted by coordinates, so that the members of each unit are contiguous.
         placed.sort_unstable();
         let mut families = group_by_coordinate(
             &placed,

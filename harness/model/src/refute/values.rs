@@ -119,6 +119,7 @@ impl Domains {
             }
         }
         let domains = Domains { returned, stored, circular, lines: lines.to_vec() };
+        // A constraint is encoded by the combinations of the values that it reads.
         let sayable = |constraint: &Constraint<u16>| {
             let mut reads = reads_of(&constraint.left);
             reads.extend(reads_of(&constraint.right));

@@ -77,6 +77,7 @@ fn tangled(
     if let Some(khronos) = &test.khronos {
         skeleton.forced = forced_reads(&skeleton, khronos);
     }
+    // Unordered sections may execute in any order: each order is another event structure.
     if test.interlock_order() != Some(InterlockOrder::Unordered) {
         return Ok(schedule.meetings(skeleton, &arrivals));
     }
@@ -224,6 +225,7 @@ impl<'t> Builder<'t> {
                     values.push(part);
                 }
             }
+            // One initial write for each possible value; they exclude each other.
             for value in values {
                 let mut event = Event::new(Owner::Initial, None, self.here(), None);
                 event.tags.add(Tags::IW | Tags::UW | Tags::W);
@@ -348,6 +350,7 @@ impl<'t> Builder<'t> {
             ThreadPlace::Host => (None, true),
         };
         let mut event = Event::new(Owner::Thread(thread), Some(step.instruction), here, place);
+        // Another component of the same vector access.
         if step.continues
             && let Some(before) = self.skeleton.events.last()
         {
@@ -652,6 +655,7 @@ impl<'t> Builder<'t> {
     fn add_system_sync(&mut self) {
         let Skeleton { events, system_sync, .. } = &mut self.skeleton;
         for sync in &self.test.system_sync {
+            // Program order covers a thread and itself.
             if sync.from.thread == sync.to.thread
                 && sync.from.instruction.is_none()
                 && sync.to.instruction.is_none()

@@ -188,6 +188,7 @@ impl<'t> NameMatching<'t> {
         }
         match (&step.kind, &with.kind) {
             (StepKind::Read(from), StepKind::Read(to)) => self.match_memory(from, to),
+            // Values that nothing observes need not agree.
             (StepKind::Write(from, stored), StepKind::Write(to, other))
                 if stored == other || self.is_unread(from, stored) && self.is_unread(to, other) =>
             {

@@ -79,6 +79,7 @@ pub(super) fn resolve(program: &mut Program, kernel: &Kernel, plan: &Plan) -> Re
     for reference in &mut program.references {
         reference.place = match reference.place {
             ReferencePlace::Image(binding) => {
+                // Images follow the buffers, in the bindings of a kernel and in memory.
                 let number = binding.checked_sub(kernel.bindings);
                 let id = number.and_then(|number| kernel.images.get(number as usize)).copied();
                 let image = id.and_then(|id| Some((id, plan.images.get(id.0 as usize)?)));
@@ -91,6 +92,7 @@ pub(super) fn resolve(program: &mut Program, kernel: &Kernel, plan: &Plan) -> Re
                 }
             }
             ReferencePlace::Address(word) => {
+                // Addresses of eight bytes follow the push constants.
                 let number = word.checked_sub(first_address).map(|words| words / 2);
                 let buffer = number.and_then(|number| kernel.addresses.get(number as usize));
                 let buffer = buffer.ok_or_else(|| wrong("an address"))?;
@@ -201,6 +203,7 @@ pub(super) fn bind(
             }
             _ => continue,
         }
+        // Along x; the other axes are the layers of the program.
         let along = match step {
             Step::Dispatch { workgroups, .. } => *workgroups,
             _ => 1,
@@ -300,6 +303,7 @@ pub(super) fn bind(
             .ok_or(DeviceError::OutOfMemory("workgroup memory"))?;
         layout.cached.push(cached);
     }
+    // One cache for each invocation, subgroup, workgroup and queue family, and one for the device.
     let queue_families = families.iter().max().map_or(1, |last| *last as usize + 1);
     let shape = Shape {
         caches: [invocations as usize, subgroups as usize, workgroups as usize, queue_families, 1],
@@ -420,6 +424,7 @@ impl Layout {
                 let family = self.parents[2].get(workgroup as usize).copied().unwrap_or(0);
                 let number = group * launch.size + local;
                 let path = [launch.first_invocation + number, subgroup, workgroup, family, 0];
+                // Of a compute invocation: workgroup, local index, subgroup and lane.
                 let place = match &launch.shaded {
                     Some(shaded) => shaded.places.get(number as usize).copied().unwrap_or_default(),
                     None => [group, local, local / SUBGROUP_SIZE, lane],

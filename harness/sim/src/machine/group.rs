@@ -31,6 +31,7 @@ impl Machine {
                         continue;
                     }
                     match wave.lane_status(lane, &self.waves[number], program) {
+                        // Some lane may still arrive.
                         LaneStatus::Before => return false,
                         LaneStatus::Past => {}
                         LaneStatus::There => {
@@ -62,6 +63,7 @@ impl Machine {
                         value: self.waves[*wave].lane_operand(&group, *lane),
                     })
                     .collect();
+                // A barrier in divergent control flow: the lanes of this tangle will meet there.
                 if group.kind == GroupKind::Meet {
                     let meeting = self.tangled.len() as u32;
                     self.tangled

@@ -118,6 +118,7 @@ impl Wave {
                 continue;
             }
             surroundings.memory.prefetch(path, bound.reference, word, op.private, level);
+            // A wide access occupies two words.
             if op.bytes > 4 && word != 0 {
                 surroundings.memory.prefetch(path, bound.reference, word + 1, op.private, level);
             }

@@ -197,6 +197,7 @@ pub(crate) fn group_result(
         GroupKind::ShuffleUp => from(lane.checked_sub(argument), random),
         GroupKind::ShuffleDown => from(lane.checked_add(argument), random),
         GroupKind::Rotate { cluster } => {
+            // The size of a cluster is a power of two.
             let within = cluster.wrapping_sub(1);
             from(Some((lane & !within) | (lane.wrapping_add(argument) & within)), random)
         }
