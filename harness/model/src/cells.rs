@@ -155,6 +155,7 @@ impl Cells {
         };
         let inside = split.bounds.windows(2).enumerate().filter_map(|(index, bounds)| {
             let [start, end] = *bounds else { return None };
+            // Each access is cut at its bounds, so that a cell lies inside or outside.
             (extent.offset <= start && end <= extent.end()).then_some((index, start, end))
         });
         let cell = |index: usize| match index {

@@ -559,6 +559,7 @@ pub(crate) fn kernels(
     let classifier = classifier(&counter, program, capabilities, &bounds, settings).unwrap_or_default();
     let classifier = classifier.as_ref();
     let sharing = (Sharing::of(capabilities, way.1, program, classifier.is_some()), classifier);
+    // Only the kernels of this plan are used.
     let workgroups = Workgroups { groups: 1, stress: 0 };
     let hosts = host::planned(program, test, LOCATIONS, way.0);
     Layout::new((program, hosts), way, &bounds, workgroups, sharing, counter.reads_locations(), POISON)

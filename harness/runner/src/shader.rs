@@ -369,6 +369,7 @@ fn run_dispatches(
             counted.left_out(execution);
         }
         for back in layout.read.iter().take(left.map_or(usize::MAX, |left| left as usize)) {
+            // Without contents, a dispatch counts as not executed.
             count(prepared.as_mut(), if written && whole { back } else { &[] }, counted)?;
         }
         if on_run(&|| counted.seen()).is_break() {

@@ -154,6 +154,7 @@ impl Legalizer<'_, '_> {
         let Some(called) = module.functions.get(&function) else {
             return Err(malformed_module(0, "a call without a function"));
         };
+        // Each inlined copy of a function has fresh ids.
         if depth > 0 {
             for id in called.code.iter().map(|own| own.result).filter(|id| *id != 0) {
                 let fresh = self.fresh();
@@ -192,6 +193,7 @@ impl Legalizer<'_, '_> {
                     self.code.push(own);
                 }
                 Op::Variable => {
+                    // The variable moves to the entry block, but each call initializes it here.
                     if let Some(value) = own.operands.get(1).copied() {
                         self.code.push(instruction(Op::Store, 0, 0, vec![own.result, value]));
                         own.operands.truncate(1);

@@ -18,6 +18,7 @@ const MAX_BRANCH_STEPS: u32 = 100_000;
 fn join_values(one: &ConcreteValue, other: &ConcreteValue) -> ConcreteValue {
     match (one, other) {
         (ConcreteValue::Bits(a, x), ConcreteValue::Bits(b, y)) => {
+            // A value that differs between the branches is unknown.
             ConcreteValue::Bits(*b, x | y | if a == b { 0 } else { OPAQUE })
         }
         (ConcreteValue::Composite(a), ConcreteValue::Composite(b)) if a.len() == b.len() => {

@@ -49,6 +49,7 @@ fn constant_address(module: &SpirvModule, function: &SpirvFunction, pointer: u32
             return None;
         }
         let (base, indices) = module.operands_of(chain).split_first()?;
+        // With constant indices alone, all invocations have the same address.
         if !indices.iter().all(|index| module.constants.contains_key(index)) {
             return None;
         }

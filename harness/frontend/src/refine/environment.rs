@@ -231,6 +231,7 @@ impl Combined {
                 }
             }
         }
+        // Only buffers outlive the kernel.
         cells.retain(|key, _| matches!(key, CellKey::Buffer { .. }));
         (cells, loaded)
     }

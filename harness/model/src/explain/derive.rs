@@ -266,6 +266,7 @@ impl<'a, M: Matrix> Deriver<'a, M> {
             | Node::Immediate(inner)
             | Node::Optional(inner) => Some(inner),
             Node::Intersection(left, right) => {
+                // A part of cost 0 is only a filter.
                 match (self.derivation_cost(left, from, to), self.derivation_cost(right, from, to)) {
                     (0, _) => Some(right),
                     (_, 0) => Some(left),

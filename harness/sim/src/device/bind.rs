@@ -351,6 +351,7 @@ fn begin_workgroups(
         }
         for first in (0..workgroups).map(|group| bound.base + group * bound.each_workgroup) {
             for address in first..first + bound.words {
+                // Memory without an initializer begins with garbage.
                 let value = if reference.zeroed { 0 } else { random.word() as u32 };
                 machine.memory.poke(address, value);
             }

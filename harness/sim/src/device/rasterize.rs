@@ -44,6 +44,7 @@ impl Shaded {
             None => (0..drawing.points).map(|vertex| (vertex, [vertex, 0, 0, 0])).collect(),
         };
         let rate = AGAIN[random.below(AGAIN.len())];
+        // Vulkan allows that vertices and fragments are shaded more than once.
         let again: Vec<_> = all.iter().copied().filter(|_| random.chance(rate)).collect();
         let together = SUBGROUP_SIZE * SHARING[random.below(SHARING.len())];
         all.extend(again);

@@ -69,6 +69,7 @@ impl Wave {
             else {
                 return;
             };
+            // A one-dimensional image is a single row.
             let width = if bound.width == 0 { bound.words } else { bound.width };
             for lane in 0..LANES {
                 // In 64 bits: a large row must not wrap around into the image.

@@ -75,6 +75,7 @@ impl Wave {
         for (number, (first, last)) in program.loops.iter().enumerate() {
             let inside = |at: u32| start(*first) <= at && at < start(last + 1);
             if inside(at) && inside(other.program_counter) {
+                // In a common loop, the iteration decides before the position does.
                 match self.iterations.get(number).cmp(&other.iterations.get(number)) {
                     std::cmp::Ordering::Less => return LaneStatus::Before,
                     std::cmp::Ordering::Greater => return LaneStatus::Past,
