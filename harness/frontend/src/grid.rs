@@ -363,6 +363,7 @@ fn explore_schedules(
             influence.merge(&machine.influence);
             reached.iter_mut().zip(&machine.reached_blocks).for_each(|(known, now)| *known |= now);
             add_findings(&mut report.findings, &machine);
+            // The contents stem from one schedule: a mixture of several shows no execution.
             if options.keep_final && order == 0 && walked.is_ok() {
                 report.final_buffers = machine.final_buffers();
             }

@@ -464,6 +464,7 @@ pub fn write_case_file(options: &AnalysisOptions) -> String {
     if !options.specialization.is_empty() {
         text += "\n[spec]\n";
         for (id, value) in options.specialization.iter().collect::<BTreeMap<_, _>>() {
+            // TOML integers are signed.
             text += &format!("{id} = {}\n", *value as i64);
         }
     }

@@ -190,6 +190,7 @@ fn contents_of_walk(
         else {
             continue;
         };
+        // A single open byte leaves the contents unknown.
         if open.is_some() {
             return None;
         }

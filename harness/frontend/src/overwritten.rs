@@ -35,6 +35,7 @@ pub(crate) fn overwritten(module: &SpirvModule, function: &SpirvFunction, header
         let block = blocks.entry(label).or_default();
         match (instruction.op, module.operands_of(instruction)) {
             (Op::Load, [from, ..]) if plain.contains(from) => {
+                // A read after a write of its block sees that write, whichever block runs before.
                 if !block.written.contains(from) {
                     block.read.insert(*from);
                 }

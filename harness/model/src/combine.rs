@@ -616,6 +616,7 @@ impl<'a> OutcomeCollector<'a> {
                 if !constraints_met(self.skeleton, &values) {
                     continue;
                 }
+                // One choice of reads-from stands for `orders` modification orders.
                 findings.consistent_executions = findings.consistent_executions.saturating_add(orders);
             }
             let outcome = self.to_outcome(&values, last);

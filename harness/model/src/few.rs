@@ -194,6 +194,7 @@ fn evaluate_nodes<M: Matrix>(
     while index < end {
         match plan.nodes[index] {
             Node::BaseSet(_) | Node::BaseRelation(_) => {}
+            // The first member stands in front of its whole group.
             Node::Recursive { group, .. } => {
                 let group = &plan.groups[group.0 as usize];
                 cat::evaluate_group(plan, group, values, n);

@@ -252,6 +252,7 @@ impl Model {
             return Err(PredictError::NotAvailable { what: why.to_owned() });
         }
         let compiled = Arc::new(Compiled::new(plan, vocabulary, families));
+        // Another thread may have compiled the same kind meanwhile; both results are equal.
         if let Ok(mut known) = self.compiled.lock() {
             known.insert(kind, compiled.clone());
         }

@@ -296,6 +296,7 @@ fn for_each_execution<M: Matrix>(
                 .into_iter()
                 .filter(|shown| constraints_met(skeleton, &shown.values))
                 .collect();
+            // Values follow from reads-from alone: without any, no modification order helps.
             if !values.is_empty() {
                 let mut chosen_co = vec![0; orders.len()];
                 loop {

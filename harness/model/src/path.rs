@@ -347,6 +347,7 @@ impl PathWalker<'_> {
                     right: value(state, *right, scalar),
                     scalar: UNSIGNED,
                 };
+                // A comparison is kept as such: only `BranchIf` reads a condition register.
                 state.comparisons.assign(*destination, comparison);
             }
             Compute::Move { destination, value: moved } => {

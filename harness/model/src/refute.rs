@@ -383,6 +383,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
                 let ways: Vec<RelationTerm> = (0..n).map(|from| self.pair(a, from, event)).collect();
                 self.any(&ways)
             }
+            // Static sets are never open, as in `pair`.
             _ => RelationTerm::No,
         };
         self.known.insert(key, term);

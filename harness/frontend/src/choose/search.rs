@@ -230,6 +230,7 @@ impl Search<'_> {
                 let trial = &self.trials[primary].1;
                 let direct = trial.suspicious().flat_map(|found| found.inputs.iter().copied());
                 let has_control = trial.findings.values().any(|found| !found.control.is_empty());
+                // A finding that depends on control flow may depend on each compared input.
                 let by_branches = trial.compared.keys().copied().filter(|_| has_control);
                 direct.chain(by_branches).collect()
             };

@@ -402,6 +402,7 @@ fn merge_releases(all: &[Rc<ReleaseMessage>]) -> Option<Rc<ReleaseMessage>> {
     Some(Rc::new(ReleaseMessage {
         invocation: MERGED_INVOCATION,
         from_atomic: false,
+        // The other fields that matter are part of `merge_key` and equal in all messages.
         ordering: Rc::new(known),
         ..(**first).clone()
     }))

@@ -244,6 +244,7 @@ impl<'m> Code<'m> {
         match instruction.op {
             Op::Load => operands.first().is_some_and(|from| decided.contains(from)),
             Op::IEqual | Op::INotEqual | Op::LogicalNot | Op::CompositeExtract | Op::CompositeConstruct => {
+                // The further operands of an extraction are literal indices.
                 let ids = if instruction.op == Op::CompositeExtract { &operands[..1] } else { operands };
                 let varies = |id: &&u32| !self.constant(**id);
                 let mut sources = ids.iter().filter(varies).peekable();

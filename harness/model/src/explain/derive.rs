@@ -51,6 +51,8 @@ impl<'a, M: Matrix> Deriver<'a, M> {
                 clauses: &statement_of.clauses,
             });
         }
+        // A node that both a function and a part of a statement denote gets the name of the
+        // function.
         for functions in [true, false] {
             for NodeLabel { node, function, statement, span, clauses } in
                 plan.labels.iter().filter(|label| label.function.is_some() == functions)

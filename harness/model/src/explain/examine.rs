@@ -329,6 +329,7 @@ impl<'a> ExecutionSearch<'a> {
             .map(|(index, _)| index)
             .collect();
         let mut flagged = Flags::default();
+        // An axiom is broken if it fails; a flag is raised if its condition holds.
         axioms()
             .filter(|(_, axiom)| axiom.flag && cat::axiom_holds(axiom, value(axiom)))
             .for_each(|(_, axiom)| flagged.raise_axiom(axiom));

@@ -510,6 +510,7 @@ fn remove_unused(mut test: Test) -> Test {
             .iter()
             .filter_map(|pair| {
                 let mut pair = *pair;
+                // A pair of a thread without instructions orders nothing and goes.
                 pair.from.thread = new_id(pair.from.thread)?;
                 pair.to.thread = new_id(pair.to.thread)?;
                 Some(pair)

@@ -75,6 +75,7 @@ fn drawn(random: &mut Random, seed: u64) -> (String, usize) {
             && random.chance(70)
         {
             column.push(format!("await e{event}"));
+            // No queue has an empty name, so the event is spent.
             if let Some(queue) = events.get_mut(event) {
                 *queue = "";
             }

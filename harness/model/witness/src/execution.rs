@@ -316,6 +316,7 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
             let mut tried = Vec::new();
             for guess in self.search.guesses.clone() {
                 let guess = guess.truncate_to(ty);
+                // Truncation to a narrow type can make guesses equal.
                 if !tried.contains(&guess) {
                     tried.push(guess);
                     let mut values = values.clone();

@@ -392,6 +392,7 @@ impl WalkedThread<'_> {
                     let mut taken = walk.clone();
                     if let Some(path) = demanding(&taken.path, demand, true) {
                         taken.path = path;
+                        // The last step of the history is this branch.
                         if let Some((_, was_taken)) = taken.path.history.last_mut() {
                             *was_taken = true;
                         }

@@ -85,6 +85,7 @@ fn fragments(
         for (lane, vertex) in some.iter().enumerate() {
             let [position, size, handed] = positions.outputs.map(|output| output.unwrap_or(NONE));
             let held = |register: u32| f32::from_bits(wave.register_value(register, lane));
+            // The components of the position occupy adjacent registers.
             let at = [0, 1, 2, 3].map(|component| held(position.saturating_add(component)));
             let handed = wave.register_value(handed, lane);
             let fragments = point(at, held(size), drawing.extent);

@@ -493,6 +493,7 @@ impl Machine {
         let now = walk.steps.len();
         let state = self.state_fingerprint(walk, programs, dispatches);
         let first = *walk.seen.entry(state).or_insert(now);
+        // A state that was seen before closes a cycle, which can repeat forever.
         if first == now {
             return;
         }
@@ -591,6 +592,7 @@ fn deciding_registers(
                         mark(register);
                     }
                     let memory = program.memory.get(usize::from(access.memory));
+                    // Eight bytes occupy two adjacent registers.
                     if memory.is_some_and(|op| op.bytes > 4) {
                         for register in [access.value, access.compare] {
                             mark(register.saturating_add(1));
