@@ -325,6 +325,7 @@ fn add_scalars(
     }
     let members = match module.types.get(&ty) {
         Some(SpirvType::Struct { members }) => members.len(),
+        // The elements of a runtime array count among the contents of the buffer.
         Some(SpirvType::RuntimeArray { .. }) | None => return Ok(()),
         Some(_) => specialized.part_count(ty).unwrap_or(0),
     };

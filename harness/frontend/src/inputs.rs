@@ -487,6 +487,7 @@ pub fn write_case_file(options: &AnalysisOptions) -> String {
         }
         *text += &format!("bytes = {}\nfill = {word:?}\n", bytes.len());
         let filled = fill_bytes(word, bytes.len() as u64).unwrap_or_default();
+        // Scalars may differ from the fill.
         let own = scalars.iter().filter_map(|(offset, size)| {
             let range = *offset as usize..(*offset as usize).checked_add(*size as usize)?;
             let (one, other) = (bytes.get(range.clone())?, filled.get(range)?);

@@ -229,6 +229,7 @@ impl Facts {
                     Op::ControlBarrier | Op::ControlBarrierWaitINTEL => facts.meets = true,
                     Op::Load | Op::Store => {
                         let store = instruction.op == Op::Store;
+                        // A store has its value in front of the memory operands.
                         let rest = operands.get(if store { 2 } else { 1 }..).unwrap_or_default();
                         let mask = MemoryAccess::from_bits_retain(rest.first().copied().unwrap_or(0));
                         let class = module.variables.get(&root).map(|variable| variable.class);

@@ -35,6 +35,7 @@ pub(crate) fn values(setting: &LiftContext<'_>, asked: &BTreeSet<u64>) -> Vec<u6
                 signed = true;
                 true
             }
+            // The cases of a switch are literals, not ids of constants.
             Op::Switch => {
                 let bits = module.selector_bits(&function.types, instruction);
                 constants.extend(module.switch_cases(instruction, bits).map(|case| case.literal));

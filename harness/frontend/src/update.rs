@@ -95,6 +95,7 @@ fn update_of_image(module: &SpirvModule, function: &SpirvFunction, write: usize)
     if !addresses_one_texel(rest) {
         return None;
     }
+    // Within one block, the write executes whenever the read does.
     let start = code[..write].iter().rposition(|one| one.op == Op::Label)?;
     let made = |id: u32| (start..write).rev().find(|index| code[*index].result == id);
     let operands = |index: usize| module.operands_of(&code[index]);

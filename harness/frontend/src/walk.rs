@@ -459,6 +459,7 @@ impl<'a> Walk<'a> {
                 }
                 self.advance(state)
             }
+            // The jump to the block has set its phis.
             Op::SelectionMerge | Op::LoopMerge | Op::Nop | Op::Phi => self.advance(state),
             Op::Branch => {
                 let target = module.operand_at(instruction, 0)?;

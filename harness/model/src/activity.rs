@@ -109,6 +109,7 @@ impl<M: Matrix> Activity<M> {
         let may =
             |id: NodeId| -> M { bounds.may(id).as_relation().cloned().unwrap_or_else(|| M::empty(bounds.n)) };
         let mut send = |id: NodeId, wanted: CatValue<M>, local: bool| {
+            // Such nodes depend on no choice: none of their pairs is open.
             if id.to_index() < self.fixed {
                 return;
             }

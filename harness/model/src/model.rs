@@ -236,6 +236,7 @@ impl Model {
         classes: StorageClassSet,
         features: Features,
     ) -> Result<Arc<Compiled>, PredictError> {
+        // The four storage classes occupy the low bits.
         let kind = u16::from(classes.0) | (features.bits() << 4);
         if let Ok(known) = self.compiled.lock()
             && let Some(compiled) = known.get(&kind)

@@ -157,6 +157,7 @@ impl<'a> Machine<'a> {
     /// Creates the machine; each back edge is taken less than `unroll` times.
     pub(crate) fn new(test: &'a Test, observables: &'a [Observable], unroll: u32) -> Machine<'a> {
         let words = if test.locations.iter().any(|location| location.bytes() > 8) { 2 } else { 1 };
+        // Word 0 is the stuck flag; the locations follow it.
         let mut next = 1 + words * test.locations.len();
         let mut threads = Vec::with_capacity(test.threads.len());
         for thread in &test.threads {

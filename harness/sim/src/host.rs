@@ -352,6 +352,8 @@ impl HostMachine {
             }
             HostAct::Submit(batch) => {
                 let batch = *batch;
+                // Host write ordering guarantee: a submission makes earlier host writes available
+                // to the device.
                 self.release_lines(number, None);
                 self.make_host_writes_available(memory);
                 self.submitted.push_back(batch);

@@ -96,6 +96,7 @@ impl Legalizer<'_, '_> {
         needed.extend(stores.iter().flat_map(LocatedInstruction::ids));
         let mut needed: Vec<u32> =
             needed.into_iter().filter(|id| module.constants.contains_key(id)).collect();
+        // A hash set has no fixed order, but the code must.
         needed.sort_unstable();
         let mut built = HashSet::new();
         for id in needed {
@@ -105,6 +106,7 @@ impl Legalizer<'_, '_> {
                 self.build(id, *ty, &value, &mut built, &mut start)?;
             }
         }
+        // The initial stores use the constants that are built before them.
         start.extend(stores);
         Ok(start)
     }

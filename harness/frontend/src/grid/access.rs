@@ -364,6 +364,7 @@ impl Interpreter<'_> {
         ) = (self.program.type_layout(pointer.ty)?, value)
         {
             let bytes = bits.div_ceil(8);
+            // A private vector is written at once: private memory takes part in no race.
             let whole = parts.iter().all(|part| matches!(part, ConcreteValue::Bits(..)));
             if whole
                 && pointer.object & LOCAL != 0

@@ -66,6 +66,7 @@ impl Interpreter<'_> {
         }
         for local_index in 0..count {
             let [x, y, _] = setup.local_size;
+            // Inverts the formula of `LocalInvocationIndex`: x varies fastest.
             let local = [local_index % x, local_index / x % y, local_index / x / y];
             let identity =
                 InvocationId { workgroup, local, workgroup_index: index, local_index, stage: setup.stage };

@@ -454,6 +454,7 @@ impl CatParser {
         loop {
             let operand = expression;
             let kind = match self.peek_token() {
+                // In front of an operand, `*` is the Cartesian product; else it is the closure.
                 Token::Star if self.starts_operand(1) => {
                     self.next_token();
                     let right = if *self.peek_token() == Token::Tilde {

@@ -584,6 +584,7 @@ impl WalkedThread<'_> {
                 semantics = barrier.semantics.unwrap_or(Semantics::RELAXED);
                 let name = (barrier.id.clone(), barrier.resource.clone());
                 let name = self.names.barriers.iter().position(|known| *known == name).unwrap_or_default();
+                // The n-th execution of a barrier meets the n-th of the other threads.
                 let round = walk.rounds[name];
                 walk.rounds[name] += 1;
                 Effect::ControlBarrier {

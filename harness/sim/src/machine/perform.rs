@@ -108,8 +108,10 @@ impl Machine {
                 self.arrive_at_barrier(number, slot, mask, &op);
             }
             MemoryOpKind::Leave => self.synchronize(number, mask, &op),
+            // Entering a section is progress even without a store.
             MemoryOpKind::SectionBegin { .. } => {
                 self.idle_budget = self.limits.idle;
+                // A section acquires after entering and releases before leaving.
                 self.perform_section(number, mask, true);
                 self.synchronize(number, mask, &op);
             }
@@ -287,6 +289,7 @@ impl Machine {
                     };
                     if let Some(None) = second {
                         self.halves.push(HalfPerformedRmw { wave: number, slot, lane, address: word, old });
+                        // The operation stays pending until its second half.
                         done &= !(1 << lane);
                         continue;
                     }
@@ -353,6 +356,7 @@ impl Machine {
                         self.halves.push(HalfPerformedRmw { wave: number, slot, lane, address, old });
                     }
                     Some(half) => {
+                        // A write between the halves is lost: this is the fault.
                         if let Some(new) = rmw_result(change, half.old as u32, value, compare) {
                             self.memory.atomic_store(&path, reference, address, level, new);
                         }
