@@ -145,7 +145,7 @@ fn dispatch_of(module: &SpirvModule, options: &AnalysisOptions) -> Result<Kernel
     let used = used_variables(module, function, &mut all)?;
     add_constants(module, by_id, &mut all)?;
     add_capability_features(module, &mut all);
-    // `LocalSizeId`.
+    // The workgroup size is set by `LocalSizeId`, which maintenance4 allows.
     if module.declared_local_size(function).is_some_and(|(_, by_ids)| by_ids) {
         all.require_feature(&["maintenance4"]);
     }
