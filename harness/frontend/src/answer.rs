@@ -155,6 +155,7 @@ pub(crate) fn decide_with_model(
         race_found: None,
         findings: Vec::new(),
     };
+    // `found`: some case shows the outcome. `excluded`: no case can show it.
     let (mut found, mut excluded) = (false, true);
     for case in &lifted.cases {
         let (race, prediction) = predict_case(case, model, asking)?;
@@ -216,6 +217,7 @@ fn predict_case(
     if !race_open(&first) && !question_open(&first) {
         return Ok((first.race, first));
     }
+    // A race of a few threads is one of the test: the other threads need not have started.
     let racy =
         first.race == Race::Racy || asking.race && find_racing_subset(case, model, asking.budget)?.is_some();
     if racy && !question_open(&first) {

@@ -43,6 +43,7 @@ pub(crate) fn case(
         let plain = plain.trim_matches('_').to_owned();
         let mut unique =
             if plain.starts_with(|c: char| c.is_ascii_alphabetic()) { plain } else { format!("v{plain}") };
+        // Source names may differ only in characters that a test's names cannot have.
         while !taken.insert(unique.clone()) {
             unique.push('x');
         }
@@ -66,6 +67,8 @@ pub(crate) fn case(
             span: Span::default(),
         });
         names.push(shown);
+        // The numbers that a read may return: the initial one, those that the kernel stores, and
+        // those that others write.
         let mut domain = NumberDomain::from_value(initial);
         if let Some(stored) = round.facts.domains.get(cell) {
             domain.union_with(stored);
@@ -280,6 +283,8 @@ fn thread_code(
         if let Some(barrier) = &segment.barrier {
             code.push(plain(emit::label(setting.segment_label(index))));
             code.push(barrier.clone());
+            // Paths with different states join at the barrier. The register `ENTRY` holds which one
+            // it was, and selects where the thread continues.
             let entries = segment.entry_labels();
             for (entry, label) in entries.iter().enumerate() {
                 let last = entry + 1 == entries.len();
@@ -295,6 +300,7 @@ fn thread_code(
         code.extend(segment.code.iter().cloned());
     }
     code.push(plain(emit::go_to(END)));
+    // Behind the jump: the thread never reaches these barriers, but the others wait for it there.
     code.extend(missing.iter().cloned());
     code.push(plain(emit::label(END)));
     drop_unused(&mut code);
@@ -323,6 +329,7 @@ fn thread_code(
 /// Returns the segments in topological order.
 fn order(walked: &Walked) -> Result<Vec<usize>, Problem> {
     let count = walked.segments.len();
+    // Kahn's algorithm.
     let mut waits = vec![0_usize; count];
     for segment in &walked.segments {
         segment.next.iter().for_each(|next| waits[*next] += 1);
@@ -348,6 +355,7 @@ fn order(walked: &Walked) -> Result<Vec<usize>, Problem> {
 /// Removes unused labels, jumps to the next instruction, and unused computations.
 fn drop_unused(code: &mut Vec<Emitted>) {
     loop {
+        // Each removal may make others unused.
         let before = code.len();
         let targets: HashSet<LabelId> =
             code.iter().filter_map(|emitted| emit::labels_of(&emitted.kind).0).collect();
@@ -362,6 +370,7 @@ fn drop_unused(code: &mut Vec<Emitted>) {
             at += 1;
             true
         });
+        // A jump to the next instruction does nothing.
         let follows: Vec<bool> = code
             .iter()
             .enumerate()

@@ -127,6 +127,7 @@ impl AssumedInput {
     }
 
     fn number(&self, bytes: impl DoubleEndedIterator<Item = u8>) -> String {
+        // Little-endian, as in memory.
         let bits = bytes.rev().fold(0_u64, |all, byte| all << 8 | u64::from(byte));
         match self.kind {
             InputKind::Float(32) => f32::from_bits(bits as u32).to_string(),
@@ -194,6 +195,7 @@ pub(crate) fn missing_inputs(
                         .any(|known| crate::foreign::offset_in(specialized, *id, &known.at) == Some(offset))
                 };
                 for scalar in scalars.into_iter().filter(|_| !reflected) {
+                    // One given byte suffices: the author knows of the scalar.
                     let given = (0..u64::from(scalar.bytes))
                         .any(|at| options.push.contains_key(&(scalar.offset + at)));
                     if !given && !bound(scalar.offset) {
@@ -323,6 +325,7 @@ fn add_scalars(
     }
     let members = match module.types.get(&ty) {
         Some(SpirvType::Struct { members }) => members.len(),
+        // The elements of a runtime array count among the contents of the buffer.
         Some(SpirvType::RuntimeArray { .. }) | None => return Ok(()),
         Some(_) => specialized.part_count(ty).unwrap_or(0),
     };
@@ -417,6 +420,7 @@ pub(crate) fn written_members(module: &SpirvModule, function: u32) -> HashSet<(B
         for one in &function.code {
             let operands = module.operands_of(one);
             let pointers = match one.op {
+                // The one atomic that only reads.
                 Op::AtomicLoad => &[][..],
                 Op::FunctionCall => operands.get(1..).unwrap_or_default(),
                 Op::Store | Op::CopyMemory | Op::CopyMemorySized => operands.get(..1).unwrap_or_default(),
@@ -460,6 +464,8 @@ impl PointerRoots<'_> {
     fn root(&self, mut pointer: u32) -> (u32, Option<u64>) {
         let mut first = None;
         while let Some((base, index)) = self.chains.get(&pointer) {
+            // From the pointer towards the variable: the index found last is the first one of the
+            // whole path.
             (pointer, first) = (*base, index.or(first));
         }
         let is_block = self.module.variables.get(&pointer).is_some_and(|variable| {

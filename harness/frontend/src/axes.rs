@@ -69,6 +69,8 @@ impl AxisUse {
                 Op::BranchConditional | Op::Switch => {
                     usage.used |= flow.merged(operands.get(..1).unwrap_or_default());
                 }
+                // Without a result, an instruction has an effect; a returned value flows on in the
+                // caller.
                 _ if one.result == 0 && one.op != Op::ReturnValue => {
                     usage.used |= flow.merged(operands);
                 }

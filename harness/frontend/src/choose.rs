@@ -435,10 +435,13 @@ fn choose_launch(
     let local = axes.local_axes();
     let is_used = |of: &[bool; 3]| of.iter().zip(local).any(|(own, used)| *own && used);
     let any_used = constants.iter().any(|(_, of)| is_used(of));
+    // An axis that the code does not use needs one invocation, unless the constants decide no other
+    // axis.
     constants.retain(|(_, of)| is_used(of) || !any_used);
     let count = constants.iter().flat_map(|(_, of)| of).filter(|axis| **axis).count();
     let mut chosen = [false; 3];
     for (id, of) in constants {
+        // About 64 invocations, whatever the number of axes.
         let value = match count {
             1 => 64,
             2 => 8,

@@ -103,6 +103,7 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
         }
         let fact = flow.analysis.constant();
         flow.values.extend(module.constants.keys().map(|id| (*id, [fact; COMPONENTS])));
+        // Facts only rise in a finite lattice, so the rounds end.
         loop {
             flow.changed = false;
             for at in 0..flow.code.len() {
@@ -171,6 +172,7 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
                 self.join_value(one.result, self.value(operand(0)));
             }
             Op::FunctionCall => self.follow_call(one, operands),
+            // The id of a function stands for the join of its return values.
             Op::ReturnValue => self.join_value(at.function, self.value(operand(0))),
             Op::VectorShuffle => {
                 let first = self.component_count(at.function, operand(0));
@@ -196,11 +198,13 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
                 self.join_value(one.result, facts);
             }
             Op::CompositeConstruct | Op::CompositeInsert => {
+                // The other operands of `OpCompositeInsert` are literal indices.
                 let count = if one.op == Op::CompositeInsert { 2 } else { operands.len() };
                 let fact = self.merged(&operands[..count.min(operands.len())]);
                 self.join_value(one.result, [fact; COMPONENTS]);
             }
             Op::Phi => {
+                // Operands of a phi alternate between value and predecessor.
                 for id in operands.iter().step_by(2) {
                     self.join_value(one.result, self.value(*id));
                 }
@@ -237,6 +241,7 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
             if self.is_local(*argument) {
                 self.set_root(*parameter, *parameter);
                 self.local.insert(*parameter, true);
+                // The parameter stands for the variable during the call: contents flow in and out.
                 self.join_contents(*parameter, self.load_local(*argument));
                 self.store_local(*argument, self.contents_of(*parameter));
             } else {
@@ -255,6 +260,7 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
         if root == pointer {
             return contents;
         }
+        // Through another pointer than a known component, a load may see any part of the contents.
         let fact = match self.components.get(&pointer) {
             Some(component) => contents[*component],
             None => self.analysis.combine(self.analysis.merge(contents), self.address(pointer)),
@@ -276,6 +282,7 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
                 None => [fact; COMPONENTS],
             };
         }
+        // A store joins: on another path, a later load may still see the earlier contents.
         self.join_contents(root, stored);
     }
 

@@ -145,6 +145,7 @@ fn dispatch_of(module: &SpirvModule, options: &AnalysisOptions) -> Result<Kernel
     let used = used_variables(module, function, &mut all)?;
     add_constants(module, by_id, &mut all)?;
     add_capability_features(module, &mut all);
+    // The workgroup size is set by `LocalSizeId`, which maintenance4 allows.
     if module.declared_local_size(function).is_some_and(|(_, by_ids)| by_ids) {
         all.require_feature(&["maintenance4"]);
     }
@@ -179,6 +180,7 @@ fn dispatch_of(module: &SpirvModule, options: &AnalysisOptions) -> Result<Kernel
             }
         }
     }
+    // Vulkan requires that push constants are whole words.
     all.push = vec![0; pushed.next_multiple_of(4) as usize];
     for (at, byte) in &options.push {
         if let Some(place) = usize::try_from(*at).ok().and_then(|at| all.push.get_mut(at)) {
@@ -208,6 +210,7 @@ fn used_variables(
             }
             let is_back = |label| function.labels.get(&label).is_some_and(|position| *position <= at);
             all.loops |= module.successors(&function.types, instruction).any(is_back);
+            // Moving a float does not round it.
             all.floats |= is_float(module, instruction.ty)
                 && !matches!(instruction.op, Op::Load | Op::CopyObject | Op::Image | Op::ImageRead)
                 || changes_floats(instruction.op, operands);
@@ -328,6 +331,7 @@ fn add_constants(
 
 /// Returns true if devices may round what an image stores or returns.
 fn is_rounded(module: &SpirvModule, ty: u32) -> bool {
+    // Operand 6 of `OpTypeImage` is the format.
     let format = module.handles.get(&ty).and_then(|handle| handle.get(6)).copied();
     // `Rgba32f`, `R32f`, `Rg32f` and integer formats are exact.
     !matches!(format, Some(1 | 3 | 6 | 21..=41))
@@ -348,6 +352,8 @@ fn add_image(
     }
     let decorations = module.decorations_of(id);
     let handle = module.handles.get(&ty).map_or(&[][..], Vec::as_slice);
+    // Operands of `OpTypeImage`: dimension 1D, 2D or buffer, not arrayed, not multisampled, and for
+    // use without a sampler (2).
     let (Some(binding), [_, dimension @ (0 | 1 | 5), _, 0, 0, 2, format, ..]) = (decorations.binding, handle)
     else {
         return Err(refused("the sampled, layered, multisampled or three-dimensional image"));
@@ -405,6 +411,7 @@ fn add_buffers(
         (ty, is_array) = (specialized.part_of(ty, 0)?.ty, true);
     }
     name = module.variable_name(id, ty);
+    // With `BufferBlock` in place of `Block`, the class means a storage buffer.
     let uniform = variable.class == StorageClass::Uniform && module.decorations_of(ty).block;
     let size = specialized.size_of(ty)?;
     for element in 0..count as u32 {
@@ -489,6 +496,7 @@ pub fn element_names(
                 .variables
                 .get(variable)
                 .is_some_and(|of| is_descriptor_array(module, *variable, of.ty));
+            // Instance 0 is a single buffer; the elements of an array are counted from 1.
             let instance = if array { u64::from(*element) + 1 } else { 0 };
             let (name, left) = name_in(&specialized, *variable, instance, *offset);
             if left == 0 { name } else { format!("{name}+{left}") }

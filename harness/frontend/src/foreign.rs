@@ -133,6 +133,7 @@ fn misfits(module: &SpirvModule, options: &AnalysisOptions) -> Vec<String> {
     let bindings = declared_bindings(module);
     let misfit = |(what, place): (&'static str, (u32, u32))| {
         let there = bindings.get(&place)?;
+        // A combined image sampler takes an image and a sampler, each as an input of its own.
         let fits = there.contains(what) || what != BUFFER && there.contains(BOTH);
         let there: Vec<&str> = there.iter().copied().collect();
         (!fits).then(|| format!("{what} for {}.{}, which is {}", place.0, place.1, there.join(" and ")))

@@ -78,6 +78,7 @@ impl Walk<'_> {
         };
         let mut values: Vec<u64> = values.iter().copied().collect();
         let Some(last) = values.pop() else {
+            // An empty domain: no execution reaches this point with any value.
             self.block_forever()?;
             return Err(Stop::Over);
         };
@@ -91,6 +92,8 @@ impl Walk<'_> {
             self.pending.push(Pending { segment: self.segment, label, state: taken });
         }
         state.narrow_register(register, &|held| held == last, 0);
+        // The instruction is executed again with the narrowed register, here and on each pending
+        // path.
         Err(Stop::Again)
     }
 
@@ -106,6 +109,8 @@ impl Walk<'_> {
         taken.forks += 1;
         taken.assume_truth(&comparison, true);
         let label = self.branch_on(state, &comparison)?;
+        // The branch may have needed further registers. Both continuations must number theirs after
+        // them.
         taken.next_register = taken.next_register.max(state.next_register);
         self.pending.push(Pending { segment: self.segment, label, state: taken });
         state.forks += 1;
@@ -119,6 +124,7 @@ impl Walk<'_> {
             return Err(malformed("not a comparison").into());
         };
         let (mut left, mut right, bits) = (*left, *right, *bits);
+        // Below the sign bit, signed and unsigned numbers compare alike.
         let small = |state: &PathState, number| {
             let limit = 1_u64 << (bits.clamp(1, 64) - 1);
             state
@@ -145,6 +151,7 @@ impl Walk<'_> {
         if relation != BranchRelation::Equal && !both_small {
             // Registers have 32 bits and compare signed.
             match (bits, flip) {
+                // Flipping the sign bit of both sides maps unsigned to signed order.
                 (32, true) => {
                     for side in [&mut left, &mut right] {
                         *side = match *side {
@@ -163,8 +170,12 @@ impl Walk<'_> {
                         };
                     }
                 }
+                // Signed 32-bit numbers compare as they are, and shorter unsigned ones are never
+                // negative.
                 (32, false) | (0..=31, true) => {}
                 _ => {
+                    // Short signed numbers would have to be sign-extended, and longer ones exceed a
+                    // register: each value becomes a path.
                     if let Some(register) = one_of(left, right) {
                         return self.fork_over(state, register, "a comparison");
                     }
@@ -211,6 +222,7 @@ impl Walk<'_> {
         let mut taken = state.clone();
         taken.forks += 1;
         taken.assume_truth(&comparison, true);
+        // Only success writes.
         taken.effects += 1;
         taken.writes += 1;
         // The copy resumes after the instruction.

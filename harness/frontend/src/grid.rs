@@ -343,6 +343,7 @@ fn explore_schedules(
             if order > 0 && report.steps + report.schedules * copied > most / 2 {
                 break;
             }
+            // Every schedule starts from the same initial state.
             let mut machine = first.clone();
             machine.rotation = order as u32 + 1;
             let plan = SchedulePolicy::for_schedule(order, options.seed);
@@ -362,6 +363,7 @@ fn explore_schedules(
             influence.merge(&machine.influence);
             reached.iter_mut().zip(&machine.reached_blocks).for_each(|(known, now)| *known |= now);
             add_findings(&mut report.findings, &machine);
+            // The contents stem from one schedule: a mixture of several shows no execution.
             if options.keep_final && order == 0 && walked.is_ok() {
                 report.final_buffers = machine.final_buffers();
             }
@@ -401,6 +403,7 @@ fn explore_schedules(
             }
             // Another schedule may show another defect.
             let enough = options.schedules.is_none() && !report.findings.is_empty();
+            // A walk that no schedule-dependent value influences covers all schedules.
             if !report.is_schedule_dependent || enough && order + 1 >= few {
                 break;
             }

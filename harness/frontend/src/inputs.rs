@@ -141,6 +141,8 @@ pub fn fill_bytes(word: &str, bytes: u64) -> Option<Vec<u8>> {
         "wide-floats" => (0..words)
             .map(|_| {
                 let bits = random();
+                // Four bits choose the power of two, the lowest byte the fraction, and the highest
+                // bit the sign.
                 let magnitude = f32::from(1_u16 << (bits >> 8 & 0xf).min(14)) / 16.0;
                 let fraction = 1.0 + (bits & 0xff) as f32 / 256.0;
                 (if bits >> 31 == 0 { fraction * magnitude } else { -fraction * magnitude }).to_bits()
@@ -185,6 +187,7 @@ pub fn parse_case_file(text: &str, beside: SiblingReader<'_>) -> Result<CaseFile
                     let number: u32 =
                         id.parse().map_err(|_| invalid_key(key, "ids of specialization constants"))?;
                     let bits = match value {
+                        // The type of the constant is not known here.
                         Value::Float(float) => u64::from((*float as f32).to_bits()),
                         Value::Boolean(truth) => u64::from(*truth),
                         Value::Integer(integer) => *integer as u64,
@@ -461,9 +464,11 @@ pub fn write_case_file(options: &AnalysisOptions) -> String {
     if !options.specialization.is_empty() {
         text += "\n[spec]\n";
         for (id, value) in options.specialization.iter().collect::<BTreeMap<_, _>>() {
+            // TOML integers are signed.
             text += &format!("{id} = {}\n", *value as i64);
         }
     }
+    // Adjacent bytes become one entry.
     let mut push: Vec<(u64, Vec<u8>)> = Vec::new();
     for (at, byte) in &options.push {
         match push.last_mut() {
@@ -482,6 +487,7 @@ pub fn write_case_file(options: &AnalysisOptions) -> String {
         }
         *text += &format!("bytes = {}\nfill = {word:?}\n", bytes.len());
         let filled = fill_bytes(word, bytes.len() as u64).unwrap_or_default();
+        // Scalars may differ from the fill.
         let own = scalars.iter().filter_map(|(offset, size)| {
             let range = *offset as usize..(*offset as usize).checked_add(*size as usize)?;
             let (one, other) = (bytes.get(range.clone())?, filled.get(range)?);
@@ -530,6 +536,7 @@ pub fn merge_options(mut first: AnalysisOptions, second: AnalysisOptions) -> Ana
     first.subgroup_size = first.subgroup_size.or(second.subgroup_size);
     first.unroll = first.unroll.or(second.unroll);
     first.assertion = first.assertion.or(second.assertion);
+    // Extending overwrites, so that the inputs of `first` win.
     let mut push: BTreeMap<u64, u8> = second.push;
     push.extend(first.push);
     first.push = push;

@@ -72,6 +72,7 @@ pub fn judge_choice(
     let first = AnalysisOptions { deadline: given.deadline.clone(), ..first.clone() };
     let (mut report, first) = judge_widened(module, first, choice, model, budget)?;
     let mut options = first.clone();
+    // What rests on assumed values or on the assumed grid is not certain.
     let (certain, mut dependent): (Vec<_>, Vec<_>) = std::mem::take(&mut report.findings)
         .into_iter()
         .partition(|found| !choice.depends_on_values(found, &first));
@@ -83,6 +84,7 @@ pub fn judge_choice(
         let other = AnalysisOptions { deadline: given.deadline.clone(), ..other.clone() };
         let Ok((more, other)) = judge_widened(module, other, choice, model, budget) else { continue };
         report.reached.iter_mut().zip(&more.reached).for_each(|(known, now)| *known |= now);
+        // A line counts as unreached only if no choice reaches it.
         report.unreached.retain(|line| more.unreached.contains(line));
         report.blocked.extend(more.blocked);
         report.is_schedule_dependent |= more.is_schedule_dependent;
@@ -100,6 +102,7 @@ pub fn judge_choice(
                 found.push(one);
             }
         }
+        // The choice to report is the first one with a certain finding.
         if certain.is_empty() && !found.is_empty() {
             options = other.clone();
         }
@@ -110,6 +113,7 @@ pub fn judge_choice(
             }
         }
     }
+    // The coverage still names the lines that the first choice left unreached.
     if let Some(noted) = noted.filter(|_| !others.is_empty()) {
         let left = describe_unreached(module, &report.unreached);
         let (old, new) = (format!("; {noted}"), left.map(|left| format!("; {left}")).unwrap_or_default());
@@ -121,6 +125,7 @@ pub fn judge_choice(
     let by_contents = choice.contents_that_decide_races();
     let is_decided = !dependent.is_empty() || settled && !by_contents.is_empty();
     let needs_grid = report.verdict == GridVerdict::Clean && report.two_workgroup_finding.is_some();
+    // First what is certain, then what inputs decide, then what the grid decides.
     if !certain.is_empty() {
         report.verdict = GridVerdict::Racy;
     } else if is_decided || settled && !report.blocked.is_empty() {
@@ -374,6 +379,8 @@ fn judged(
         findings.push(GridFinding::new(FindingKind::Race, message, Vec::new()));
     }
     let complete = answered.race == Race::Free && !lifted.sampled;
+    // The model has not covered every execution either, so its silence proves no more than the
+    // walk.
     if findings.is_empty() && !complete {
         return walked;
     }
@@ -388,6 +395,7 @@ fn judged(
         lifted.invocations.len(),
         model.name()
     );
+    // The model has decided every schedule, so the limits of the walk no longer matter.
     (report.verdict, report.findings, report.refusal, report.is_schedule_dependent) =
         (verdict, findings, None, false);
     report.decided_by_model = true;

@@ -45,6 +45,7 @@ impl<'a> Launch<'a> {
         // The local size may be specialized.
         let mut by_id = options.specialization.clone();
         let config = annotations.config.or(annotated.then_some([1, 1, 1]));
+        // A grid that is given replaces the configuration of annotations.
         let local_size = match config.filter(|_| options.grid.is_none()) {
             Some([invocations, subgroups, _]) => [invocations.saturating_mul(subgroups), 1, 1],
             None => local_size_of(module, &by_id, &by_result, function)?,
@@ -59,6 +60,7 @@ impl<'a> Launch<'a> {
         if let Some(none) = none {
             return Err(Problem::Input(none.to_owned()));
         }
+        // In kernels of clspv, specialization constants hold the local size.
         for (number, operands) in &module.reflection {
             if Some(*number) == number_of_extended("NonSemantic.ClspvReflection", "SpecConstantWorkgroupSize")
             {

@@ -93,6 +93,7 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
         for semantics in semantics_of(module, instruction) {
             let ordered = semantics & ORDERS != 0;
             let name = format!("Op{:?}", instruction.op);
+            // Rule 0: `orders-nothing`.
             if instruction.op == Op::MemoryBarrier && !ordered {
                 let rule = ValidityRule::BarrierHasOrder.name();
                 say(0, instruction, format!("{name} has no memory order, so it orders nothing ({rule})"));
@@ -106,6 +107,7 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
                 let rule = ValidityRule::OrderHasClass.name();
                 say(0, instruction, format!("{name} names {named}, so it orders nothing ({rule})"));
             }
+            // Rule 1: `no-availability`.
             let releases =
                 semantics & (MemorySemantics::RELEASE.bits() | MemorySemantics::ACQUIRE_RELEASE.bits()) != 0;
             let acquires =
@@ -135,6 +137,7 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
             }
         }
     }
+    // Rule 2: `lockstep`, once for each variable.
     if !facts.meets {
         for (variable, load) in &facts.shared_loads {
             if facts.shared_stores.contains(variable) {
@@ -143,6 +146,7 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
             }
         }
     }
+    // Rule 3: `divergent-barrier`.
     for (barrier, branch, divergence) in divergence::barriers(module) {
         let line = module.source_line(branch.line);
         let line = line.map_or("a branch".to_owned(), |line| format!("the branch on line {}", line.line));
@@ -157,11 +161,13 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
         };
         say(3, barrier, message);
     }
+    // Rule 4: `lock-in-every-lane`.
     for exchange in lock::locks(module) {
         let message = "every invocation of the workgroup spins on this lock: lanes of one subgroup wait \
              for each other without a forward-progress guarantee";
         say(4, exchange, message.to_owned());
     }
+    // Rule 5: `wrong-barrier`.
     for (barrier, variable) in storage_class::barriers(module) {
         let name = module.display_name(variable);
         let message = format!(
@@ -170,6 +176,7 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
         );
         say(5, barrier, message);
     }
+    // Rule 6: `plain-update`.
     for (store, variable) in update::updates(module) {
         let name = module.display_name(variable);
         let message =
@@ -208,6 +215,8 @@ impl Facts {
             size.is_some_and(|(size, ids)| ids || size.iter().product::<u32>() > 1)
         });
         for function in module.functions.values() {
+            // Definitions precede uses in the code, so one pass finds the variable of every
+            // pointer.
             let mut roots = std::collections::HashMap::new();
             for instruction in &function.code {
                 let operands = module.operands_of(instruction);
@@ -220,6 +229,7 @@ impl Facts {
                     Op::ControlBarrier | Op::ControlBarrierWaitINTEL => facts.meets = true,
                     Op::Load | Op::Store => {
                         let store = instruction.op == Op::Store;
+                        // A store has its value in front of the memory operands.
                         let rest = operands.get(if store { 2 } else { 1 }..).unwrap_or_default();
                         let mask = MemoryAccess::from_bits_retain(rest.first().copied().unwrap_or(0));
                         let class = module.variables.get(&root).map(|variable| variable.class);

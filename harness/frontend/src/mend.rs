@@ -292,6 +292,7 @@ pub fn fix_races(
             return Ok(FixResult { changes: found, tried: search.tried });
         }
     }
+    // After all others, because it leaves the accesses unordered.
     let last = race.map(|race| make_atomic_change(module, race));
     if let Some(last) = last
         && search.fixes_all(&[&last])?
@@ -339,6 +340,7 @@ impl LitmusFixSearch<'_> {
             let changes: Vec<&SuggestedChange> = chosen.iter().map(|index| &candidates[*index]).collect();
             match self.fixes_all(&changes) {
                 Ok(true) => Some(Some(Ok(changes.into_iter().cloned().collect()))),
+                // The outer `None` ends the search.
                 Ok(false) => (self.tried < MAX_TRIALS).then_some(None),
                 Err(error) => Some(Some(Err(error))),
             }
@@ -377,6 +379,7 @@ impl LitmusFixSearch<'_> {
         if ends.holds != Some(true) {
             return Ok(false);
         }
+        // A claim about all executions must hold after the change; that an outcome exists, need not.
         let claim = changed.cases.first().and_then(|case| case.test.question.as_ref()).map(|q| q.kind);
         if !matches!(claim, Some(QuestionKind::Forall | QuestionKind::NotExists)) {
             return Ok(true);
@@ -409,6 +412,7 @@ impl SuggestedChangeKind {
                     change_accesses(case, variable, &|kind| emit::coherent(kind, scope))
                 }
                 SuggestedChangeKind::Atomic(first, second, scope) => {
+                    // Both accesses are changed, even if the first change already has an effect.
                     let one = replace_instructions(case, Some(first), |_, kind| emit::atomic(kind, scope));
                     replace_instructions(case, Some(second), |_, kind| emit::atomic(kind, scope)) || one
                 }
@@ -489,6 +493,7 @@ fn insert_around(
                 thread.instructions.insert(position, made);
                 // An inserted instruction has no position, so that it is not mistaken for the original one.
                 origins.insert(position, Spot { place: SourcePosition::Module, ..origin });
+                // Past the inserted and the original instruction.
                 (count, at, changed) = (count + 1, at + 1, true);
             }
             at += 1;
@@ -556,6 +561,7 @@ fn candidate_changes(module: &SpirvModule, lifted: &Lifted, race: Option<&RaceSp
             found.push(SuggestedChange { kind, at, text });
         }
     };
+    // Stronger semantics of existing atomics and barriers, for each class that races.
     for (class, _) in &raced {
         let class = *class;
         let words = class_words(class);
@@ -578,6 +584,8 @@ fn candidate_changes(module: &SpirvModule, lifted: &Lifted, race: Option<&RaceSp
                 add(SuggestedChangeKind::Ordered(spot.place, more), *spot, text);
             }
         }
+        // Without the Vulkan memory model, the source gives an atomic no semantics; a memory
+        // barrier next to it has the same effect.
         if !module.vulkan {
             let semantics = emit::full_semantics(class);
             for (spot, kind) in &places {
@@ -592,6 +600,7 @@ fn candidate_changes(module: &SpirvModule, lifted: &Lifted, race: Option<&RaceSp
             }
         }
     }
+    // Wider scopes.
     for (spot, kind) in &places {
         if emit::widened(kind, scope).is_some()
             && let Some(word) = emit::word_of(kind)
@@ -600,6 +609,7 @@ fn candidate_changes(module: &SpirvModule, lifted: &Lifted, race: Option<&RaceSp
             add(SuggestedChangeKind::Widened(spot.place, scope), *spot, text);
         }
     }
+    // Qualifiers on the racing variables.
     for (class, variable) in &raced {
         let mut accesses = places.iter().filter(|(_, kind)| {
             emit::coherent(kind, scope).is_some()
@@ -629,6 +639,7 @@ fn candidate_changes(module: &SpirvModule, lifted: &Lifted, race: Option<&RaceSp
             add(SuggestedChangeKind::Coherent(*variable, scope), *spot, text);
         }
     }
+    // Control barriers, which only invocations of one workgroup share.
     if one_workgroup {
         for (class, _) in &raced {
             for (spot, kind) in &places {

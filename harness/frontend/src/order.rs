@@ -55,6 +55,7 @@ pub(crate) fn semantics_from_number(number: u64) -> Result<Semantics, Problem> {
         ));
     }
     let order = match (orders.next(), orders.next()) {
+        // Without an order, storage classes have no effect.
         (None, _) => return Ok(Semantics::RELAXED),
         (Some((_, order)), None) => order,
         _ => return Err(malformed("several memory orders in one operand")),
@@ -97,6 +98,7 @@ impl MemoryOperands {
             rest = left;
             Some(*first)
         };
+        // Operands follow in the order of the bits, so that the alignment is skipped first.
         take(MemoryAccess::ALIGNED);
         let available = take(MemoryAccess::MAKE_POINTER_AVAILABLE);
         let visible = take(MemoryAccess::MAKE_POINTER_VISIBLE);
@@ -126,6 +128,7 @@ impl MemoryOperands {
         };
         let available = take(ImageOperands::MAKE_TEXEL_AVAILABLE);
         let visible = take(ImageOperands::MAKE_TEXEL_VISIBLE);
+        // As the memory operands that mean the same.
         let mut access = MemoryAccess::empty();
         access.set(MemoryAccess::NON_PRIVATE_POINTER, mask.contains(ImageOperands::NON_PRIVATE_TEXEL));
         access.set(MemoryAccess::VOLATILE, mask.contains(ImageOperands::VOLATILE_TEXEL));
@@ -144,6 +147,7 @@ impl MemoryOperands {
         let bits = MemoryAccess::from_bits_retain(self.bits);
         if !vulkan {
             let coherent = coherent || bits.contains(MemoryAccess::VOLATILE);
+            // Under the GLSL450 memory model, declarations decide in place of memory operands.
             return Ok(match class {
                 StorageClass::Workgroup => Access::Coherent { scope: Scope::Workgroup },
                 _ if coherent => Access::Coherent { scope: Scope::QueueFamily },

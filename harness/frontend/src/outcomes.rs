@@ -132,6 +132,7 @@ pub(crate) fn enumerate_contents(
     if let Some(image) = dispatch.buffers.iter().find(|buffer| buffer.image.is_some()) {
         return unknown(race_free, format!("the contents of the image `{}` are not modelled", image.name));
     }
+    // The walk does not settle the contents, so the model enumerates them.
     let lifted = match lift(module, &options) {
         Ok(lifted) => lifted,
         Err(refusal) => return unknown(race_free, describe_refusal(&judged, &refusal, told)),
@@ -189,6 +190,7 @@ fn contents_of_walk(
         else {
             continue;
         };
+        // A single open byte leaves the contents unknown.
         if open.is_some() {
             return None;
         }
@@ -214,6 +216,7 @@ fn contents_of_case(
     budget: Budget<'_>,
 ) -> FinalContents {
     let mut test = case.test.clone();
+    // All final states count, not only those of a question.
     (test.question, test.filter) = (None, None);
     let in_buffer = |location: &LocationId| {
         test.locations.get(usize::from(location.0)).is_some_and(|of| of.reference == Some(Reference::Buffer))
@@ -249,6 +252,7 @@ fn contents_of_case(
         };
         let decorations = module.decorations_of(cell.object.variable);
         let (set, binding) = (decorations.set.unwrap_or(0), decorations.binding.unwrap_or(0));
+        // Instance 0 is a single buffer; the elements of an array are counted from 1.
         let element = cell.object.instance.saturating_sub(1) as u32;
         cells.push(FinalCell {
             name: name.clone(),
@@ -261,6 +265,8 @@ fn contents_of_case(
     let mut contents: BTreeMap<Vec<u64>, FinalContent> = BTreeMap::new();
     for (outcome, says) in &prediction.outcomes {
         let values = positions.iter().map(|at| outcome.0.get(*at).map_or(0, |value| value.0)).collect();
+        // Outcomes that differ elsewhere may agree in the buffers. A content is weak only if all of
+        // them are.
         let entry = contents.entry(values).or_insert(FinalContent { allowed: false, weak: true });
         entry.allowed |= says.allowed;
         entry.weak &= says.weak;

@@ -35,12 +35,14 @@ pub(crate) fn overwritten(module: &SpirvModule, function: &SpirvFunction, header
         let block = blocks.entry(label).or_default();
         match (instruction.op, module.operands_of(instruction)) {
             (Op::Load, [from, ..]) if plain.contains(from) => {
+                // A read after a write of its block sees that write, whichever block runs before.
                 if !block.written.contains(from) {
                     block.read.insert(*from);
                 }
             }
             (Op::Store, [to, value, ..]) if plain.contains(to) => {
                 block.written.insert(*to);
+                // A variable whose address is stored has other uses.
                 plain.remove(value);
             }
             (Op::Branch | Op::BranchConditional | Op::Switch, _) => {

@@ -54,6 +54,7 @@ impl Asked {
                 Quantifier::Exists => QuestionKind::Exists,
                 Quantifier::NotExists => QuestionKind::NotExists,
             };
+            // Several annotations ask one question: their formulas hold together.
             let parts = annotations
                 .outputs
                 .iter()
@@ -128,6 +129,7 @@ impl Asked {
             word: Some((word.to_owned(), known)),
         };
         let mut path = path.clone();
+        // The name is a descriptor, as in `0.1`, or that of a variable.
         let bound = spirv_reader::annotations::parse_binding(name).and_then(|at| module.variable_at(at));
         let named = || module.id_by_name(name);
         let id = match bound.or_else(named).filter(|id| module.variables.contains_key(id)) {
@@ -203,6 +205,7 @@ impl Asked {
             }
             Ok((ty, offset))
         };
+        // As written first; only if that fails, through structures that compilers add.
         let (ty, offset) = match walk(false) {
             Ok(found) => found,
             Err(why) => walk(true).map_err(|_| why)?,
@@ -246,6 +249,7 @@ impl Resolved {
             Resolved::Compare(left, _, right) => match (left, right) {
                 (Ok(number), Err(cell)) | (Err(cell), Ok(number)) => {
                     let number = *number as u64 & mask(cell.bytes.saturating_mul(8));
+                    // A comparison changes at the number or at the next one.
                     numbers.extend([number, number.wrapping_add(1)]);
                 }
                 _ => {}

@@ -79,6 +79,7 @@ pub(crate) fn quiet(module: &SpirvModule, function: &SpirvFunction, stores: bool
     for (at, instruction) in function.code.iter().enumerate() {
         let operands = module.operands_of(instruction);
         depth += turns[at].0;
+        // No backward jump spans this instruction.
         let once = depth == 0;
         depth -= turns[at].1;
         match (instruction.op, operands) {
@@ -99,9 +100,11 @@ pub(crate) fn quiet(module: &SpirvModule, function: &SpirvFunction, stores: bool
                 all.insert(instruction.result);
                 made_of.entry(instruction.result).or_default().extend(operands);
             }
+            // Accesses, branches, calls, and whatever this analysis does not know.
             (_, operands) => deciding.extend(operands),
         }
     }
+    // What a deciding value is computed from decides too.
     while let Some(id) = deciding.pop() {
         if all.remove(&id) {
             deciding.extend(made_of.get(&id).into_iter().flatten());

@@ -158,6 +158,7 @@ impl Refinement {
     ///
     /// `needs` are the inputs that no option supplies and that the answers depend on.
     pub fn combine(answers: Vec<Refinement>, needs: &InputNeeds) -> Option<Refinement> {
+        // The weakest answer counts: one choice of inputs suffices to break refinement.
         let rank = |answer: &Refinement| match answer.verdict {
             RefinementVerdict::Breaks => 0,
             RefinementVerdict::Unknown => 1,
@@ -190,6 +191,7 @@ pub fn refine(
 ) -> Result<Refinement, Refusal> {
     check_interfaces(before, after)?;
     let judged = judge(before.0, before.1, query.model, query.budget);
+    // A module without defined behaviour allows anything, so this is decided before any comparison.
     if let Some(undefined) = judged.as_ref().ok().and_then(undefined_reason) {
         return Ok(Refinement::undefined_before(&undefined));
     }
@@ -214,6 +216,7 @@ pub fn refine(
             (mismatch, why)
         }
     };
+    // In an open world, equal contents of one closed run prove nothing.
     if query.open.is_some() {
         let mut unknown = Refinement::unknown(format!(
             "{why}; no environment was found that shows it (of one thread, for at most {MAX_INVOCATIONS} invocations)"
@@ -252,6 +255,7 @@ fn check_interfaces(
             sizes[0], sizes[1]
         )));
     }
+    // A compiler may remove all uses of a descriptor, but not add one.
     let (known, more) = (before.descriptors(), after.descriptors());
     if let Some((set, binding)) = more.difference(&known).next() {
         return Err(different(format!(
@@ -383,6 +387,8 @@ fn prove_by_simulation(
     let values = open_values([before, after]);
     let (mut is_stronger, mut is_cut, mut is_opaque) = (false, false, false);
     let mut barriers = BTreeMap::new();
+    // The events of an invocation do not depend on the others here, since every load may return any
+    // value. So chunks can be lifted separately.
     for only in all.chunks(MAX_INVOCATIONS) {
         let lifted = |(module, options): (&SpirvModule, &AnalysisOptions)| {
             lift(module, &open_options(options, &values, None, only))
@@ -485,6 +491,7 @@ fn compare_contents(
             && !report.is_schedule_dependent
             && !report.has_partial_subgroups
     };
+    // A defect of AFTER counts if BEFORE has none in any schedule.
     let second = walked(after);
     if let (Some(first), Some(second)) = (judged, &second)
         && is_settled(first)
@@ -501,6 +508,7 @@ fn compare_contents(
             environment: Vec::new(),
         });
     }
+    // One schedule stands for all of them, so equal contents suffice.
     if let (Some(first), Some(second)) = (walked(before), &second)
         && is_settled(&first)
         && is_settled(second)
@@ -511,6 +519,7 @@ fn compare_contents(
         let reason = "both are free of races and leave the same contents for these inputs";
         return Refinement::new(RefinementVerdict::Refines, reason);
     }
+    // Otherwise all final contents of both are enumerated.
     let contents = |(module, options): (&SpirvModule, &AnalysisOptions)| {
         let dispatch = plan_dispatch(module, options)?;
         let describe = |refusal: &Refusal| refusal.to_string();
@@ -553,6 +562,7 @@ fn compare_contents(
         let part = buffer.and_then(|buffer| buffer.bytes.get(start..start.checked_add(bytes as usize)?));
         part.map_or(0, |part| part.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)))
     };
+    // A cell that only one of the kernels writes keeps its initial value in the other.
     let places: BTreeMap<_, _> = cells
         .iter()
         .chain(&more)

@@ -58,6 +58,8 @@ pub fn smallest(
     loop {
         let mut changed = false;
         for thread in 0..test.threads.len().min(origins.len()) {
+            // From the end: indices of earlier instructions stay valid, and uses go before
+            // definitions.
             for at in (0..test.threads[thread].instructions.len().min(origins[thread].len())).rev() {
                 let last = named(thread, &origins[thread][at])
                     && origins[thread].iter().filter(|spot| named(thread, spot)).count() == 1;
@@ -110,6 +112,7 @@ fn without_unused(test: &Test) -> Test {
     let refers = |init: &LocationInit| {
         matches!(init, LocationInit::CopyOf(_) | LocationInit::AddressOf(_) | LocationInit::AliasOf(_))
     };
+    // Locations that others refer to keep their numbers.
     if test.locations.iter().any(|location| refers(&location.init)) || !test.listed.is_empty() {
         return test.clone();
     }

@@ -131,6 +131,8 @@ impl PathState {
         let ty = litmus::ScalarType::U32;
         let computed = left
             .map_values(&right, |l, r| definition.operation.apply(litmus::Value(l), litmus::Value(r), ty).0);
+        // Both bounds hold: the values recorded for the register and those that its definition can
+        // produce.
         match (&own, &computed) {
             (NumberDomain::Any, _) => computed,
             (_, NumberDomain::Any) => own,
@@ -171,9 +173,11 @@ impl PathState {
                 Some(self.evaluate_truth(left)? == self.evaluate_truth(right)?)
             }
             SymbolicTruth::Compare { relation, left, right, bits } => {
+                // The path has branched on the same comparison before.
                 if let Some((_, decided)) = self.assumed.iter().find(|(known, _)| known == truth) {
                     return Some(*decided);
                 }
+                // The same register on both sides: any value decides the comparison.
                 if left == right {
                     return Some(relation.is_satisfied(0, 0, *bits));
                 }
@@ -182,6 +186,7 @@ impl PathState {
                 if left.len() * right.len() > 1 << 12 {
                     return None;
                 }
+                // Decided if every combination of possible values has the same result.
                 let mut results =
                     left.iter().flat_map(|l| right.iter().map(|r| relation.is_satisfied(*l, *r, *bits)));
                 let first = results.next()?;
@@ -214,6 +219,7 @@ impl PathState {
                     &|value| relation.is_satisfied(value, other, bits) == holds,
                     0,
                 );
+                // Equality fixes the register even if its domain was unbounded.
                 if relation == crate::value::OrderRelation::Equal && holds {
                     Rc::make_mut(&mut self.ranges).insert(register, NumberDomain::from_value(other));
                 }
@@ -236,6 +242,8 @@ impl PathState {
     pub fn narrow_register(&mut self, register: u16, keep: &dyn Fn(u64) -> bool, depth: u32) {
         let narrowed = self.domain_of(SymbolicNumber::Register(register)).filter_values(keep);
         let definition = self.definitions.get(&register).filter(|_| depth < MAX_DEFINITION_DEPTH).copied();
+        // Narrowing runs backward through the definition: operand values that cannot produce a
+        // remaining result are excluded.
         if let (Some(RegisterDefinition { operation, left, right }), Some(results)) =
             (definition, narrowed.finite_values())
         {

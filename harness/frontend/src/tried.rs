@@ -35,6 +35,7 @@ pub(crate) fn values(setting: &LiftContext<'_>, asked: &BTreeSet<u64>) -> Vec<u6
                 signed = true;
                 true
             }
+            // The cases of a switch are literals, not ids of constants.
             Op::Switch => {
                 let bits = module.selector_bits(&function.types, instruction);
                 constants.extend(module.switch_cases(instruction, bits).map(|case| case.literal));
@@ -68,6 +69,7 @@ pub(crate) fn values(setting: &LiftContext<'_>, asked: &BTreeSet<u64>) -> Vec<u6
     let sums = asked.iter().flat_map(|asked| {
         constants.iter().flat_map(|known| [asked.wrapping_sub(*known), asked.wrapping_add(*known)])
     });
+    // A comparison with a constant changes at the constant or at the next number.
     let near = constants.iter().flat_map(|known| [*known, known.wrapping_add(1)]);
     let below_zero = signed.then_some(u64::from(u32::MAX));
     let mut values: Vec<u64> = asked.iter().copied().chain(below_zero).chain(near).chain(sums).collect();
@@ -82,6 +84,8 @@ pub(crate) fn ways(origins: &BTreeSet<UndefOrigin>, values: &[u64]) -> Vec<Assig
     let mut ways = Vec::new();
     let combined: Vec<UndefOrigin> = origins.iter().take(COMBINED).copied().collect();
     for way in 1..FIRST.len().pow(combined.len() as u32) {
+        // The digits of `way` are indices into `FIRST`. Number 0 is left out: all zeros are the
+        // default.
         let digit = |at: usize| FIRST[way / FIRST.len().pow(at as u32) % FIRST.len()];
         ways.push(combined.iter().enumerate().map(|(at, origin)| (*origin, digit(at))).collect());
     }

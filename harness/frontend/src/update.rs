@@ -36,6 +36,7 @@ pub(crate) fn plain_updates(module: &SpirvModule, function: &SpirvFunction) -> V
 fn update_of_store(module: &SpirvModule, function: &SpirvFunction, store: usize) -> Option<PlainUpdate> {
     let code = &function.code;
     let [pointer, value, ..] = module.operands_of(&code[store]) else { return None };
+    // Only within the block of the store: load, operation and store are executed together.
     let start = code[..store].iter().rposition(|one| one.op == Op::Label)?;
     let made = |id: u32| (start..store).rev().find(|index| code[*index].result == id);
     let operation = made(*value)?;
@@ -49,11 +50,13 @@ fn update_of_store(module: &SpirvModule, function: &SpirvFunction, store: usize)
         let load = made(id).filter(|index| code[*index].op == Op::Load)?;
         let from = *module.operands_of(&code[load]).first()?;
         let same = is_same_value(module, function, from, *pointer, store, MAX_DEPTH);
+        // Between load and store, nothing else may write the location or order the two.
         let quiet = code[load + 1..store].iter().all(|one| !may_change_memory(one.op));
         (same && quiet).then_some(load)
     };
     let (load, operand) = match load_of(first) {
         Some(load) => (load, second),
+        // `1 - x` has no atomic instruction, so that operands change places only if they commute.
         None => (load_of(second).filter(|_| commutes)?, first),
     };
     // An operand that is the loaded value itself has no atomic instruction.
@@ -92,6 +95,7 @@ fn update_of_image(module: &SpirvModule, function: &SpirvFunction, write: usize)
     if !addresses_one_texel(rest) {
         return None;
     }
+    // Within one block, the write executes whenever the read does.
     let start = code[..write].iter().rposition(|one| one.op == Op::Label)?;
     let made = |id: u32| (start..write).rev().find(|index| code[*index].result == id);
     let operands = |index: usize| module.operands_of(&code[index]);
@@ -244,6 +248,7 @@ fn is_same_value(
     );
     let extracts = one.op == Op::CompositeExtract && left.get(1..) == right.get(1..);
     let between = &function.code[first.min(second)..first.max(second)];
+    // Two loads of own memory are equal if they are in one block without a write between them.
     let unchanged = || between.iter().all(|one| one.op != Op::Label && !may_change_memory(one.op));
     let loads =
         one.op == Op::Load && left.len() == 1 && is_own_memory(module, function, left[0]) && unchanged();

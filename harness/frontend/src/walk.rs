@@ -380,6 +380,7 @@ impl<'a> Walk<'a> {
     /// Ends a path in an endless loop whose condition cannot change.
     pub fn block_forever(&mut self) -> Step<()> {
         let label = self.new_label();
+        // An iteration without any effect: the model recognizes a path that never ends.
         self.emit_instruction(emit::label(label))?;
         self.emit_instruction(emit::go_to(label))?;
         Err(Stop::Over)
@@ -389,6 +390,8 @@ impl<'a> Walk<'a> {
     fn cut_at_loop_bound(&mut self) -> Step<()> {
         let label = self.new_label();
         self.emit_instruction(emit::label(label))?;
+        // An iteration that changes a register is no wait for memory, so the model counts the path
+        // as cut and not as endless.
         self.emit_instruction(emit::arithmetic(
             COUNT,
             ArithmeticOperation::Add,
@@ -419,6 +422,7 @@ impl<'a> Walk<'a> {
         kind: FindingKind,
         message: String,
     ) -> Step<()> {
+        // No read value led here, so every execution reaches the finding.
         if state.forks == 0 {
             self.report_finding(kind, message);
             return Ok(());
@@ -447,6 +451,7 @@ impl<'a> Walk<'a> {
         self.at = (instruction.line, instruction.place);
         match instruction.op {
             Op::Label => {
+                // Jumps set the block; only the first block of a function is entered without one.
                 if frame.block == 0
                     && let Some(frame) = state.frames.last_mut()
                 {
@@ -454,6 +459,7 @@ impl<'a> Walk<'a> {
                 }
                 self.advance(state)
             }
+            // The jump to the block has set its phis.
             Op::SelectionMerge | Op::LoopMerge | Op::Nop | Op::Phi => self.advance(state),
             Op::Branch => {
                 let target = module.operand_at(instruction, 0)?;
@@ -610,6 +616,7 @@ impl<'a> Walk<'a> {
         let began = again.and_then(|index| Some(state.frames.last()?.loops.get(index)?.clone()));
         // A read-modify-write that stores the value it read changes nothing.
         if let (Some(began), Some(put_back)) = (&began, put_back as Option<Vec<_>>)
+            // Every effect of the iteration was a read-modify-write that wrote back what it read.
             && effects == began.effects + put_back.len() as u32
             && self.is_state_unchanged(state, began, &values)
         {
@@ -631,6 +638,7 @@ impl<'a> Walk<'a> {
             (active.effects, active.phis, active.memory) = (effects, values, memory);
             active.performed = performed;
         } else {
+            // The target may be the merge block of an outer loop, which leaves the inner ones too.
             if let Some(left) = frame.loops.iter().position(|active| {
                 active.merge == target
                     || active.merge == 0 && (position > active.end || active.header == target)

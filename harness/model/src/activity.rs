@@ -52,6 +52,7 @@ impl<M: Matrix> Activity<M> {
             // Over events without a location, an irreflexive or acyclic relation is either static or global.
             let local = stays && !axiom.negated && !axiom.flag;
             activity.axiom_is_local.push(local);
+            // Only the diagonal of an irreflexive relation is checked.
             let open = match (axiom.kind, open) {
                 (AxiomKind::Irreflexive, CatValue::Relation(open)) => {
                     CatValue::Relation(open.intersection(&M::identity(n)))
@@ -74,6 +75,8 @@ impl<M: Matrix> Activity<M> {
                 if used {
                     for i in range {
                         activity.global[i - fixed] = open_part(bounds, NodeId(i as u32));
+                        // The fixpoint may compose across locations, so all of its activity counts
+                        // as global.
                         activity.local[i - fixed] = CatValue::new_empty(plan.nodes[i].kind(), n);
                     }
                 }
@@ -106,6 +109,7 @@ impl<M: Matrix> Activity<M> {
         let may =
             |id: NodeId| -> M { bounds.may(id).as_relation().cloned().unwrap_or_else(|| M::empty(bounds.n)) };
         let mut send = |id: NodeId, wanted: CatValue<M>, local: bool| {
+            // Such nodes depend on no choice: none of their pairs is open.
             if id.to_index() < self.fixed {
                 return;
             }
@@ -152,13 +156,18 @@ impl<M: Matrix> Activity<M> {
             }
             (Node::Sequence(a, b), CatValue::Relation(pairs)) => {
                 let (left, right) = (may(a), may(b));
+                // A local result has both ends in one location. If one step stays in its location,
+                // so does the other.
                 let stays = local && (left.is_subset(within) || right.is_subset(within));
+                // A step (x, z) of `a` matters if `b` may continue from z to the end of an active
+                // pair that starts at x.
                 send(a, CatValue::Relation(pairs.compose(&right.transpose())), stays);
                 send(b, CatValue::Relation(left.transpose().compose(pairs)), stays);
             }
             (Node::Plus(a) | Node::Star(a) | Node::Immediate(a), CatValue::Relation(pairs)) => {
                 let step = may(a);
                 let stays = local && step.is_subset(within);
+                // A step matters if possible steps before and after it complete an active pair.
                 let around = step.star(bounds.n).transpose();
                 send(a, CatValue::Relation(around.compose(pairs).compose(&around)), stays);
             }

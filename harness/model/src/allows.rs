@@ -107,10 +107,12 @@ impl<'t> OutcomeQuestion<'t> {
         let compiled = model.compiled_for(test)?;
         let semantic = model.semantic();
         let (observables, domain) = (test.observables(), ValueDomain::new(test));
+        // The preparation is not charged to the budget of a query.
         let free = BudgetTracker::new(Budget::UNLIMITED);
         let (mut grounds, mut cut) = (Vec::new(), false);
         predict::for_each_skeleton(test, semantic, options.unroll.max(1), &mut |skeleton| {
             cut |= skeleton.cut;
+            // Only complete runs have outcomes.
             if skeleton.terminated {
                 let prepared = compiled.prepared(&skeleton);
                 let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
@@ -144,6 +146,7 @@ impl<'t> OutcomeQuestion<'t> {
             return Some(false);
         }
         let sought = ExecutionGoal::Outcome(outcome);
+        // If the loop bound cut runs off, only an execution with the outcome settles the answer.
         let mut answer = (!self.cut).then_some(false);
         for (skeleton, prepared, ground) in &self.grounds {
             let rules = ValueRules { out_of_thin_air: self.out_of_thin_air, domain: &self.domain };

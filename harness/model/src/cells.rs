@@ -132,11 +132,14 @@ impl Cells {
             let size = test.location(extent.storage).bytes();
             let parts = accesses.clone().any(|other| other.storage == extent.storage && !other.whole);
             let mut bounds: Vec<u32> = if bytes && parts { (0..=size).collect() } else { vec![0, size] };
+            // Cuts where any access starts or ends, so that each access consists of whole cells.
             for other in accesses.clone().filter(|other| other.storage == extent.storage) {
                 bounds.extend([other.offset, other.end()]);
             }
             bounds.sort_unstable();
             bounds.dedup();
+            // The first of the `bounds.len() - 1` cells keeps the id of the storage; the others get
+            // new ids in a row.
             let second = next;
             next += bounds.len().saturating_sub(2) as u16;
             cells.split.push(Split { storage: extent.storage, bounds, second });
@@ -152,6 +155,7 @@ impl Cells {
         };
         let inside = split.bounds.windows(2).enumerate().filter_map(|(index, bounds)| {
             let [start, end] = *bounds else { return None };
+            // Each access is cut at its bounds, so that a cell lies inside or outside.
             (extent.offset <= start && end <= extent.end()).then_some((index, start, end))
         });
         let cell = |index: usize| match index {

@@ -80,6 +80,7 @@ fn collect_value_constraints(
     match condition {
         ResolvedCondition::Known(holds) => *holds,
         ResolvedCondition::And(both) => {
+            // Both sides are visited, even if one requires more than single values.
             let left = collect_value_constraints(&both.0, demands);
             collect_value_constraints(&both.1, demands) && left
         }
@@ -182,6 +183,7 @@ impl<'a> OutcomeCollector<'a> {
 
     /// Returns true if executions with these reads-from edges can add to the findings.
     fn wants(&self, flags: Flags, reads_from: &[Option<u16>], findings: &Findings) -> bool {
+        // A flag that was raised only with values out of thin air, or not yet, is still wanted.
         if findings.grounded.lacks_any_of(flags) {
             return true;
         }
@@ -204,14 +206,19 @@ impl<'a> OutcomeCollector<'a> {
     /// Adds the executions of one leaf and returns the number visited, about `most` at most if each must be
     /// visited.
     fn add_leaf(&self, leaf: &SearchLeaf, most: u64, findings: &mut Findings) -> u64 {
+        // Values do not depend on each other here, so executions are counted as a product and not
+        // visited.
         if self.plain {
             let count = leaf.locations.iter().fold(1u64, |product, solutions| {
                 product.saturating_mul(solutions.iter().map(solution_weight).fold(0, u64::saturating_add))
             });
             findings.consistent_executions = findings.consistent_executions.saturating_add(count);
+            // With a filter, `decide_leaf` looks for an execution inside it before it raises the
+            // flags.
             if self.filter == ResolvedCondition::Known(true) {
                 findings.raise_flags(leaf.flagged, false);
             }
+            // A run that does not end has no outcome, and its flags are raised already.
             if !self.skeleton.terminated && !findings.grounded.lacks_any_of(leaf.flagged) {
                 return 1;
             }
@@ -228,6 +235,7 @@ impl<'a> OutcomeCollector<'a> {
         let mut rf = vec![None; self.skeleton.len()];
         if self.plain {
             let outcomes = choices.iter().fold(1usize, |product, c| product.saturating_mul(c.len()));
+            // Before the list: it may become too long, and the answers must not depend on this.
             self.decide_leaf(&choices, leaf.flagged, findings);
             if findings.unlisted
                 || outcomes > MAX_LISTED_OUTCOMES
@@ -284,6 +292,8 @@ impl<'a> OutcomeCollector<'a> {
         last: &mut Vec<u16>,
     ) -> bool {
         match decided(rf, last) {
+            // Three-valued evaluation: a decided condition has this value for all remaining
+            // choices.
             Some(decided) => return decided,
             None if choices.is_empty() => return false,
             None => {}
@@ -452,6 +462,7 @@ impl<'a> OutcomeCollector<'a> {
             ExecutionGoal::InFilter => alike &= collect_value_constraints(&self.filter, &mut demands),
             ExecutionGoal::ConditionIs(wanted) => {
                 alike &= collect_value_constraints(&self.filter, &mut demands);
+                // The negation of a condition puts no constraint on a single value.
                 alike &= wanted && collect_value_constraints(&self.condition, &mut demands);
             }
             ExecutionGoal::Violates(part) => {
@@ -473,6 +484,7 @@ impl<'a> OutcomeCollector<'a> {
             let FinalValue::Expression(expression) = self.skeleton.finals.get(index)? else { continue };
             match reads_of(expression).as_slice() {
                 [] => {
+                    // A constant that misses the demand excludes every execution of the goal.
                     expression.known().filter(|value| demand.allows(*value))?;
                 }
                 [read] => {
@@ -483,6 +495,7 @@ impl<'a> OutcomeCollector<'a> {
                         expression.evaluate(&mut |_| stored).is_some_and(|value| demand.allows(value))
                     });
                 }
+                // A value computed from several reads restricts none of them alone.
                 _ => alike = false,
             }
         }
@@ -497,8 +510,11 @@ impl<'a> OutcomeCollector<'a> {
             self.skeleton.events[usize::from(write)].stored.as_ref().and_then(|stored| stored.known())
         };
         for solution in solutions {
+            // The product over the reads, with one source for each value: equal values lead to
+            // equal outcomes.
             let mut expanded: Vec<Vec<(u16, u16)>> = vec![Vec::new()];
             for (read, source) in &solution.reads_from {
+                // The source of an unobserved read cannot change the outcome.
                 if self.observed.binary_search(read).is_err() {
                     continue;
                 }
@@ -592,12 +608,15 @@ impl<'a> OutcomeCollector<'a> {
         flagged: Flags,
         findings: &mut Findings,
     ) {
+        // A plain structure is here for the list alone: `add_leaf` has counted its executions and
+        // decided the question.
         let valuations = valuations(self.skeleton, rf, self.rules.out_of_thin_air, self.rules.domain);
         for Valuation { values, thin_air } in valuations {
             if !self.plain {
                 if !constraints_met(self.skeleton, &values) {
                     continue;
                 }
+                // One choice of reads-from stands for `orders` modification orders.
                 findings.consistent_executions = findings.consistent_executions.saturating_add(orders);
             }
             let outcome = self.to_outcome(&values, last);

@@ -291,6 +291,7 @@ pub fn list_consistent_executions(
 fn with_asked_outcome(test: &Test, options: &ExplainOptions) -> (Test, Condition) {
     let condition = match (&options.outcome, &test.question) {
         (Some(condition), _) => condition.clone(),
+        // For a claim about all executions, the counterexamples are explained.
         (None, Some(Question { kind: QuestionKind::Forall, condition, .. })) => {
             Condition::Not(Box::new(condition.clone()))
         }
@@ -359,10 +360,12 @@ pub fn explain_outcome(
     };
     let uninitialised_found =
         if prediction.uninitialised_read == Some(true) { search.find_uninitialised_read()? } else { None };
+    // True if the fix of the race forbids the outcome too, or if the race has no fix.
     let mended = race_found.as_ref().is_some_and(|raced| match raced.fix {
         Mend::Found { allowed, .. } => allowed == Some(false),
         Mend::None | Mend::Cut => true,
     });
+    // No synchronization forbids an outcome that sequential consistency allows.
     let weak = prediction.meets == Some(true)
         && prediction.outcomes.iter().all(|(outcome, says)| {
             says.weak || !outcome.meets_condition(&asked, &prediction.observables, &condition)

@@ -125,6 +125,7 @@ fn explore_uncounted<M: Matrix>(
         has_execution: has_some,
         covers_orbit: combiner.alike.preserves_condition,
     };
+    // `None` if the structure is not small enough for the exact enumeration.
     if ways.brute_force
         && let Some(few) = BruteForce::<M>::new(skeleton, prepared, combiner)?
     {
@@ -148,6 +149,8 @@ fn explore_uncounted<M: Matrix>(
             search.limit(ways.steps);
         }
         let complete = search.run(&mut combiner.findings_visitor(findings));
+        // If the search ended at the purse and not at its step limit, no other strategy has budget
+        // left either.
         if complete || !search.gave_up() {
             findings.timed_out |= !complete;
             return Ok(one(findings.unlisted));
@@ -228,11 +231,13 @@ fn explore_in_order<M: Matrix>(
     findings: &mut Findings,
 ) -> Option<ExplorationResult> {
     let tellings = combiner.condition_orbit.filter(|_| !combiner.alike.ordered_writes.is_empty())?;
+    // The ordered search visits one execution per orbit, so it cannot list or count outcomes.
     if !findings.unlisted || findings.needs_full_order || ways.ordered_steps == 0 {
         return None;
     }
     let mut search = Search::new(skeleton, prepared, ground, skeleton.observed_storages(), combiner.purse);
     search.in_order(&combiner.alike.ordered_writes);
+    // There is one pair for two neighbours of a row, so a row has one more thread than pairs.
     let threads = combiner.alike.ordered_writes.len() as u64 + 1;
     search.limit(ways.ordered_steps.saturating_mul(threads * threads));
     let mut goal = OrderedVisitor { combiner, tellings, findings, found: false, timed_out: false };
@@ -244,6 +249,7 @@ fn explore_in_order<M: Matrix>(
         findings.needs_full_order = true;
     }
     (answered || findings.timed_out)
+        // Unknown counts as existing: the caller must not conclude that the paths are infeasible.
         .then_some(ExplorationResult { has_execution: found || !answered, covers_orbit: answered })
 }
 
@@ -260,6 +266,8 @@ struct OrderedVisitor<'f, 'c, 'a> {
 impl LeafVisitor for OrderedVisitor<'_, '_, '_> {
     fn wants_executions(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool {
         let findings = &self.findings;
+        // Each query stops at its first answer. A leaf is visited only while a match, a mismatch or
+        // a flag is open.
         let answered = !self.combiner.skeleton.terminated || findings.has_match && findings.has_mismatch;
         (!self.found || !answered || findings.grounded.lacks_any_of(flags))
             && !self.combiner.breaks_path(reads_from)
@@ -344,6 +352,8 @@ impl<'a, M: Matrix> ExecutionQueries<'a, M> {
             let complete = search.run(&mut goal);
             let timed_out = goal.timed_out;
             found = goal.found;
+            // Flags found before the limit stay valid, so the SAT solver need not look for them
+            // again.
             if let (Some(raised), Some(flags), true) = (raised.as_deref_mut(), flags, found) {
                 raised.push((flags, GoalEvidence::Grounded));
             }
@@ -351,6 +361,7 @@ impl<'a, M: Matrix> ExecutionQueries<'a, M> {
             if complete && !timed_out || found && raised.is_none() {
                 return Some(shown);
             }
+            // The purse is exhausted; the SAT solver would have no budget either.
             if !search.gave_up() {
                 return found.then_some(shown);
             }

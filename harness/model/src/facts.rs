@@ -45,11 +45,13 @@ impl StructureFacts {
         for event in &skeleton.events {
             facts.tags |= event.tags.bits();
             facts.classes |= event.tags.classes;
+            // One bit for each set of storage classes that occurs.
             facts.semantics |= 1u16.checked_shl(u32::from(event.tags.semantics)).unwrap_or(0);
             if event.stored.as_ref().is_some_and(|stored| stored.known().is_none()) {
                 facts.relations |= StructureFacts::DATA;
             }
             if let (Some(storage), Some(reference)) = (event.storage, event.reference) {
+                // Each storage with its first name: any other pair is an alias.
                 match names.iter().find(|known| known.0 == storage || known.1 == reference) {
                     Some(known) if *known != (storage, reference) => {
                         facts.relations |= StructureFacts::ALIASES
@@ -58,6 +60,7 @@ impl StructureFacts {
                     None => names.push((storage, reference)),
                 }
             }
+            // The events of a thread are contiguous, so this notes the place of each thread once.
             if event.owner != last
                 && let Some(place) = event.place
             {

@@ -44,6 +44,7 @@ impl<M: Matrix> BruteForce<M> {
         let mut written = Vec::new();
         for event in (0..n).filter(|event| is_own(*event)) {
             let storage = skeleton.events[event].storage;
+            // Two writes to one storage leave a modification order open.
             if written.contains(&storage) {
                 return Ok(None);
             }
@@ -66,6 +67,8 @@ impl<M: Matrix> BruteForce<M> {
             values[id.to_index()] = base_value(plan, skeleton, plan.node_at(id).kind(), base)?;
         }
         for id in &prepared.co {
+            // At most one write per storage besides the initial ones, so the upper bound of `co` is
+            // its value.
             values[id.to_index()] = CatValue::Relation(initial_order(skeleton).1);
         }
         evaluate_nodes(plan, 0, prepared.fixed, &mut values, n);
@@ -91,6 +94,7 @@ impl<M: Matrix> BruteForce<M> {
         reads: &[ReadChoice],
         visit: &mut VisitExecution<'_>,
     ) {
+        // A read without a candidate excludes every execution.
         if reads.iter().any(|choice| choice.candidates.is_empty()) {
             return;
         }
@@ -107,6 +111,7 @@ impl<M: Matrix> BruteForce<M> {
             for id in &prepared.rf {
                 values[id.to_index()] = CatValue::Relation(rf.clone());
             }
+            // Nodes before these do not depend on the choice.
             evaluate_nodes(plan, prepared.fixed, plan.nodes.len(), values, n);
             let holds = |axiom: &cat::Axiom| cat::axiom_holds(axiom, &values[axiom.node.to_index()]);
             let consistent = plan.axioms.iter().all(|axiom| axiom.flag || holds(axiom));
@@ -121,6 +126,7 @@ impl<M: Matrix> BruteForce<M> {
             if !visit(&reads_from, flags) {
                 return;
             }
+            // An odometer: the first digit that does not wrap around ends the carry.
             let next = chosen.iter_mut().zip(reads).find_map(|(index, choice)| {
                 *index = (*index + 1) % choice.candidates.len();
                 (*index != 0).then_some(())
@@ -188,6 +194,7 @@ fn evaluate_nodes<M: Matrix>(
     while index < end {
         match plan.nodes[index] {
             Node::BaseSet(_) | Node::BaseRelation(_) => {}
+            // The first member stands in front of its whole group.
             Node::Recursive { group, .. } => {
                 let group = &plan.groups[group.0 as usize];
                 cat::evaluate_group(plan, group, values, n);

@@ -43,6 +43,7 @@ pub fn predict_growing(test: &Test, model: &Model, options: &Options) -> Result<
         && !purse.is_exhausted()
     {
         let Ok(next) = predict(prediction.bound * 2) else { break };
+        // A search that was cut short may know less than the last complete one.
         if purse.is_exhausted() {
             keep_found(&mut prediction, &next);
             break;

@@ -47,6 +47,7 @@ impl<M: Matrix> Bounds<M> {
     #[inline(always)]
     pub(crate) fn may(&self, node: NodeId) -> &CatValue<M> {
         let index = node.to_index();
+        // Static nodes store one value for both bounds.
         if index < self.fixed { &self.must[index] } else { &self.may[index - self.fixed] }
     }
 
@@ -144,6 +145,8 @@ impl<M: Matrix> Bounds<M> {
     fn evaluate_group(&mut self, plan: &CompiledModel, group: &RecursionGroup) {
         let start = group.nodes.start as usize;
         let inner = start + group.bodies.len()..group.nodes.end as usize;
+        // A least fixpoint is monotone in its operands, so iterating both bounds from the empty
+        // relation bounds it from both sides.
         for member in start..inner.start {
             let kind: NodeKind = plan.nodes[member].kind();
             self.set(
@@ -177,6 +180,7 @@ impl<M: Matrix> Bounds<M> {
         let (lower, upper) = (|id| Some(self.must(id)), |id| Some(self.may(id)));
         let set = |value: &CatValue<M>| value.as_set().unwrap_or_else(M::Set::empty);
         let (new_must, new_may) = match node {
+            // What is subtracted or complemented counts with its opposite bound.
             Node::SetDifference(a, b) => (
                 must.then(|| CatValue::Set(set(self.must(a)).difference(set(self.may(b))))),
                 may.then(|| CatValue::Set(set(self.may(a)).difference(set(self.must(b))))),
@@ -190,6 +194,8 @@ impl<M: Matrix> Bounds<M> {
                     Some(CatValue::Relation(a.as_relation()?.difference(b.as_relation()?)))
                 };
                 (
+                    // Difference is antitone in its second operand, so that operand contributes its
+                    // opposite bound.
                     if must { less(self.must(a), self.may(b)) } else { None },
                     if may { less(self.may(a), self.must(b)) } else { None },
                 )
@@ -199,6 +205,8 @@ impl<M: Matrix> Bounds<M> {
                 (if must { others(self.may(a)) } else { None }, if may { others(self.must(a)) } else { None })
             }
             Node::Immediate(a) => {
+                // A pair is certainly immediate if no completion has an intermediate event, so the
+                // certain pairs exclude the possible paths and vice versa.
                 let steps = |kept: &CatValue<M>, around: &CatValue<M>| {
                     let around = around.as_relation()?;
                     Some(CatValue::Relation(kept.as_relation()?.difference(&around.compose(&around.plus()))))
@@ -240,6 +248,8 @@ pub(crate) fn wanted_for(
         *slot = (slot.0 | root.must, slot.1 | root.may);
     }
     for index in (prepared.fixed..plan.nodes.len()).rev() {
+        // A group is evaluated as a whole. Nodes are visited from the last to the first, so the end
+        // of its range comes first.
         if let Some(group) = plan.groups.iter().find(|group| group.nodes.end as usize == index + 1) {
             let range = group.nodes.start as usize..group.nodes.end as usize;
             if wanted[range.clone()].iter().any(|(must, may)| *must || *may) {
@@ -254,6 +264,7 @@ pub(crate) fn wanted_for(
         let node = plan.nodes[index];
         for (position, operand) in node.operand_nodes().enumerate() {
             let (must, may) = match node {
+                // Antitone operands swap the requested bounds.
                 Node::SetDifference(..) | Node::Difference(..) if position == 1 => (may, must),
                 Node::SetComplement(_) | Node::Complement(_) => (may, must),
                 Node::Immediate(_) => (true, true),

@@ -89,6 +89,8 @@ impl CounterLocations {
                 };
                 writers.iter().all(reaches)
             };
+            // The scope of every write must include every other writer, otherwise the two RMWs are
+            // not mutually ordered.
             if writers.len() > 1 && writers.iter().all(ordered) {
                 lines.locations.push(name);
                 lines.counters.extend(IncreasingLocation::new(test, name, paths));
@@ -196,6 +198,7 @@ impl IncreasingLocation {
                         constraint.met(&mut |other| (other == read).then_some(Value(value))) != Some(false)
                     })
                 };
+                // An RMW reads the value before its own increment, so it never reads the final one.
                 (first..first + total).map(may).collect()
             });
             each.collect()
@@ -239,6 +242,7 @@ fn has_distinct_assignment(found: &[Vec<bool>]) -> bool {
                 None => true,
                 Some(other) => assign_value(other, found, seen, of),
             };
+            // An augmenting path: the value's previous row has found another one.
             if free {
                 of[number] = Some(one);
                 return true;

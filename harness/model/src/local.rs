@@ -75,6 +75,7 @@ impl LocalPlan {
         let mut nodes = Vec::new();
         for index in prepared.fixed..plan.nodes.len() {
             let id = NodeId(index as u32);
+            // No axiom depends on this node within a location.
             if activity.part(id, true).is_none_or(CatValue::is_empty) {
                 continue;
             }
@@ -179,6 +180,8 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
                 LocalRead { read: choice.read, candidates, active }
             })
             .collect();
+        // The last initial write: with one per name, later ones overwrite earlier ones
+        // (`initial_order`).
         let initial = events.iter().copied().rfind(|&e| skeleton.events[e].tags.has(Tags::IW));
         LocalProblem { prepared, local, bounds, events, reads, writes, initial, observe_last, any }
     }
@@ -187,6 +190,8 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
     pub(crate) fn inputs(&self) -> Vec<M> {
         let mut set = M::Set::empty();
         self.events.iter().for_each(|event| set.insert(*event));
+        // Only pairs within the location affect it. Sets are encoded as identities to have one key
+        // type.
         let cut = |value: &CatValue<M>| match value {
             CatValue::Set(s) => M::identity_on(self.bounds.n, s.intersection(set)),
             CatValue::Relation(r) => r.restrict_rows(set).restrict_columns(set),
@@ -202,6 +207,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
 
     /// Returns all solutions, within the budget and a limit of steps.
     pub(crate) fn solve(&self, purse: &BudgetTracker<'_>, limit: u64) -> Solved {
+        // The projection to the events of the location allows the narrowest matrix type.
         match self.events.len() {
             0..=8 => self.solve_with::<Matrix8>(purse, limit),
             9..=16 => self.solve_with::<Matrix16>(purse, limit),
@@ -363,6 +369,7 @@ impl<M: Matrix, L: Matrix> LocalSolver<'_, '_, M, L> {
             let mut remaining = open.to_vec();
             remaining.remove(index);
             let mut possible = true;
+            // The last write adds no pair.
             if !remaining.is_empty() {
                 for id in &self.problem.prepared.co {
                     fix_next(bounds, *id, write, &remaining);
@@ -389,6 +396,7 @@ impl<M: Matrix, L: Matrix> LocalSolver<'_, '_, M, L> {
             }
             return;
         };
+        // No axiom depends on the source, so all candidates stay in one solution (`Source::AnyOf`).
         if !read.active || read.candidates.len() == 1 {
             self.chosen[index] = None;
             self.read(index + 1, bounds, last);
@@ -436,6 +444,7 @@ impl<M: Matrix, L: Matrix> LocalSolver<'_, '_, M, L> {
             }
         };
         let order = problem.prepared.co.iter().map(|id| self.told_apart(*id, bounds)).collect();
+        // Orders that no axiom can distinguish count once.
         if self.seen[index].insert(order) {
             self.solutions[index].orders += 1;
         }
@@ -455,6 +464,7 @@ impl<M: Matrix, L: Matrix> LocalSolver<'_, '_, M, L> {
                     ) => {
                         seen.union_with(r);
                     }
+                    // Any other operation may depend on every pair of the order.
                     _ => return bounds.must(co).as_relation().cloned().unwrap_or(seen),
                 }
             }

@@ -162,6 +162,7 @@ pub trait Matrix: Clone + PartialEq + Eq + Hash + Debug + Send + Sync + 'static 
     /// For explanations; too slow for the search.
     fn shortest_cycle(&self) -> Option<Vec<usize>> {
         let mut best: Option<Vec<usize>> = None;
+        // An event on a cycle has a target and a source.
         for start in self.domain().intersection(self.range()).iter() {
             if let Some(path) = self.shortest_path(start, start)
                 && best.as_ref().is_none_or(|known| path.len() < known.len() + 1)
@@ -193,6 +194,7 @@ pub trait Matrix: Clone + PartialEq + Eq + Hash + Debug + Send + Sync + 'static 
                 }
                 for found in row.difference(seen).iter() {
                     seen.insert(found);
+                    // The source has no predecessor, so that the way back ends there.
                     if found != source {
                         previous[found] = event;
                         next.push(found);

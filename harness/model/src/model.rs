@@ -236,6 +236,7 @@ impl Model {
         classes: StorageClassSet,
         features: TestFeatures,
     ) -> Result<Arc<Compiled>, PredictError> {
+        // The four storage classes occupy the low bits.
         let kind = u16::from(classes.0) | (features.bits() << 4);
         if let Ok(known) = self.compiled.lock()
             && let Some(compiled) = known.get(&kind)
@@ -252,6 +253,7 @@ impl Model {
             return Err(PredictError::NotAvailable { what: why.to_owned() });
         }
         let compiled = Arc::new(Compiled::new(plan, vocabulary, families));
+        // Another thread may have compiled the same kind meanwhile; both results are equal.
         if let Ok(mut known) = self.compiled.lock() {
             known.insert(kind, compiled.clone());
         }

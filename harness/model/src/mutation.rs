@@ -158,6 +158,7 @@ pub fn mutants(model: &Model, only: &dyn Fn(&str) -> bool) -> Vec<Mutant> {
                     changed.statements.remove(index);
                 }
             }
+            // Equal changes of one statement are numbered, so that each mutant has its own name.
             let earlier = found.iter().filter(|other: &&Mutant| {
                 let other = &other.mutation;
                 other.statement == name && other.base_change() == change
@@ -174,6 +175,7 @@ pub fn mutants(model: &Model, only: &dyn Fn(&str) -> bool) -> Vec<Mutant> {
                 clauses: statement.clauses.clone(),
             };
             let changed = model.with_ast(changed);
+            // Some changes make no model, such as a set where a relation is expected.
             if changed.is_sound() {
                 found.push(Mutant { mutation, model: changed });
             }
@@ -295,6 +297,7 @@ fn own_variants(expression: &CatExpression, sources: &[SourceText]) -> Vec<Chang
             }
         }
         ExpressionKind::Difference(list) => {
+            // The first operand is what the others are excepted from.
             for (index, part) in list.iter().enumerate().skip(1) {
                 let change = format!("without the exception `{}`", text(part));
                 add(change, without(list, index, ExpressionKind::Difference));

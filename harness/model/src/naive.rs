@@ -166,6 +166,7 @@ fn meets_one<M: Matrix>(
     for_each_execution::<M>(test, model, skeleton, left, &mut |execution, _, _| {
         let nodes = cat::evaluate_model(plan, execution, n)
             .map_err(|missing| PredictError::UnknownBase { name: missing.name })?;
+        // Facts hold in every execution, the other axioms in consistent ones.
         let kept = |fact: bool| {
             plan.axioms.iter().enumerate().all(|(index, axiom)| {
                 axiom.flag
@@ -229,6 +230,7 @@ fn enumerate_one<M: Matrix>(
             if kept {
                 found.raise_flags(flagged, *thin_air);
             }
+            // An execution in which some thread does not end can race, but has no final state.
             if skeleton.terminated {
                 found.outcomes.record_allowed(outcome, *thin_air);
             }
@@ -260,6 +262,7 @@ fn for_each_execution<M: Matrix>(
             .filter(|&e| skeleton.events[e].storage == storage && skeleton.events[e].tags.has(Tags::W))
             .collect()
     };
+    // Initial writes precede all others in modification order.
     let orders: Vec<Vec<Vec<usize>>> = skeleton
         .storages()
         .into_iter()
@@ -285,6 +288,7 @@ fn for_each_execution<M: Matrix>(
     let (out_of_thin_air, domain) = (model.semantic().values_free, ValueDomain::new(test));
     let mut chosen_rf = vec![0; reads.len()];
     loop {
+        // A read without a candidate excludes every execution.
         if reads.is_empty() || candidates.iter().all(|c| !c.is_empty()) {
             let mut rf = vec![None; n];
             let mut rf_matrix = M::empty(n);
@@ -297,6 +301,7 @@ fn for_each_execution<M: Matrix>(
                 .into_iter()
                 .filter(|shown| constraints_met(skeleton, &shown.values))
                 .collect();
+            // Values follow from reads-from alone: without any, no modification order helps.
             if !values.is_empty() {
                 let mut chosen_co = vec![0; orders.len()];
                 loop {
@@ -309,6 +314,7 @@ fn for_each_execution<M: Matrix>(
                         let order: &Vec<usize> = &choices[*index];
                         for (position, first) in order.iter().enumerate() {
                             for second in &order[position + 1..] {
+                                // Initial writes of one undefined value exclude each other.
                                 if !skeleton.are_alternatives(*first, *second) {
                                     co.insert(*first, *second);
                                 }

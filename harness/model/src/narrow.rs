@@ -41,6 +41,7 @@ pub(crate) fn narrow<M: Matrix>(
             continue;
         }
         *may = may.difference(out);
+        // A certain edge is excluded: no consistent execution is left.
         if bounds.must(id).as_relation().is_some_and(|must| !out.intersection(must).is_empty()) {
             return Narrowed::Empty;
         }
@@ -51,6 +52,7 @@ pub(crate) fn narrow<M: Matrix>(
             let left = sources.row(choice.read);
             match left.iter().next() {
                 None => return Narrowed::Empty,
+                // The only source that is left is certain.
                 Some(write) if left.len() == 1 => {
                     if let Some(must) = bounds.must_relation(id) {
                         must.insert(write, choice.read);
@@ -77,6 +79,8 @@ pub(crate) fn narrow<M: Matrix>(
 /// Adds certain pairs to an order of writes.
 pub(crate) fn order<M: Matrix>(bounds: &mut Bounds<M>, co: NodeId, pairs: &M, n: usize) {
     let Some(must) = bounds.must_relation(co) else { return };
+    // A pair of a total order implies its transitive consequences, and each certain pair excludes
+    // its inverse.
     *must = must.union(pairs).plus();
     let before = must.union(&M::identity(n)).transpose();
     if let Some(may) = bounds.may_relation(co) {
@@ -102,10 +106,12 @@ fn forbidden_pairs<M: Matrix>(prepared: &PreparedPlan, bounds: &Bounds<M>) -> Ve
         let pairs = match axiom.kind {
             AxiomKind::Empty => M::full(n),
             AxiomKind::Irreflexive => M::identity(n),
+            // An edge from x to y closes a cycle if y certainly reaches x, or if x is y.
             AxiomKind::Acyclic => must.star(n).transpose(),
         };
         add(&mut forbidden, axiom.node, pairs);
     }
+    // Users come after their operands, so all exclusions of a node are known when it is reached.
     for index in (prepared.fixed..plan.nodes.len()).rev() {
         let Some(out) = forbidden[index].take() else { continue };
         let must = |id: NodeId| bounds.must(id).as_relation();
@@ -115,6 +121,7 @@ fn forbidden_pairs<M: Matrix>(prepared: &PreparedPlan, bounds: &Bounds<M>) -> Ve
                 add(&mut forbidden, a, out.clone());
                 add(&mut forbidden, b, out);
             }
+            // A pair must leave one side if it is certain in the other.
             Node::Intersection(a, b) => {
                 for (one, other) in [(a, b), (b, a)] {
                     if let Some(certain) = must(other) {
@@ -122,6 +129,8 @@ fn forbidden_pairs<M: Matrix>(prepared: &PreparedPlan, bounds: &Bounds<M>) -> Ve
                     }
                 }
             }
+            // Only the first operand: a pair of it that the second may still remove is not
+            // excluded. To require a pair of the second operand is no exclusion.
             Node::Difference(a, b) => {
                 if let Some(possible) = bounds.may(b).as_relation() {
                     add(&mut forbidden, a, out.difference(possible));
@@ -129,6 +138,8 @@ fn forbidden_pairs<M: Matrix>(prepared: &PreparedPlan, bounds: &Bounds<M>) -> Ve
             }
             Node::Inverse(a) => add(&mut forbidden, a, out.transpose()),
             Node::Optional(a) => add(&mut forbidden, a, out),
+            // `a` must not contain a step to an event from which `b` certainly leads to an excluded
+            // end, and symmetrically.
             Node::Sequence(a, b) => {
                 if let Some(certain) = must(b) {
                     add(&mut forbidden, a, out.compose(&certain.transpose()));
@@ -137,6 +148,7 @@ fn forbidden_pairs<M: Matrix>(prepared: &PreparedPlan, bounds: &Bounds<M>) -> Ve
                     add(&mut forbidden, b, certain.transpose().compose(&out));
                 }
             }
+            // A step is excluded if certain steps before and after it complete an excluded path.
             Node::Plus(a) | Node::Star(a) => {
                 if let Some(certain) = must(a) {
                     let around = certain.star(n).transpose();

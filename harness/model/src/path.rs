@@ -295,6 +295,8 @@ impl PathWalker<'_> {
                 let Some(comparison) = state.comparisons.of(*condition).cloned() else {
                     return Ok(true);
                 };
+                // The code up to the branch target executes only if the branch is not taken, so it
+                // is control-dependent on these reads.
                 let reads = reads_of([&comparison.left, &comparison.right]);
                 state.decide(&reads, self.position(*target)?);
                 self.branch(state, at, *target, comparison, open)
@@ -318,6 +320,8 @@ impl PathWalker<'_> {
                 self.jump(state, at, target)
             }
             None => {
+                // Both outcomes are paths. The taken one is stored, the other one continues in
+                // place.
                 let mut jumped = state.clone();
                 jumped.path.skipped.push(at as u16);
                 jumped.path.constraints.push(taken.clone());
@@ -343,6 +347,7 @@ impl PathWalker<'_> {
                     right: value(state, *right, scalar),
                     scalar: UNSIGNED,
                 };
+                // A comparison is kept as such: only `BranchIf` reads a condition register.
                 state.comparisons.assign(*destination, comparison);
             }
             Compute::Move { destination, value: moved } => {
@@ -420,6 +425,7 @@ impl PathWalker<'_> {
             AccessKind::Await { destination, value: awaited } => {
                 let awaited = value(state, awaited, scalar);
                 state.push_with(at, StepKind::Read(own), address);
+                // Everything after an await executes only if the await succeeds.
                 state.decide(&reads_of([&seen, &awaited]), usize::MAX);
                 state.path.constraints.push(Constraint {
                     relation: BranchRelation::Equal,
@@ -452,6 +458,8 @@ impl PathWalker<'_> {
                         right: value(state, compare, scalar),
                         scalar,
                     };
+                    // Success and failure are separate paths, since failure has neither a write nor
+                    // the same semantics.
                     let mut failed = state.clone();
                     failed.push_with(at, StepKind::Rmw(memory(strength), None), address);
                     failed.assign(destination, |register| to_register(register, seen.clone()));
@@ -471,6 +479,8 @@ impl PathWalker<'_> {
         let position = self.position(target)?;
         if position <= at {
             state.jumps[at] += 1;
+            // An iteration that changed nothing is a complete representation of the loop, so the
+            // path is not cut.
             let waits = state.nothing_changed(position, self.live.get(position));
             if waits || state.jumps[at] >= self.unroll {
                 state.path.terminated = false;
@@ -519,6 +529,7 @@ impl PartialPath {
         };
         let name = |register| RegisterId(register as u16);
         let (before, since) = self.path.steps.split_at(head.steps);
+        // The numbers of reads continue across iterations.
         let mut read = before.iter().filter(|step| step.kind.reads()).count();
         let reads = since.iter().all(|step| {
             let own = read as LocalRead;

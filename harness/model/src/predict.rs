@@ -89,6 +89,8 @@ pub(crate) fn predict_with_tracker(
     let exhausted = !findings.timed_out && findings.cut_combinations == 0;
     let answer = |found: bool| (found || exhausted).then_some(found);
     let (outcomes, listed) = if ways.prefers_decision && !findings.timed_out {
+        // The list is secondary here, so it gets a part of the budget, and is left out if that does
+        // not suffice.
         let (outcomes, listed) =
             purse.attempt(ways.listing_steps, |purse| list(test, &observables, &mut findings, unroll, purse));
         if listed { (outcomes, listed) } else { (BTreeMap::new(), listed) }
@@ -199,12 +201,14 @@ fn find_outcomes(
         if listed.cut_combinations == 0 || !ways.prefers_decision {
             return Ok(listed);
         }
+        // The loop bound cut the listed runs. Some reductions decide without any bound.
         let decided = purse.attempt(ways.first_listing_steps, |purse| find(decision, purse))?;
         let holds = !decided.timed_out && decided.cut_combinations == 0;
         return Ok(if holds { decided } else { listed });
     }
     let mut decided = find(decision, purse)?;
     if decided.timed_out {
+        // What an incomplete search found, it found in executions.
         decided.add_definite(&listed);
         return Ok(decided);
     }
@@ -229,6 +233,7 @@ fn find_with_strategy(
         supported_paths(test, semantic, unroll)?
     } else {
         check_supported(test, semantic)?;
+        // Paths that differ only in registers that no condition names need no separate exploration.
         let observed = observed_registers(test);
         let threads = observed.iter().enumerate();
         threads
@@ -242,6 +247,7 @@ fn find_with_strategy(
     let finder = PathExplorer::new(test, observables, &asked, &alike);
     let mut findings = Findings { unlisted: !ways.lists_outcomes, ..Findings::default() };
     let PathReductions { symmetry, lines } = &alike;
+    // No reduction applies: each combination once.
     if symmetry.is_empty() && !lines.can_exclude_paths() && waits.is_none() {
         for_each_combination(&paths, &mut |chosen, combination| {
             finder.explore_combination(chosen, combination, &mut findings)?;
@@ -273,12 +279,16 @@ fn find_with_strategy(
         if !findings.unlisted {
             return Ok(findings);
         }
+        // The outcomes became too many to list. The search starts again, with the reductions that
+        // need no list.
         findings = Findings { unlisted: true, timed_out: findings.timed_out, ..Findings::default() };
     }
     let Some(waits) = waits else {
         finder.explore_representatives(&paths, &|_| true, &mut findings)?;
         return Ok(findings);
     };
+    // Two searches: for races, at most one thread has left its spin loop; for final states, all
+    // have. See the proof in `wait`.
     let unasked = Test { question: None, ..test.clone() };
     let mut races = Findings { unlisted: true, ..Findings::default() };
     let alike = PathReductions::new(&unasked, &waits.stuck_paths, &asked);
@@ -382,11 +392,14 @@ impl<'a> PathExplorer<'a> {
                 .with_symmetry(alike, self.condition_orbit.as_ref())
                 .with_rmw_chains(self.lines.chains_in(&skeleton));
             if !may_take {
+                // No execution of this combination is consistent, but its outcomes count as
+                // candidates.
                 combiner.add_candidates(findings);
                 continue;
             }
             let prepared = self.compiled.prepared(&skeleton);
             let explored = match skeleton.len() {
+                // The smallest matrix that holds all events.
                 0..=8 => explore_skeleton::<Matrix8>(&skeleton, &prepared, &combiner, ways, findings),
                 9..=16 => explore_skeleton::<Matrix16>(&skeleton, &prepared, &combiner, ways, findings),
                 17..=32 => explore_skeleton::<Matrix32>(&skeleton, &prepared, &combiner, ways, findings),
@@ -436,6 +449,7 @@ impl<'a> PathExplorer<'a> {
                 return Ok(!findings.timed_out);
             }
             let (counts, of_all) = self.explore_combination(chosen, &path(chosen), findings)?;
+            // The first of the orbit has counted itself.
             findings.add_counts(counts, alike - 1);
             known.insert(first, counts);
             if of_all || findings.timed_out {
@@ -578,6 +592,7 @@ fn for_each_combination(
         if !visit(&chosen, &combination)? {
             return Ok(());
         }
+        // An odometer over the paths of all threads.
         let mut position = 0;
         loop {
             let Some(index) = chosen.get_mut(position) else { return Ok(()) };
@@ -597,6 +612,7 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
         return Err(PredictError::TooManyThreads { threads: test.threads.len(), bound: MAX_THREADS });
     }
     let instructions: usize = test.threads.iter().map(|thread| thread.instructions.len()).sum();
+    // A path may skip instructions, so that only far too many are refused here.
     if instructions > 8 * MAX_EVENTS {
         return Err(PredictError::TooManyEvents { events: instructions, bound: MAX_EVENTS });
     }

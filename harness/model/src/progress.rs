@@ -279,6 +279,8 @@ fn decide_termination(
     let ends = |memory| Termination { memory, terminates: Some(true), why: None, schedule: Vec::new() };
     let mut memory = DecidingMemory::SequentiallyConsistent;
     let mut limits_of_answer: Option<String> = None;
+    // A hang under sequential consistency is a hang under every weaker memory, so only the models
+    // without one need a weaker machine.
     if answers.iter().any(Option::is_none) && memory_model.name() != "sc" && shares_several_storages(&code) {
         if has_histories(memory_model) {
             memory = DecidingMemory::Relaxed;
@@ -301,11 +303,15 @@ fn decide_termination(
             answer.as_ref().is_none_or(|answer| answer.terminates.is_none())
         };
         if answers.iter_mut().any(|answer| undecided(&answer)) {
+            // A spin that the axioms permit satisfies every progress model, so one query answers
+            // for all of them.
             let found = axioms::decide_spin_hang(test, &code, memory_model, &limits.predict_options())?;
             for answer in answers.iter_mut().filter(undecided) {
                 match &found {
                     SpinAnswer::Hang(spins) => *answer = Some(asked.describe_spinning(spins)),
                     SpinAnswer::Ends if answer.is_none() => *answer = Some(ends(DecidingMemory::Axioms)),
+                    // The machine over histories has not run for this model, so nothing but the
+                    // sequential search supports "terminates".
                     SpinAnswer::Unknown if answer.is_none() && !has_histories(memory_model) => {
                         *answer = Some(Termination {
                             memory: DecidingMemory::Axioms,
@@ -426,6 +432,8 @@ impl TerminationQuery<'_> {
         model: &ProgressModel,
         memory: DecidingMemory,
     ) -> Option<Termination> {
+        // A deadlock satisfies every progress model: no thread is schedulable, so none is owed a
+        // step.
         if let Some(stuck) = graph.stuck {
             let path = graph.path_to(stuck);
             let why = self.describe_deadlock(graph, stuck);

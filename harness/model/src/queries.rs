@@ -66,6 +66,7 @@ pub(crate) fn query_plan(plan: &CompiledModel, terms: &[QueryTerm]) -> Option<Co
     let consistent = terms.contains(&QueryTerm::Consistent);
     let mut index = 0;
     asked.axioms.retain(|axiom| {
+        // Facts restrict executions even in a query without `consistent[X]`.
         let kept = !axiom.flag && (consistent || plan.facts.contains(&index));
         index += 1;
         kept

@@ -93,6 +93,8 @@ pub(crate) fn is_refutable<M: Matrix>(prepared: &PreparedPlan, ground: &StaticBo
     });
     let (bounds, open) = (&ground.bounds, |id| ground.bounds.must(id) != ground.bounds.may(id));
     plan.sizes.is_empty()
+        // Acyclicity is encoded positively, by a total order. Its negation needs a cycle, which has
+        // no such certificate, so the relation must be static.
         && plan.axioms.iter().all(|axiom| match (axiom.kind, axiom.negated) {
             (AxiomKind::Acyclic, true) => !open(axiom.node),
             (AxiomKind::Acyclic, false) => bounds.may(axiom.node).as_relation().is_some_and(|may| {
@@ -101,6 +103,9 @@ pub(crate) fn is_refutable<M: Matrix>(prepared: &PreparedPlan, ground: &StaticBo
             _ => true,
         })
         && wanted_for(prepared, asked, open).iter().all(|wanted| match plan.node_at(wanted.node) {
+            // `close` encodes only "path implies literal": the solver may set the literal of an
+            // unreachable pair. This cannot satisfy an axiom that uses the lower bound, but one
+            // that uses the upper bound.
             Node::Plus(_) | Node::Star(_) => !wanted.may,
             Node::Immediate(_) | Node::Recursive { .. } => false,
             _ => true,
@@ -143,6 +148,8 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
             refuter.grounded = Some(grounded);
         }
         refuter.define_values();
+        // A flag must not exclude executions that do not raise it, so its clauses hold only under
+        // an assumption that a query may set.
         for (index, axiom) in prepared.plan.axioms.iter().enumerate() {
             if axiom.flag {
                 let raised = refuter.solver.variable();
@@ -153,6 +160,8 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
                 refuter.demand(axiom, None);
             }
         }
+        // Encoding one closure pair may request further pairs of the same closure: a worklist, so
+        // that the depth of recursion does not grow with the number of events.
         while !refuter.solver.is_spent()
             && let Some((node, from, to, literal)) = refuter.closures.pop()
         {
@@ -178,6 +187,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
     fn demand(&mut self, axiom: &Axiom, when: Option<Literal>) -> bool {
         let unless = when.map(|literal| !literal);
         let n = self.ground.bounds.n;
+        // Only pairs that may hold can break the axiom.
         let mut pairs: Vec<(usize, usize)> = match self.ground.bounds.may(axiom.node) {
             CatValue::Relation(may) => may.pairs().collect(),
             CatValue::Set(may) => {
@@ -200,6 +210,8 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
             match (axiom.negated, term) {
                 (_, RelationTerm::No) => {}
                 (false, RelationTerm::Yes) => {
+                    // A certain pair violates the axiom: without `unless` this is the empty clause,
+                    // and the encoding is unsatisfiable.
                     self.solver.clause(unless.as_slice());
                     return false;
                 }
@@ -224,6 +236,8 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
             // Nothing of it is open.
             return !may.is_acyclic();
         }
+        // A cycle lies within one strongly connected component of the upper bound, so pairs between
+        // components need no order.
         for component in components(&may, self.ground.bounds.n) {
             if self.solver.is_spent() {
                 return true;
@@ -235,6 +249,8 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
                         continue;
                     }
                     let edge = self.pair(axiom.node, from, to);
+                    // A self-loop has no order that could permit it: its clause forbids the edge
+                    // alone.
                     let ordered = (from != to).then(|| precedes(&before, from, to)).flatten();
                     let mut clause: Vec<Literal> = unless.into_iter().chain(ordered).collect();
                     match edge {
@@ -263,6 +279,9 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
                     if let (Some(&ab), Some(&bc), Some(&ac)) =
                         (before.get(&(a, b)), before.get(&(b, c)), before.get(&(a, c)))
                     {
+                        // One literal per pair makes the order total and antisymmetric. A total
+                        // relation without a cycle of three events is transitive; these two clauses
+                        // exclude the two such cycles.
                         self.solver.clause(&[!ab, !bc, ac]);
                         self.solver.clause(&[ab, bc, !ac]);
                     }
@@ -276,6 +295,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
     fn pair(&mut self, id: NodeId, from: usize, to: usize) -> RelationTerm {
         let ground = self.ground;
         let within = |value: &CatValue<M>| value.as_relation().is_some_and(|pairs| pairs.contains(from, to));
+        // A pair that the static bounds decide needs no variable.
         if within(ground.bounds.must(id)) {
             return RelationTerm::Yes;
         }
@@ -308,6 +328,8 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
             }
             Node::Sequence(a, b) => {
                 let mut ways = Vec::new();
+                // `steps` has found the first half possible, so `both` looks at the second half
+                // first: it is more often impossible.
                 for between in self.steps(a, from) {
                     let way = self.both(|me| me.pair(b, between, to), |me| me.pair(a, from, between));
                     ways.push(way);
@@ -318,6 +340,8 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
                 self.any(&ways)
             }
             Node::Plus(_) | Node::Star(_) => {
+                // The literal is in `known` before its clauses exist, so that a cyclic closure
+                // finds it instead of recursing.
                 let literal = self.solver.variable();
                 self.closures.push((id, from, to, literal));
                 RelationTerm::If(literal)
@@ -339,6 +363,8 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
         if !within(ground.bounds.may(id)) {
             return RelationTerm::No;
         }
+        // Sets share the map with relations. No event has the number `u16::MAX` (`MAX_EVENTS`), so
+        // the keys differ.
         let key = (id.0, event as u16, u16::MAX);
         if let Some(known) = self.known.get(&key) {
             return *known;
@@ -360,6 +386,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
                 let ways: Vec<RelationTerm> = (0..n).map(|from| self.pair(a, from, event)).collect();
                 self.any(&ways)
             }
+            // Static sets are never open, as in `pair`.
             _ => RelationTerm::No,
         };
         self.known.insert(key, term);
@@ -450,6 +477,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
             (RelationTerm::Yes, other) | (other, RelationTerm::Yes) => other,
             (RelationTerm::If(a), RelationTerm::If(b)) if a == b => first,
             (RelationTerm::If(a), RelationTerm::If(b)) => {
+                // Tseitin encoding: a variable that is equivalent to the conjunction.
                 let both = self.solver.defined();
                 self.solver.clause(&[!both, a]);
                 self.solver.clause(&[!both, b]);
@@ -473,6 +501,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
                 RelationTerm::If(literal) => open.push(*literal),
             }
         }
+        // Several paths between two events may share their one open edge, so terms repeat.
         open.sort_unstable();
         open.dedup();
         match open.as_slice() {
@@ -498,6 +527,8 @@ fn precedes(before: &QuickMap<(usize, usize), Literal>, from: usize, to: usize) 
 
 /// Returns the strongly connected components that contain cycles, with events in ascending order.
 fn components<M: Matrix>(relation: &M, n: usize) -> Vec<Vec<usize>> {
+    // Components from the transitive closure: mutual reachability. Events without a cycle through
+    // them need no component.
     let reaches = relation.plus();
     let mut components: Vec<Vec<usize>> = Vec::new();
     for event in (0..n).filter(|event| reaches.contains(*event, *event)) {

@@ -276,6 +276,8 @@ impl<'a, M: Matrix> Search<'a, M> {
         first.sort_unstable();
         first.dedup();
         steps.extend(first.iter().map(|storage| SearchStep::Order(self.ordered_writes(*storage, false))));
+        // Only reads whose source has an effect beyond their location become steps.
+        // `solve_location` chooses the others.
         for (index, choice) in self.reads.iter().enumerate() {
             let mut column = M::Set::empty();
             column.insert(choice.read);
@@ -311,6 +313,8 @@ impl<'a, M: Matrix> Search<'a, M> {
             }
             bounds.evaluate(&self.prepared.plan, &self.ground.wanted);
         }
+        // Without global choices there is one leaf, so a memo of solved locations would never be
+        // read.
         self.branches = !steps.is_empty();
         if !self.set_write_order.is_empty() {
             let n = bounds.n;
@@ -372,6 +376,7 @@ impl<'a, M: Matrix> Search<'a, M> {
             SearchStep::ReadsFrom(index) => {
                 let ReadChoice { read, mut candidates } = self.reads[*index].clone();
                 if !self.set_write_order.is_empty() {
+                    // Narrowing after earlier choices may have excluded candidates.
                     candidates.retain(|write| may_read(prepared, bounds, *write, read));
                     if candidates.len() == 1 {
                         // Chosen already.
@@ -414,6 +419,7 @@ impl<'a, M: Matrix> Search<'a, M> {
         for (index, &write) in open.iter().enumerate() {
             let mut remaining = open.to_vec();
             remaining.remove(index);
+            // A write that another remaining write certainly precedes cannot be next.
             if remaining
                 .iter()
                 .any(|other| !self.set_write_order.is_empty() && comes_first(prepared, bounds, *other, write))
@@ -424,6 +430,8 @@ impl<'a, M: Matrix> Search<'a, M> {
                 return;
             }
             let mut possible = true;
+            // If the order already implies that `write` is next, the bounds do not change: neither
+            // evaluation nor restoring is needed.
             let mut placed = remaining.is_empty();
             if !self.set_write_order.is_empty() {
                 placed |= remaining.iter().all(|other| comes_first(prepared, bounds, write, *other));
@@ -452,6 +460,8 @@ impl<'a, M: Matrix> Search<'a, M> {
         if self.set_write_order.is_empty() {
             return self.is_possible(bounds);
         }
+        // To a fixpoint: each excluded choice may make further pairs certain, and these may violate
+        // an axiom or exclude more.
         loop {
             if !self.is_possible(bounds) {
                 return false;
@@ -521,6 +531,7 @@ impl<'a, M: Matrix> Search<'a, M> {
         let mut locations = Vec::with_capacity(self.ground.storages.len());
         for index in 0..self.ground.storages.len() {
             let solutions = self.solve_location(index, bounds);
+            // Locations are independent here, so one without a solution excludes the whole leaf.
             if self.timed_out || self.gave_up || solutions.is_empty() {
                 return;
             }
@@ -545,6 +556,8 @@ impl<'a, M: Matrix> Search<'a, M> {
             self.observed.contains(&storage),
             self.any_solution,
         );
+        // Different global choices often leave a location with the same inputs, so its solutions
+        // are shared between leaves.
         let key = self.branches.then(|| (index, problem.inputs()));
         if let Some(key) = &key
             && let Some(known) = self.memo.get(key)
@@ -555,6 +568,8 @@ impl<'a, M: Matrix> Search<'a, M> {
         let solved = problem.solve(self.purse, left);
         self.steps = self.steps.saturating_add(solved.steps);
         if !solved.complete {
+            // An incomplete solution ended either at the step limit of this search or at the purse.
+            // The caller falls back to other strategies only after the former.
             self.gave_up |= solved.steps > left;
             self.timed_out |= solved.steps <= left;
         }
@@ -634,6 +649,8 @@ fn size_possible<M: Matrix>(size: &PlanSize, bounds: &Bounds<M>) -> bool {
         CatValue::Relation(relation) => relation.len(),
     };
     let (must, may) = (bounds.must(size.node), bounds.may(size.node));
+    // An over-approximation: not every size between the bounds need be reachable. It is exact once
+    // must and may agree.
     (count(must)..=count(may)).any(|n| size.comparison.holds_for(n, size.number))
 }
 
@@ -692,6 +709,8 @@ pub(crate) fn initial_order<M: Matrix>(skeleton: &Skeleton) -> (M, M) {
             {
                 continue;
             }
+            // Several initial writes of one storage exist only for models with one per name. Their
+            // order is fixed instead of enumerated.
             match (first.tags.has(Tags::IW), second.tags.has(Tags::IW)) {
                 (true, false) => {
                     must.insert(i, j);

@@ -47,6 +47,7 @@ impl Choices {
             self.asked.set(0);
             act();
             let mut taken = self.taken.borrow_mut();
+            // The last increment may have led to a run with fewer choices.
             taken.truncate(self.asked.get());
             while taken.last().is_some_and(|(chosen, count)| chosen + 1 >= *count) {
                 taken.pop();
@@ -156,6 +157,7 @@ impl<'a> SequentialMachine<'a> {
     /// Creates the machine; each back edge is taken less than `unroll` times.
     pub(crate) fn new(test: &'a Test, observables: &'a [Observable], unroll: u32) -> SequentialMachine<'a> {
         let words = if test.locations.iter().any(|location| location.bytes() > 8) { 2 } else { 1 };
+        // Word 0 is the stuck flag; the locations follow it.
         let mut next = 1 + words * test.locations.len();
         let mut threads = Vec::with_capacity(test.threads.len());
         for thread in &test.threads {
@@ -180,6 +182,7 @@ impl<'a> SequentialMachine<'a> {
         let calls = test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
             matches!(instruction.kind, InstructionKind::System(_) | InstructionKind::ShaderCall(_))
         });
+        // A jump before the first instruction of the pair may skip it.
         let skippable: Vec<(&SystemSync, usize)> = test
             .system_sync
             .iter()
@@ -250,6 +253,8 @@ impl<'a> SequentialMachine<'a> {
                     }
                 });
             }
+            // A state without a successor is an outcome only if all threads have ended. Otherwise
+            // it is a deadlock.
             if !moved && self.threads.iter().all(|layout| state.0[layout.at] == DONE) {
                 complete &= self.choices.each(purse, || {
                     outcomes.insert(self.outcome(&state));
@@ -299,6 +304,7 @@ impl<'a> SequentialMachine<'a> {
             words.extend((0..self.test.locations.len()).map(|index| {
                 let name = LocationId(index as u16);
                 let bytes = self.test.location(name).bytes();
+                // One bit for each byte that is still undefined.
                 if self.test.is_undefined(name) { (1 << bytes) - 1 } else { 0 }
             }));
         }
@@ -380,6 +386,7 @@ impl<'a> SequentialMachine<'a> {
         next.0.copy_from_slice(&state.0);
         for (sync, word) in &self.skippable {
             if self.orders_next(state, thread, sync) && !self.is_over(state, sync) {
+                // The step commits to a run in which the first side is skipped.
                 next.0[*word] = 1;
             }
         }
@@ -452,6 +459,8 @@ impl<'a> SequentialMachine<'a> {
         self.test.threads.iter().enumerate().all(|(number, other)| {
             let at = self.at(state, number);
             other.instructions.iter().enumerate().all(|(index, instruction)| match &instruction.kind {
+                // A submission is complete when its threads start. A caller stays at its call while
+                // the callees run.
                 InstructionKind::System(SystemOperation::Submit(threads)) if names(threads) => at > index,
                 InstructionKind::ShaderCall(threads) if names(threads) => at >= index,
                 InstructionKind::Access(_)
@@ -510,6 +519,8 @@ impl<'a> SequentialMachine<'a> {
                 // Subgroup operations execute together with the other lanes of the tangle.
                 InstructionKind::Subgroup(_) => return,
                 InstructionKind::ControlBarrier(_) => {
+                    // The arrival is recorded here, so that other threads pass the barrier while
+                    // this one still stays at it.
                     state.0[self.threads[thread].reached + at / 64] |= 1 << (at % 64);
                     if self.turns == Turns::Interleaved {
                         return;
@@ -612,6 +623,7 @@ impl<'a> SequentialMachine<'a> {
             state.stick();
             return;
         };
+        // Only backward jumps close a loop. Each has its own bound.
         if position <= at {
             let jumps = &mut state.0[self.threads[thread].jumps + at];
             *jumps += 1;
@@ -683,6 +695,7 @@ impl<'a> SequentialMachine<'a> {
                 found.kind.subgroup_operation().filter(|_| here).map(|operation| (index, operation))
             })
             .collect();
+        // Some lane has not arrived yet.
         if lanes.len() < tangle.len() {
             return false;
         }
@@ -796,6 +809,7 @@ impl<'a> SequentialMachine<'a> {
         let undefined = self.undefined_bytes(state, extent);
         if undefined != 0 && !self.domain.is_empty() {
             let size = self.test.location(extent.storage).scalar_type().bytes();
+            // A part of a location reads the corresponding bytes of the chosen value.
             let any = self.domain[self.choices.one_of(self.domain.len())].0 >> (8 * (extent.offset % size));
             for byte in (0..extent.bytes).filter(|byte| undefined & (1 << byte) != 0) {
                 value = value & !(0xFF << (8 * byte)) | any & (0xFF << (8 * byte));

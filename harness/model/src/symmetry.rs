@@ -87,6 +87,8 @@ impl Symmetry {
                 ThreadPlace::Host => return symmetry,
             }
         }
+        // Placement below the narrowest scope is immaterial (see the module), so the threads are
+        // treated as if in one group.
         if semantic.placed_by_scope {
             let narrowest = narrowest_scope(test, paths);
             for place in &mut places {
@@ -94,6 +96,8 @@ impl Symmetry {
                 place.subgroup = if narrowest > Scope::Subgroup { 0 } else { place.subgroup };
             }
         }
+        // The levels of the hierarchy: thread, subgroup, workgroup, queue family. The key of the
+        // next level names the parent.
         let keys: [&dyn Fn(usize) -> [u32; 4]; 4] = [
             &|thread| {
                 let place = places[thread];
@@ -113,6 +117,8 @@ impl Symmetry {
                 let parent = keys.get(level + 1).and_then(|key| Some(key(*unit.first()?)));
                 let swap = classes.iter_mut().filter(|(other, _)| *other == parent).find_map(|(_, last)| {
                     let swap = find_swap(test, paths, (&places, &aside), last, &unit)?;
+                    // Swaps of neighbours in a chain generate all permutations of it, so each unit
+                    // is compared with one other only.
                     *last = unit.clone();
                     Some(swap)
                 });
@@ -182,6 +188,7 @@ impl Symmetry {
                     return Ok(());
                 }
                 at -= 1;
+                // Backtracks: the last thread of the order tries its next path.
                 next = chosen[order[at].0] + 1;
                 continue;
             };
@@ -197,6 +204,8 @@ impl Symmetry {
             match path {
                 Some(path) => {
                     at += 1;
+                    // Paths do not decrease along a row: the sorted assignment represents its
+                    // orbit.
                     next = if ends { 0 } else { path };
                 }
                 None => {
@@ -255,6 +264,8 @@ impl Symmetry {
     pub(crate) fn breaking_for(&self, chosen: &[usize], skeleton: &Skeleton) -> SymmetryBreaking {
         let mut ordered = Vec::new();
         for Swap { blocks: [left, right], names } in &self.swaps {
+            // If the blocks take different paths, the swap leads to another event structure and
+            // orders nothing in this one.
             if !left.iter().zip(right).all(|(a, b)| chosen[*a] == chosen[*b]) {
                 continue;
             }
@@ -372,6 +383,7 @@ fn canonical_form(condition: &Condition, term: &dyn Fn(&Term) -> Term) -> String
         Condition::True => "true".to_owned(),
         Condition::Compare { left, comparison, right } => {
             let (left, right) = (format!("{:?}", term(left)), format!("{:?}", term(right)));
+            // Only these two comparisons stay the same if their operands change places.
             let (left, right) = match comparison {
                 Comparison::Equal | Comparison::NotEqual if right < left => (right, left),
                 _ => (left, right),
@@ -382,6 +394,7 @@ fn canonical_form(condition: &Condition, term: &dyn Fn(&Term) -> Term) -> String
             let and = matches!(condition, Condition::And(..));
             let mut all = Vec::new();
             parts(condition, and, term, &mut all);
+            // A chain of one connective means the same in every order and nesting.
             all.sort_unstable();
             format!("{}({})", if and { "and" } else { "or" }, all.join(", "))
         }
@@ -420,6 +433,8 @@ fn find_swap(
         let names = (0..test.locations.len()).map(|index| LocationId(index as u16));
         names.filter(|other| test.storage_of(*other) == test.storage_of(*name)).count() == 1
     };
+    // The declarations must be interchangeable too. An aliased name also has other names, which the
+    // swap would have to move.
     let alike = |(from, to): (&LocationId, &LocationId)| {
         let known = |name: LocationId| {
             let Location { reference, scalar, components, host, noncoherent, .. } = test.location(name);
@@ -475,6 +490,7 @@ fn narrowest_scope(test: &Test, paths: &[Vec<Path>]) -> Scope {
             }
         }
     }
+    // Not sorted: one entry is left if and only if all are equal.
     classes.dedup();
     if narrowest >= Scope::Device || classes.len() <= 1 { narrowest } else { Scope::Invocation }
 }

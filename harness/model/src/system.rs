@@ -112,6 +112,7 @@ pub(crate) fn call_order(test: &Test, events: &[Event], marks: &[InstructionMark
         }
     }
     loop {
+        // The transitive closure: joins pairs that meet, until a round finds no new pair.
         let longer: Pairs = pairs
             .iter()
             .flat_map(|(from, middle)| {
@@ -136,6 +137,7 @@ pub(crate) fn call_groups(test: &Test) -> Vec<usize> {
             if let InstructionKind::ShaderCall(threads) = &instruction.kind {
                 for callee in threads {
                     let (kept, joined) = (group[caller], group[usize::from(callee.0)]);
+                    // Relabels one of the two groups: a union without a tree, for few threads.
                     group.iter_mut().filter(|g| **g == joined).for_each(|g| *g = kept);
                 }
             }
@@ -252,6 +254,7 @@ pub(crate) fn refusal(test: &Test) -> Option<&'static str> {
             if control && !named.is_empty() {
                 return Some("submissions, waits and shader calls after a branch or label");
             }
+            // Several threads may wait for one.
             if matches!(kind, InstructionKind::System(SystemOperation::Wait(_))) {
                 continue;
             }
@@ -283,6 +286,7 @@ fn in_one_family(test: &Test) -> Option<&'static str> {
     }
     let fragments =
         (0..test.threads.len()).filter(|thread| test.first_section(ThreadId(*thread as u16)).is_some());
+    // Each order of the sections is another event structure: five have 120 orders.
     if test.interlock_order() == Some(InterlockOrder::Unordered) && fragments.count() > MAX_UNORDERED {
         return Some("unordered sections of more than five fragments");
     }

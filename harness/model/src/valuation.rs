@@ -109,6 +109,7 @@ impl Resolver<'_> {
         if thin_air && !self.is_sound(&values) {
             return;
         }
+        // Only true cycles are left. One guess may determine all other reads of its cycle.
         let mut reads = (0..skeleton.len()).filter(|&read| rf[read].is_some());
         let Some(open) = reads.find(|&read| values[read].is_none()) else {
             self.found.push(Valuation { values, thin_air });
@@ -116,6 +117,8 @@ impl Resolver<'_> {
         };
         let Some(domain) = self.domain else { return };
         let mut tried: Vec<Value> = Vec::new();
+        // The list of computed values grows during the recursion, so it is read again for each
+        // guess.
         while tried.len() < domain.len() + COMPUTED {
             let untried = domain.iter().chain(&self.computed).find(|value| !tried.contains(value));
             let Some(value) = untried.copied() else { break };
@@ -163,6 +166,7 @@ fn independent_value(skeleton: &Skeleton, write: usize, values: &Values) -> Opti
     let stored = skeleton.events[write].stored.as_ref()?;
     let with = |turn: u64| {
         stored.evaluate(&mut |read| {
+            // Different reads get different samples, so that `x - y` does not look constant.
             let tried = || tried_value((turn + 7 * u64::from(read)) % TRIED);
             Some(values[usize::from(read)].unwrap_or_else(tried))
         })

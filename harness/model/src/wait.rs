@@ -65,6 +65,7 @@ impl SpinLoopReduction {
                 }
             }
         }
+        // With one spinning thread the reduction excludes no combination of paths.
         (waits.is_spinning.iter().filter(|waiting| **waiting).count() > 1).then_some(waits)
     }
 
@@ -73,6 +74,7 @@ impl SpinLoopReduction {
         self.is_spinning
             .iter()
             .zip(taken)
+            // Path 0 of a spinning thread is the one that stops before its last load.
             .filter(|(waiting, taken)| **waiting && taken.first_path() > 0)
             .count()
             <= 1
@@ -89,6 +91,8 @@ fn split_at_last_load(test: &Test, thread: usize, paths: &[Vec<Path>]) -> Option
     let StepKind::Read(memory @ StepAccess { access: Access::Atomic { scope, .. }, .. }) = &load.kind else {
         return None;
     };
+    // The number of the last load among the reads. Constraints and decisions on it or on later
+    // reads vanish with it.
     let last: LocalRead = before.iter().map(|step| LocalRead::from(step.kind.reads())).sum();
     let known = |constraint: &&Constraint<LocalRead>| {
         let mut all = true;
@@ -102,6 +106,8 @@ fn split_at_last_load(test: &Test, thread: usize, paths: &[Vec<Path>]) -> Option
         !matches!(memory.access, Access::Atomic { .. }) && !step.cooperative && !step.continues
     };
     let only_reads = |path: &&Path| {
+        // All paths out of the loop must begin with the steps of the stopped one, its last load
+        // included.
         let same = path.steps.iter().zip(&stopped.steps).all(|(one, other)| is_same_step(one, other))
             && path.constraints.iter().filter(known).eq(stopped.constraints.iter().filter(known));
         same && path.steps.get(stopped.steps.len()..).is_some_and(|behind| behind.iter().all(reads))

@@ -272,6 +272,7 @@ fn check_values(schedule: &Schedule) -> Result<(), &'static str> {
     for (column, own) in columns.iter().enumerate() {
         for (at, (_, name, value)) in own.iter().enumerate().filter(|(_, call)| !call.0) {
             let before = own.get(..at).unwrap_or_default();
+            // In one column, the order is fixed, so that values must increase in it.
             let falls = |call: &(bool, &str, u32)| !call.0 && call.1 == *name && call.2 >= *value;
             if before.iter().any(falls) {
                 return Err(UNORDERED);

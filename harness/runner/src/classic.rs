@@ -128,6 +128,7 @@ fn in_glsl450(words: &[u32]) -> Vec<u32> {
     const DEVICE_SCOPE: u32 = 5346;
     const GLSL450: u32 = 1;
     const INPUT: u32 = 1;
+    // The header of a module has five words, of which the second is the version.
     let (header, mut rest) = words.split_at(5.min(words.len()));
     let mut instructions: Vec<&[u32]> = Vec::new();
     while let Some(first) = rest.first() {

@@ -85,11 +85,13 @@ impl Classifier {
         let table =
             table.ok_or_else(|| format!("its outcomes have more than {} rows", classify::MAX_ROWS))?;
         let by_round = counter.is_batching();
+        // If instances share random choices, every round has its own counters.
         let counters = u64::from(table.counters()) * if by_round { u64::from(rounds) } else { 1 };
         if counters > MAX_COUNTERS || 4 * counters > capabilities.max_storage_buffer_bytes {
             return Err("its outcomes have too many rows for counters of every round".into());
         }
         let workgroup_size = WORKGROUP_SIZE.min(capabilities.max_workgroup_invocations).max(1);
+        // The instances of the largest dispatch.
         let most = bounds.result_words / u64::from(bounds.slots.max(1));
         let workgroups = most.div_ceil(u64::from(workgroup_size) * EACH);
         let workgroups =

@@ -151,12 +151,15 @@ impl Counter {
         for (position, observable) in observables.iter().enumerate() {
             let scalar = test.observable_type(*observable);
             let wide = scalar.bits() == 64;
+            // The low word comes first; `outcome` combines the two in this order.
             for high in [false, true].into_iter().take(1 + usize::from(wide)) {
                 let source = find(test, program, *observable, high)
                     .ok_or_else(|| Cause::Kernel(format!("no `{}`", test.observable_name(*observable))))?;
                 sources.push((source, position, scalar, high));
             }
         }
+        // All columns get an equal part of the key. If there are more columns than bits, the last
+        // ones get none, and any value except 0 in them takes the slow path.
         let bits = (KEY_BITS / u32::try_from(sources.len()).unwrap_or(u32::MAX).max(1)).clamp(1, 8);
         let mut columns = Vec::new();
         let mut shift = 0;
@@ -167,6 +170,8 @@ impl Counter {
             let bits = bits.min(KEY_BITS - shift);
             let place = observables.get(observable).map_or(0, |observable| place_of(test, *observable));
             let word = (place / 4) as usize + usize::from(high);
+            // Result words and scalar locations have a word each; only components of a narrow
+            // vector share one.
             let shared = stored && scalar.bytes() < 4 && is_in_vector(test, observables.get(observable));
             let part = shared.then(|| ((1 << scalar.bits()) - 1, 8 * (place % 4)));
             columns.push(ValueColumn { source, observable, scalar, high, word, part, float, shift, bits });
@@ -240,6 +245,8 @@ impl Counter {
             return Err(Cause::Kernel("its result memory is too short".into()));
         };
         // Poison is no value of the test, so a word that holds it was not written.
+        // Without a copy, location memory starts with initial values, so that only result words
+        // show what was not written.
         if holds(used, poison) || dispatched.copied && self.is_location_poisoned(dispatched) {
             let mut unwritten = Unwritten::default();
             for instance in 0..count {
@@ -257,6 +264,7 @@ impl Counter {
         }
         let rounds = (dispatched.parameters.rounds as usize).max(1);
         if let Some(batching) = &mut self.batching {
+            // Instances are numbered round by round, so that a batch is a contiguous range of them.
             batching.size = (count / rounds).max(1);
         }
         let mut keys = [0u32; BLOCK];
@@ -265,6 +273,8 @@ impl Counter {
             let length = BLOCK.min(count - start);
             let (keys, odd) = (&mut keys[..length], &mut odd[..length]);
             self.make_keys(dispatched, start, keys, odd);
+            // An instance with a nonzero `odd` has a wrong end mark or a value too wide for the
+            // key, so its key means nothing.
             if any(odd) || !self.count_few(keys) {
                 for (offset, (key, odd)) in keys.iter().zip(odd.iter()).enumerate() {
                     match self.direct.get_mut(*key as usize) {
@@ -274,6 +284,7 @@ impl Counter {
                 }
             }
             if let Some(batching) = &mut self.batching {
+                // Instances without a key are noted in `count_row`.
                 for (offset, (key, _)) in
                     keys.iter().zip(odd.iter()).enumerate().filter(|(_, (_, odd))| **odd == 0)
                 {
@@ -355,6 +366,7 @@ impl Counter {
         odd.fill(0);
         for slot in &self.done_slots {
             for (odd, word) in odd.iter_mut().zip(&results[slot * instances + start..]) {
+                // Nonzero if the end mark is wrong.
                 *odd |= word ^ parameters.done;
             }
         }
@@ -368,6 +380,7 @@ impl Counter {
                 }
                 InstanceWord::Storage(storage) => {
                     let first = unit(parameters, start, storage) * self.storage_words + column.word;
+                    // The units of one storage in consecutive instances lie one stride apart.
                     let step = parameters.stride as usize * self.storage_words;
                     let words = locations[first..].iter().step_by(step);
                     for ((key, odd), word) in cells.zip(words) {
@@ -384,9 +397,12 @@ impl Counter {
         let slot = |number: usize| results[number * instances + instance];
         let is_marked_wrongly = self.done_slots.iter().any(|number| slot(*number) != parameters.done);
         self.row.clear();
+        // A thread whose loop reached its bound writes the complement of the mark.
         let gave_up = |number: &usize| slot(*number) == !parameters.done;
         let all_ended =
             self.done_slots.iter().all(|number| slot(*number) == parameters.done || gave_up(number));
+        // An instance with a mark that is neither value is unexpected, even if another of its loops
+        // reached the bound.
         if all_ended && self.done_slots.iter().any(gave_up) {
             self.unresolved += 1;
             return;
@@ -503,6 +519,7 @@ impl ValueColumn {
     #[inline]
     fn add_to(&self, key: &mut u32, odd: &mut u32, word: u32) {
         *key |= (word & self.mask()) << self.shift;
+        // Bits that the key has no room for.
         *odd |= word >> self.bits;
     }
 }

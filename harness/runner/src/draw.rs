@@ -86,6 +86,7 @@ impl KernelLimits {
         }
         let device_words = capabilities.max_storage_buffer_bytes / 4;
         let storage_words = program.storage_words.max(1);
+        // An image holds the whole location memory, so the smallest one bounds it.
         let by_images = program.kernels().flat_map(|kernel| &kernel.images).map(most_texels).min();
         let by_images = by_images.map(|texels| texels / u64::from(storage_words));
         let locations = (device_words.min(LOCATION_BYTES / 4) / u64::from(storage_words))
@@ -96,6 +97,7 @@ impl KernelLimits {
         let meeting_place = program.phases.iter().map(shaders::DispatchPhase::rendezvous_spacing).max();
         let meeting_place = u64::from(meeting_place.unwrap_or(1));
 
+        // The groups that fit if a dispatch has one round and no gaps in its memory.
         let by_memory = (results / (lanes * u64::from(slots)))
             .min(locations / (lanes * u64::from(storages)))
             .min(device_words / meeting_place);
@@ -143,6 +145,8 @@ impl KernelLimits {
             max_workgroups,
             claim_words: drawn::claim_words(program, classes * groups.1),
             class_counts: class_counts(program).unwrap_or(0),
+            // A CPU driver runs as many workgroups at once as there are processors; more partners
+            // would never meet.
             party: match if least > 1 { groups.1 } else { classes } {
                 all if capabilities.is_cpu && stress.calibrate => all.min(concurrent_workgroups()),
                 all => all,
@@ -280,6 +284,8 @@ impl Draw {
         let spin = if percent < 100 && !self.happens(percent) { 0 } else { spin };
         let (interval, hold) = (self.within(self.stress.interval), self.within(self.stress.hold));
         let most = self.stress.rounds.1;
+        // Without polls there is no rendezvous. The largest interval then leaves most of the loop
+        // budget for rounds.
         let (rounds, interval, hold) = if patience == 0 { (most, most, 0) } else { (rounds, interval, hold) };
         let spin = spin.min(patience);
         let spacing = self.within(self.stress.spacing);
@@ -299,6 +305,8 @@ impl Draw {
         let each_round = u64::from(groups) * u64::from(bounds.lanes);
         let (spacing, stride) = self.fitting_layout(each_round, spacing, padding);
 
+        // The tightest limit on rounds: result memory, location memory, the driver's loop budget,
+        // and the instances that are still wanted.
         let most = (bounds.result_words / (each_round * u64::from(bounds.slots)))
             .min(bounds.location_units / (each_round * u64::from(stride)))
             .min(bounds.loop_budget.map_or(u64::MAX, |budget| {
@@ -330,6 +338,8 @@ impl Draw {
     fn spin_within_budget(&self, spin: u32, interval: u32, after: u32, each: u32) -> u32 {
         match self.bounds.loop_budget {
             Some(budget) if rounds_within(budget, self.loads(spin), interval, after, each) == 0 => {
+                // The idle lanes double the cost of each poll, so a quarter of the budget becomes
+                // half.
                 if self.bounds.idle_lanes { budget / 4 } else { self.stress.spin.0 }
             }
             _ => spin,
@@ -346,6 +356,7 @@ impl Draw {
         let storages = self.bounds.storages;
         let room = u32::try_from(self.bounds.location_units / each_round).unwrap_or(u32::MAX);
         let spacing = spacing.min(room / storages).max(1);
+        // The padding gives way, but units of two instances never overlap.
         (spacing, storages.saturating_mul(spacing).saturating_add(padding).min(room).max(storages * spacing))
     }
 
@@ -360,6 +371,8 @@ impl Draw {
 
     /// Returns multiplier and offset of a permutation of `count` numbers; the identity without `mix`.
     fn permutation(&mut self, count: u32, mix: bool) -> (u32, u32) {
+        // `n * multiplier + offset` modulo `count` is a permutation if the multiplier is coprime to
+        // `count`.
         if mix { (self.coprime(count), self.within((0, count - 1))) } else { (1, 0) }
     }
 
@@ -379,6 +392,7 @@ impl Draw {
             Pairing::Alternating => 1,
             Pairing::Contiguous => groups,
             Pairing::Any => {
+                // Only a divisor splits the groups into blocks of equal size.
                 let divisors: Vec<u32> =
                     (1..=groups).filter(|divisor| groups.is_multiple_of(*divisor)).collect();
                 let choice = self.generator.random_range(0..divisors.len());

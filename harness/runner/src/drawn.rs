@@ -59,6 +59,7 @@ pub(crate) fn launches(parts: &[Part]) -> Vec<(&Part, Option<&Part>)> {
     let mut launches: Vec<(&Part, Option<&Part>)> = Vec::with_capacity(parts.len());
     for part in parts {
         match launches.last_mut() {
+            // Such a kernel follows the fragment kernel of its draw.
             Some((_, vertices)) if matches!(part.kernel.carrier, Carrier::VertexBesideFragments { .. }) => {
                 *vertices = Some(part);
             }
@@ -101,6 +102,7 @@ pub(crate) fn stages_around(program: &Program, phase: usize) -> (Stages, Stages)
 
 /// Returns the maximum number of workgroups in a draw of any kernel of a program.
 pub(crate) fn most_workgroups(program: &Program) -> u32 {
+    // The tightest limit of the kernels applies to all.
     let most = program.kernels().map(|kernel| kernel.carrier.most_workgroups(kernel.workgroup_size));
     most.min().unwrap_or(u32::MAX)
 }

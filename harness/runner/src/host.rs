@@ -51,6 +51,7 @@ pub(crate) fn planned(program: &Program, test: &Test, buffer: BufferId, join: Jo
     });
     let start = |start: Start| match start {
         Start::Submitted => BatchStart::Submitted,
+        // The wait of a held batch is a step of the plan.
         Start::Early | Start::Held => BatchStart::Early,
     };
     let batches = match called {

@@ -30,6 +30,8 @@ const RESULTS: BufferId = BufferId(1);
 const INITIAL: BufferId = BufferId(2);
 const RESULTS_BACK: BufferId = BufferId(3);
 const LOCATIONS_BACK: BufferId = BufferId(4);
+// These share their ids with `INITIAL` and `RESULTS_BACK`: a plan has either the one pair or the
+// other.
 /// The counters of a device that counts, and their copy for the host.
 const COUNTERS: BufferId = BufferId(2);
 const COUNTERS_BACK: BufferId = BufferId(3);
@@ -274,6 +276,8 @@ impl ProgramPlan {
             buffers.extend(rendezvous.iter().map(|_| back.clone()));
         }
 
+        // The steps have three parts: initial values, the phases with their dispatches, and reading
+        // back.
         let to_host = |buffer| PlanStep::ToHost { queue: QUEUE, buffer };
         let copy = |from, to| PlanStep::Copy { queue: QUEUE, from, to };
         let barrier = PlanStep::Barrier { queue: QUEUE };
@@ -316,6 +320,7 @@ impl ProgramPlan {
         // Queue 0 initializes and reads back memory; the host synchronizes it with the other queues.
         let queues: Vec<QueueId> = (0..program.queues.len() as u32).map(QueueId).collect();
         let several = queues.len() > 1 && hosts.is_none();
+        // With the calls of the test, its schedule orders the steps.
         let ordered = match (join, &program.schedule, apart) {
             (Join::Calls, Some(schedule), apart) => {
                 calls::steps(program, schedule, apart.unwrap_or(LOCATIONS)).ok()
@@ -354,6 +359,8 @@ impl ProgramPlan {
                 let push_constants = vec![0; part.kernel.push_constant_bytes() as usize];
                 let own = plan_kernel(&part.kernel, &images, apart);
                 let (own, bindings, drawn) = match (vertices, drawn) {
+                    // Vertex and fragment kernel of one pipeline become one draw; each keeps its
+                    // own claims.
                     (Some(Part { kernel: vertices, .. }), Some(drawn)) => {
                         let together = Together::of(vertices, &part.kernel);
                         let of_vertices = claimed.next().flatten();
@@ -420,6 +427,7 @@ impl ProgramPlan {
                 if hosts.is_some() {
                     steps.push(PlanStep::Batch { queue: part_queue, number: number as u32 });
                     let start = program.hosts.as_ref().and_then(|hosts| hosts.starts.get(number));
+                    // Its submission waits for a semaphore that a host thread signals.
                     if start == Some(&Start::Held) {
                         let semaphore = SemaphoreId(semaphores.len() as u32);
                         semaphores.push(Semaphore::Timeline);
@@ -453,6 +461,7 @@ impl ProgramPlan {
                     .flat_map(|(buffer, (_, last))| transfer_ownership(program, buffer, last, QUEUE)),
             );
         }
+        // Host and classifier read buffers, so images are copied to them.
         for (image, to) in texels {
             steps.extend([barrier.clone(), PlanStep::FromImage { queue: QUEUE, from: image, to }]);
             if classifier.is_none() {

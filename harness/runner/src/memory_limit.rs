@@ -60,6 +60,7 @@ fn process_tree(root: u32) -> Vec<u32> {
     let mut next = 0;
     while let Some(pid) = all.get(next).copied().filter(|_| all.len() < MAX_PROCESSES) {
         next += 1;
+        // The kernel lists a child with the thread that started it.
         let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
         for thread in threads {
             let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
@@ -78,6 +79,7 @@ fn resident_bytes(pid: u32) -> Option<u64> {
 fn machine_bytes() -> Option<u64> {
     let machine = kibibytes(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")?;
     let group = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    // The text is `max` if the group has no limit.
     let group = group.and_then(|text| text.trim().parse::<u64>().ok());
     Some(group.map_or(machine, |group| group.min(machine)))
 }

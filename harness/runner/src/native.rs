@@ -61,15 +61,18 @@ pub fn run(time: Duration) -> StoreBuffering {
 fn side_of(side: usize, lines: &[RoundLocations], meeting: &AtomicU32) -> Vec<u32> {
     let mut reads = Vec::with_capacity(lines.len() * LANES);
     for (round, line) in (1u32..).zip(lines) {
+        // A rendezvous of the two sides: the counter rises by two in each round.
         meeting.fetch_add(1, Ordering::Relaxed);
         let mut looks = 0;
         while meeting.load(Ordering::Relaxed) < 2 * round {
             looks += 1;
+            // On a single processor, the other side needs it.
             if looks % LOOKS == 0 {
                 std::thread::yield_now();
             }
             std::hint::spin_loop();
         }
+        // Store buffering: each side writes its own location, then reads that of the other side.
         for lane in 0..LANES {
             line.0[2 * lane + side].store(1, Ordering::Relaxed);
         }

@@ -100,6 +100,7 @@ fn in_vain(
     let text = if interlock.is_some() { ON_ONE_PIXEL } else { TEST };
     let test = litmus::parse(text, "overlap").ok()?;
     let stress =
+        // The loops of the test are the rendezvous, so that the kernel needs none.
         Stress { spin: (0, 0), rounds: (1, 1), memory_stress: None, calibrate: false, ..stress.clone() };
     let config = KernelConfig {
         loop_bound: TURNS,
@@ -116,6 +117,8 @@ fn in_vain(
         &settings,
         &mut |progress| {
             let seen = progress.observation();
+            // A complete instance means that both loops ended: the two met. In an unresolved one, a
+            // loop reached its bound.
             let enough = seen.histogram.total_count() > 0 || seen.unresolved >= most;
             if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         },

@@ -383,6 +383,8 @@ where
     fn go(&mut self) -> ControlFlow<()> {
         loop {
             self.start_jobs()?;
+            // No job runs. If some wait, their workers could not be started, and the next turn
+            // tries again or gives up.
             let Some(deadline) = self.next_deadline() else {
                 if self.waiting.is_empty() && self.slots.iter().all(|slot| slot.running.is_none()) {
                     return ControlFlow::Continue(());
@@ -409,11 +411,14 @@ where
 
     /// Gives jobs to idle workers, or reports all remaining jobs as not run.
     fn start_jobs(&mut self) -> ControlFlow<()> {
+        // `finish` delivers in order, so these reports follow those of the jobs that still run.
         while let Some(reason) = self.reason_to_stop() {
             let Some(job) = self.waiting.pop_front() else { break };
             self.finish(job, JobReport::<P, R>::not_run(job, reason).last)?;
         }
         for number in 0..self.slots.len() {
+            // Only one worker opens the device at a time; see the module's documentation. Warm
+            // workers need not wait.
             let starting = self.slots.iter().any(WorkerSlot::is_starting);
             let free = |slot: &WorkerSlot<P>| slot.running.is_none() && (slot.worker.is_some() || !starting);
             if self.slots.get(number).is_some_and(free)
@@ -428,6 +433,8 @@ where
 
     fn reason_to_stop(&self) -> Option<NotRun> {
         let beside = self.limits.workers.saturating_sub(1);
+        // Where no job ever succeeded, the setup is probably wrong; later, single tests may be at
+        // fault.
         let enough = self.limits.give_up_after.max(1) * if self.ever_good { 4 } else { 1 };
         if self.failures >= enough + beside {
             return Some(NotRun::GivenUp { failures: self.failures, last: self.last_failure.clone() });
@@ -444,6 +451,8 @@ where
     fn start(&mut self, number: usize, job: usize) -> ControlFlow<()> {
         let now = Instant::now();
         let waiting = u32::try_from(self.waiting.len() + 1).unwrap_or(u32::MAX);
+        // The workers run in parallel, so the waiting jobs, this one included, share `workers`
+        // times the time left; no job can have more than all of it.
         let share = self.time_left().map(|left| left.min(left * self.limits.workers.max(1) / waiting));
         let share = share.map(|share| share.saturating_sub(self.beside.each()));
         let payload = (self.calls.job)(job, share);
@@ -624,6 +633,7 @@ where
             {
                 let flow = (self.calls.event)(PoolEvent::Again(&attempt));
                 earlier.push(attempt);
+                // At the front, because the reports of all later jobs wait for this one.
                 self.waiting.push_front(job);
                 return flow;
             }

@@ -256,6 +256,7 @@ fn run_kernel(
     let mut seen = PlacementObservations::default();
     let copies = if settings.placement == UnitAssignment::Plain { 1 } else { kernel.copies };
     seen.copies = copies;
+    // Parts below `near` lie copy by copy, all others part by part; see `unit` in `what_became`.
     let parameters = Parameters {
         copies,
         near: match settings.placement {
@@ -417,12 +418,15 @@ impl Runs<'_> {
         prepared.submit()?;
         let since = Instant::now();
         let mut asked = None;
+        // A thread moves if its number of turns changes in the second half of the time.
         if !self.wait(since, deadline / 2)? {
             let before = self.turns()?;
             if !self.wait(since, deadline)? {
                 let after = self.turns()?;
                 let prepared = self.prepared()?;
                 let clock = prepared.load(CONTROL, CLOCK)?;
+                // The stop word also records the time of the request. It is the clock plus one,
+                // because 0 means that there is no request.
                 prepared.store(CONTROL, STOP, clock.saturating_add(1))?;
                 asked = Some((before, after));
                 if !self.wait(since, deadline + RELEASE)? {
@@ -484,6 +488,7 @@ impl Runs<'_> {
             let (mut hung, mut most) = (false, 0);
             for (number, record) in records.chunks(FIELDS as usize).enumerate() {
                 let state = field(record, Field::State);
+                // Every thread of a dispatch that was executed leaves one of the two states.
                 if !matches!(state, ENDED | STUCK) {
                     return Ok(Once::NotExecuted { outside: 0 });
                 }
@@ -491,6 +496,7 @@ impl Runs<'_> {
                     UNWRITTEN => 0,
                     turns => turns,
                 };
+                // Without a loop, a thread executes each block at most once.
                 let repeats = turns > blocks.get(number).copied().unwrap_or(u32::MAX);
                 waited |= repeats;
                 let began = Some(field(record, Field::Began)).filter(|clock| *clock != UNWRITTEN);
@@ -518,6 +524,7 @@ impl Runs<'_> {
                     place: Some(field(record, Field::Place)).filter(|place| *place != UNWRITTEN),
                 };
                 let here = unit(copy, number);
+                // HSA's guarantee concerns only the lowest unfinished thread of the whole dispatch.
                 if !ended && lowest.is_none_or(|(known, _)| here < known) {
                     lowest = Some((here, Lowest { copy: copy as u32, thread: number as u32, stood }));
                 }

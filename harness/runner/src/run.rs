@@ -325,6 +325,7 @@ impl<'d> TestRun<'d> {
             short: Calibration::short(&settings.stress, SHORT),
             company: DispatchTimes::new(settings.exercise.as_ref().map(|exercise| exercise.parts)),
             classifier,
+            // A separate generator, so that comparing does not change the drawn parameters.
             comparing: Xoshiro256PlusPlus::seed_from_u64(!settings.seed),
             places: Vec::new(),
             regroups: true,
@@ -339,11 +340,15 @@ impl<'d> TestRun<'d> {
         }
         tally.started = Timestamp::now();
         let mut stop = false;
+        // The places take turns: while the host counts the dispatch of one, the device executes
+        // those of the others.
         for next in (0..self.places.len()).cycle() {
             stop |= self.collect(next, tally, on_progress)?.is_break();
             stop |= executes_nothing(tally) || self.time_is_up(tally);
             let missing = self.missing(tally);
             let planned = self.places.iter().filter_map(|place| place.in_flight);
+            // Instances in flight count as present here. If such a dispatch is discarded, they are
+            // missing again in a later turn.
             let planned: u64 = planned.map(|dispatch| self.instances(&dispatch.parameters)).sum();
             if !stop && missing > planned {
                 self.submit(next, missing - planned, tally)?;
@@ -368,6 +373,8 @@ impl<'d> TestRun<'d> {
 
     fn time_is_up(&self, tally: &RunTally) -> bool {
         let RunBudget { instances, time } = self.settings.budget;
+        // The first dispatch may include compiling the kernel; its duration extends the time, by at
+        // most a half.
         let over = |time: Duration| tally.elapsed() >= time + tally.warm_up.min(time / 2);
         let begun = tally.counter.instances() >= LEAST_INSTANCES || tally.elapsed() >= LEAST_TIME;
         let time = time.map(|time| self.company.part(time));
@@ -430,6 +437,8 @@ impl<'d> TestRun<'d> {
         let stress = self.draw.stress(workgroups.groups, workgroups.stress);
         let shared = self.device.capabilities().is_cpu;
         let meets = self.bounds.party > 1 && self.settings.stress.spin.1 > 0;
+        // Contention matters only if the device's threads compete for the host's processors and
+        // wait for each other. Without calibration, nothing may depend on time.
         let way =
             if shared && meets && self.calibration.on { self.company.way() } else { DispatchDecision::DRAWN };
         let scale = if way.short { self.short.scale } else { self.calibration.scale };
@@ -481,6 +490,8 @@ impl<'d> TestRun<'d> {
                 Err(error) => return Err(error.into()),
             }
         }
+        // A plan whose size is fixed is replaced only if its dispatches became too large for the
+        // intended duration.
         if self.places.get(number).is_some_and(|place| place.workgroups.groups > self.most_groups) {
             let place = self.prepare(tally)?;
             self.places.splice(number..=number, [place]);
@@ -522,11 +533,13 @@ impl<'d> TestRun<'d> {
             accounted => accounted?,
         }
         if self.calibration.stuck(dispatch.parameters.rounds, own) {
+            // With one round left, only fewer groups shorten a dispatch.
             self.most_groups = (self.most_groups / 2).max(self.bounds.kept_groups);
         }
         if tally.dispatches == 1 && self.calibration.on {
             tally.warm_up = tally.elapsed();
         }
+        // Short dispatches aim at another duration, so they learn their own scale.
         if dispatch.way.short { &mut self.short } else { &mut self.calibration }.learn(own);
         self.company.note(dispatch.way, cost, took, dispatch.begun.elapsed());
         if let Some(exercise) = self.settings.exercise.as_ref().filter(|_| !self.company.has_enough) {
@@ -540,6 +553,7 @@ impl<'d> TestRun<'d> {
 /// Returns true if a device executes nothing or almost nothing, so that the run gives up.
 fn executes_nothing(tally: &RunTally) -> bool {
     let kept = tally.dispatches - tally.discarded;
+    // Nine of ten dispatches were discarded.
     tally.discarded >= HOPELESS.max(9 * kept)
 }
 
@@ -560,6 +574,7 @@ pub(crate) fn kernels(
     let classifier = classifier(&counter, program, capabilities, &bounds, settings).unwrap_or_default();
     let classifier = classifier.as_ref();
     let sharing = (Sharing::of(capabilities, way.1, program, classifier.is_some()), classifier);
+    // Only the kernels of this plan are used.
     let workgroups = Workgroups { groups: 1, stress: 0 };
     let hosts = host::planned(program, test, LOCATIONS, way.0);
     ProgramPlan::new((program, hosts), way, &bounds, workgroups, sharing, counter.reads_locations(), POISON)

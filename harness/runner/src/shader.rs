@@ -222,6 +222,7 @@ impl ShaderPlanLayout {
                     None => {
                         let own = buffer(&mut plan, input.len(), BufferMemory::Device, "buffer of a shader");
                         match input.image {
+                            // A texel buffer is bound as an image.
                             Some(texels) => {
                                 picture(&mut plan, texels, input.len(), Some(own));
                             }
@@ -255,6 +256,8 @@ impl ShaderPlanLayout {
         }
         prepare.push(PlanStep::Barrier { queue: QUEUE });
         run.push(PlanStep::Barrier { queue: QUEUE });
+        // The dispatches stand together without barriers: they use different buffers, and may
+        // overlap.
         plan.steps = prepare.into_iter().chain(run).chain(keep).collect();
         let hammers = dispatches_of(&plan, HAMMER);
         canaries.steps = dispatches_of(&plan, canaries::KERNEL);
@@ -371,6 +374,7 @@ fn run_dispatches(
             counted.left_out(execution);
         }
         for back in layout.read.iter().take(left.map_or(usize::MAX, |left| left as usize)) {
+            // Without contents, a dispatch counts as not executed.
             count(prepared.as_mut(), if written && whole { back } else { &[] }, counted)?;
         }
         if on_run(&|| counted.seen()).is_break() {

@@ -30,6 +30,7 @@ impl Stretches {
         self.marks.push(counter.histogram());
         if self.marks.len() >= MOST {
             self.each *= 2;
+            // The marks are cumulative, so dropping the first of two merges their stretches.
             let mut second = false;
             self.marks.retain(|_| {
                 second = !second;

@@ -98,6 +98,7 @@ impl Candidates {
                 let part = self.one_of(&PARTS);
                 self.change(&mut candidate, part);
             }
+            // A change may draw the present value, and some combinations fit no device.
             if candidate != *stress && self.fits(&candidate) {
                 return candidate;
             }

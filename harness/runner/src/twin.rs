@@ -32,6 +32,7 @@ pub fn without_control_barriers(test: &Test) -> Option<Test> {
         let is_section = |kind: &InstructionKind| matches!(kind, InstructionKind::Interlock(_));
         let sections = thread.instructions.iter().filter(|instruction| is_section(&instruction.kind));
         let sections: Vec<Instruction> = sections.cloned().collect();
+        // The sections are moved to the front, so that all others come after them.
         let mut next = sections.len() as u16;
         let mut new_index = |kind: &InstructionKind| {
             let index = (!is_barrier(kind)).then_some(next);
@@ -42,6 +43,7 @@ pub fn without_control_barriers(test: &Test) -> Option<Test> {
         thread.instructions.retain(|instruction| !is_barrier(&instruction.kind));
         thread.instructions.splice(0..0, sections);
     }
+    // No instruction was removed or moved.
     if moved.iter().flatten().all(Option::is_some) {
         return None;
     }
@@ -148,6 +150,7 @@ fn written_beside(
         unordered.iter().any(|(left, right)| [usize::from(left.0), usize::from(right.0)] == pair)
     });
     let is_own = |location: LocationId| own.iter().any(|(known, _)| *known == location);
+    // Preferably one that only others write.
     others.iter().find(|(location, _)| !is_own(*location)).or(others.first()).copied()
 }
 

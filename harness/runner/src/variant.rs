@@ -161,6 +161,8 @@ fn lacking_queues(wanted: &[u32], families: &[u32]) -> Option<String> {
     if demands.len() > offered.len() {
         return Some(format!("{} queue families with compute (it has {})", demands.len(), offered.len()));
     }
+    // The largest demand meets the family with the most queues: if any assignment works, this one
+    // does.
     demands.sort_unstable_by_key(|demand| std::cmp::Reverse(*demand));
     offered.sort_unstable_by_key(|queues| std::cmp::Reverse(*queues));
     let (needed, has) = demands.into_iter().zip(offered).find(|(needed, has)| needed > has)?;

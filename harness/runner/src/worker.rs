@@ -365,6 +365,8 @@ fn fill(
         job.variant.parse().map_err(|error| IncompleteReason::Test { message: format!("{error}") })?;
     let device = devices.get(&job.device)?;
     let nothing = WireObservation::from(&Observation::default());
+    // The pool starts the next worker and the clock of this job with the first message, which says
+    // that the device is open.
     let _ = on_snapshot(&|| Snapshot { observation: nothing.clone(), twin: None });
     answer.device = Some(device.identity().clone());
     answer.capabilities = Some(device.capabilities().clone());
@@ -422,6 +424,7 @@ fn fill(
     answer.observation = (&attempt.seen).into();
     attempt.failure.map_or(Ok(()), Err)?;
 
+    // The test's own outcomes already show that its threads overlapped.
     let needless = overlap == Overlap::Possible && exercise.is_seen(&attempt.seen.histogram);
     if let Some(twin) = twin.filter(|_| !needless) {
         let first = answer.observation.clone();

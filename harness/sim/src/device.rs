@@ -293,6 +293,7 @@ impl<'d> SimPrepared<'d> {
     /// Advances the submission by about `choices` scheduler choices.
     fn advance(&mut self, choices: u32) -> Result<(), DeviceError> {
         let Flight::InPhase { phase, started } = self.flight else { return Ok(()) };
+        // Moved out, since performing a phase borrows the whole device.
         let phases = std::mem::take(&mut self.phases);
         let gone = self.advance_in(&phases, phase, started, choices);
         self.phases = phases;
@@ -307,6 +308,7 @@ impl<'d> SimPrepared<'d> {
         choices: u32,
     ) -> Result<(), DeviceError> {
         let Some(current) = phases.get(phase) else {
+            // The end of a submission makes all writes available and visible.
             self.machine.memory.write_back_all();
             self.machine.memory.invalidate_all();
             self.flight = Flight::Finished;
@@ -328,6 +330,8 @@ impl<'d> SimPrepared<'d> {
         match phase {
             Phase::Run(steps) => {
                 if !started {
+                    // A progress model schedules invocations one by one, so each needs its own
+                    // wave.
                     let most = if self.device.progress.is_some() { 1 } else { LANES };
                     let waves =
                         self.layout.waves(steps, &self.programs, &self.dispatches, &mut self.machine, most);
@@ -559,6 +563,7 @@ impl Prepared for SimPrepared<'_> {
             return Err(DeviceError::Busy);
         }
         let mut random = Random::new(self.device.seed.get());
+        // Submissions of one plan differ, but reproducibly.
         let seed = random.word() ^ self.submissions.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.submissions += 1;
         if let Some(plan) = &self.plan {

@@ -217,6 +217,7 @@ impl HostMachine {
     pub fn ready_batches(&self, waits: impl Fn(u32, usize) -> Option<(SemaphoreId, u32)>) -> Vec<u32> {
         let mut kept_back: Vec<QueueId> = Vec::new();
         let mut ready = Vec::new();
+        // A queue executes its batches in order, so only the first one can be ready.
         for number in self.submitted.iter().copied() {
             let own = self.queues.get(number as usize).copied().unwrap_or(QueueId(0));
             if kept_back.contains(&own) {
@@ -351,6 +352,8 @@ impl HostMachine {
             }
             HostAct::Submit(batch) => {
                 let batch = *batch;
+                // Host write ordering guarantee: a submission makes earlier host writes available
+                // to the device.
                 self.release_lines(number, None);
                 self.make_host_writes_available(memory);
                 self.submitted.push_back(batch);
@@ -369,6 +372,8 @@ impl HostMachine {
             }
             HostAct::Signal { semaphore, value } => {
                 let (semaphore, value) = (*semaphore, *value);
+                // Unlike a submission, a signal writes nothing back to the device domain: that takes a
+                // dependency with HOST_WRITE.
                 self.release_lines(number, None);
                 self.signal_semaphore(semaphore, value);
                 self.next_act(number);
@@ -440,6 +445,7 @@ impl HostMachine {
                 let loaded = match order {
                     None => self.load_word(at, key, memory),
                     Some(order) => {
+                        // Atomics execute in the host domain, in front of which no copy may remain.
                         self.flush_line(number, key.0);
                         let loaded = self.domain_load(key.0, memory);
                         if order.acquires() {
@@ -484,6 +490,7 @@ impl HostMachine {
                     });
                 }
             }
+            // Jumps lead forward only, past this many operations.
             HostOperation::Skip { condition, over } => {
                 let taken = condition.is_none_or(|(how, left, right)| {
                     how.holds_between(value(self, left), value(self, right))
@@ -599,6 +606,7 @@ impl HostMachine {
     /// Moves the dirty lines of a word to the host domain.
     fn flush_mapped_range(&mut self, number: usize, address: u32) {
         self.move_lines(number, |own| own.key.0 == address);
+        // All names of the word.
         let names = (address, 0)..=(address, u32::MAX);
         for (_, line) in self.cache.range_mut(names).filter(|(_, line)| line.dirty) {
             line.dirty = false;
@@ -685,6 +693,7 @@ impl HostMachine {
         let Some(place) = self.places.get(random.below(self.places.len())).copied() else { return };
         let key = (self.word_address(instance, place), place.name);
         match choice % 8 {
+            // The host domain writes a word back.
             0 => {
                 if let Some(line) = self.domain.get_mut(&key.0).filter(|line| line.dirty) {
                     memory.poke(key.0, line.value);
@@ -692,25 +701,31 @@ impl HostMachine {
                     line.dirty = false;
                 }
             }
+            // It drops a clean word.
             1 => {
                 if self.domain.get(&key.0).is_some_and(|line| !line.dirty) {
                     self.domain.remove(&key.0);
                     self.known.remove(&key.0);
                 }
             }
+            // A cache in front of the host domain, or the domain itself, fetches a word.
             2 => drop(self.shared_load(key, memory)),
+            // It writes a word back.
             3 => {
                 if let Some(line) = self.cache.get_mut(&key).filter(|line| line.dirty) {
                     line.dirty = false;
                     self.domain.insert(key.0, HostLine { value: line.value, dirty: true });
                 }
             }
+            // It drops a clean word.
             4 => {
                 if self.cache.get(&key).is_some_and(|line| !line.dirty) {
                     self.cache.remove(&key);
                 }
             }
+            // A store buffer drains.
             5 => self.drop_oldest(number),
+            // A thread loads a word speculatively.
             _ => drop(self.load_word(OperationSite { thread: number, instance }, key, memory)),
         }
     }

@@ -40,6 +40,7 @@ pub(crate) fn legalize(loaded: &mut LoadedModule<'_>) -> Result<Vec<LocatedInstr
     let (module, entry) = (loaded.source(), loaded.entry);
     let results = module.functions.values().flat_map(|function| &function.code).map(|own| own.result);
     let declared = module.constants.keys().chain(module.types.keys()).chain(module.variables.keys());
+    // New ids start behind all ids of the module.
     let bound = results.chain(declared.copied()).max().unwrap_or(0).max(module.id_bound() as u32);
     let types = module.variable_types.iter().map(|(id, ty)| (*id, *ty)).collect();
     let mut legalizer = Legalizer {
@@ -58,6 +59,7 @@ pub(crate) fn legalize(loaded: &mut LoadedModule<'_>) -> Result<Vec<LocatedInstr
         legalizer.replace(own, &mut code)?;
     }
     let start = legalizer.start(&code)?;
+    // The entry block begins with variables and their initial values.
     let at = code.iter().position(|own| own.op == Op::Label).map_or(0, |label| label + 1);
     code.splice(at..at, start);
     for (index, own) in code.iter_mut().enumerate() {
@@ -94,6 +96,7 @@ impl Legalizer<'_, '_> {
         needed.extend(stores.iter().flat_map(LocatedInstruction::ids));
         let mut needed: Vec<u32> =
             needed.into_iter().filter(|id| module.constants.contains_key(id)).collect();
+        // A hash set has no fixed order, but the code must.
         needed.sort_unstable();
         let mut built = HashSet::new();
         for id in needed {
@@ -103,6 +106,7 @@ impl Legalizer<'_, '_> {
                 self.build(id, *ty, &value, &mut built, &mut start)?;
             }
         }
+        // The initial stores use the constants that are built before them.
         start.extend(stores);
         Ok(start)
     }
@@ -132,6 +136,7 @@ impl Legalizer<'_, '_> {
             self.build(own, of, part, built, start)?;
             ids.push(own);
         }
+        // Behind its parts, which are built first.
         start.push(instruction(Op::CompositeConstruct, ty, id, ids));
         Ok(())
     }
@@ -151,6 +156,7 @@ impl Legalizer<'_, '_> {
         let Some(called) = module.functions.get(&function) else {
             return Err(malformed_module(0, "a call without a function"));
         };
+        // Each inlined copy of a function has fresh ids.
         if depth > 0 {
             for id in called.code.iter().map(|own| own.result).filter(|id| *id != 0) {
                 let fresh = self.fresh();
@@ -183,11 +189,13 @@ impl Legalizer<'_, '_> {
                 Op::Label => {
                     block = own.result;
                     if depth > 0 && self.code.len() == first {
+                        // The calling block ends here.
                         self.code.push(branch(block));
                     }
                     self.code.push(own);
                 }
                 Op::Variable => {
+                    // The variable moves to the entry block, but each call initializes it here.
                     if let Some(value) = own.operands.get(1).copied() {
                         self.code.push(instruction(Op::Store, 0, 0, vec![own.result, value]));
                         own.operands.truncate(1);
@@ -231,10 +239,12 @@ impl Legalizer<'_, '_> {
                     // Marked, so that the call can turn it into a branch.
                     self.code.push(instruction(Op::Return, 0, RETURNED, Vec::new()));
                 }
+                // Nothing reaches it, but every block needs an end that lowering knows.
                 Op::Unreachable => self.code.push(instruction(Op::Return, 0, 0, Vec::new())),
                 _ => self.code.push(own),
             }
         }
+        // At the end, because a phi may name a block that comes later.
         for own in self.code.iter_mut().skip(first).filter(|own| own.op == Op::Phi) {
             for label in own.operands.iter_mut().skip(1).step_by(2) {
                 if let Some(tail) = tails.get(label) {
@@ -271,6 +281,7 @@ impl Legalizer<'_, '_> {
             }
             Op::InBoundsAccessChain | Op::AccessChain => {
                 let base = own.operand(0)?;
+                // A chain of chains becomes one chain from the variable.
                 let (root, mut indices) = self.chains.get(&base).cloned().unwrap_or((base, Vec::new()));
                 indices.extend(own.operands.iter().skip(1));
                 self.chains.insert(result, (root, indices.clone()));

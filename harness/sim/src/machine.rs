@@ -301,6 +301,7 @@ impl Machine {
                 self.memory.drain_all();
                 return PhaseStatus::Ended;
             }
+            // Bounds the choices in a row that have no effect, as in a deadlock.
             if !self.choose_and_perform(programs, dispatches) {
                 self.idle += 1;
                 if self.idle > self.limits.patience {
@@ -348,6 +349,8 @@ impl Machine {
         let Some(program) = programs.get(dispatch.program) else { return false };
         let mut moved = false;
         if self.waves[number].is_within_round(self.last_round) {
+            // Without short-circuit: a front end that does not move may wait at a subgroup
+            // operation.
             moved = self.run_wave(number, program, dispatch) | self.execute_subgroup_op(number, program);
         }
         self.waves[number].collect_ready(&mut self.ready);
@@ -360,6 +363,7 @@ impl Machine {
             let begins = |op: &MemoryOp| matches!(op.kind, MemoryOpKind::SectionBegin { .. });
             let together = self.waves[number].operation(slot, program).is_some_and(begins);
             if self.random.chance(self.weights.partial_mask_rate) && !together {
+                // Lanes of one operation need not perform together.
                 mask &= self.random.word();
             }
             if mask != 0 {
@@ -393,6 +397,7 @@ impl Machine {
         let lowest = waves.map(|wave| wave.rounds).min().unwrap_or(self.last_round);
         if lowest > self.last_round {
             self.last_round = lowest;
+            // Weights change only between rounds, and after all store buffers have been emptied.
             self.redraw_weights();
         }
     }
@@ -410,8 +415,10 @@ impl Machine {
             ..WaveContext::new((program, dispatch), (&mut self.memory, &mut self.random), left)
         };
         let moved = self.waves[number].run_front_end(&mut surroundings);
+        // The front end spends the idle budget; what it spent counts for the whole phase too.
         self.budget = self.budget.saturating_sub(before - self.idle_budget);
         if stored {
+            // A store may let another invocation leave its loop, so waiting starts again.
             self.idle_budget = self.limits.idle;
         }
         moved
@@ -537,6 +544,7 @@ impl Machine {
         let reference = cached[self.random.below(cached.len())];
         let deep = ((choice >> 8) % 5) as u8 + 1;
         match (choice >> 16) % 8 {
+            // Lines of an invocation are written back towards a random level.
             0..4 => {
                 for lane in lanes(mask & self.waves[number].lanes) {
                     let path = self.waves[number].paths[lane];
@@ -546,6 +554,7 @@ impl Machine {
                     }
                 }
             }
+            // Clean ones are evicted.
             4 => {
                 for lane in lanes(mask & self.waves[number].lanes) {
                     let path = self.waves[number].paths[lane];
@@ -593,6 +602,7 @@ fn isolation_levels(waves: &[Wave]) -> Vec<u8> {
                 if owners.len() <= cache {
                     owners.resize(cache + 1, u32::MAX);
                 }
+                // If two waves have invocations below one cache, neither is alone there.
                 let owner = owners[cache];
                 if owner == u32::MAX {
                     owners[cache] = number as u32;

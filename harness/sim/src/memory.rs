@@ -108,6 +108,8 @@ impl Memory {
         let references = shape.homes.len();
         for level in 0..LEVELS {
             let caches = shape.caches[level].max(1);
+            // An invocation's own cache has one line of a reference, or two if an access is wider
+            // than a line. A shared cache has about two for each invocation below it.
             let each = if level == 0 { 1 } else { (busy / caches).max(1) * 2 };
             let bits = if level == 0 {
                 shape.wide.into()
@@ -158,9 +160,11 @@ impl Memory {
         if bits == 0 {
             return set;
         }
+        // The two halves of a wide access are adjacent words, which must not evict each other.
         if level == 0 {
             return set + (address & 1) as usize;
         }
+        // Fibonacci hashing: strided addresses spread over the sets.
         set + (address.wrapping_mul(0x9e37_79b1) >> (32 - bits)) as usize
     }
 
@@ -179,6 +183,8 @@ impl Memory {
     fn holds(&self, level: usize, cache: u32, slot: usize, address: u32) -> bool {
         let line = &self.lines[level][slot];
         line.address == address
+            // Dirty bytes survive an invalidation; a clean line is valid only in the epoch in which
+            // it was filled.
             && (line.flags & DIRTY != 0 || line.epoch == self.epochs[level][cache as usize])
     }
 
@@ -187,10 +193,13 @@ impl Memory {
     fn fill(&mut self, level: usize, cache: u32, reference: usize, address: u32, value: u32, flags: u32) {
         let slot = self.slot(level, cache, reference, address);
         let line = self.lines[level][slot];
+        // The set holds one line: a dirty line of another address is written back before it is
+        // replaced.
         if line.flags & DIRTY != 0 && line.address != address {
             self.push_up(level, slot);
         }
         let listed = level > 0 && flags & DIRTY != 0;
+        // A line that is dirty already is in the list.
         if listed && (line.flags & DIRTY == 0 || line.address != address) {
             self.dirty[level][cache as usize].push(slot as u32);
         }
@@ -213,6 +222,7 @@ impl Memory {
         let bytes = flags & DIRTY;
         line.flags &= !DIRTY;
         line.epoch = self.epochs[level][cache];
+        // A partial line held only its dirty bytes, so nothing of it can stay as a clean line.
         if bytes != WHOLE {
             line.address = 0;
         }
@@ -248,6 +258,8 @@ impl Memory {
     #[inline]
     fn flush(&mut self, path: &Path, reference: usize, address: u32, level: u8) {
         let lowest = usize::from(self.shape.lowest[reference]);
+        // From the lowest level upward, so that a line that moves up is taken along at the next
+        // level.
         for (below, cache) in path.iter().enumerate().take(level.into()).skip(lowest) {
             let slot = self.slot(below, *cache, reference, address);
             let line = &self.lines[below][slot];
@@ -288,6 +300,7 @@ impl Memory {
             if bytes == 0 || bytes == WHOLE {
                 return line.value;
             }
+            // Bytes that are not dirty here may be newer above.
             return merge(self.read_at(path, reference, address, level + 1), line.value, bytes);
         }
         let value = self.read_at(path, reference, address, level + 1);
@@ -319,6 +332,8 @@ impl Memory {
             }
             _ => {}
         }
+        // Own dirty bytes below the level move up first and clean lines are dropped, so the access
+        // sees the newest value on its path.
         self.flush(path, reference, address, level);
         self.invalidate(path, reference, address, level);
         self.read_at(path, reference, address, level)
@@ -404,6 +419,7 @@ impl Memory {
         if bypass {
             // A dirty line holds the newest value on this path, so a load never bypasses it.
             let (mut value, mut have) = (0, 0);
+            // From the lowest level upward: a byte found lower is newer on this path.
             for (level, cache) in path.iter().enumerate().take(home) {
                 let line = &self.lines[level][self.slot(level, *cache, reference, address)];
                 if line.address == address && line.flags & DIRTY != 0 {
@@ -419,6 +435,8 @@ impl Memory {
         let private = private || self.fault == Fault::NonPrivateLost;
         let slot = self.slot(0, path[0], reference, address);
         let line = self.lines[0][slot];
+        // A private line serves private accesses only, unless it is dirty: then it is the
+        // invocation's own newest value.
         if line.address == address && (line.flags & DIRTY != 0 || line.flags & PRIVATE == 0 || private) {
             let bytes = line.flags & DIRTY;
             if bytes == 0 || bytes == WHOLE {
@@ -514,6 +532,7 @@ impl Memory {
         let (mut here, mut cache) = (level, cache);
         for _ in 0..levels {
             let line = self.lines[here][slot];
+            // The list may name lines that have been cleaned or replaced since.
             if line.address != address || line.flags & DIRTY == 0 {
                 return;
             }
@@ -530,6 +549,7 @@ impl Memory {
 
     /// Drops the clean lines of a shared cache.
     pub fn evict_shared(&mut self, level: usize, cache: u32) {
+        // A new epoch invalidates all clean lines without a scan.
         let epoch = &mut self.epochs[level][cache as usize];
         *epoch = epoch.wrapping_add(1);
     }
@@ -579,6 +599,7 @@ impl Memory {
 
     /// Writes all lines back to memory: the availability operation of a domain, or the end of a submission.
     pub fn write_back_all(&mut self) {
+        // In ascending order, so that what leaves one level is written back from the next.
         for level in 0..LEVELS {
             if level == 0 {
                 for slot in 0..self.lines[0].len() {

@@ -126,6 +126,7 @@ impl<'m> LoadedModule<'m> {
     fn check_types(&mut self) -> Result<(), LoadError> {
         let module = self.source();
         let mut ids: Vec<u32> = module.types.keys().copied().collect();
+        // A map has no fixed order, but the first refusal is shown.
         ids.sort_unstable();
         for id in ids {
             let lacks = match &module.types[&id] {

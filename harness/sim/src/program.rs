@@ -433,6 +433,7 @@ impl Program {
     pub fn mark_reused_loads(&mut self, fault: Fault, non_writable: &[bool]) {
         let is_non_writable = |number: u16| non_writable.get(usize::from(number)).copied().unwrap_or(false);
         let mut is_acquired = false;
+        // From the end, to see the acquiring half before its load.
         for op in self.memory.iter_mut().rev() {
             op.reused = match fault {
                 Fault::ReadOnlyLoadMerged => {

@@ -117,6 +117,7 @@ impl ProgressModel {
     ) -> Schedulability {
         let Some(promise) = self.levels.get(level) else {
             let own = standings.first().copied().unwrap_or_default();
+            // An invocation that cannot take a step violates no guarantee.
             return Schedulability { served: !own.ready || own.served, ..own };
         };
         let mut members = Vec::new();

@@ -9,6 +9,7 @@ impl Random {
     /// Creates a generator; neighbouring seeds give unrelated sequences.
     pub fn new(seed: u64) -> Random {
         let mut state = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        // The finalizer of splitmix64. The state of a xorshift generator must not be 0.
         state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         Random((state ^ (state >> 31)) | 1)
@@ -26,6 +27,7 @@ impl Random {
     /// Returns a number below `count`, or 0.
     #[inline]
     pub fn below(&mut self, count: usize) -> usize {
+        // The high word of the product is uniform below `count`, up to 2⁻⁶⁴ × `count`.
         ((u128::from(self.word()) * count as u128) >> 64) as usize
     }
 
@@ -38,6 +40,7 @@ impl Random {
     /// Returns a mask in which each bit is set in about `rate` of 256 cases, in steps of 32.
     #[inline]
     pub fn mask(&mut self, rate: u32) -> u64 {
+        // An `and` with a random word halves the density; an `or` halves the distance to 1.
         match rate / 32 {
             0 if rate == 0 => 0,
             0 | 1 => self.word() & self.word() & self.word(),

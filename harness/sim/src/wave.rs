@@ -213,6 +213,7 @@ impl Wave {
                         return moved;
                     }
                 }
+                // The machine executes it for the whole subgroup.
                 Op::Group(_) => return moved,
                 Op::Jump { edge } => {
                     self.branch_to(&[(edge, self.execution_mask)], false, surroundings);
@@ -298,6 +299,7 @@ impl Wave {
             if limited {
                 continue;
             }
+            // Lanes that arrive at one block from different edges continue together.
             match self.divergent_lanes.iter_mut().find(|(block, _)| *block == edge.to) {
                 Some((_, parked)) => *parked |= *mask,
                 None => self.divergent_lanes.push((edge.to, *mask)),
@@ -329,6 +331,8 @@ impl Wave {
 
     /// Selects the lanes at the first block, so that lagging lanes catch up before the others advance.
     fn select_parked_lanes(&mut self, surroundings: &mut WaveContext<'_>) {
+        // Within a round blocks execute in numeric order, so the lanes at the lowest block are the
+        // furthest behind.
         let lowest = self.divergent_lanes.iter().enumerate().min_by_key(|(_, (block, _))| *block);
         let Some((index, (block, mask))) = lowest.map(|(index, group)| (index, *group)) else {
             self.ended = true;
@@ -468,6 +472,8 @@ impl Wave {
         if in_use(access.to) {
             return false;
         }
+        // A store may be issued before its value is loaded; the window performs it after the load
+        // (`before`).
         let late = access.value != NONE && self.is_pending(access.value, self.execution_mask);
         if access.compare != NONE && self.is_pending(access.compare, self.execution_mask) {
             return false;
@@ -511,6 +517,8 @@ impl Wave {
         entry.before_in = before_in;
         entry.to = access.to;
         entry.late_value = if late { access.value } else { NONE };
+        // The window copies the operands, because registers may change before the operation is
+        // performed.
         let registers = [
             (&mut entry.address, access.address),
             (&mut entry.value, access.value),
@@ -518,6 +526,7 @@ impl Wave {
             (&mut entry.high_value, access.value.saturating_add(1)),
             (&mut entry.high_compare, access.compare.saturating_add(1)),
         ];
+        // Operands of eight bytes occupy two registers.
         let used = if op.bytes > 4 { 5 } else { 3 };
         for (to, from) in registers.into_iter().take(used) {
             if let Some(values) = self.registers.get(from as usize) {
@@ -562,6 +571,7 @@ impl Wave {
             let entry = &self.window[usize::from(*slot)];
             let mut mask = entry.active & !entry.done;
             for before in lanes(entry.before.into()) {
+                // A lane waits only if it executes the earlier operation and has not performed it.
                 let before = &self.window[before];
                 mask &= before.done | !before.active;
             }
@@ -638,6 +648,7 @@ impl Wave {
             *producer = NO_SLOT;
         }
         self.order.retain(|used| *used != slot);
+        // The slot will be used again, so no remaining operation may keep a dependence on it.
         for other in &self.order {
             let other = &mut self.window[usize::from(*other)];
             other.before &= !(1 << slot);

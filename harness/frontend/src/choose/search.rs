@@ -109,6 +109,8 @@ impl InputSearch<'_> {
                 if !self.trials[trial].1.is_complete || !adds(reached, &covered) {
                     continue;
                 }
+                // A trial that reaches all that the primary one reaches replaces it, but zeros in
+                // locks and counters are not given up for coverage.
                 let superset = !adds(&self.trials[primary].1.reached, reached);
                 covered.iter_mut().zip(reached).for_each(|(known, now)| *known |= now);
                 if superset && (self.is_conventional(trial) || !self.is_conventional(primary)) {
@@ -131,6 +133,7 @@ impl InputSearch<'_> {
         let all: Vec<usize> = std::iter::once(primary).chain(others).collect();
         let choices = all.iter().map(|index| self.trials[*index].0.clone()).collect();
         let chosen = all.iter().map(|index| self.trials[*index].1.clone()).collect();
+        // The first trial is the one with zeros.
         let is_default = all == [0] && is_unchanged;
         let trials = std::mem::take(&mut self.trials);
         let conventions = self.conventions.clone();
@@ -182,6 +185,7 @@ impl InputSearch<'_> {
                 found.control.retain(keeps);
             }
         }
+        // Even a short trial has the cost of its setup.
         self.steps += trial.steps.max(10_000);
         self.trials.push((options, trial));
         Some(self.trials.len() - 1)
@@ -226,6 +230,7 @@ impl InputSearch<'_> {
                 let trial = &self.trials[primary].1;
                 let direct = trial.suspicious().flat_map(|found| found.inputs.iter().copied());
                 let has_control = trial.findings.values().any(|found| !found.control.is_empty());
+                // A finding that depends on control flow may depend on each compared input.
                 let by_branches = trial.compared.keys().copied().filter(|_| has_control);
                 direct.chain(by_branches).collect()
             };
@@ -415,6 +420,7 @@ fn shorten_buffers(options: &mut AnalysisOptions) {
 }
 
 fn set_scalar(options: &mut AnalysisOptions, input: &AssumedInput, bits: u64) {
+    // `bind_addresses` binds each address to a separate buffer.
     if input.kind == InputKind::Address {
         return;
     }

@@ -25,6 +25,7 @@ pub(super) fn part_pointer(
     index: u64,
 ) -> Result<ConcretePointer, Problem> {
     let mut inner = *pointer;
+    // Only a pointer to an array element has a stride, by which `PtrAccessChain` steps.
     inner.stride = 0;
     match program.type_layout(pointer.ty)? {
         TypeLayout::Vector { element, count, bits, .. } => {
@@ -39,6 +40,8 @@ pub(super) fn part_pointer(
             inner.matrix_stride = 0;
         }
         TypeLayout::Matrix { column, count, rows, bytes } => {
+            // A row-major matrix is stored by rows: neighbouring columns lie one number apart, and
+            // the numbers of a column one stride.
             let own = if pointer.row_major { *count } else { *rows } * bytes;
             let stride = if pointer.matrix_stride > 0 { pointer.matrix_stride } else { own };
             let step = if pointer.row_major { *bytes } else { stride };
@@ -128,6 +131,7 @@ impl Interpreter<'_> {
         for position in first..operands.len() {
             let (index, taint) = self.chain_index(here, inst, position)?;
             pointer.taint |= taint;
+            // An index into an array of descriptors selects another object.
             if let Some(shared) = self.select_descriptor(&pointer, index)? {
                 pointer = shared;
                 continue;
@@ -188,6 +192,7 @@ impl Interpreter<'_> {
             }
             TypeLayout::Vector { count, kind: ScalarKind::Integer | ScalarKind::Float, bits, .. } => {
                 let (count, bytes) = (*count, bits.div_ceil(8));
+                // Private memory needs no race check, so its vectors are read at once.
                 if let Some(object) = self.private_object(here, pointer, count * bytes) {
                     let part = |index: u32| {
                         let (bits, taint) =
@@ -274,6 +279,8 @@ impl Interpreter<'_> {
             return Ok(self.zero_value(pointer.ty, kind, taint));
         };
         if pointer.taint & SITE_MASK != 0 {
+            // The address itself is undefined. The result carries the site, which is reported once
+            // the result is observed.
             return Ok(self.zero_value(pointer.ty, kind, pointer.taint));
         }
         if pointer.out_of_bounds || !object.contains_range(pointer.offset, bytes) {
@@ -327,6 +334,7 @@ impl Interpreter<'_> {
             (Some(object), offset) if (object as usize) < self.objects.len() => {
                 ConcretePointer { offset, taint, ..ConcretePointer::to_object(object, ty) }
             }
+            // An address of no object keeps its number, so that it converts back.
             _ => ConcretePointer { offset: number, taint, ..ConcretePointer::to_object(NULL_OBJECT, ty) },
         }
     }
@@ -356,6 +364,7 @@ impl Interpreter<'_> {
         ) = (self.program.type_layout(pointer.ty)?, value)
         {
             let bytes = bits.div_ceil(8);
+            // A private vector is written at once: private memory takes part in no race.
             let whole = parts.iter().all(|part| matches!(part, ConcreteValue::Bits(..)));
             if whole
                 && pointer.object & LOCAL != 0
@@ -405,6 +414,7 @@ impl Interpreter<'_> {
             ConcreteValue::Pointer(to) => (self.address_of(to), to.taint),
             other => (0, other.combined_taint()),
         };
+        // In memory that others see, the address and the stored value are observed.
         if pointer.object & LOCAL == 0 {
             self.check_control_dependence(here, pointer.taint, "an address")?;
             self.observe_undefined(taint);
@@ -429,6 +439,8 @@ impl Interpreter<'_> {
         }
         let (class, coherent) = (object.class, object.coherent);
         let changed = object.read_scalar(pointer.offset, bytes) != (bits, taint);
+        // A probed turn of a loop that would change shared memory does not spin; nothing is
+        // written.
         if class.is_some() && changed && probes {
             self.changes += 1;
             return Ok(());
@@ -512,6 +524,7 @@ impl Interpreter<'_> {
         let (mut unordered, mut conflict) = (false, None);
         let (sees, mut seen) = (self.setup.has_mixed_visibility && manner.published && reads, Vec::new());
         for word in pointer.offset / WORD..end.div_ceil(WORD) {
+            // The bytes of the word that the access covers.
             let first = pointer.offset.max(word * WORD) - word * WORD;
             let last = end.min((word + 1) * WORD) - word * WORD;
             let covered = (mask(last as u32) & !mask(first as u32)) as u8;
@@ -541,6 +554,7 @@ impl Interpreter<'_> {
                 conflict = Some((earlier, record, standing, word));
             }
         }
+        // Each write gets its own time, so that others may see it without the next one.
         if self.setup.has_mixed_visibility && manner.writes {
             invocations[here.index].clock += 1;
         }
@@ -549,6 +563,7 @@ impl Interpreter<'_> {
             let known = known.entry((place.0, place.1, word)).or_default().entry(invocation).or_default();
             *known = time.max(*known);
         }
+        // One report for each access is enough.
         if let Some((earlier, later, standing, word)) = conflict {
             let name = self.element_name(here, pointer, word * WORD);
             let other = self.invocation_id(earlier.epoch.invocation);

@@ -18,6 +18,7 @@ const MAX_BRANCH_STEPS: u32 = 100_000;
 fn join_values(one: &ConcreteValue, other: &ConcreteValue) -> ConcreteValue {
     match (one, other) {
         (ConcreteValue::Bits(a, x), ConcreteValue::Bits(b, y)) => {
+            // A value that differs between the branches is unknown.
             ConcreteValue::Bits(*b, x | y | if a == b { 0 } else { OPAQUE })
         }
         (ConcreteValue::Composite(a), ConcreteValue::Composite(b)) if a.len() == b.len() => {
@@ -52,6 +53,7 @@ fn join_invocations(one: &Invocation, mut other: Invocation) -> Option<Invocatio
         if a.bytes == b.bytes && a.taint == b.taint {
             continue;
         }
+        // An empty list stands for zeros.
         if b.taint.is_empty() {
             b.taint = vec![0; b.bytes.len()];
         }
@@ -112,6 +114,7 @@ impl Interpreter<'_> {
         let frame = begun.frames.last().ok_or(StepInterrupt::Ended)?;
         let code = &program.functions[frame.function].code;
         let header = frame.at.checked_sub(1).and_then(|at| code.get(at));
+        // Without a merge block there is no point at which the two sides meet.
         let header = header.filter(|inst| inst.raw.op == Op::SelectionMerge).ok_or_else(refuse)?;
         let merge = program.module.operand_at(&header.raw, 0)?;
         let seen = (self.accesses, self.events, self.findings.len());

@@ -70,6 +70,7 @@ impl Interpreter<'_> {
                 false => Err(unsupported(format!("Op{op:?} with these operands")).into()),
             };
         };
+        // True in the second place: the result is undefined for these operands.
         let one = |arguments: &[(u64, Taint)]| {
             let mut numbers = [0; MOST];
             numbers.iter_mut().zip(arguments).for_each(|(number, argument)| *number = argument.0);
@@ -77,6 +78,7 @@ impl Interpreter<'_> {
             let result = compute_scalar(op, &numbers[..arguments.len()], kind, from, bits);
             (ConcreteValue::Bits(result.unwrap_or(0), taint), result.is_none())
         };
+        // A pointer counts as its address.
         let single = |value: &ConcreteValue| match value {
             ConcreteValue::Bits(bits, taint) => (*bits, *taint),
             ConcreteValue::Pointer(pointer) => (self.address_of(pointer), pointer.taint),
@@ -147,6 +149,7 @@ impl Interpreter<'_> {
         }
         let width = bits.div_ceil(8).clamp(1, 8) as usize;
         let mut parts = Vec::new();
+        // Little-endian: the first component has the lowest bytes.
         for chunk in bytes.chunks(width) {
             let bits = chunk.iter().rev().fold(0, |all, (byte, _)| all << 8 | u64::from(*byte));
             parts.push((bits, chunk.iter().fold(0, |all, (_, taint)| all | taint)));

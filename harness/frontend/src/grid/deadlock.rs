@@ -114,6 +114,7 @@ impl Interpreter<'_> {
             };
             *next += 1;
             let on = wait.target;
+            // The target is on the current path, so the path from it closes a cycle.
             if let Some(first) = way.iter().position(|(who, ..)| *who == on) {
                 let circle = way[first..].iter().map(|(who, waits, next)| (*who, waits[*next - 1].clone()));
                 return Some(circle.collect());
@@ -143,6 +144,8 @@ impl Interpreter<'_> {
         let Some((_, op, site)) = self.waiting_at(workgroup, identity.local_index as usize) else {
             return Vec::new();
         };
+        // A control barrier of the workgroup waits for all its invocations, and every other
+        // operation for the subgroup.
         let whole = op == Op::ControlBarrier
             && self.control_barrier_at(site).is_ok_and(|(scope, _)| scope == Scope::Workgroup);
         let subgroup = identity.local_index / self.setup.subgroup_size.max(1);

@@ -201,6 +201,7 @@ impl FastPathCtx<'_> {
                 else {
                     return None;
                 };
+                // Most values have no taint, and then no result has.
                 let taint = if x | y == 0 { 0 } else { result_taint(op, &[(a, x), (b, y)], u32::BITS) };
                 (to, ConcreteValue::Bits(compute(a, b)?, taint))
             }
@@ -214,6 +215,8 @@ impl FastPathCtx<'_> {
             }
             DecodedOp::Load { pointer, to, offset, bytes, truth } => {
                 let ConcreteValue::Pointer(pointer) = value(pointer)? else { return None };
+                // An address may depend on inputs alone; other taints are recorded by the general
+                // path.
                 if pointer.out_of_bounds || pointer.taint & !INPUT_MASK != 0 || pointer.row_major {
                     return None;
                 }
@@ -222,6 +225,7 @@ impl FastPathCtx<'_> {
                     _ => self.locals.live().get((pointer.object & !LOCAL) as usize)?,
                 };
                 let offset = pointer.offset.wrapping_add(offset.into());
+                // Shared memory has a class, and needs the race checks of the general path.
                 if object.class.is_some() || !object.contains_range(offset, bytes) {
                     return None;
                 }
@@ -249,6 +253,7 @@ impl FastPathCtx<'_> {
             DecodedOp::AccessChain { pointer, to, chain } => {
                 let chain = self.function.chains.get(chain as usize)?;
                 let ConcreteValue::Pointer(base) = value(pointer)? else { return None };
+                // Only a global object can be an array of descriptors.
                 let shared = base.object & (LOCAL | SHARED) == 0;
                 if shared && !self.descriptors.is_empty() && self.descriptors.contains_key(&base.object) {
                     return None;
@@ -358,6 +363,7 @@ impl AccessChainOp {
         base: &ConcretePointer,
         value: impl Fn(u32) -> Option<&'v ConcreteValue>,
     ) -> Option<ConcretePointer> {
+        // Offsets and strides were decoded for one base type without matrix layout.
         if base.ty != self.base || base.matrix_stride != 0 {
             return None;
         }
@@ -370,7 +376,9 @@ impl AccessChainOp {
             ..*base
         };
         for index in &self.indices {
+            // A tainted index decides an address, which only the general path records.
             let ConcreteValue::Bits(number, 0) = value(index.slot)? else { return None };
+            // Sign-extended: a negative index becomes a large unsigned number and is out of bounds.
             let number = signed(*number, index.bits) as u64;
             part.offset = part.offset.wrapping_add(index.stride.wrapping_mul(number));
             part.out_of_bounds |= index.length.is_some_and(|length| number >= length);
@@ -390,12 +398,14 @@ fn follow_edge(
     if let Some(reached) = reached.get_mut(function.first_site as usize + edge.position) {
         *reached = true;
     }
+    // The edge leaves every loop that does not enclose its target.
     while let Some((header, _)) = frame.loops.last() {
         if *header == edge.target || edge.enclosing_loops.contains(header) {
             break;
         }
         frame.loops.pop();
     }
+    // From inside the loop this is the back edge, which starts the next iteration.
     if edge.is_loop_header {
         match frame.loops.last_mut() {
             Some((header, bodies)) if *header == edge.target => *bodies += 1,
@@ -407,10 +417,12 @@ fn follow_edge(
         return Err(malformed("OpPhi without its predecessor").into());
     };
     let missing = || StepInterrupt::from(malformed("OpPhi of an id without a value"));
+    // One move cannot overwrite the source of another, so it needs no temporary.
     if let [(to, from)] = moves[..] {
         let value = read_slot(&frame.values, globals, from).cloned().ok_or_else(missing)?;
         *frame.values.get_mut(to as usize).ok_or_else(missing)? = value;
     } else if !moves.is_empty() {
+        // Phis of a block read their operands simultaneously: all are read before any is written.
         let chosen = moves.iter().map(|(_, from)| read_slot(&frame.values, globals, *from).cloned());
         let chosen: Vec<ConcreteValue> = chosen.collect::<Option<_>>().ok_or_else(missing)?;
         for ((to, _), value) in moves.iter().zip(chosen) {
@@ -451,6 +463,8 @@ impl Interpreter<'_> {
                 DecodedOp::Jump(edge) => edge,
                 DecodedOp::Branch { condition, yes, no } => {
                     match read_slot(&frame.values, globals, condition) {
+                        // A tainted condition goes to the general path, which records what it
+                        // decides.
                         Some(ConcreteValue::Bits(holds, 0)) => {
                             if *holds != 0 {
                                 yes

@@ -37,6 +37,7 @@ impl Interpreter<'_> {
                 if known || !matches!(object.class, Some(StorageClass::Buffer | StorageClass::Image)) {
                     continue;
                 }
+                // An influence of inputs leaves a byte certain.
                 let open = object.taint.iter().position(|taint| *taint & !INPUT_MASK != 0);
                 let bytes = match object.texels {
                     Some(texels) => match texels.format.and_then(|format| pack_texels(format, &object.bytes))

@@ -99,11 +99,15 @@ pub(super) struct HappensBeforeClock {
 
 impl HappensBeforeClock {
     pub fn includes_epoch(&self, workgroup: u32, moment: &Epoch) -> bool {
+        // A barrier of the own workgroup includes everything before it, without a component for
+        // each invocation.
         if moment.workgroup == workgroup && moment.barrier_epoch < self.barrier_epoch {
             return true;
         }
         let Some(others) = &self.components else { return false };
         others.invocations.timestamp_of(moment.invocation) >= moment.time
+            // Strictly greater: an access has the number of barriers before it, and the barrier
+            // after it has the next number.
             || others.workgroups.timestamp_of(moment.workgroup) > moment.barrier_epoch
             || others.subgroups.timestamp_of(moment.subgroup_start) > moment.barrier_epoch
     }
@@ -130,6 +134,7 @@ impl HappensBeforeClock {
 
     /// Joins the clock of workgroup `theirs` into this clock of workgroup `mine`.
     pub fn join_from(&mut self, mine: u32, other: &HappensBeforeClock, theirs: u32) {
+        // Barrier epochs count the barriers of one workgroup, so they compare only within it.
         if mine == theirs {
             self.barrier_epoch = self.barrier_epoch.max(other.barrier_epoch);
         }
@@ -138,6 +143,8 @@ impl HappensBeforeClock {
             (Some(known), Some(others)) if Rc::ptr_eq(known, others) => {}
             (Some(known), Some(others)) => {
                 let both = known.joined_with(others);
+                // Keeps one of the allocations where possible, so that `ptr_eq` recognizes equal
+                // clocks later.
                 match () {
                     () if both.ptr_eq(known) => {}
                     () if both.ptr_eq(others) => *known = others.clone(),
@@ -146,12 +153,15 @@ impl HappensBeforeClock {
             }
             (known, Some(others)) => *known = Some(others.clone()),
         }
+        // Seen from another workgroup, the barrier epoch is an ordinary component.
         if mine != theirs && other.barrier_epoch > 0 {
             let known = self.components.get_or_insert_with(Rc::default);
             if known.workgroups.timestamp_of(theirs) < other.barrier_epoch {
                 Rc::make_mut(known).workgroups.advance_to(theirs, other.barrier_epoch);
             }
         }
+        // And conversely: the other side may know of later barriers of this workgroup than this
+        // clock.
         if mine != theirs
             && let Some(others) = &self.components
         {
@@ -170,6 +180,7 @@ impl HappensBeforeClock {
         // A domain of one invocation needs no components: its time and the barrier epoch decide.
         let others = self.components.as_ref().filter(|_| end - first > 1).map(|others| ClockComponents {
             invocations: others.invocations.restrict_to(first, end),
+            // The domain lies within the own workgroup, whose barriers `barrier_epoch` counts.
             workgroups: VectorClock::default(),
             subgroups: others.subgroups.restrict_to(first, end),
         });
@@ -177,6 +188,8 @@ impl HappensBeforeClock {
         let mut clock = HappensBeforeClock { barrier_epoch: 0, components: others };
         match level {
             WORKGROUP => clock.barrier_epoch = self.barrier_epoch,
+            // The barrier epoch covers the whole workgroup. Of that, only the own subgroup is in
+            // the domain.
             _ if self.barrier_epoch > 0 => clock.advance_subgroup(first, self.barrier_epoch),
             _ => {}
         }
@@ -303,6 +316,7 @@ impl OrderingState {
         let Some(brought) = &other.available else { return };
         match &self.available {
             Some(known) if Rc::ptr_eq(known, brought) => return,
+            // Both share every domain, so the whole state applies and is shared.
             None if nearest <= SUBGROUP => {
                 self.available = Some(brought.clone());
                 return;
@@ -311,6 +325,8 @@ impl OrderingState {
         }
         let mut joins = JoinCache::default();
         for (known, others) in self.available_mut().iter_mut().zip(brought.iter()) {
+            // A write that is available in a domain which the two do not share says nothing about
+            // this invocation.
             for at in nearest.max(SUBGROUP)..=DEVICE {
                 joins.join_cached(&mut known[at - 1], mine, &others[at - 1], theirs);
             }
@@ -338,6 +354,8 @@ impl OrderingState {
         let (mut joins, workgroup) = (JoinCache::default(), around.workgroup);
         let mut itself = HappensBeforeClock::default();
         time.into_iter().for_each(|time| itself.advance_invocation(around.invocation, time));
+        // A write with an availability operation of its own at level `own` is available in that
+        // domain once it happens before. The operation extends it from there.
         for own in 0..level {
             let mut narrower = self.before.restrict_to_domain(own, around);
             joins.join_cached(&mut narrower, workgroup, &itself, workgroup);
@@ -347,6 +365,8 @@ impl OrderingState {
                 if at > own {
                     joins.join_cached(here, workgroup, &narrower, workgroup);
                 }
+                // What is already available here continues to wider domains: an availability chain
+                // (VK-AVC-01).
                 joins.join_cached(&mut narrower, workgroup, here, workgroup);
             }
         }
@@ -354,6 +374,7 @@ impl OrderingState {
 
     /// Makes available the writes of all invocations that meet at a workgroup barrier.
     pub fn publish_workgroup(&mut self, level: usize, epoch: u32) {
+        // Writes whose own operation reaches at least `level` gain nothing.
         for own in 0..level {
             for at in WORKGROUP.max(own + 1)..=level {
                 self.available_mut()[own][at - 1].barrier_epoch = epoch;
@@ -381,9 +402,13 @@ impl HappensBeforeView {
     pub fn make_visible(&mut self, around: &DomainExtents, level: usize) {
         let (mut joins, mine) = (JoinCache::default(), around.workgroup);
         for own in 0..=DEVICE {
+            // The write's own operation and this visibility operation meet in the narrower of their
+            // domains.
             let base = own.min(level);
             let by_itself = self.ordering.before.restrict_to_domain(base, around);
             let mut wider = HappensBeforeClock::default();
+            // From wide to narrow: what is available in a domain becomes available in the domains
+            // inside it, and in the end visible to the invocation.
             for at in (0..=level).rev() {
                 let here = match at {
                     0 => &mut Rc::make_mut(self.visible.get_or_insert_with(Rc::default))[own],

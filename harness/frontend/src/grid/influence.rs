@@ -112,6 +112,8 @@ impl Interpreter<'_> {
         }
         let site = self.current_site(&here.workgroup.invocations[here.index]);
         self.influence.control |= taint;
+        // A condition that compares an input with a counter decides which invocation continues, and
+        // so how invocations synchronize.
         if whole & SCHEDULE_DEPENDENT != 0 {
             self.influence.synchronization |= taint;
         }
@@ -141,6 +143,7 @@ impl Interpreter<'_> {
             .influence
             .definitions
             .entry(key)
+            // A linear search per condition, so its result is stored.
             .or_insert_with(|| code.iter().position(|inst| inst.raw.result == condition));
         let Some(inst) = at.and_then(|at| code.get(at)) else { return };
         let operands = self.program.module.operands_of(&inst.raw);
@@ -161,6 +164,7 @@ impl Interpreter<'_> {
                     parts
                 });
                 for (one, other) in sides[0].iter().zip(&sides[1]) {
+                    // A number that depends on the same input is no boundary for it.
                     self.influence.add_numbers(one.1 & !other.1, &[other.0]);
                     self.influence.add_numbers(other.1 & !one.1, &[one.0]);
                 }

@@ -80,6 +80,8 @@ impl Interpreter<'_> {
         let pixel = self.pixel_mut(me);
         pixel.active_primitive.is_none_or(|inside| inside == primitive)
             && (sections.order == InterlockOrder::Unordered
+                // Ordered sections follow the order of primitives. A fragment that ended without a
+                // section counts as finished.
                 || (0..primitive).all(|earlier| pixel.finished_primitives.contains(&earlier)))
     }
 
@@ -112,6 +114,7 @@ impl Interpreter<'_> {
                 continue;
             };
             let mut here = InvocationCtx { workgroup, index };
+            // Tries the begin again; if the section is still occupied, the invocation waits again.
             here.invocation_mut().state = InvocationState::Running;
             match self.execute_interlock(&mut here, InterlockEnd::Begin) {
                 Ok(()) => met = true,

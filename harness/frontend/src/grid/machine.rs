@@ -379,6 +379,7 @@ impl Interpreter<'_> {
             .undefined_sources
             .iter()
             .position(|found| found.at.first().is_some_and(|at| at.0 == site))?;
+        // Sites beyond the last bit share it: a value from one of them is attributed to all.
         Some(1 << (FIRST_SITE + at as u32).min(LAST_SITE))
     }
 
@@ -419,6 +420,8 @@ impl Interpreter<'_> {
             .at
             .iter()
             .map(|(site, ..)| match self.program.source_place(*site) {
+                // Sites without a line are distinguished by their number; the tag keeps them apart
+                // from lines.
                 (0, _) => *site | GLOBAL,
                 (line, _) => line,
             })
@@ -494,6 +497,7 @@ impl Interpreter<'_> {
     /// Describes the calls that led to an access, innermost first.
     fn describe_calls(&self, mut calls: u32) -> String {
         let mut lines = Vec::new();
+        // Call stacks are numbered from 1; 0 is that of the entry point.
         while let Some((before, site)) = calls.checked_sub(1).and_then(|at| self.calls.get(at as usize)) {
             if let SourcePosition::Line(line) = self.source_position(*site) {
                 lines.push(line.to_string());
@@ -566,6 +570,7 @@ impl Interpreter<'_> {
         let calls = (here.frame_mut()?.calls, site);
         let next = self.calls.len() as u32 + 1;
         let number = *self.calls_by_site.entry(calls).or_insert(next);
+        // The pair of caller and site was new.
         if number == next {
             self.calls.push(calls);
         }
@@ -586,6 +591,8 @@ impl Interpreter<'_> {
     /// It consists of the calls and loop iterations around it, in an order that puts earlier positions first.
     pub fn dynamic_instance(&self, invocation: &Invocation) -> Rc<Vec<u32>> {
         let mut all = Vec::new();
+        // Lexicographic order: outer calls and loops first, so that a smaller list is an earlier
+        // position in structured control flow.
         for frame in &invocation.frames {
             let function = &self.program.functions[frame.function];
             for (header, bodies) in &frame.loops {
@@ -604,6 +611,8 @@ impl Interpreter<'_> {
 
     /// Executes at most `most` instructions.
     pub fn run_steps(&mut self, here: &mut InvocationCtx<'_>, most: u64) -> Step<()> {
+        // The fast path stops at the first instruction that it does not handle, which is executed
+        // below.
         if self.run_fast_path(here, most)? >= most {
             return Ok(());
         }

@@ -18,6 +18,7 @@ const MIDDLE: u64 = 1 << (ADDRESS_BITS - 1);
 
 /// Returns the address of a byte of an object.
 pub(super) fn address_of_byte(object: u32, offset: u64) -> u64 {
+    // Object 0 starts at a nonzero address, so that no object contains the null address.
     ((u64::from(object) + 1) << ADDRESS_BITS).wrapping_add(MIDDLE).wrapping_add(offset)
 }
 
@@ -94,6 +95,7 @@ impl PrivateObjects {
 
     /// Removes all but the first `count` objects.
     pub fn truncate_to(&mut self, count: usize) {
+        // The objects stay allocated: the next call pushes about as many.
         self.as_slice = self.as_slice.min(count);
     }
 
@@ -197,6 +199,7 @@ impl MemoryObject {
         let end = at + bytes.min(8) as usize;
         let Some(place) = self.bytes.get_mut(at..end) else { return };
         place.copy_from_slice(&value.to_le_bytes()[..bytes.min(8) as usize]);
+        // Taint bytes exist from the first tainted write on; most objects never have one.
         if taint != 0 && self.taint.is_empty() {
             self.taint = vec![0; self.bytes.len()];
         }

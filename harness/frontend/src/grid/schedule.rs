@@ -104,6 +104,7 @@ pub(super) struct ScheduleRng(u64);
 
 impl ScheduleRng {
     pub fn new(seed: u64) -> ScheduleRng {
+        // Odd, hence not zero: xorshift maps zero to itself.
         ScheduleRng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
@@ -111,10 +112,12 @@ impl ScheduleRng {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
+        // The low bits of xorshift are the weakest.
         (self.0 >> 11) as usize % bound.max(1)
     }
 
     fn shuffle_slice<T>(&mut self, all: &mut [T]) {
+        // Fisher–Yates.
         for at in (1..all.len()).rev() {
             all.swap(at, self.next_below(at + 1));
         }
@@ -137,6 +140,8 @@ impl Interpreter<'_> {
             if plan.random_seed().is_some() {
                 random.shuffle_slice(&mut left);
             }
+            // Nothing else can make progress, so the starved lanes must run. Otherwise a fair
+            // program would seem to hang.
             behind.released = idle > 0;
             left = self.run_round(left, plan, &mut behind, &mut random, budget)?;
             if self.find_starved_lane(&left) {
@@ -147,6 +152,8 @@ impl Interpreter<'_> {
                 if self.check_deadlock(patience > FORCE_AFTER_ROUNDS)? {
                     return Ok(());
                 }
+                // A check probes every running invocation, so checks become rarer the longer a walk
+                // takes.
                 (idle, patience) = (0, patience.saturating_mul(2));
             }
         }
@@ -164,6 +171,8 @@ impl Interpreter<'_> {
     ) -> Result<Vec<u32>, Refusal> {
         let mut still = Vec::new();
         for index in left {
+            // A workgroup starts when it first runs, so that a large grid needs memory only for
+            // those that have not ended.
             let mut workgroup = match self.workgroups.remove(&index) {
                 Some(workgroup) => workgroup,
                 None => Box::new(
@@ -176,6 +185,7 @@ impl Interpreter<'_> {
                 self.workgroups.insert(index, workgroup);
                 still.push(index);
             } else {
+                // The memory of an ended workgroup is dropped; only its size is reported.
                 let taken = workgroup.objects.iter().map(|object| object.shadow.byte_counts());
                 let taken = taken.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
                 self.largest_shadow =
@@ -218,6 +228,7 @@ impl Interpreter<'_> {
             let mut order: Vec<usize> = (0..workgroup.invocations.len())
                 .filter(|index| goes(&workgroup.invocations[*index]))
                 .collect();
+            // After this many events, the next invocation runs.
             let events = match plan {
                 SchedulePolicy::Forward => u64::MAX,
                 SchedulePolicy::Backward => {
@@ -240,6 +251,7 @@ impl Interpreter<'_> {
                 }
                 let number = workgroup.invocations[index].number;
                 let mut here = InvocationCtx { workgroup, index };
+                // Lanes that will be starved first execute `delay` events; each event counts down.
                 if behind.delay == 0 || !behind.is_starved_lane(number) {
                     if !behind.holds_back(number) {
                         self.run_invocation(&mut here, events)?;
@@ -250,6 +262,7 @@ impl Interpreter<'_> {
                 self.run_invocation(&mut here, events.min(behind.delay))?;
                 behind.delay = behind.delay.saturating_sub(self.events - before);
             }
+            // Without short-circuit: each kind of meeting may be complete.
             let met = self.complete_subgroup_operations(workgroup, false)?
                 | self.complete_split_waits(workgroup)?
                 | self.resume_interlock_waits(workgroup)?
@@ -262,6 +275,7 @@ impl Interpreter<'_> {
             if !met && !runs {
                 return Ok(());
             }
+            // Other workgroups get a turn, so that invocations of different workgroups interleave.
             if plan == SchedulePolicy::RoundRobin || plan.random_seed().is_some() && random.next_below(3) == 0
             {
                 return Ok(());
@@ -361,6 +375,8 @@ impl Interpreter<'_> {
                     waiting.push((instance, index, op, site));
                 }
             }
+            // The smallest dynamic instance is the earliest position, so lanes that are behind
+            // catch up before others go on.
             let Some((instance, _, op, site)) = waiting.iter().min_by_key(|one| one.0.clone()).cloned()
             else {
                 continue;
@@ -394,9 +410,11 @@ impl Interpreter<'_> {
                 {
                     waiting.push((instance, index, site));
                 }
+                // Some invocation can still run.
                 _ => return Ok(false),
             }
         }
+        // Of several dynamic instances, the earliest one is completed first.
         let Some((instance, _, site)) = waiting.iter().min_by_key(|one| one.0.clone()).cloned() else {
             return Ok(false);
         };
@@ -506,6 +524,8 @@ impl Interpreter<'_> {
 
     /// Detects a spin loop: runs without side effects until the state repeats.
     pub(super) fn find_spin(&mut self, here: &mut InvocationCtx<'_>) -> Option<SpinningInvocation> {
+        // The probe executes the invocation itself and restores it afterwards. While it runs, no
+        // effect becomes visible (`is_probing`).
         let kept = here.workgroup.invocations[here.index].clone();
         let before = self.changes;
         let mut seen = std::collections::BTreeSet::new();
@@ -515,6 +535,7 @@ impl Interpreter<'_> {
             let Some(frame) = here.workgroup.invocations[here.index].frames.last() else { break };
             let at = frame.at;
             let code = self.program.functions.get(frame.function).map_or(&[][..], |function| &function.code);
+            // These wait for other invocations, so that a loop around them is no spin loop.
             let meets = |inst: &Inst| {
                 matches!(
                     inst.raw.op,
@@ -532,6 +553,8 @@ impl Interpreter<'_> {
             }
             let me = &here.workgroup.invocations[here.index];
             let jumped_back = me.frames.last().is_some_and(|frame| frame.at < at);
+            // A loop repeats if control and all values that decide it are as before at some earlier
+            // back edge.
             if jumped_back && !seen.insert(control_fingerprint(me, self.program)) {
                 found = Some(self.current_site(me));
                 break;

@@ -83,6 +83,7 @@ pub(super) fn with_interpreter<T>(
         return Err(nowhere(Problem::Budget { what, bound: bound as usize }));
     }
     let subgroup_size = options.subgroup_size.or(config.map(|config| config[0]));
+    // Without a given size, a workgroup is one subgroup, as far as a subgroup can hold it.
     let subgroup_size = subgroup_size.unwrap_or(each.clamp(1, 128) as u32).clamp(1, 128);
     let subgroup_size = if stage.has_workgroups() { subgroup_size } else { 1 };
     let Some(entry) = program.by_id.get(&function).copied() else {
@@ -193,6 +194,7 @@ fn taint_assumed_inputs(
                 _ => {}
             }
         }
+        // The contents are all bytes that no separate scalar covers.
         if rest != 0 {
             object.taint.resize(object.bytes.len(), 0);
             object.taint.iter_mut().filter(|byte| **byte == 0).for_each(|byte| *byte = rest);
@@ -274,14 +276,19 @@ fn has_fine_ordering(module: &SpirvModule, specialized: &Specialized<'_>) -> boo
             | Op::ControlBarrierWaitINTEL
             | Op::EndInvocationInterlockEXT => return true,
             Op::ControlBarrier => {
+                // Not a barrier of the whole workgroup in its own domain, so barrier epochs do not
+                // describe it.
                 if scope_of(0) != Some(Scope::Workgroup) || scope_of(1) == Some(Scope::Subgroup) {
                     return true;
                 }
+                // Such a barrier is also a memory barrier of that scope: relaxed atomics around it
+                // synchronize workgroups.
                 wide |= scope_of(1) != Some(Scope::Workgroup);
             }
             op if format!("{op:?}").starts_with("Atomic") => {
                 atomics = true;
                 let compares = matches!(op, Op::AtomicCompareExchange | Op::AtomicCompareExchangeWeak);
+                // Operands 2 and 3 are the semantics of the two outcomes.
                 if !relaxed(2) || compares && !relaxed(3) {
                     return true;
                 }
@@ -418,9 +425,12 @@ impl ObjectBuilder<'_> {
                 }
                 class => {
                     let decorations = program.module.decorations_of(*variable);
+                    // A variable without a binding aliases no other, so it gets a key that no
+                    // binding has.
                     let binding = decorations.binding.unwrap_or(u32::MAX - *variable);
                     let image = class == StorageClass::UniformConstant;
                     let key = (decorations.set.unwrap_or(0), binding, image);
+                    // Variables of one binding alias: they name one object.
                     let found = match by_binding.get(&key) {
                         Some(found) => *found,
                         None => self.bound_object(*variable, declared.ty, class, (key.0, key.1))?,
@@ -467,6 +477,8 @@ impl ObjectBuilder<'_> {
                 let opaque = matches!(part, TypeLayout::Image | TypeLayout::Handle);
                 let block = matches!(part, TypeLayout::Struct { .. })
                     && program.module.decorations.get(&ty).and_then(|known| known.stride).is_none();
+                // An array of descriptors: of images or handles, or of blocks. An array with a
+                // stride is data inside one buffer.
                 (opaque || block).then_some((*element, length.unwrap_or(1).min(1 << 10)))
             }
             _ => None,
@@ -509,6 +521,8 @@ impl ObjectBuilder<'_> {
             return self.build_image(variable, ty, at, index, name);
         }
         let block = program.module.decorations.get(&ty).is_some_and(|known| known.block);
+        // A uniform block is read-only and cannot race. A `Uniform` without `Block` is a storage
+        // buffer of older SPIR-V (`BufferBlock`).
         let shared = match class {
             StorageClass::StorageBuffer => Some(litmus::StorageClass::Buffer),
             StorageClass::Uniform if !block => Some(litmus::StorageClass::Buffer),
@@ -560,6 +574,8 @@ impl ObjectBuilder<'_> {
         let said = self.options.images.get(&at);
         let assumed = default_image(dimension, arrayed != 0);
         let given = said.unwrap_or(&assumed);
+        // An array of images is taken for the levels of one image, each half the size of the one
+        // before.
         let halve = |size: u32| index.map_or(size, |index| (size >> index.min(31)).max(1));
         let texels = ImageLayout {
             size: if dimension == 0 {
@@ -569,6 +585,7 @@ impl ObjectBuilder<'_> {
             },
             levels: if index.is_some() { 1 } else { given.levels.clamp(1, 16) },
             format: TexelFormat::of(format),
+            // `Dim` of SPIR-V: 0 is 1D, 1 is 2D, 2 is 3D, 3 is Cube, 5 is Buffer.
             axes: match dimension {
                 0 | 5 => 1 + (arrayed != 0) as usize,
                 2 | 3 => 3,
@@ -622,6 +639,7 @@ impl ObjectBuilder<'_> {
                     let declared = self.program.module.variables.get(variable);
                     if declared.is_some_and(|known| known.class == StorageClass::PushConstant) {
                         pushed.insert(offset);
+                        // All push constants are addresses, so that none is missing.
                         if pushed.len() * 8 >= object.bytes.len() {
                             self.notes.remove(NOTHING_PUSHED);
                         }

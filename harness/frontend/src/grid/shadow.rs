@@ -177,6 +177,8 @@ pub(super) fn classify_pair(
     let view = sight.view;
     let (a, b) = (&earlier.site.kind, &later.site.kind);
     let same = earlier.epoch.invocation == later.epoch.invocation;
+    // One invocation's accesses are in program order, disjoint bytes do not overlap, and two reads
+    // do not conflict.
     if same || earlier.site.mask & later.site.mask == 0 || !a.writes && !b.writes {
         return AccessOrder::Ordered;
     }
@@ -190,6 +192,8 @@ pub(super) fn classify_pair(
     if !a.private && !b.private {
         let (moment, near) = (&earlier.epoch, nearest_shared_domain(one, other));
         let ordered = match (a.writes, b.writes) {
+            // A read before a write needs neither availability nor visibility, only happens-before
+            // (VK-LO-02).
             (false, _) => known,
             (true, true) => view.is_available(workgroup, moment, known, a.own_domain_level(), near),
             (true, false) => {
@@ -202,6 +206,8 @@ pub(super) fn classify_pair(
             return AccessOrder::Ordered;
         }
     }
+    // Both are races of the model, which requires location order. A read that happens after a write
+    // but cannot see it has another cause and another fix, so it is reported as unpublished.
     if known && a.writes && !b.writes { AccessOrder::Unpublished } else { AccessOrder::Race }
 }
 
@@ -230,6 +236,7 @@ impl ShadowPage {
     /// Returns whether a word has a history, and its index or insertion point.
     fn cell_index(&self, word: u64) -> (bool, usize) {
         let bit = 1 << (word % WORDS_PER_PAGE);
+        // The rank of the word among those with a history is its index in `cells`.
         (self.words & bit != 0, (self.words & (bit - 1)).count_ones() as usize)
     }
 
@@ -263,6 +270,7 @@ impl ShadowMemory {
     /// Returns the history of a word, creating it if needed.
     pub fn cell_mut(&mut self, word: u64) -> &mut ShadowCell {
         let number = (word / WORDS_PER_PAGE) as u32;
+        // An empty page may take any number.
         if self.first_page.1.words == 0 {
             self.first_page.0 = number;
         }
@@ -319,6 +327,7 @@ impl ShadowCell {
     /// Checks an access against the history and records it.
     pub fn record_access(&mut self, new: &AccessRecord, sight: RaceCheck<'_>) -> RaceCheckResult {
         let mut met = RaceCheckResult::default();
+        // Two reads never conflict, so a word without writes needs no scan.
         if self.writes || new.site.kind.writes {
             for group in &self.groups {
                 if group.is_compatible_with(new) {
@@ -341,6 +350,8 @@ impl ShadowCell {
         read: &AccessRecord,
         sight: RaceCheck<'_>,
     ) -> impl Iterator<Item = (u32, u32)> {
+        // As a plain read: an atomic read would be mutually ordered with atomic writes and see no
+        // order.
         let manner = MemoryAccessKind { writes: false, atomic: false, ..read.site.kind };
         let read = AccessRecord { site: AccessSite { kind: manner, ..read.site }, ..*read };
         let groups = self.groups.iter();
@@ -364,6 +375,8 @@ impl ShadowCell {
             self.publish_earlier_writes(new, sight);
         }
         let mut mine = self.groups.iter_mut().filter(|group| group.site.has_same_kind(&way));
+        // The new record stands for the invocation's previous one of the same kind: whatever is
+        // ordered after the new access is ordered after both.
         if let Some(group) = mine.find(|group| group.lane_bit(moment.invocation) != 0) {
             if group.time == moment.time && group.barrier_epoch == moment.barrier_epoch && group.site == way {
                 return;
@@ -376,6 +389,8 @@ impl ShadowCell {
         if !sight.has_fine_ordering && !self.has_room_for(new, sight.numbering) {
             return;
         }
+        // The bound limits the cost of a check. Beyond it races may be missed, but none is
+        // invented.
         if self.groups.iter().map(|group| group.lanes.count_ones() as usize).sum::<usize>() < MAX_RECORDS {
             self.writes |= way.kind.writes;
             self.push_record(new);
@@ -462,6 +477,8 @@ impl ShadowCell {
                     }
                     continue;
                 }
+                // A read of an earlier epoch is ordered with all later accesses of its workgroup,
+                // so the newer read is the more useful one.
                 if record.epoch.barrier_epoch < new.epoch.barrier_epoch
                     && !new.site.kind.private
                     && !new.site.kind.writes
@@ -491,6 +508,7 @@ impl AccessGroup {
     /// Returns true if no invocation's `new` access can conflict with this group.
     fn is_compatible_with(&self, new: &AccessRecord) -> bool {
         let (a, b) = (&self.site.kind, &new.site.kind);
+        // Device scope includes any two invocations, so the group needs no expansion into records.
         let everywhere = |scope: Scope| scope_includes(scope, (0, 0, 0), (1, 1, 1));
         let same = a.operation == b.operation && a.operation != 0 || !a.writes;
         let mutual = a.atomic && b.atomic && self.site.mask == new.site.mask && a.wide == b.wide;
@@ -512,6 +530,7 @@ impl RaceCheckResult {
                 self.unordered |= !known && !same && old.writes;
             }
             found => {
+                // A race outweighs an unpublished read; otherwise the first conflict is reported.
                 let better = match &self.conflict {
                     None => true,
                     Some((_, AccessOrder::Unpublished)) => found == AccessOrder::Race,

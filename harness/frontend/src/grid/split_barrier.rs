@@ -34,6 +34,7 @@ impl Interpreter<'_> {
             self.control_barrier_at(site).map_err(|refusal| StepInterrupt::Refused(refusal.what))?;
         let me = here.invocation_mut();
         let all = me.arrive_at_split_barrier(barrier);
+        // The number of earlier arrivals is the number of this round.
         let round = me.split_counts[scope_index(scope)].0;
         me.split_counts[scope_index(scope)].0 += 1;
         let key = (round_owner(me, scope), round);
@@ -91,6 +92,8 @@ impl Interpreter<'_> {
         let round = me.split_counts[scope_index(scope)].1;
         let mut all = workgroup.invocations.iter();
         all.find(|other| {
+            // Rounds count from 0: an invocation that has arrived in the round has a count above
+            // it.
             round_owner(other, scope) == round_owner(me, scope)
                 && other.split_counts[scope_index(scope)].0 <= round
         })

@@ -49,6 +49,8 @@ impl Interpreter<'_> {
         }
         let Some(wait) = left.iter().find_map(|index| self.find_lane_wait(*index)) else { return false };
         self.trial_budget.trials -= 1;
+        // A copy of the whole state: the trial must not influence the walk. It starts no trials
+        // itself.
         let mut trial = self.clone();
         (trial.steps, trial.trial_budget.trials) = (0, 0);
         let spins = trial.run_without_other_lanes(left.to_vec(), &wait);
@@ -74,6 +76,7 @@ impl Interpreter<'_> {
         let mut found = None;
         for first in (0..workgroup.invocations.len()).step_by(size) {
             let lanes = first..(first + size).min(workgroup.invocations.len());
+            // A lane that made no change in its last turn may spin; one that did can run.
             let of = |fruitless: bool| {
                 let goes = |at: &usize| workgroup.invocations[*at].state == InvocationState::Running;
                 lanes.clone().filter(goes).find(|at| workgroup.invocations[*at].made_no_change == fruitless)

@@ -35,6 +35,7 @@ impl Invocation {
 
     /// Returns the time of an access that is executed now.
     pub fn current_time(&self) -> u32 {
+        // The next release advances the clock to this time and thereby includes the access.
         self.clock + 1
     }
 
@@ -61,6 +62,7 @@ impl Invocation {
     pub fn make_available(&mut self, scope: Scope, semantics: Semantics, by_itself: bool) {
         if semantics.make_available {
             if by_itself {
+                // Writes after the operation must not count as made available by it.
                 self.start_epoch();
             }
             let (around, time) = (self.domain_extents(), by_itself.then_some(self.clock));
@@ -85,6 +87,8 @@ impl Invocation {
         self.start_epoch();
         let known = [0, 1, 2].map(|class: usize| {
             let mut past = self.views[class].ordering.clone();
+            // Classes outside the semantics are never acquired from this release, so their state
+            // needs no own accesses.
             if semantics.classes.contains(CLASSES[class]) {
                 past.before.advance_invocation(self.number, self.clock);
             }
@@ -177,6 +181,7 @@ impl Invocation {
         };
         for message in messages.iter().filter(linked) {
             let theirs = (message.invocation, message.workgroup, message.subgroup);
+            // Each of the two scopes must include both invocations.
             if scope_includes(scope, self.domain_ids(), theirs)
                 && scope_includes(message.scope, self.domain_ids(), theirs)
             {
@@ -198,6 +203,7 @@ impl Invocation {
             messages.iter().for_each(|message| self.acquire(message, scope, semantics));
         }
         self.keep_for_fences(
+            // Own releases order nothing that program order does not.
             messages.iter().filter(|message| message.invocation != self.number).cloned().collect(),
         );
         self.last_received = Some(messages.clone());
@@ -232,6 +238,8 @@ impl Invocation {
 
     /// Stores releases that a later acquire fence may take.
     fn keep_for_fences(&mut self, messages: Vec<Rc<ReleaseMessage>>) {
+        // Beyond the limit, releases of one subgroup with equal scope and classes become one, so
+        // the length depends on the number of subgroups only.
         if self.pending_acquires.len() + messages.len() > MAX_SEPARATE_RELEASES {
             if !self.acquires_are_merged {
                 self.pending_acquires = group_releases(std::mem::take(&mut self.pending_acquires));
@@ -261,11 +269,15 @@ pub(super) fn synchronize_at_barrier(
     let BarrierSemantics { scope, semantics } = barrier;
     let both = semantics.order.releases() && semantics.order.acquires();
     let wide = !matches!(scope, Scope::Invocation | Scope::Subgroup);
+    // An earlier release fence adds nothing to the barrier if the barrier releases all of its
+    // classes.
     let covered = |message: &Rc<ReleaseMessage>| {
         CLASSES.iter().all(|class| !message.classes.contains(*class) || semantics.classes.contains(*class))
     };
     let plain =
         together.iter().all(|index| workgroup.invocations[*index].pending_releases.iter().all(covered));
+    // If every invocation both releases to and acquires from all others, all end in one joined
+    // state, and one counter represents it.
     let of_all = both && whole && wide;
     for index in together {
         workgroup.invocations[*index].make_available(scope, semantics, !of_all);
@@ -325,6 +337,8 @@ fn join_workgroup(
             let past = &me.views[at].ordering;
             all.join_from(number, past, number, domain_level(Scope::Workgroup));
             let own = subgroups.entry(me.number - me.lane).or_default();
+            // Availability in a subgroup's domain matters to that subgroup only, so it is joined
+            // per subgroup.
             own.join_available(number, past, number, domain_level(Scope::Subgroup));
         }
         all.before.barrier_epoch = epoch;
@@ -361,6 +375,7 @@ fn exchange_releases(workgroup: &mut WorkgroupState, together: &[usize], own: Op
     let merged = group_releases(all);
     for index in together {
         let me = &mut workgroup.invocations[*index];
+        // A release of subgroup scope reaches its own subgroup alone.
         let reaches = |message: &&Rc<ReleaseMessage>| {
             message.scope != Scope::Subgroup || message.subgroup == me.subgroup
         };
@@ -387,6 +402,7 @@ fn merge_releases(all: &[Rc<ReleaseMessage>]) -> Option<Rc<ReleaseMessage>> {
     Some(Rc::new(ReleaseMessage {
         invocation: MERGED_INVOCATION,
         from_atomic: false,
+        // The other fields that matter are part of `merge_key` and equal in all messages.
         ordering: Rc::new(known),
         ..(**first).clone()
     }))
@@ -399,6 +415,7 @@ fn merge_key(message: &ReleaseMessage) -> (u32, u32, Scope, u8) {
 
 /// Merges releases by [`merge_key`] and sorts them by it.
 fn group_releases(mut all: Vec<Rc<ReleaseMessage>>) -> Vec<Rc<ReleaseMessage>> {
+    // Strictly ascending keys: nothing to merge, and the allocations stay shared.
     if all.is_sorted_by(|one, next| merge_key(one) < merge_key(next)) {
         return all;
     }

@@ -136,6 +136,7 @@ pub(crate) fn run_trial(
         let mut machine: Interpreter<'_> = first.clone();
         let walked = machine.run_schedule(SchedulePolicy::Forward, most);
         let is_complete = walked.is_ok();
+        // A walk that a limit ended still shows what its inputs reach.
         if let Err(refusal) = walked
             && !refusal.what.is_limit()
         {

@@ -50,6 +50,7 @@ impl VectorClock {
 
     pub fn timestamp_of(&self, number: u32) -> u32 {
         let (mut part, mut height, mut at) = (&self.root, self.height, number);
+        // The tree grows on demand, so numbers beyond it have never been advanced.
         if u64::from(number) >= subtree_capacity(height) {
             return 0;
         }
@@ -80,6 +81,7 @@ impl VectorClock {
         self.height += 1;
         if self.root.is_some() {
             let mut parts = [const { None }; FANOUT];
+            // The old tree covers the lowest numbers, so it becomes the first child.
             parts[0] = self.root.take();
             self.root = Some(Rc::new(ClockNode::Inner(parts)));
         }
@@ -96,6 +98,8 @@ impl VectorClock {
 
     /// Returns the pointwise maximum, reusing a side that dominates.
     pub fn joined_with(&self, other: &VectorClock) -> VectorClock {
+        // Returning an operand keeps the sharing, which later joins and comparisons detect by
+        // pointer.
         if other.is_empty() || self.ptr_eq(other) {
             return self.clone();
         }
@@ -139,6 +143,7 @@ fn advance_subtree(part: &mut Subtree, height: u32, number: u32, time: u32) {
             _ => ClockNode::Inner([const { None }; FANOUT]),
         })
     });
+    // Copies only the nodes on this path that another clock shares.
     match Rc::make_mut(node) {
         ClockNode::Leaf(times) => times[number as usize % LEAF_SIZE] = time,
         ClockNode::Inner(parts) => {
@@ -156,6 +161,8 @@ fn join_subtrees(one: &Subtree, other: &Subtree) -> Subtree {
     match (&**mine, &**theirs) {
         (ClockNode::Leaf(mine), ClockNode::Leaf(theirs)) => {
             let both = std::array::from_fn(|at| mine[at].max(theirs[at]));
+            // If one side dominates, its node is reused: no allocation, and the next comparison is
+            // one of pointers.
             match () {
                 () if both == *mine => one.clone(),
                 () if both == *theirs => other.clone(),
@@ -201,6 +208,7 @@ fn subtree_is_at_least(one: &Subtree, other: &Subtree) -> bool {
 fn restrict_subtree(part: &Subtree, height: u32, from: u64, (first, end): (u64, u64)) -> Subtree {
     let node = part.as_ref()?;
     let behind = from + subtree_capacity(height);
+    // A subtree inside the range is shared, not copied.
     if first <= from && behind <= end {
         return part.clone();
     }

@@ -56,6 +56,7 @@ impl Interpreter<'_> {
         for variable in &setup.workgroup_variables {
             begun.objects.push(self.variable_object(*variable, Some(litmus::StorageClass::Workgroup))?);
         }
+        // Computed once: private variables begin alike in all invocations.
         if self.private_templates.is_empty() {
             self.private_templates = setup
                 .private_variables
@@ -65,6 +66,7 @@ impl Interpreter<'_> {
         }
         for local_index in 0..count {
             let [x, y, _] = setup.local_size;
+            // Inverts the formula of `LocalInvocationIndex`: x varies fastest.
             let local = [local_index % x, local_index / x % y, local_index / x / y];
             let identity =
                 InvocationId { workgroup, local, workgroup_index: index, local_index, stage: setup.stage };
@@ -123,6 +125,8 @@ impl Interpreter<'_> {
         let name = if class.is_some() { program.module.display_name(variable) } else { String::new() };
         let mut object = MemoryObject::uninitialized(variable, name, class, bytes);
         let initializer = program.module.constants.get(&declared.initializer);
+        // An empty taint list means that every byte is defined; uninitialized objects start
+        // tainted.
         if matches!(initializer, Some((_, SpirvConstant::Null))) {
             object.taint.clear();
         } else if declared.initializer != 0 {
@@ -220,6 +224,7 @@ impl Interpreter<'_> {
         };
         let scalar = |number: u32| ConcreteValue::Bits(u64::from(number), 0);
         let lane = me.local_index % setup.subgroup_size;
+        // A mask of lanes has four words of 32 bits, whatever the size of the subgroup.
         let lanes = |from: u32, to: u32| {
             let bits = |word: u32| {
                 let mine = |lane: &u32| lane / 32 == word;
@@ -228,6 +233,7 @@ impl Interpreter<'_> {
             ConcreteValue::from_components((0..4).map(bits))
         };
         let size = setup.subgroup_size;
+        // In stages behind others or with vertex input, the value exists, but it is not known.
         let not_given = match setup.stage {
             Stage::Compute | Stage::Task => super::value::UNDEFINED,
             Stage::Vertex | Stage::Fragment | Stage::Mesh => super::value::OPAQUE,

@@ -37,6 +37,8 @@ pub(super) fn barriers(module: &SpirvModule) -> Vec<(&SpirvInstruction, &SpirvIn
         let flow = DataFlow::solve(module, entry, None, UniformityAnalysis { module, size, written });
         for (barrier, branch, divergence) in DivergentBarriers::of(&flow).find() {
             let known = found.entry(barrier.place).or_insert((barrier, branch, divergence));
+            // `Always` is the smaller and the stronger statement; it counts from whichever entry
+            // point it comes.
             if divergence < known.2 {
                 *known = (barrier, branch, divergence);
             }
@@ -116,9 +118,12 @@ impl UniformityAnalysis<'_> {
             (Uniform, Range(count)) if constant(0).is_some() => {
                 Self::compare_range(op, count, constant(0).unwrap_or(0), true)
             }
+            // Contents of memory may be equal for all invocations.
             (Data, Uniform) | (Uniform, Data) => Condition(Divergence::ForSomeInputs),
             (varying, Uniform) | (Uniform, varying) if varying.varies() => {
                 let is_constant = constant(0).is_some() || constant(1).is_some();
+                // An equality separates the invocations with that number from the others; an order
+                // may have one result for the whole workgroup.
                 match (is_equality(op), is_constant) {
                     (true, true) => Condition(Divergence::Always),
                     (_, false) => Condition(Divergence::ForSomeInputs),
@@ -132,6 +137,8 @@ impl UniformityAnalysis<'_> {
 
     /// Compares each number below `count` with a constant.
     fn compare_range(op: Op, count: u32, constant: u64, flipped: bool) -> Uniformity {
+        // An order is monotone: it has the same result for all numbers if it has for the first and
+        // the last.
         let (least, last) = (0, u64::from(count) - 1);
         if is_equality(op) {
             return if constant <= last { Condition(Divergence::Always) } else { Uniform };
@@ -263,6 +270,7 @@ impl Analysis for UniformityAnalysis<'_> {
                 let scaled = |at: usize| match operands.get(at).and_then(|id| self.splat(*id)) {
                     None => Data,
                     Some(number) => {
+                        // Neighbouring numbers must stay different.
                         let is_kept = match one.op {
                             Op::BitwiseAnd => number & 1 != 0,
                             Op::UMod | Op::SMod | Op::SRem => number > 1,
@@ -315,6 +323,7 @@ impl<'f, 'm> DivergentBarriers<'f, 'm> {
         let module = flow.module;
         let mut with_barriers: BTreeSet<u32> = BTreeSet::new();
         loop {
+            // A fixpoint, because calls may come before the code of the called function.
             let before = with_barriers.len();
             for at in &flow.code {
                 if is_barrier(module, at.instruction, &with_barriers) {
@@ -349,6 +358,7 @@ impl<'f, 'm> DivergentBarriers<'f, 'm> {
             let barriers = code.iter().filter(|one| is_barrier(self.module, one, &self.with_barriers));
             for barrier in barriers {
                 let divergent = dependence[block].iter().filter_map(|branch| {
+                    // The last instruction of a block is its branch.
                     let branch = function.code.get(graph.blocks[*branch].end.checked_sub(1)?)?;
                     Some((branch, self.divergence_of(branch)?))
                 });
@@ -375,6 +385,7 @@ fn is_barrier(module: &SpirvModule, one: &SpirvInstruction, with_barriers: &BTre
     match one.op {
         Op::ControlBarrier => {
             let scope = operand.and_then(|id| module.constants.get(id));
+            // 2 is the scope `Workgroup`.
             matches!(scope, Some((_, SpirvConstant::Scalar(2))))
         }
         Op::FunctionCall => operand.is_some_and(|callee| with_barriers.contains(callee)),
@@ -428,6 +439,8 @@ impl ControlFlow {
         let postdominators = self.postdominators();
         let directly = |block: usize| {
             let decides = |(branch, targets): &(usize, &Vec<usize>)| {
+                // A block depends on a branch if it post-dominates a target of the branch, but does
+                // not strictly post-dominate the branch itself.
                 let strictly = block != *branch && postdominators[*branch].contains(&block);
                 targets.len() > 1
                     && !strictly
@@ -451,6 +464,8 @@ impl ControlFlow {
     fn postdominators(&self) -> Vec<HashSet<usize>> {
         let count = self.blocks.len();
         let all: HashSet<usize> = (0..count).collect();
+        // The greatest solution: every set starts full and shrinks. Blocks that end the function
+        // have no path to others.
         let mut sets: Vec<HashSet<usize>> = (0..count)
             .map(|block| if self.successors[block].is_empty() { HashSet::from([block]) } else { all.clone() })
             .collect();

@@ -51,6 +51,7 @@ struct Body {
 impl<'m> Code<'m> {
     /// Returns the instructions between two blocks, in function order.
     fn between(&self, from: u32, end: u32) -> Vec<usize> {
+        // The end block counts as seen, so that it is never entered.
         let (mut left, mut seen) = (vec![from], HashSet::from([end]));
         let mut found = Vec::new();
         while let Some(block) = left.pop() {
@@ -93,6 +94,7 @@ impl<'m> Code<'m> {
         let (mut at, mut block) = (0, self.function.code.first().map_or(0, |label| label.result));
         while let Some(instruction) = self.function.code.get(at) {
             let operands = self.module.operands_of(instruction);
+            // The first operand is the merge block of a header, and the target of a branch.
             let merge = operands.first().copied().unwrap_or(0);
             let next = match instruction.op {
                 Op::Label => {
@@ -104,6 +106,8 @@ impl<'m> Code<'m> {
                     None
                 }
                 Op::LoopMerge | Op::SelectionMerge => {
+                    // The whole construct is skipped: all paths through it meet at the merge block,
+                    // unless one ends inside.
                     let code = self.between(block, merge);
                     if self.ends(&code) {
                         break;
@@ -169,6 +173,7 @@ impl<'m> Code<'m> {
         })?;
         let (at, exchange) = exchange;
         let place = self.place(*self.module.operands_of(exchange).first()?)?;
+        // Without a store of a constant behind it, the exchange takes no lock that is given back.
         let given = |(number, one): (usize, &SpirvInstruction)| {
             number > at && self.gives_back(one).as_ref() == Some(&place)
         };
@@ -179,6 +184,7 @@ impl<'m> Code<'m> {
             self.module.successors(&self.function.types, &code[**at]).any(|target| target == body.merge)
         };
         let exits: Vec<&usize> = body.code.iter().filter(leaves).collect();
+        // A second exit may let a lane leave without the lock.
         let [exit] = exits[..] else { return None };
         let condition = *self.module.operands_of(&code[*exit]).first()?;
         let results: HashMap<u32, &SpirvInstruction> =
@@ -193,6 +199,8 @@ impl<'m> Code<'m> {
     fn decided(&self, body: &Body, exchange: u32) -> HashSet<u32> {
         let code = &self.function.code;
         let mut decided = HashSet::from([exchange]);
+        // A compiler without optimization keeps the result of the exchange in a flag: a variable
+        // that a selection on the exchange stores.
         for pair in body.code.windows(2) {
             let [merge, branch] = [&code[pair[0]], &code[pair[1]]];
             let ([end, ..], [condition, arms @ ..]) =
@@ -213,6 +221,7 @@ impl<'m> Code<'m> {
                 .filter(|at| code[*at].op == Op::Store)
                 .filter_map(|at| self.module.operands_of(&code[at]).first().copied())
                 .collect();
+            // Only the invocation itself stores to a variable of its function.
             let of_function = |id: &u32| !self.module.variables.contains_key(id);
             decided.extend(stores.into_iter().filter(of_function));
         }
@@ -235,9 +244,11 @@ impl<'m> Code<'m> {
         match instruction.op {
             Op::Load => operands.first().is_some_and(|from| decided.contains(from)),
             Op::IEqual | Op::INotEqual | Op::LogicalNot | Op::CompositeExtract | Op::CompositeConstruct => {
+                // The further operands of an extraction are literal indices.
                 let ids = if instruction.op == Op::CompositeExtract { &operands[..1] } else { operands };
                 let varies = |id: &&u32| !self.constant(**id);
                 let mut sources = ids.iter().filter(varies).peekable();
+                // A comparison of constants alone does not depend on the exchange.
                 sources.peek().is_some()
                     && sources.all(|id| self.comes_from(results, decided, *id, depth + 1))
             }

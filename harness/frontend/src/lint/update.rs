@@ -49,6 +49,7 @@ fn constant_address(module: &SpirvModule, function: &SpirvFunction, pointer: u32
             return None;
         }
         let (base, indices) = module.operands_of(chain).split_first()?;
+        // With constant indices alone, all invocations have the same address.
         if !indices.iter().all(|index| module.constants.contains_key(index)) {
             return None;
         }
@@ -73,6 +74,7 @@ fn unconditional_code(module: &SpirvModule, function: &SpirvFunction) -> HashSet
         )
     };
     let mut reached = HashSet::new();
+    // With an early return, the code behind it is conditional.
     if function.code.iter().filter(ends).count() != 1 {
         return reached;
     }
@@ -88,6 +90,8 @@ fn unconditional_code(module: &SpirvModule, function: &SpirvFunction) -> HashSet
                 at += 1;
                 continue;
             }
+            // The branch of a header is not followed: every path through its construct leads to the
+            // merge block.
             (Op::Branch, [to, ..]) => merge.take().unwrap_or(*to),
             (Op::BranchConditional | Op::Switch, _) => match merge.take() {
                 Some(to) => to,

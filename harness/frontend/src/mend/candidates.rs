@@ -79,6 +79,8 @@ impl<'m> ModuleCandidates<'m> {
         let apart = !one_workgroup;
         let mut all =
             ModuleCandidates { module, language, found: Vec::new(), handed: Vec::new(), last: None, apart };
+        // In the order in which they are tried: for workgroup memory, a barrier is the usual fix;
+        // for other memory, qualifiers and orders come first.
         if one_workgroup && class == StorageClass::Workgroup {
             all.add_barriers(&sites, class, finding.kind);
         }
@@ -280,6 +282,8 @@ impl<'m> ModuleCandidates<'m> {
         if let Some(end) = position_after(code, site.index) {
             put(site.index, end, "after this line");
         }
+        // Outwards through the constructs around the access: their headers precede it, and their
+        // merge blocks follow.
         for at in (0..site.index).rev() {
             let one = &code[at];
             let label = |operand: usize| {
@@ -297,16 +301,20 @@ impl<'m> ModuleCandidates<'m> {
                 put(at + 1, after, "after the statement that this line controls");
                 continue;
             }
+            // The second operand of a loop header is the continue block, which every turn passes
+            // last.
             if let Some((_, next)) = label(1) {
                 put(at, next, "at the end of the body of the loop in this line");
             }
             let header = code[..at].iter().rposition(|one| one.op == Op::Label);
             if let Some(header) = header.filter(|header| *header > 0) {
+                // In front of the branch that ends the preceding block.
                 put(at, header - 1, "before the loop in this line");
             }
             put(at, after, "after the loop in this line");
         }
         if depth < MAX_CALLS {
+            // A caller may synchronize around the call instead.
             for (id, caller) in &self.module.functions {
                 for (index, one) in caller.code.iter().enumerate() {
                     if one.op == Op::FunctionCall
@@ -341,6 +349,7 @@ impl<'m> ModuleCandidates<'m> {
         });
         let stores =
             changed.iter().any(|site| site.instruction(self.module).is_some_and(|one| one.op == Op::Store));
+        // Two atomic accesses would not make one atomic update of this statement.
         if reads && stores && changed.iter().all(|site| line(site) == line(&changed[0])) {
             return None;
         }

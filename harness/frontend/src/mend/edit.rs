@@ -164,10 +164,13 @@ impl<'m> ModuleEdit<'m> {
             return Some(());
         }
         mask |= manner | MemoryAccess::NON_PRIVATE_POINTER.bits();
+        // A store has neither a type nor a result.
         let mut words: Vec<u32> = [one.ty, one.result].into_iter().filter(|id| *id != 0).collect();
         words.extend(operands.get(..fixed)?);
         words.push(mask);
         words.extend(operands.get(fixed + 1..).unwrap_or_default());
+        // Operands of a mask follow in the order of its bits; availability and visibility come
+        // after the alignment.
         words.push(self.constant_id(widest_scope(self.module) as u32)?);
         self.instead.insert(self.module.first_word(one), encode_instruction(one.op, &words));
         Some(())
@@ -184,6 +187,7 @@ impl<'m> ModuleEdit<'m> {
         let position = match one.op {
             Op::MemoryBarrier => 1,
             Op::ControlBarrier => 2,
+            // A load cannot release, and a store cannot acquire.
             Op::AtomicLoad if !release => 2,
             Op::AtomicStore if !acquire => 2,
             Op::AtomicLoad | Op::AtomicStore => return None,
@@ -200,6 +204,7 @@ impl<'m> ModuleEdit<'m> {
             (false, false) => return None,
         };
         let published = |wanted: bool, bit: MemorySemantics| if wanted { bit.bits() } else { 0 };
+        // The bits of the three orders exclude each other.
         let more = known & !(acquires | releases | full)
             | order
             | storage_bits(class)
@@ -237,6 +242,7 @@ impl<'m> ModuleEdit<'m> {
         let scope = if class == Class::Workgroup { Scope::Workgroup } else { widest_scope(self.module) };
         let operands = self.module.operands_of(one);
         let of = if one.op == Op::Store { types(*operands.get(1)?)? } else { one.ty };
+        // Atomics of other sizes need features.
         if !matches!(self.module.types.get(&of), Some(SpirvType::Integer { bits: 32, .. })) {
             return None;
         }
@@ -280,6 +286,8 @@ impl<'m> ModuleEdit<'m> {
         let mut replace = |one: &SpirvInstruction, words: Vec<u32>| {
             self.instead.insert(module.first_word(one), words);
         };
+        // Without other uses of the values, the atomic takes the place of the store, where its
+        // operand is defined. Empty words remove an instruction.
         if alone {
             let pointer = *module.operands_of(store).first()?;
             let operands = [operation.ty, result, pointer, scope, relaxed, update.operand];
@@ -288,6 +296,7 @@ impl<'m> ModuleEdit<'m> {
             replace(store, encode_instruction(update.atomic, &operands));
             return Some(());
         }
+        // Others use the loaded value, which the atomic returns, so it takes the place of the load.
         let defined = code.iter().position(|one| one.result == update.operand);
         if defined.is_some_and(|index| index >= update.load) {
             return None;
@@ -320,6 +329,7 @@ impl<'m> ModuleEdit<'m> {
         for (value, user) in chain.iter().zip(users) {
             let result = code.get(*value)?.result;
             let mut others = code.iter().enumerate().filter(|(index, _)| *index != user);
+            // A value that is also used elsewhere would be lost.
             if others.any(|(_, one)| module.operands_of(one).contains(&result)) {
                 return None;
             }
@@ -329,6 +339,7 @@ impl<'m> ModuleEdit<'m> {
         let operands = [pointer_type, Class::Image as u32, update.scalar];
         self.declared.extend(encode_instruction(Op::TypePointer, &operands));
         let (pointer, result) = (self.fresh_id()?, self.fresh_id()?);
+        // The last operand is the sample: 0 without multisampling.
         let operands = [pointer_type, pointer, update.image, *coordinate, zero];
         let mut words = encode_instruction(Op::ImageTexelPointer, &operands);
         let operands = [update.scalar, result, pointer, scope, zero, update.operand];
@@ -377,7 +388,9 @@ impl<'m> ModuleEdit<'m> {
         let first = self.module.first_word(one);
         let length = (self.module.words().get(first)? >> 16) as usize;
         let of_module = || self.module.words().get(first..first + length).map(<[u32]>::to_vec);
+        // Several changes of one instruction add up.
         let mut words = self.instead.get(&first).cloned().or_else(of_module)?;
+        // The words before the first operand: the opcode, the type and the result.
         let behind = 1 + usize::from(one.ty != 0) + usize::from(one.result != 0);
         *words.get_mut(behind + position)? = operand;
         self.instead.insert(first, words);
@@ -388,7 +401,10 @@ impl<'m> ModuleEdit<'m> {
     pub fn into_bytes(self) -> Vec<u8> {
         let words = self.module.words();
         let mut made = words[..HEADER_WORDS].to_vec();
+        // The fourth word of a header is the bound of the ids.
         made[3] = self.bound;
+        // In the layout of a module, decorations precede the first type, and constants the first
+        // function.
         let (mut at, mut decorated, mut declared) = (HEADER_WORDS, false, false);
         while let Some(first) = words.get(at) {
             let length = (first >> 16).max(1) as usize;

@@ -51,6 +51,7 @@ impl ModuleCandidates<'_> {
                 flags.push((site, one.op, of, is_made));
             }
         }
+        // Between functions the order is not known and counts as right.
         let behind =
             |flag: &ChangeSite, of: &ChangeSite| flag.function != of.function || flag.index > of.index;
         let mut ways = Vec::new();
@@ -62,6 +63,7 @@ impl ModuleCandidates<'_> {
                     continue;
                 }
                 let [first, .., second] = sites else { continue };
+                // The release belongs after the first access, and the acquire before the second.
                 let out_of_place = |first: &ChangeSite, second: &ChangeSite| {
                     usize::from(!behind(giver, first)) + usize::from(!behind(second, taker))
                 };
@@ -112,6 +114,7 @@ impl ModuleCandidates<'_> {
             (true, false) => "this write",
         };
         let side = if acquires { "after" } else { "before" };
+        // Words are inserted before an instruction: for an acquire, before the next one.
         let at = module.first_word(code.get(site.index + usize::from(acquires))?);
         let make = ModuleChange::Fences(vec![at], classes.to_vec());
         self.new_change(site, format!("put `{memory}` {side} {here}"), make)

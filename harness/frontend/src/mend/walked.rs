@@ -121,6 +121,7 @@ pub fn fix_walk_findings(
     let again = apply_changes(module, &all).and_then(walked);
     mends.clean =
         !all.is_empty() && again.as_ref().is_some_and(|report| report.verdict == GridVerdict::Clean);
+    // A change counts only if its finding is absent with all changes together, too.
     for (finding, changes) in report.findings.iter().zip(&mut mends.of) {
         if again
             .as_ref()
@@ -136,6 +137,8 @@ pub fn fix_walk_findings(
 fn is_same_finding(one: &GridFinding, other: &GridFinding) -> bool {
     let places = |found: &GridFinding| -> BTreeSet<(u32, SourcePosition)> {
         let place =
+            // Changes move positions in the module, so that lines identify a finding where there
+            // are any.
             |at: &grid::GridSpot| (at.line, if at.line == 0 { at.place } else { SourcePosition::Module });
         found.at.iter().map(place).collect()
     };
@@ -168,6 +171,8 @@ impl FixSearch<'_> {
     fn search_fix(&mut self, target: &GridFinding, before: &[&GridFinding]) -> Option<FoundFix> {
         let ModuleCandidates { found: candidates, last, handed, apart, .. } =
             ModuleCandidates::from_finding(self.module, target, &self.made)?;
+        // The first combination that removes the finding; another one of the same size may remove
+        // all findings.
         let mut better: Option<FoundFix> = None;
         for count in 1..=2 {
             // Invocations without a common barrier synchronize by atomics.
@@ -252,6 +257,7 @@ impl FixSearch<'_> {
             return Some(None);
         };
         self.steps = self.steps.saturating_sub(report.steps);
+        // An undecided walk may have missed the finding.
         let whole = report.refusal.is_none() && report.verdict != GridVerdict::Undecided;
         Some(whole.then_some(report.findings))
     }
@@ -346,6 +352,7 @@ pub(crate) fn root_variable(module: &SpirvModule, function: &SpirvFunction, poin
         );
         match module.types.get(&made.ty)? {
             SpirvType::Handle(_) if made.op == Op::Load => {}
+            // A device address has no variable; the type that it points to stands for one.
             SpirvType::Pointer { class: Class::PhysicalStorageBuffer, to } if !chain => return Some(*to),
             _ if chain => {}
             _ => return None,

@@ -109,6 +109,7 @@ impl<'a> LocatedKernel<'a> {
             let position = match position {
                 Some(position) => position,
                 None => {
+                    // In this kernel, only the environment accesses the location.
                     let mut location = known.get(key)?.clone();
                     location.name = format!("environment{}", keys.len());
                     test.locations.push(location);
@@ -134,6 +135,7 @@ impl<'a> LocatedKernel<'a> {
         if let Some(cell) = &environment.wait {
             code.push(emit::load(WAITED, target(cell)?, atomic(Order::Acquire, false, true)));
             let initial = SymbolicNumber::Known(initial_value(known.get(cell)?));
+            // The environment acts only once it has read another value than the initial one.
             code.push(emit::branch(BranchRelation::Equal, SymbolicNumber::Register(WAITED), initial, 0));
         }
         let place = target(&environment.access)?;
@@ -149,6 +151,7 @@ impl<'a> LocatedKernel<'a> {
         if let Some(initial) = initial {
             test.locations[usize::from(place.location.0)].init = LocationInit::Constant(initial as i64);
         }
+        // The branch behind the wait leads to a label at the end.
         let ends = environment.wait.is_some();
         code.extend(ends.then(|| emit::label(0)));
         let thread = test.threads.len();
@@ -176,6 +179,7 @@ impl<'a> LocatedKernel<'a> {
         let buffers = (0..test.locations.len())
             .filter(|index| test.locations[*index].reference == Some(Reference::Buffer))
             .map(|index| LocationId(index as u16));
+        // The outcome is the final content of all buffers.
         test.listed = buffers.map(|location| Term::Location(location, 0)).collect();
         (test.question, test.filter) = (None, None);
         case.names.resize_with(keys.len(), String::new);
@@ -227,6 +231,7 @@ impl Combined {
                 }
             }
         }
+        // Only buffers outlive the kernel.
         cells.retain(|key, _| matches!(key, CellKey::Buffer { .. }));
         (cells, loaded)
     }
@@ -260,6 +265,7 @@ pub(super) fn find_environment(
         }
         let Some(first) = before.with(&environment, &known) else { continue };
         let Some(allowed) = first.predict(search.model, search.budget) else { continue };
+        // An environment in which BEFORE races too proves nothing.
         if allowed.race != Race::Free || allowed.race_thin_air {
             continue;
         }
@@ -308,6 +314,7 @@ fn new_outcome(
     (second, shown): (&Combined, &Prediction),
     known: &BTreeMap<CellKey, Location>,
 ) -> Option<String> {
+    // An outcome is new only if all outcomes of BEFORE are known.
     let is_complete = allowed.complete && allowed.truncated_runs == 0 && shown.race == Race::Free;
     if !is_complete {
         return None;
@@ -341,12 +348,15 @@ fn candidates(
         CellKey::Workgroup { .. } => false,
     };
     let open = |cells: BTreeSet<CellKey>| cells.into_iter().filter(|key| is_open(key)).collect::<Vec<_>>();
+    // The environment can wait only for what the kernel writes, and publish only what it reads,
+    // both atomically.
     let waits = open(before.accessed(|access| access.strength.is_atomic() && access.writes()));
     let published = open(before.accessed(|access| access.strength.is_atomic() && access.reads()));
     let mut plain = before.accessed(|access| !access.strength.is_atomic());
     plain.extend(after.accessed(|access| !access.strength.is_atomic()));
     let mut plain = open(plain);
     let focus = |key: &CellKey| !mismatch.is_some_and(|mismatch| mismatch.cells.contains(key));
+    // `false` sorts first: cells of the mismatch are tried before the others.
     plain.sort_by_key(|key| (focus(key), key.clone()));
     let waits: Vec<Option<CellKey>> = std::iter::once(None).chain(waits.into_iter().map(Some)).collect();
     let mut publishes: Vec<Option<(CellKey, u64)>> = vec![None];
@@ -369,6 +379,7 @@ fn candidates(
             for publish in &publishes {
                 for (initial, stored) in ways {
                     let is_flag = |key: &CellKey| key == access;
+                    // A plain access of the flag itself would race with the atomics.
                     if wait.as_ref().is_some_and(is_flag)
                         || publish.as_ref().is_some_and(|(key, _)| is_flag(key))
                     {

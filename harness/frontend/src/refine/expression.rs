@@ -28,6 +28,7 @@ impl Expression {
         if let (Expression::Known(left), Expression::Known(right)) = (&left, &right) {
             return Expression::Known(compute(*left, *right));
         }
+        // Normal form: subtraction of a constant is addition of its negation.
         if let (Subtract, Expression::Known(right)) = (operation, &right) {
             let negated = Expression::Known(u64::from((*right as u32).wrapping_neg()));
             return Expression::apply(Add, left, negated);
@@ -38,6 +39,8 @@ impl Expression {
         };
         // Known operands come first.
         let (left, right) = if commutes && right < left { (right, left) } else { (left, right) };
+        // Constants of nested operations of one kind are combined (associativity), so that
+        // differently grouped sums are equal.
         if let (Expression::Known(outer), Expression::Apply(inner, known, rest)) = (&left, &right)
             && let Expression::Known(known) = **known
             && *inner == operation

@@ -171,6 +171,8 @@ pub(super) fn cell_keys(case: &LiftedCase, module: &SpirvModule) -> Vec<CellKey>
         .collect();
     let key = |cell: &crate::value::MemoryCell| {
         let decorations = module.decorations_of(cell.object.variable);
+        // Workgroup variables have no binding; their place in the order of ids identifies them in
+        // both modules.
         match (decorations.binding, workgroup.iter().position(|id| *id == cell.object.variable)) {
             (None, Some(position)) => CellKey::Workgroup { position, offset: cell.offset, bytes: cell.bytes },
             (binding, _) => CellKey::Buffer {
@@ -221,6 +223,7 @@ impl<'a> Program<'a> {
                     changed = true;
                 }
             }
+            // Without a backward jump, one pass from the end is exact.
             if !changed || !loops {
                 break;
             }
@@ -253,6 +256,7 @@ impl<'a> Program<'a> {
             };
             match &instruction.kind {
                 InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
+                    // The lifting assigns this register only where a loop reaches its bound.
                     if destination.0 == COUNT {
                         return Step::Cut;
                     }
@@ -263,12 +267,15 @@ impl<'a> Program<'a> {
                 InstructionKind::Flow(Flow::Label(_)) => machine.at += 1,
                 InstructionKind::Flow(Flow::Goto(label)) => {
                     let target = self.jump(*label);
+                    // A jump to a label directly in front of it: an endless loop without events.
                     if target.saturating_add(1) == at {
                         return Step::Hang;
                     }
                     machine.at = target;
                 }
                 InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
+                    // In the litmus test, this branch is never taken; here the mark itself is the
+                    // undefined behaviour.
                     if let Some(suspicion) = emit::suspicion_of(&instruction.kind) {
                         let found = self.case.suspicions.get(suspicion);
                         let what = found.map_or("undefined behaviour", |found| found.message.as_str());

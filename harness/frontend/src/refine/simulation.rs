@@ -153,6 +153,8 @@ impl State {
         }
         state.known.values().for_each(|(value, _)| value.collect_symbols(&mut symbols));
         state.repeatable.values().for_each(|(value, _)| value.collect_symbols(&mut symbols));
+        // Renamed in the order of their first use, so that states that differ only in names have
+        // one key.
         let numbers: HashMap<Symbol, Symbol> =
             symbols.iter().enumerate().map(|(number, symbol)| (*symbol, number as Symbol)).collect();
         state.substitute(&|symbol| Expression::Symbol(numbers.get(&symbol).copied().unwrap_or(symbol)));
@@ -251,6 +253,7 @@ impl<'a> Simulation<'a> {
         if self.proven.contains(&key) {
             return Ok(());
         }
+        // The state is on the current path, so that it repeats: it holds by coinduction.
         if !self.in_progress.insert(key.clone()) {
             self.assumed.insert(key);
             return Ok(());
@@ -258,6 +261,8 @@ impl<'a> Simulation<'a> {
         let proof = self.follow(state, depth);
         self.in_progress.remove(&key);
         if proof.is_ok() {
+            // This proof may rest on states that are still in progress. If one of them fails, it is
+            // forgotten.
             self.proven.insert(key);
         } else if self.assumed.remove(&key) {
             // Proofs that rest on this state are void.
@@ -289,6 +294,8 @@ impl<'a> Simulation<'a> {
                     Step::Unsupported(what) => return Err(NoProof::Limit(what)),
                 });
                 ahead = 0;
+                // Every cycle goes backward somewhere, so comparing states only there finds each
+                // repetition.
                 if self.after.loops && state.after.at <= from {
                     return self.prove(state, depth + 1);
                 }
@@ -324,6 +331,7 @@ impl<'a> Simulation<'a> {
                     let what = "loops of BEFORE that depend on read values are longer than the bound";
                     return Err(NoProof::Limit(what.to_owned()));
                 }
+                // What is pending at the end was removed by AFTER: allowed for plain loads only.
                 Step::End => match &state.wanted {
                     Some(Wanted::End) if lost_event(&state).is_none() => return Ok(()),
                     _ => {
@@ -368,6 +376,7 @@ impl<'a> Simulation<'a> {
             if let Some(symbol) = symbol.filter(|_| state.pending.iter().any(|pending| same(&pending))) {
                 return self.decide(&state, symbol, depth);
             }
+            // BEFORE has no such barrier here, so AFTER added it.
             if event.operation == Operation::Order(super::program::OrderShape::Fence) {
                 self.is_stronger = true;
                 state.wanted = None;
@@ -389,6 +398,7 @@ impl<'a> Simulation<'a> {
         cells.extend(blocked.iter().filter_map(|event| event.cell.clone()));
         let before = blocked.map(|event| event.spot).or(state.last_spot);
         let mismatch = Mismatch { what, before, after, cells, matched: state.matched };
+        // Of several mismatches, the one after the longest common part is shown.
         if self.mismatch.as_ref().is_none_or(|known| known.matched < mismatch.matched) {
             self.mismatch = Some(mismatch);
         }
@@ -423,6 +433,7 @@ impl<'a> Simulation<'a> {
             }
             self.is_stronger |= is_stronger;
             let (event, pending) = (event.clone(), pending.clone());
+            // AFTER reads what BEFORE reads, so one symbol stands for both values.
             if let (Some(register), Some(result)) = (event.destination, &pending.result) {
                 match (result, &event.domain) {
                     (Expression::Known(value), Some(domain)) if !domain.contains(value) => {
@@ -430,6 +441,7 @@ impl<'a> Simulation<'a> {
                     }
                     (Expression::Symbol(symbol), domain) => {
                         let allowed = state.domains.get(symbol).cloned().flatten();
+                        // `None` is the set of all numbers.
                         let is_within = match (&allowed, domain) {
                             (None, _) => true,
                             (Some(_), None) => false,
@@ -451,6 +463,7 @@ impl<'a> Simulation<'a> {
                 state.after.registers.insert(register, result.clone());
             }
             note_repeatable(state, &event);
+            // The pending events that AFTER can no longer perform disappear with the match.
             let mut position = 0;
             state.pending.retain(|one| {
                 position += 1;
@@ -491,6 +504,8 @@ fn repeats_access(state: &mut State) -> bool {
     let known = state.repeatable.get(cell).filter(|_| event.is_plain() && event.is_load());
     match known.filter(|(_, strength)| *strength == event.strength).cloned() {
         Some((value, _)) => {
+            // The added load needs no event of BEFORE: no synchronizing event lies between the two
+            // accesses, so no other invocation can write between them without a race.
             state.after.registers.insert(register, value);
             true
         }
@@ -504,6 +519,8 @@ fn perform_before(state: &mut State, event: Event) {
     let known = event.cell.as_ref().and_then(|cell| state.known.get(cell)).cloned();
     let wants_it = matches!(&state.wanted, Some(Wanted::Event(wanted))
         if wanted.is_load() && wanted.cell == event.cell && strength_relation(wanted, &event).is_some());
+    // Elimination of a load: BEFORE reads the value that its last access determines, which is one
+    // of the allowed values. AFTER gets no event to match.
     if event.is_plain()
         && event.is_load()
         && !wants_it
@@ -519,6 +536,7 @@ fn perform_before(state: &mut State, event: Event) {
         state.before.registers.insert(register, Expression::Symbol(symbol));
         Expression::Symbol(symbol)
     });
+    // In this order, an event that both releases and acquires forgets every value.
     if event.releases() {
         state.known.values_mut().for_each(|(_, released)| *released = true);
     }
@@ -567,8 +585,12 @@ fn may_precede(event: &Event, pending: &Event) -> bool {
         (true, true) => {
             !is_same_cell || event.is_load() && pending.is_load() || event.writes() && pending.writes()
         }
+        // A plain access moves behind a synchronizing one, unless that releases; a load before a
+        // release disappears instead.
         (true, false) => !is_same_cell && (pending.is_load() || !event.releases()),
+        // A plain access moves before a synchronizing one, unless that acquires.
         (false, true) => !is_same_cell && !pending.acquires(),
+        // Synchronizing events keep their order.
         (false, false) => false,
     }
 }

@@ -28,6 +28,8 @@ impl Walk<'_> {
         let execution = crate::order::scope_from_number(number(self, state, 0)?, true)?;
         let memory = crate::order::scope_from_number(number(self, state, 1)?, module.vulkan)?;
         let semantics = crate::order::semantics_from_number(number(self, state, 2)?)?;
+        // The dynamic instance of the barrier: invocations meet there with equal call stacks and
+        // loop iterations.
         let key: Vec<(u32, usize, Vec<u32>)> = state
             .frames
             .iter()
@@ -55,6 +57,7 @@ impl Walk<'_> {
             }
         };
         self.segments[self.segment].next.insert(index);
+        // Paths that are in one state at the barrier continue as one.
         let known = self.segments[index].entries.iter().position(|(before, _)| before == state);
         let entry = match known {
             Some(entry) => entry,
@@ -68,6 +71,7 @@ impl Walk<'_> {
         self.emit_instruction(emit::assign(ENTRY, entry as u64))?;
         self.emit_instruction(emit::go_to(self.setting.segment_label(index)))?;
         self.writes = self.writes.max(state.writes);
+        // The pending entry continues the path.
         Err(Stop::Over)
     }
 

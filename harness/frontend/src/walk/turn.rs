@@ -22,6 +22,7 @@ impl Walk<'_> {
         let frame = state.frames.last()?;
         let began = frame.loops.iter().rfind(|active| active.header == header)?;
         let performed = state.performed_rmws.len().checked_sub(began.performed)?;
+        // The iteration has other effects than read-modify-writes, so that it is no spin loop.
         if state.effects != began.effects + performed as u32 {
             return None;
         }
@@ -42,6 +43,7 @@ impl Walk<'_> {
         let code = module.functions.get(&function)?;
         let known = self.overwritten.entry((function, header));
         let overwritten = known.or_insert_with(|| overwritten(module, code, header));
+        // A variable that the loop overwrites first does not carry a value to the next iteration.
         open.find(|(variable, ..)| !overwritten.contains(variable)).map(|(_, _, now)| now.clone())
     }
 
@@ -67,6 +69,7 @@ impl Walk<'_> {
             (one, other) => one.is_some() || other.is_some(),
         };
         let mut changed: Vec<u32> = Vec::new();
+        // Memory is copied on write, so that an equal pointer means that nothing was written.
         if !Rc::ptr_eq(memory, &state.memory) {
             let places = memory.keys().chain(state.memory.keys()).filter(|place| differs(place));
             changed.extend(places.map(|(object, _)| object.variable));

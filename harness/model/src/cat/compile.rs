@@ -71,6 +71,7 @@ pub fn compile(
                     compiler.functions.insert(binding.name.span, id);
                 }
                 scope = compiler.bind_definitions(bindings, scope);
+                // The last entries are those of this statement.
                 let first = compiler.scopes.len() - bindings.bindings.len();
                 for entry in &compiler.scopes[first..] {
                     let node = match entry.bound {
@@ -198,6 +199,7 @@ impl<'m> CatCompiler<'m> {
         span: CatSpan,
         mut related: Vec<(String, CatSpan)>,
     ) -> ErrorReported {
+        // Functions are inlined, so a mistake in one would appear again at every use.
         let repeated = |error: &CatError| {
             error.problem == problem && error.span.source == span.source && error.span.offset == span.offset
         };
@@ -285,6 +287,7 @@ impl<'m> CatCompiler<'m> {
                 broken = true;
             }
         }
+        // Uses of these names would only report consequences of the duplicate.
         let bounds = if broken {
             vec![BoundName::Broken; bindings.bindings.len()]
         } else if bindings.recursive {

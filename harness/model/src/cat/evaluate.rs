@@ -128,6 +128,7 @@ pub fn evaluate_group<M: Matrix>(
     let start = group.nodes.start as usize;
     let inner = start + group.bodies.len()..group.nodes.end as usize;
     for (value, node) in values.iter_mut().zip(&plan.nodes).take(inner.start).skip(start) {
+        // The iteration starts from empty members and ends at the least fixpoint.
         *value = CatValue::new_empty(node.kind(), n);
     }
     loop {
@@ -207,6 +208,7 @@ pub fn axiom_holds<M: Matrix>(axiom: &Axiom, value: &CatValue<M>) -> bool {
         (AxiomKind::Empty, value) => value.is_empty(),
         (AxiomKind::Acyclic, CatValue::Relation(relation)) => relation.is_acyclic(),
         (AxiomKind::Irreflexive, CatValue::Relation(relation)) => relation.is_irreflexive(),
+        // A set stands for its identity relation.
         (AxiomKind::Acyclic | AxiomKind::Irreflexive, CatValue::Set(set)) => set.is_empty(),
     };
     plain != axiom.negated

@@ -100,6 +100,8 @@ impl<'a> ExpressionGraph<'a> {
     pub(crate) fn indexed_set(&mut self, name: &str, membership: Membership, mask: u8) -> NodeId {
         let present = self.families.all_classes();
         let mask = match membership {
+            // An event has only the storage classes that occur in the program. A set that requires
+            // an absent class is empty.
             Membership::Any => mask & present,
             Membership::All if mask & !present != 0 => return self.empty_set(),
             Membership::All if mask == 0 => return self.universe_set(),
@@ -153,12 +155,15 @@ impl<'a> ExpressionGraph<'a> {
         if let Some((name, first, second)) =
             self.matching_indexed_sets(self.node(a), self.node(b), Membership::Any)
         {
+            // `SC(a) | SC(b)` is `SC(a | b)`: an event of any of the classes.
             return self.indexed_set(&name, Membership::Any, first | second);
         }
         match (self.node(a), self.node(b)) {
             _ if a == b => a,
             (Node::EmptySet, _) | (_, Node::Universe) => b,
             (_, Node::EmptySet) | (Node::Universe, _) => a,
+            // Operands of commutative operations are sorted, so that `a | b` and `b | a` share one
+            // node.
             _ => self.intern_node(Node::SetUnion(a.min(b), a.max(b))),
         }
     }
@@ -167,6 +172,7 @@ impl<'a> ExpressionGraph<'a> {
         if let Some((name, first, second)) =
             self.matching_indexed_sets(self.node(a), self.node(b), Membership::All)
         {
+            // `SEM(a) & SEM(b)` is `SEM(a | b)`: an operation with all of the semantics.
             return self.indexed_set(&name, Membership::All, first | second);
         }
         match (self.node(a), self.node(b)) {
@@ -202,9 +208,11 @@ impl<'a> ExpressionGraph<'a> {
     pub(crate) fn domain_of(&mut self, r: NodeId) -> NodeId {
         match self.node(r) {
             Node::Empty => self.empty_set(),
+            // Reflexive relations relate every event.
             Node::Identity | Node::Full | Node::Star(_) | Node::Optional(_) => self.universe_set(),
             Node::IdentityOn(s) => s,
             Node::Inverse(a) => self.range_of(a),
+            // The first step of a path starts where the path does.
             Node::Plus(a) => self.domain_of(a),
             _ => self.intern_node(Node::Domain(r)),
         }
@@ -263,6 +271,7 @@ impl<'a> ExpressionGraph<'a> {
                 let both = self.set_intersection(s, t);
                 self.identity_on(both)
             }
+            // `r & (s * t)` is `[s]; r; [t]`: two masks instead of a product and an intersection.
             (_, Node::Product(s, t)) => self.restrict_both_sides(a, s, t),
             (Node::Product(s, t), _) => self.restrict_both_sides(b, s, t),
             (_, Node::Complement(c)) => self.relation_difference(a, c),
@@ -319,6 +328,7 @@ impl<'a> ExpressionGraph<'a> {
             (Node::Optional(q), Node::Star(r)) if r == q => b,
             (Node::Star(r), Node::Plus(q)) if r == q => b,
             (Node::Plus(q), Node::Star(r)) if r == q => a,
+            // `r*; r` is `r+`.
             (Node::Star(r), _) if r == b => self.transitive_closure(r),
             (_, Node::Star(r)) if r == a => self.transitive_closure(r),
             _ => self.intern_node(Node::Sequence(a, b)),
@@ -399,6 +409,8 @@ impl<'a> ExpressionGraph<'a> {
 
     pub(crate) fn transitive_closure(&mut self, a: NodeId) -> NodeId {
         match self.node(a) {
+            // These are transitive already: a product that composes with itself is contained in
+            // itself.
             Node::Empty
             | Node::Identity
             | Node::Full

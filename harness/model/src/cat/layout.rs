@@ -27,6 +27,8 @@ pub(crate) fn lay_out_plan(
             continue;
         }
         layout.emit_nodes(next..group.created as usize, &used, |_| true);
+        // Between the members and the last body lie nodes that depend on the members, and others.
+        // The others go in front of the group.
         let end =
             group.bodies.iter().chain(&group.members).map(|node| node.to_index() + 1).max().unwrap_or(next);
         let inner = dependent_nodes(&graph, group, end);
@@ -46,6 +48,7 @@ pub(crate) fn lay_out_plan(
     for definition in &mut plan.definitions {
         definition.node = layout.map_node(definition.node);
     }
+    // The label of a dead node goes with it.
     plan.labels.retain_mut(|label| {
         let place = layout.places.get(label.node.to_index()).copied().flatten();
         label.node = place.unwrap_or(label.node);

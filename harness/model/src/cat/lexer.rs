@@ -294,6 +294,7 @@ impl CatLexer<'_> {
     fn lex_word(&mut self, lexed: &mut LexedText) {
         let rest = self.remaining_text();
         let mut length = word_length(rest);
+        // A name may end with a prime.
         if rest.get(length..).is_some_and(|after| after.starts_with('\'')) {
             length += 1;
         }
@@ -317,6 +318,7 @@ impl CatLexer<'_> {
         let rest = self.remaining_text();
         let Some(length) = rest.get(1..).and_then(|inner| inner.find('"')) else {
             let span = self.advance_by(1);
+            // The rest of the text cannot be told apart from the open string.
             self.advance_by(self.remaining_text().len());
             lexed.problems.push((CatProblem::UnterminatedString, span));
             return;

@@ -67,6 +67,7 @@ pub(crate) fn parse_model_from(
 /// # Errors
 /// None in practice: the added text is part of the engine.
 pub(crate) fn with_uninitialised_reads(model: &CatModel) -> Result<CatModel, CatErrors> {
+    // Numbered after the sources of the model, so that the spans of both stay valid.
     let first = SourceId(model.sources.len() as u16);
     let more = parse_model_from(first, "uninitialised.cat", include_str!("uninitialised.cat"), &|_| None)?;
     let mut extended = model.clone();
@@ -105,6 +106,7 @@ impl Loader<'_> {
         let mut options = WrittenOptions::default();
         read_options(&lexed.comments, &mut options, &mut problems);
         self.options = self.options.merge_with(options);
+        // The lexer, the parser and the options each found some; messages follow the text.
         problems.sort_by_key(|(_, span)| span.offset);
         self.errors.extend(problems.into_iter().map(|(problem, span)| CatError::new(problem, span, &source)));
 
@@ -122,6 +124,7 @@ impl Loader<'_> {
             match item {
                 ParsedItem::Statement(kind, span) => {
                     self.statements.push(Statement { kind, span, clauses });
+                    // Only the first statement beyond the limit is reported.
                     if self.statements.len() == STATEMENT_LIMIT + 1 {
                         let problem = CatProblem::TooManyStatements { limit: STATEMENT_LIMIT };
                         self.errors.push(CatError::new(problem, span, &source));

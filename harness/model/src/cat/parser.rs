@@ -83,6 +83,7 @@ impl CatParser {
 
     fn next_token(&mut self) -> CatSpan {
         let span = self.current_span();
+        // The last token is the end of the text, which is never passed.
         if self.position + 1 < self.tokens.len() {
             self.position += 1;
         }
@@ -150,6 +151,7 @@ impl CatParser {
                     | Keyword::Else
                     | Keyword::End
             ),
+            // A negated axiom; a complement does not begin a statement.
             CatToken::Tilde => matches!(
                 self.peek_ahead(1),
                 CatToken::Keyword(Keyword::Acyclic | Keyword::Irreflexive | Keyword::Empty)
@@ -305,6 +307,7 @@ impl CatParser {
         let both = named(ExpressionKind::Product(Box::new([set.clone(), set])));
         let part = named(ExpressionKind::Intersection(vec![word("co"), both.clone()]));
         let within = named(ExpressionKind::Intersection(vec![order, both, word("loc")]));
+        // The modification order and `p` agree if they have no cycle together.
         let agreeing = self.make_expression(ExpressionKind::Union(vec![part.clone(), within]), start)?;
         let bindings = Bindings {
             recursive: false,
@@ -354,6 +357,7 @@ impl CatParser {
         self.next_token();
         let body = self.parse_expression()?;
         let name = self.parse_axiom_name()?;
+        // `undefined_unless` raises its flag where the condition fails.
         Ok(StatementKind::Axiom { kind, negated: tilde != undefined, flag, body, name })
     }
 
@@ -452,6 +456,7 @@ impl CatParser {
         loop {
             let operand = expression;
             let kind = match self.peek_token() {
+                // In front of an operand, `*` is the Cartesian product; else it is the closure.
                 CatToken::Star if self.starts_operand(1) => {
                     self.next_token();
                     let right = if *self.peek_token() == CatToken::Tilde {

@@ -361,6 +361,7 @@ impl CompiledModel {
             self.origins.push(statement);
             NodeId(self.nodes.len() as u32 - 1)
         };
+        // A relation is transitive exactly if `(r; r) \ r` is empty.
         let twice = add(Node::Sequence(node, node));
         let open = add(Node::Difference(twice, node));
         self.facts.push(self.axioms.len());

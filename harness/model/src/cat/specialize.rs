@@ -39,6 +39,7 @@ pub(crate) fn specialize_plan(
                 .collect();
             groups.push(RawGroup { created, members, bodies: Vec::new() });
         }
+        // The constructors of the graph simplify, so that known bases fold into what uses them.
         let place = place(&mut graph, plan, *node, &places, &groups, known);
         places.push(place);
         if let Some(group) = plan.groups.iter().find(|group| group.nodes.end as usize == index + 1)
@@ -96,6 +97,7 @@ fn place(
                 (KnownBase::Nothing, _) => graph.leaf_node(name, kind, base.mask),
             }
         }
+        // The group that is being rebuilt is the last one.
         Node::Recursive { index, .. } => {
             groups.last().map_or_else(|| graph.empty_relation(), |group| group.members[index as usize])
         }

@@ -17,6 +17,7 @@ impl OutcomeCollector<'_> {
         if candidates.iter().any(Vec::is_empty) {
             return;
         }
+        // Every permutation of the writes of a storage is a candidate modification order.
         let orders = self.skeleton.storages().iter().fold(1u64, |product, storage| {
             let writes = self.writes_of(*storage).len() as u64;
             product.saturating_mul((1..=writes).fold(1, u64::saturating_mul))
@@ -37,6 +38,7 @@ impl OutcomeCollector<'_> {
             let mut distinct = Vec::new();
             for &write in writes {
                 let known = self.skeleton.events[write].stored.as_ref().and_then(|s| s.known());
+                // Writes of one known value lead to the same outcomes.
                 if known.is_none() || !seen.contains(&known) {
                     seen.push(known);
                     distinct.push((vec![(*read as u16, write as u16)], None, 1));
@@ -47,6 +49,7 @@ impl OutcomeCollector<'_> {
         for observed in &self.skeleton.finals {
             if let FinalValue::LastWrite(storage) = observed {
                 let mut writes = self.writes_of(*storage);
+                // Without a write, the initial value is the final one.
                 if writes.is_empty() {
                     writes = (0..self.skeleton.len())
                         .filter(|&e| self.skeleton.events[e].storage == Some(*storage))
@@ -81,6 +84,7 @@ impl OutcomeCollector<'_> {
             open.extend(reads_of(&constraint.left));
             open.extend(reads_of(&constraint.right));
         }
+        // Any write may be the last one.
         if self.skeleton.finals.iter().any(|f| matches!(f, FinalValue::LastWrite(_))) {
             for event in &self.skeleton.events {
                 open.extend(event.stored.as_ref().map(reads_of).unwrap_or_default());

@@ -54,6 +54,7 @@ pub(super) fn for_each_candidate<E>(
     if sources.iter().any(Vec::is_empty) {
         return Ok(EnumerationEnd::Exhausted);
     }
+    // Then the outcome is known before the modification orders are, and unwanted ones need none.
     let decided_by_reads = skeleton.finals.iter().all(|value| matches!(value, FinalValue::Expression(_)));
     let writes = writes_by_storage(skeleton);
     let mut chosen = vec![0; reads.len()];
@@ -67,6 +68,7 @@ pub(super) fn for_each_candidate<E>(
             rf[*read] = u16::try_from(choices[*index]).ok();
         }
         for Valuation { values, thin_air } in valuations(skeleton, &rf, bounds.thin_air, bounds.domain) {
+            // Guessed values have a separate pass.
             if bounds.thin_air != thin_air || !constraints_met(skeleton, &values) {
                 continue;
             }
@@ -135,6 +137,7 @@ fn advance_sources(chosen: &mut [usize], sources: &[Vec<usize>]) -> bool {
 /// Goes to the next combination of orders; false after the last one, with each order back at its first.
 fn advance_orders(skeleton: &Skeleton, orders: &mut [Vec<usize>]) -> bool {
     orders.iter_mut().any(|order| {
+        // Initial writes stay in front.
         let initial = order.iter().take_while(|&&e| skeleton.events[e].tags.has(Tags::IW)).count();
         order.get_mut(initial..).is_some_and(next_permutation)
     })

@@ -43,6 +43,7 @@ impl<'a, M: Matrix> Deriver<'a, M> {
         let mut named = HashMap::new();
         for Definition { name, node, statement } in &plan.definitions {
             let statement_of = plan.statement_at(*statement);
+            // The first definition of a node names it. Later equal ones may be accidents.
             named.entry(*node).or_insert(NamedNode {
                 name: Some(name.as_str()),
                 statement: *statement,
@@ -50,6 +51,8 @@ impl<'a, M: Matrix> Deriver<'a, M> {
                 clauses: &statement_of.clauses,
             });
         }
+        // A node that both a function and a part of a statement denote gets the name of the
+        // function.
         for functions in [true, false] {
             for NodeLabel { node, function, statement, span, clauses } in
                 plan.labels.iter().filter(|label| label.function.is_some() == functions)
@@ -116,6 +119,7 @@ impl<'a, M: Matrix> Deriver<'a, M> {
             }
             Node::Recursive { group, index, .. } => {
                 if self.recursions >= RECURSIONS {
+                    // Not stored: the cost is unknown, not large, and may be found from elsewhere.
                     return TOO_DEEP;
                 }
                 self.recursions += 1;
@@ -140,6 +144,8 @@ impl<'a, M: Matrix> Deriver<'a, M> {
         let mut parts = Vec::new();
         while let Some(next) = open.pop() {
             match self.plan.node_at(next) {
+                // Unions are binary nodes. Nested anonymous ones are flattened, so that all
+                // alternatives compete.
                 Node::Union(left, right) if next == node || self.name_of(next).is_none() => {
                     open.extend([right, left]);
                 }
@@ -191,6 +197,7 @@ impl<'a, M: Matrix> Deriver<'a, M> {
         let Some(statement) = self.name_of(node).map(|named| named.statement) else {
             return self.derive_operands(node, from, to, depth);
         };
+        // Inside a definition, only names from before it may appear.
         let outside = std::mem::replace(&mut self.limit, statement);
         let mut edge = leaf_edge("", from, to);
         let target = self.unwrap_single_operands(node, from, to, &mut edge);
@@ -261,6 +268,7 @@ impl<'a, M: Matrix> Deriver<'a, M> {
             | Node::Immediate(inner)
             | Node::Optional(inner) => Some(inner),
             Node::Intersection(left, right) => {
+                // A part of cost 0 is only a filter.
                 match (self.derivation_cost(left, from, to), self.derivation_cost(right, from, to)) {
                     (0, _) => Some(right),
                     (_, 0) => Some(left),

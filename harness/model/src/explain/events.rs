@@ -28,6 +28,7 @@ pub(super) fn list_events(
             format!("{} = {value}", name_of(test, reference, event.extent))
         });
         let company = matches!(event.owner, Owner::Company(..));
+        // From the most special tag to the most general: an event has several.
         let what = match event.tags {
             tags if company && tags.has(Tags::R) => "cooperative read",
             tags if company && tags.has(Tags::W) => "cooperative write",

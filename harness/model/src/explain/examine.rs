@@ -157,6 +157,7 @@ impl<'a> ExecutionSearch<'a> {
                 witness = Some(self.describe_execution(skeleton, &candidate, None)?.0);
                 return Ok(ControlFlow::Break(()));
             };
+            // Nearest to consistent: fewest broken axioms, then the shortest violation.
             let distance = (examined.broken.len(), examined.shortest);
             if closest.as_ref().is_none_or(|(known, ..)| distance < *known) {
                 closest = Some((distance, first, skeleton.clone(), candidate));
@@ -166,6 +167,7 @@ impl<'a> ExecutionSearch<'a> {
         if witness.is_some() || known == Some(true) {
             return Ok(ExplanationAnswer::Allowed { witness });
         }
+        // With a known verdict, a search that was cut short still shows the closest candidate.
         if end == EnumerationEnd::Cut && known.is_none() {
             return Ok(ExplanationAnswer::Unknown);
         }
@@ -177,6 +179,7 @@ impl<'a> ExecutionSearch<'a> {
                 ExplanationAnswer::Forbidden { closest: None, candidates, complete }
             });
         };
+        // Of several broken axioms, the one with the fewest edges is shown.
         let examined = self.examine_candidate(&skeleton, &candidate)?;
         let mut best: Option<(ExplainedExecution, BrokenAxiom)> = None;
         for axiom in examined.broken {
@@ -210,6 +213,7 @@ impl<'a> ExecutionSearch<'a> {
             if !examined.broken.is_empty() {
                 return Ok(ControlFlow::Continue(()));
             }
+            // One more than requested: these are not all.
             if found.len() == most {
                 return Ok(ControlFlow::Break(()));
             }
@@ -227,6 +231,7 @@ impl<'a> ExecutionSearch<'a> {
         };
         // Prefer a race that also shows the outcome.
         let raised = match self.find_flagged(&Flags::is_race, true, &explained)? {
+            // Without the outcome, executions that do not end count as well.
             None => {
                 self.find_flagged(&Flags::is_race, false, &|outcome| passes_filter(self.test, outcome))?
             }
@@ -324,6 +329,7 @@ impl<'a> ExecutionSearch<'a> {
             .map(|(index, _)| index)
             .collect();
         let mut flagged = Flags::default();
+        // An axiom is broken if it fails; a flag is raised if its condition holds.
         axioms()
             .filter(|(_, axiom)| axiom.flag && cat::axiom_holds(axiom, value(axiom)))
             .for_each(|(_, axiom)| flagged.raise_axiom(axiom));
@@ -416,6 +422,7 @@ impl<'a> ExecutionSearch<'a> {
             let Some(relation) = skeleton.base_relation::<M>(name) else { continue };
             let owned = |e: usize| skeleton.events[e].thread().is_some();
             let pairs = relation.pairs().filter(|(from, to)| {
+                // Barriers synchronize in both directions; one edge is drawn.
                 owned(*from) && owned(*to) && from != to && (name == "ssw" || from < to)
             });
             edges.extend(pairs.map(|(from, to)| base(name, from, to)));
@@ -430,6 +437,7 @@ impl<'a> ExecutionSearch<'a> {
             for (from, to) in relation.pairs() {
                 let same = thread(from) == thread(to);
                 let whole = [from, to].iter().all(|e| skeleton.events[*e].thread().is_some());
+                // From-reads to the next write in modification order implies those to later writes.
                 let shorter = name == "fr"
                     && candidate.co.iter().any(|order| {
                         let at = |e| order.iter().position(|write| *write == e);
@@ -517,6 +525,7 @@ impl<'a> ExecutionSearch<'a> {
         candidate: &CandidateExecution,
     ) -> Result<Option<RacyExecution>, PredictError> {
         let values = self.evaluate_candidate::<M>(skeleton, candidate)?;
+        // An uninitialized read has a flag of its own, which is no race.
         let raised = self
             .plan
             .axioms
@@ -532,6 +541,7 @@ impl<'a> ExecutionSearch<'a> {
             (AxiomKind::Empty, Some(relation)) => {
                 let both = |(from, to): &(usize, usize)| {
                     let owned = |e: usize| skeleton.events[e].thread().is_some();
+                    // Prefer a pair of two threads, in the order of the events.
                     (!(owned(*from) && owned(*to)), from > to)
                 };
                 relation.pairs().min_by_key(both).map(|(from, to)| (event_id(from), event_id(to)))

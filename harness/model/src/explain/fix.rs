@@ -132,9 +132,12 @@ pub(super) fn find_fix(
                         .iter()
                         .map(|(at, kind)| (*at, kind.to_text(test, ThreadId(at.0 as u16))))
                         .collect();
+                    // The same changes are reached by their steps in every order.
                     if !seen.insert(key) {
                         continue;
                     }
+                    // A fix of this level has the fewest steps, but a cheaper one may not have been
+                    // tried.
                     if programs >= options.fix_programs || purse.spend(1) {
                         return match best {
                             Some((_, found, allowed)) => {
@@ -145,6 +148,8 @@ pub(super) fn find_fix(
                     }
                     programs += 1;
                     let made = Strengthened { changes, weight: base.weight + stronger.weight };
+                    // Nothing is lost for the next level, which is not visited once this one has a
+                    // fix.
                     if best.as_ref().is_some_and(|(weight, ..)| *weight <= made.weight) {
                         continue;
                     }
@@ -188,6 +193,7 @@ impl StrengtheningSearch<'_> {
             .collect();
         let mut strong = Strengthened { changes: Vec::new(), weight: 0 };
         for (place, forms) in &forms {
+            // The form of the greatest weight is the strongest.
             if let Some((weight, kind)) = forms.last() {
                 strong.changes.push((*place, kind.clone()));
                 strong.weight += weight;
@@ -202,6 +208,7 @@ impl StrengtheningSearch<'_> {
         let mut least = Minimality::Irreducible;
         for (place, forms) in &forms {
             let others: Vec<_> = strong.changes.iter().filter(|(at, _)| at != place).cloned().collect();
+            // From no change to the strongest form: the first that suffices stays.
             let own = std::iter::once(None).chain(forms.iter().map(|(_, kind)| Some(kind)));
             for kind in own {
                 let mut changes = others.clone();

@@ -118,9 +118,11 @@ macro_rules! row_matrix {
             fn plus(&self) -> Self {
                 let mut rows = self.0;
                 // Closure never changes which events have a target or a source.
+                // Warshall's algorithm: paths through each intermediate event in turn.
                 for middle in (self.domain() & self.range()).iter() {
                     let targets = rows[middle];
                     for row in &mut rows {
+                        // Without a branch: zero minus the bit is a mask of all ones or none.
                         let holds = (*row >> middle) & 1;
                         *row |= targets & (0 as $word).wrapping_sub(holds);
                     }

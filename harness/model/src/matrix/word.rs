@@ -18,6 +18,8 @@ pub struct Matrix8(pub u64);
 #[inline]
 fn occupied_rows(rows: u64) -> u64 {
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+    // The sum carries into bit 7 of each byte whose lower bits are not all zero, and never into the
+    // next byte.
     ((((rows & LOW) + LOW) | rows) & !LOW) >> 7
 }
 

@@ -49,6 +49,8 @@ pub(super) fn decide_spin_hang(
             .iter()
             .filter(|spin| value(Observable::Register(spin.thread, spin.mark)) == Some(1))
             .collect();
+        // Eventual visibility: a thread that spins for ever reads the last write in the end. The
+        // loop depends on values alone, so equal values suffice.
         let newest = spinning.iter().all(|spin| {
             spin.reads.iter().all(|(register, location)| {
                 let read = value(Observable::Register(spin.thread, *register));
@@ -84,6 +86,8 @@ impl SpinCut {
     /// `None` where a loop writes, waits, computes from iteration to iteration, or branches within itself.
     fn from_test(test: &Test, code: &ProgressCode) -> Option<SpinCut> {
         let mut cut = SpinCut { test: test.clone(), spins: Vec::new() };
+        // The outcomes must show every register and location, so conditions and filters do not
+        // restrict them.
         cut.test.question = None;
         cut.test.filter = None;
         cut.test.listed.clear();
@@ -105,6 +109,7 @@ impl SpinCut {
         let thread = ThreadId(index as u16);
         let operations = &code.threads[index].operations;
         let instructions = self.test.threads[index].instructions.clone();
+        // The cut moves instructions, whose numbers such a pair names.
         let synced = self.test.system_sync.iter().any(|sync| {
             [sync.from, sync.to].iter().any(|side| side.thread == thread && side.instruction.is_some())
         });
@@ -126,6 +131,8 @@ impl SpinCut {
         if awaits || synced && !jumps.is_empty() || self.test.threads[index].place == ThreadPlace::Host {
             return jumps.is_empty().then_some(()).filter(|()| !awaits);
         }
+        // The loop must repeat exactly as long as it reads the same values, otherwise one iteration
+        // does not represent all.
         for (at, target) in &jumps {
             code.threads[index].is_idempotent_loop(*target, *at).then_some(())?;
         }
@@ -146,6 +153,8 @@ impl SpinCut {
             let mut changed = instruction.clone();
             if let Some(loop_of) = jumps.iter().position(|(jump, _)| *jump == at) {
                 match &mut changed.kind {
+                    // The jump back becomes a jump to a mark: control that reaches it would repeat
+                    // the loop.
                     InstructionKind::Flow(
                         Flow::Goto(target) | Flow::Branch { target, .. } | Flow::BranchIf { target, .. },
                     ) => *target = spins.get(loop_of)?.0,
@@ -158,6 +167,7 @@ impl SpinCut {
             {
                 for (loop_of, (jump, target)) in jumps.iter().enumerate() {
                     if (target..=jump).contains(&&at) {
+                        // A copy, since later instructions may overwrite the destination.
                         let copy = self.fresh_register(thread, "seen");
                         cut.push(assign_register(copy, Operand::Register(destinations.first()), instruction));
                         spins.get_mut(loop_of)?.1.reads.push((copy, place.location));
@@ -168,6 +178,7 @@ impl SpinCut {
         let last = instructions.last()?.clone();
         let plain = |kind| Instruction { kind, span: last.span };
         for (label, spin) in spins {
+            // Normal control passes over the marks.
             cut.push(plain(InstructionKind::Flow(Flow::Goto(end))));
             cut.push(plain(InstructionKind::Flow(Flow::Label(label))));
             cut.push(assign_register(spin.mark, Operand::Constant(1), &last));

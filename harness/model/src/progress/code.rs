@@ -179,6 +179,7 @@ impl ProgressCode {
             return Err(ProgressError::Unsupported { what: "undefined initial values" });
         }
         // They wait for their tangles, which are a choice of each execution.
+        // Subgroup operations are refused by name, at their instruction.
         if test.has_blocks() && !test.has_subgroup_operations() {
             return Err(ProgressError::Unsupported { what: "barriers of a subgroup under branches" });
         }
@@ -198,6 +199,7 @@ impl ProgressCode {
                 }
             }
         }
+        // Within one thread, program order suffices.
         let syncs = test
             .system_sync
             .iter()
@@ -261,6 +263,7 @@ impl ProgressCodeBuilder<'_> {
             },
             InstructionKind::Flow(Flow::Goto(target)) => ProgressOperation::Jump(position(*target)?),
             InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
+                // Operands of different width are compared in the wider type.
                 let (left_type, right_type) =
                     (self.operand_type(thread, *left), self.operand_type(thread, *right));
                 let scalar = if right_type.bits() > left_type.bits() { right_type } else { left_type };
@@ -397,6 +400,7 @@ impl ProgressCodeBuilder<'_> {
                 within: self.scope_members(thread, barrier.execution_scope)?,
             },
         };
+        // Instructions of several threads that name one barrier share an entry.
         let place = self.keys.iter().position(|known| *known == key).unwrap_or_else(|| {
             self.keys.push(key);
             self.barriers.push(BarrierMembers { members: 0, quorum: None });
@@ -452,6 +456,7 @@ fn source_bits(sources: &[ValueSource]) -> u64 {
 /// A register is live if it may reach a branch, memory or a barrier. Without this, an untested counter would
 /// make the graph infinite.
 fn live_registers(operations: &[ProgressOperation]) -> Vec<u64> {
+    // Nothing is live behind the last operation: progress does not depend on final registers.
     let end = operations.len();
     let mut live = vec![0_u64; end + 1];
     loop {
@@ -480,6 +485,8 @@ fn live_registers(operations: &[ProgressOperation]) -> Vec<u64> {
                     live_before_assignment(next, *destination, source_bits(&[*left, *right]))
                 }
                 ProgressOperation::Access(access) => {
+                    // Unlike an assignment, an access is an effect: its operands are live even if
+                    // its result is not.
                     let after =
                         access.destination.map_or(next, |destination| next & !register_bit(destination));
                     after
@@ -506,6 +513,7 @@ fn live_registers(operations: &[ProgressOperation]) -> Vec<u64> {
 
 /// Transfer function of an assignment: its operands are live only if its result is.
 fn live_before_assignment(next: u64, destination: u16, operands: u64) -> u64 {
+    // Registers from 64 on have no bit. They count as live, which only keeps more states apart.
     let wanted = next & register_bit(destination) != 0 || destination >= 64;
     next & !register_bit(destination) | if wanted { operands } else { 0 }
 }
@@ -576,7 +584,10 @@ impl CompiledThread {
                         operation.apply(Value(left), Value(right), *scalar).0;
                 }
             }
+            // Every cycle of local instructions contains a backward jump, so states are compared
+            // there alone.
             if at <= jumped_from {
+                // A counter that nothing tests must not make two iterations differ.
                 self.clear_dead_registers(at, registers);
                 let here = (at, registers.to_vec());
                 if seen.contains(&here) {

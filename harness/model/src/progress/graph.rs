@@ -73,6 +73,7 @@ impl StateGraph {
         let mut open = std::collections::VecDeque::from([initial]);
         graph.found_by.push(None);
         let mut current = 0_u32;
+        // Breadth first, so that `found_by` yields shortest paths and lower numbers are nearer.
         while let Some(state) = open.pop_front() {
             graph.first.push(graph.edges.len() as u32);
             graph.cut |= state.memory.is_truncated();
@@ -81,6 +82,7 @@ impl StateGraph {
                 graph.program_counters.push(machine.program_counter(&state, thread) as u16);
             }
             let moves = machine.enabled_steps(&state)?;
+            // Some thread has not ended, and none can take a step: a deadlock.
             if moves.is_empty() && !(0..threads).all(|thread| machine.has_ended(&state, thread)) {
                 graph.stuck = graph.stuck.or(Some(current));
             }
@@ -155,6 +157,8 @@ impl StateGraph {
         definition: ProgressSemantics,
         fairness: Fairness,
     ) -> Option<FairComponent> {
+        // Emptiness check by refinement: a component that fails is restricted to the part that a
+        // fair run may repeat, and decomposed again.
         let everything =
             Subgraph { states: vec![true; self.state_count()], edges: vec![true; self.edges.len()] };
         let mut open = vec![everything];
@@ -173,20 +177,27 @@ impl StateGraph {
                     .flat_map(|state| self.edges_of(*state))
                     .filter(|edge| allowed.edges[*edge as usize] && inside(&self.edges[*edge as usize]))
                     .collect();
+                // A single state without a step to itself hosts no infinite run.
                 if edges.is_empty() {
                     continue;
                 }
                 let late = self.stale_accesses(&edges);
+                // Without these steps the component may fall apart, so the rest is decomposed
+                // again.
                 if !late.is_empty() {
                     open.push(
                         self.subgraph_of(&states, edges.into_iter().filter(|edge| !late.contains(edge))),
                     );
                     continue;
                 }
+                // Every subset takes fewer steps and violates the same guarantee, so nothing is
+                // left to refine.
                 if !self.keeps_guarantees(&states, &edges, threads, model, definition) {
                     continue;
                 }
                 if fairness == Fairness::Strong {
+                    // A run that visits such a state infinitely often would have to take the exit.
+                    // A fair run inside the component avoids these states.
                     let leaving = self.states_with_owed_exits(&states, inside, threads, model);
                     if !leaving.is_empty() {
                         let staying: Vec<u32> =
@@ -293,6 +304,8 @@ impl StateGraph {
         let mut on_stack = vec![false; count];
         let (mut stack, mut found) = (Vec::new(), Vec::new());
         let mut next = 0;
+        // An explicit call stack: a state and its next edge. Recursion would overflow on long
+        // chains of states.
         let mut calls: Vec<(u32, u32)> = Vec::new();
         for root in 0..count as u32 {
             if index[root as usize] != NEW || !allowed.states[root as usize] {
@@ -316,6 +329,8 @@ impl StateGraph {
                     }
                     if index[to as usize] == NEW {
                         calls.push((to, self.first[to as usize]));
+                    // A state that is off the stack belongs to a finished component, which cannot
+                    // reach this one.
                     } else if on_stack[to as usize] {
                         low[here] = low[here].min(index[to as usize]);
                     }
@@ -336,6 +351,8 @@ impl StateGraph {
                             break;
                         }
                     }
+                    // Ascending numbers: the first state of a component is the nearest to the
+                    // start.
                     component.sort_unstable();
                     found.push(component);
                 }
@@ -351,6 +368,8 @@ impl StateGraph {
         movers.dedup();
         let mut round: Vec<u32> = Vec::new();
         let mut here = from;
+        // The cycle must show a step of every thread that moves, otherwise the schedule would look
+        // unfair.
         for mover in movers {
             if round.iter().any(|edge| self.edges[*edge as usize].thread == mover) {
                 continue;

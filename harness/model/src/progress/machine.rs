@@ -227,6 +227,8 @@ impl ProgressMachine<'_> {
         mut opened: bool,
     ) -> Result<(), ProgressError> {
         let code = &self.code.threads[thread];
+        // Gates depend on other threads, which do not move while this one executes local
+        // instructions.
         let gates: Vec<usize> =
             (0..code.operations.len()).filter(|at| self.is_gated(state, thread, Some(*at))).collect();
         let MachineState { threads, memory, .. } = state;
@@ -246,6 +248,8 @@ impl ProgressMachine<'_> {
                 own.at = at;
                 if at >= code.operations.len() {
                     own.phase = ThreadPhase::Done;
+                    // Registers cannot be observed any more, so states that differ only in them
+                    // coincide.
                     own.registers.fill(0);
                     memory.end_thread(self.code, thread);
                     for (from, _, to, gate) in &self.code.syncs {
@@ -325,6 +329,8 @@ impl ProgressMachine<'_> {
         let mut begun = state.clone();
         begun.threads[thread].started = true;
         let plain = |state| EnabledStep { thread, at, read: None, written: None, accessed: None, state };
+        // A thread in a loop without memory accesses is schedulable for ever: a step from the state
+        // to itself.
         if own.phase == ThreadPhase::Spinning {
             moves.push(plain(begun));
             return Ok(());
@@ -334,6 +340,8 @@ impl ProgressMachine<'_> {
                 for effect in state.memory.perform_access(self.code, thread, access, &own.registers) {
                     let mut next = begun.clone();
                     next.memory = effect.memory;
+                    // A failed attempt of an await is a step that leaves the thread where it is.
+                    // Under weak memory its view may advance.
                     let waits = match access.kind {
                         AccessKind::Await(wanted) => {
                             effect.read != Some(evaluate_source(&own.registers, wanted, access.scalar))
@@ -396,6 +404,8 @@ impl ProgressMachine<'_> {
             SplitHalf::Wait => {
                 let of = |thread: usize| state.arrivals[thread][half.series];
                 let arrived: Vec<(usize, bool)> =
+                    // A thread that has arrived once more is one round ahead, so its previous
+                    // arrival belongs to this wait.
                     rounds.members(thread, half).map(|other| (other, of(other) > of(thread))).collect();
                 state.memory.wait_at_split(code, thread, half, (within, semantics), &arrived);
             }
@@ -410,6 +420,7 @@ impl ProgressMachine<'_> {
     ) -> Result<(), ProgressError> {
         let group = &self.code.barriers[barrier];
         if let Some(quorum) = group.quorum {
+            // Counts saturate at the quorum, so that the state space stays finite.
             state.arrived[barrier] = (state.arrived[barrier] + 1).min(quorum);
         }
         let here = |state: &MachineState<M>, thread: usize| {
@@ -428,6 +439,7 @@ impl ProgressMachine<'_> {
         let released: Vec<(usize, ThreadMask, Semantics)> = members
             .filter_map(|thread| {
                 let (quorum, within, semantics) = here(state, thread)?;
+                // With a quorum, a thread does not wait for all members.
                 let passes = quorum.map_or(complete, |quorum| state.arrived[barrier] >= quorum);
                 passes.then_some((thread, within, semantics))
             })

@@ -212,6 +212,7 @@ impl ThreadTree {
                 ThreadPlace::Host => hosts.push(ThreadTree::Thread(index)),
             }
         }
+        // Sorted by coordinates, so that the members of each unit are contiguous.
         placed.sort_unstable();
         let mut families = group_by_coordinate(
             &placed,
@@ -282,6 +283,7 @@ impl ThreadTree {
                     any_schedulable |= standings[index].schedulable;
                     any_goes_on |= standings[index].schedulable && kept;
                 }
+                // Members outside the test may have been the ones to progress.
                 let others = definition.open_level.is_some_and(|beside| *level <= beside);
                 any_goes_on || !any_schedulable || !definition.some_member_progresses || others
             }
@@ -309,6 +311,8 @@ impl ThreadTree {
                 let schedulable: Vec<usize> =
                     (0..members.len()).filter(|index| standings[*index].schedulable).collect();
                 let mut owed: Vec<usize> = schedulable.iter().copied().filter(|index| owes[*index]).collect();
+                // A group that makes progress has some member that does, and there is only one
+                // candidate.
                 if owed.is_empty() && schedulable.len() == 1 {
                     owed = schedulable;
                 }

@@ -100,6 +100,7 @@ impl StoreHistories {
 
     /// Inserts a write at `place` of a history.
     fn insert_write(&mut self, storage: usize, place: usize, write: HistoryWrite) {
+        // Views are positions in the history, so all that point at or behind the place move by one.
         for known in self.iter_views_mut() {
             if usize::from(known[storage]) >= place {
                 known[storage] += 1;
@@ -111,6 +112,7 @@ impl StoreHistories {
     /// Drops the first `count` writes of a history.
     fn drop_oldest(&mut self, storage: usize, count: usize) {
         self.storages[storage].drain(..count);
+        // Its predecessor is gone, so no write can be inserted between them any more.
         if let Some(first) = self.storages[storage].first_mut() {
             first.attached = false;
         }
@@ -137,12 +139,15 @@ impl StoreHistories {
                     at += 1;
                 }
             }
+            // Writes that no remaining reader may read from are unobservable.
             let readers = code.users[storage] & !self.ended;
             let oldest = (0..self.threads.len())
                 .filter(|thread| readers & 1 << thread != 0)
                 .map(|thread| usize::from(self.threads[thread].known[storage]))
                 .min()
                 .unwrap_or(self.storages[storage].len() - 1);
+            // Dropping a write that some thread may still read removes behaviour. The answer then
+            // holds only within the bound.
             let surplus = self.storages[storage].len().saturating_sub(HISTORY);
             self.cut |= surplus > oldest;
             let count = oldest.max(surplus);
@@ -190,6 +195,8 @@ impl StoreHistories {
         from: &[ReleasedView],
     ) {
         for release in from {
+            // Each scope must include the other side: the release's scope the acquirer, the
+            // acquire's scope the releaser (VK-SW-07).
             if release.to & 1 << thread == 0 || !within.has_thread(usize::from(release.thread)) {
                 continue;
             }
@@ -267,7 +274,11 @@ impl MemoryState for StoreHistories {
         let floor = usize::from(self.threads[thread].known[storage]);
         let mut effects = Vec::new();
         if let AccessKind::Store(_) = access.kind {
+            // A store may take any place in modification order after what its thread has seen
+            // (coherence).
             for place in floor + 1..=history.len() {
+                // An RMW reads its immediate predecessor, so nothing may come between the two
+                // (atomicity).
                 if history.get(place).is_some_and(|write| write.attached) {
                     continue;
                 }
@@ -290,6 +301,7 @@ impl MemoryState for StoreHistories {
                 (AccessKind::CompareExchange { .. }, None) => access.unequal,
                 _ => access.semantics,
             };
+            // The write already has an RMW as its immediate successor.
             if written.is_some() && history.get(place + 1).is_some_and(|write| write.attached) {
                 continue;
             }
@@ -318,6 +330,7 @@ impl MemoryState for StoreHistories {
         within: ThreadMask,
         semantics: Semantics,
     ) {
+        // An acquire fence acquires what earlier atomic reads of the thread have found.
         if semantics.order.acquires() {
             let found = self.threads[thread].found.clone();
             self.acquire_view(code, thread, within, semantics, &found);

@@ -46,6 +46,8 @@ impl SplitBarrierRounds {
                 })
             })
             .collect();
+        // Transitive closure by repeated joining: after `count` rounds every chain of waits is
+        // included.
         let mut linked = members.clone();
         for _ in 0..count {
             let known = linked.clone();
@@ -73,6 +75,7 @@ impl SplitBarrierRounds {
     pub(super) fn record_arrival(&self, arrivals: &mut ArrivalCounts, thread: usize, half: BarrierHalf) {
         arrivals[thread][half.series] += 1;
         let linked = self.linked[thread][half.series];
+        // Completed rounds are subtracted from all linked threads, so the counts stay bounded.
         let behind_all = iter_bits(linked).map(|other| arrivals[other][half.series]).min().unwrap_or(0);
         for other in iter_bits(linked) {
             arrivals[other][half.series] -= behind_all;

@@ -24,6 +24,8 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
                         let before = self.ordered(source, *write);
                         self.implies(&[reads], before);
                     }
+                    // Atomicity: no other write of the chain lies between the source of an RMW and
+                    // its own write. All of them follow the initial write.
                     for (_, other) in
                         line.rmw_events.iter().filter(|(_, other)| other != write && *other != source)
                     {
@@ -59,6 +61,8 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
                     .iter()
                     .find(|(other, _)| other == value)
                     .map_or(RelationTerm::No, |(_, term)| *term);
+                // `above` means "reads at least this value": a suffix disjunction, built from the
+                // largest value down. For the smallest value it is always true.
                 above =
                     if terms.len() + 1 == rises.len() { RelationTerm::Yes } else { self.any(&[is, above]) };
                 terms.push((*value, above));
@@ -86,6 +90,8 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         let steps = rises.iter().flatten().map(|(found, written)| written.0 - found.0);
         let (least, most) =
             steps.fold((u64::MAX, 0), |(least, most), step| (least.min(step), most.max(step)));
+        // With equal increments, the n-th RMW of the chain reads the initial value plus n steps. So
+        // each of these values is read by exactly one RMW.
         let first = stored_value(self.skeleton, line.initial, &vec![None; self.skeleton.len()]);
         let Some(Value(first)) = first.filter(|_| least == most && least > 0) else { return };
         for number in
@@ -112,6 +118,8 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
             for value in found {
                 known[*read] = Some(value);
                 let written = stored_value(self.skeleton, *write, &known)?;
+                // The induction needs a monotone function: a larger value read must not lead to a
+                // smaller value written.
                 let more = rises.last().is_none_or(|(_, less)| *less <= written);
                 rises.push((written >= value && more).then_some((value, written))?);
             }

@@ -100,6 +100,8 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
             RelationTerm::Yes => {}
             RelationTerm::If(literal) => assumed.push(literal),
         }
+        // Symmetry breaking is sound only for goals that all executions of an orbit share. A
+        // conjunct and an outcome name threads.
         let any_alike = match sought {
             ExecutionGoal::Any | ExecutionGoal::InFilter => true,
             ExecutionGoal::ConditionIs(_) => combiner.alike.preserves_condition,
@@ -124,6 +126,8 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
                     // A value cycle permits more values than are tried. Another query may be satisfied by the
                     // tried ones.
                     None => {
+                        // The blocking clauses hold under a fresh assumption. Later queries do not
+                        // assume it, so for them these executions are not excluded.
                         let here = *only.get_or_insert_with(|| self.solver.variable());
                         if !all.contains(&here) {
                             all.push(here);
@@ -168,6 +172,8 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
 
     /// Excludes the reads-from edges of the solver's current execution, conditional on the literal.
     fn exclude_reads(&mut self, here: Literal) {
+        // The values that `shows` tries follow from reads-from alone, so the clause names no write
+        // order.
         let chosen = self.sources.values().flatten().filter(|(_, literal)| self.solver.holds(*literal));
         let mut clause: Vec<Literal> = chosen.map(|(_, literal)| !*literal).collect();
         clause.sort_unstable();
@@ -192,6 +198,8 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
             let sources = self.sources.get(&choice.read).map_or(&[][..], Vec::as_slice);
             let chosen =
                 sources.iter().find(|(_, literal)| self.solver.holds(*literal)).map(|(write, _)| *write);
+            // A read that no clause mentions has no literals. Its source is irrelevant to the
+            // axioms, so any candidate completes the execution.
             let Some(write) = chosen.or(choice.candidates.first().copied()) else {
                 return Some(GoalEvidence::Never);
             };
@@ -201,6 +209,8 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         let mut last = Vec::new();
         for storage in &self.ground.storages {
             let mut writes = self.writes(Some(*storage));
+            // The rank of a write in the solver's total order: the number of writes that precede
+            // it.
             writes.sort_by_cached_key(|write| {
                 let earlier = |other: &&usize| {
                     super::precedes(&self.orders, **other, *write)
@@ -264,6 +274,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
             ResolvedCondition::Not(inner) => self.condition(inner, !wanted),
             ResolvedCondition::And(both) | ResolvedCondition::Or(both) => {
                 let sides = [self.condition(&both.0, wanted), self.condition(&both.1, wanted)];
+                // De Morgan: a violated disjunction is a conjunction of violated sides.
                 if matches!(condition, ResolvedCondition::And(_)) == wanted {
                     self.all(&sides)
                 } else {
@@ -321,6 +332,8 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
                 let values: Option<Vec<Value>> = indexes.iter().map(value).collect();
                 if !values.is_some_and(|values| test(&values)) {
                     always = false;
+                    // The literal is one-sided: it excludes every combination that fails the test.
+                    // If nothing fails, no literal is needed.
                     given.push(RelationTerm::If(*literal.get_or_insert_with(|| me.solver.variable())));
                     me.implies(&given, RelationTerm::No);
                 }

@@ -60,6 +60,8 @@ impl Domains {
         let circles = components_of(&depends);
         let circular = rules.out_of_thin_air && !circles.is_empty();
         if circular {
+            // A value on such a cycle may come out of thin air, so the domain of the whole program
+            // applies, not only the written values.
             for read in circles.into_iter().flatten() {
                 let possible =
                     rules.domain.values().iter().filter(|value| permits_value(skeleton, read, **value));
@@ -82,6 +84,8 @@ impl Domains {
             if circular { 2 * writes.len() + 1 } else { writes.len() }
         });
         let leading: Vec<usize> = leading.collect();
+        // Each round propagates values through one more write. Without a bound, a loop that
+        // increments would produce new values for ever.
         for round in 0..=leading.iter().copied().max().unwrap_or(0) {
             let mut changed = false;
             for (choice, _) in reads.iter().zip(&leading).filter(|(_, leading)| round <= **leading) {
@@ -115,6 +119,7 @@ impl Domains {
             }
         }
         let domains = Domains { returned, stored, circular, lines: lines.to_vec() };
+        // A constraint is encoded by the combinations of the values that it reads.
         let sayable = |constraint: &Constraint<u16>| {
             let mut reads = reads_of(&constraint.left);
             reads.extend(reads_of(&constraint.right));
@@ -158,6 +163,7 @@ fn for_each(reads: &[u16], values: &[Vec<Value>], visit: &mut dyn FnMut(&Known<'
     reads.sort_unstable();
     reads.dedup();
     let Some(count) = count_combinations(&reads, values) else { return false };
+    // `number` in mixed radix: one digit per read, its value the index of the chosen value.
     for number in 0..count {
         let mut rest = number;
         let chosen: Vec<Value> = reads
@@ -232,6 +238,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         }
         let terms = self.one_of(self.domains.returned[read].clone());
         self.returned.insert(read, terms.clone());
+        // Only queued: to define the read now would recurse along chains of dependent values.
         self.undefined.push(read);
         terms
     }
@@ -267,6 +274,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         let terms = match &skeleton.events[write].stored {
             None => Vec::new(),
             Some(Symbolic::Known(value)) => vec![(*value, RelationTerm::Yes)],
+            // A copied value needs no literals of its own.
             Some(Symbolic::Read(read)) => self.returned(usize::from(*read)),
             Some(stored) => {
                 let terms = self.one_of(self.domains.stored[write].clone());
@@ -372,6 +380,8 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
             _ => {
                 let mut last = Vec::new();
                 for &write in &writes {
+                    // One direction suffices: at most one write can follow all others, and the
+                    // clause below requires one.
                     let literal = self.solver.variable();
                     for &other in writes.iter().filter(|other| **other != write) {
                         let before = self.ordered(other, write);

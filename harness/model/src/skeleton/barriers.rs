@@ -52,6 +52,8 @@ impl<'t> PathAssignment<'t> {
     pub(super) fn executed(&self) -> Vec<usize> {
         let PathAssignment { test, paths, .. } = *self;
         let mut begun = vec![true; paths.len()];
+        // The greatest fixpoint over begun threads: a thread that cannot start may stop others,
+        // which may in turn stop more.
         loop {
             let executed = self.up_to_barriers(&begun);
             let ends = |thread: ThreadId| {
@@ -104,6 +106,7 @@ impl<'t> PathAssignment<'t> {
                 let path = paths[thread];
                 let step = path.steps.get(at[thread])?;
                 let id = ThreadId(thread as u16);
+                // Only waits block: `stop_after` passes arrivals.
                 if let Some(wait) = half_of(test, id, step.instruction) {
                     return Some(self.all_arrived(id, wait.execution_scope, &at));
                 }
@@ -133,6 +136,8 @@ impl<'t> PathAssignment<'t> {
                     None => !missing,
                 })
             };
+            // The conditions are monotone in the positions, so all threads that may pass can move
+            // in one round.
             let passing: Vec<usize> = (0..paths.len()).filter(|t| passes(*t) == Some(true)).collect();
             if passing.is_empty() {
                 return at;
@@ -219,6 +224,7 @@ impl<'t> PathAssignment<'t> {
         let mut choices: Vec<Vec<Vec<u16>>> = Vec::new();
         let mut grouped: Vec<u16> = Vec::new();
         for barrier in barriers {
+            // Without a quorum every arrival waits for every other, so there is no choice.
             let Some(quorum) = barrier.barrier.quorum else {
                 for other in barriers {
                     if other.barrier.quorum.is_none() && pair(barrier, other) {
@@ -227,6 +233,7 @@ impl<'t> PathAssignment<'t> {
                 }
                 continue;
             };
+            // All arrivals at one named barrier make one choice together.
             if grouped.contains(&barrier.event) {
                 continue;
             }
@@ -240,6 +247,8 @@ impl<'t> PathAssignment<'t> {
                 .map(|other| other.event)
                 .collect();
             grouped.extend(&members);
+            // The bits of the number are the members that the others wait for. Those beyond the
+            // twentieth are never among them, which bounds the choices.
             let subsets = (0u32..1 << members.len().min(20))
                 .filter(|mask| mask.count_ones() >= quorum)
                 .map(|mask| {
@@ -253,6 +262,7 @@ impl<'t> PathAssignment<'t> {
                 .collect();
             choices.push(subsets);
         }
+        // Different barriers choose independently.
         let mut skeletons = vec![skeleton];
         for subsets in choices {
             skeletons = skeletons

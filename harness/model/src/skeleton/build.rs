@@ -62,6 +62,7 @@ fn tangled(
     if builder.infeasible {
         return Ok(Vec::new());
     }
+    // After all threads: a value that another lane sent may refer to events of a later thread.
     for (index, path) in paths.iter().enumerate() {
         builder.mark_decisive(ThreadId(index as u16), path);
     }
@@ -76,6 +77,7 @@ fn tangled(
     if let Some(khronos) = &test.khronos {
         skeleton.forced = forced_reads(&skeleton, khronos);
     }
+    // Unordered sections may execute in any order: each order is another event structure.
     if test.interlock_order() != Some(InterlockOrder::Unordered) {
         return Ok(schedule.meetings(skeleton, &arrivals));
     }
@@ -223,6 +225,7 @@ impl<'t> Builder<'t> {
                     values.push(part);
                 }
             }
+            // One initial write for each possible value; they exclude each other.
             for value in values {
                 let mut event = Event::new(Owner::Initial, None, self.here(), None);
                 event.tags.add(Tags::IW | Tags::UW | Tags::W);
@@ -256,6 +259,8 @@ impl<'t> Builder<'t> {
         let mut company = steps.iter().any(|step| step.cooperative).then(|| self.with_own_events(thread));
         for step in steps {
             if let Some(company) = company.as_mut().filter(|_| step.cooperative) {
+                // The access is numbered among the reads of the thread, although its events belong
+                // to another invocation. So both builders use one list of reads.
                 std::mem::swap(&mut self.reads, &mut company.reads);
                 company.add_company(thread, step);
                 std::mem::swap(&mut self.reads, &mut company.reads);
@@ -263,6 +268,7 @@ impl<'t> Builder<'t> {
                 self.add_step(thread, step);
             }
         }
+        // `with_own_events` has numbered these events after all events of the thread itself.
         if let Some(mut company) = company {
             let own = self.skeleton.events.len();
             self.skeleton.events.extend(company.skeleton.events.drain(own..));
@@ -334,6 +340,7 @@ impl<'t> Builder<'t> {
         let index = usize::from(thread.0);
         let Skeleton { address, control, .. } = &mut self.skeleton;
         for (dependent, pairs) in [(&step.address, address), (&step.control, control)] {
+            // A dependency on a value is one on every event that the value is computed from.
             for read in dependent {
                 self.reads[index][usize::from(*read)].for_each_read(&mut |event| pairs.push((event, here)));
             }
@@ -343,6 +350,7 @@ impl<'t> Builder<'t> {
             ThreadPlace::Host => (None, true),
         };
         let mut event = Event::new(Owner::Thread(thread), Some(step.instruction), here, place);
+        // Another component of the same vector access.
         if step.continues
             && let Some(before) = self.skeleton.events.last()
         {
@@ -390,6 +398,8 @@ impl<'t> Builder<'t> {
             StepKind::SplitBarrier => {
                 if let Some(barrier) = half_of(self.test, thread, step.instruction) {
                     let (scope, half) = (barrier.execution_scope, barrier.half);
+                    // The n-th arrival of a thread pairs with the n-th wait of the others, so each
+                    // half counts its earlier executions.
                     let earlier = self.skeleton.halves.iter().filter(|known| {
                         let owner = self.skeleton.events[usize::from(known.event)].owner;
                         owner == Owner::Thread(thread) && (known.scope, known.half) == (scope, half)
@@ -460,6 +470,8 @@ impl<'t> Builder<'t> {
         if stored.is_some() {
             event.tags.add(Tags::RMW);
         }
+        // Models with fused RMWs have one event that is both read and write; the others have two
+        // events and the relation `rmw`.
         if stored.is_some() && fused {
             event.tags.add(Tags::W);
             event.tags.write_access(memory.access);
@@ -475,6 +487,7 @@ impl<'t> Builder<'t> {
             (write.operation, write.vector) = (self.here(), self.here());
             write.tags.add(Tags::W | Tags::RMW);
             write.tags.write_access(memory.access);
+            // The write half of each cell has the same position among its pieces as the read half.
             for (event, half) in self.skeleton.events[here..].iter_mut().zip(write.operation..) {
                 event.write_half = Some(half);
             }
@@ -498,6 +511,7 @@ impl<'t> Builder<'t> {
         }
         match pieces {
             [_] => Symbolic::Read(first),
+            // An access of several cells reads a concatenation: each part with its offset in bytes.
             _ => {
                 let parts = pieces.iter().zip(first..);
                 Symbolic::Join(parts.map(|(piece, read)| (piece.before, Symbolic::Read(read))).collect())
@@ -551,6 +565,8 @@ impl<'t> Builder<'t> {
             | InstructionKind::Compute(_)
             | InstructionKind::Flow(_) => {}
         }
+        // A wait's own operation takes place after what it waits for, so its mark lies before its
+        // events.
         let waits = matches!(kind, InstructionKind::System(SystemOperation::Wait(_)));
         let next = if waits { before } else { self.here() };
         self.marks.push(InstructionMark { thread, instruction, next });
@@ -565,6 +581,8 @@ impl<'t> Builder<'t> {
         // Memory of HSA has no device domain that values must get out of.
         if with_reader && test.dialect != Dialect::Hsa {
             let hosts = test.threads.iter().any(|thread| thread.place == ThreadPlace::Host);
+            // Host writes reach the device domain in two steps: availability to the host domain,
+            // then a domain operation.
             let from_hosts: &[u64] = if hosts { &[Tags::AVHOST, Tags::DOMDEVICE] } else { &[] };
             for tags in from_hosts.iter().chain(&[Tags::AVDEVICE, Tags::VISDEVICE]) {
                 let reader = self.reader(*tags);
@@ -637,6 +655,7 @@ impl<'t> Builder<'t> {
     fn add_system_sync(&mut self) {
         let Skeleton { events, system_sync, .. } = &mut self.skeleton;
         for sync in &self.test.system_sync {
+            // Program order covers a thread and itself.
             if sync.from.thread == sync.to.thread
                 && sync.from.instruction.is_none()
                 && sync.to.instruction.is_none()

@@ -51,6 +51,7 @@ impl Skeleton {
         let mut matrix = M::empty(self.len());
         for (i, event) in self.events.iter().enumerate() {
             let Some(wanted) = key(event) else { continue };
+            // An earlier event of the same class has filled this row.
             if !matrix.row(i).is_empty() {
                 continue;
             }
@@ -83,6 +84,7 @@ impl Skeleton {
         let thread = |i: usize| {
             let owner = self.events[i].owner;
             let mut end = i + 1;
+            // Initial writes belong to no thread: each is alone.
             while owner != Owner::Initial && self.events.get(end).is_some_and(|e| e.owner == owner) {
                 end += 1;
             }

@@ -38,6 +38,8 @@ impl Tangles {
         }
         let reading = if test.metadata.maximal_reconvergence { Tangling::Together } else { reading };
         let blocks: Vec<Vec<GuardedBlock>> = test.threads.iter().map(Thread::guarded_blocks).collect();
+        // Operations outside all blocks are in uniform control flow: one tangle, independent of the
+        // paths.
         let mut fixed = Tangles::default();
         for (thread, blocks) in (0..).map(ThreadId).zip(&blocks) {
             for (at, instruction) in test.thread(thread).instructions.iter().enumerate() {
@@ -54,6 +56,8 @@ impl Tangles {
         let mut walked: Vec<(ThreadId, usize)> = Vec::new();
         for (thread, own) in (0..).map(ThreadId).zip(&blocks) {
             for block in own {
+                // The first lane that has the block walks it for all lanes of its subgroup. A label
+                // names the copies of one block.
                 if walked.contains(&(thread, block.branch)) {
                     continue;
                 }
@@ -202,6 +206,8 @@ impl TangleWalker<'_> {
                 if uniform.is_some() {
                     state.ways = vec![columns.iter().map(|column| column.thread).collect()];
                 } else {
+                    // A lane with private code in this gap diverges from all others, each lane on
+                    // its own.
                     state.part(|thread| alone.contains(&thread).then_some(thread));
                 }
             }
@@ -244,6 +250,7 @@ impl TangleWalker<'_> {
         let mut next = Vec::new();
         for state in states {
             let is_there = |way: &Vec<ThreadId>| lanes.iter().any(|(thread, _)| way.contains(thread));
+            // Lanes that do not reach the instruction stay in the groups that they were in.
             let (there, elsewhere): (Vec<_>, Vec<_>) = state.ways.into_iter().partition(is_there);
             for joined in possible_joins(&there, self.reading) {
                 let mut tangles = state.tangles.clone();
@@ -297,6 +304,9 @@ fn possible_joins(ways: &[Vec<ThreadId>], reading: Tangling) -> Vec<Vec<Vec<Thre
         Tangling::Any => {
             let Some((last, before)) = ways.split_last() else { return vec![Vec::new()] };
             let mut all = Vec::new();
+            // All set partitions of the groups, by recursion: the last group joins an earlier block
+            // of the partition or forms its own. Their number grows as the Bell numbers, hence
+            // `MAX_CHOICES`.
             for joined in possible_joins(before, reading) {
                 for with in 0..joined.len() {
                     let mut joined = joined.clone();

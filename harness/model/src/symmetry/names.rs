@@ -119,6 +119,7 @@ impl<'t> NameMatching<'t> {
 
     /// Records that two names are swapped; `None` if one of them is swapped with another name.
     fn match_names(&mut self, from: LocationId, to: LocationId) -> Option<()> {
+        // A swap is its own inverse, so both directions are recorded.
         let there = *self.swapped.entry(from).or_insert(to);
         let back = *self.swapped.entry(to).or_insert(from);
         (there == to && back == from).then_some(())
@@ -146,6 +147,8 @@ impl<'t> NameMatching<'t> {
         let mut at = 0;
         while let (Some(step), Some(other_step)) = (path.steps.get(at), with.steps.get(at)) {
             let end = IgnoredNames::run(path, &idle, at);
+            // Reads that commute need not stand in the same order; they are compared as sets once
+            // the names are known.
             if end > at + 1 && end == IgnoredNames::run(with, &of_other, at) {
                 self.runs.push([&path.steps[at..end], &with.steps[at..end]]);
                 at = end;
@@ -172,6 +175,7 @@ impl<'t> NameMatching<'t> {
                     }
                     _ => false,
                 });
+                // Each read has its own partner.
                 left.swap_remove(found?);
             }
         }
@@ -188,6 +192,7 @@ impl<'t> NameMatching<'t> {
         }
         match (&step.kind, &with.kind) {
             (StepKind::Read(from), StepKind::Read(to)) => self.match_memory(from, to),
+            // Values that nothing observes need not agree.
             (StepKind::Write(from, stored), StepKind::Write(to, other))
                 if stored == other || self.is_unread(from, stored) && self.is_unread(to, other) =>
             {

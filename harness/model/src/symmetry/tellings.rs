@@ -53,6 +53,7 @@ impl Symmetry {
         if moves.iter().any(|moved| moved.iter().enumerate().any(|(from, to)| ty(from) != ty(*to))) {
             return None;
         }
+        // Closes the set under the swaps, which generate the group.
         let mut known: QuickSet<Vec<usize>> = ways.iter().cloned().collect();
         let mut next = 0;
         while let Some(way) = ways.get(next).cloned() {

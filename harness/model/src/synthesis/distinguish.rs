@@ -229,6 +229,7 @@ impl Best {
 
     /// Inserts a test if there is room, or if it replaces one with a weaker difference.
     fn keep(&mut self, test: &Test, difference: Difference) {
+        // Equal differences stay in order of discovery.
         let at = self.tests.partition_point(|(_, known)| *known <= difference);
         if at < self.most {
             self.tests.insert(at, (test.clone(), difference));
@@ -337,6 +338,8 @@ impl ModelPair<'_> {
                 }
             }
             let forbids = |verdict| standing_of(&test, verdict) == TestStanding::Forbidden;
+            // Weakening only allows more outcomes, so if neither model forbids this one, neither
+            // does further down.
             if asked >= MOST_BELOW || !(forbids(&first) || forbids(&second)) {
                 continue;
             }
@@ -373,6 +376,8 @@ impl ModelPair<'_> {
             let mut smaller = None;
             for candidate in smaller_tests(&test).into_iter().filter(|smaller| self.wanted.fits(smaller)) {
                 let now = self.difference(&candidate)?;
+                // Stronger differences are smaller, so reduction never trades a difference for a
+                // weaker one.
                 if now.is_some() && now <= difference {
                     smaller = Some((candidate, now));
                     break;
@@ -505,6 +510,7 @@ fn remove_unused(mut test: Test) -> Test {
             .iter()
             .filter_map(|pair| {
                 let mut pair = *pair;
+                // A pair of a thread without instructions orders nothing and goes.
                 pair.from.thread = new_id(pair.from.thread)?;
                 pair.to.thread = new_id(pair.to.thread)?;
                 Some(pair)

@@ -205,6 +205,7 @@ impl FormVocabulary {
         if slots.len() == events {
             return self.complete(sizes, forms, slots, visit);
         }
+        // Locations are numbered by first use, so programs that differ only in names occur once.
         let named = slots.iter().filter(|(form, _)| forms[*form].accesses()).map(|(_, l)| l + 1).max();
         let named = named.unwrap_or(0);
         // A location with one access cannot affect the verdict, so each one needs a second access.
@@ -324,6 +325,7 @@ fn tells_something(
         column.iter().any(|(form, _)| matches!(forms[*form], SynthesizedInstruction::ControlBarrier(_)))
     });
     let meeting = meeting.count();
+    // Each thread has at most one control barrier, and a barrier has at least two participants.
     barriers == meeting && meeting != 1 && slots.iter().any(|(form, _)| forms[*form].accesses())
 }
 
@@ -348,6 +350,8 @@ fn build(
                 }
                 SynthesizedInstruction::Store(access) => {
                     let location = draft.location(name);
+                    // Every store to a location writes another value, so that a read tells which
+                    // one it saw.
                     values[*index] += 1;
                     let value = Operand::Constant(values[*index]);
                     draft.store(thread, location, value, StorageClass::Buffer, access);

@@ -120,6 +120,7 @@ impl LitmusShape {
             self.has(|word| matches!(word, ShapeWord::Read { carrier: true, .. })) && !self.relaxed;
         let meets = self.has(|word| *word == ShapeWord::Barrier);
         let all: &[Style] = &[Style::Atomic, Style::Fence, Style::Rmw];
+        // Where a control barrier synchronizes, there is no read-modify-write to do it.
         let some = |wanted: bool| {
             if meets {
                 &all[..2]
@@ -170,6 +171,7 @@ fn words(column: &'static str) -> impl Iterator<Item = ShapeWord> {
             return Some(ShapeWord::Barrier);
         }
         let letter = letters.next()?;
+        // An uppercase letter marks a location that carries synchronization.
         let (location, carrier) = (letter.to_ascii_lowercase(), letter.is_ascii_uppercase());
         let value = i64::from(letters.next()?.to_digit(10)?);
         Some(match kind {
@@ -185,6 +187,7 @@ fn words(column: &'static str) -> impl Iterator<Item = ShapeWord> {
 
 /// Levels of two threads: how much they share.
 fn level(first: Placement, second: Placement) -> u8 {
+    // 3: the device only; 2: the queue family; 1: the workgroup; 0: the subgroup.
     if first.queue_family != second.queue_family {
         3
     } else if first.workgroup != second.workgroup {
@@ -219,6 +222,7 @@ pub fn placements(threads: usize, unequal: bool) -> Vec<Vec<Placement>> {
         for near in 0..4u8 {
             for far in near + 1..4 {
                 for outsider in 0..3 {
+                    // Two threads are near each other, and the third is equally far from both.
                     let level = |a: usize, b: usize| if a == outsider || b == outsider { far } else { near };
                     found.push(place_threads(3, &level));
                 }
@@ -233,12 +237,14 @@ fn place_threads(threads: usize, level: &dyn Fn(usize, usize) -> u8) -> Vec<Plac
     let share = |a: usize, b: usize, at_most: u8| a == b || level(a, b) <= at_most;
     // The number of a unit: how many units of its parent began before it.
     let number = |thread: usize, at_most: u8, parent: u8| {
+        // The first thread of a unit stands for the unit.
         let first = |t: usize| (0..threads).find(|other| share(t, *other, at_most)).unwrap_or(t);
         let mine = first(thread);
         (0..mine).filter(|t| first(*t) == *t && share(*t, mine, parent)).count() as u32
     };
     (0..threads)
         .map(|thread| Placement {
+            // The device is the parent of all queue families: no level exceeds 4.
             queue_family: number(thread, 2, 4),
             queue: 0,
             workgroup: number(thread, 1, 2),
@@ -382,6 +388,8 @@ impl ShapeColumn<'_> {
                 self.guards = true;
                 self.draft.label(self.thread);
             }
+            // Without the wanted value, the thread skips the rest, so that a plain payload behind
+            // it does not race.
             let branch = InstructionKind::Flow(Flow::Branch {
                 relation: BranchRelation::NotEqual,
                 left: Operand::Register(register),
@@ -463,6 +471,7 @@ impl ShapeColumn<'_> {
                     Style::Atomic => self.load(location, carrier, self.atomic(Some(Order::Acquire))),
                     Style::Fence => self.load(location, carrier, self.atomic(None)),
                     Style::Rmw => {
+                        // An addition of 0 reads without a change.
                         let nothing = RmwOperation::Fetch(ArithmeticOperation::Add, Operand::Constant(0));
                         self.rmw(location, nothing, Some(Order::Acquire))
                     }
@@ -484,6 +493,7 @@ impl ShapeColumn<'_> {
                 if before {
                     self.fence(Order::AcquireRelease);
                 }
+                // With barriers on both sides, its own semantics would add nothing.
                 let semantics = (!before || !after).then(|| self.semantics(Order::AcquireRelease));
                 self.draft.push(
                     self.thread,

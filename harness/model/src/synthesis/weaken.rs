@@ -99,6 +99,7 @@ fn weaken_barrier(test: &Test, barrier: &ControlBarrier, at: &str) -> Vec<Weaken
     let mut found = Vec::new();
     let mut change = |what: &str, weaken: &dyn Fn(&mut ControlBarrier)| {
         let mut weaker = test.clone();
+        // The barrier changes in all threads that meet there.
         for instruction in weaker.threads.iter_mut().flat_map(|thread| &mut thread.instructions) {
             if let InstructionKind::ControlBarrier(other) = &mut instruction.kind
                 && other.id == barrier.id

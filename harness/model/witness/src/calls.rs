@@ -69,11 +69,13 @@ fn drawn(random: &mut SplitMix64, seed: u64) -> (String, usize) {
             signals -= 1;
             column.push(format!("wait s{signals}"));
         }
+        // An event is awaited once, on the queue that sets it.
         if let Some(event) = events.iter().position(|queue| *queue == place)
             && !wait
             && random.chance(70)
         {
             column.push(format!("await e{event}"));
+            // No queue has an empty name, so the event is spent.
             if let Some(queue) = events.get_mut(event) {
                 *queue = "";
             }
@@ -95,6 +97,8 @@ fn drawn(random: &mut SplitMix64, seed: u64) -> (String, usize) {
             column.push(format!("set e{} {source} -> {target}", events.len()));
             events.push(place);
         }
+        // A timeline only counts up: the next signal comes from an agent that waited for the one
+        // before.
         if counts && random.chance(50) && (signals == 0 || wait) {
             signals += 1;
             column.push(format!("signal t {signals}"));

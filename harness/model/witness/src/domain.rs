@@ -211,11 +211,13 @@ impl Frame<'_> {
                 let same_reference = here.reference == there.reference;
                 let non_private = here.non_private && there.non_private;
                 let mut through_the_shader = || {
+                    // Computed once for an access, and only if some pair needs it.
                     let from =
                         *ends[x].get_or_insert_with(|| self.ends((x, cell), availability, happens_before));
                     let to = if right.is_read() {
                         *ends[y].get_or_insert_with(|| self.ends((y, cell), visibility, happens_before))
                     } else {
+                        // A write needs no visibility: the chain ends at the write itself.
                         [1 << y; LEVELS.len()]
                     };
                     domains().any(|domain| {

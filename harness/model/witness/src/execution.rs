@@ -63,6 +63,7 @@ pub fn judge(
     loop {
         let paths: Vec<&ThreadPath> =
             ways.iter().zip(&chosen).map(|(way, index)| &way.paths[*index]).collect();
+        // A combination of paths in which some barrier waits for ever has no complete execution.
         if all_meet(test, &instances, &paths) && all_arrive(test, &instances, &paths) {
             for tangles in tangle::choices(test, profile, &paths) {
                 for fragments in fragment_orders(test) {
@@ -73,7 +74,7 @@ pub fn judge(
         } else {
             search.answer.stuck = true;
         }
-        // The next choice.
+        // The next choice: an odometer over the paths of all threads.
         let Some(place) = (0..ways.len()).find(|way| chosen[*way] + 1 < ways[*way].paths.len()) else {
             return Ok(search.answer);
         };
@@ -194,6 +195,7 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
                 (thread, number)
             })
             .collect();
+        // A read of several cells chooses a source for each cell independently.
         let parts = |read: &usize| frame.touched(*read).map(|cell| (*read, cell)).collect::<Vec<_>>();
         let open = frame
             .reads
@@ -329,6 +331,7 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
             let mut tried = Vec::new();
             for guess in self.search.guesses.clone() {
                 let guess = guess.truncate_to(ty);
+                // Truncation to a narrow type can make guesses equal.
                 if !tried.contains(&guess) {
                     tried.push(guess);
                     let mut values = values.clone();
@@ -342,6 +345,7 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
             let (thread, number) = self.reads[index];
             self.source_value(sources, &values, index) == values[thread][number]
         };
+        // A guess must come true: each read returns what its sources write.
         if thin_air && !(0..self.reads.len()).all(derived) {
             return Ok(());
         }
@@ -396,6 +400,8 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
             self.search.executions_left -= 1;
             let places = &self.orders[index];
             let synchronizes = frame.synchronizes_with(sources, places);
+            // Many combinations of sources synchronize alike, and location order depends on nothing
+            // else.
             let location_order = match self.known.get(&synchronizes) {
                 Some(known) => Rc::clone(known),
                 None => {
@@ -409,6 +415,8 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
                 continue;
             }
             let races = execution.races();
+            // A racy execution is undefined as a whole, so its plain reads are not restricted to
+            // visible writes.
             if !races && !execution.reads_what_is_visible() {
                 continue;
             }
@@ -434,6 +442,7 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
             }
             for outcome in outcomes {
                 let known = self.search.answer.outcomes.entry(outcome);
+                // An outcome counts as out of thin air only if every execution that shows it is.
                 known.and_modify(|only| *only &= thin_air).or_insert(thin_air);
             }
         }
@@ -547,6 +556,8 @@ fn modification_orders(frame: &Frame<'_>) -> Vec<Places> {
         if let Some(touch) = frame.operations[*write].touch()
             && touch.atomic
         {
+            // Scoped modification order relates atomics on the same set of locations only, so each
+            // set is ordered by itself.
             by_cells.entry(touch.cells).or_default().push(*write);
         }
     }
@@ -577,6 +588,7 @@ fn permute(frame: &Frame<'_>, writes: &[usize], chosen: &mut Vec<usize>, found: 
     }
     for write in writes {
         let reference = |index: usize| frame.operations[index].touch().map(|touch| touch.reference);
+        // A write is placed only after all writes that program order puts before it.
         let waits = writes.iter().any(|other| {
             !chosen.contains(other)
                 && holds(&frame.program_order, *other, *write)
@@ -649,6 +661,7 @@ impl EnumeratedExecution<'_> {
                 else {
                     continue;
                 };
+                // The places are comparable only within one order.
                 let one_order = here.atomic && there.atomic && here.cells == there.cells;
                 if one_order && holds(&union, *a, *b) && self.places[*a] > self.places[*b] {
                     return false;
@@ -743,6 +756,7 @@ impl EnumeratedExecution<'_> {
 
 /// Returns true if a relation is acyclic, by repeated removal of elements without successors.
 fn is_acyclic(relation: &Relation) -> bool {
+    // A shift by 64 would overflow.
     let mut left: Set = if relation.len() == 64 { !0 } else { (1 << relation.len()) - 1 };
     loop {
         let ends = members(left).filter(|index| relation[*index] & left == 0).fold(0, |set, i| set | 1 << i);

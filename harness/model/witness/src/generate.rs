@@ -330,6 +330,7 @@ impl<'a> Writer<'a> {
     }
 
     fn flags(&mut self, order: &str, chance: usize) -> String {
+        // A program that is right but for one slip has nearly all flags, and none at the slip.
         let chance = if self.care < 100 {
             chance
         } else if self.careful() {
@@ -414,6 +415,7 @@ impl<'a> Writer<'a> {
                     self.fence(agent, order, other, FLAGS);
                 }
                 self.perhaps_access(agent, other, accesses);
+                // An arrival without a wait.
                 if round + 1 == own_rounds && self.random.chance(10) {
                     break;
                 }
@@ -540,11 +542,14 @@ impl<'a> Writer<'a> {
     /// Passes from one agent to the next one.
     fn hop(&mut self, from: usize, to: usize, flag: usize, sent: bool, passes_on: bool) {
         let kind = self.random.below(100);
+        // Synchronization from outside the shaders (system-synchronizes-with), without a flag.
         if !sent && !passes_on && kind < 18 {
             if self.random.chance(45) {
                 self.device(from, true);
             }
             let whole = self.random.chance(60);
+            // Between two instructions: from the last one so far of one agent to the next one of
+            // the other.
             let point = |agent: &Agent, last: bool| {
                 if last { agent.code.len().saturating_sub(1) } else { agent.code.len() }
             };
@@ -756,6 +761,7 @@ impl<'a> Writer<'a> {
             let write = self.random.chance(40);
             self.payload(0, 1, write);
         }
+        // Loops were removed together with the jumps.
         self.loops = false;
     }
 

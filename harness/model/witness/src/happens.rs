@@ -45,6 +45,7 @@ impl Frame<'_> {
     /// The read half of the read-modify-write that a write belongs to.
     pub fn read_half(&self, write: usize) -> Option<usize> {
         let executed = self.operations[write].executed;
+        // The halves of a read-modify-write are adjacent operations with one execution number.
         write.checked_sub(1).filter(|before| {
             self.operations[*before].is_read() && self.operations[*before].executed == executed
         })

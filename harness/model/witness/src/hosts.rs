@@ -71,6 +71,7 @@ fn steps(test: &Test, thread: ThreadId) -> Vec<HostStep<'_>> {
     let Some(schedule) = test.schedule() else { return Vec::new() };
     let mut all = Vec::new();
     let instructions = &test.threads[usize::from(thread.0)].instructions;
+    // One past the end: calls may follow the last instruction.
     for at in 0..=instructions.len() {
         let calls = schedule.hosts.iter().filter(|call| call.thread == thread && call.at == at);
         let mut is_wait = false;
@@ -89,6 +90,7 @@ fn steps(test: &Test, thread: ThreadId) -> Vec<HostStep<'_>> {
                 all.push(HostStep::Submit(threads))
             }
             (InstructionKind::System(_), None) => {}
+            // The instruction stands for the wait that was added above.
             _ if is_wait => {}
             _ => all.push(HostStep::Work(at as u16)),
         }
@@ -140,6 +142,7 @@ impl<'t> StreamProgress<'t> {
             .map(|thread| thread.0)
             .collect();
         loop {
+            // All sets only grow, so their total size shows whether a round changed anything.
             let before = self.size();
             for id in 0..test.threads.len() as u16 {
                 if test.threads[usize::from(id)].place == ThreadPlace::Host {
@@ -150,6 +153,8 @@ impl<'t> StreamProgress<'t> {
                 // Held stages of barriers whose source work has not ended, and whether all earlier work has ended.
                 let (mut barriers, mut all_ended, mut running) = (Vec::<u8>::new(), true, 0_u8);
                 for (item, thread) in queue.items.iter().zip(&queue.threads) {
+                    // A queue executes in submission order: nothing after an item that is not
+                    // submitted yet may start.
                     if by_host.contains(&thread.0) && !self.submitted.contains(&thread.0) {
                         break;
                     }
@@ -160,6 +165,8 @@ impl<'t> StreamProgress<'t> {
                             if !held {
                                 self.started.insert(work);
                             }
+                            // A held dispatch never ends in this run either, so barriers and
+                            // signals after it see unfinished work.
                             if held || work == self.stuck {
                                 all_ended = false;
                                 running |= COMPUTE;
@@ -167,6 +174,8 @@ impl<'t> StreamProgress<'t> {
                         }
                         ScheduledItem::Barrier(scopes) => {
                             let source = stages(scopes.source.0, true);
+                            // A barrier also chains: it waits for stages that an earlier barrier
+                            // holds.
                             if source & running != 0 || barriers.iter().any(|held| held & source != 0) {
                                 barriers.push(stages(scopes.target.0, false));
                             }
@@ -281,6 +290,7 @@ pub fn ordered_by_relations(test: &Test) -> BTreeSet<(Work, Work)> {
         }
     }
     for middle in 0..all.len() {
+        // Warshall's algorithm.
         let further = reached[middle].clone();
         for row in reached.iter_mut().filter(|row| row[middle]) {
             row.iter_mut().zip(&further).for_each(|(cell, further)| *cell |= further);

@@ -174,6 +174,7 @@ impl Instances {
                 }
             }
         }
+        // Warshall's closure: invocations are related through any chain of calls.
         for middle in 0..count {
             for thread in 0..count {
                 if related[thread] & (1 << middle) != 0 {
@@ -401,6 +402,8 @@ impl<'a> Frame<'a> {
                     }
                     Effect::Interlock(_) => frame.operations.push(base),
                 }
+                // The barrier, call or section end itself: availability comes before it, and
+                // visibility after it.
                 let operation = frame.operations.len() - 1;
                 match &step.effect {
                     Effect::ControlBarrier { name, execution_scope, round, .. } => {
@@ -425,6 +428,7 @@ impl<'a> Frame<'a> {
                 }
             }
         }
+        // A set of operations is one word.
         if frame.operations.len() > 64 {
             return Err(UnsupportedTest::Operations);
         }
@@ -480,6 +484,7 @@ impl<'a> Frame<'a> {
                     && touch.bytes.0 <= cell.bytes.0
                     && cell.bytes.1 <= touch.bytes.1
             };
+            // The cells of a storage are adjacent and sorted, so that a range names them.
             let first = cells.iter().position(inside).unwrap_or_default();
             touch.cells = (first, first + cells.iter().filter(|cell| inside(cell)).count());
         }
@@ -679,6 +684,8 @@ impl<'a> Frame<'a> {
     /// synchronizes with an acquire barrier that comes after it in that order where they are in each other's scope.
     fn call(&mut self, calls: &[(usize, Vec<ThreadId>)]) {
         let mut order = self.program_order.clone();
+        // The call is before everything in its callees, and that is before everything after the
+        // call.
         for (call, callees) in calls {
             for index in 0..self.operations.len() {
                 if callees.iter().any(|callee| usize::from(callee.0) == self.operations[index].thread) {

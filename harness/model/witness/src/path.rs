@@ -180,6 +180,7 @@ impl Names {
         if test.khronos.is_some() {
             return Err(UnsupportedTest::Khronos);
         }
+        // One class per name: the declared one, or the one that all accesses of the name agree on.
         let mut classes: Vec<Option<StorageClass>> =
             test.locations.iter().map(|location| location.reference.map(|r| r.storage_class())).collect();
         let mut barriers = Vec::new();
@@ -355,6 +356,7 @@ struct PartialWalk {
 pub fn paths(test: &Test, names: &Names, thread: ThreadId, bound: u32) -> Paths {
     let code = test.thread(thread);
     let mut path = ThreadPath::default();
+    // Node `i` is the initial value of register `i`.
     for register in 0..code.registers.len() {
         path.nodes.push(ValueOrigin::Constant(test.initial_register(thread, RegisterId(register as u16))));
         path.registers.push(register);
@@ -387,10 +389,12 @@ impl WalkedThread<'_> {
                     }
                 }
                 InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
+                    // Both sides are followed; each demands its value of the condition.
                     let demand = self.demand(&mut walk.path, *relation, *left, *right);
                     let mut taken = walk.clone();
                     if let Some(path) = demanding(&taken.path, demand, true) {
                         taken.path = path;
+                        // The last step of the history is this branch.
                         if let Some((_, was_taken)) = taken.path.history.last_mut() {
                             *was_taken = true;
                         }
@@ -417,6 +421,7 @@ impl WalkedThread<'_> {
                     let ty = place.scalar_type(test);
                     let number = walk.path.reads.len();
                     let compared = operand(&mut walk.path, *compare, ty);
+                    // The next node of both continuations is the value that the access reads.
                     let demand = Demand {
                         relation: BranchRelation::Equal,
                         left: (walk.path.nodes.len(), ty),
@@ -480,6 +485,7 @@ impl WalkedThread<'_> {
             Operand::Constant(_) => None,
         };
         let (left_type, right_type) = (type_of(left), type_of(right));
+        // A constant has the type of the register that it is compared with.
         let left_type_used = left_type.or(right_type).unwrap_or(ScalarType::I64);
         let right_type_used = right_type.or(left_type).unwrap_or(ScalarType::I64);
         Demand {
@@ -499,6 +505,7 @@ impl WalkedThread<'_> {
     /// Returns what a register holds after a value of type `ty` was read into it.
     fn widened(&self, path: &mut ThreadPath, read: NodeId, ty: ScalarType, register: RegisterId) -> NodeId {
         let to = self.test.register_type(self.thread, register);
+        // Only signed types that are shorter than the register are sign-extended.
         if !matches!(ty, ScalarType::I8 | ScalarType::I16 | ScalarType::I32) || to.bits() <= ty.bits() {
             return read;
         }
@@ -547,6 +554,7 @@ impl WalkedThread<'_> {
                         Effect::Write(touch, node)
                     }
                     AccessKind::Rmw { destination, operation } => {
+                        // A compare-exchange that succeeds already has the node of its read.
                         let read = match old {
                             Some(node) => node,
                             None => {
@@ -584,6 +592,7 @@ impl WalkedThread<'_> {
                 semantics = barrier.semantics.unwrap_or(Semantics::RELAXED);
                 let name = (barrier.id.clone(), barrier.resource.clone());
                 let name = self.names.barriers.iter().position(|known| *known == name).unwrap_or_default();
+                // The n-th execution of a barrier meets the n-th of the other threads.
                 let round = walk.rounds[name];
                 walk.rounds[name] += 1;
                 Effect::ControlBarrier {

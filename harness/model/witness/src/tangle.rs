@@ -115,6 +115,7 @@ pub fn result(
                     counted.push(brought(member)?);
                 }
             }
+            // An exclusive scan without earlier lanes gives the identity of the operation.
             match operation {
                 ArithmeticOperation::Add => counted.iter().fold(0_u32, |sum, value| sum.wrapping_add(*value)),
                 ArithmeticOperation::Minimum => counted.iter().copied().min().unwrap_or(u32::MAX),
@@ -331,6 +332,8 @@ fn set_partitions(count: usize) -> Vec<Vec<usize>> {
         all = all
             .iter()
             .flat_map(|before: &Vec<usize>| {
+                // Restricted growth strings: each invocation joins a known set or opens the next
+                // one.
                 let new = before.iter().max().map_or(0, |most| most + 1);
                 (0..=new).map(move |number| before.iter().copied().chain([number]).collect())
             })

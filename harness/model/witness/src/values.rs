@@ -61,6 +61,7 @@ pub fn guesses(test: &Test) -> Vec<Value> {
                     SubgroupKind::Elect | SubgroupKind::All | SubgroupKind::Any | SubgroupKind::AllEqual => {
                         found.extend([0, 1]);
                     }
+                    // Any set of lanes; six lanes bound the number of guesses.
                     SubgroupKind::Ballot => found.extend(0..1 << test.threads.len().min(6)),
                     _ => {}
                 },

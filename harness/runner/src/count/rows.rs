@@ -63,6 +63,8 @@ impl Counter {
         let (rows, width) = (table.rows() as usize, table.counters() as usize);
         let mut counted = RowCounts::default();
         let mut digits = Vec::new();
+        // Each part has a full set of counters. A part with a nonzero counter is a round that
+        // contains the row, if each round has its own part.
         let count_of = |row: usize| {
             let parts = counters.chunks_exact(width).filter_map(|part| part.get(row));
             parts
@@ -80,6 +82,7 @@ impl Counter {
                 counted.rows.push((numbers.collect(), count, parts));
             }
         }
+        // The counter after the last row is that of all other rows.
         counted.elsewhere = count_of(rows).0;
         counted
     }
@@ -102,6 +105,8 @@ impl Counter {
                     *cell += count;
                 }
                 if let Some(cell) = self.batching.as_mut().and_then(|batching| batching.direct.get_mut(key)) {
+                    // The last batch in `cell.0` stays as it is: these rounds are over, and later
+                    // ones have larger numbers.
                     cell.1 += batches;
                 }
             }
@@ -176,6 +181,7 @@ impl Counter {
             }
         }
         let mut rare: Vec<_> = other.rare.iter().collect();
+        // In a stable order, because the limit decides which rows are kept.
         rare.sort_unstable();
         for (row, count) in rare {
             let batches = other.batching.as_ref().and_then(|batching| batching.rare.get(row));
@@ -183,6 +189,7 @@ impl Counter {
         }
         for (row, count) in &other.unexpected {
             let known = self.unexpected.contains_key(row) || self.unexpected.len() < MAX_ROWS;
+            // The empty row represents all rows beyond the limit, as in `count_row`.
             let row = if known { row.clone() } else { Vec::new() };
             *self.unexpected.entry(row).or_default() += count;
         }
@@ -213,6 +220,7 @@ impl ValueColumn {
         if !self.float {
             return Some(number);
         }
+        // A number that no `f32` represents exactly cannot be in such memory.
         let word = (number as i32 as f32).to_bits();
         (self.number(word) == number).then_some(word)
     }

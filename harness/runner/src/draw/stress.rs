@@ -21,6 +21,7 @@ impl Draw {
     pub fn stress_workgroups(&mut self, groups: u32) -> u32 {
         let Some(MemoryStress { workgroups, percent, .. }) = self.memory_stress() else { return 0 };
         let (on, wanted) = (self.happens(percent), self.within(workgroups));
+        // The workgroups of the test come first; stress gets what the device's limit leaves.
         let room = self.bounds.max_workgroups.saturating_sub(self.bounds.classes.saturating_mul(groups));
         if on { wanted.min(room) } else { 0 }
     }
@@ -66,12 +67,15 @@ impl Draw {
     /// Draws access pattern and target addresses for this many workgroups.
     fn targets(&mut self, memory: &MemoryStress, workgroups: u32) -> StressParameters {
         let pattern = memory.patterns.get(self.generator.random_range(0..memory.patterns.len().max(1)));
+        // The largest power of two whose product with the minimum stays within the maximum.
         let doublings = (memory.line_words.1 / memory.line_words.0.max(1)).max(1).ilog2();
         let line = (memory.line_words.0 << self.within((0, doublings))).max(1);
         let lines = self.within(memory.lines);
         let regions = MemoryStress::regions(self.bounds.scratch_words, line, lines);
         let lines = lines.min(regions).max(1);
         let line = line.min(u32::try_from(self.bounds.scratch_words).unwrap_or(u32::MAX)).max(1);
+        // A coprime multiplier visits every region before it repeats one, so that all targets are
+        // in different lines.
         let (multiplier, first) = (self.coprime(regions), self.within((0, regions - 1)));
         let word = self.within((0, line - 1));
         let words = regions * line;

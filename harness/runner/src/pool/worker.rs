@@ -145,7 +145,9 @@ impl Worker {
     /// Waits for the exit after the output was closed; returns signal, exit code and the end of standard
     /// error.
     pub fn wait(mut self) -> (Option<i32>, Option<i32>, String) {
+        // A process may close its output and continue to run.
         let status = self.wait_until(Instant::now() + LAST_WAIT).or_else(|| self.end());
+        // A descendant can hold standard error open, so the wait for its end is limited.
         let deadline = Instant::now() + LAST_WAIT / 2;
         while !self.stderr_reader.is_finished() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(2));
@@ -247,6 +249,7 @@ fn keep_tail(mut stream: impl Read, tail: &Mutex<VecDeque<u8>>) {
         let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
         tail.extend(buffer.iter().take(count));
         let surplus = tail.len().saturating_sub(STDERR_BYTES);
+        // The end is kept, because it has the message of a crash.
         tail.drain(..surplus);
     }
 }

@@ -70,6 +70,7 @@ impl InFlightPlan<'_> {
                 plan::Progress::Running if dispatch.since.elapsed() >= patience => {
                     return Err(Cause::TimedOut { after: patience });
                 }
+                // The dispatch in flight is still awaited and counted.
                 plan::Progress::Running if on_progress(&RunProgress { tally }).is_break() => {
                     ended = ControlFlow::Break(());
                 }
@@ -127,11 +128,14 @@ impl InFlightPlan<'_> {
             }
         };
         let counted = tally.counter.counted(&classifier.table, counters);
+        // The host reads the memory if it compares, or if the counters alone do not explain every
+        // instance.
         if !compared && counted.elsewhere == 0 && counted.instances() == instances as u64 {
             tally.counter.add_counted(&counted, parameters.rounds.into());
             tally.note(Unwritten::default());
             return Ok(());
         }
+        // Counted separately first, so that a dispatch with a contradiction leaves no counts.
         let mut own = tally.counter.emptied();
         let unwritten = self.count(parameters, instances, &mut own)?;
         let not_executed = unwritten.instances;
@@ -139,6 +143,7 @@ impl InFlightPlan<'_> {
             own.differs_from(&counted)
         } else {
             // The host counts nothing of such a dispatch.
+            // Unwritten rows hold poison, which no row of the table contains.
             let enough = counted.elsewhere >= not_executed && counted.instances() == instances as u64;
             (!enough).then(|| {
                 let (elsewhere, all) = (counted.elsewhere, counted.instances());

@@ -69,6 +69,7 @@ impl Canaries {
     pub fn add(&mut self, plan: &mut Plan, steps: &mut Steps) {
         let own = buffer(plan, self.workgroups, BufferMemory::Device, "canary");
         let answer = buffer(plan, self.workgroups, BufferMemory::Readback, "canary results, for the host");
+        // The position among the other steps changes from canary to canary.
         let place = |count: usize| (self.turn + self.answers.len()) % (count + 1);
         steps
             .prepare

@@ -120,6 +120,7 @@ impl ContentCounts {
             all.extend(if words.is_empty() { vec![0] } else { words });
         }
         let place = |(buffer, word): &(u32, u64)| {
+            // Out of range for a buffer that does not exist; its words read as 0.
             let start = starts.get(*buffer as usize).copied().unwrap_or(usize::MAX);
             start.saturating_add(usize::try_from(*word).unwrap_or(usize::MAX))
         };
@@ -193,6 +194,7 @@ impl ContentCounts {
         let watched = self.watched.iter().map(|place| words.get(*place).copied().unwrap_or(0)).collect();
         let differs = words.iter().zip(&self.initial).zip(&self.is_watched);
         let elsewhere = differs.into_iter().any(|((now, before), watched)| !watched && now != before);
+        // Beyond the limit, a content is counted by its hash alone.
         let keeps = self.kept + words.len() <= KEPT_WORDS;
         self.kept += if keeps { words.len() } else { 0 };
         self.rows.insert(hash, ContentsRow { count: 1, watched, elsewhere, words: keeps.then_some(words) });
@@ -201,6 +203,7 @@ impl ContentCounts {
     /// Returns the observations so far.
     pub fn seen(&self) -> ShaderObservations {
         let mut rows: Vec<(&blake3::Hash, &ContentsRow)> = self.rows.iter().collect();
+        // The hash breaks ties, so that the order is reproducible.
         rows.sort_by_key(|(hash, row)| (std::cmp::Reverse(row.count), *hash.as_bytes()));
         let most = rows.first().and_then(|(_, row)| row.words.as_deref());
         let mut contents = Vec::with_capacity(rows.len().min(MAX_ROWS));

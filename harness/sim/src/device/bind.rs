@@ -79,6 +79,7 @@ pub(super) fn resolve(program: &mut Program, kernel: &Kernel, plan: &Plan) -> Re
     for reference in &mut program.references {
         reference.place = match reference.place {
             ReferencePlace::Image(binding) => {
+                // Images follow the buffers, in the bindings of a kernel and in memory.
                 let number = binding.checked_sub(kernel.bindings);
                 let id = number.and_then(|number| kernel.images.get(number as usize)).copied();
                 let image = id.and_then(|id| Some((id, plan.images.get(id.0 as usize)?)));
@@ -91,6 +92,7 @@ pub(super) fn resolve(program: &mut Program, kernel: &Kernel, plan: &Plan) -> Re
                 }
             }
             ReferencePlace::Address(word) => {
+                // Addresses of eight bytes follow the push constants.
                 let number = word.checked_sub(first_address).map(|words| words / 2);
                 let buffer = number.and_then(|number| kernel.addresses.get(number as usize));
                 let buffer = buffer.ok_or_else(|| wrong("an address"))?;
@@ -134,6 +136,7 @@ pub(super) fn bind(
     let mut calm: Vec<Option<u8>> = Vec::new();
     let mut of_host: Vec<bool> = Vec::new();
     let (mut invocations, mut subgroups, mut workgroups) = (0u32, 0u32, 0u32);
+    // Workgroup memory follows the buffers.
     let mut next = buffers.iter().map(|(first, words)| first + words).max().unwrap_or(1);
     // By buffer: the number of references, and whether all accesses are at device level.
     let mut uses: BTreeMap<u32, (usize, bool)> = BTreeMap::new();
@@ -160,6 +163,8 @@ pub(super) fn bind(
         let mut launches: Vec<(usize, LaunchPosition)> = Vec::new();
         match step {
             PlanStep::Draw { drawing, .. } => {
+                // A draw launches its fragments, and its vertices too if they take part in the
+                // test.
                 let of_points = vertices.map(|(_, vertices)| vertices).or(program.positions.as_deref());
                 let of_vertices = vertices.map(|(number, _)| (number, None));
                 for (number_of, positions) in std::iter::once((kernel, of_points)).chain(of_vertices) {
@@ -198,6 +203,7 @@ pub(super) fn bind(
             }
             _ => continue,
         }
+        // Along x; the other axes are the layers of the program.
         let along = match step {
             PlanStep::Dispatch { workgroups, .. } => *workgroups,
             _ => 1,
@@ -206,6 +212,8 @@ pub(super) fn bind(
             layout.of_step.entry(number).or_default().push(dispatches.len());
             let (count, in_each) = (launch.workgroups(), launch.in_each());
             for group in 0..count {
+                // Each cache has the next one above it as its parent: invocation, subgroup,
+                // workgroup, queue family.
                 layout.parents[2].push(family);
                 let members = launch.size.min(launch.invocations - group * launch.size);
                 for subgroup in 0..in_each {
@@ -240,6 +248,8 @@ pub(super) fn bind(
                         (buffer, base, words, 0, MEMORY, width)
                     }
                     (None, ReferencePlace::Workgroup(first, words)) => (
+                        // Workgroup memory has no buffer: a number that no buffer has, different
+                        // for each dispatch.
                         u32::MAX - dispatch.first_workgroup,
                         next + first,
                         words,
@@ -266,6 +276,8 @@ pub(super) fn bind(
                 of_host.push(host_visible.get(buffer as usize) == Some(&true));
                 calm.push(reference.calm.filter(|_| !reference.aliased));
             } else if let Some(level) = lowest.get_mut(global) {
+                // The kernels that share a reference share its caches: the lowest level counts, and
+                // one scope only if all agree.
                 *level = reference.lowest.min(*level);
                 calm[global] =
                     calm[global].filter(|scope| reference.calm == Some(*scope) && !reference.aliased);
@@ -286,10 +298,12 @@ pub(super) fn bind(
             .workgroup_words
             .checked_mul(launch.workgroups())
             .and_then(|words| next.checked_add(words))
+            // A byte address has 32 bits.
             .filter(|next| *next < 1 << 30)
             .ok_or(DeviceError::OutOfMemory("workgroup memory"))?;
         layout.cached.push(cached);
     }
+    // One cache for each invocation, subgroup, workgroup and queue family, and one for the device.
     let queue_families = families.iter().max().map_or(1, |last| *last as usize + 1);
     let shape = Shape {
         caches: [invocations as usize, subgroups as usize, workgroups as usize, queue_families, 1],
@@ -337,6 +351,7 @@ fn begin_workgroups(
         }
         for first in (0..workgroups).map(|group| bound.base + group * bound.each_workgroup) {
             for address in first..first + bound.words {
+                // Memory without an initializer begins with garbage.
                 let value = if reference.zeroed { 0 } else { random.word() as u32 };
                 machine.memory.poke(address, value);
             }
@@ -371,6 +386,8 @@ impl Layout {
                     waves.extend(same.chunks(most).map(|some| wave(number, program, some, fault)));
                 }
             } else if !program.keys.is_empty() {
+                // Lanes of one wave execute in lockstep, so invocations with different roles are
+                // kept apart. Otherwise the threads of a test would not interleave.
                 let mut keyed: Vec<(Vec<u32>, Invocation)> = Vec::with_capacity(all.len());
                 for some in all.chunks(LANES) {
                     let mut wave = wave(number, program, some, machine.fault());
@@ -408,6 +425,7 @@ impl Layout {
                 let family = self.parents[2].get(workgroup as usize).copied().unwrap_or(0);
                 let number = group * launch.size + local;
                 let path = [launch.first_invocation + number, subgroup, workgroup, family, 0];
+                // Of a compute invocation: workgroup, local index, subgroup and lane.
                 let place = match &launch.shaded {
                     Some(shaded) => shaded.places.get(number as usize).copied().unwrap_or_default(),
                     None => [group, local, local / SUBGROUP_SIZE, lane],

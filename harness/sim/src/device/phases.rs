@@ -45,6 +45,8 @@ fn order(plan: &Plan, random: &mut Random) -> Vec<usize> {
     let mut first = 0;
     while first < plan.steps.len() {
         let rest = plan.steps.get(first..).unwrap_or_default();
+        // The host submits nothing more before its wait, so the queues are ordered section by
+        // section.
         let waits = rest.iter().position(|step| matches!(step, PlanStep::HostWait { .. }));
         let last = waits.map_or(plan.steps.len(), |at| first + at);
         let mut left: BTreeMap<QueueId, VecDeque<usize>> = BTreeMap::new();
@@ -123,6 +125,7 @@ pub(super) fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault, random: 
             PlanStep::Dispatch { .. } | PlanStep::Draw { .. } => {
                 together = true;
                 match phases.last_mut() {
+                    // No step since the last launch orders anything, so the two run together.
                     Some(Phase::Run(steps)) if joined => steps.push(number),
                     _ => phases.push(Phase::Run(vec![number])),
                 }
@@ -258,6 +261,8 @@ fn ordering(plan: &Plan) -> Vec<usize> {
     };
     // Dependencies are sorted by their end.
     let mut starts: Vec<bool> = Vec::with_capacity(dependencies.len());
+    // Forward: which dependencies have an earlier launch on a path to them. Backward below: which
+    // lead to a later one. Only those with both order anything.
     for own in &dependencies {
         let reached = dependencies.iter().zip(&starts).any(|(other, starts)| *starts && meet(other, own));
         starts.push(reached || launched(&|at| at < own.opens, own.queue, own.source));

@@ -44,6 +44,7 @@ impl Shaded {
             None => (0..drawing.points).map(|vertex| (vertex, [vertex, 0, 0, 0])).collect(),
         };
         let rate = AGAIN[random.below(AGAIN.len())];
+        // Vulkan allows that vertices and fragments are shaded more than once.
         let again: Vec<_> = all.iter().copied().filter(|_| random.chance(rate)).collect();
         let together = SUBGROUP_SIZE * SHARING[random.below(SHARING.len())];
         all.extend(again);
@@ -84,6 +85,7 @@ fn fragments(
         for (lane, vertex) in some.iter().enumerate() {
             let [position, size, handed] = positions.outputs.map(|output| output.unwrap_or(NONE));
             let held = |register: u32| f32::from_bits(wave.register_value(register, lane));
+            // The components of the position occupy adjacent registers.
             let at = [0, 1, 2, 3].map(|component| held(position.saturating_add(component)));
             let handed = wave.register_value(handed, lane);
             let fragments = point(at, held(size), drawing.extent);
@@ -96,12 +98,15 @@ fn fragments(
 /// Returns the fragments of a point in quads: pixels with their centre inside its square, and helpers in the
 /// same quads.
 fn point([x, y, z, w]: [f32; 4], size: f32, (width, height): (u32, u32)) -> Vec<[u32; 4]> {
+    // The view volume: -w ≤ x, y ≤ w and 0 ≤ z ≤ w. Points outside are clipped as a whole.
     let outside = |value: f32| value.is_nan() || value.abs() > w;
     if w <= 0.0 || outside(x) || outside(y) || outside(z) || z < 0.0 {
         return Vec::new();
     }
     let half = size.clamp(1.0, MOST_PIXELS as f32) / 2.0;
     let covered = |at: f32, most: u32| {
+        // The viewport transformation, from -1..1 to pixels. A pixel is covered if its centre, at
+        // 0.5, is inside.
         let middle = (at / w + 1.0) * Drawing::VIEWPORT as f32 / 2.0;
         let [first, end] = [middle - half, middle + half].map(|edge| (edge - 0.5).ceil().max(0.0) as u32);
         first.min(most)..end.min(most)
@@ -110,6 +115,7 @@ fn point([x, y, z, w]: [f32; 4], size: f32, (width, height): (u32, u32)) -> Vec<
     if columns.is_empty() || rows.is_empty() {
         return Vec::new();
     }
+    // Quads start at even coordinates.
     let quads = |pixels: &std::ops::Range<u32>| pixels.start / 2..pixels.end.div_ceil(2);
     let mut all = Vec::new();
     for (row, column) in quads(&rows).flat_map(|row| quads(&columns).map(move |column| (row, column))) {

@@ -31,6 +31,7 @@ impl Machine {
                         continue;
                     }
                     match wave.lane_status(lane, &self.waves[number], program) {
+                        // Some lane may still arrive.
                         LaneStatus::Before => return false,
                         LaneStatus::Past => {}
                         LaneStatus::There => {
@@ -52,6 +53,7 @@ impl Machine {
                 .filter(|(wave, lane)| self.waves[*wave].paths[*lane][1] == subgroup)
                 .map(|(wave, lane)| (self.waves[*wave].places[*lane][3], *wave, *lane))
                 .collect();
+            // By lane number, which decides election and the first lane of a broadcast.
             here.sort_unstable();
             for tangle in self.split_into_tangles(here) {
                 let brought: Vec<LaneOperand> = tangle
@@ -61,6 +63,7 @@ impl Machine {
                         value: self.waves[*wave].lane_operand(&group, *lane),
                     })
                     .collect();
+                // A barrier in divergent control flow: the lanes of this tangle will meet there.
                 if group.kind == GroupKind::Meet {
                     let meeting = self.tangled.len() as u32;
                     self.tangled
@@ -112,6 +115,7 @@ impl Machine {
         let mut groups: Vec<(usize, u64, Vec<LaneRef>)> = Vec::new();
         for way in &ways {
             let own: Vec<LaneRef> = here.iter().filter(|lane| way_of(lane) == *way).copied().collect();
+            // Histories that draw the same number form one tangle.
             let drawn = self.random.below(ways.len());
             match groups.iter_mut().find(|(number, ..)| *number == drawn) {
                 Some((.., lanes)) => lanes.extend(own),

@@ -26,6 +26,7 @@ impl Machine {
         }
         let reference = dispatch.bindings.get(usize::from(op.reference)).map_or(0, |bound| bound.reference);
         let mut done = mask;
+        // Before the operation itself: it may release what the buffer still holds.
         self.drain_store_buffers(number, slot, mask, &op, reference);
         match op.kind {
             _ if op.is_access() && op.bytes != 4 => {
@@ -52,10 +53,13 @@ impl Machine {
                 for lane in lanes(mask) {
                     let (address, ..) = wave.word_operands(slot, lane);
                     let path = &wave.paths[lane];
+                    // The own store buffer comes first; without store buffers, a value that a cache
+                    // has read ahead.
                     let early = match buffers {
                         true => self.memory.forwarded(group, path, reference, address, level),
                         false => self.memory.found_ahead(path, reference, address),
                     };
+                    // Address 0 is out of bounds and reads as zero.
                     let value = match (address, early) {
                         (0, _) => 0,
                         (_, Some(value)) => value,
@@ -104,8 +108,10 @@ impl Machine {
                 self.arrive_at_barrier(number, slot, mask, &op);
             }
             MemoryOpKind::Leave => self.synchronize(number, mask, &op),
+            // Entering a section is progress even without a store.
             MemoryOpKind::SectionBegin { .. } => {
                 self.idle_budget = self.limits.idle;
+                // A section acquires after entering and releases before leaving.
                 self.perform_section(number, mask, true);
                 self.synchronize(number, mask, &op);
             }
@@ -211,6 +217,7 @@ impl Machine {
                 }
                 continue;
             }
+            // The words of the access, each with its position in the value.
             let words = [(word, 0), (word + 1, 32)].into_iter().take(if op.bytes == 8 { 2 } else { 1 });
             let memory = &mut self.memory;
             let torn = self.fault == Fault::Tearing && op.kind == MemoryOpKind::AtomicStore;
@@ -228,6 +235,7 @@ impl Machine {
                     self.waves[number].write_loaded_wide(slot, lane, whole, op.bytes);
                 }
                 MemoryOpKind::PlainStore if op.bytes < 4 => {
+                    // One bit for each written byte of the word.
                     let bytes = ((1 << op.bytes) - 1) << shift;
                     let value = (value as u32) << (8 * shift);
                     memory.store(&path, reference, word, (value, bytes & WHOLE), op.private, available);
@@ -270,6 +278,8 @@ impl Machine {
                         self.waves[number].write_loaded_wide(slot, lane, whole, op.bytes);
                         continue;
                     };
+                    // An atomic with semantics releases before it writes and acquires after it has
+                    // read.
                     self.release_memory(&path, op);
                     let at_workgroup = self.fault == Fault::RmwAtWorkgroup;
                     let level = if at_workgroup { level.min(WORKGROUP) } else { level };
@@ -279,6 +289,7 @@ impl Machine {
                     };
                     if let Some(None) = second {
                         self.halves.push(HalfPerformedRmw { wave: number, slot, lane, address: word, old });
+                        // The operation stays pending until its second half.
                         done &= !(1 << lane);
                         continue;
                     }
@@ -333,8 +344,11 @@ impl Machine {
             if is_split_rmw(self.fault, change) {
                 match self.take_second_half(number, slot, lane) {
                     None => {
+                        // The first half reads; the lane performs the operation again to write.
                         done &= !(1 << lane);
                         let excludes = self.fault == Fault::RmwAmongThemselves;
+                        // Here only read-modify-writes exclude each other; stores may still come
+                        // between the halves.
                         if excludes && self.halves.iter().any(|half| half.address == address) {
                             continue;
                         }
@@ -342,6 +356,7 @@ impl Machine {
                         self.halves.push(HalfPerformedRmw { wave: number, slot, lane, address, old });
                     }
                     Some(half) => {
+                        // A write between the halves is lost: this is the fault.
                         if let Some(new) = rmw_result(change, half.old as u32, value, compare) {
                             self.memory.atomic_store(&path, reference, address, level, new);
                         }
@@ -393,6 +408,7 @@ impl Machine {
         {
             return;
         }
+        // One bit per storage class: 1 for buffers, 2 for workgroup memory, 4 for images.
         let mask = match self.fault {
             Fault::SemanticsOfFlagOnly if !op.is_fence() => op.mask & (1 << op.class),
             Fault::BufferNotFlushed => op.mask & !1,

@@ -128,6 +128,7 @@ impl Machine {
         let mut walk = ProgressScheduler::new(promises, shared, disorder);
         self.weights = SchedulerWeights::STILL;
         self.memory.begin_ahead(None);
+        // No wave waits for the round of another one.
         self.last_round = u32::MAX;
         walk.deciding = (0..programs.len())
             .map(|program| deciding_registers(programs, program, dispatches, &walk))
@@ -235,6 +236,7 @@ impl Machine {
         programs: &[Program],
         dispatches: &[DispatchState],
     ) -> bool {
+        // After the release the program is to end, so cycles are of no interest any more.
         if !walk.released {
             self.detect_cycle(walk, programs, dispatches);
             if walk.round.is_some() {
@@ -242,6 +244,7 @@ impl Machine {
             }
             if self.random.below(FICKLE) == 0 {
                 for who in &mut walk.who {
+                    // Some invocations starve for a while, which fair choices would rarely show.
                     who.weight = [0, 1, 1, 4][self.random.below(4)];
                 }
             }
@@ -388,6 +391,8 @@ impl Machine {
     fn run_front_end(&mut self, wave: usize, programs: &[Program], dispatches: &[DispatchState]) -> bool {
         let Some(dispatch) = dispatches.get(self.waves[wave].dispatch) else { return false };
         let Some(program) = programs.get(dispatch.program) else { return false };
+        // The number of steps bounds the search, so the budgets of the random scheduler do not
+        // apply.
         self.idle_budget = self.limits.idle;
         self.budget = self.limits.idle;
         self.waves[wave].is_within_round(self.last_round) && self.run_wave(wave, program, dispatch)
@@ -439,6 +444,7 @@ impl Machine {
                 break;
             }
             let now = self.count_in_flight(walk, wave, programs, dispatches);
+            // A new operation in flight is progress; only turns without one count as spinning.
             if now != steps_under_way {
                 steps_under_way = now;
                 turns = 0;
@@ -451,6 +457,7 @@ impl Machine {
         }
         let now = walk.steps.len();
         let slots = self.waves[wave].occupied_slots();
+        // An operation keeps the step at which it was first seen in flight.
         for (slot, issued) in walk.who[wave].issued.iter_mut().enumerate() {
             *issued = match slots >> slot & 1 {
                 0 => None,
@@ -486,6 +493,7 @@ impl Machine {
         let now = walk.steps.len();
         let state = self.state_fingerprint(walk, programs, dispatches);
         let first = *walk.seen.entry(state).or_insert(now);
+        // A state that was seen before closes a cycle, which can repeat forever.
         if first == now {
             return;
         }
@@ -523,6 +531,7 @@ impl Machine {
             if let Some(program) = programs.get(dispatch.program) {
                 for (reference, bound) in dispatch.bindings.iter().enumerate() {
                     let shared = walk.shared.get(own.dispatch).and_then(|shared| shared.get(reference));
+                    // Memory that only records results would make every state new.
                     if shared.copied().unwrap_or(false) || program.references.get(reference).is_none() {
                         continue;
                     }
@@ -583,6 +592,7 @@ fn deciding_registers(
                         mark(register);
                     }
                     let memory = program.memory.get(usize::from(access.memory));
+                    // Eight bytes occupy two adjacent registers.
                     if memory.is_some_and(|op| op.bytes > 4) {
                         for register in [access.value, access.compare] {
                             mark(register.saturating_add(1));
@@ -593,6 +603,7 @@ fn deciding_registers(
             _ => {}
         }
     }
+    // Backward data flow to a fixpoint: an operand decides if its result does.
     loop {
         let mut more = false;
         let known = decides.clone();
@@ -645,6 +656,7 @@ fn deciding_registers(
                 _ => {}
             }
         }
+        // Phis are copies on edges.
         for (to, from) in &program.copies {
             if is_known(*to) {
                 mark(*from);

@@ -44,6 +44,7 @@ impl InterlockQueue {
     fn can_enter(&self, invocation: u32, ordered: bool) -> bool {
         let pixel = self.pixels.get(&invocation).and_then(|pixel| self.fragments.get(*pixel));
         pixel.is_none_or(|(left, inside)| match ordered {
+            // Ordered sections follow primitive order; the list holds those that have not ended.
             true => left.first() == Some(&invocation),
             false => inside.is_none(),
         })

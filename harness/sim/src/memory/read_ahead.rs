@@ -81,6 +81,7 @@ impl Memory {
     /// Records what an atomic load of this scope would find.
     pub fn read_ahead(&mut self, path: &Path, reference: usize, address: u32, scope: u8) {
         let Some(level) = self.ahead.level else { return };
+        // A load whose scope ends at or below the cache may see values that the cache does not.
         if address == 0 || scope <= level || !self.is_calm(reference) {
             return;
         }

@@ -63,6 +63,8 @@ impl Memory {
             self.buffers.slots = vec![BufferedStore::default(); SLOTS];
         }
         let slot = Buffers::slot(group, reference, address);
+        // The slot may hold an older store to the location, or one that merely has the same hash.
+        // Performing it early is always allowed.
         self.perform_buffered(slot);
         let pending =
             BufferedStore { address, reference: reference as u32, value, group, level, path: *path };
@@ -84,6 +86,8 @@ impl Memory {
         level: u8,
     ) -> Option<u32> {
         let (_, pending) = self.buffers.find(group, reference, address)?;
+        // The first common cache: forwarding needs both scopes to reach at least there (mutually
+        // inclusive scopes).
         let together = path.iter().zip(&pending.path).position(|(own, other)| own == other);
         let reaches = together.is_some_and(|together| together <= usize::from(level.min(pending.level)));
         reaches.then_some(pending.value)

@@ -21,6 +21,7 @@ impl Wave {
             let (base, limit) = (bound.base.wrapping_mul(4), (bound.words * 4).checked_sub(bytes));
             for lane in 0..LANES {
                 let byte = index[lane].wrapping_mul(scale).wrapping_add(offset);
+                // Address 0 stands for out of bounds: loads return 0 and stores are discarded.
                 let within = limit.is_some_and(|limit| byte <= limit);
                 to[lane] = if within { base.wrapping_add(byte) } else { 0 };
             }
@@ -68,8 +69,10 @@ impl Wave {
             else {
                 return;
             };
+            // A one-dimensional image is a single row.
             let width = if bound.width == 0 { bound.words } else { bound.width };
             for lane in 0..LANES {
+                // In 64 bits: a large row must not wrap around into the image.
                 let texel = u64::from(rows[lane]) * u64::from(width) + u64::from(columns[lane]);
                 let within = columns[lane] < width && texel < bound.words.into();
                 to[lane] = if within { (bound.base + texel as u32).wrapping_mul(4) } else { 0 };
@@ -116,6 +119,7 @@ impl Wave {
                 continue;
             }
             surroundings.memory.prefetch(path, bound.reference, word, op.private, level);
+            // A wide access occupies two words.
             if op.bytes > 4 && word != 0 {
                 surroundings.memory.prefetch(path, bound.reference, word + 1, op.private, level);
             }

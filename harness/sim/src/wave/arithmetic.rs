@@ -90,6 +90,7 @@ impl Wave {
         let parameters = &surroundings.dispatch.parameters;
         if let Some(to) = self.registers.get_mut(to as usize) {
             for (to, index) in to.iter_mut().zip(index) {
+                // The computed index is a byte offset.
                 *to = parameters.get(word.wrapping_add(index / 4) as usize).copied().unwrap_or(0);
             }
         }

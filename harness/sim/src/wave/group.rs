@@ -53,6 +53,8 @@ impl Wave {
         match place {
             None => LaneStatus::Past,
             Some(at) if program.alone => self.lane_status_unsynchronized(at, other, program),
+            // Rounds count loop back edges of the whole wave, so they order positions before block
+            // numbers do.
             Some(_) if self.rounds != other.rounds => {
                 if self.rounds > other.rounds {
                     LaneStatus::Past
@@ -73,6 +75,7 @@ impl Wave {
         for (number, (first, last)) in program.loops.iter().enumerate() {
             let inside = |at: u32| start(*first) <= at && at < start(last + 1);
             if inside(at) && inside(other.program_counter) {
+                // In a common loop, the iteration decides before the position does.
                 match self.iterations.get(number).cmp(&other.iterations.get(number)) {
                     std::cmp::Ordering::Less => return LaneStatus::Before,
                     std::cmp::Ordering::Greater => return LaneStatus::Past,
@@ -195,10 +198,13 @@ pub(crate) fn group_result(
         GroupKind::ShuffleUp => from(lane.checked_sub(argument), random),
         GroupKind::ShuffleDown => from(lane.checked_add(argument), random),
         GroupKind::Rotate { cluster } => {
+            // The size of a cluster is a power of two.
             let within = cluster.wrapping_sub(1);
             from(Some((lane & !within) | (lane.wrapping_add(argument) & within)), random)
         }
         GroupKind::QuadBroadcast => from(Some((lane & !3) | (argument & 3)), random),
+        // Directions 0, 1, 2 swap horizontally, vertically and diagonally: they flip bit 0, bit 1
+        // or both.
         GroupKind::QuadSwap => from(Some(lane ^ (argument + 1)), random),
         GroupKind::Scan(span, operation) => {
             let counts = |other: u32| match span {

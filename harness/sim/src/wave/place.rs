@@ -62,6 +62,7 @@ impl Wave {
                         self.issue_switch(switch, surroundings);
                         break;
                     }
+                    // The lanes stop here; the other lanes continue until they stop as well.
                     Some(Op::Memory(_) | Op::Await { .. } | Op::Group(_) | Op::Return) | None => {
                         self.execution_mask = 0;
                         self.select_parked_lanes(surroundings);
@@ -98,7 +99,10 @@ impl Wave {
                     let before = workgroup(place, axis).wrapping_mul(size(axis));
                     before.wrapping_add(local(place, axis))
                 }
+                // In graphics stages, a place begins with the vertex, or with pixel x, pixel y and
+                // the helper flag.
                 BuiltIn::Vertex => place[0],
+                // The center of the pixel.
                 BuiltIn::Fragment(axis) => (place[usize::from(axis & 1)] as f32 + 0.5).to_bits(),
                 BuiltIn::Helper => place[2],
                 BuiltIn::Handed => place[3],
@@ -110,6 +114,7 @@ impl Wave {
                     let bits = match lanes {
                         LaneMask::Equal => 1 << lane,
                         LaneMask::GreaterOrEqual => u32::MAX << lane,
+                        // Two shifts, because a shift by all bits of the word would overflow.
                         LaneMask::Greater => u32::MAX << lane << 1,
                         LaneMask::LessOrEqual => (2 << lane) - 1,
                         LaneMask::Less => (1 << lane) - 1,

@@ -107,6 +107,8 @@ impl<'m> CatCompiler<'m> {
             ExpressionKind::Difference(list) => self.lower_difference(list, scope),
             ExpressionKind::Sequence(list) => self.lower_sequence(list, scope),
             ExpressionKind::Product(pair) => {
+                // Lowers both sides before the first error returns, so that mistakes in either are
+                // reported.
                 let left = self.lower_set(&pair[0], scope);
                 let right = self.lower_set(&pair[1], scope);
                 let ((left, first), (right, second)) = (left?, right?);
@@ -140,6 +142,8 @@ impl<'m> CatCompiler<'m> {
                 let before = self.errors.len();
                 let lowered = self.lower_expression(first, scope);
                 let mut found = self.errors[before..].iter();
+                // Only a missing name selects the alternative. Every other error in the first
+                // operand is reported.
                 if found.len() == 0
                     || !found.all(|error| matches!(error.problem, CatProblem::UnknownName { .. }))
                 {
@@ -150,6 +154,8 @@ impl<'m> CatCompiler<'m> {
             }
             ExpressionKind::LinearOrder(set) => {
                 let (node, _) = self.lower_set(set, scope)?;
+                // The linear orders of a set would have to be enumerated. Only the empty set has a
+                // single one.
                 if node == self.graph.empty_set() {
                     Ok(non_recursive_term(TypedNode::Relation(self.graph.empty_relation())))
                 } else {
@@ -221,6 +227,7 @@ impl<'m> CatCompiler<'m> {
 
     fn lower_sequence(&mut self, list: &'m [CatExpression], scope: ScopeId) -> LowerResult<LoweredTerm<'m>> {
         let mut product: Option<RelationNode<'m>> = None;
+        // After a mistake, the other operands are lowered too, to report theirs.
         let mut reported = false;
         for operand in list {
             match (self.lower_relation(operand, scope), product) {
@@ -269,6 +276,7 @@ impl<'m> CatCompiler<'m> {
         let mut reported = false;
         for (index, operand) in list.iter().enumerate() {
             let lowered = self.lower_expression(operand, scope).and_then(|lowered| {
+                // Only what is subtracted is in an antitone position.
                 if index > 0 {
                     self.reject_recursion(lowered.recursive, operand.span)?;
                 }
@@ -526,6 +534,7 @@ impl<'m> CatCompiler<'m> {
             let sample = self.lower_expression(body, inner)?;
             let value = match sample.value {
                 _ if comprehension.union => TypedNode::Zero,
+                // The intersection of no members is everything.
                 TypedNode::Set(_) => TypedNode::Set(self.graph.universe_set()),
                 _ => TypedNode::Relation(self.graph.full_relation()),
             };

@@ -93,6 +93,7 @@ impl<'m> CatCompiler<'m> {
         for name in prelude::iter_names().chain(BUILTINS.iter().map(|(name, _)| *name)) {
             candidates.push(name);
         }
+        // One edit, and one more for every four letters.
         let furthest = 1 + name.len() / 4;
         candidates
             .into_iter()
@@ -153,7 +154,7 @@ impl<'m> CatCompiler<'m> {
             ExpressionKind::Product(pair) => {
                 pair.iter().for_each(|operand| self.check_names(operand, function, scope, local));
             }
-            // The fallback decides at the use site, so check both alternatives.
+            // The first alternative may contain unknown names; then the second one applies.
             ExpressionKind::Try(pair) => self.check_names(&pair[1], function, scope, local),
             ExpressionKind::Complement(inner)
             | ExpressionKind::Inverse(inner)
@@ -214,6 +215,7 @@ impl<'m> CatCompiler<'m> {
 /// Levenshtein's distance of two names, letter case ignored.
 fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<u8> = b.bytes().map(|byte| byte.to_ascii_lowercase()).collect();
+    // One row of the table at a time; `diagonal` is the cell above and to the left.
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().map(|byte| byte.to_ascii_lowercase()).enumerate() {
         let mut diagonal = i;

@@ -43,6 +43,8 @@ impl<'m> CatCompiler<'m> {
                 }
             }
             StatementKind::Call { procedure: wanted, arguments, name } => {
+                // A later definition hides an earlier one. A procedure can call only those before
+                // it, so that calls end.
                 let own = self.procedures.iter().take(visible).enumerate().rev();
                 let own = own.map(|(index, (procedure, scope))| (index, *procedure, *scope));
                 let shared = prelude::iter_procedures().map(|procedure| (0, procedure, None));

@@ -41,6 +41,7 @@ impl<'m> CatCompiler<'m> {
 
         let kinds = self.infer_kinds(bindings, scope);
         let group = GroupId(self.groups.len() as u32);
+        // Nodes that the bodies add from here on belong to the group if they depend on a member.
         let created = self.graph.nodes.len() as u32;
         let members: Vec<NodeId> = kinds
             .iter()
@@ -111,6 +112,7 @@ impl<'m> CatCompiler<'m> {
                 }
             }
         }
+        // A name that is defined only by itself has the least fixpoint in either kind: it is empty.
         probe.into_iter().map(|(_, kind)| kind.unwrap_or(NodeKind::Relation)).collect()
     }
 

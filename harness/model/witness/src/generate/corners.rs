@@ -102,6 +102,8 @@ impl Corner {
                     Corner::Links => {}
                     Corner::Beside => for_semantics(kind, |semantics| {
                         if semantics.order != Order::Relaxed {
+                            // All four storage classes, so that no class lies beside the
+                            // synchronization.
                             semantics.classes = StorageClassSet(0b1111);
                         }
                     }),

@@ -130,6 +130,7 @@ impl TangleProgram {
             let register = self.random.below(self.registers[*lane]);
             let value = self.random.pick(&["0", "1", "1", "2"]);
             if depth == 0 && self.skipping_lane == Some(*lane) {
+                // Nearly always taken, so that this lane skips the block.
                 self.line(*lane, format!("bge r{register}, 0, {label}"));
             } else {
                 self.line(*lane, format!("{relation} r{register}, {value}, {label}"));
@@ -291,6 +292,8 @@ impl TangleProgram {
                 15 => (format!("inclusive.{operation}"), String::new(), None),
                 _ => (format!("exclusive.{operation}"), String::new(), None),
             };
+            // A value from a lane outside the tangle is undefined, so that no other instruction may
+            // use it.
             let defined = source.is_none_or(|source| members.contains(&source));
             let value = if choice == 0 { String::new() } else { format!(" {},", self.value(lane, 60)) };
             let register = if defined { self.fresh(lane) } else { "unused".to_owned() };

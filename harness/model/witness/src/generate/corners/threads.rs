@@ -27,6 +27,7 @@ impl Sheet {
         let last = count - 1;
         let wide = |random: &mut SplitMix64, reach| if random.chance(80) { "dv" } else { reach };
         let scope = self.scope(random, 70, 0, 1);
+        // The payload becomes available by the semantics of a barrier, or by its own write.
         let semantic = random.chance(40);
         self.line(
             0,
@@ -49,6 +50,8 @@ impl Sheet {
             let register = self.columns[agent].register();
             let (here, there) = (self.reach(agent - 1, agent), self.reach(agent, agent + 1));
             let (available, visible) = (perhaps(random, 75, ".semav"), perhaps(random, 70, ".semvis"));
+            // An agent in the middle continues the release sequence of the flag with a read-modify-
+            // write, or acquires it and releases another flag.
             if random.chance(40) {
                 if random.chance(15) {
                     let scope = self.scope(random, 30, agent, agent + 1);
@@ -85,6 +88,7 @@ impl Sheet {
         }
         let register = self.columns[last].register();
         let from = wide(random, self.reach(last - 1, last));
+        // The last access makes the payload visible itself, or a barrier before it does.
         let own = random.chance(55);
         let visible = perhaps(random, if own { 10 } else { 35 }, ".semvis");
         self.line(last, format!("ld.atom.acq.{from}.sc0.semsc0{visible} {register}, f{flag}"));
@@ -190,6 +194,8 @@ impl Sheet {
                     )
                 }
             };
+            // Compares with a value other than the flag's new one, so that an exchange that reads
+            // it fails.
             let compared = if random.chance(85) { random.pick(&[0, 3 - seen]) } else { seen };
             let written = random.pick(&[3, 3, seen]);
             self.line(agent, format!("rmw.atom.{modifiers} {register}, f, {compared}, {written}"));
@@ -283,6 +289,7 @@ impl Sheet {
         let mut step = 0;
         let mut right = |random: &mut SplitMix64| {
             step += 1;
+            // At most one step lacks its order.
             step != slip || random.chance(10)
         };
         for agent in 0..count {
@@ -338,6 +345,7 @@ impl Sheet {
                     "r1".to_owned()
                 }
                 6 => {
+                    // A dependency of syntax only: the value is always 1.
                     self.line(agent, "xor r1, r0, r0".to_owned());
                     self.line(agent, "add r1, r1, 1".to_owned());
                     "r1".to_owned()
@@ -445,6 +453,8 @@ impl Sheet {
         let mut seen = Vec::new();
         for (agent, column) in self.columns.iter_mut().enumerate() {
             for line in std::mem::take(&mut column.lines) {
+                // A branch that skips unless a register holds a value becomes a condition of the
+                // filter.
                 let Some(guard) = line.strip_prefix("bne ") else {
                     if !line.ends_with(':') {
                         column.lines.push(line);
