@@ -18,6 +18,8 @@ use sim::{Fault, SimDevice};
 pub struct SimulationRequest<'a> {
     /// The test.
     pub test: &'a Test,
+    /// The id of the line.
+    pub id: &'a str,
     /// The text that the test was parsed from, which seeds its run.
     pub text: &'a str,
     /// The file of the command that repeats the run.
@@ -108,7 +110,7 @@ pub fn simulate_test(request: &SimulationRequest<'_>) -> Result<RunLine, Simulat
     let judgement = Judgement { seconds: 0.0, ..judgement };
     let fault_flag = fault.row().map_or(String::new(), |row| format!(" --fault {}", row.name));
     let context = RunContext {
-        id: test.name.clone(),
+        id: request.id.to_owned(),
         device: SimDevice::NAME.to_owned(),
         model: prediction.model.clone(),
         seed,

@@ -62,17 +62,19 @@ impl Models {
     /// # Errors
     /// If there is no such model.
     pub fn load(asked: Option<&str>) -> Result<Models, Failure> {
-        let without_chains =
-            |chosen: &Chosen| answers::name_without_chains(&chosen.argument).map(choice::load).transpose();
         if let Some(asked) = asked {
-            let chosen = choice::load(asked)?;
-            let without_chains = without_chains(&chosen)?;
-            return Ok(Models { asked: Some(chosen), defaults: Vec::new(), without_chains });
+            return Ok(Models::with_model(choice::load(asked)?));
         }
         let defaults = Model::DEFAULTS.into_iter().map(choice::load).collect::<Result<Vec<_>, _>>()?;
-        let vulkan = defaults.iter().find(|chosen| chosen.argument == Model::default_for(Dialect::Vulkan));
-        let without_chains = vulkan.map(without_chains).transpose()?.flatten();
+        let without_chains = answers::name_without_chains(Model::default_for(Dialect::Vulkan));
+        let without_chains = without_chains.map(choice::load).transpose()?;
         Ok(Models { asked: None, defaults, without_chains })
+    }
+
+    /// Returns the models of a check by one model.
+    pub fn with_model(chosen: Chosen) -> Models {
+        let without_chains = answers::name_without_chains(&chosen.argument).and_then(choice::load_shipped);
+        Models { asked: Some(chosen), defaults: Vec::new(), without_chains }
     }
 
     /// Returns the model of `--model`, or the loaded model with the name of a default.

@@ -21,6 +21,7 @@ pub fn simulate(
     }
     let request = SimulationRequest {
         test,
+        id: &test.name,
         text: &asked.text,
         file: FILE,
         model,
