@@ -45,26 +45,56 @@ pub struct Error {
 
 impl Error {
     /// Returns its class.
+    ///
+    /// ```
+    /// # let error = vk_litmus::LitmusTest::parse_named("VULKAN", "mp.litmus").err().ok_or("parsed")?;
+    /// assert_eq!(error.kind(), vk_litmus::ErrorKind::Input);
+    /// # Ok::<(), &str>(())
+    /// ```
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
     /// Returns the file or the name of the text.
+    ///
+    /// ```
+    /// # let error = vk_litmus::LitmusTest::parse_named("VULKAN", "mp.litmus").err().ok_or("parsed")?;
+    /// assert_eq!(error.file(), "mp.litmus");
+    /// # Ok::<(), &str>(())
+    /// ```
     pub fn file(&self) -> &str {
         &self.first.file
     }
 
     /// Returns the line of the first mistake, from 1; 1 if it is about the whole input.
+    ///
+    /// ```
+    /// # let error = vk_litmus::LitmusTest::parse_named("VULKAN", "mp.litmus").err().ok_or("parsed")?;
+    /// assert_eq!(error.line(), 1);
+    /// # Ok::<(), &str>(())
+    /// ```
     pub fn line(&self) -> u32 {
         self.first.line
     }
 
     /// Returns the column of the first mistake in characters, from 1; 1 if it is about the whole line.
+    ///
+    /// ```
+    /// # let error = vk_litmus::LitmusTest::parse_named("VULKAN", "mp.litmus").err().ok_or("parsed")?;
+    /// assert!(error.column() >= 1);
+    /// # Ok::<(), &str>(())
+    /// ```
     pub fn column(&self) -> u32 {
         self.first.column
     }
 
     /// Returns the first mistake in words: what is wrong, and what was expected.
+    ///
+    /// ```
+    /// # let error = vk_litmus::LitmusTest::parse_named("VULKAN", "mp.litmus").err().ok_or("parsed")?;
+    /// assert!(!error.message().contains("mp.litmus"));
+    /// # Ok::<(), &str>(())
+    /// ```
     pub fn message(&self) -> &str {
         let RejectedLine { error, file, .. } = &self.first;
         let without_file = error.strip_prefix(file.as_str()).and_then(|error| error.strip_prefix(": "));
@@ -72,6 +102,12 @@ impl Error {
     }
 
     /// Returns the record of the first mistake, as `check --format json` prints it.
+    ///
+    /// ```
+    /// # let error = vk_litmus::LitmusTest::parse_named("VULKAN", "mp.litmus").err().ok_or("parsed")?;
+    /// assert_eq!(error.record().line, error.line());
+    /// # Ok::<(), &str>(())
+    /// ```
     pub fn record(&self) -> &RejectedLine {
         &self.first
     }
@@ -90,6 +126,12 @@ impl Error {
 
     /// Returns the cause in a few words, without names of the input, to count errors by; `None` if the error
     /// has no class below its kind.
+    ///
+    /// ```
+    /// # let error = vk_litmus::LitmusTest::parse_named("VULKAN", "mp.litmus").err().ok_or("parsed")?;
+    /// assert_eq!(error.cause(), None);
+    /// # Ok::<(), &str>(())
+    /// ```
     pub fn cause(&self) -> Option<&'static str> {
         self.cause
     }

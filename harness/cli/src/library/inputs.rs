@@ -103,6 +103,12 @@ impl ShaderInputs {
     }
 
     /// Sets the number of invocations in a subgroup [default: the workgroup].
+    ///
+    /// ```
+    /// # use vk_litmus::ShaderInputs;
+    /// let inputs = ShaderInputs::new().subgroup_size(32);
+    /// # let _ = inputs;
+    /// ```
     #[must_use]
     pub fn subgroup_size(mut self, invocations: u32) -> ShaderInputs {
         self.options.subgroup_size = Some(invocations);
@@ -110,6 +116,12 @@ impl ShaderInputs {
     }
 
     /// Sets a specialization constant by its `SpecId`: an integer, a boolean as 0 or 1, or the bits of a float.
+    ///
+    /// ```
+    /// # use vk_litmus::ShaderInputs;
+    /// let inputs = ShaderInputs::new().specialization(0, 64).specialization(1, 1.5_f32.to_bits().into());
+    /// # let _ = inputs;
+    /// ```
     #[must_use]
     pub fn specialization(mut self, id: u32, value: u64) -> ShaderInputs {
         self.options.specialization.insert(id, value);
@@ -117,6 +129,12 @@ impl ShaderInputs {
     }
 
     /// Sets push constants from an offset in bytes.
+    ///
+    /// ```
+    /// # use vk_litmus::ShaderInputs;
+    /// let inputs = ShaderInputs::new().push_constants(8, &16_u32.to_le_bytes());
+    /// # let _ = inputs;
+    /// ```
     #[must_use]
     pub fn push_constants(mut self, offset: u64, bytes: &[u8]) -> ShaderInputs {
         self.options.push.extend((offset..).zip(bytes.iter().copied()));
@@ -124,6 +142,12 @@ impl ShaderInputs {
     }
 
     /// Sets the initial contents of a buffer by set and binding; they are also its size.
+    ///
+    /// ```
+    /// # use vk_litmus::ShaderInputs;
+    /// let inputs = ShaderInputs::new().buffer(0, 1, vec![0; 256]);
+    /// # let _ = inputs;
+    /// ```
     #[must_use]
     pub fn buffer(mut self, set: u32, binding: u32, bytes: Vec<u8>) -> ShaderInputs {
         self.options.buffers.insert((set, binding), bytes);
@@ -131,6 +155,12 @@ impl ShaderInputs {
     }
 
     /// Sets the initial contents of a buffer by the name of its block or variable.
+    ///
+    /// ```
+    /// # use vk_litmus::ShaderInputs;
+    /// let inputs = ShaderInputs::new().named_buffer("particles", vec![0; 256]);
+    /// # let _ = inputs;
+    /// ```
     #[must_use]
     pub fn named_buffer(mut self, name: &str, bytes: Vec<u8>) -> ShaderInputs {
         self.options.named_buffers.insert(name.to_owned(), bytes);
@@ -143,7 +173,7 @@ impl ShaderInputs {
     /// If the text is not an assertion.
     ///
     /// ```
-    /// assert!(vk_litmus::ShaderInputs::new().assertion("data[0] = 3").is_err());
+    /// assert!(vk_litmus::ShaderInputs::new().assertion("data[0] ==").is_err());
     /// ```
     pub fn assertion(mut self, text: &str) -> Result<ShaderInputs, Error> {
         let formula = frontend::parse_formula(text);

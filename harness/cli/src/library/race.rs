@@ -60,6 +60,13 @@ impl RaceDetector {
     ///
     /// # Errors
     /// If the shipped model `vulkan` cannot be loaded.
+    ///
+    /// ```
+    /// # use vk_litmus::RaceDetector;
+    /// let detector = RaceDetector::new()?;
+    /// # let _ = detector;
+    /// # Ok::<(), vk_litmus::Error>(())
+    /// ```
     pub fn new() -> Result<RaceDetector, Error> {
         Ok(RaceDetector {
             model: AxiomaticModel::named("vulkan")?.chosen.model,
@@ -76,6 +83,13 @@ impl RaceDetector {
     /// Sets the limit for all schedules of an entry point, and again for the search for fixes [default: 60 s].
     ///
     /// The unit is processor time of the calling thread; four times as much elapsed time ends it as well.
+    ///
+    /// ```
+    /// # use vk_litmus::RaceDetector;
+    /// let detector = RaceDetector::new()?.time_limit(std::time::Duration::from_secs(10));
+    /// # let _ = detector;
+    /// # Ok::<(), vk_litmus::Error>(())
+    /// ```
     #[must_use]
     pub fn time_limit(mut self, limit: Duration) -> RaceDetector {
         self.time_limit = limit;
@@ -83,6 +97,13 @@ impl RaceDetector {
     }
 
     /// Sets the limit for the model, which decides small grids that schedules leave open [default: 3 s].
+    ///
+    /// ```
+    /// # use vk_litmus::RaceDetector;
+    /// let detector = RaceDetector::new()?.model_time_limit(std::time::Duration::from_secs(1));
+    /// # let _ = detector;
+    /// # Ok::<(), vk_litmus::Error>(())
+    /// ```
     #[must_use]
     pub fn model_time_limit(mut self, limit: Duration) -> RaceDetector {
         self.model_time_limit = limit;
@@ -90,6 +111,13 @@ impl RaceDetector {
     }
 
     /// Tries this number of schedules, whatever earlier ones find [default: a few, more for small grids].
+    ///
+    /// ```
+    /// # use vk_litmus::RaceDetector;
+    /// let detector = RaceDetector::new()?.schedules(100);
+    /// # let _ = detector;
+    /// # Ok::<(), vk_litmus::Error>(())
+    /// ```
     #[must_use]
     pub fn schedules(mut self, schedules: u64) -> RaceDetector {
         self.schedules = Some(schedules);
@@ -97,6 +125,13 @@ impl RaceDetector {
     }
 
     /// Sets the seed of the schedules [default: 0].
+    ///
+    /// ```
+    /// # use vk_litmus::RaceDetector;
+    /// let detector = RaceDetector::new()?.schedules(100).seed(7);
+    /// # let _ = detector;
+    /// # Ok::<(), vk_litmus::Error>(())
+    /// ```
     #[must_use]
     pub fn seed(mut self, seed: u64) -> RaceDetector {
         self.seed = seed;
@@ -135,6 +170,17 @@ impl RaceDetector {
     }
 
     /// Also writes the inputs that were used to a case file, which [`ShaderInputs::from_case`] reads.
+    ///
+    /// ```
+    /// # use vk_litmus::{RaceDetector, ShaderInputs, ShaderModule};
+    /// let shader = ShaderModule::from_spirv("race", std::fs::read("../../ci/action/race.spvasm")?);
+    /// let case = std::env::temp_dir().join(format!("vk-litmus-doc-{}.toml", std::process::id()));
+    /// RaceDetector::new()?.save_case(&case).find_races(&shader, &ShaderInputs::new());
+    /// let no_file = |name: &str| Err(format!("unexpected file {name}"));
+    /// assert!(ShaderInputs::from_case(&std::fs::read_to_string(&case)?, &no_file).is_ok());
+    /// # std::fs::remove_file(&case)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn save_case(mut self, file: impl Into<PathBuf>) -> RaceDetector {
         self.case_file = Some(file.into());

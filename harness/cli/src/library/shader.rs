@@ -28,11 +28,23 @@ pub struct CompileOptions {
 
 impl CompileOptions {
     /// Creates options with no definitions and the first installed compiler.
+    ///
+    /// ```
+    /// # use vk_litmus::CompileOptions;
+    /// let options = CompileOptions::new();
+    /// # let _ = options;
+    /// ```
     pub fn new() -> CompileOptions {
         CompileOptions::default()
     }
 
     /// Compiles one entry point of languages that name it [default: every one].
+    ///
+    /// ```
+    /// # use vk_litmus::CompileOptions;
+    /// let options = CompileOptions::new().entry("CSMain");
+    /// # let _ = options;
+    /// ```
     #[must_use]
     pub fn entry(mut self, name: &str) -> CompileOptions {
         self.compilation.entry = Some(name.to_owned());
@@ -40,6 +52,12 @@ impl CompileOptions {
     }
 
     /// Adds a preprocessor definition.
+    ///
+    /// ```
+    /// # use vk_litmus::CompileOptions;
+    /// let options = CompileOptions::new().define("TILE", Some("16")).define("FAST", None);
+    /// # let _ = options;
+    /// ```
     #[must_use]
     pub fn define(mut self, name: &str, value: Option<&str>) -> CompileOptions {
         let value = value.map_or(String::new(), |value| format!("={value}"));
@@ -48,6 +66,12 @@ impl CompileOptions {
     }
 
     /// Adds a folder of include files; the source's own folder is always searched.
+    ///
+    /// ```
+    /// # use vk_litmus::CompileOptions;
+    /// let options = CompileOptions::new().include("shaders/include");
+    /// # let _ = options;
+    /// ```
     #[must_use]
     pub fn include(mut self, folder: impl Into<PathBuf>) -> CompileOptions {
         self.compilation.includes.push(folder.into());
@@ -55,6 +79,12 @@ impl CompileOptions {
     }
 
     /// Sets the compiler by its program name, such as `glslangValidator`, `dxc`, `slangc` or `naga`.
+    ///
+    /// ```
+    /// # use vk_litmus::CompileOptions;
+    /// let options = CompileOptions::new().compiler("dxc");
+    /// # let _ = options;
+    /// ```
     #[must_use]
     pub fn compiler(mut self, program: &str) -> CompileOptions {
         self.compilation.compiler = Some(program.to_owned());
@@ -62,6 +92,12 @@ impl CompileOptions {
     }
 
     /// Sets a pipeline-overridable constant of WGSL by name or number.
+    ///
+    /// ```
+    /// # use vk_litmus::CompileOptions;
+    /// let options = CompileOptions::new().override_constant("tile", "16");
+    /// # let _ = options;
+    /// ```
     #[must_use]
     pub fn override_constant(mut self, name: &str, value: &str) -> CompileOptions {
         self.compilation.overrides.push((name.to_owned(), value.to_owned()));
@@ -69,6 +105,12 @@ impl CompileOptions {
     }
 
     /// Compiles each time, instead of using a stored module of the same source and flags.
+    ///
+    /// ```
+    /// # use vk_litmus::CompileOptions;
+    /// let options = CompileOptions::new().without_cache();
+    /// # let _ = options;
+    /// ```
     #[must_use]
     pub fn without_cache(mut self) -> CompileOptions {
         self.compilation.is_cached = false;
@@ -93,7 +135,7 @@ impl ShaderModule {
     ///
     /// let words = std::fs::read("../../ci/action/race.spvasm")?;
     /// assert_eq!(ShaderModule::from_spirv("race", words).entry_points()?, ["main"]);
-    /// assert!(ShaderModule::from_spirv("empty", []).entry_points().is_err());
+    /// assert!(ShaderModule::from_spirv("cut", *b"\x03\x02\x23\x07").entry_points().is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_spirv(file: &str, module: impl Into<Vec<u8>>) -> ShaderModule {
@@ -127,6 +169,10 @@ impl ShaderModule {
     }
 
     /// Returns the compiler with its version and flags; `None` for SPIR-V.
+    ///
+    /// ```
+    /// assert_eq!(vk_litmus::ShaderModule::from_spirv("race", []).compiler(), None);
+    /// ```
     pub fn compiler(&self) -> Option<&str> {
         self.source.compiler.as_deref()
     }
@@ -145,6 +191,13 @@ impl ShaderModule {
     ///
     /// # Errors
     /// If the module is malformed.
+    ///
+    /// ```
+    /// # use vk_litmus::ShaderModule;
+    /// let shader = ShaderModule::from_spirv("race", std::fs::read("../../ci/action/race.spvasm")?);
+    /// assert_eq!(shader.entry_points()?, ["main"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn entry_points(&self) -> Result<Vec<String>, Error> {
         Ok(self.read()?.entry_points().into_iter().map(str::to_owned).collect())
     }

@@ -22,7 +22,7 @@ use super::test::LitmusTest;
 /// use vk_litmus::{LitmusTest, AxiomaticModel, SimulatedGpu};
 ///
 /// let (test, vulkan) = (LitmusTest::find("mp/MP+rel-acq")?.remove(0)?, AxiomaticModel::named("vulkan")?);
-/// let sound = SimulatedGpu::new().instances(20_000).seed(3);
+/// let sound = SimulatedGpu::new().instances(4000).seed(3);
 /// assert_eq!(sound.run(&test, &vulkan)?.verdict, VerdictWord::Conforms);
 /// let faulty = sound.fault("release-does-not-drain-stores");
 /// assert_eq!(faulty.run(&test, &vulkan)?.verdict, VerdictWord::Violates);
@@ -43,18 +43,36 @@ impl Default for SimulatedGpu {
 
 impl SimulatedGpu {
     /// Creates a sound machine that runs 10,000 instances of each test with the seed 0.
+    ///
+    /// ```
+    /// # use vk_litmus::SimulatedGpu;
+    /// let gpu = SimulatedGpu::new();
+    /// # let _ = gpu;
+    /// ```
     pub fn new() -> SimulatedGpu {
         SimulatedGpu { fault: None, instances: 10_000, seed: 0 }
     }
 
     /// Injects a fault by its name.
+    ///
+    /// ```
+    /// # use vk_litmus::SimulatedGpu;
+    /// let gpu = SimulatedGpu::new().fault("release-does-not-drain-stores");
+    /// # let _ = gpu;
+    /// ```
     #[must_use]
     pub fn fault(mut self, name: &str) -> SimulatedGpu {
         self.fault = Some(name.to_owned());
         self
     }
 
-    /// Sets the number of instances of a test.
+    /// Sets the number of instances of a test; the last dispatch may add a few.
+    ///
+    /// ```
+    /// # use vk_litmus::SimulatedGpu;
+    /// let gpu = SimulatedGpu::new().instances(1_000_000);
+    /// # let _ = gpu;
+    /// ```
     #[must_use]
     pub fn instances(mut self, instances: u64) -> SimulatedGpu {
         self.instances = instances.max(1);
@@ -62,6 +80,12 @@ impl SimulatedGpu {
     }
 
     /// Sets the seed of all random choices.
+    ///
+    /// ```
+    /// # use vk_litmus::SimulatedGpu;
+    /// let gpu = SimulatedGpu::new().seed(7);
+    /// # let _ = gpu;
+    /// ```
     #[must_use]
     pub fn seed(mut self, seed: u64) -> SimulatedGpu {
         self.seed = seed;
@@ -83,6 +107,17 @@ impl SimulatedGpu {
     /// # Errors
     /// If there is no such fault, the model does not judge the test, or the test needs the program: HSA's
     /// dialect, a filter, or undefined initial values.
+    ///
+    /// ```
+    /// use vk_litmus::{AxiomaticModel, LitmusTest, SimulatedGpu};
+    ///
+    /// let test = LitmusTest::find("sb/SB+rlx-rlx")?.remove(0)?;
+    /// let line = SimulatedGpu::new().instances(2000).run(&test, &AxiomaticModel::named("vulkan")?)?;
+    /// assert!(line.outcomes.iter().map(|outcome| outcome.count).sum::<u64>() >= 2000);
+    /// let error = SimulatedGpu::new().fault("none-such").run(&test, &AxiomaticModel::named("vulkan")?);
+    /// assert!(error.is_err());
+    /// # Ok::<(), vk_litmus::Error>(())
+    /// ```
     pub fn run(&self, test: &LitmusTest, model: &AxiomaticModel) -> Result<RunLine, Error> {
         let loaded = &test.loaded;
         let file = &loaded.source.file;

@@ -41,6 +41,26 @@ fn the_library_has_no_command_line_among_its_dependencies() {
 }
 
 #[test]
+fn each_public_function_of_the_library_has_an_example() {
+    let mut count = 0;
+    for file in std::fs::read_dir(root().join("harness/cli/src/library")).unwrap() {
+        let path = file.unwrap().path();
+        // It is no part of the surface.
+        if path.ends_with("program.rs") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("pub fn ")) {
+            let above = lines[..at].iter().rev().take_while(|line| line.starts_with(['/', '#']));
+            assert!(above.into_iter().any(|line| line.starts_with("/// ```")), "{}: {line}", path.display());
+            count += 1;
+        }
+    }
+    assert!(count > 40, "{count}");
+}
+
+#[test]
 fn the_page_names_each_type_of_the_surface() {
     let page = include_str!("../../../../docs/howto/library.md");
     let surface = include_str!("../../src/lib.rs").split_once("mod library;").unwrap().1;
