@@ -124,7 +124,7 @@ fn judge(line: &mut RunLine, ended: bool) {
 }
 
 /// Converts a published outcome; `None` if a value is missing or does not fit its type.
-fn outcome(state: &State, test: &Test, observables: &[Observable]) -> Option<Outcome> {
+pub fn outcome(state: &State, test: &Test, observables: &[Observable]) -> Option<Outcome> {
     let value = |observable: &Observable| {
         let number = state.get(&test.observable_name(*observable))?;
         let bits = number.as_u64().or_else(|| number.as_i64().map(i64::cast_unsigned))?;

@@ -86,14 +86,6 @@ pub fn hash_of(model: &Model) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
-/// Returns the variant of a shipped model for devices without availability and visibility chains.
-pub fn without_chains(name: &str) -> Option<&'static str> {
-    Model::names()
-        .iter()
-        .map(|(known, _)| *known)
-        .find(|known| known.strip_suffix("-nochains").is_some_and(|base| base == name))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

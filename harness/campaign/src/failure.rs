@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+pub use answers::CommandOutcome;
 use miette::Diagnostic;
 
 /// An error that ends a command, by cause.
@@ -94,29 +95,6 @@ fn join_causes(error: &dyn std::error::Error) -> String {
         next = inner.source();
     }
     text
-}
-
-/// The outcome of a command, in increasing order of severity.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CommandOutcome {
-    /// Nothing was wrong.
-    #[default]
-    Success,
-    /// The environment failed.
-    Environment,
-    /// A rule was broken.
-    RuleBroken,
-    /// The input or the command line is wrong.
-    Input,
-    /// For a bisection: this version cannot be judged.
-    Untested,
-}
-
-impl CommandOutcome {
-    /// Keeps the more severe conclusion.
-    pub fn note(&mut self, other: CommandOutcome) {
-        *self = (*self).max(other);
-    }
 }
 
 impl From<&Failure> for CommandOutcome {

@@ -31,11 +31,11 @@ pub mod repro;
 pub mod run;
 pub mod shader;
 pub mod shard;
-pub mod similar;
 pub mod source;
 pub mod targets;
 mod watch;
 pub mod within;
 pub mod workers;
 
+pub use answers::similar;
 pub use failure::{CommandOutcome, Failure, NotAvailable};

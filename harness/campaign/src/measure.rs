@@ -66,7 +66,8 @@ impl Subject {
             .map_err(|why| Failure::input_message(format!("{}: {why}", source.id)))?;
         let wanted = Model::default_for(test.dialect);
         let chains = target.listed.capabilities.availability_visibility_chains;
-        let chosen = choice::load(choice::without_chains(wanted).filter(|_| !chains).unwrap_or(wanted))?;
+        let chosen =
+            choice::load(answers::name_without_chains(wanted).filter(|_| !chains).unwrap_or(wanted))?;
         let stop = patience(MAX_PREDICTION);
         let options = Options { budget: Budget::until(&stop), ..Options::default() };
         let prediction = predict(&test, &chosen.model, &options).map_err(Failure::input_error)?;

@@ -603,8 +603,7 @@ impl Prepared for SimPrepared<'_> {
                 return Ok(plan::Progress::Finished { device_time: None });
             }
             self.advance(SLICE)?;
-            // A timeout proves nothing under a progress model: the scheduler decides if a schedule is
-            // infinite.
+            // A timeout proves nothing under a progress model: its scheduler recognizes infinite schedules.
             let open = self.device.progress.is_some() && !self.machine.goes_round();
             if self.flight != Flight::Finished && !open && since.elapsed() >= timeout {
                 return Ok(plan::Progress::Running);

@@ -58,7 +58,7 @@ pub fn whole(error: String) -> Vec<RejectedLine> {
 }
 
 /// Returns a mistake at a position.
-fn placed(error: String, span: Span) -> Vec<RejectedLine> {
+pub fn placed(error: String, span: Span) -> Vec<RejectedLine> {
     vec![RejectedLine { file: FILE.to_owned(), error, line: span.line.max(1), column: span.column.max(1) }]
 }
 

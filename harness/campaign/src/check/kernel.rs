@@ -41,7 +41,7 @@ pub fn check(
 }
 
 /// Checks the entry points of a module.
-fn check_module(
+pub fn check_module(
     file: &str,
     shader: Result<SourceModule, SourceError>,
     options: &AnalysisOptions,

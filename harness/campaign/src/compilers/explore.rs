@@ -14,9 +14,9 @@ use results::wire::{
 use super::engine::{Engine, FormKernels, Made};
 use super::targets::CompilerTarget;
 use super::{CodegenRequest, CompiledTest, by_device, relaxations};
+use crate::Failure;
 use crate::compiling::CompilationResult;
 use crate::parallel::map;
-use crate::{Failure, choice};
 
 /// The model whose forbidden outcomes are searched; devices without chains use its variant.
 const MODEL: &str = "vulkan";
@@ -69,7 +69,7 @@ pub fn is_broken(line: &CodegenExploreLine) -> bool {
 
 fn model_of(target: &CompilerTarget) -> &'static str {
     let chains = target.listed.capabilities.availability_visibility_chains;
-    choice::without_chains(MODEL).filter(|_| !chains).unwrap_or(MODEL)
+    answers::name_without_chains(MODEL).filter(|_| !chains).unwrap_or(MODEL)
 }
 
 fn predict_all(name: &str, asked: &CodegenRequest) -> Result<Predictions, Failure> {

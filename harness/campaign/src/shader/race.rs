@@ -159,7 +159,8 @@ pub(super) fn worded(file: &str, module: &SpirvModule, refusal: &Refusal) -> Str
     told(source.unwrap_or(file), refusal)
 }
 
-fn refused(file: &str, entry: &str, options: &AnalysisOptions, why: String) -> RaceLine {
+/// Returns the line of an entry point that is not analysed, with the reason.
+pub fn refused(file: &str, entry: &str, options: &AnalysisOptions, why: String) -> RaceLine {
     RaceLine {
         schema: RACE_SCHEMA.to_owned(),
         file: file.to_owned(),

@@ -9,6 +9,7 @@ use campaign::shader::source::{Compilation, CompileCommands, parse_definitions};
 use campaign::within::path_within;
 use clap::Args;
 use frontend::{AnalysisOptions, InputMode, inputs};
+use vk_litmus::{ShaderInputs, program};
 
 use crate::exit::Failure;
 
@@ -210,6 +211,14 @@ impl KernelArguments {
             Some(InputWord::Zeros) => InputMode::Zeros,
             Some(InputWord::Auto) | None => InputMode::Auto,
         }
+    }
+
+    /// Returns the inputs for the library.
+    ///
+    /// # Errors
+    /// Returns an error if a value or a file is invalid.
+    pub fn shader_inputs(&self, unroll: Option<u32>) -> Result<ShaderInputs, Failure> {
+        Ok(program::shader_inputs(self.options(unroll)?, self.inputs()))
     }
 
     /// Returns the settings for compiling a source, and reads the files of definitions and flags.

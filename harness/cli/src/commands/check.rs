@@ -3,11 +3,13 @@
 mod executions;
 mod page;
 
-use campaign::check::{CheckModels, CheckOptions, Checked, checked, kernel};
+use campaign::check::CheckModels;
 use campaign::inputs;
 use campaign::parallel::in_order;
 use campaign::shader::source::is_shader;
+use campaign::source::TestSource;
 use results::write::check_writer;
+use vk_litmus::{CheckAnswer, Checker, Error, ShaderModule, program};
 
 use crate::arguments::{Check, CheckFormat};
 use crate::exit::{Failure, Outcome};
@@ -21,19 +23,15 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
     if let Some(most) = arguments.executions {
         return executions::show(arguments, most as usize);
     }
-    let asked = CheckOptions {
-        inputs: arguments.kernel.inputs(),
-        timeout: arguments.timeout,
-        unroll: arguments.unroll,
-        progress: arguments.progress.map(|model| (model, arguments.fairness)),
+    let checker = |models: CheckModels| -> Checker {
+        let progress = arguments.progress.map(|model| (model, arguments.fairness));
+        program::checker(models, arguments.timeout, arguments.unroll, progress)
     };
     let CheckFormat::Answers(format) = arguments.format else {
         let shaders =
             !arguments.tests.is_empty() && arguments.tests.iter().all(|argument| is_shader(argument));
         if arguments.format == CheckFormat::Html && shaders && arguments.suite.is_none() {
-            let models = CheckModels::load(arguments.model.as_deref())?;
-            let options = arguments.kernel.options(arguments.unroll)?;
-            return page::page(arguments, &options, &models.for_kernels()?.model, asked);
+            return page::page(arguments, &checker(CheckModels::load(arguments.model.as_deref())?));
         }
         return Err(Failure::input_message(
             "this format needs --executions N; without it, html is for shaders only",
@@ -50,35 +48,43 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
             "inputs of shaders (`--grid`, `--buffer` and others) need a shader file".to_owned(),
         ));
     }
-    let models = CheckModels::load(arguments.model.as_deref())?;
+    let checker = checker(CheckModels::load(arguments.model.as_deref())?);
     // Embedded tests that were not named are skipped if the model does not apply to them.
-    if let Some(asked) = models.asked.as_ref().filter(|_| arguments.tests.is_empty()) {
-        sources.retain(|source| source.suits(&asked.model));
+    if let Some(named) = program::named_model(&checker).filter(|_| arguments.tests.is_empty()) {
+        sources.retain(|source| source.suits(&named.model));
     }
     let mut outcome = Outcome::Success;
     let (mut answered, mut rejected) = (0_usize, 0_usize);
-    let mut take = |checked: Checked| match checked {
-        Checked::Answered(line, warnings, says) => {
+    let mut take = |answered_or_not: Result<CheckAnswer, Error>| match answered_or_not {
+        Ok(CheckAnswer { line, notes, status, .. }) => {
             answered += 1;
-            outcome.note(says);
-            warnings.iter().filter(|_| !quiet || says != Outcome::Success).for_each(|w| say(w));
+            let ends = program::conclusion(status);
+            outcome.note(ends);
+            notes.iter().filter(|_| !quiet || ends != Outcome::Success).for_each(|note| say(note));
             writer.answered(&line).map_err(cannot_print)
         }
-        Checked::Rejected(no_test) => {
+        Err(error) => {
             rejected += 1;
-            reject(&mut outcome, &no_test.failure);
-            writer.rejected(&no_test.line).map_err(cannot_print)
+            let written = writer.rejected(error.record()).map_err(cannot_print);
+            reject(&mut outcome, &program::failure(error));
+            written
         }
     };
-    in_order(&sources, |source| checked(source.clone(), &models, asked), &mut take)?;
+    let check =
+        |source: &TestSource| program::load_test(source.clone()).and_then(|test| checker.check(&test));
+    in_order(&sources, check, &mut take)?;
     if !kernels.is_empty() {
-        let given = arguments.kernel.options(arguments.unroll)?;
-        let chosen = models.for_kernels()?;
-        let compilation = arguments.kernel.compilation()?;
+        let inputs = arguments.kernel.shader_inputs(arguments.unroll)?;
+        let compilation = program::compile_options(arguments.kernel.compilation()?);
         for file in &kernels {
-            kernel::check(file, &compilation, &given, &chosen.model, asked)
-                .into_iter()
-                .try_for_each(&mut take)?;
+            for shader in ShaderModule::load(file, &compilation) {
+                match shader {
+                    Ok(shader) => {
+                        checker.check_shader(&shader, &inputs).into_iter().try_for_each(&mut take)?
+                    }
+                    Err(error) => take(Err(error))?,
+                }
+            }
         }
     }
     writer.finish().map_err(cannot_print)?;

@@ -1,9 +1,8 @@
 //! `lint`: findings in a shader that hold for every dispatch.
 
-use campaign::shader::placed;
-use campaign::shader::source::{is_shader, load_all};
-use frontend::Lint;
-use results::wire::{FindingPlace, FindingRecord, LINT_SCHEMA, LintLine};
+use campaign::shader::source::is_shader;
+use results::wire::{FindingRecord, LINT_SCHEMA, LintLine};
+use vk_litmus::{ShaderModule, program};
 
 use crate::arguments::{LintArguments, ListFormat};
 use crate::exit::{Failure, Outcome};
@@ -20,30 +19,24 @@ pub fn lint(arguments: &LintArguments, quiet: bool) -> Result<Outcome, Failure> 
         return print_text(&rules.collect::<String>());
     }
     let mut text = String::new();
-    let compilation = arguments.kernel.compilation()?;
+    let compilation = program::compile_options(arguments.kernel.compilation()?);
     for file in &arguments.shaders {
         if !is_shader(file) {
             return Err(Failure::input_message(format!(
                 "{file}: unknown shader extension; expected .comp or another GLSL stage, .hlsl, .compute, .slang, .wgsl, .spv or .spvasm"
             )));
         }
-        let wrong = |what: String| Failure::input_message(format!("{file}:{what}"));
         let mut findings: Vec<FindingRecord> = Vec::new();
-        for shader in load_all(file, &compilation) {
-            let shader = shader.map_err(|error| error.failure())?;
-            let module =
-                frontend::read_module(&shader.bytes).map_err(|refusal| wrong(refusal.to_string()))?;
-            if module.has_no_entry_point() {
-                return Err(Failure::input_message(format!("{file}: the module has no entry point")));
-            }
-            if let Some(compiler) = shader.compiler.as_ref().filter(|_| !quiet) {
+        for shader in ShaderModule::load(file, &compilation) {
+            let shader = shader.map_err(program::failure)?;
+            let found = shader.lint().map_err(program::failure)?;
+            if let Some(compiler) = shader.compiler().filter(|_| !quiet) {
                 say(&format!("{file}: compiled by {compiler}"));
             }
-            for lint in frontend::lint(&module) {
-                let found = finding(file, &module, &lint);
-                // Functions that several entry points call are in several modules.
-                if !findings.contains(&found) {
-                    findings.push(found);
+            // Functions that several entry points call are in several modules.
+            for finding in found {
+                if !findings.contains(&finding) {
+                    findings.push(finding);
                 }
             }
         }
@@ -61,14 +54,4 @@ pub fn lint(arguments: &LintArguments, quiet: bool) -> Result<Outcome, Failure> 
         }
     }
     print_text(&text)
-}
-
-/// Returns a finding with its place in the source.
-pub fn finding(file: &str, module: &frontend::SpirvModule, lint: &Lint) -> FindingRecord {
-    let (file, line) = placed(file, module, lint.at.line, lint.at.place);
-    FindingRecord::new(
-        &format!("lint:{}", lint.rule),
-        format!("{} ({})", lint.message, lint.clause),
-        vec![FindingPlace { file: Some(file), line, invocation: None, access: None }],
-    )
 }

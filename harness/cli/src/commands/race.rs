@@ -5,28 +5,24 @@ mod summary;
 
 use campaign::compilers::kernels::numbered;
 use campaign::parallel::in_order_on;
-use campaign::shader::race::{RaceOptions, lines, page_of};
-use campaign::shader::source::{Compilation, SourceError, SourceModule, load_all};
-use frontend::AnalysisOptions;
-use litmus::Test;
-use model::Model;
-use results::wire::{FindingRecord, RaceLine, RaceVerdict};
+use campaign::shader::race::page_of;
+use results::wire::RaceVerdict;
 use results::write::json::Lines;
 use results::write::{race::text, sarif};
+use vk_litmus::{
+    CompileOptions, Error, ErrorKind, RaceAnswer, RaceDetector, ShaderInputs, ShaderModule, program,
+};
 
 use crate::arguments::{Race, RaceFormat};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, cannot_print, say, write_file};
 
-use super::lint;
 use files::{ShaderFile, expand};
 use summary::{FileBar, Summary};
 
 /// An analysed entry point, or a refused file.
 struct EntryAnswer {
-    line: RaceLine,
-    /// The litmus test of each finding that has one.
-    tests: Vec<Option<Test>>,
+    answer: RaceAnswer,
     /// The exit code of a refusal.
     refusal: Outcome,
     /// True if the file has no entry point and was found in a folder, so it is a part of others.
@@ -40,19 +36,22 @@ struct EntryAnswer {
 /// # Errors
 /// Returns the error that ended it early; a finding in a shader does not.
 pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
-    let (schedules, seed) = (arguments.schedules, arguments.seed);
-    let options = AnalysisOptions { schedules, seed, ..arguments.kernel.options(None)? };
-    let model =
-        Model::shipped("vulkan").ok_or_else(|| Failure::input_message("no model `vulkan`".to_owned()))?;
-    let model = model.map_err(|error| Failure::input_message(error.to_string()))?;
-    let asked = RaceOptions {
-        walks: arguments.time,
-        model: arguments.timeout,
-        inputs: arguments.kernel.inputs(),
-        save_case: arguments.save_case.as_deref(),
-        smallest: arguments.emit.is_some(),
-    };
-    let compilation = arguments.kernel.compilation()?;
+    let mut detector = RaceDetector::new().map_err(program::failure)?;
+    detector = detector.time_limit(arguments.time).model_time_limit(arguments.timeout).seed(arguments.seed);
+    if let Some(schedules) = arguments.schedules {
+        detector = detector.schedules(schedules);
+    }
+    if arguments.lint {
+        detector = detector.with_lints();
+    }
+    if arguments.emit.is_some() {
+        detector = detector.with_tests();
+    }
+    if let Some(path) = &arguments.save_case {
+        detector = detector.save_case(path);
+    }
+    let inputs = arguments.kernel.shader_inputs(None)?;
+    let compilation = program::compile_options(arguments.kernel.compilation()?);
     let files = expand(&arguments.shaders)?;
     let is_many = files.len() > 1;
     let workers = arguments.jobs.map_or_else(
@@ -63,13 +62,13 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
     let mut output = AnswerWriter::new(arguments, quiet);
     let mut summary = Summary::default();
     let analyse = |file: &ShaderFile| {
-        let answers = analyse(file, &compilation, (&options, arguments.lint), &model, asked);
+        let answers = analyse(file, &compilation, &detector, &inputs);
         bar.advance(&file.path);
         answers
     };
     let deliver = |answers: Vec<EntryAnswer>| {
         for answer in answers {
-            summary.add(&answer.line, answer.is_skipped);
+            summary.add(&answer.answer.line, answer.is_skipped);
             bar.suspend(|| output.add(&answer))?;
         }
         Ok(())
@@ -86,47 +85,31 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
 /// Compiles a file and analyses its entry points.
 fn analyse(
     file: &ShaderFile,
-    compilation: &Compilation,
-    (options, has_lints): (&AnalysisOptions, bool),
-    model: &Model,
-    asked: RaceOptions,
+    compilation: &CompileOptions,
+    detector: &RaceDetector,
+    inputs: &ShaderInputs,
 ) -> Vec<EntryAnswer> {
-    let answers = |shader: Result<_, SourceError>| {
-        // A missing compiler is an environment error, not a mistake in the shader.
-        let refusal = shader.as_ref().err().map_or(Outcome::Input, |error| Outcome::from(&error.failure()));
-        let is_part = file.is_found && matches!(&shader, Err(SourceError::NoEntryPoint { .. }));
-        let mut lints = match &shader {
-            Ok(shader) if has_lints => lint_findings(&file.path, shader),
-            _ => Vec::new(),
-        };
-        let cause = shader.as_ref().err().map_or("not supported by the analysis", SourceError::cause);
-        let (mut compiler, mut entry, mut assumed) = (None, None, Vec::new());
-        if let Ok(SourceModule { compiler: by, entry: own, unset, .. }) = &shader {
-            (compiler, entry) = (by.clone(), own.clone());
-            assumed = unset.iter().map(|unset| format!("{}={}", unset.name, unset.value)).collect();
+    let answers = |shader: Result<ShaderModule, Error>| match shader {
+        Ok(shader) => {
+            let assumed = shader.assumed_constants().map(|(name, value)| format!("{name}={value}"));
+            let assumed: Vec<String> = assumed.collect();
+            let entry = |answer| EntryAnswer {
+                answer,
+                refusal: Outcome::Input,
+                is_skipped: false,
+                assumed: assumed.clone(),
+            };
+            detector.find_races(&shader, inputs).into_iter().map(entry).collect::<Vec<_>>()
         }
-        let answered = lines(&file.path, shader, options, model, asked);
-        let answer = |(mut line, tests): (RaceLine, _)| {
-            line.compiler.clone_from(&compiler);
-            if line.verdict == RaceVerdict::Refused {
-                line.cause = Some(cause.to_owned());
-            }
-            if let Some(entry) = entry.as_ref().filter(|_| line.entry.is_empty()) {
-                line.entry.clone_from(entry);
-            }
-            // A module has one list for all its entry points.
-            line.lints = std::mem::take(&mut lints);
-            EntryAnswer { line, tests, refusal, is_skipped: is_part, assumed: assumed.clone() }
-        };
-        answered.into_iter().map(answer).collect::<Vec<_>>()
+        Err(error) => {
+            let answer = detector.refuse(&error, inputs);
+            let is_skipped = file.is_found && error.kind() == ErrorKind::NoEntryPoint;
+            // A missing compiler is an environment error, not a mistake in the shader.
+            let refusal = Outcome::from(&program::failure(error));
+            vec![EntryAnswer { answer, refusal, is_skipped, assumed: Vec::new() }]
+        }
     };
-    load_all(&file.path, compilation).into_iter().flat_map(answers).collect()
-}
-
-/// Returns the findings of `lint` in a module; none if it cannot be read, which its analysis reports.
-fn lint_findings(file: &str, shader: &SourceModule) -> Vec<FindingRecord> {
-    let Ok(module) = frontend::read_module(&shader.bytes) else { return Vec::new() };
-    frontend::lint(&module).iter().map(|lint| lint::finding(file, &module, lint)).collect()
+    ShaderModule::load(&file.path, compilation).into_iter().flat_map(answers).collect()
 }
 
 /// Writes the answers in the requested format.
@@ -154,31 +137,31 @@ impl AnswerWriter<'_> {
     }
 
     /// Writes an answer, or keeps it for formats that are one document.
-    fn add(&mut self, answer: &EntryAnswer) -> Result<(), Failure> {
-        let (format, line) = (self.arguments.format, &answer.line);
-        if answer.is_skipped {
+    fn add(&mut self, entry: &EntryAnswer) -> Result<(), Failure> {
+        let (format, line) = (self.arguments.format, &entry.answer.line);
+        if entry.is_skipped {
             return Ok(());
         }
         self.outcome.note(match line.verdict {
             RaceVerdict::Racy => Outcome::RuleBroken,
             RaceVerdict::Clean => Outcome::Success,
-            RaceVerdict::Refused => answer.refusal,
+            RaceVerdict::Refused => entry.refusal,
             RaceVerdict::Undecided | RaceVerdict::NeedsInputs => Outcome::Environment,
         });
         if let Some(why) = line.why.as_ref().filter(|_| !self.quiet && format == RaceFormat::Json) {
             say(why);
         }
-        if !answer.assumed.is_empty() && !self.quiet {
-            let assumed = answer.assumed.join(", ");
+        if !entry.assumed.is_empty() && !self.quiet {
+            let assumed = entry.assumed.join(", ");
             say(&format!(
                 "{}: overrides without a value, assumed: {assumed}; set them with `--spec NAME=V`",
                 line.file
             ));
         }
         if self.arguments.emit.is_some() {
-            for (test, finding) in answer.tests.iter().zip(&line.findings) {
+            for (test, finding) in entry.answer.tests.iter().zip(&line.findings) {
                 match test {
-                    Some(test) => self.emitted.push(litmus::print(test)),
+                    Some(test) => self.emitted.push(test.to_text()),
                     None if self.quiet => {}
                     None => say(&format!(
                         "no litmus test with two invocations shows this finding: {}",

@@ -1,28 +1,77 @@
-//! The library example of the documentation equals the program in the tree.
+//! The library of the package: what it depends on, and that its page and its documentation name its surface.
 
-#[path = "../../../model/examples/stale_value.rs"]
-#[expect(dead_code, reason = "the program around the function is not called")]
-mod stale_value;
+use std::process::Command;
 
-use stale_value::stale_value_is_forbidden;
+use crate::docs::root;
 
-/// The tutorial whose tests the example checks.
-const TUTORIAL: &str = include_str!("../../../../docs/tutorials/model.md");
-
-/// Returns the block of a page with the contents of a file.
-fn block(page: &str, file: &str) -> String {
-    let start = page.find(&format!(" file={file}\n")).unwrap();
-    let (_, block) = page[start..].split_once('\n').unwrap();
-    block.split_once("```").unwrap().0.to_owned()
+/// Returns the names of the crates that the package is built from, without those for builds and tests.
+fn dependencies(features: &[&str]) -> Vec<String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["tree", "-p", "vk-litmus", "-e", "normal", "--prefix", "none", "--offline", "--locked"]);
+    let ran = command.args(features).current_dir(root()).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let text = String::from_utf8(ran.stdout).unwrap();
+    text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 
 #[test]
-fn the_library_example_of_the_documentation() {
-    let example = include_str!("../../../model/examples/stale_value.rs");
-    let (_, code) = example.split_once("// The guide begins.\n").unwrap();
-    let (code, _) = code.split_once("// The guide ends.").unwrap();
-    assert_eq!(block(include_str!("../../../../docs/howto/library.md"), "library.rs"), code);
+fn the_library_has_no_command_line_among_its_dependencies() {
+    let program = dependencies(&[]);
+    let library = dependencies(&["--no-default-features"]);
+    let only_of_the_program = [
+        "clap",
+        "clap_complete",
+        "clap_mangen",
+        "indicatif",
+        "tracing-subscriber",
+        "signal-hook",
+        "lsp-server",
+        "lsp",
+    ];
+    for name in only_of_the_program {
+        assert!(program.iter().any(|known| known == name), "{name} is no dependency of the program");
+        assert!(!library.iter().any(|known| known == name), "the library depends on {name}");
+    }
+    // Diagnostics are drawn by the program alone.
+    for name in ["owo-colors", "textwrap", "supports-color"] {
+        assert!(!library.iter().any(|known| known == name), "the library depends on {name}");
+    }
+    assert!(library.len() < program.len());
+}
 
-    assert_eq!(stale_value_is_forbidden(&block(TUTORIAL, "mended.litmus")), Ok(true));
-    assert_eq!(stale_value_is_forbidden(&block(TUTORIAL, "handoff.litmus")), Ok(false));
+#[test]
+fn each_public_function_of_the_library_has_an_example() {
+    let mut count = 0;
+    for file in std::fs::read_dir(root().join("harness/cli/src/library")).unwrap() {
+        let path = file.unwrap().path();
+        // It is no part of the surface.
+        if path.ends_with("program.rs") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("pub fn ")) {
+            let above = lines[..at].iter().rev().take_while(|line| line.starts_with(['/', '#']));
+            assert!(above.into_iter().any(|line| line.starts_with("/// ```")), "{}: {line}", path.display());
+            count += 1;
+        }
+    }
+    assert!(count > 40, "{count}");
+}
+
+#[test]
+fn the_page_names_each_type_of_the_surface() {
+    let page = include_str!("../../../../docs/howto/library.md");
+    let surface = include_str!("../../src/lib.rs").split_once("mod library;").unwrap().1;
+    let named = surface.lines().filter(|line| !line.contains("program"));
+    let names: Vec<&str> = named
+        .filter_map(|line| line.strip_prefix("pub use library::"))
+        .flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_').skip(1))
+        .filter(|name| !name.is_empty())
+        .collect();
+    assert!(names.len() > 10, "{names:?}");
+    for name in names {
+        assert!(page.contains(&format!("`{name}")), "docs/howto/library.md does not name `{name}`");
+    }
 }

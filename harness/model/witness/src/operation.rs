@@ -374,11 +374,9 @@ impl<'a> Frame<'a> {
                         frame.operations.push(Operation { kind, memory: StorageClassSet(0b1111), ..base });
                     }
                     Effect::Submit => {
-                        let memory = StorageClassSet(0b1111);
-                        for kind in [
-                            OperationKind::Domain { to_host: false },
-                            OperationKind::DeviceVisible(AccessMask::MEMORY_READ),
-                        ] {
+                        let visible = OperationKind::DeviceVisible(AccessMask::MEMORY_READ);
+                        for kind in [OperationKind::Domain { to_host: false }, visible] {
+                            let memory = StorageClassSet(0b1111);
                             frame.operations.push(Operation { kind, memory, ..base });
                         }
                     }
@@ -402,8 +400,7 @@ impl<'a> Frame<'a> {
                     }
                     Effect::Interlock(_) => frame.operations.push(base),
                 }
-                // The barrier, call or section end itself: availability comes before it, and
-                // visibility after it.
+                // The barrier, call or section end: availability comes before it, visibility after it.
                 let operation = frame.operations.len() - 1;
                 match &step.effect {
                     Effect::ControlBarrier { name, execution_scope, round, .. } => {
@@ -417,8 +414,7 @@ impl<'a> Frame<'a> {
                     Effect::Interlock(end) => interlocks.push((operation, *end)),
                     _ => {}
                 }
-                // VK-AVSEM-04: the visibility operation is after the instruction and before all following
-                // ones.
+                // VK-AVSEM-04: the visibility operation is between the instruction and all following ones.
                 if step.semantics.make_visible && performs {
                     frame.operations.push(Operation {
                         kind: OperationKind::Visible,
@@ -428,7 +424,6 @@ impl<'a> Frame<'a> {
                 }
             }
         }
-        // A set of operations is one word.
         if frame.operations.len() > 64 {
             return Err(UnsupportedTest::Operations);
         }
@@ -684,8 +679,7 @@ impl<'a> Frame<'a> {
     /// synchronizes with an acquire barrier that comes after it in that order where they are in each other's scope.
     fn call(&mut self, calls: &[(usize, Vec<ThreadId>)]) {
         let mut order = self.program_order.clone();
-        // The call is before everything in its callees, and that is before everything after the
-        // call.
+        // The call is before everything in its callees, and that before everything after the call.
         for (call, callees) in calls {
             for index in 0..self.operations.len() {
                 if callees.iter().any(|callee| usize::from(callee.0) == self.operations[index].thread) {

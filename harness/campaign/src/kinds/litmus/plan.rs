@@ -239,7 +239,7 @@ impl PlannedModels {
             None => Model::default_for(Dialect::Vulkan),
         };
         let chains = capabilities.availability_visibility_chains;
-        let name = choice::without_chains(wanted).filter(|_| !chains).unwrap_or(wanted);
+        let name = answers::name_without_chains(wanted).filter(|_| !chains).unwrap_or(wanted);
         let chosen = self.named(name)?;
         // The lowered program of an HSA test is judged.
         if !chosen.model.judges(Dialect::Vulkan) {

@@ -1,11 +1,9 @@
 //! `check --format html`: a page with the answers for shaders next to their source.
 
-use campaign::check::{CheckOptions, Checked, kernel};
 use campaign::shader::race::shown;
 use explanation::ShaderAnswer;
-use frontend::AnalysisOptions;
-use model::Model;
 use results::wire::{CheckLine, RaceWord};
+use vk_litmus::{CheckAnswer, Checker, ShaderModule, program};
 
 use crate::arguments::Check;
 use crate::exit::{Failure, Outcome};
@@ -15,24 +13,25 @@ use crate::output::{Data, reject};
 ///
 /// # Errors
 /// Returns an error if the page cannot be written; a mistake in a single shader is shown on the page.
-pub fn page(
-    arguments: &Check,
-    options: &AnalysisOptions,
-    model: &Model,
-    asked: CheckOptions,
-) -> Result<Outcome, Failure> {
+pub fn page(arguments: &Check, checker: &Checker) -> Result<Outcome, Failure> {
     let (mut answers, mut outcome) = (Vec::new(), Outcome::Success);
-    let compilation = arguments.kernel.compilation()?;
+    let inputs = arguments.kernel.shader_inputs(arguments.unroll)?;
+    let compilation = program::compile_options(arguments.kernel.compilation()?);
     for file in &arguments.tests {
-        for checked in kernel::check(file, &compilation, options, model, asked) {
-            answers.push(match checked {
-                Checked::Answered(line, notes, says) => {
-                    outcome.note(says);
+        let shaders = ShaderModule::load(file, &compilation).into_iter();
+        let checked = shaders.flat_map(|shader| match shader {
+            Ok(shader) => checker.check_shader(&shader, &inputs),
+            Err(error) => vec![Err(error)],
+        });
+        for answer in checked {
+            answers.push(match answer {
+                Ok(CheckAnswer { line, notes, status, .. }) => {
+                    outcome.note(program::conclusion(status));
                     answered(&line, notes)
                 }
-                Checked::Rejected(no_shader) => {
-                    reject(&mut outcome, &no_shader.failure);
-                    let line = no_shader.line;
+                Err(error) => {
+                    let line = error.record().clone();
+                    reject(&mut outcome, &program::failure(error));
                     shown(line.file, "refused".to_owned(), vec![line.error], &[], file)
                 }
             });

@@ -1,0 +1,394 @@
+//! A model's answer about a test as one published line: outcomes, races, queries and termination.
+
+use litmus::{Prediction, Race, Span, Test, text_warnings};
+use model::progress::{
+    DecidingMemory, Fairness, PROGRESS_GUARANTEES, ProgressError, ProgressLimits, ProgressModel, Termination,
+    check_termination,
+};
+use model::{Budget, Model, Options, PredictError, answer_queries, predict, predict_growing};
+use results::answer::{Answer, answer, expected_race, race_surprises, uninitialised_surprises};
+use results::wire::{CheckContext, CheckLine, ProgressAnswer, Query, RaceWord, ScheduleStep};
+
+use crate::CommandOutcome;
+use crate::similar::similar;
+
+/// A test with the model and the limits of its check.
+#[derive(Clone, Copy, Debug)]
+pub struct TestQuestion<'a> {
+    /// The test.
+    pub test: &'a Test,
+    /// The text that the test was parsed from.
+    pub text: &'a str,
+    /// The id of the line.
+    pub id: &'a str,
+    /// The file of the line.
+    pub file: &'a str,
+    /// The model.
+    pub model: &'a Model,
+    /// The model that answers queries marked NOCHAINS, if one is loaded.
+    pub without_chains: Option<&'a Model>,
+    /// The bound of loops [default: as few iterations as needed].
+    pub unroll: Option<u32>,
+    /// The progress model under which termination is decided, if requested.
+    pub progress: Option<(&'a ProgressModel, Fairness)>,
+    /// The limit of the search.
+    pub budget: Budget<'a>,
+}
+
+/// The answer to a [`TestQuestion`].
+#[derive(Clone, Debug)]
+pub struct TestAnswer {
+    /// The published line; its time is 0.
+    pub line: CheckLine,
+    /// Remarks on the text and on the answer, in the order in which they are printed.
+    pub notes: Vec<CheckNote>,
+    /// The effect on the exit code.
+    pub conclusion: CommandOutcome,
+}
+
+/// A remark on a test or its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckNote {
+    /// Line and column in the text, from 1, if the remark is about a part of it.
+    pub position: Option<(u32, u32)>,
+    /// True if it does not change the exit code.
+    pub is_warning: bool,
+    /// The remark.
+    pub message: String,
+}
+
+impl CheckNote {
+    /// Formats the remark with its file and position.
+    pub fn in_file(&self, file: &str) -> String {
+        let position = self.position.map_or(String::new(), |(line, column)| format!(":{line}:{column}"));
+        let warning = if self.is_warning { "warning: " } else { "" };
+        format!("{file}{position}: {warning}{}", self.message)
+    }
+}
+
+/// Why a test has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// A claim in the header names no known model.
+    #[error("unknown model `{name}`{}: expected {expected}", similar.map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default())]
+    UnknownModel {
+        /// The name in the header.
+        name: String,
+        /// The most similar known name.
+        similar: Option<&'static str>,
+        /// The names that are accepted.
+        expected: &'static str,
+        /// The claim.
+        span: Span,
+    },
+    /// A claim about the condition of a test without one.
+    #[error("an expectation for the test's condition, but the test has no condition")]
+    NoQuestion {
+        /// The claim.
+        span: Span,
+    },
+    /// The model does not judge tests of this dialect.
+    #[error("the model does not support this dialect")]
+    Dialect,
+    /// The model has no prediction.
+    #[error(transparent)]
+    Predict(#[from] PredictError),
+    /// Termination was not decided.
+    #[error(transparent)]
+    Progress(#[from] ProgressError),
+}
+
+impl CheckError {
+    /// Returns the part of the text that the error is about, and a label for it.
+    pub fn place(&self) -> Option<(Span, &'static str)> {
+        match self {
+            CheckError::UnknownModel { span, .. } | CheckError::NoQuestion { span } => {
+                Some((*span, "an assertion that is not checked"))
+            }
+            CheckError::Predict(PredictError::TwoStorageClasses { span, .. }) => {
+                Some((*span, "through a storage class other than before"))
+            }
+            CheckError::Dialect | CheckError::Predict(_) | CheckError::Progress(_) => None,
+        }
+    }
+}
+
+/// Returns the variant of a shipped model for devices without availability and visibility chains.
+pub fn name_without_chains(name: &str) -> Option<&'static str> {
+    let mut known = Model::names().iter().map(|(known, _)| *known);
+    known.find(|known| known.strip_suffix("-nochains").is_some_and(|base| base == name))
+}
+
+/// Predicts a test under a model.
+///
+/// # Errors
+/// If a claim of the header cannot be checked, or the model has no prediction for the test.
+pub fn check_test(question: &TestQuestion<'_>) -> Result<TestAnswer, CheckError> {
+    let TestQuestion { test, model, without_chains, budget, .. } = *question;
+    if !model.judges(test.dialect) {
+        return Err(CheckError::Dialect);
+    }
+    check_claims(test, model)?;
+    model.prepare(test)?;
+    let has_nochains =
+        test.khronos.as_ref().is_some_and(|khronos| khronos.queries.iter().any(|query| query.without_chains));
+    if let Some(twin) = without_chains.filter(|_| has_nochains) {
+        twin.prepare(test)?;
+    }
+    let options = Options { budget, unroll: 1 };
+    let prediction = match question.unroll {
+        Some(unroll) => predict(test, model, &Options { unroll, ..options })?,
+        None => predict_growing(test, model, &options)?,
+    };
+    let options = Options { unroll: prediction.bound, ..options };
+    // A device does not apply the filter. This finds the tests that `run` would call undefined because of it.
+    let races_outside = match (&test.filter, prediction.race) {
+        (Some(_), Race::Free) => {
+            let unfiltered = Test { filter: None, ..test.clone() };
+            predict(&unfiltered, model, &options)?.is_undefined()
+        }
+        _ => false,
+    };
+    // What is left of the budget is for the queries of a `.test` file.
+    let answers = answer_queries(test, model, without_chains, &options)?;
+    let progress = match question.progress {
+        // A program with a data race is undefined: its termination has no meaning.
+        Some(_) if prediction.is_undefined() => None,
+        Some((model_of_progress, fairness)) => {
+            let limits = ProgressLimits::with_budget(options.budget);
+            Some(check_termination(test, model, model_of_progress, fairness, &limits)?)
+        }
+        None => None,
+    };
+    let condition = test.question.as_ref().map(|question| question.to_text(test)).unwrap_or_default();
+    let context = CheckContext { id: question.id, file: question.file, question: &condition, micros: 0 };
+    let mut line = CheckLine::new(test, &prediction, context);
+    // An answer after the limit counts for nothing; one within a bound of loops does count.
+    let is_decided = prediction.race != Race::Unknown || prediction.truncated_runs > 0;
+    if is_decided && !model.has_race_condition(test)? {
+        line.race = RaceWord::NotDefined;
+    }
+    line.race_outside_filter = races_outside;
+    let mut answer = TestAnswer { line, notes: Vec::new(), conclusion: CommandOutcome::Success };
+    answer.note_text(question);
+    answer.note_limits(&prediction);
+    answer.note_expectation(test, &prediction, &condition, is_decided);
+    answer.add_queries(test, answers);
+    if let Some((model_of_progress, fairness)) = question.progress {
+        answer.add_termination(question, model_of_progress, fairness, progress);
+    }
+    answer.note_differences();
+    Ok(answer)
+}
+
+impl TestAnswer {
+    /// Adds a remark that goes with a conclusion.
+    fn conclude(&mut self, conclusion: CommandOutcome, message: String) {
+        self.conclusion.note(conclusion);
+        self.notes.push(CheckNote { position: None, is_warning: false, message });
+    }
+
+    /// Adds a remark that changes no exit code.
+    fn warn(&mut self, position: Option<(u32, u32)>, message: String) {
+        self.notes.push(CheckNote { position, is_warning: true, message });
+    }
+
+    /// Adds the warnings about the text.
+    fn note_text(&mut self, question: &TestQuestion<'_>) {
+        for warning in text_warnings(question.test, question.text) {
+            self.warn(Some((warning.span.line, warning.span.column)), warning.message);
+        }
+    }
+
+    /// Warns of runs that were cut off, and of a search that ended early.
+    fn note_limits(&mut self, prediction: &Prediction) {
+        if prediction.truncated_runs > 0 {
+            let (cut, runs, bound) = (prediction.truncated_runs, prediction.runs, prediction.bound);
+            self.warn(None, format!("{cut} of {runs} runs were cut off at the bound (--unroll {bound})"));
+        } else if prediction.race == Race::Unknown {
+            self.warn(None, format!("no answer under {} within the time limit", prediction.model));
+        }
+    }
+
+    /// Compares the answer with the expectations of the test.
+    fn note_expectation(&mut self, test: &Test, prediction: &Prediction, condition: &str, is_decided: bool) {
+        let model = &prediction.model;
+        let claim = answer(test, prediction).filter(|answer| answer.expected.is_some());
+        let no_execution = self.line.no_execution;
+        let is_known = is_decided && !no_execution;
+        let is_unanswered = claim.is_some_and(|answer| answer.holds.is_none() || !is_known)
+            || (prediction.race == Race::Unknown || no_execution) && expected_race(test, model).is_some();
+        if is_unanswered {
+            let message = format!("the expectation under {model} could not be checked");
+            self.conclude(CommandOutcome::Environment, message);
+        }
+        if is_known && claim.is_some_and(Answer::surprises) {
+            let message = format!("`{condition}` differs from the expectation under {model}");
+            self.conclude(CommandOutcome::RuleBroken, message);
+        }
+        if no_execution {
+            self.conclude(
+                CommandOutcome::Environment,
+                format!(
+                    "no execution is consistent under {model}, although every run of the program \
+                     terminates: the model or the test is wrong; compare with another `--model`, and report \
+                     it if `vk-litmus models` lists the model"
+                ),
+            );
+        } else {
+            self.line.differences = list_surprises(test, prediction);
+        }
+    }
+
+    /// Adds the answers to the queries of a `.test` file, each of which is expected to hold.
+    fn add_queries(&mut self, test: &Test, answers: Vec<Option<bool>>) {
+        let model = self.line.model.clone();
+        for (query, holds) in test.khronos.iter().flat_map(|khronos| &khronos.queries).zip(answers) {
+            let text = &query.text;
+            match holds {
+                Some(true) => {}
+                None => {
+                    self.conclude(
+                        CommandOutcome::Environment,
+                        format!("`{text}` has no answer under {model}"),
+                    );
+                }
+                Some(false) => {
+                    self.conclude(
+                        CommandOutcome::RuleBroken,
+                        format!("`{text}` does not hold under {model}"),
+                    );
+                }
+            }
+            self.line.queries.push(Query { text: text.clone(), holds, expected: Some(true) });
+        }
+    }
+
+    /// Adds the answer about termination.
+    fn add_termination(
+        &mut self,
+        question: &TestQuestion<'_>,
+        model: &ProgressModel,
+        fairness: Fairness,
+        termination: Option<Termination>,
+    ) {
+        let answer = progress_answer(question, model, fairness, termination);
+        if answer.terminates.is_none() {
+            let why = answer.why.as_deref().unwrap_or_default();
+            let message = format!("termination under {model} is unknown: {why}");
+            match answer.expected {
+                Some(_) => self.conclude(CommandOutcome::Environment, message),
+                None => self.warn(None, message),
+            }
+        } else if answer.expected.is_some_and(|expected| answer.terminates != Some(expected)) {
+            self.line.differences.push(format!("termination under {model} differs from the expectation"));
+        }
+        self.line.progress = Some(answer);
+    }
+
+    /// Reports the differences from the expectations other than that of the condition.
+    fn note_differences(&mut self) {
+        for difference in self.line.differences.clone() {
+            self.conclude(CommandOutcome::RuleBroken, difference);
+        }
+    }
+}
+
+/// Checks that each claim of the header names a known model, and that the test has a question.
+fn check_claims(test: &Test, model: &Model) -> Result<(), CheckError> {
+    let unknown = |name: &str, known: Vec<&'static str>, expected, span| CheckError::UnknownModel {
+        name: name.to_owned(),
+        similar: similar(name, known),
+        expected,
+        span,
+    };
+    let models = || Model::names().iter().map(|(name, _)| *name);
+    for claim in &test.metadata.expectations {
+        if claim.model != model.name() && !models().any(|known| known == claim.model) {
+            let expected = "a model listed by `vk-litmus models`, or the name \
+                 of the cat file given with `--model`";
+            return Err(unknown(&claim.model, models().collect(), expected, claim.span));
+        }
+        if test.question.is_none() {
+            return Err(CheckError::NoQuestion { span: claim.span });
+        }
+    }
+    let guarantees = || PROGRESS_GUARANTEES.iter().map(|(name, _)| *name);
+    for claim in &test.metadata.terminations {
+        let is_unknown = |name: &&String| !guarantees().any(|known| known == name.as_str());
+        if let Some(name) = claim.models.iter().find(is_unknown) {
+            return Err(unknown(name, guarantees().collect(), "a progress model", claim.span));
+        }
+    }
+    Ok(())
+}
+
+/// Returns a sentence for each difference from the expected races and uninitialized reads.
+fn list_surprises(test: &Test, prediction: &Prediction) -> Vec<String> {
+    let model = &prediction.model;
+    let mut unlike = Vec::new();
+    if race_surprises(test, prediction) {
+        let expected = expected_race(test, model).map_or("", race_word);
+        let found = race_word(prediction.race);
+        unlike.push(format!("{found} under {model}, but the test expects {expected}"));
+    }
+    if uninitialised_surprises(test, prediction) {
+        let found = if prediction.uninitialised_read == Some(true) { "an" } else { "no" };
+        unlike.push(format!("{found} uninitialised read under {model}, which differs from the expectation"));
+    }
+    unlike
+}
+
+/// Converts a termination result for publication; `None` is a program that races.
+fn progress_answer(
+    question: &TestQuestion<'_>,
+    model: &ProgressModel,
+    fairness: Fairness,
+    termination: Option<Termination>,
+) -> ProgressAnswer {
+    let TestQuestion { test, text, .. } = *question;
+    let termination = termination.unwrap_or_else(|| Termination {
+        memory: DecidingMemory::Axioms,
+        terminates: None,
+        why: Some("the program races: its behaviour is undefined".to_owned()),
+        schedule: Vec::new(),
+    });
+    let schedule = termination
+        .schedule
+        .iter()
+        .filter_map(|turn| {
+            let thread = test.thread(turn.thread);
+            let span = thread.instructions.get(usize::from(turn.instruction))?.span;
+            let (from, to) = (span.offset as usize, span.offset as usize + span.length as usize);
+            Some(ScheduleStep {
+                thread: format!("P{}", thread.number),
+                line: span.line,
+                instruction: text.get(from..to).unwrap_or_default().to_owned(),
+                read: turn.read.map(|value| value.0),
+                written: turn.written.map(|value| value.0),
+                repeats: turn.repeats,
+            })
+        })
+        .collect();
+    let name = model.to_string();
+    let listed = test.metadata.terminates_under(fairness == Fairness::Strong);
+    // A test's header can only name models that give every scope level the same guarantee.
+    let uniform = PROGRESS_GUARANTEES.iter().any(|(known, _)| *known == name);
+    ProgressAnswer {
+        expected: listed.filter(|_| uniform).map(|models| models.contains(&name)),
+        model: name,
+        fairness: fairness.as_str().to_owned(),
+        memory: termination.memory.as_str().to_owned(),
+        terminates: termination.terminates,
+        why: termination.why,
+        schedule,
+    }
+}
+
+fn race_word(race: Race) -> &'static str {
+    match race {
+        Race::Free => "race-free",
+        Race::Racy => "racy",
+        Race::Unknown => "not known",
+    }
+}

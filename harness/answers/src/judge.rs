@@ -1,0 +1,88 @@
+//! Judging of counts that another program collected.
+
+use litmus::{Observation, Test};
+use model::{Budget, Model, PredictError, predict_growing};
+use results::again::outcome;
+use results::state::{self, State};
+use results::wire::{Hashes, RunContext, RunLine};
+use results::{Ending, Evidence, judge};
+
+/// A test with the counts of a device.
+#[derive(Clone, Copy, Debug)]
+pub struct JudgeRequest<'a> {
+    /// The test.
+    pub test: &'a Test,
+    /// The id of the line.
+    pub id: &'a str,
+    /// The model that judges the outcomes.
+    pub model: &'a Model,
+    /// The limit of the prediction.
+    pub budget: Budget<'a>,
+    /// The name of the device.
+    pub device: &'a str,
+    /// Final values by name, each with its number of instances.
+    pub counts: &'a [(State, u64)],
+}
+
+/// Why counts cannot be judged.
+#[derive(Debug, thiserror::Error)]
+pub enum JudgeError {
+    /// A state lacks an observable of the test.
+    #[error("the state `{}` does not give {expected}", state::text(state))]
+    MissingValue {
+        /// The state.
+        state: State,
+        /// The names that are expected.
+        expected: String,
+    },
+    /// The model has no prediction.
+    #[error(transparent)]
+    Predict(#[from] PredictError),
+}
+
+/// Judges the counts of a device, which finished its run.
+///
+/// # Errors
+/// If a state lacks a value, or the model has no prediction for the test.
+pub fn judge_test(request: &JudgeRequest<'_>) -> Result<RunLine, JudgeError> {
+    let JudgeRequest { test, model, budget, .. } = *request;
+    let prediction = predict_growing(test, model, &model::Options { budget, unroll: 1 })?;
+    let observables = &prediction.observables;
+    let mut observation = Observation { dispatches: 1, ..Observation::default() };
+    for (state, count) in request.counts {
+        let outcome = outcome(state, test, observables).ok_or_else(|| JudgeError::MissingValue {
+            state: state.clone(),
+            expected: observables
+                .iter()
+                .map(|observable| format!("`{}`", test.observable_name(*observable)))
+                .collect::<Vec<_>>()
+                .join(", "),
+        })?;
+        observation.histogram.add_count(outcome, *count);
+    }
+    let judgement = judge(&Evidence {
+        test,
+        prediction: &prediction,
+        observation: &observation,
+        ending: &Ending::Finished,
+        twin: None,
+        bound: None,
+        serial_stage: false,
+    });
+    let context = RunContext {
+        id: request.id.to_owned(),
+        device: request.device.to_owned(),
+        model: prediction.model.clone(),
+        seed: 0,
+        stress: String::new(),
+        replay: String::new(),
+        memory: None,
+        counted_by_host: None,
+        hashes: Hashes::default(),
+        tool: env!("CARGO_PKG_VERSION").to_owned(),
+        driver: None,
+        beside: None,
+        mutants: Vec::new(),
+    };
+    Ok(RunLine::new(test, observables, &judgement, context))
+}

@@ -1,0 +1,156 @@
+//! A run on the simulated GPU, judged and published as `run` does.
+//!
+//! The run happens on the calling thread: it ends after a number of instances, and reads no clock. The same
+//! request has the same answer.
+
+use std::ops::ControlFlow;
+
+use litmus::{Dialect, Observation, Prediction, Test};
+use model::{Budget, Model, Options, PredictError, predict};
+use plan::{Device, DeviceError};
+use results::wire::{DriverRecord, Hashes, RunContext, RunLine};
+use results::{Ending, Evidence, Judgement, judge};
+use runner::{Cause, Known, RunError, RunSettings, RunVariant, Stress};
+use sim::{Fault, SimDevice};
+
+/// A test, and how it is run.
+#[derive(Clone, Copy, Debug)]
+pub struct SimulationRequest<'a> {
+    /// The test.
+    pub test: &'a Test,
+    /// The id of the line.
+    pub id: &'a str,
+    /// The text that the test was parsed from, which seeds its run.
+    pub text: &'a str,
+    /// The file of the command that repeats the run.
+    pub file: &'a str,
+    /// The model that judges the outcomes.
+    pub model: &'a Model,
+    /// The limit of the prediction.
+    pub budget: Budget<'a>,
+    /// The injected fault of the machine by name [default: none].
+    pub fault: Option<&'a str>,
+    /// The number of instances.
+    pub instances: u64,
+    /// The seed of all random choices.
+    pub seed: u64,
+}
+
+/// Why a test was not run on the simulated GPU.
+#[derive(Debug, thiserror::Error)]
+pub enum SimulationError {
+    /// The test needs more than one dispatch of the simulated GPU.
+    #[error(
+        "the simulated GPU runs tests of the Vulkan dialect without `filter` and undefined values; \
+         use `vk-litmus run --device sim` for this test"
+    )]
+    Unsupported,
+    /// No fault has this name.
+    #[error(transparent)]
+    UnknownFault(#[from] sim::UnknownFault),
+    /// The model has no prediction.
+    #[error(transparent)]
+    Predict(#[from] PredictError),
+    /// The test has no program, or the machine has no stress for it.
+    #[error("{0}")]
+    Program(String),
+}
+
+/// Runs a test on the simulated GPU and judges what it shows.
+///
+/// # Errors
+/// If the test, the fault or the model does not suit the simulated GPU.
+pub fn simulate_test(request: &SimulationRequest<'_>) -> Result<RunLine, SimulationError> {
+    let SimulationRequest { test, model, instances, seed, .. } = *request;
+    if test.dialect != Dialect::Vulkan || test.filter.is_some() || test.has_undefined() {
+        return Err(SimulationError::Unsupported);
+    }
+    let fault = request.fault.map_or(Ok(Fault::None), str::parse)?;
+    let prediction = predict(test, model, &Options { budget: request.budget, ..Options::default() })?;
+    let device = SimDevice::new(fault);
+    let (identity, capabilities) = (device.identity(), device.capabilities());
+    let no_program = |error: &dyn std::error::Error| SimulationError::Program(error.to_string());
+    let stress = Stress::for_device(identity, capabilities).map_err(|error| no_program(&error))?;
+    let program = litmus::convert::for_device(test).map_err(|error| no_program(&error))?;
+    let judgement = match runner::told(&program, RunVariant::default(), &stress, capabilities) {
+        Err(failure) => Judgement::skipped(failure.to_string()),
+        Ok(runnable) => {
+            let own_seed = runner::test_seed(seed, &runner::text_hash(request.text));
+            let settings = RunSettings {
+                plausible: plausible(&prediction),
+                ..RunSettings::new(stress.clone(), runner::RunBudget::instances(instances), own_seed)
+            };
+            let mut go_on = |_: &dyn Fn() -> Observation| ControlFlow::Continue(());
+            let (way, mut known) = (runnable.way(), Known::default());
+            let ran = runner::run_ways(
+                &device,
+                &runnable.program,
+                &way,
+                &program,
+                &settings,
+                &mut known,
+                &mut go_on,
+            );
+            let (observation, ending) = match ran {
+                Ok(observation) => (observation, Ending::Finished),
+                Err(RunError { cause, seen }) => (*seen, ending(&cause)),
+            };
+            judge(&Evidence {
+                test: &program,
+                prediction: &prediction,
+                observation: &observation,
+                ending: &ending,
+                twin: None,
+                bound: None,
+                serial_stage: false,
+            })
+        }
+    };
+    // The same request has the same answer, however long it took.
+    let judgement = Judgement { seconds: 0.0, ..judgement };
+    let fault_flag = fault.row().map_or(String::new(), |row| format!(" --fault {}", row.name));
+    let context = RunContext {
+        id: request.id.to_owned(),
+        device: SimDevice::NAME.to_owned(),
+        model: prediction.model.clone(),
+        seed,
+        stress: "sim".to_owned(),
+        replay: format!(
+            "vk-litmus run {} --device sim --instances {instances} --seed {seed}{fault_flag}",
+            request.file
+        ),
+        memory: None,
+        counted_by_host: None,
+        hashes: Hashes::default(),
+        tool: env!("CARGO_PKG_VERSION").to_owned(),
+        driver: Some(DriverRecord {
+            name: identity.driver_name.clone(),
+            info: identity.driver_info.clone(),
+            id: identity.driver_id,
+            version: identity.driver_version,
+        }),
+        beside: None,
+        mutants: Vec::new(),
+    };
+    Ok(RunLine::new(test, &prediction.observables, &judgement, context))
+}
+
+/// Returns how a failed run ended.
+fn ending(cause: &Cause) -> Ending {
+    let why = cause.to_string();
+    match cause {
+        Cause::Device(DeviceError::DeviceLost(_)) => Ending::DeviceLost(why),
+        Cause::TimedOut { .. } | Cause::Device(DeviceError::StepBudget) => Ending::TimedOut(why),
+        Cause::Disagreement { .. } => Ending::CountsDisagree(why),
+        _ => Ending::Crashed(why),
+    }
+}
+
+/// Returns the values that an instance may show by the prediction.
+fn plausible(prediction: &Prediction) -> Vec<u32> {
+    let outcomes = prediction.outcomes.keys();
+    let mut words: Vec<u32> = outcomes.flat_map(|outcome| &outcome.0).map(|value| value.0 as u32).collect();
+    words.sort_unstable();
+    words.dedup();
+    words
+}

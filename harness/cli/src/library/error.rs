@@ -1,0 +1,237 @@
+//! The error of every function of the library.
+
+use campaign::Failure;
+use campaign::source::Rejected;
+use litmus::ParseErrors;
+use model::cat::CatErrors;
+use results::read::ReadError;
+use results::wire::RejectedLine;
+
+/// The class of an [`Error`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The input is wrong or not supported; the error names the place and what was expected.
+    Input,
+    /// The shader source has no entry point, for example because other sources include it.
+    NoEntryPoint,
+    /// A file cannot be read, or a compiler is missing or failed.
+    Environment,
+}
+
+/// Why there is no answer, with the place in the input.
+///
+/// It displays as `FILE:LINE:COLUMN: MESSAGE`.
+///
+/// ```
+/// use vk_litmus::{ErrorKind, LitmusTest};
+///
+/// let error = LitmusTest::parse("VULKAN SB\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 ;\nst.atom.dvv.sc0 x, 1 ;").err().ok_or("parsed")?;
+/// assert_eq!(error.kind(), ErrorKind::Input);
+/// assert_eq!((error.line(), error.column()), (4, 9));
+/// assert!(error.to_string().starts_with("test.litmus:4:9: "));
+/// # Ok::<(), &str>(())
+/// ```
+#[derive(Debug, thiserror::Error)]
+#[error("{}:{}:{}: {}", self.file(), self.line(), self.column(), self.message())]
+pub struct Error {
+    kind: ErrorKind,
+    first: RejectedLine,
+    others: Vec<RejectedLine>,
+    cause: Option<&'static str>,
+    #[cfg(feature = "cli")]
+    failure: Box<Failure>,
+}
+
+impl Error {
+    /// Returns its class.
+    ///
+    /// ```
+    /// # let error = vk_litmus::LitmusTest::parse_named("VULKAN", "mp.litmus").err().ok_or("parsed")?;
+    /// assert_eq!(error.kind(), vk_litmus::ErrorKind::Input);
+    /// # Ok::<(), &str>(())
+    /// ```
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// Returns the file or the name of the text.
+    ///
+    /// ```
+    /// # let error = vk_litmus::LitmusTest::parse_named("VULKAN", "mp.litmus").err().ok_or("parsed")?;
+    /// assert_eq!(error.file(), "mp.litmus");
+    /// # Ok::<(), &str>(())
+    /// ```
+    pub fn file(&self) -> &str {
+        &self.first.file
+    }
+
+    /// Returns the line of the first mistake, from 1; 1 if it is about the whole input.
+    ///
+    /// ```
+    /// # let error = vk_litmus::LitmusTest::parse_named("VULKAN", "mp.litmus").err().ok_or("parsed")?;
+    /// assert_eq!(error.line(), 1);
+    /// # Ok::<(), &str>(())
+    /// ```
+    pub fn line(&self) -> u32 {
+        self.first.line
+    }
+
+    /// Returns the column of the first mistake in characters, from 1; 1 if it is about the whole line.
+    ///
+    /// ```
+    /// # let error = vk_litmus::LitmusTest::parse_named("VULKAN", "mp.litmus").err().ok_or("parsed")?;
+    /// assert!(error.column() >= 1);
+    /// # Ok::<(), &str>(())
+    /// ```
+    pub fn column(&self) -> u32 {
+        self.first.column
+    }
+
+    /// Returns the first mistake in words: what is wrong, and what was expected.
+    ///
+    /// ```
+    /// # let error = vk_litmus::LitmusTest::parse_named("VULKAN", "mp.litmus").err().ok_or("parsed")?;
+    /// assert!(!error.message().contains("mp.litmus"));
+    /// # Ok::<(), &str>(())
+    /// ```
+    pub fn message(&self) -> &str {
+        let RejectedLine { error, file, .. } = &self.first;
+        let without_file = error.strip_prefix(file.as_str()).and_then(|error| error.strip_prefix(": "));
+        without_file.unwrap_or(error)
+    }
+
+    /// Returns the record of the first mistake, as `check --format json` prints it.
+    ///
+    /// ```
+    /// # let error = vk_litmus::LitmusTest::parse_named("VULKAN", "mp.litmus").err().ok_or("parsed")?;
+    /// assert_eq!(error.record().line, error.line());
+    /// # Ok::<(), &str>(())
+    /// ```
+    pub fn record(&self) -> &RejectedLine {
+        &self.first
+    }
+
+    /// Returns every mistake in the order of the text, the first included.
+    ///
+    /// ```
+    /// let text = "VULKAN SB\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 ;\nst.atom.dvv.sc0 x, 1 ;\nst.atom.dv.sc9 x, 2 ;";
+    /// let error = vk_litmus::LitmusTest::parse(text).err().ok_or("parsed")?;
+    /// assert_eq!(error.mistakes().map(|mistake| mistake.line).collect::<Vec<_>>(), [4, 5]);
+    /// # Ok::<(), &str>(())
+    /// ```
+    pub fn mistakes(&self) -> impl Iterator<Item = &RejectedLine> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    /// Returns the cause in a few words, without names of the input, to count errors by; `None` if the error
+    /// has no class below its kind.
+    ///
+    /// ```
+    /// # let error = vk_litmus::LitmusTest::parse_named("VULKAN", "mp.litmus").err().ok_or("parsed")?;
+    /// assert_eq!(error.cause(), None);
+    /// # Ok::<(), &str>(())
+    /// ```
+    pub fn cause(&self) -> Option<&'static str> {
+        self.cause
+    }
+
+    /// Returns the failure that the program prints.
+    #[cfg(feature = "cli")]
+    pub(super) fn into_failure(self) -> Failure {
+        *self.failure
+    }
+
+    /// Returns an error about a whole input.
+    pub(super) fn whole(file: &str, failure: Failure) -> Error {
+        let error = failure.report().to_string();
+        Error::placed(RejectedLine { file: file.to_owned(), error, line: 1, column: 1 }, failure)
+    }
+
+    /// Returns the error with a cause.
+    pub(super) fn with_cause(self, cause: &'static str) -> Error {
+        Error { cause: Some(cause), ..self }
+    }
+
+    /// Returns the error with another class.
+    pub(super) fn with_kind(self, kind: ErrorKind) -> Error {
+        Error { kind, ..self }
+    }
+
+    /// Returns an error with a place.
+    pub(super) fn placed(first: RejectedLine, failure: Failure) -> Error {
+        let kind = match failure {
+            Failure::Input(_) => ErrorKind::Input,
+            Failure::Environment(_) => ErrorKind::Environment,
+        };
+        Error {
+            kind,
+            first,
+            others: Vec::new(),
+            cause: None,
+            #[cfg(feature = "cli")]
+            failure: Box::new(failure),
+        }
+    }
+}
+
+impl From<Rejected> for Error {
+    fn from(rejected: Rejected) -> Error {
+        Error::placed(rejected.line, rejected.failure)
+    }
+}
+
+impl From<ParseErrors> for Error {
+    fn from(errors: ParseErrors) -> Error {
+        let place = |message: litmus::error::Message| RejectedLine {
+            file: errors.source_name().to_owned(),
+            error: message.text,
+            line: message.line,
+            column: message.column,
+        };
+        let mut mistakes = errors.messages().into_iter().map(place).collect::<Vec<_>>().into_iter();
+        let file = errors.source_name().to_owned();
+        let first = mistakes.next();
+        let first =
+            first.unwrap_or_else(|| RejectedLine { file, error: errors.to_string(), line: 1, column: 1 });
+        Error { others: mistakes.collect(), ..Error::placed(first, Failure::input(errors)) }
+    }
+}
+
+impl From<CatErrors> for Error {
+    fn from(errors: CatErrors) -> Error {
+        let place = |error: &model::cat::CatError| RejectedLine {
+            file: error.file_name().to_owned(),
+            error: error.to_string(),
+            line: error.span.line,
+            column: error.span.column,
+        };
+        let mut mistakes = errors.errors.iter().map(place).collect::<Vec<_>>().into_iter();
+        let file = errors.name.clone();
+        let first = mistakes.next();
+        let first =
+            first.unwrap_or_else(|| RejectedLine { file, error: errors.to_string(), line: 1, column: 1 });
+        Error { others: mistakes.collect(), ..Error::placed(first, Failure::input(errors)) }
+    }
+}
+
+impl From<ReadError> for Error {
+    fn from(error: ReadError) -> Error {
+        let (path, line) = match &error {
+            ReadError::Malformed { path, line, .. } | ReadError::Newer { path, line, .. } => {
+                (path, u32::try_from(*line).unwrap_or(u32::MAX))
+            }
+            ReadError::Io { path, .. }
+            | ReadError::NotAFile { path }
+            | ReadError::NotResults { path }
+            | ReadError::Empty { path } => (path, 1),
+        };
+        let line =
+            RejectedLine { file: path.display().to_string(), error: error.to_string(), line, column: 1 };
+        let failure = match error.is_input() {
+            true => Failure::input_error(error),
+            false => Failure::environment_error(error),
+        };
+        Error::placed(line, failure)
+    }
+}

@@ -1,0 +1,200 @@
+//! The inputs of a shader: its dispatch, its constants, and the initial contents of its memory.
+
+use campaign::Failure;
+use frontend::{AnalysisOptions, InputMode, inputs};
+
+use super::error::Error;
+
+/// The inputs of a shader: its dispatch, its constants, and the initial contents of its memory.
+///
+/// What is not given is chosen by the checker, so that code is reached and invocations interact; an answer that
+/// depends on such a choice is `needs-inputs` and lists it. [`ShaderInputs::zeros`] turns the choice off.
+///
+/// ```
+/// use vk_litmus::ShaderInputs;
+///
+/// let inputs = ShaderInputs::new()
+///     .entry("main")
+///     .grid([4, 1, 1])
+///     .subgroup_size(32)
+///     .specialization(0, 64)
+///     .push_constants(0, &16_u32.to_le_bytes())
+///     .buffer(0, 1, vec![0; 256])
+///     .named_buffer("particles", vec![0; 1024])
+///     .assertion("counter[0] == 4")?;
+/// # let _ = inputs;
+/// # Ok::<(), vk_litmus::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ShaderInputs {
+    pub(super) options: AnalysisOptions,
+    pub(super) mode: InputMode,
+}
+
+impl Default for ShaderInputs {
+    fn default() -> ShaderInputs {
+        ShaderInputs::new()
+    }
+}
+
+impl ShaderInputs {
+    /// Creates inputs of which nothing is given.
+    ///
+    /// ```
+    /// # use vk_litmus::{CompileOptions, RaceDetector, ShaderInputs, ShaderModule};
+    /// let shader = ShaderModule::load("../../ci/action/race.spvasm", &CompileOptions::new()).remove(0)?;
+    /// assert_eq!(RaceDetector::new()?.find_races(&shader, &ShaderInputs::new()).len(), 1);
+    /// # Ok::<(), vk_litmus::Error>(())
+    /// ```
+    pub fn new() -> ShaderInputs {
+        ShaderInputs { options: AnalysisOptions::default(), mode: InputMode::Auto }
+    }
+
+    /// Parses a case file, as `race --save-case` writes it; `read_file` returns the contents of a file that it
+    /// names.
+    ///
+    /// # Errors
+    /// If a key is unknown or malformed, or `read_file` fails.
+    ///
+    /// ```
+    /// use vk_litmus::ShaderInputs;
+    ///
+    /// let no_file = |name: &str| Err(format!("unexpected file {name}"));
+    /// assert!(ShaderInputs::from_case("grid = [2, 1, 1]", &no_file).is_ok());
+    /// assert!(ShaderInputs::from_case("grids = 2", &no_file).is_err());
+    /// ```
+    pub fn from_case(
+        text: &str,
+        read_file: &dyn Fn(&str) -> Result<Vec<u8>, String>,
+    ) -> Result<ShaderInputs, Error> {
+        let case = inputs::parse_case_file(text, read_file);
+        let case = case.map_err(|error| Error::whole("case", Failure::input_message(error.to_string())))?;
+        Ok(ShaderInputs { options: case.options, mode: InputMode::Auto })
+    }
+
+    /// Analyses one entry point [default: every one].
+    ///
+    /// ```
+    /// # use vk_litmus::{CompileOptions, RaceDetector, ShaderInputs, ShaderModule};
+    /// let shader = ShaderModule::load("../../ci/action/race.spvasm", &CompileOptions::new()).remove(0)?;
+    /// let answers = RaceDetector::new()?.find_races(&shader, &ShaderInputs::new().entry("main"));
+    /// assert_eq!(answers[0].line.entry, "main");
+    /// # Ok::<(), vk_litmus::Error>(())
+    /// ```
+    #[must_use]
+    pub fn entry(mut self, name: &str) -> ShaderInputs {
+        self.options.entry = Some(name.to_owned());
+        self
+    }
+
+    /// Sets the number of workgroups in x, y and z; the local size is that of the module.
+    ///
+    /// ```
+    /// # use vk_litmus::{CompileOptions, RaceDetector, ShaderInputs, ShaderModule};
+    /// let shader = ShaderModule::load("../../ci/action/race.spvasm", &CompileOptions::new()).remove(0)?;
+    /// let answers = RaceDetector::new()?.find_races(&shader, &ShaderInputs::new().grid([3, 1, 1]));
+    /// assert_eq!(answers[0].line.grid, [3, 1, 1]);
+    /// # Ok::<(), vk_litmus::Error>(())
+    /// ```
+    #[must_use]
+    pub fn grid(mut self, workgroups: [u32; 3]) -> ShaderInputs {
+        self.options.grid = Some(workgroups);
+        self
+    }
+
+    /// Sets the number of invocations in a subgroup [default: the workgroup].
+    ///
+    /// ```
+    /// # use vk_litmus::ShaderInputs;
+    /// let inputs = ShaderInputs::new().subgroup_size(32);
+    /// # let _ = inputs;
+    /// ```
+    #[must_use]
+    pub fn subgroup_size(mut self, invocations: u32) -> ShaderInputs {
+        self.options.subgroup_size = Some(invocations);
+        self
+    }
+
+    /// Sets a specialization constant by its `SpecId`: an integer, a boolean as 0 or 1, or the bits of a float.
+    ///
+    /// ```
+    /// # use vk_litmus::ShaderInputs;
+    /// let inputs = ShaderInputs::new().specialization(0, 64).specialization(1, 1.5_f32.to_bits().into());
+    /// # let _ = inputs;
+    /// ```
+    #[must_use]
+    pub fn specialization(mut self, id: u32, value: u64) -> ShaderInputs {
+        self.options.specialization.insert(id, value);
+        self
+    }
+
+    /// Sets push constants from an offset in bytes.
+    ///
+    /// ```
+    /// # use vk_litmus::ShaderInputs;
+    /// let inputs = ShaderInputs::new().push_constants(8, &16_u32.to_le_bytes());
+    /// # let _ = inputs;
+    /// ```
+    #[must_use]
+    pub fn push_constants(mut self, offset: u64, bytes: &[u8]) -> ShaderInputs {
+        self.options.push.extend((offset..).zip(bytes.iter().copied()));
+        self
+    }
+
+    /// Sets the initial contents of a buffer by set and binding; they are also its size.
+    ///
+    /// ```
+    /// # use vk_litmus::ShaderInputs;
+    /// let inputs = ShaderInputs::new().buffer(0, 1, vec![0; 256]);
+    /// # let _ = inputs;
+    /// ```
+    #[must_use]
+    pub fn buffer(mut self, set: u32, binding: u32, bytes: Vec<u8>) -> ShaderInputs {
+        self.options.buffers.insert((set, binding), bytes);
+        self
+    }
+
+    /// Sets the initial contents of a buffer by the name of its block or variable.
+    ///
+    /// ```
+    /// # use vk_litmus::ShaderInputs;
+    /// let inputs = ShaderInputs::new().named_buffer("particles", vec![0; 256]);
+    /// # let _ = inputs;
+    /// ```
+    #[must_use]
+    pub fn named_buffer(mut self, name: &str, bytes: Vec<u8>) -> ShaderInputs {
+        self.options.named_buffers.insert(name.to_owned(), bytes);
+        self
+    }
+
+    /// Asserts something about every final state, such as `data[0] == 3 and flag == 1`.
+    ///
+    /// # Errors
+    /// If the text is not an assertion.
+    ///
+    /// ```
+    /// assert!(vk_litmus::ShaderInputs::new().assertion("data[0] ==").is_err());
+    /// ```
+    pub fn assertion(mut self, text: &str) -> Result<ShaderInputs, Error> {
+        let formula = frontend::parse_formula(text);
+        let formula =
+            formula.map_err(|error| Error::whole(text, Failure::input_message(error.to_string())))?;
+        self.options.assertion = Some(formula);
+        Ok(self)
+    }
+
+    /// Takes zeros and one workgroup for everything that is not given.
+    ///
+    /// ```
+    /// # use vk_litmus::{CompileOptions, RaceDetector, ShaderInputs, ShaderModule};
+    /// let shader = ShaderModule::load("../../ci/action/race.spvasm", &CompileOptions::new()).remove(0)?;
+    /// let answers = RaceDetector::new()?.find_races(&shader, &ShaderInputs::new().zeros());
+    /// assert_eq!(answers[0].line.grid, [1, 1, 1]);
+    /// # Ok::<(), vk_litmus::Error>(())
+    /// ```
+    #[must_use]
+    pub fn zeros(mut self) -> ShaderInputs {
+        self.mode = InputMode::Zeros;
+        self
+    }
+}

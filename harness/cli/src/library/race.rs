@@ -1,0 +1,254 @@
+//! The race detector: whole grids of shaders, interpreted.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use campaign::shader::race::{RaceOptions, lines, refused};
+use frontend::AnalysisOptions;
+use model::Model;
+use results::wire::{FindingRecord, RaceLine, RaceVerdict};
+
+use super::error::Error;
+use super::inputs::ShaderInputs;
+use super::model::AxiomaticModel;
+use super::shader::ShaderModule;
+use super::test::LitmusTest;
+
+/// Finds races and other undefined behaviour in shaders by interpreting whole grids: `vk-litmus race`.
+///
+/// Accesses are ordered by vector clocks, not by the schedule, so that one schedule shows the races of many.
+/// A finding is a proof for its inputs. `clean` holds for the scope in [`RaceLine::coverage`].
+///
+/// ```
+/// use vk_litmus::wire::RaceVerdict;
+/// use vk_litmus::{CompileOptions, RaceDetector, ShaderInputs, ShaderModule};
+///
+/// let detector = RaceDetector::new()?;
+/// let inputs = ShaderInputs::new().grid([2, 1, 1]);
+/// for module in ShaderModule::load("../../ci/action/race.spvasm", &CompileOptions::new()) {
+///     for answer in detector.find_races(&module?, &inputs) {
+///         assert_eq!(answer.line.verdict, RaceVerdict::Racy);
+///         assert_eq!(answer.line.findings[0].kind, "race");
+///     }
+/// }
+/// # Ok::<(), vk_litmus::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct RaceDetector {
+    model: Model,
+    time_limit: Duration,
+    model_time_limit: Duration,
+    schedules: Option<u64>,
+    seed: u64,
+    has_lints: bool,
+    has_tests: bool,
+    case_file: Option<PathBuf>,
+}
+
+/// The findings of one entry point.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RaceAnswer {
+    /// Verdict, findings and coverage, as `race --format json` prints them.
+    pub line: RaceLine,
+    /// The smallest litmus test of each finding that has one, if [`RaceDetector::with_tests`] was called.
+    pub tests: Vec<Option<LitmusTest>>,
+}
+
+impl RaceDetector {
+    /// Creates a detector with the limits of the program.
+    ///
+    /// # Errors
+    /// If the shipped model `vulkan` cannot be loaded.
+    ///
+    /// ```
+    /// # use vk_litmus::RaceDetector;
+    /// let detector = RaceDetector::new()?;
+    /// # let _ = detector;
+    /// # Ok::<(), vk_litmus::Error>(())
+    /// ```
+    pub fn new() -> Result<RaceDetector, Error> {
+        Ok(RaceDetector {
+            model: AxiomaticModel::named("vulkan")?.chosen.model,
+            time_limit: Duration::from_secs(60),
+            model_time_limit: Duration::from_secs(3),
+            schedules: None,
+            seed: 0,
+            has_lints: false,
+            has_tests: false,
+            case_file: None,
+        })
+    }
+
+    /// Sets the limit for all schedules of an entry point, and again for the search for fixes [default: 60 s].
+    ///
+    /// The unit is processor time of the calling thread; four times as much elapsed time ends it as well.
+    ///
+    /// ```
+    /// # use vk_litmus::RaceDetector;
+    /// let detector = RaceDetector::new()?.time_limit(std::time::Duration::from_secs(10));
+    /// # let _ = detector;
+    /// # Ok::<(), vk_litmus::Error>(())
+    /// ```
+    #[must_use]
+    pub fn time_limit(mut self, limit: Duration) -> RaceDetector {
+        self.time_limit = limit;
+        self
+    }
+
+    /// Sets the limit for the model, which decides small grids that schedules leave open [default: 3 s].
+    ///
+    /// ```
+    /// # use vk_litmus::RaceDetector;
+    /// let detector = RaceDetector::new()?.model_time_limit(std::time::Duration::from_secs(1));
+    /// # let _ = detector;
+    /// # Ok::<(), vk_litmus::Error>(())
+    /// ```
+    #[must_use]
+    pub fn model_time_limit(mut self, limit: Duration) -> RaceDetector {
+        self.model_time_limit = limit;
+        self
+    }
+
+    /// Tries this number of schedules, whatever earlier ones find [default: a few, more for small grids].
+    ///
+    /// ```
+    /// # use vk_litmus::RaceDetector;
+    /// let detector = RaceDetector::new()?.schedules(100);
+    /// # let _ = detector;
+    /// # Ok::<(), vk_litmus::Error>(())
+    /// ```
+    #[must_use]
+    pub fn schedules(mut self, schedules: u64) -> RaceDetector {
+        self.schedules = Some(schedules);
+        self
+    }
+
+    /// Sets the seed of the schedules [default: 0].
+    ///
+    /// ```
+    /// # use vk_litmus::RaceDetector;
+    /// let detector = RaceDetector::new()?.schedules(100).seed(7);
+    /// # let _ = detector;
+    /// # Ok::<(), vk_litmus::Error>(())
+    /// ```
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> RaceDetector {
+        self.seed = seed;
+        self
+    }
+
+    /// Adds the findings of [`ShaderModule::lint`] to the first entry point.
+    ///
+    /// ```
+    /// # use vk_litmus::{RaceDetector, ShaderInputs, ShaderModule};
+    /// let shader = ShaderModule::from_spirv("race", std::fs::read("../../ci/action/race.spvasm")?);
+    /// let answers = RaceDetector::new()?.with_lints().find_races(&shader, &ShaderInputs::new());
+    /// assert!(answers[0].line.lints.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_lints(mut self) -> RaceDetector {
+        self.has_lints = true;
+        self
+    }
+
+    /// Also reduces each finding to a litmus test of its two invocations, where the model calls it racy too.
+    ///
+    /// ```
+    /// # use vk_litmus::{RaceDetector, ShaderInputs, ShaderModule};
+    /// let shader = ShaderModule::from_spirv("race", std::fs::read("../../ci/action/race.spvasm")?);
+    /// let inputs = ShaderInputs::new().grid([2, 1, 1]);
+    /// let answers = RaceDetector::new()?.with_tests().find_races(&shader, &inputs);
+    /// assert!(answers[0].tests[0].as_ref().is_some_and(|test| test.to_text().starts_with("VULKAN")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_tests(mut self) -> RaceDetector {
+        self.has_tests = true;
+        self
+    }
+
+    /// Also writes the inputs that were used to a case file, which [`ShaderInputs::from_case`] reads.
+    ///
+    /// ```
+    /// # use vk_litmus::{RaceDetector, ShaderInputs, ShaderModule};
+    /// let shader = ShaderModule::from_spirv("race", std::fs::read("../../ci/action/race.spvasm")?);
+    /// let case = std::env::temp_dir().join(format!("vk-litmus-doc-{}.toml", std::process::id()));
+    /// RaceDetector::new()?.save_case(&case).find_races(&shader, &ShaderInputs::new());
+    /// let no_file = |name: &str| Err(format!("unexpected file {name}"));
+    /// assert!(ShaderInputs::from_case(&std::fs::read_to_string(&case)?, &no_file).is_ok());
+    /// # std::fs::remove_file(&case)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn save_case(mut self, file: impl Into<PathBuf>) -> RaceDetector {
+        self.case_file = Some(file.into());
+        self
+    }
+
+    /// Interprets each entry point of a shader, or the one in `inputs`.
+    ///
+    /// A shader that cannot be analysed has one answer with the verdict `refused` and the reason.
+    ///
+    /// ```
+    /// # use vk_litmus::{RaceDetector, ShaderInputs, ShaderModule, wire::RaceVerdict};
+    /// let answers = RaceDetector::new()?.find_races(&ShaderModule::from_spirv("empty", []), &ShaderInputs::new());
+    /// assert_eq!(answers[0].line.verdict, RaceVerdict::Refused);
+    /// # Ok::<(), vk_litmus::Error>(())
+    /// ```
+    pub fn find_races(&self, shader: &ShaderModule, inputs: &ShaderInputs) -> Vec<RaceAnswer> {
+        let ShaderModule { file, source } = shader;
+        let options = self.options(inputs);
+        let asked = RaceOptions {
+            walks: self.time_limit,
+            model: self.model_time_limit,
+            inputs: inputs.mode,
+            save_case: self.case_file.as_deref(),
+            smallest: self.has_tests,
+        };
+        // A module that cannot be read is refused below.
+        let mut lints: Vec<FindingRecord> = match self.has_lints {
+            true => shader.lint().unwrap_or_default(),
+            false => Vec::new(),
+        };
+        let answer = |(mut line, tests): (RaceLine, Vec<Option<litmus::Test>>)| {
+            line.compiler.clone_from(&source.compiler);
+            if line.verdict == RaceVerdict::Refused {
+                line.cause = Some("not supported by the analysis".to_owned());
+            }
+            if let Some(entry) = source.entry.as_ref().filter(|_| line.entry.is_empty()) {
+                line.entry.clone_from(entry);
+            }
+            // A module has one list for all its entry points.
+            line.lints = std::mem::take(&mut lints);
+            let tests = tests.into_iter().map(|test| test.map(LitmusTest::generated)).collect();
+            RaceAnswer { line, tests }
+        };
+        lines(file, Ok(source.clone()), &options, &self.model, asked).into_iter().map(answer).collect()
+    }
+
+    /// Returns the answer for a shader that could not be loaded, as the program prints it.
+    ///
+    /// ```
+    /// use vk_litmus::{CompileOptions, RaceDetector, ShaderInputs, ShaderModule, wire::RaceVerdict};
+    ///
+    /// let (detector, inputs) = (RaceDetector::new()?, ShaderInputs::new());
+    /// for module in ShaderModule::load("missing.spv", &CompileOptions::new()) {
+    ///     let Err(error) = module else { continue };
+    ///     let answer = detector.refuse(&error, &inputs);
+    ///     assert_eq!(answer.line.verdict, RaceVerdict::Refused);
+    ///     assert_eq!(answer.line.cause.as_deref(), Some("file cannot be read"));
+    /// }
+    /// # Ok::<(), vk_litmus::Error>(())
+    /// ```
+    pub fn refuse(&self, error: &Error, inputs: &ShaderInputs) -> RaceAnswer {
+        let mut line = refused(error.file(), "", &self.options(inputs), error.record().error.clone());
+        line.cause = error.cause().map(str::to_owned);
+        RaceAnswer { line, tests: Vec::new() }
+    }
+
+    fn options(&self, inputs: &ShaderInputs) -> AnalysisOptions {
+        AnalysisOptions { schedules: self.schedules, seed: self.seed, ..inputs.options.clone() }
+    }
+}

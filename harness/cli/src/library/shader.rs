@@ -1,0 +1,249 @@
+//! Shader modules: SPIR-V, or a source that an installed compiler turns into it.
+
+use std::path::{Path, PathBuf};
+
+use campaign::Failure;
+use campaign::shader::source::{Compilation, SourceError, SourceModule, load_all};
+use campaign::shader::{placed, told};
+use frontend::{Lint, SpirvModule};
+use results::wire::{FindingPlace, FindingRecord, RejectedLine};
+
+use super::error::{Error, ErrorKind};
+
+/// How shader sources are compiled.
+///
+/// ```
+/// use vk_litmus::{CompileOptions, ErrorKind, ShaderModule};
+///
+/// let options = CompileOptions::new().define("TILE", Some("16")).include("shaders/include").compiler("glslangValidator");
+/// // Without the compiler or the file, the error is one of the environment or of the input.
+/// let error = ShaderModule::load("missing.comp", &options).remove(0).err().ok_or("compiled")?;
+/// assert!(matches!(error.kind(), ErrorKind::Input | ErrorKind::Environment));
+/// # Ok::<(), &str>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct CompileOptions {
+    pub(super) compilation: Compilation,
+}
+
+impl CompileOptions {
+    /// Creates options with no definitions and the first installed compiler.
+    ///
+    /// ```
+    /// # use vk_litmus::CompileOptions;
+    /// let options = CompileOptions::new();
+    /// # let _ = options;
+    /// ```
+    pub fn new() -> CompileOptions {
+        CompileOptions::default()
+    }
+
+    /// Compiles one entry point of languages that name it [default: every one].
+    ///
+    /// ```
+    /// # use vk_litmus::CompileOptions;
+    /// let options = CompileOptions::new().entry("CSMain");
+    /// # let _ = options;
+    /// ```
+    #[must_use]
+    pub fn entry(mut self, name: &str) -> CompileOptions {
+        self.compilation.entry = Some(name.to_owned());
+        self
+    }
+
+    /// Adds a preprocessor definition.
+    ///
+    /// ```
+    /// # use vk_litmus::CompileOptions;
+    /// let options = CompileOptions::new().define("TILE", Some("16")).define("FAST", None);
+    /// # let _ = options;
+    /// ```
+    #[must_use]
+    pub fn define(mut self, name: &str, value: Option<&str>) -> CompileOptions {
+        let value = value.map_or(String::new(), |value| format!("={value}"));
+        self.compilation.defines.push(format!("{name}{value}"));
+        self
+    }
+
+    /// Adds a folder of include files; the source's own folder is always searched.
+    ///
+    /// ```
+    /// # use vk_litmus::CompileOptions;
+    /// let options = CompileOptions::new().include("shaders/include");
+    /// # let _ = options;
+    /// ```
+    #[must_use]
+    pub fn include(mut self, folder: impl Into<PathBuf>) -> CompileOptions {
+        self.compilation.includes.push(folder.into());
+        self
+    }
+
+    /// Sets the compiler by its program name, such as `glslangValidator`, `dxc`, `slangc` or `naga`.
+    ///
+    /// ```
+    /// # use vk_litmus::CompileOptions;
+    /// let options = CompileOptions::new().compiler("dxc");
+    /// # let _ = options;
+    /// ```
+    #[must_use]
+    pub fn compiler(mut self, program: &str) -> CompileOptions {
+        self.compilation.compiler = Some(program.to_owned());
+        self
+    }
+
+    /// Sets a pipeline-overridable constant of WGSL by name or number.
+    ///
+    /// ```
+    /// # use vk_litmus::CompileOptions;
+    /// let options = CompileOptions::new().override_constant("tile", "16");
+    /// # let _ = options;
+    /// ```
+    #[must_use]
+    pub fn override_constant(mut self, name: &str, value: &str) -> CompileOptions {
+        self.compilation.overrides.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Compiles each time, instead of using a stored module of the same source and flags.
+    ///
+    /// ```
+    /// # use vk_litmus::CompileOptions;
+    /// let options = CompileOptions::new().without_cache();
+    /// # let _ = options;
+    /// ```
+    #[must_use]
+    pub fn without_cache(mut self) -> CompileOptions {
+        self.compilation.is_cached = false;
+        self
+    }
+}
+
+/// A shader as SPIR-V, with the source positions that its debug lines name.
+#[derive(Clone, Debug)]
+pub struct ShaderModule {
+    pub(super) file: String,
+    pub(super) source: SourceModule,
+}
+
+impl ShaderModule {
+    /// Takes a module as binary SPIR-V or as assembly text; answers name it `file`.
+    ///
+    /// Nothing is read yet: a malformed module is an error of the first question about it.
+    ///
+    /// ```
+    /// use vk_litmus::ShaderModule;
+    ///
+    /// let words = std::fs::read("../../ci/action/race.spvasm")?;
+    /// assert_eq!(ShaderModule::from_spirv("race", words).entry_points()?, ["main"]);
+    /// assert!(ShaderModule::from_spirv("cut", *b"\x03\x02\x23\x07").entry_points().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_spirv(file: &str, module: impl Into<Vec<u8>>) -> ShaderModule {
+        let source = SourceModule { bytes: module.into(), compiler: None, entry: None, unset: Vec::new() };
+        ShaderModule { file: file.to_owned(), source }
+    }
+
+    /// Reads a shader file, and compiles it if it is a source: GLSL by the extension of its stage, `.hlsl`,
+    /// `.slang` or `.wgsl`; `.spv` and `.spvasm` are read as they are.
+    ///
+    /// A source of HLSL or Slang has a module for each entry point, any other file one. At least one result
+    /// is returned. Compilers are the installed programs; each runs with a time limit.
+    ///
+    /// ```
+    /// use vk_litmus::{CompileOptions, ShaderModule};
+    ///
+    /// for module in ShaderModule::load("../../ci/action/race.spvasm", &CompileOptions::new()) {
+    ///     assert_eq!(module?.compiler(), None);
+    /// }
+    /// # Ok::<(), vk_litmus::Error>(())
+    /// ```
+    pub fn load(file: impl AsRef<Path>, options: &CompileOptions) -> Vec<Result<ShaderModule, Error>> {
+        let file = file.as_ref().to_string_lossy().into_owned();
+        let modules = load_all(&file, &options.compilation).into_iter();
+        modules
+            .map(|module| match module {
+                Ok(source) => Ok(ShaderModule { file: file.clone(), source }),
+                Err(error) => Err(source_error(&file, &error)),
+            })
+            .collect()
+    }
+
+    /// Returns the compiler with its version and flags; `None` for SPIR-V.
+    ///
+    /// ```
+    /// assert_eq!(vk_litmus::ShaderModule::from_spirv("race", []).compiler(), None);
+    /// ```
+    pub fn compiler(&self) -> Option<&str> {
+        self.source.compiler.as_deref()
+    }
+
+    /// Returns the pipeline-overridable constants that no option sets, with their assumed values.
+    ///
+    /// ```
+    /// # use vk_litmus::ShaderModule;
+    /// assert_eq!(ShaderModule::from_spirv("race", []).assumed_constants().count(), 0);
+    /// ```
+    pub fn assumed_constants(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.source.unset.iter().map(|unset| (unset.name.as_str(), unset.value.as_str()))
+    }
+
+    /// Returns the names of the entry points.
+    ///
+    /// # Errors
+    /// If the module is malformed.
+    ///
+    /// ```
+    /// # use vk_litmus::ShaderModule;
+    /// let shader = ShaderModule::from_spirv("race", std::fs::read("../../ci/action/race.spvasm")?);
+    /// assert_eq!(shader.entry_points()?, ["main"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn entry_points(&self) -> Result<Vec<String>, Error> {
+        Ok(self.read()?.entry_points().into_iter().map(str::to_owned).collect())
+    }
+
+    /// Returns the rules that the shader breaks in every dispatch: `vk-litmus lint`.
+    ///
+    /// # Errors
+    /// If the module is malformed.
+    ///
+    /// ```
+    /// use vk_litmus::ShaderModule;
+    ///
+    /// let shader = ShaderModule::from_spirv("race", std::fs::read("../../ci/action/race.spvasm")?);
+    /// assert!(shader.lint()?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn lint(&self) -> Result<Vec<FindingRecord>, Error> {
+        let module = self.read()?;
+        if module.has_no_entry_point() {
+            let failure = Failure::input_message(format!("{}: the module has no entry point", self.file));
+            return Err(Error::whole(&self.file, failure).with_kind(ErrorKind::NoEntryPoint));
+        }
+        Ok(frontend::lint(&module).iter().map(|lint| lint_finding(&self.file, &module, lint)).collect())
+    }
+
+    fn read(&self) -> Result<SpirvModule, Error> {
+        frontend::read_module(&self.source.bytes)
+            .map_err(|refusal| Error::whole(&self.file, Failure::input_message(told(&self.file, &refusal))))
+    }
+}
+
+fn lint_finding(file: &str, module: &SpirvModule, lint: &Lint) -> FindingRecord {
+    let (file, line) = placed(file, module, lint.at.line, lint.at.place);
+    FindingRecord::new(
+        &format!("lint:{}", lint.rule),
+        format!("{} ({})", lint.message, lint.clause),
+        vec![FindingPlace { file: Some(file), line, invocation: None, access: None }],
+    )
+}
+
+fn source_error(file: &str, error: &SourceError) -> Error {
+    let (line, column) = error.place();
+    let record = RejectedLine { file: file.to_owned(), error: error.to_string(), line, column };
+    let placed = Error::placed(record, error.failure()).with_cause(error.cause());
+    match error {
+        SourceError::NoEntryPoint { .. } => placed.with_kind(ErrorKind::NoEntryPoint),
+        _ => placed,
+    }
+}

@@ -1,0 +1,179 @@
+//! Runs on the simulated GPU, and judging of counts from any device.
+//!
+//! `vk-litmus run --device sim` runs the same machine in worker processes, as it runs a driver that may hang;
+//! the lines of both are built by the same code.
+
+use answers::{JudgeRequest, SimulationRequest, judge_test, simulate_test};
+use campaign::Failure;
+use model::Budget;
+use results::state::State;
+use results::wire::RunLine;
+
+use super::error::Error;
+use super::model::AxiomaticModel;
+use super::test::LitmusTest;
+
+/// The simulated GPU: an operational machine with weak memory that executes the SPIR-V of a test.
+///
+/// The same request has the same answer. With a fault it is a wrong machine, which tests of a harness need.
+///
+/// ```
+/// use vk_litmus::wire::VerdictWord;
+/// use vk_litmus::{LitmusTest, AxiomaticModel, SimulatedGpu};
+///
+/// let (test, vulkan) = (LitmusTest::find("mp/MP+rel-acq")?.remove(0)?, AxiomaticModel::named("vulkan")?);
+/// let sound = SimulatedGpu::new().instances(4000).seed(3);
+/// assert_eq!(sound.run(&test, &vulkan)?.verdict, VerdictWord::Conforms);
+/// let faulty = sound.fault("release-does-not-drain-stores");
+/// assert_eq!(faulty.run(&test, &vulkan)?.verdict, VerdictWord::Violates);
+/// # Ok::<(), vk_litmus::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct SimulatedGpu {
+    fault: Option<String>,
+    instances: u64,
+    seed: u64,
+}
+
+impl Default for SimulatedGpu {
+    fn default() -> SimulatedGpu {
+        SimulatedGpu::new()
+    }
+}
+
+impl SimulatedGpu {
+    /// Creates a sound machine that runs 10,000 instances of each test with the seed 0.
+    ///
+    /// ```
+    /// # use vk_litmus::SimulatedGpu;
+    /// let gpu = SimulatedGpu::new();
+    /// # let _ = gpu;
+    /// ```
+    pub fn new() -> SimulatedGpu {
+        SimulatedGpu { fault: None, instances: 10_000, seed: 0 }
+    }
+
+    /// Injects a fault by its name.
+    ///
+    /// ```
+    /// # use vk_litmus::SimulatedGpu;
+    /// let gpu = SimulatedGpu::new().fault("release-does-not-drain-stores");
+    /// # let _ = gpu;
+    /// ```
+    #[must_use]
+    pub fn fault(mut self, name: &str) -> SimulatedGpu {
+        self.fault = Some(name.to_owned());
+        self
+    }
+
+    /// Sets the number of instances of a test; the last dispatch may add a few.
+    ///
+    /// ```
+    /// # use vk_litmus::SimulatedGpu;
+    /// let gpu = SimulatedGpu::new().instances(1_000_000);
+    /// # let _ = gpu;
+    /// ```
+    #[must_use]
+    pub fn instances(mut self, instances: u64) -> SimulatedGpu {
+        self.instances = instances.max(1);
+        self
+    }
+
+    /// Sets the seed of all random choices.
+    ///
+    /// ```
+    /// # use vk_litmus::SimulatedGpu;
+    /// let gpu = SimulatedGpu::new().seed(7);
+    /// # let _ = gpu;
+    /// ```
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> SimulatedGpu {
+        self.seed = seed;
+        self
+    }
+
+    /// Returns the names of the faults, each with the rule that it breaks.
+    ///
+    /// ```
+    /// let mut faults = vk_litmus::SimulatedGpu::fault_names();
+    /// assert!(faults.any(|(name, _)| name == "release-does-not-drain-stores"));
+    /// ```
+    pub fn fault_names() -> impl Iterator<Item = (&'static str, &'static str)> {
+        sim::FAULTS.iter().map(|row| (row.name, row.rule))
+    }
+
+    /// Runs a test and judges the histogram by a model, as `run --format json` prints it.
+    ///
+    /// # Errors
+    /// If there is no such fault, the model does not judge the test, or the test needs the program: HSA's
+    /// dialect, a filter, or undefined initial values.
+    ///
+    /// ```
+    /// use vk_litmus::{AxiomaticModel, LitmusTest, SimulatedGpu};
+    ///
+    /// let test = LitmusTest::find("sb/SB+rlx-rlx")?.remove(0)?;
+    /// let line = SimulatedGpu::new().instances(2000).run(&test, &AxiomaticModel::named("vulkan")?)?;
+    /// assert!(line.outcomes.iter().map(|outcome| outcome.count).sum::<u64>() >= 2000);
+    /// let error = SimulatedGpu::new().fault("none-such").run(&test, &AxiomaticModel::named("vulkan")?);
+    /// assert!(error.is_err());
+    /// # Ok::<(), vk_litmus::Error>(())
+    /// ```
+    pub fn run(&self, test: &LitmusTest, model: &AxiomaticModel) -> Result<RunLine, Error> {
+        let loaded = &test.loaded;
+        let file = &loaded.source.file;
+        let request = SimulationRequest {
+            test: &loaded.test,
+            id: &loaded.source.id,
+            text: &loaded.text,
+            file,
+            model: &model.chosen.model,
+            budget: Budget::default(),
+            fault: self.fault.as_deref(),
+            instances: self.instances,
+            seed: self.seed,
+        };
+        let line = simulate_test(&request);
+        line.map_err(|error| Error::whole(file, Failure::input_message(error.to_string())))
+    }
+}
+
+/// Judges counts that any device showed by a model: final values by name, each with its number of instances.
+///
+/// A forbidden outcome of a test without races is the verdict `violates`. Values are named as conditions name
+/// them: `P1:r0`, `x`.
+///
+/// # Errors
+/// If the model does not judge the test, or a state lacks an observable of the test.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use vk_litmus::wire::{State, VerdictWord};
+/// use vk_litmus::{LitmusTest, AxiomaticModel, judge_counts};
+///
+/// let (test, vulkan) = (LitmusTest::find("mp/MP+rel-acq")?.remove(0)?, AxiomaticModel::named("vulkan")?);
+/// let state = |flag: u64, data: u64| -> State {
+///     BTreeMap::from([("P1:r0".to_owned(), flag.into()), ("P1:r1".to_owned(), data.into())])
+/// };
+/// let counts = [(state(0, 0), 700), (state(1, 1), 299), (state(1, 0), 1)];
+/// let line = judge_counts(&test, &vulkan, "my-gpu", &counts)?;
+/// assert_eq!((line.verdict, line.instances), (VerdictWord::Violates, 1000));
+/// # Ok::<(), vk_litmus::Error>(())
+/// ```
+pub fn judge_counts(
+    test: &LitmusTest,
+    model: &AxiomaticModel,
+    device: &str,
+    counts: &[(State, u64)],
+) -> Result<RunLine, Error> {
+    let loaded = &test.loaded;
+    let request = JudgeRequest {
+        test: &loaded.test,
+        id: &loaded.source.id,
+        model: &model.chosen.model,
+        budget: Budget::default(),
+        device,
+        counts,
+    };
+    let line = judge_test(&request);
+    line.map_err(|error| Error::whole(&loaded.source.file, Failure::input_message(error.to_string())))
+}
