@@ -44,7 +44,7 @@ impl SpirvModule {
         instruction: &SpirvInstruction,
         bits: u32,
     ) -> impl Iterator<Item = SwitchCase> + use<'m> {
-        switch_cases(self.operands_of(instruction), bits)
+        switch_cases(self.operands_of(instruction).get(2..).unwrap_or_default(), bits)
     }
 
     /// Returns the label that an `OpSwitch` jumps to with a selector of this many bits; `None` without a default.
@@ -91,9 +91,8 @@ impl SpirvModule {
     }
 }
 
-/// Returns the cases among the operands of an `OpSwitch` whose selector has this many bits.
-pub fn switch_cases(operands: &[u32], bits: u32) -> impl Iterator<Item = SwitchCase> + use<'_> {
-    let cases = operands.get(2..).unwrap_or_default();
+/// Returns the cases of an `OpSwitch` whose selector has this many bits.
+pub fn switch_cases(cases: &[u32], bits: u32) -> impl Iterator<Item = SwitchCase> + use<'_> {
     cases.chunks_exact(literal_words(bits) + 1).map(move |case| {
         let (literal, target) = match *case {
             [low, high, target] => (u64::from(low) | u64::from(high) << 32, target),

@@ -222,7 +222,7 @@ pub fn read_module(bytes: &[u8]) -> Result<SpirvModule, SpirvError> {
             Err(_) => 0,
         };
         let module = SpirvModule::from_words(bytes.chunks_exact(4).map(word).collect(), None)?;
-        module.check_labels()?;
+        module.check_code()?;
         return Ok(module);
     }
     let text = std::str::from_utf8(bytes).map_err(|_| {
@@ -236,7 +236,7 @@ pub fn read_module(bytes: &[u8]) -> Result<SpirvModule, SpirvError> {
         module.names.entry(*id).or_insert_with(|| name.clone());
     }
     // After the names, which its message uses.
-    module.check_labels()?;
+    module.check_code()?;
     module.annotations = Annotations::parse(text)?;
     Ok(module)
 }
@@ -250,7 +250,7 @@ pub fn read_words(words: &[u32]) -> Result<SpirvModule, SpirvError> {
         return Err(malformed("it does not start with the magic number").located_at(SourcePosition::Word(0)));
     }
     let module = SpirvModule::from_words(words.to_vec(), None)?;
-    module.check_labels()?;
+    module.check_code()?;
     Ok(module)
 }
 
@@ -325,6 +325,12 @@ impl SpirvModule {
         let (ty, result) = (take(form.has_type)?, take(form.has_result)?);
         let operands = (next as u32, end as u32);
         Ok((SpirvInstruction { op: form.op, ty, result, operands, place, line: 0 }, end))
+    }
+
+    /// Checks the functions of a module whose names are known.
+    fn check_code(&self) -> Result<(), SpirvError> {
+        self.check_operands()?;
+        self.check_labels()
     }
 
     /// Returns the words; for text, as assembled.
