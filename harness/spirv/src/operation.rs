@@ -375,6 +375,15 @@ impl SpirvOperation<'_> {
         )
     }
 
+    /// Returns the pointer of a load, a store or an atomic.
+    pub fn pointer(&self) -> Option<u32> {
+        match self {
+            Self::Load { pointer, .. } | Self::Store { pointer, .. } => Some(*pointer),
+            Self::Atomic(access) => Some(access.pointer),
+            _ => None,
+        }
+    }
+
     /// Returns the ids of the memory semantics of an atomic or a barrier.
     pub fn semantics(&self) -> impl Iterator<Item = u32> + use<> {
         let [first, unequal] = match self {
