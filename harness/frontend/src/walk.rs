@@ -17,7 +17,7 @@ use litmus::{ArithmeticOperation, InstructionKind, LocationId};
 use spirv_reader::{BarrierPart, SpirvInstruction, SpirvOperation, SpirvProblem, Stage, switch_cases};
 
 use crate::emit;
-use crate::error::{Problem, Refusal, SourcePosition, malformed, unsupported};
+use crate::error::{Problem, Refusal, SourcePosition, malformed};
 use crate::layout::{Specialized, part_of_value};
 use crate::lift::{FindingKind, InvocationId, LiftContext, LiftFinding};
 use crate::section::Side;
@@ -539,8 +539,8 @@ impl<'a> Walk<'a> {
         arguments: &[u32],
     ) -> Step<()> {
         let module = self.setting.module();
-        if state.frames.len() >= MAX_CALLS || state.frames.iter().any(|frame| frame.function == function) {
-            return Err(unsupported("recursion, or calls too deep").into());
+        if state.frames.len() >= MAX_CALLS {
+            return Err(Problem::Budget { what: "nested calls", bound: MAX_CALLS }.into());
         }
         let mut frame = self.new_frame(function, instruction.result)?;
         let parameters = &module.functions[&function].parameters;

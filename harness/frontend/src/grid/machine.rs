@@ -549,9 +549,6 @@ impl Interpreter<'_> {
         let Some(function) = program.by_id.get(&callee) else {
             return Err(malformed("a call of an id that is not a function").into());
         };
-        if here.invocation_mut().frames.iter().any(|frame| frame.function == *function) {
-            return Err(malformed("recursion, which SPIR-V does not allow").into());
-        }
         if here.invocation_mut().frames.len() >= MAX_CALLS {
             return Err(Problem::Budget { what: "nested calls", bound: MAX_CALLS }.into());
         }

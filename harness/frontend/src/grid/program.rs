@@ -340,9 +340,6 @@ impl<'m> DecodedProgram<'m> {
             if id as usize >= self.slots.len() {
                 return Err(malformed("an id above the bound"));
             }
-            if self.slots_of(id).has_value() {
-                return Err(malformed("two instructions with the same result id"));
-            }
             self.types[id as usize] = *ty;
             self.slots[id as usize] =
                 instruction.and_then(|one| self.alias_slots(one)).unwrap_or_else(|| {
