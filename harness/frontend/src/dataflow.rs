@@ -163,10 +163,8 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
                     self.set_root(one.result, root);
                 }
             }
-            SpirvOperation::Store { pointer, value, .. } => {
-                if self.is_local(pointer) {
-                    self.store_local(pointer, self.value(value));
-                }
+            SpirvOperation::Store { pointer, value, .. } if self.is_local(pointer) => {
+                self.store_local(pointer, self.value(value));
             }
             SpirvOperation::Copy { value } => {
                 if let Some(root) = self.roots.get(&value).copied() {
@@ -392,81 +390,19 @@ fn live_code<'m>(module: &'m SpirvModule, function: u32, reached: Option<&[bool]
 
 /// Returns true for comparisons by order.
 pub(crate) fn is_ordering(op: Op) -> bool {
-    matches!(
-        op,
-        Op::ULessThan
-            | Op::ULessThanEqual
-            | Op::UGreaterThan
-            | Op::UGreaterThanEqual
-            | Op::SLessThan
-            | Op::SLessThanEqual
-            | Op::SGreaterThan
-            | Op::SGreaterThanEqual
-            | Op::FOrdLessThan
-            | Op::FOrdLessThanEqual
-            | Op::FOrdGreaterThan
-            | Op::FOrdGreaterThanEqual
-            | Op::FUnordLessThan
-            | Op::FUnordLessThanEqual
-            | Op::FUnordGreaterThan
-            | Op::FUnordGreaterThanEqual
-    )
+    // OpUGreaterThan to OpSLessThanEqual, OpFOrdLessThan to OpFUnordGreaterThanEqual.
+    matches!(op as u32, 172..=179 | 184..=191)
 }
 
 /// Returns true for comparisons by equality.
 pub(crate) fn is_equality(op: Op) -> bool {
-    matches!(
-        op,
-        Op::IEqual
-            | Op::INotEqual
-            | Op::FOrdEqual
-            | Op::FOrdNotEqual
-            | Op::FUnordEqual
-            | Op::FUnordNotEqual
-            | Op::LogicalEqual
-            | Op::LogicalNotEqual
-    )
+    // OpLogicalEqual and OpLogicalNotEqual, OpIEqual and OpINotEqual, OpFOrdEqual to OpFUnordNotEqual.
+    matches!(op as u32, 164 | 165 | 170 | 171 | 180..=183)
 }
 
 /// Returns true if each component of the result depends on this component of the operands alone.
 pub(crate) fn is_componentwise(op: Op) -> bool {
-    is_ordering(op)
-        || is_equality(op)
-        || matches!(
-            op,
-            Op::IAdd
-                | Op::ISub
-                | Op::IMul
-                | Op::UDiv
-                | Op::SDiv
-                | Op::UMod
-                | Op::SMod
-                | Op::SRem
-                | Op::FAdd
-                | Op::FSub
-                | Op::FMul
-                | Op::FDiv
-                | Op::VectorTimesScalar
-                | Op::ConvertUToF
-                | Op::ConvertSToF
-                | Op::ConvertFToU
-                | Op::ConvertFToS
-                | Op::UConvert
-                | Op::SConvert
-                | Op::FConvert
-                | Op::Bitcast
-                | Op::ShiftLeftLogical
-                | Op::ShiftRightLogical
-                | Op::ShiftRightArithmetic
-                | Op::BitwiseAnd
-                | Op::BitwiseOr
-                | Op::BitwiseXor
-                | Op::Not
-                | Op::Select
-                | Op::SNegate
-                | Op::FNegate
-                | Op::LogicalAnd
-                | Op::LogicalOr
-                | Op::LogicalNot
-        )
+    // OpConvertFToU to OpFConvert, OpBitcast, OpSNegate to OpVectorTimesScalar, OpLogicalEqual to
+    // OpFUnordGreaterThanEqual, OpShiftRightLogical to OpNot.
+    matches!(op as u32, 109..=115 | 124 | 126..=142 | 164..=191 | 194..=200)
 }
