@@ -3,14 +3,14 @@
 use std::rc::Rc;
 
 use arithmetic::mask;
-use rspirv::spirv::{BuiltIn, Op, StorageClass};
-use spirv_reader::{SpirvInstruction, SpirvType, TypePart};
+use rspirv::spirv::{BuiltIn, StorageClass};
+use spirv_reader::{MemoryOperands, PointerComparison, SpirvInstruction, SpirvType, TypePart};
 
 use crate::emit;
 use crate::error::{Problem, unsupported};
 use crate::layout::is_storage_image;
 use crate::lift::FindingKind;
-use crate::order::MemoryOperands;
+use crate::order::access_strength;
 use crate::stage;
 use crate::state::PathState;
 use crate::value::{
@@ -29,13 +29,8 @@ pub(crate) struct AccessFlags {
 }
 
 impl Walk<'_> {
-    pub(crate) fn operand_pointer(
-        &mut self,
-        state: &PathState,
-        instruction: &SpirvInstruction,
-        index: usize,
-    ) -> Step<SymbolicPointer> {
-        match self.operand_value(state, instruction, index)? {
+    pub(crate) fn pointer_of_id(&mut self, state: &PathState, id: u32) -> Step<SymbolicPointer> {
+        match self.value_of_id(state, id)? {
             SymbolicValue::Pointer(pointer) => Ok(pointer),
             SymbolicValue::Null | SymbolicValue::Known(_) => {
                 Err(unsupported("a null or integer-made pointer").into())
@@ -47,26 +42,23 @@ impl Walk<'_> {
     pub(crate) fn access_chain(
         &mut self,
         state: &mut PathState,
-        instruction: &SpirvInstruction,
-        first: usize,
+        base: u32,
+        element: Option<u32>,
+        indices: &[u32],
     ) -> Step<SymbolicValue> {
         let module = self.setting.module();
-        let mut pointer = self.operand_pointer(state, instruction, 0)?;
-        let count = module.operands_of(instruction).len();
-        if first == 2 {
-            let index = self.operand_value(state, instruction, 1)?;
+        let mut pointer = self.pointer_of_id(state, base)?;
+        if let Some(element) = element {
+            let index = self.value_of_id(state, element)?;
             let index = self.fork_to_known(state, &index, "an index")?;
-            let stride = self.stride_of(state, instruction, &pointer)?;
-            let bits = {
-                let ty = self.type_of_operand(state, instruction, 1)?;
-                self.specialized().scalar_bits(ty)?
-            };
+            let stride = self.stride_of(state, base, &pointer)?;
+            let bits = self.specialized().scalar_bits(self.type_of_id(state, element)?)?;
             let index = arithmetic::signed(index, bits) as u64;
             pointer.offset = pointer.offset.wrapping_add(index.wrapping_mul(stride));
             pointer.stride = Some(stride);
         }
-        for position in first..count {
-            let index = self.operand_value(state, instruction, position)?;
+        for id in indices {
+            let index = self.value_of_id(state, *id)?;
             let index = self.fork_to_known(state, &index, "an index")?;
             let descriptors = pointer.offset == 0
                 && matches!(
@@ -106,14 +98,9 @@ impl Walk<'_> {
         Ok(SymbolicValue::Pointer(pointer))
     }
 
-    /// Returns the element stride of the array that the first operand points into.
-    fn stride_of(
-        &self,
-        state: &PathState,
-        instruction: &SpirvInstruction,
-        pointer: &SymbolicPointer,
-    ) -> Step<u64> {
-        let ty = self.type_of_operand(state, instruction, 0)?;
+    /// Returns the element stride of the array that a pointer of this id points into.
+    fn stride_of(&self, state: &PathState, id: u32, pointer: &SymbolicPointer) -> Step<u64> {
+        let ty = self.type_of_id(state, id)?;
         match self.setting.module().decorations_of(ty).stride.or(pointer.stride) {
             Some(stride) => Ok(stride),
             None => Ok(self.specialized().size_of(pointer.ty)?),
@@ -125,10 +112,11 @@ impl Walk<'_> {
         &mut self,
         state: &PathState,
         instruction: &SpirvInstruction,
+        comparison: PointerComparison,
+        [first, second]: [u32; 2],
     ) -> Step<SymbolicValue> {
         let place = |pointer: &SymbolicPointer| (pointer.object, pointer.offset);
-        let (left, right) =
-            (self.operand_value(state, instruction, 0)?, self.operand_value(state, instruction, 1)?);
+        let (left, right) = (self.value_of_id(state, first)?, self.value_of_id(state, second)?);
         let (same, ends) = match (&left, &right) {
             (lacking, _) | (_, lacking) if lacking.is_undefined_result() => return Ok(lacking.clone()),
             (SymbolicValue::Pointer(left), SymbolicValue::Pointer(right)) => {
@@ -139,13 +127,15 @@ impl Walk<'_> {
             (SymbolicValue::Null, SymbolicValue::Null) => (true, None),
             _ => return Err(unsupported("a pointer without a unique object").into()),
         };
-        if instruction.op != Op::PtrDiff {
-            return Ok(SymbolicValue::Known(u64::from(same == (instruction.op == Op::PtrEqual))));
+        match comparison {
+            PointerComparison::Equal => return Ok(SymbolicValue::Known(u64::from(same))),
+            PointerComparison::NotEqual => return Ok(SymbolicValue::Known(u64::from(!same))),
+            PointerComparison::Difference => {}
         }
         let Some((left, right)) = ends.filter(|(left, right)| left.object == right.object) else {
             return Ok(self.undefined_result_value(instruction));
         };
-        let stride = self.stride_of(state, instruction, &left)? as i64;
+        let stride = self.stride_of(state, first, &left)? as i64;
         let apart = left.offset.wrapping_sub(right.offset) as i64;
         Ok(match apart.checked_rem(stride) {
             Some(0) => SymbolicValue::Known(
@@ -197,9 +187,8 @@ impl Walk<'_> {
             return self.read_private(state, cell, ty);
         }
         let module = self.setting.module();
-        let access = way.operands.to_access(class, module.vulkan, way.coherent, false, |id| {
-            self.specialized().constant_number(id)
-        })?;
+        let number = |id| self.specialized().constant_number(id);
+        let access = access_strength(way.operands, class, module.vulkan, way.coherent, false, number)?;
         let target = self.access_target(cell, class)?;
         self.shared_read(state, cell, |register| emit::load(register, target, access))
     }
@@ -304,9 +293,8 @@ impl Walk<'_> {
                 self.write_private(state, cell, value)?;
                 continue;
             }
-            let access = way.operands.to_access(class, module.vulkan, way.coherent, true, |id| {
-                self.specialized().constant_number(id)
-            })?;
+            let number_of = |id| self.specialized().constant_number(id);
+            let access = access_strength(way.operands, class, module.vulkan, way.coherent, true, number_of)?;
             let target = self.access_target(cell, class)?;
             self.emit_instruction(emit::store(target, number.unwrap_or(SymbolicNumber::Known(0)), access))?;
             state.effects += 1;

@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rspirv::spirv::{Op, StorageClass};
-use spirv_reader::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
+use spirv_reader::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType};
 
 use crate::dataflow::called_functions;
 use crate::error::Problem;
@@ -401,9 +401,10 @@ pub(crate) fn atomic_bindings(module: &SpirvModule, function: u32) -> HashSet<Bi
     let mut all = HashSet::new();
     for function in code_of(module, function) {
         let roots = PointerRoots::of(module, function);
-        for one in function.code.iter().filter(|one| spirv_reader::opcode::is_atomic(one.op)) {
-            let root = module.operands_of(one).first().map(|pointer| roots.root(*pointer));
-            all.extend(root.and_then(|root| binding_of(module, root.0)));
+        for one in &function.code {
+            if let SpirvOperation::Atomic(access) = module.operation(one) {
+                all.extend(binding_of(module, roots.root(access.pointer).0));
+            }
         }
     }
     all
@@ -418,17 +419,17 @@ pub(crate) fn written_members(module: &SpirvModule, function: u32) -> HashSet<(B
     for function in code_of(module, function) {
         let roots = PointerRoots::of(module, function);
         for one in &function.code {
-            let operands = module.operands_of(one);
-            let pointers = match one.op {
-                // The one atomic that only reads.
-                Op::AtomicLoad => &[][..],
-                Op::FunctionCall => operands.get(1..).unwrap_or_default(),
-                Op::Store | Op::CopyMemory | Op::CopyMemorySized => operands.get(..1).unwrap_or_default(),
-                op if spirv_reader::opcode::is_atomic(op) => operands.get(..1).unwrap_or_default(),
-                _ => &[][..],
+            let pointers = match module.operation(one) {
+                SpirvOperation::Call { arguments, .. } => arguments.to_vec(),
+                SpirvOperation::Store { pointer, .. }
+                | SpirvOperation::CopyMemory { target: pointer, .. }
+                | SpirvOperation::CopyMemorySized { target: pointer, .. }
+                | SpirvOperation::ComputeAndStore { pointer, .. } => vec![pointer],
+                SpirvOperation::Atomic(access) if access.kind.writes() => vec![access.pointer],
+                _ => Vec::new(),
             };
             for pointer in pointers {
-                let (variable, member) = roots.root(*pointer);
+                let (variable, member) = roots.root(pointer);
                 all.extend(binding_of(module, variable).map(|at| (at, member)));
             }
         }
@@ -450,14 +451,14 @@ struct PointerRoots<'m> {
 
 impl PointerRoots<'_> {
     fn of<'m>(module: &'m SpirvModule, function: &SpirvFunction) -> PointerRoots<'m> {
-        let is_chain = |one: &&SpirvInstruction| {
-            matches!(one.op, Op::AccessChain | Op::InBoundsAccessChain | Op::CopyObject)
+        let chain = |one: &SpirvInstruction| match module.operation(one) {
+            SpirvOperation::AccessChain { base, element: None, indices } => {
+                Some((one.result, (base, indices.first().copied())))
+            }
+            SpirvOperation::Copy { value } => Some((one.result, (value, None))),
+            _ => None,
         };
-        let chain = |one: &SpirvInstruction| {
-            let operands = module.operands_of(one);
-            Some((one.result, (*operands.first()?, operands.get(1).copied())))
-        };
-        PointerRoots { module, chains: function.code.iter().filter(is_chain).filter_map(chain).collect() }
+        PointerRoots { module, chains: function.code.iter().filter_map(chain).collect() }
     }
 
     /// Returns the id that a chain of pointers starts at, and the first index if it is the member of a block.

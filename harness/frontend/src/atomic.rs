@@ -3,8 +3,7 @@
 use std::rc::Rc;
 
 use litmus::ArithmeticOperation;
-use rspirv::spirv::Op;
-use spirv_reader::{SpirvInstruction, SpirvType};
+use spirv_reader::{AtomicAccess, AtomicFunction, AtomicKind, SpirvInstruction, SpirvType};
 
 use crate::emit;
 use crate::error::{Problem, unsupported};
@@ -18,27 +17,28 @@ impl Walk<'_> {
         &mut self,
         state: &mut PathState,
         instruction: &SpirvInstruction,
+        AtomicAccess { pointer, scope, semantics, kind }: AtomicAccess,
     ) -> Step<SymbolicValue> {
         let module = self.setting.module();
         let op = instruction.op;
-        let pointer = self.operand_pointer(state, instruction, 0)?;
-        let literal = |walk: &mut Self, state: &mut PathState, index: usize| {
-            let value = walk.operand_value(state, instruction, index)?;
-            walk.fork_to_known(state, &value, "a scope or semantics")
+        let pointer = self.pointer_of_id(state, pointer)?;
+        let at = scope_from_number(self.constant_operand(state, scope)?, module.vulkan)?;
+        let order = semantics_from_number(self.constant_operand(state, semantics)?)?;
+        let unequal = match kind {
+            AtomicKind::CompareExchange { unequal, .. } => {
+                semantics_from_number(self.constant_operand(state, unequal)?)?
+            }
+            _ => order,
         };
-        let at = scope_from_number(literal(self, state, 1)?, module.vulkan)?;
-        let order = semantics_from_number(literal(self, state, 2)?)?;
-        let compare = op == Op::AtomicCompareExchange || op == Op::AtomicCompareExchangeWeak;
-        let unequal = if compare { semantics_from_number(literal(self, state, 3)?)? } else { order };
         if !matches!(module.type_of_id(pointer.ty)?, SpirvType::Integer { .. }) {
             return Err(unsupported(format!("Op{op:?} on a value that is not an integer")).into());
         }
         let bits = self.specialized().scalar_bits(pointer.ty)?;
-        let value = match op {
-            Op::AtomicLoad => SymbolicNumber::Known(0),
-            Op::AtomicIIncrement | Op::AtomicIDecrement => SymbolicNumber::Known(1),
-            _ => {
-                let value = self.operand_value(state, instruction, if compare { 4 } else { 3 })?;
+        let value = match (kind, kind.value()) {
+            (AtomicKind::Load, _) => SymbolicNumber::Known(0),
+            (_, None) => SymbolicNumber::Known(1),
+            (_, Some(value)) => {
+                let value = self.value_of_id(state, value)?;
                 match state.resolve_value(&value) {
                     SymbolicValue::Opaque => {
                         return Err(Problem::Opaque { what: "an atomic's operand".into() }.into());
@@ -47,37 +47,44 @@ impl Walk<'_> {
                 }
             }
         };
-        let expected = match compare {
-            true => {
-                let value = self.operand_value(state, instruction, 5)?;
+        let compare = matches!(kind, AtomicKind::CompareExchange { .. });
+        let expected = match kind {
+            AtomicKind::CompareExchange { comparator, .. } => {
+                let value = self.value_of_id(state, comparator)?;
                 self.resolve_number(state, &value, "a comparator")?
             }
-            false => SymbolicNumber::Known(0),
+            _ => SymbolicNumber::Known(0),
         };
-        let operation = match op {
-            Op::AtomicIAdd | Op::AtomicIIncrement => Some((ArithmeticOperation::Add, Op::IAdd)),
-            Op::AtomicISub | Op::AtomicIDecrement => Some((ArithmeticOperation::Subtract, Op::ISub)),
-            Op::AtomicAnd => Some((ArithmeticOperation::And, Op::BitwiseAnd)),
-            Op::AtomicOr => Some((ArithmeticOperation::Or, Op::BitwiseOr)),
-            Op::AtomicXor => Some((ArithmeticOperation::Xor, Op::BitwiseXor)),
-            Op::AtomicUMin | Op::AtomicSMin => Some((ArithmeticOperation::Minimum, Op::Nop)),
-            Op::AtomicUMax | Op::AtomicSMax => Some((ArithmeticOperation::Maximum, Op::Nop)),
-            Op::AtomicLoad | Op::AtomicStore | Op::AtomicExchange => None,
-            _ if compare => None,
-            _ => return Err(unsupported(format!("Op{op:?}")).into()),
+        let (operation, signed) = match kind {
+            AtomicKind::Update { function, .. } => {
+                let operation = match function {
+                    AtomicFunction::Add => ArithmeticOperation::Add,
+                    AtomicFunction::Subtract => ArithmeticOperation::Subtract,
+                    AtomicFunction::And => ArithmeticOperation::And,
+                    AtomicFunction::Or => ArithmeticOperation::Or,
+                    AtomicFunction::Xor => ArithmeticOperation::Xor,
+                    AtomicFunction::Min | AtomicFunction::SignedMin => ArithmeticOperation::Minimum,
+                    AtomicFunction::Max | AtomicFunction::SignedMax => ArithmeticOperation::Maximum,
+                    AtomicFunction::FloatAdd | AtomicFunction::FloatMin | AtomicFunction::FloatMax => {
+                        return Err(unsupported(format!("Op{op:?}")).into());
+                    }
+                };
+                let signed = matches!(function, AtomicFunction::SignedMin | AtomicFunction::SignedMax);
+                (Some(operation), signed)
+            }
+            _ => (None, false),
         };
-        let signed = matches!(op, Op::AtomicSMin | Op::AtomicSMax);
         let scalar = if signed { emit::signed_scalar_of(bits / 8) } else { emit::scalar_of(bits / 8) };
         let scalar = scalar.ok_or_else(|| unsupported(format!("atomics of {bits} bits")))?;
         let cell = self.cell_at(pointer, pointer.ty)?;
-        let (reads, writes) = (op != Op::AtomicStore, op != Op::AtomicLoad);
+        let (reads, writes) = (kind.reads(), kind.writes());
         let class = self.storage_class(cell.object);
         if class.is_some() {
             let ordered = [order, unequal].iter().any(|order| order.order != litmus::Order::Relaxed);
             self.note_access(cell, reads, writes, ordered);
         }
         let computed = |old: u64, value: u64| match operation {
-            Some((operation, _)) => operation.apply(litmus::Value(old), litmus::Value(value), scalar).0,
+            Some(operation) => operation.apply(litmus::Value(old), litmus::Value(value), scalar).0,
             None => value,
         };
         let Some(class) = class.filter(|_| self.is_shared(cell)) else {
@@ -117,12 +124,12 @@ impl Walk<'_> {
         if signed {
             target.scalar = Some(scalar);
         }
-        if op == Op::AtomicLoad {
+        if kind == AtomicKind::Load {
             let access = litmus::Access::Atomic { scope: at, semantics: order };
             return self.shared_read(state, cell, |register| emit::load(register, target, access));
         }
         let domain = self.cell_domain(cell)?;
-        if op == Op::AtomicStore {
+        if !reads {
             self.note_given(cell, &state.domain_of(value));
             let access = litmus::Access::Atomic { scope: at, semantics: order };
             self.emit_instruction(emit::store(target, value, access))?;
@@ -156,7 +163,6 @@ impl Walk<'_> {
         }
         self.note_update(state, cell, &domain, &state.domain_of(value), operation.is_some(), computed);
         let order = (at, order);
-        let operation = operation.map(|(operation, _)| operation);
         let kind = emit::read_modify_write(register, target, operation, value, order);
         self.emit_instruction(kind)?;
         Rc::make_mut(&mut state.performed_rmws).push(PerformedRmw { register, operation, value, scalar });

@@ -3,8 +3,11 @@
 //! Vulkan, "Validation Rules within a Module": `VUID-RuntimeSpirv-None-06278` to `06288` and `06334` to `06340`. A capability allows an
 //! operation in any memory, while each feature allows it in one kind, so the instruction decides, not the capability.
 
-use rspirv::spirv::{Op, StorageClass};
-use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
+use rspirv::spirv::StorageClass;
+use spirv_reader::{
+    AtomicFunction, AtomicKind, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation,
+    SpirvType, scope_of,
+};
 
 /// The memory that a feature of atomics is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,19 +50,12 @@ pub(crate) fn atomic_feature(
     function: &SpirvFunction,
     instruction: &SpirvInstruction,
 ) -> AtomicFeature {
-    let Some(pointer) = atomic_pointer(module, instruction) else { return AtomicFeature::Core };
-    let Some((class, value)) = pointee(module, function, pointer) else { return AtomicFeature::Core };
-    let (Some(memory), Some(operation)) = (memory_of(class), operation_of(module, instruction.op, value))
-    else {
+    let SpirvOperation::Atomic(access) = module.operation(instruction) else { return AtomicFeature::Core };
+    let Some((class, value)) = pointee(module, function, access.pointer) else { return AtomicFeature::Core };
+    let (Some(memory), Some(operation)) = (memory_of(class), operation_of(module, access.kind, value)) else {
         return AtomicFeature::Core;
     };
     feature_name(operation, memory).map_or(AtomicFeature::Missing, AtomicFeature::Feature)
-}
-
-/// Returns the pointer operand of an atomic instruction.
-fn atomic_pointer(module: &SpirvModule, instruction: &SpirvInstruction) -> Option<u32> {
-    let is_atomic = spirv_reader::opcode::is_atomic(instruction.op);
-    module.operands_of(instruction).first().copied().filter(|_| is_atomic)
 }
 
 /// Returns the storage class and the type of the value behind a pointer.
@@ -88,7 +84,7 @@ fn memory_of(class: StorageClass) -> Option<AtomicMemory> {
 }
 
 /// Returns the operation of an instruction on a value; `None` if no feature is needed.
-fn operation_of(module: &SpirvModule, op: Op, value: &SpirvType) -> Option<AtomicOperation> {
+fn operation_of(module: &SpirvModule, kind: AtomicKind, value: &SpirvType) -> Option<AtomicOperation> {
     let value = match value {
         // The format of packed halves.
         SpirvType::Vector { element, .. } => module.types.get(element)?,
@@ -101,11 +97,24 @@ fn operation_of(module: &SpirvModule, op: Op, value: &SpirvType) -> Option<Atomi
         SpirvType::Float { bits: 64 } => FloatWidth::Double,
         _ => return None,
     };
-    match op {
-        Op::AtomicLoad | Op::AtomicStore | Op::AtomicExchange => Some(AtomicOperation::FloatAccess(width)),
-        Op::AtomicFAddEXT => Some(AtomicOperation::FloatAdd(width)),
-        Op::AtomicFMinEXT | Op::AtomicFMaxEXT => Some(AtomicOperation::FloatMinMax(width)),
-        _ => None,
+    match kind {
+        AtomicKind::Load | AtomicKind::Store { .. } | AtomicKind::Exchange { .. } => {
+            Some(AtomicOperation::FloatAccess(width))
+        }
+        AtomicKind::CompareExchange { .. } => None,
+        AtomicKind::Update { function, .. } => match function {
+            AtomicFunction::FloatAdd => Some(AtomicOperation::FloatAdd(width)),
+            AtomicFunction::FloatMin | AtomicFunction::FloatMax => Some(AtomicOperation::FloatMinMax(width)),
+            AtomicFunction::Add
+            | AtomicFunction::Subtract
+            | AtomicFunction::And
+            | AtomicFunction::Or
+            | AtomicFunction::Xor
+            | AtomicFunction::SignedMin
+            | AtomicFunction::Min
+            | AtomicFunction::SignedMax
+            | AtomicFunction::Max => None,
+        },
     }
 }
 
@@ -146,10 +155,8 @@ fn feature_name(operation: AtomicOperation, memory: AtomicMemory) -> Option<&'st
 }
 
 /// Returns the feature of an `OpReadClockKHR` of a scope (`VUID-RuntimeSpirv-OpReadClockKHR-04652`).
-pub(crate) fn clock_feature(module: &SpirvModule, instruction: &SpirvInstruction) -> Option<&'static str> {
-    use spirv_reader::{SpirvConstant, scope_of};
-    let scope = module.operands_of(instruction).first()?;
-    match module.constants.get(scope) {
+pub(crate) fn clock_feature(module: &SpirvModule, scope: u32) -> Option<&'static str> {
+    match module.constants.get(&scope) {
         Some((_, SpirvConstant::Scalar(number))) => match scope_of(*number)? {
             rspirv::spirv::Scope::Subgroup => Some("shaderSubgroupClock"),
             rspirv::spirv::Scope::Device => Some("shaderDeviceClock"),

@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 
-use rspirv::spirv::{BuiltIn, Op};
-use spirv_reader::{SpirvInstruction, SpirvModule};
+use rspirv::spirv::BuiltIn;
+use spirv_reader::{AtomicKind, SpirvInstruction, SpirvModule, SpirvOperation};
 
 use crate::dataflow::{Analysis, COMPONENTS, DataFlow, Facts, is_componentwise, is_ordering};
-use spirv_reader::opcode;
 
 /// A set of axes: bits 0 to 2 for positions in the grid, bits 3 to 5 for positions in the workgroup.
 pub(crate) type AxisSet = u8;
@@ -44,36 +43,41 @@ impl AxisUse {
         let mut usage = AxisUse::default();
         for at in &flow.code {
             let one = at.instruction;
-            let operands = module.operands_of(one);
-            let pointer = operands.first().copied().unwrap_or_default();
-            let rest = operands.get(1..).unwrap_or_default();
-            match one.op {
-                op if is_ordering(op) => usage.compared |= flow.merged(operands),
+            match module.operation(one) {
+                SpirvOperation::Compute { operands, .. } if is_ordering(one.op) => {
+                    usage.compared |= flow.merged(operands);
+                }
                 // Local memory, and masks of memory operands, are no use.
-                Op::Load if flow.is_local(pointer) => {}
-                Op::Store if flow.is_local(pointer) => {}
-                Op::Load => usage.access(at.site, flow.address(pointer)),
-                Op::Store => {
+                SpirvOperation::Load { pointer, .. } | SpirvOperation::Store { pointer, .. }
+                    if flow.is_local(pointer) => {}
+                SpirvOperation::Load { pointer, .. } => usage.access(at.site, flow.address(pointer)),
+                SpirvOperation::Store { pointer, value, .. } => {
                     usage.access(at.site, flow.address(pointer));
-                    usage.used |= flow.merged(&rest[..1.min(rest.len())]);
+                    usage.used |= flow.merged(&[value]);
                 }
-                Op::ImageRead | Op::ImageWrite | Op::ImageFetch => {
-                    let coordinate = rest.get(..1).unwrap_or_default();
-                    usage.access(at.site, flow.address(pointer) | flow.merged(coordinate));
-                    usage.used |= flow.merged(rest);
+                SpirvOperation::ImageRead { image, coordinate, .. }
+                | SpirvOperation::ImageFetch { image, coordinate, .. } => {
+                    usage.access(at.site, flow.address(image) | flow.merged(&[coordinate]));
                 }
-                op if opcode::is_atomic(op) => {
-                    usage.access(at.site, flow.address(pointer));
-                    usage.used |= flow.merged(rest);
+                SpirvOperation::ImageWrite { image, coordinate, texel, .. } => {
+                    usage.access(at.site, flow.address(image) | flow.merged(&[coordinate]));
+                    usage.used |= flow.merged(&[texel]);
                 }
-                Op::BranchConditional | Op::Switch => {
-                    usage.used |= flow.merged(operands.get(..1).unwrap_or_default());
+                SpirvOperation::Atomic(access) => {
+                    usage.access(at.site, flow.address(access.pointer));
+                    let comparator = match access.kind {
+                        AtomicKind::CompareExchange { comparator, .. } => Some(comparator),
+                        _ => None,
+                    };
+                    let operands: Vec<u32> = access.kind.value().into_iter().chain(comparator).collect();
+                    usage.used |= flow.merged(&operands);
                 }
-                // Without a result, an instruction has an effect; a returned value flows on in the
-                // caller.
-                _ if one.result == 0 && one.op != Op::ReturnValue => {
-                    usage.used |= flow.merged(operands);
+                SpirvOperation::BranchConditional { condition, .. } => {
+                    usage.used |= flow.merged(&[condition]);
                 }
+                SpirvOperation::Switch { selector, .. } => usage.used |= flow.merged(&[selector]),
+                SpirvOperation::Return { .. } => {}
+                _ if one.result == 0 => usage.used |= flow.merged(module.operands_of(one)),
                 _ => {}
             }
         }

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use rspirv::spirv::{BuiltIn, Op, StorageClass};
-use spirv_reader::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
+use spirv_reader::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType};
 
 /// Components that are followed separately; further ones are one with the last.
 pub(crate) const COMPONENTS: usize = 4;
@@ -138,78 +138,89 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
 
     fn apply(&mut self, at: Located<'m>) {
         let (module, one) = (self.module, at.instruction);
-        let operands = module.operands_of(one);
-        let operand = |at: usize| operands.get(at).copied().unwrap_or_default();
-        match one.op {
-            Op::Variable => {
+        let operation = module.operation(one);
+        match operation {
+            SpirvOperation::Variable { initializer } => {
                 self.set_root(one.result, one.result);
                 self.local.insert(one.result, true);
-                if let Some(initializer) = operands.get(1) {
-                    self.join_contents(one.result, self.value(*initializer));
+                if let Some(initializer) = initializer {
+                    self.join_contents(one.result, self.value(initializer));
                 }
             }
-            Op::AccessChain | Op::InBoundsAccessChain | Op::PtrAccessChain | Op::InBoundsPtrAccessChain => {
-                self.follow_chain(one, operands);
+            SpirvOperation::AccessChain { base, element, indices } => {
+                let indices: Vec<u32> = element.into_iter().chain(indices.iter().copied()).collect();
+                self.follow_chain(one, base, &indices);
             }
-            Op::Load if self.is_local(operand(0)) => {
-                let facts = self.load_local(operand(0));
+            SpirvOperation::Load { pointer, .. } if self.is_local(pointer) => {
+                let facts = self.load_local(pointer);
                 self.join_value(one.result, facts);
             }
-            Op::Load => {
-                let root = self.roots.get(&operand(0)).copied();
-                let fact = self.analysis.load(root, self.address(operand(0)));
+            SpirvOperation::Load { pointer, .. } => {
+                let root = self.roots.get(&pointer).copied();
+                let fact = self.analysis.load(root, self.address(pointer));
                 self.join_value(one.result, [fact; COMPONENTS]);
                 // A loaded handle refers to the variable of its image or sampler.
                 if let Some(root) = root {
                     self.set_root(one.result, root);
                 }
             }
-            Op::Store if self.is_local(operand(0)) => self.store_local(operand(0), self.value(operand(1))),
-            Op::CopyObject => {
-                if let Some(root) = self.roots.get(&operand(0)).copied() {
+            SpirvOperation::Store { pointer, value, .. } if self.is_local(pointer) => {
+                self.store_local(pointer, self.value(value));
+            }
+            SpirvOperation::Copy { value } => {
+                if let Some(root) = self.roots.get(&value).copied() {
                     self.set_root(one.result, root);
                 }
-                self.join_value(one.result, self.value(operand(0)));
+                self.join_value(one.result, self.value(value));
             }
-            Op::FunctionCall => self.follow_call(one, operands),
-            // The id of a function stands for the join of its return values.
-            Op::ReturnValue => self.join_value(at.function, self.value(operand(0))),
-            Op::VectorShuffle => {
-                let first = self.component_count(at.function, operand(0));
-                let (left, right) = (self.value(operand(0)), self.value(operand(1)));
-                let pick = |at: usize| match operands.get(at + 2).map(|index| *index as usize) {
+            SpirvOperation::Call { function, arguments } => self.follow_call(one, function, arguments),
+            SpirvOperation::Return { value: Some(value) } => {
+                self.join_value(at.function, self.value(value));
+            }
+            SpirvOperation::VectorShuffle { first, second, components } => {
+                let count = self.component_count(at.function, first);
+                let (left, right) = (self.value(first), self.value(second));
+                let pick = |at: usize| match components.get(at).map(|index| *index as usize) {
                     None => A::Fact::default(),
-                    Some(index) if index < first => left[index.min(COMPONENTS - 1)],
-                    Some(index) => right[(index - first).min(COMPONENTS - 1)],
+                    Some(index) if index < count => left[index.min(COMPONENTS - 1)],
+                    Some(index) => right[(index - count).min(COMPONENTS - 1)],
                 };
                 let facts = [pick(0), pick(1), pick(2), pick(3)];
                 self.join_value(one.result, facts);
             }
-            Op::CompositeExtract => {
-                let whole = self.value(operand(0));
-                let is_vector = operands.len() == 2 && self.component_count(at.function, operand(0)) > 1;
-                let index = (operand(1) as usize).min(COMPONENTS - 1);
-                let fact = if is_vector { whole[index] } else { self.analysis.merge(whole) };
+            SpirvOperation::CompositeExtract { composite, path } => {
+                let whole = self.value(composite);
+                let fact = match path {
+                    [index] if self.component_count(at.function, composite) > 1 => {
+                        whole[(*index as usize).min(COMPONENTS - 1)]
+                    }
+                    _ => self.analysis.merge(whole),
+                };
                 self.join_value(one.result, [fact; COMPONENTS]);
             }
-            Op::CompositeConstruct if operands.len() == self.type_components(one.ty) => {
-                let part = |at: usize| operands.get(at).map_or(A::Fact::default(), |id| self.merged(&[*id]));
+            SpirvOperation::CompositeConstruct { parts } if parts.len() == self.type_components(one.ty) => {
+                let part = |at: usize| parts.get(at).map_or(A::Fact::default(), |id| self.merged(&[*id]));
                 let facts = [part(0), part(1), part(2), part(3)];
                 self.join_value(one.result, facts);
             }
-            Op::CompositeConstruct | Op::CompositeInsert => {
-                // The other operands of `OpCompositeInsert` are literal indices.
-                let count = if one.op == Op::CompositeInsert { 2 } else { operands.len() };
-                let fact = self.merged(&operands[..count.min(operands.len())]);
+            SpirvOperation::CompositeConstruct { parts } => {
+                let fact = self.merged(parts);
                 self.join_value(one.result, [fact; COMPONENTS]);
             }
-            Op::Phi => {
-                // Operands of a phi alternate between value and predecessor.
-                for id in operands.iter().step_by(2) {
-                    self.join_value(one.result, self.value(*id));
+            SpirvOperation::CompositeInsert { value, composite, .. } => {
+                let fact = self.merged(&[value, composite]);
+                self.join_value(one.result, [fact; COMPONENTS]);
+            }
+            SpirvOperation::Phi { sources } => {
+                for [value, _] in sources {
+                    self.join_value(one.result, self.value(*value));
                 }
             }
             _ if one.result != 0 && one.op != Op::Label => {
+                let operands = match operation {
+                    SpirvOperation::Compute { operands, .. } => operands,
+                    _ => module.operands_of(one),
+                };
                 let facts: Vec<Facts<A::Fact>> = operands.iter().map(|id| self.value(*id)).collect();
                 let facts = self.analysis.compute(one, operands, &facts);
                 self.join_value(one.result, facts);
@@ -218,25 +229,23 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
         }
     }
 
-    fn follow_chain(&mut self, one: &SpirvInstruction, operands: &[u32]) {
-        let Some((base, indices)) = operands.split_first() else { return };
+    fn follow_chain(&mut self, one: &SpirvInstruction, base: u32, indices: &[u32]) {
         let facts = indices.iter().map(|index| self.merged(&[*index]));
-        let fact = facts.fold(self.address(*base), |all, one| self.analysis.combine(all, one));
+        let fact = facts.fold(self.address(base), |all, one| self.analysis.combine(all, one));
         self.join_value(one.result, [fact; COMPONENTS]);
-        let Some(root) = self.roots.get(base).copied() else { return };
+        let Some(root) = self.roots.get(&base).copied() else { return };
         self.set_root(one.result, root);
         let constant = match indices {
             [index] => self.constant_number(*index),
             _ => None,
         };
-        if let Some(index) = constant.filter(|_| root == *base && self.is_vector_variable(root)) {
+        if let Some(index) = constant.filter(|_| root == base && self.is_vector_variable(root)) {
             self.components.insert(one.result, index.min(COMPONENTS - 1));
         }
     }
 
-    fn follow_call(&mut self, one: &SpirvInstruction, operands: &[u32]) {
-        let Some((callee, arguments)) = operands.split_first() else { return };
-        let Some(function) = self.module.functions.get(callee) else { return };
+    fn follow_call(&mut self, one: &SpirvInstruction, callee: u32, arguments: &[u32]) {
+        let Some(function) = self.module.functions.get(&callee) else { return };
         for (argument, parameter) in arguments.iter().zip(&function.parameters) {
             if self.is_local(*argument) {
                 self.set_root(*parameter, *parameter);
@@ -251,7 +260,7 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
                 }
             }
         }
-        self.join_value(one.result, self.value(*callee));
+        self.join_value(one.result, self.value(callee));
     }
 
     fn load_local(&self, pointer: u32) -> Facts<A::Fact> {
@@ -350,10 +359,12 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
 pub(crate) fn called_functions(module: &SpirvModule, function: u32) -> Vec<u32> {
     let (mut all, mut at) = (vec![function], 0);
     while let Some(next) = all.get(at).and_then(|id| module.functions.get(id)) {
-        for call in next.code.iter().filter(|one| one.op == Op::FunctionCall) {
-            let callee = module.operands_of(call).first().copied().unwrap_or(0);
-            if !all.contains(&callee) && module.functions.contains_key(&callee) {
-                all.push(callee);
+        for one in &next.code {
+            if let SpirvOperation::Call { function, .. } = module.operation(one)
+                && !all.contains(&function)
+                && module.functions.contains_key(&function)
+            {
+                all.push(function);
             }
         }
         at += 1;
@@ -383,81 +394,19 @@ fn live_code<'m>(module: &'m SpirvModule, function: u32, reached: Option<&[bool]
 
 /// Returns true for comparisons by order.
 pub(crate) fn is_ordering(op: Op) -> bool {
-    matches!(
-        op,
-        Op::ULessThan
-            | Op::ULessThanEqual
-            | Op::UGreaterThan
-            | Op::UGreaterThanEqual
-            | Op::SLessThan
-            | Op::SLessThanEqual
-            | Op::SGreaterThan
-            | Op::SGreaterThanEqual
-            | Op::FOrdLessThan
-            | Op::FOrdLessThanEqual
-            | Op::FOrdGreaterThan
-            | Op::FOrdGreaterThanEqual
-            | Op::FUnordLessThan
-            | Op::FUnordLessThanEqual
-            | Op::FUnordGreaterThan
-            | Op::FUnordGreaterThanEqual
-    )
+    // OpUGreaterThan to OpSLessThanEqual, OpFOrdLessThan to OpFUnordGreaterThanEqual.
+    matches!(op as u32, 172..=179 | 184..=191)
 }
 
 /// Returns true for comparisons by equality.
 pub(crate) fn is_equality(op: Op) -> bool {
-    matches!(
-        op,
-        Op::IEqual
-            | Op::INotEqual
-            | Op::FOrdEqual
-            | Op::FOrdNotEqual
-            | Op::FUnordEqual
-            | Op::FUnordNotEqual
-            | Op::LogicalEqual
-            | Op::LogicalNotEqual
-    )
+    // OpLogicalEqual and OpLogicalNotEqual, OpIEqual and OpINotEqual, OpFOrdEqual to OpFUnordNotEqual.
+    matches!(op as u32, 164 | 165 | 170 | 171 | 180..=183)
 }
 
 /// Returns true if each component of the result depends on this component of the operands alone.
 pub(crate) fn is_componentwise(op: Op) -> bool {
-    is_ordering(op)
-        || is_equality(op)
-        || matches!(
-            op,
-            Op::IAdd
-                | Op::ISub
-                | Op::IMul
-                | Op::UDiv
-                | Op::SDiv
-                | Op::UMod
-                | Op::SMod
-                | Op::SRem
-                | Op::FAdd
-                | Op::FSub
-                | Op::FMul
-                | Op::FDiv
-                | Op::VectorTimesScalar
-                | Op::ConvertUToF
-                | Op::ConvertSToF
-                | Op::ConvertFToU
-                | Op::ConvertFToS
-                | Op::UConvert
-                | Op::SConvert
-                | Op::FConvert
-                | Op::Bitcast
-                | Op::ShiftLeftLogical
-                | Op::ShiftRightLogical
-                | Op::ShiftRightArithmetic
-                | Op::BitwiseAnd
-                | Op::BitwiseOr
-                | Op::BitwiseXor
-                | Op::Not
-                | Op::Select
-                | Op::SNegate
-                | Op::FNegate
-                | Op::LogicalAnd
-                | Op::LogicalOr
-                | Op::LogicalNot
-        )
+    // OpConvertFToU to OpFConvert, OpBitcast, OpSNegate to OpVectorTimesScalar, OpLogicalEqual to
+    // OpFUnordGreaterThanEqual, OpShiftRightLogical to OpNot.
+    matches!(op as u32, 109..=115 | 124 | 126..=142 | 164..=191 | 194..=200)
 }

@@ -2,9 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use arithmetic::Instruction;
 use arithmetic::TexelFormat;
 use rspirv::spirv::{Capability, GlslStd450Op, Op, StorageClass};
-use spirv_reader::{HEADER_WORDS, SpirvConstant, SpirvModule, SpirvType, Stage, annotations::Annotations};
+use spirv_reader::{
+    HEADER_WORDS, SpirvConstant, SpirvModule, SpirvOperation, SpirvType, Stage, SubgroupFunction,
+    annotations::Annotations,
+};
 
 use crate::assemble::name_in;
 use crate::atomic_features::{AtomicFeature, atomic_feature, clock_feature};
@@ -15,8 +19,6 @@ use crate::lift::{AnalysisOptions, DEFAULT_BYTES, is_descriptor_array, local_siz
 
 /// Upper bound on the elements of a buffer array.
 const MAX_ELEMENTS: u64 = 64;
-/// Operands of a whole-subgroup rotation: scope, value and distance.
-const UNCLUSTERED: usize = 3;
 /// Upper bound on the size of all buffers.
 const MAX_BYTES: u64 = 1 << 26;
 
@@ -203,18 +205,21 @@ fn used_variables(
         let Some(function) = module.functions.get(&function) else { continue };
         for (at, instruction) in function.code.iter().enumerate() {
             let operands = module.operands_of(instruction);
-            if instruction.op == Op::FunctionCall
-                && let Some(called) = operands.first().filter(|called| known.insert(**called))
+            let operation = module.operation(instruction);
+            if let SpirvOperation::Call { function, .. } = operation
+                && known.insert(function)
             {
-                left.push(*called);
+                left.push(function);
             }
             let is_back = |label| function.labels.get(&label).is_some_and(|position| *position <= at);
             all.loops |= module.successors(&function.types, instruction).any(is_back);
             // Moving a float does not round it.
             all.floats |= is_float(module, instruction.ty)
                 && !matches!(instruction.op, Op::Load | Op::CopyObject | Op::Image | Op::ImageRead)
-                || changes_floats(instruction.op, operands);
-            if is_subgroup_operation(instruction.op) && is_extended(module, instruction.ty) {
+                || changes_floats(&operation);
+            if matches!(operation, SpirvOperation::Subgroup(_) | SpirvOperation::BallotQuery { .. })
+                && is_extended(module, instruction.ty)
+            {
                 all.require_feature(&["shaderSubgroupExtendedTypes"]);
             }
             match atomic_feature(module, function, instruction) {
@@ -228,12 +233,14 @@ fn used_variables(
                     return Err(unsupported(what));
                 }
             }
-            if instruction.op == Op::ReadClockKHR
-                && let Some(name) = clock_feature(module, instruction)
+            if let SpirvOperation::ReadClock { scope } = operation
+                && let Some(name) = clock_feature(module, scope)
             {
                 all.require_feature(&[name]);
             }
-            if instruction.op == Op::GroupNonUniformRotateKHR && operands.len() > UNCLUSTERED {
+            if let SpirvOperation::Subgroup(subgroup) = operation
+                && matches!(subgroup.function, SubgroupFunction::Rotate { cluster: Some(_) })
+            {
                 all.require_feature(&["shaderSubgroupRotateClustered"]);
             }
             if matches!(instruction.op, Op::SRem | Op::SMod) {
@@ -248,9 +255,12 @@ fn used_variables(
 }
 
 /// Returns true if an instruction's result depends on how floats were rounded.
-fn changes_floats(op: Op, operands: &[u32]) -> bool {
-    match op {
-        Op::ExtInst => {
+fn changes_floats(operation: &SpirvOperation<'_>) -> bool {
+    let SpirvOperation::Compute { instruction, .. } = operation else {
+        return matches!(operation, SpirvOperation::ComputeAndStore { .. });
+    };
+    match instruction {
+        Instruction::Extended(op) => {
             let integers = [
                 GlslStd450Op::SAbs,
                 GlslStd450Op::SSign,
@@ -264,20 +274,15 @@ fn changes_floats(op: Op, operands: &[u32]) -> bool {
                 GlslStd450Op::FindSMsb,
                 GlslStd450Op::FindUMsb,
             ];
-            !integers.iter().any(|known| operands.get(1) == Some(&(*known as u32)))
+            !integers.contains(op)
         }
-        Op::ConvertFToU | Op::ConvertFToS | Op::QuantizeToF16 | Op::IsNan | Op::IsInf => true,
-        Op::FOrdEqual | Op::FOrdNotEqual | Op::FOrdLessThan | Op::FOrdGreaterThan => true,
-        Op::FOrdLessThanEqual | Op::FOrdGreaterThanEqual | Op::FUnordEqual | Op::FUnordNotEqual => true,
-        Op::FUnordLessThan | Op::FUnordGreaterThan => true,
-        Op::FUnordLessThanEqual | Op::FUnordGreaterThanEqual => true,
-        _ => false,
+        Instruction::Core(Op::ConvertFToU | Op::ConvertFToS | Op::QuantizeToF16 | Op::IsNan | Op::IsInf) => {
+            true
+        }
+        // OpFOrdEqual to OpFUnordGreaterThanEqual.
+        Instruction::Core(op) => matches!(*op as u32, 180..=191),
+        Instruction::Unpack(_) | Instruction::Pack(_) => false,
     }
-}
-
-/// Returns true for subgroup operations.
-fn is_subgroup_operation(op: Op) -> bool {
-    format!("{op:?}").starts_with("GroupNonUniform")
 }
 
 /// Returns true if subgroup operations on a type need an own feature (VUID-RuntimeSpirv-None-06275).

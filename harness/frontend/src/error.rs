@@ -1,5 +1,6 @@
 //! Errors: malformed modules, unsupported features and limits, with their position.
 
+use rspirv::spirv::Op;
 use spirv_reader::{SpirvError, SpirvModule, SpirvProblem};
 
 pub use spirv_reader::SourcePosition;
@@ -201,4 +202,11 @@ pub(crate) fn malformed(what: impl Into<String>) -> Problem {
 
 pub(crate) fn unsupported(what: impl Into<String>) -> Problem {
     Problem::Unsupported(what.into())
+}
+
+/// Refuses an instruction by its name.
+pub(crate) fn unknown_instruction(op: Op) -> Problem {
+    let name = format!("{op:?}");
+    let why = if name.starts_with("RayQuery") { ", because ray queries are not evaluated" } else { "" };
+    unsupported(format!("Op{name}{why}"))
 }

@@ -4,18 +4,17 @@
 
 use std::rc::Rc;
 
-use arithmetic::{Kind, NumberShape, Operand, decides, fold, fold_extended, folds, mask, values_of};
-use litmus::{ArithmeticOperation, InterlockEnd};
+use arithmetic::{Instruction, Kind, NumberShape, Operand, decides, fold, fold_extended, folds, mask};
+use litmus::{ArithmeticOperation, InterlockEnd, SplitHalf};
 use rspirv::spirv::{GlslStd450Op, Op, StorageClass};
-use spirv_reader::{SpirvInstruction, SpirvType, opcode::is_atomic};
+use spirv_reader::{BarrierPart, MemoryOperands, SpirvInstruction, SpirvOperation, SpirvType};
 
 use crate::access::AccessFlags;
 use crate::emit;
-use crate::error::{malformed, unsupported};
+use crate::error::{Problem, malformed, unknown_instruction, unsupported};
 use crate::layout::known_number;
-use crate::order::{MemoryOperands, scope_from_number, semantics_from_number};
+use crate::order::{scope_from_number, semantics_from_number};
 use crate::relation::relation;
-use crate::stage;
 use crate::state::PathState;
 use crate::value::{ObjectId, SymbolicNumber, SymbolicPointer, SymbolicTruth, SymbolicValue, UndefOrigin};
 use crate::walk::{Step, Walk};
@@ -56,25 +55,9 @@ impl Walk<'_> {
         Err(malformed(format!("{} has no value here", module.display_name(id))).into())
     }
 
-    pub(crate) fn operand_value(
-        &mut self,
-        state: &PathState,
-        instruction: &SpirvInstruction,
-        index: usize,
-    ) -> Step<SymbolicValue> {
-        let id = self.setting.module().operand_at(instruction, index)?;
-        self.value_of_id(state, id)
-    }
-
-    /// Returns the type of an operand.
-    pub(crate) fn type_of_operand(
-        &self,
-        state: &PathState,
-        instruction: &SpirvInstruction,
-        index: usize,
-    ) -> Step<u32> {
+    /// Returns the type of a value.
+    pub(crate) fn type_of_id(&self, state: &PathState, id: u32) -> Step<u32> {
         let module = self.setting.module();
-        let id = module.operand_at(instruction, index)?;
         if let Some((ty, _)) = module.constants.get(&id) {
             return Ok(*ty);
         }
@@ -83,84 +66,95 @@ impl Walk<'_> {
         ty.ok_or_else(|| malformed(format!("{} has no type here", module.display_name(id))).into())
     }
 
-    /// Executes an instruction other than control flow.
+    /// Executes an instruction other than a branch, a call or a control barrier.
     pub(crate) fn execute_instruction(
         &mut self,
         state: &mut PathState,
         instruction: &SpirvInstruction,
+        operation: SpirvOperation<'_>,
     ) -> Step<SymbolicValue> {
         let module = self.setting.module();
-        let operands = module.operands_of(instruction).to_vec();
-        match instruction.op {
-            Op::Load => {
-                let pointer = self.operand_pointer(state, instruction, 0)?;
-                let way = AccessFlags {
-                    operands: MemoryOperands::parse(operands.get(1..).unwrap_or_default()),
-                    coherent: pointer.coherent,
-                };
+        match operation {
+            SpirvOperation::Nop
+            | SpirvOperation::SelectionMerge { .. }
+            | SpirvOperation::LoopMerge { .. }
+            | SpirvOperation::Phi { .. } => Ok(SymbolicValue::Opaque),
+            SpirvOperation::Variable { initializer } => {
+                self.execute_variable(state, instruction, initializer)
+            }
+            SpirvOperation::Load { pointer, memory } => {
+                let pointer = self.pointer_of_id(state, pointer)?;
+                let way = AccessFlags { operands: memory, coherent: pointer.coherent };
                 self.load_value(state, pointer, instruction.ty, way)
             }
-            Op::Store => {
-                let pointer = self.operand_pointer(state, instruction, 0)?;
-                let value = self.operand_value(state, instruction, 1)?;
-                let way = AccessFlags {
-                    operands: MemoryOperands::parse(operands.get(2..).unwrap_or_default()),
-                    coherent: pointer.coherent,
-                };
+            SpirvOperation::Store { pointer, value, memory } => {
+                let pointer = self.pointer_of_id(state, pointer)?;
+                let value = self.value_of_id(state, value)?;
+                let way = AccessFlags { operands: memory, coherent: pointer.coherent };
                 self.store_value(state, pointer, pointer.ty, &value, way)?;
                 Ok(SymbolicValue::Opaque)
             }
-            Op::CopyMemory => {
-                let to = self.operand_pointer(state, instruction, 0)?;
-                let from = self.operand_pointer(state, instruction, 1)?;
-                let operands = MemoryOperands::parse(operands.get(2..).unwrap_or_default());
-                let value =
-                    self.load_value(state, from, from.ty, AccessFlags { operands, coherent: from.coherent })?;
-                self.store_value(state, to, to.ty, &value, AccessFlags { operands, coherent: to.coherent })?;
+            SpirvOperation::CopyMemory { target, source, memory: [store, load] } => {
+                let (to, from) = (self.pointer_of_id(state, target)?, self.pointer_of_id(state, source)?);
+                let load = AccessFlags { operands: load, coherent: from.coherent };
+                let value = self.load_value(state, from, from.ty, load)?;
+                let store = AccessFlags { operands: store, coherent: to.coherent };
+                self.store_value(state, to, to.ty, &value, store)?;
                 Ok(SymbolicValue::Opaque)
             }
-            Op::ImageRead | Op::ImageWrite | Op::ImageTexelPointer => self.access_texel(state, instruction),
-            Op::AccessChain | Op::InBoundsAccessChain => self.access_chain(state, instruction, 1),
-            Op::PtrAccessChain | Op::InBoundsPtrAccessChain => self.access_chain(state, instruction, 2),
-            Op::PtrEqual | Op::PtrNotEqual | Op::PtrDiff => self.compare_pointers(state, instruction),
-            Op::ArrayLength => {
-                let pointer = self.operand_pointer(state, instruction, 0)?;
-                let member = u64::from(*operands.get(1).ok_or_else(|| malformed("no member"))?);
-                let at = self.specialized().part_of(pointer.ty, member)?;
+            SpirvOperation::ImageRead { image, coordinate, operands } => {
+                let texel = self.texel_pointer(state, [image, coordinate], true)?;
+                self.read_texel(state, instruction.ty, texel, &operands)
+            }
+            SpirvOperation::ImageWrite { image, coordinate, texel, operands } => {
+                let pointer = self.texel_pointer(state, [image, coordinate], false)?;
+                let value = self.value_of_id(state, texel)?;
+                self.write_texel(state, pointer, &value, &operands)
+            }
+            SpirvOperation::ImageTexelPointer { image, coordinate } => {
+                Ok(SymbolicValue::Pointer(self.texel_pointer(state, [image, coordinate], false)?))
+            }
+            SpirvOperation::AccessChain { base, element, indices } => {
+                self.access_chain(state, base, element, indices)
+            }
+            SpirvOperation::ComparePointers { comparison, left, right } => {
+                self.compare_pointers(state, instruction, comparison, [left, right])
+            }
+            SpirvOperation::ArrayLength { block, member } => {
+                let pointer = self.pointer_of_id(state, block)?;
+                let at = self.specialized().part_of(pointer.ty, member.into())?;
                 let stride = self.specialized().part_of(at.ty, 0)?.stride.unwrap_or(1);
                 let start = pointer.offset.wrapping_add(at.offset);
                 Ok(SymbolicValue::Known(self.setting.array_length(pointer.object, start, stride)))
             }
-            Op::CompositeConstruct => {
+            SpirvOperation::CompositeConstruct { parts: ids } => {
                 let mut parts = Vec::new();
                 let vector = matches!(module.type_of_id(instruction.ty)?, SpirvType::Vector { .. });
-                for index in 0..operands.len() {
-                    let value = self.operand_value(state, instruction, index)?;
-                    match value {
+                for id in ids {
+                    match self.value_of_id(state, *id)? {
                         SymbolicValue::Composite(inner) if vector => parts.extend(inner.iter().cloned()),
                         other => parts.push(other),
                     }
                 }
                 Ok(SymbolicValue::Composite(Rc::new(parts)))
             }
-            Op::CompositeExtract => {
-                let mut value = self.operand_value(state, instruction, 0)?;
-                for index in operands.get(1..).unwrap_or_default() {
+            SpirvOperation::CompositeExtract { composite, path } => {
+                let mut value = self.value_of_id(state, composite)?;
+                for index in path {
                     value = self.extract_part(&value, *index as usize)?;
                 }
                 Ok(state.resolve_value(&value))
             }
-            Op::CompositeInsert => {
-                let object = self.operand_value(state, instruction, 0)?;
-                let composite = self.operand_value(state, instruction, 1)?;
-                let path = operands.get(2..).unwrap_or_default();
+            SpirvOperation::CompositeInsert { value, composite, path } => {
+                let (object, composite) =
+                    (self.value_of_id(state, value)?, self.value_of_id(state, composite)?);
                 self.insert_component(&composite, instruction.ty, path, object)
             }
-            Op::VectorShuffle => {
-                let first = self.vector_components(state, instruction, 0)?;
-                let second = self.vector_components(state, instruction, 1)?;
+            SpirvOperation::VectorShuffle { first, second, components } => {
+                let first = self.vector_components(state, first)?;
+                let second = self.vector_components(state, second)?;
                 let place = UndefOrigin::Instruction(instruction.result, self.thread);
-                let parts = operands.get(2..).unwrap_or_default().iter().map(|index| {
+                let parts = components.iter().map(|index| {
                     let index = *index as usize;
                     let value =
                         if index < first.len() { first.get(index) } else { second.get(index - first.len()) };
@@ -168,42 +162,49 @@ impl Walk<'_> {
                 });
                 Ok(SymbolicValue::Composite(Rc::new(parts.collect())))
             }
-            Op::VectorExtractDynamic => {
-                let vector = self.operand_value(state, instruction, 0)?;
-                let index = self.operand_value(state, instruction, 1)?;
+            SpirvOperation::VectorExtractDynamic { vector, index } => {
+                let ty = self.type_of_id(state, vector)?;
+                let (vector, index) = (self.value_of_id(state, vector)?, self.value_of_id(state, index)?);
                 let index = self.fork_to_known(state, &index, "an index")?;
-                let ty = self.type_of_operand(state, instruction, 0)?;
                 if index >= self.specialized().part_count(ty)? as u64 {
                     return Ok(self.undefined_result_value(instruction));
                 }
                 let value = self.extract_part(&vector, index as usize)?;
                 Ok(state.resolve_value(&value))
             }
-            Op::VectorInsertDynamic => {
-                let vector = self.operand_value(state, instruction, 0)?;
-                let object = self.operand_value(state, instruction, 1)?;
-                let index = self.operand_value(state, instruction, 2)?;
+            SpirvOperation::VectorInsertDynamic { vector, component, index } => {
+                let (vector, object) =
+                    (self.value_of_id(state, vector)?, self.value_of_id(state, component)?);
+                let index = self.value_of_id(state, index)?;
                 let index = self.fork_to_known(state, &index, "an index")?;
                 if index >= self.specialized().part_count(instruction.ty)? as u64 {
                     return Ok(self.undefined_result_value(instruction));
                 }
                 self.insert_component(&vector, instruction.ty, &[index as u32], object)
             }
-            Op::CopyObject | Op::CopyLogical => self.operand_value(state, instruction, 0),
-            Op::Undef => {
+            SpirvOperation::Copy { value } => self.value_of_id(state, value),
+            SpirvOperation::Undef => {
                 Ok(SymbolicValue::Undefined(UndefOrigin::Instruction(instruction.result, self.thread)))
             }
-            Op::Select => self.select_value(state, instruction),
-            Op::IAddCarry | Op::ISubBorrow | Op::UMulExtended | Op::SMulExtended => {
-                self.compute_wide_pair(state, instruction)
+            SpirvOperation::Select { condition, yes, no } => self.select_value(state, condition, yes, no),
+            SpirvOperation::Bitcast { value } => {
+                self.compute_elementwise(state, instruction, Op::Bitcast, &[value])
             }
-            Op::SDot | Op::UDot | Op::SUDot | Op::SDotAccSat | Op::UDotAccSat | Op::SUDotAccSat => {
-                self.dot_product(state, instruction)
+            SpirvOperation::Compute { instruction: Instruction::Extended(op), operands } => {
+                self.compute_extended(state, instruction, op, operands)
             }
-            Op::MemoryBarrier => {
-                let value = self.operand_value(state, instruction, 0)?;
+            SpirvOperation::Compute { operands, .. } => self.compute(state, instruction, operands),
+            SpirvOperation::ComputeAndStore { pointer, .. } => {
+                // The value stored through the pointer is a float, too.
+                let pointer = self.pointer_of_id(state, pointer)?;
+                let way = AccessFlags { operands: MemoryOperands::default(), coherent: pointer.coherent };
+                self.store_value(state, pointer, pointer.ty, &SymbolicValue::Opaque, way)?;
+                Ok(SymbolicValue::Opaque)
+            }
+            SpirvOperation::MemoryBarrier { scope, semantics } => {
+                let value = self.value_of_id(state, scope)?;
                 let at = self.fork_to_known(state, &value, "a scope")?;
-                let value = self.operand_value(state, instruction, 1)?;
+                let value = self.value_of_id(state, semantics)?;
                 let order = semantics_from_number(self.fork_to_known(state, &value, "semantics")?)?;
                 if order.order != litmus::Order::Relaxed {
                     self.emit_instruction(emit::memory_barrier(
@@ -213,37 +214,109 @@ impl Walk<'_> {
                 }
                 Ok(SymbolicValue::Opaque)
             }
-            Op::ControlBarrierArriveINTEL | Op::ControlBarrierWaitINTEL => {
-                self.execute_split_barrier(state, instruction)?;
+            SpirvOperation::ControlBarrier { part, execution, scope, semantics } => {
+                let half = match part {
+                    BarrierPart::Arrive => SplitHalf::Arrive,
+                    BarrierPart::Wait => SplitHalf::Wait,
+                    BarrierPart::Whole => return Err(unknown_instruction(instruction.op).into()),
+                };
+                self.execute_split_barrier(state, half, [execution, scope, semantics])?;
                 Ok(SymbolicValue::Opaque)
             }
-            Op::BeginInvocationInterlockEXT => {
+            SpirvOperation::BeginInterlock => {
                 self.execute_interlock(state, InterlockEnd::Begin)?;
                 Ok(SymbolicValue::Opaque)
             }
-            Op::EndInvocationInterlockEXT => {
+            SpirvOperation::EndInterlock => {
                 self.execute_interlock(state, InterlockEnd::End)?;
                 Ok(SymbolicValue::Opaque)
             }
-            Op::ExtInst => self.execute_extended(state, instruction),
-            op if is_atomic(op) => self.execute_atomic(state, instruction),
-            op if is_group(op) => Ok(SymbolicValue::Opaque),
-            Op::IsHelperInvocationEXT => Ok(SymbolicValue::Known(0)),
-            Op::ConvertFToS | Op::ConvertFToU => self.compute_reduction(state, instruction),
-            Op::ReadClockKHR => Ok(SymbolicValue::Opaque),
-            op if stage::is_derivative(op) => Ok(SymbolicValue::Opaque),
-            op if is_float(op) => Ok(SymbolicValue::Opaque),
-            op => self.compute_elementwise(state, instruction, op),
+            SpirvOperation::Atomic(access) => self.execute_atomic(state, instruction, access),
+            SpirvOperation::IsHelperInvocation => Ok(SymbolicValue::Known(0)),
+            // Subgroup operations order nothing.
+            SpirvOperation::Subgroup(_)
+            | SpirvOperation::BallotQuery { .. }
+            | SpirvOperation::ReadClock { .. }
+            | SpirvOperation::Derivative { .. } => Ok(SymbolicValue::Opaque),
+            SpirvOperation::UnknownExtended { set, number } => {
+                Err(Problem::from(module.unknown_extended(set, number)).into())
+            }
+            // The first ones are executed before, except in another stage.
+            SpirvOperation::Label
+            | SpirvOperation::Branch { .. }
+            | SpirvOperation::BranchConditional { .. }
+            | SpirvOperation::Switch { .. }
+            | SpirvOperation::Call { .. }
+            | SpirvOperation::Return { .. }
+            | SpirvOperation::Kill { .. }
+            | SpirvOperation::Unreachable
+            | SpirvOperation::EmitMeshTasks { .. }
+            | SpirvOperation::SetMeshOutputs { .. }
+            | SpirvOperation::CopyMemorySized { .. }
+            | SpirvOperation::ConvertPointer { .. }
+            | SpirvOperation::Image { .. }
+            | SpirvOperation::SampledImage { .. }
+            | SpirvOperation::ImageFetch { .. }
+            | SpirvOperation::ImageSample { .. }
+            | SpirvOperation::ImageQuery { .. }
+            | SpirvOperation::CooperativeMatrixLoad(_)
+            | SpirvOperation::CooperativeMatrixStore { .. }
+            | SpirvOperation::CooperativeMatrixMulAdd { .. }
+            | SpirvOperation::Unknown { .. } => Err(unknown_instruction(instruction.op).into()),
+        }
+    }
+
+    fn execute_variable(
+        &mut self,
+        state: &mut PathState,
+        instruction: &SpirvInstruction,
+        initializer: Option<u32>,
+    ) -> Step<SymbolicValue> {
+        let instance = state.next_object;
+        state.next_object += 1;
+        let SpirvType::Pointer { to, .. } = *self.setting.module().type_of_id(instruction.ty)? else {
+            return Err(malformed("a variable whose type is not a pointer").into());
+        };
+        let object = ObjectId { variable: instruction.result, instance };
+        let pointer = SymbolicPointer { object, offset: 0, ty: to, stride: None, coherent: false };
+        if let Some(initializer) = initializer {
+            let value = self.value_of_id(state, initializer)?;
+            self.store_private(state, pointer, to, &value)?;
+        }
+        Ok(SymbolicValue::Pointer(pointer))
+    }
+
+    /// Executes a computation of core SPIR-V.
+    fn compute(
+        &mut self,
+        state: &mut PathState,
+        instruction: &SpirvInstruction,
+        operands: &[u32],
+    ) -> Step<SymbolicValue> {
+        match (instruction.op, operands) {
+            (Op::ConvertFToS | Op::ConvertFToU, [value]) => self.truncate_float(state, instruction, *value),
+            (Op::IAddCarry | Op::ISubBorrow | Op::UMulExtended | Op::SMulExtended, [left, right]) => {
+                self.compute_wide_pair(state, instruction, [*left, *right])
+            }
+            (Op::SDot | Op::UDot | Op::SUDot | Op::SDotAccSat | Op::UDotAccSat | Op::SUDotAccSat, _) => {
+                self.dot_product(state, instruction, operands)
+            }
+            (op, [_, ..]) if folds(op) || matches!(op, Op::Any | Op::All) => {
+                self.compute_elementwise(state, instruction, op, operands)
+            }
+            // Floats are not computed.
+            _ => Ok(SymbolicValue::Opaque),
         }
     }
 
     /// Truncates a known 32-bit float to an integer, such as a pixel coordinate.
-    fn compute_reduction(
+    fn truncate_float(
         &mut self,
         state: &PathState,
         instruction: &SpirvInstruction,
+        value: u32,
     ) -> Step<SymbolicValue> {
-        let (of, ty) = (self.type_of_operand(state, instruction, 0)?, instruction.ty);
+        let (of, ty) = (self.type_of_id(state, value)?, instruction.ty);
         if self.specialized().scalar_bits(of)? != 32 || self.specialized().scalar_bits(ty)? != 32 {
             return Ok(SymbolicValue::Opaque);
         }
@@ -256,7 +329,7 @@ impl Walk<'_> {
             }
             _ => SymbolicValue::Opaque,
         };
-        match self.operand_value(state, instruction, 0)? {
+        match self.value_of_id(state, value)? {
             SymbolicValue::Composite(parts) => {
                 Ok(SymbolicValue::Composite(Rc::new(parts.iter().map(convert).collect())))
             }
@@ -269,8 +342,9 @@ impl Walk<'_> {
         &mut self,
         state: &mut PathState,
         instruction: &SpirvInstruction,
+        [first, second]: [u32; 2],
     ) -> Step<SymbolicValue> {
-        let ty = self.type_of_operand(state, instruction, 0)?;
+        let ty = self.type_of_id(state, first)?;
         let (bits, scalar) = (self.specialized().scalar_bits(ty)?, self.specialized().is_scalar(ty)?);
         let shape = NumberShape { kind: Kind::Integer, bits, rows: 1, columns: 1 };
         let pair = |walk: &mut Self,
@@ -287,18 +361,16 @@ impl Walk<'_> {
             let left = [walk.fork_to_known(state, left, "a computation")?];
             let right = [walk.fork_to_known(state, right, "a computation")?];
             let operands = [&left, &right].map(|numbers| Operand { numbers, shape });
-            let halves = arithmetic::Instruction::Core(instruction.op).compute(&operands, &[shape, shape]);
+            let halves = Instruction::Core(instruction.op).compute(&operands, &[shape, shape]);
             let halves = halves.and_then(|halves| <[u64; 2]>::try_from(halves).ok());
             let halves = halves.ok_or_else(|| unsupported(format!("Op{:?}", instruction.op)))?;
             Ok(halves.map(SymbolicValue::Known))
         };
         if scalar {
-            let (left, right) =
-                (self.operand_value(state, instruction, 0)?, self.operand_value(state, instruction, 1)?);
+            let (left, right) = (self.value_of_id(state, first)?, self.value_of_id(state, second)?);
             return Ok(SymbolicValue::Composite(Rc::new(pair(self, state, &left, &right)?.to_vec())));
         }
-        let (left, right) =
-            (self.vector_components(state, instruction, 0)?, self.vector_components(state, instruction, 1)?);
+        let (left, right) = (self.vector_components(state, first)?, self.vector_components(state, second)?);
         let (mut low, mut high) = (Vec::new(), Vec::new());
         for (left, right) in left.iter().zip(&right) {
             let [of_low, of_high] = pair(self, state, left, right)?;
@@ -311,14 +383,18 @@ impl Walk<'_> {
     }
 
     /// Computes integer dot products, also of packed vectors.
-    fn dot_product(&mut self, state: &mut PathState, instruction: &SpirvInstruction) -> Step<SymbolicValue> {
-        let count = values_of(instruction.op, self.setting.module().operands_of(instruction).len());
-        let mut rows = Vec::with_capacity(count);
-        for index in 0..count {
-            let ty = self.type_of_operand(state, instruction, index)?;
+    fn dot_product(
+        &mut self,
+        state: &mut PathState,
+        instruction: &SpirvInstruction,
+        operands: &[u32],
+    ) -> Step<SymbolicValue> {
+        let mut rows = Vec::with_capacity(operands.len());
+        for id in operands {
+            let ty = self.type_of_id(state, *id)?;
             let parts = match self.specialized().is_scalar(ty)? {
-                true => vec![self.operand_value(state, instruction, index)?],
-                false => self.vector_components(state, instruction, index)?,
+                true => vec![self.value_of_id(state, *id)?],
+                false => self.vector_components(state, *id)?,
             };
             let mut numbers = Vec::with_capacity(parts.len());
             for part in parts {
@@ -334,22 +410,16 @@ impl Walk<'_> {
             rows.iter().map(|(numbers, shape)| Operand { numbers, shape: *shape }).collect();
         let bits = self.specialized().scalar_bits(instruction.ty)?;
         let result = NumberShape { kind: Kind::Integer, bits, rows: 1, columns: 1 };
-        let sum = arithmetic::Instruction::Core(instruction.op).compute(&operands, &[result]);
+        let sum = Instruction::Core(instruction.op).compute(&operands, &[result]);
         Ok(match sum.as_deref() {
             Some([sum]) => SymbolicValue::Known(*sum),
             _ => self.undefined_result_value(instruction),
         })
     }
 
-    fn vector_components(
-        &mut self,
-        state: &PathState,
-        instruction: &SpirvInstruction,
-        index: usize,
-    ) -> Step<Vec<SymbolicValue>> {
-        let ty = self.type_of_operand(state, instruction, index)?;
-        let count = self.specialized().part_count(ty)?;
-        let value = self.operand_value(state, instruction, index)?;
+    fn vector_components(&mut self, state: &PathState, id: u32) -> Step<Vec<SymbolicValue>> {
+        let count = self.specialized().part_count(self.type_of_id(state, id)?)?;
+        let value = self.value_of_id(state, id)?;
         (0..count).map(|part| self.extract_part(&value, part)).collect()
     }
 
@@ -373,10 +443,15 @@ impl Walk<'_> {
         Ok(SymbolicValue::Composite(Rc::new(parts)))
     }
 
-    fn select_value(&mut self, state: &mut PathState, instruction: &SpirvInstruction) -> Step<SymbolicValue> {
-        let condition = self.operand_value(state, instruction, 0)?;
-        let yes = self.operand_value(state, instruction, 1)?;
-        let no = self.operand_value(state, instruction, 2)?;
+    fn select_value(
+        &mut self,
+        state: &mut PathState,
+        condition: u32,
+        yes: u32,
+        no: u32,
+    ) -> Step<SymbolicValue> {
+        let condition = self.value_of_id(state, condition)?;
+        let (yes, no) = (self.value_of_id(state, yes)?, self.value_of_id(state, no)?);
         if yes == no {
             return Ok(yes);
         }
@@ -405,16 +480,12 @@ impl Walk<'_> {
         state: &mut PathState,
         instruction: &SpirvInstruction,
         op: Op,
+        operands: &[u32],
     ) -> Step<SymbolicValue> {
         let module = self.setting.module();
-        let count = module.operands_of(instruction).len();
-        if count == 0 || instruction.result == 0 || !is_computation(op) {
-            return Err(unsupported(format!("Op{op:?}")).into());
-        }
-        let arguments = (0..count)
-            .map(|index| self.operand_value(state, instruction, index))
-            .collect::<Step<Vec<_>>>()?;
-        let of = self.type_of_operand(state, instruction, 0)?;
+        let first = *operands.first().ok_or_else(|| malformed(format!("Op{op:?} without operands")))?;
+        let arguments = operands.iter().map(|id| self.value_of_id(state, *id)).collect::<Step<Vec<_>>>()?;
+        let of = self.type_of_id(state, first)?;
         let ty = instruction.ty;
         if op == Op::Bitcast && self.specialized().size_of(of)? != self.specialized().size_of(ty)? {
             return Err(malformed("a bitcast between types of different sizes").into());
@@ -443,7 +514,7 @@ impl Walk<'_> {
             return Ok(SymbolicValue::Composite(Rc::new(parts)));
         }
         if op == Op::Any || op == Op::All {
-            let elements = self.vector_components(state, instruction, 0)?;
+            let elements = self.vector_components(state, first)?;
             if let Some(lacking) = elements.iter().find(|element| element.is_undefined_result()) {
                 return Ok(lacking.clone());
             }
@@ -597,31 +668,15 @@ impl Walk<'_> {
         Ok(state.resolve_value(&SymbolicValue::Truth(Rc::new(truth))))
     }
 
-    fn execute_extended(
+    /// Executes a computation of `GLSL.std.450`.
+    fn compute_extended(
         &mut self,
         state: &mut PathState,
         instruction: &SpirvInstruction,
+        op: GlslStd450Op,
+        operands: &[u32],
     ) -> Step<SymbolicValue> {
-        let module = self.setting.module();
-        let operands = module.operands_of(instruction);
-        let set = operands.first().and_then(|set| module.extended.get(set)).map_or("", String::as_str);
-        if set.starts_with("NonSemantic.") || set.ends_with("DebugInfo.100") {
-            return Ok(SymbolicValue::Opaque);
-        }
-        let number = module.operand_at(instruction, 1)?;
-        if set != "GLSL.std.450" {
-            return Err(unsupported(format!("instruction {number} of `{set}`")).into());
-        }
-        let op = GlslStd450Op::from_u32(number)
-            .ok_or_else(|| unsupported(format!("instruction {number} of GLSL.std.450")))?;
-        let ty = instruction.ty;
-        // The value stored through the pointer is a float, too.
-        if matches!(op, GlslStd450Op::Modf | GlslStd450Op::Frexp) {
-            let pointer = self.operand_pointer(state, instruction, 3)?;
-            let way = AccessFlags { operands: MemoryOperands::default(), coherent: pointer.coherent };
-            self.store_value(state, pointer, pointer.ty, &SymbolicValue::Opaque, way)?;
-            return Ok(SymbolicValue::Opaque);
-        }
+        let (module, ty) = (self.setting.module(), instruction.ty);
         let integer = match module.type_of_id(ty)? {
             SpirvType::Vector { element, .. } => {
                 matches!(module.type_of_id(*element)?, SpirvType::Integer { .. })
@@ -632,9 +687,7 @@ impl Walk<'_> {
             return Ok(SymbolicValue::Opaque);
         }
         let bits = self.specialized().scalar_bits(ty)?;
-        let arguments = (2..operands.len())
-            .map(|at| self.operand_value(state, instruction, at))
-            .collect::<Step<Vec<_>>>()?;
+        let arguments = operands.iter().map(|id| self.value_of_id(state, *id)).collect::<Step<Vec<_>>>()?;
         let count = match module.type_of_id(ty)? {
             SpirvType::Vector { count, .. } => Some(*count as usize),
             _ => None,
@@ -668,56 +721,4 @@ impl Walk<'_> {
             None => results.pop().unwrap_or(SymbolicValue::Opaque),
         })
     }
-}
-
-/// Returns true for arithmetic instructions.
-fn is_computation(op: Op) -> bool {
-    folds(op) || matches!(op, Op::Any | Op::All)
-}
-
-/// Returns true for subgroup operations, whose results are opaque; they order nothing.
-fn is_group(op: Op) -> bool {
-    format!("{op:?}").starts_with("GroupNonUniform")
-}
-
-/// Returns true for float operations, whose results are opaque.
-fn is_float(op: Op) -> bool {
-    matches!(
-        op,
-        Op::FAdd
-            | Op::FSub
-            | Op::FMul
-            | Op::FDiv
-            | Op::FRem
-            | Op::FMod
-            | Op::FNegate
-            | Op::FConvert
-            | Op::QuantizeToF16
-            | Op::ConvertFToS
-            | Op::ConvertFToU
-            | Op::ConvertSToF
-            | Op::ConvertUToF
-            | Op::Dot
-            | Op::VectorTimesScalar
-            | Op::MatrixTimesScalar
-            | Op::VectorTimesMatrix
-            | Op::MatrixTimesVector
-            | Op::MatrixTimesMatrix
-            | Op::OuterProduct
-            | Op::Transpose
-            | Op::IsNan
-            | Op::IsInf
-            | Op::FOrdEqual
-            | Op::FUnordEqual
-            | Op::FOrdNotEqual
-            | Op::FUnordNotEqual
-            | Op::FOrdLessThan
-            | Op::FUnordLessThan
-            | Op::FOrdGreaterThan
-            | Op::FUnordGreaterThan
-            | Op::FOrdLessThanEqual
-            | Op::FUnordLessThanEqual
-            | Op::FOrdGreaterThanEqual
-            | Op::FUnordGreaterThanEqual
-    )
 }

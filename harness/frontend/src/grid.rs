@@ -18,7 +18,6 @@ mod compute;
 mod deadlock;
 mod decode;
 mod execute;
-mod extended;
 mod fast_path;
 mod final_contents;
 mod happens_before;

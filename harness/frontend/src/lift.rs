@@ -31,7 +31,7 @@ use crate::until::Until;
 use crate::value::{MemoryCell, NumberDomain, ObjectId, UndefOrigin};
 use crate::walk::{Knowledge, Round, Touch, Walk, Walked};
 use spirv_reader::annotations::{Formula, Initial};
-use spirv_reader::{SpirvModule, SpirvType, Stage};
+use spirv_reader::{SpirvModule, SpirvOperation, SpirvType, Stage};
 
 /// Upper bound on the invocations of a grid: the engine's bound on threads.
 pub(crate) const MAX_INVOCATIONS: usize = 16;
@@ -769,28 +769,21 @@ fn enumerate_invocations(
 
 /// Returns the loops of each function: header, merge block (0 if undeclared), and last back edge.
 pub(crate) fn find_loops(module: &SpirvModule) -> HashMap<u32, HashMap<u32, (u32, usize)>> {
-    use rspirv::spirv::Op;
     let mut all = HashMap::new();
     for (id, function) in &module.functions {
         let mut found: HashMap<u32, (u32, usize)> = HashMap::new();
         let mut block = 0;
         for (at, instruction) in function.code.iter().enumerate() {
-            let operands = module.operands_of(instruction);
-            match instruction.op {
-                Op::Label => block = instruction.result,
-                Op::LoopMerge => {
-                    let entry = found.entry(block).or_default();
-                    entry.0 = operands.first().copied().unwrap_or(0);
-                }
-                Op::Branch | Op::BranchConditional | Op::Switch => {
-                    for target in module.successors(&function.types, instruction) {
-                        if function.labels.get(&target).is_some_and(|position| *position <= at) {
-                            let entry = found.entry(target).or_default();
-                            entry.1 = entry.1.max(at);
-                        }
-                    }
-                }
+            match module.operation(instruction) {
+                SpirvOperation::Label => block = instruction.result,
+                SpirvOperation::LoopMerge { merge, .. } => found.entry(block).or_default().0 = merge,
                 _ => {}
+            }
+            for target in module.successors(&function.types, instruction) {
+                if function.labels.get(&target).is_some_and(|position| *position <= at) {
+                    let entry = found.entry(target).or_default();
+                    entry.1 = entry.1.max(at);
+                }
             }
         }
         all.insert(*id, found);

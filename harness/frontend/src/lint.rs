@@ -9,8 +9,8 @@ mod validity;
 use std::collections::BTreeSet;
 
 use litmus::IgnoredClass;
-use rspirv::spirv::{MemoryAccess, MemorySemantics, Op, StorageClass};
-use spirv_reader::{SpirvConstant, SpirvInstruction, SpirvModule, SpirvType};
+use rspirv::spirv::{MemorySemantics, StorageClass};
+use spirv_reader::{BarrierPart, SpirvConstant, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType};
 
 use self::divergence::Divergence;
 use crate::lift::Spot;
@@ -93,8 +93,7 @@ pub fn lint(module: &SpirvModule) -> Vec<Lint> {
         for semantics in semantics_of(module, instruction) {
             let ordered = semantics & ORDERS != 0;
             let name = format!("Op{:?}", instruction.op);
-            // Rule 0: `orders-nothing`.
-            if instruction.op == Op::MemoryBarrier && !ordered {
+            if is_fence(module, instruction) && !ordered {
                 let rule = ValidityRule::BarrierHasOrder.name();
                 say(0, instruction, format!("{name} has no memory order, so it orders nothing ({rule})"));
             } else if ordered && semantics & ORDERED == 0 {
@@ -219,42 +218,42 @@ impl Facts {
             // pointer.
             let mut roots = std::collections::HashMap::new();
             for instruction in &function.code {
-                let operands = module.operands_of(instruction);
-                let pointer = operands.first().copied().unwrap_or(0);
-                let root = roots.get(&pointer).copied().unwrap_or(pointer);
-                match instruction.op {
-                    Op::AccessChain | Op::InBoundsAccessChain | Op::PtrAccessChain | Op::CopyObject => {
+                let (pointer, memory, store) = match module.operation(instruction) {
+                    SpirvOperation::AccessChain { base, .. } | SpirvOperation::Copy { value: base } => {
+                        let root = roots.get(&base).copied().unwrap_or(base);
                         roots.insert(instruction.result, root);
+                        continue;
                     }
-                    Op::ControlBarrier | Op::ControlBarrierWaitINTEL => facts.meets = true,
-                    Op::Load | Op::Store => {
-                        let store = instruction.op == Op::Store;
-                        // A store has its value in front of the memory operands.
-                        let rest = operands.get(if store { 2 } else { 1 }..).unwrap_or_default();
-                        let mask = MemoryAccess::from_bits_retain(rest.first().copied().unwrap_or(0));
-                        let class = module.variables.get(&root).map(|variable| variable.class);
-                        let elsewhere = mask.contains(MemoryAccess::NON_PRIVATE_POINTER)
-                            && class != Some(StorageClass::Workgroup);
-                        match (store, class) {
-                            (true, Some(StorageClass::Workgroup)) => {
-                                facts.shared_stores.insert(root);
-                            }
-                            (false, Some(StorageClass::Workgroup))
-                                if facts.shared_loads.iter().all(|(known, _)| *known != root) =>
-                            {
-                                facts.shared_loads.push((root, *instruction));
-                            }
-                            _ => {}
-                        }
-                        if store {
-                            stores |= elsewhere;
-                            available |= mask.contains(MemoryAccess::MAKE_POINTER_AVAILABLE);
-                        } else {
-                            loads |= elsewhere;
-                            visible |= mask.contains(MemoryAccess::MAKE_POINTER_VISIBLE);
-                        }
+                    SpirvOperation::ControlBarrier {
+                        part: BarrierPart::Whole | BarrierPart::Wait, ..
+                    } => {
+                        facts.meets = true;
+                        continue;
+                    }
+                    SpirvOperation::Load { pointer, memory } => (pointer, memory, false),
+                    SpirvOperation::Store { pointer, memory, .. } => (pointer, memory, true),
+                    _ => continue,
+                };
+                let root = roots.get(&pointer).copied().unwrap_or(pointer);
+                let class = module.variables.get(&root).map(|variable| variable.class);
+                let elsewhere = memory.non_private && class != Some(StorageClass::Workgroup);
+                match (store, class) {
+                    (true, Some(StorageClass::Workgroup)) => {
+                        facts.shared_stores.insert(root);
+                    }
+                    (false, Some(StorageClass::Workgroup))
+                        if facts.shared_loads.iter().all(|(known, _)| *known != root) =>
+                    {
+                        facts.shared_loads.push((root, *instruction));
                     }
                     _ => {}
+                }
+                if store {
+                    stores |= elsewhere;
+                    available |= memory.available.is_some();
+                } else {
+                    loads |= elsewhere;
+                    visible |= memory.visible.is_some();
                 }
             }
         }
@@ -279,30 +278,7 @@ fn smallest_size(module: &SpirvModule, (size, ids): ([u32; 3], bool)) -> [u32; 3
 
 /// Returns the memory semantics of an instruction, as far as they are constant.
 fn semantics_of(module: &SpirvModule, instruction: &SpirvInstruction) -> Vec<u32> {
-    let at: &[usize] = match instruction.op {
-        Op::MemoryBarrier => &[1],
-        Op::ControlBarrier
-        | Op::ControlBarrierArriveINTEL
-        | Op::ControlBarrierWaitINTEL
-        | Op::AtomicLoad
-        | Op::AtomicStore
-        | Op::AtomicExchange
-        | Op::AtomicIIncrement
-        | Op::AtomicIDecrement
-        | Op::AtomicIAdd
-        | Op::AtomicISub
-        | Op::AtomicSMin
-        | Op::AtomicUMin
-        | Op::AtomicSMax
-        | Op::AtomicUMax
-        | Op::AtomicAnd
-        | Op::AtomicOr
-        | Op::AtomicXor => &[2],
-        Op::AtomicCompareExchange => &[2, 3],
-        _ => &[],
-    };
-    let operands = module.operands_of(instruction);
-    let number = |id: &u32| match module.constants.get(id) {
+    let number = |id: u32| match module.constants.get(&id) {
         Some((ty, SpirvConstant::Scalar(number)))
             if matches!(module.types.get(ty), Some(SpirvType::Integer { .. })) =>
         {
@@ -310,5 +286,10 @@ fn semantics_of(module: &SpirvModule, instruction: &SpirvInstruction) -> Vec<u32
         }
         _ => None,
     };
-    at.iter().filter_map(|index| number(operands.get(*index)?)).collect()
+    module.operation(instruction).semantics().filter_map(number).collect()
+}
+
+/// Returns true for a memory barrier.
+fn is_fence(module: &SpirvModule, instruction: &SpirvInstruction) -> bool {
+    matches!(module.operation(instruction), SpirvOperation::MemoryBarrier { .. })
 }

@@ -5,7 +5,8 @@
 //! memory is so for the workgroup, and Device scope means the queue family. Everything else is private.
 
 use litmus::{Access, Order, Scope, Semantics, StorageClass, StorageClassSet};
-use rspirv::spirv::{self, ImageOperands, MemoryAccess, MemorySemantics};
+use rspirv::spirv::{self, MemorySemantics};
+use spirv_reader::MemoryOperands;
 
 use crate::error::{Problem, malformed, unsupported};
 
@@ -81,87 +82,30 @@ pub(crate) fn semantics_from_number(number: u64) -> Result<Semantics, Problem> {
     })
 }
 
-/// The memory operands of a load or store.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct MemoryOperands {
-    bits: u32,
-    available: Option<u32>,
-    visible: Option<u32>,
-}
-
-impl MemoryOperands {
-    pub fn parse(words: &[u32]) -> MemoryOperands {
-        let Some((bits, mut rest)) = words.split_first() else { return MemoryOperands::default() };
-        let mask = MemoryAccess::from_bits_retain(*bits);
-        let mut take = |wanted: MemoryAccess| {
-            let (first, left) = rest.split_first().filter(|_| mask.contains(wanted))?;
-            rest = left;
-            Some(*first)
-        };
-        // Operands follow in the order of the bits, so that the alignment is skipped first.
-        take(MemoryAccess::ALIGNED);
-        let available = take(MemoryAccess::MAKE_POINTER_AVAILABLE);
-        let visible = take(MemoryAccess::MAKE_POINTER_VISIBLE);
-        MemoryOperands { bits: *bits, available, visible }
+/// Returns the strength of a plain access with these operands; `number` evaluates constants.
+pub(crate) fn access_strength(
+    operands: MemoryOperands,
+    class: StorageClass,
+    vulkan: bool,
+    coherent: bool,
+    store: bool,
+    number: impl Fn(u32) -> Option<u64>,
+) -> Result<Access, Problem> {
+    if !vulkan {
+        let coherent = coherent || operands.volatile;
+        return Ok(match class {
+            StorageClass::Workgroup => Access::Coherent { scope: Scope::Workgroup },
+            _ if coherent => Access::Coherent { scope: Scope::QueueFamily },
+            _ => Access::Private,
+        });
     }
-
-    /// Parses the operands of an image access.
-    ///
-    /// # Errors
-    /// Fails if they select a mip level, a sample or an offset.
-    pub fn parse_texel(words: &[u32]) -> Result<MemoryOperands, Problem> {
-        let Some((bits, mut rest)) = words.split_first() else { return Ok(MemoryOperands::default()) };
-        let mask = ImageOperands::from_bits_retain(*bits);
-        let known = ImageOperands::MAKE_TEXEL_AVAILABLE
-            | ImageOperands::MAKE_TEXEL_VISIBLE
-            | ImageOperands::NON_PRIVATE_TEXEL
-            | ImageOperands::VOLATILE_TEXEL
-            | ImageOperands::SIGN_EXTEND
-            | ImageOperands::ZERO_EXTEND;
-        if !known.contains(mask) {
-            return Err(unsupported("a texel of a mip level, a sample or an offset"));
+    let made = if store { operands.available } else { operands.visible };
+    match made {
+        Some(id) => {
+            let number = number(id).ok_or_else(|| unsupported("a scope that is not a constant"))?;
+            Ok(Access::Coherent { scope: scope_from_number(number, vulkan)? })
         }
-        let mut take = |wanted: ImageOperands| {
-            let (first, left) = rest.split_first().filter(|_| mask.contains(wanted))?;
-            rest = left;
-            Some(*first)
-        };
-        let available = take(ImageOperands::MAKE_TEXEL_AVAILABLE);
-        let visible = take(ImageOperands::MAKE_TEXEL_VISIBLE);
-        // As the memory operands that mean the same.
-        let mut access = MemoryAccess::empty();
-        access.set(MemoryAccess::NON_PRIVATE_POINTER, mask.contains(ImageOperands::NON_PRIVATE_TEXEL));
-        access.set(MemoryAccess::VOLATILE, mask.contains(ImageOperands::VOLATILE_TEXEL));
-        Ok(MemoryOperands { bits: access.bits(), available, visible })
-    }
-
-    /// Returns the access strength; `number` evaluates constants.
-    pub fn to_access(
-        self,
-        class: StorageClass,
-        vulkan: bool,
-        coherent: bool,
-        store: bool,
-        number: impl Fn(u32) -> Option<u64>,
-    ) -> Result<Access, Problem> {
-        let bits = MemoryAccess::from_bits_retain(self.bits);
-        if !vulkan {
-            let coherent = coherent || bits.contains(MemoryAccess::VOLATILE);
-            // Under the GLSL450 memory model, declarations decide in place of memory operands.
-            return Ok(match class {
-                StorageClass::Workgroup => Access::Coherent { scope: Scope::Workgroup },
-                _ if coherent => Access::Coherent { scope: Scope::QueueFamily },
-                _ => Access::Private,
-            });
-        }
-        let made = if store { self.available } else { self.visible };
-        match made {
-            Some(id) => {
-                let number = number(id).ok_or_else(|| unsupported("a scope that is not a constant"))?;
-                Ok(Access::Coherent { scope: scope_from_number(number, vulkan)? })
-            }
-            None if bits.contains(MemoryAccess::NON_PRIVATE_POINTER) => Ok(Access::NonPrivate),
-            None => Ok(Access::Private),
-        }
+        None if operands.non_private => Ok(Access::NonPrivate),
+        None => Ok(Access::Private),
     }
 }

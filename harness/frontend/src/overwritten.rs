@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use rspirv::spirv::Op;
-use spirv_reader::{SpirvFunction, SpirvModule};
+use spirv_reader::{SpirvFunction, SpirvModule, SpirvOperation};
 
 use crate::quiet::quiet;
 
@@ -33,22 +33,21 @@ pub(crate) fn overwritten(module: &SpirvModule, function: &SpirvFunction, header
             label = instruction.result;
         }
         let block = blocks.entry(label).or_default();
-        match (instruction.op, module.operands_of(instruction)) {
-            (Op::Load, [from, ..]) if plain.contains(from) => {
-                // A read after a write of its block sees that write, whichever block runs before.
-                if !block.written.contains(from) {
-                    block.read.insert(*from);
+        let operation = module.operation(instruction);
+        match operation {
+            SpirvOperation::Load { pointer, .. } if plain.contains(&pointer) => {
+                if !block.written.contains(&pointer) {
+                    block.read.insert(pointer);
                 }
             }
-            (Op::Store, [to, value, ..]) if plain.contains(to) => {
-                block.written.insert(*to);
-                // A variable whose address is stored has other uses.
-                plain.remove(value);
+            SpirvOperation::Store { pointer, value, .. } if plain.contains(&pointer) => {
+                block.written.insert(pointer);
+                plain.remove(&value);
             }
-            (Op::Branch | Op::BranchConditional | Op::Switch, _) => {
+            _ if operation.is_branch() => {
                 block.next.extend(module.successors(&function.types, instruction));
             }
-            (_, operands) => operands.iter().for_each(|id| {
+            _ => module.operands_of(instruction).iter().for_each(|id| {
                 plain.remove(id);
             }),
         }

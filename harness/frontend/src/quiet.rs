@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use rspirv::spirv::{Op, StorageClass};
-use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
+use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType};
 
 /// Storage classes that invocations share.
 const SHARED: [StorageClass; 4] = [
@@ -15,42 +15,18 @@ const SHARED: [StorageClass; 4] = [
     StorageClass::PhysicalStorageBuffer,
 ];
 
-/// Returns true if an instruction only computes its result from its operands.
-fn is_pure(op: Op) -> bool {
-    matches!(
-        op,
-        Op::IAdd
-            | Op::ISub
-            | Op::IMul
-            | Op::UDiv
-            | Op::SDiv
-            | Op::UMod
-            | Op::SRem
-            | Op::SMod
-            | Op::SNegate
-            | Op::Not
-            | Op::FAdd
-            | Op::FSub
-            | Op::FMul
-            | Op::FDiv
-            | Op::FNegate
-            | Op::BitwiseAnd
-            | Op::BitwiseOr
-            | Op::BitwiseXor
-            | Op::ShiftLeftLogical
-            | Op::ShiftRightLogical
-            | Op::ShiftRightArithmetic
-            | Op::ConvertUToF
-            | Op::ConvertSToF
-            | Op::ConvertFToU
-            | Op::ConvertFToS
-            | Op::Bitcast
-            | Op::CopyObject
-            | Op::CompositeConstruct
-            | Op::CompositeExtract
-            | Op::Select
-            | Op::Phi
-    )
+/// Returns the values that an instruction only computes its result from; `None` for other instructions.
+fn computed_from(operation: &SpirvOperation<'_>) -> Option<Vec<u32>> {
+    Some(match operation {
+        SpirvOperation::Compute { operands, .. } => operands.to_vec(),
+        SpirvOperation::CompositeConstruct { parts } => parts.to_vec(),
+        SpirvOperation::Bitcast { value }
+        | SpirvOperation::Copy { value }
+        | SpirvOperation::CompositeExtract { composite: value, .. } => vec![*value],
+        SpirvOperation::Select { condition, yes, no } => vec![*condition, *yes, *no],
+        SpirvOperation::Phi { sources } => sources.iter().map(|[value, _]| *value).collect(),
+        _ => return None,
+    })
 }
 
 /// Returns the ids of a function that decide nothing.
@@ -77,31 +53,41 @@ pub(crate) fn quiet(module: &SpirvModule, function: &SpirvFunction, stores: bool
     }
     let mut depth = 0;
     for (at, instruction) in function.code.iter().enumerate() {
-        let operands = module.operands_of(instruction);
         depth += turns[at].0;
         // No backward jump spans this instruction.
         let once = depth == 0;
         depth -= turns[at].1;
-        match (instruction.op, operands) {
-            (Op::Variable, _) => {
+        let operation = module.operation(instruction);
+        match operation {
+            SpirvOperation::Variable { .. } => {
                 all.insert(instruction.result);
+                continue;
             }
-            (Op::Load, [from, ..]) if is_declared(from) => {
+            SpirvOperation::Load { pointer, .. } if is_declared(&pointer) => {
                 all.insert(instruction.result);
-                made_of.entry(instruction.result).or_default().push(*from);
+                made_of.entry(instruction.result).or_default().push(pointer);
+                continue;
             }
-            (Op::Store, [to, value, ..]) if is_declared(to) => made_of.entry(*to).or_default().push(*value),
-            (Op::Store, [to, value, ..]) if !stores && once && is_shared(module, function, *to) => {
-                deciding.push(*to);
+            SpirvOperation::Store { pointer, value, .. } if is_declared(&pointer) => {
+                made_of.entry(pointer).or_default().push(value);
+                continue;
+            }
+            SpirvOperation::Store { pointer, value, .. }
+                if !stores && once && is_shared(module, function, pointer) =>
+            {
+                deciding.push(pointer);
                 // A stored pointer may be dereferenced elsewhere.
-                deciding.extend(is_pointer(module, function, *value).then_some(*value));
+                deciding.extend(is_pointer(module, function, value).then_some(value));
+                continue;
             }
-            (op, operands) if is_pure(op) => {
+            _ => {}
+        }
+        match computed_from(&operation) {
+            Some(operands) => {
                 all.insert(instruction.result);
                 made_of.entry(instruction.result).or_default().extend(operands);
             }
-            // Accesses, branches, calls, and whatever this analysis does not know.
-            (_, operands) => deciding.extend(operands),
+            None => deciding.extend(module.operands_of(instruction)),
         }
     }
     // What a deciding value is computed from decides too.

@@ -1,25 +1,8 @@
 //! Limits of kernels of a shader stage, and the inputs of its invocations.
 
-use rspirv::spirv::Op;
-use spirv_reader::{SpirvModule, Stage};
+use spirv_reader::{BarrierPart, SpirvModule, SpirvOperation, Stage};
 
 use crate::error::{Problem, Refusal, SourcePosition, unsupported};
-
-/// Returns true for derivative instructions, whose results are not computed.
-pub(crate) fn is_derivative(op: Op) -> bool {
-    matches!(
-        op,
-        Op::DPdx
-            | Op::DPdy
-            | Op::Fwidth
-            | Op::DPdxFine
-            | Op::DPdyFine
-            | Op::FwidthFine
-            | Op::DPdxCoarse
-            | Op::DPdyCoarse
-            | Op::FwidthCoarse
-    )
-}
 
 /// Returns an invocation's `size` bytes of the given input, which repeats if it is too short.
 pub(crate) fn invocation_share(all: &[u8], size: u64, invocation: u32) -> Option<&[u8]> {
@@ -45,17 +28,17 @@ pub(crate) fn check_stage(module: &SpirvModule, stage: Stage, grid: Option<[u32;
     }
     for function in module.functions.values() {
         for instruction in &function.code {
-            let name = format!("{:?}", instruction.op);
-            let what = match instruction.op {
-                Op::ControlBarrier => {
+            let what = match module.operation(instruction) {
+                SpirvOperation::ControlBarrier { part: BarrierPart::Whole, .. } => {
                     format!(
                         "a control barrier in a {word} shader (no workgroups: VUID-StandaloneSpirv-None-04637)"
                     )
                 }
-                _ if name.starts_with("Group") => {
+                SpirvOperation::Subgroup(_) | SpirvOperation::BallotQuery { .. } => {
                     format!(
-                        "Op{name} in a {word} shader: the invocations of a subgroup are unknown before \
-                         execution"
+                        "Op{:?} in a {word} shader: the invocations of a subgroup are unknown before \
+                         execution",
+                        instruction.op
                     )
                 }
                 _ => continue,

@@ -6,7 +6,8 @@
 
 use std::rc::Rc;
 
-use rspirv::spirv::{ImageFormat, Op};
+use rspirv::spirv::{ImageFormat, ImageOperands};
+use spirv_reader::TexelOperands;
 
 use crate::access::AccessFlags;
 use crate::error::{Problem, malformed, unsupported};
@@ -14,11 +15,9 @@ use crate::grid::default_image;
 use crate::inputs::{ImageInput, TexelInput};
 use crate::layout::{STORAGE_IMAGE, is_storage_image};
 use crate::lift::LiftContext;
-use crate::order::MemoryOperands;
 use crate::state::PathState;
 use crate::value::{SymbolicPointer, SymbolicValue};
 use crate::walk::{Step, Walk};
-use spirv_reader::SpirvInstruction;
 
 /// The bytes of a texel.
 const TEXEL_BYTES: u64 = 4;
@@ -80,65 +79,76 @@ impl LiftContext<'_> {
     }
 }
 
+/// Returns the flags of an access to one texel.
+fn access_flags(image: SymbolicPointer, operands: &TexelOperands) -> Result<AccessFlags, Problem> {
+    if !operands.has_only(ImageOperands::NONE) {
+        return Err(unsupported("a texel of a mip level, a sample or an offset"));
+    }
+    Ok(AccessFlags { operands: operands.memory, coherent: image.coherent })
+}
+
 impl Walk<'_> {
-    /// Executes a read or a write of a texel, or returns the pointer to one.
-    pub(crate) fn access_texel(
+    /// Returns the pointer to a texel of an image, for a read or another access.
+    pub(crate) fn texel_pointer(
         &mut self,
         state: &mut PathState,
-        instruction: &SpirvInstruction,
-    ) -> Step<SymbolicValue> {
-        let operands = self.setting.module().operands_of(instruction).to_vec();
-        let image = self.operand_pointer(state, instruction, 0)?;
+        [image, coordinate]: [u32; 2],
+        reads: bool,
+    ) -> Step<SymbolicPointer> {
+        let image = self.pointer_of_id(state, image)?;
         let texel = self.setting.texel_type(image.ty)?;
         // The final contents of images are not compared.
-        if instruction.op != Op::ImageRead && self.setting.keep_final {
+        if !reads && self.setting.keep_final {
             return Err(unsupported("final contents of images").into());
         }
-        let offset = self.texel_offset(state, instruction, &image, texel)?;
-        let pointer = SymbolicPointer { offset, ty: texel.component, ..image };
-        let is_write = instruction.op == Op::ImageWrite;
-        let words = operands.get(if is_write { 3 } else { 2 }..).unwrap_or_default();
-        let flags = || {
-            let operands = MemoryOperands::parse_texel(words)?;
-            Ok::<_, Problem>(AccessFlags { operands, coherent: image.coherent })
-        };
-        match instruction.op {
-            Op::ImageTexelPointer => Ok(SymbolicValue::Pointer(pointer)),
-            Op::ImageWrite => {
-                let value = match self.operand_value(state, instruction, 2)? {
-                    value @ (SymbolicValue::Composite(_) | SymbolicValue::Null) => {
-                        self.extract_part(&value, 0)?
-                    }
-                    value => value,
-                };
-                self.store_value(state, pointer, texel.component, &value, flags()?)?;
-                Ok(SymbolicValue::Opaque)
-            }
-            _ => {
-                let value = self.load_value(state, pointer, texel.component, flags()?)?;
-                if self.specialized().is_scalar(instruction.ty)? {
-                    return Ok(value);
-                }
-                // The missing components are 0, 0 and 1.
-                let missing = [0, 0, 1].map(SymbolicValue::Known);
-                let count = self.specialized().part_count(instruction.ty)?;
-                let parts = std::iter::once(value).chain(missing).take(count).collect();
-                Ok(SymbolicValue::Composite(Rc::new(parts)))
-            }
-        }
+        let offset = self.texel_offset(state, coordinate, &image, texel)?;
+        Ok(SymbolicPointer { offset, ty: texel.component, ..image })
     }
 
-    /// Returns the byte offset of the texel at the coordinates of the second operand.
+    pub(crate) fn read_texel(
+        &mut self,
+        state: &mut PathState,
+        ty: u32,
+        pointer: SymbolicPointer,
+        operands: &TexelOperands,
+    ) -> Step<SymbolicValue> {
+        let value = self.load_value(state, pointer, pointer.ty, access_flags(pointer, operands)?)?;
+        if self.specialized().is_scalar(ty)? {
+            return Ok(value);
+        }
+        // The missing components are 0, 0 and 1.
+        let missing = [0, 0, 1].map(SymbolicValue::Known);
+        let count = self.specialized().part_count(ty)?;
+        let parts = std::iter::once(value).chain(missing).take(count).collect();
+        Ok(SymbolicValue::Composite(Rc::new(parts)))
+    }
+
+    pub(crate) fn write_texel(
+        &mut self,
+        state: &mut PathState,
+        pointer: SymbolicPointer,
+        texel: &SymbolicValue,
+        operands: &TexelOperands,
+    ) -> Step<SymbolicValue> {
+        let value = match texel {
+            SymbolicValue::Composite(_) | SymbolicValue::Null => self.extract_part(texel, 0)?,
+            value => value.clone(),
+        };
+        self.store_value(state, pointer, pointer.ty, &value, access_flags(pointer, operands)?)?;
+        Ok(SymbolicValue::Opaque)
+    }
+
+    /// Returns the byte offset of the texel at a coordinate.
     fn texel_offset(
         &mut self,
         state: &mut PathState,
-        instruction: &SpirvInstruction,
+        coordinate: u32,
         image: &SymbolicPointer,
         texel: TexelType,
     ) -> Step<u64> {
         let size = self.setting.image_size(image.object.variable, texel.dimension)?;
-        let coordinates = self.operand_value(state, instruction, 1)?;
-        let ty = self.type_of_operand(state, instruction, 1)?;
+        let coordinates = self.value_of_id(state, coordinate)?;
+        let ty = self.type_of_id(state, coordinate)?;
         let is_scalar = self.specialized().is_scalar(ty)?;
         let (mut index, mut row) = (0_u64, 1_u64);
         for (axis, size) in size.iter().take(texel.axes).enumerate() {

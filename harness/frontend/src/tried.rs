@@ -6,7 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use arithmetic::Instruction;
 use rspirv::spirv::Op;
+use spirv_reader::{SpirvOperation, switch_cases};
 
 use crate::lift::LiftContext;
 use crate::value::UndefOrigin;
@@ -30,16 +32,19 @@ pub(crate) fn values(setting: &LiftContext<'_>, asked: &BTreeSet<u64>) -> Vec<u6
         .values()
         .flat_map(|function| function.code.iter().map(move |instruction| (function, instruction)));
     for (function, instruction) in instructions {
-        let computes = match instruction.op {
+        let (op, operands) = match module.operation(instruction) {
+            SpirvOperation::Switch { cases, .. } => {
+                let bits = module.selector_bits(&function.types, instruction);
+                constants.extend(switch_cases(cases, bits).map(|case| case.literal));
+                continue;
+            }
+            SpirvOperation::Compute { instruction: Instruction::Core(op), operands } => (op, operands),
+            _ => continue,
+        };
+        let computes = match op {
             Op::SLessThan | Op::SLessThanEqual | Op::SGreaterThan | Op::SGreaterThanEqual => {
                 signed = true;
                 true
-            }
-            // The cases of a switch are literals, not ids of constants.
-            Op::Switch => {
-                let bits = module.selector_bits(&function.types, instruction);
-                constants.extend(module.switch_cases(instruction, bits).map(|case| case.literal));
-                false
             }
             Op::IEqual
             | Op::INotEqual
@@ -61,8 +66,7 @@ pub(crate) fn values(setting: &LiftContext<'_>, asked: &BTreeSet<u64>) -> Vec<u6
             _ => false,
         };
         if computes {
-            let operands = module.operands_of(instruction).iter();
-            constants.extend(operands.filter_map(|id| setting.specialized.constant_number(*id)));
+            constants.extend(operands.iter().filter_map(|id| setting.specialized.constant_number(*id)));
         }
     }
     // The values for which adding or subtracting a constant yields a queried value.

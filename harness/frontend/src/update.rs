@@ -3,9 +3,10 @@
 //! Only updates within one block are found, and only if nothing between load and store may change memory or
 //! synchronize. Two pointers are the same if the same operations on the same values compute them.
 
+use arithmetic::Instruction;
 use rspirv::spirv::{GlslStd450Op, ImageOperands, Op, StorageClass};
 use spirv_reader::{
-    SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvType, opcode::is_atomic,
+    MemoryOperands, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType,
 };
 
 /// Upper bound on the depth of compared expressions.
@@ -35,11 +36,11 @@ pub(crate) fn plain_updates(module: &SpirvModule, function: &SpirvFunction) -> V
 /// Returns the update that ends in a store.
 fn update_of_store(module: &SpirvModule, function: &SpirvFunction, store: usize) -> Option<PlainUpdate> {
     let code = &function.code;
-    let [pointer, value, ..] = module.operands_of(&code[store]) else { return None };
+    let SpirvOperation::Store { pointer, value, .. } = module.operation(&code[store]) else { return None };
     // Only within the block of the store: load, operation and store are executed together.
     let start = code[..store].iter().rposition(|one| one.op == Op::Label)?;
     let made = |id: u32| (start..store).rev().find(|index| code[*index].result == id);
-    let operation = made(*value)?;
+    let operation = made(value)?;
     let is_integer =
         matches!(module.types.get(&code[operation].ty), Some(SpirvType::Integer { bits: 32, .. }));
     if !is_integer {
@@ -47,11 +48,10 @@ fn update_of_store(module: &SpirvModule, function: &SpirvFunction, store: usize)
     }
     let (atomic, first, second, commutes) = atomic_of(module, &code[operation])?;
     let load_of = |id: u32| {
-        let load = made(id).filter(|index| code[*index].op == Op::Load)?;
-        let from = *module.operands_of(&code[load]).first()?;
-        let same = is_same_value(module, function, from, *pointer, store, MAX_DEPTH);
-        // Between load and store, nothing else may write the location or order the two.
-        let quiet = code[load + 1..store].iter().all(|one| !may_change_memory(one.op));
+        let load = made(id)?;
+        let SpirvOperation::Load { pointer: from, .. } = module.operation(&code[load]) else { return None };
+        let same = is_same_value(module, function, from, pointer, store, MAX_DEPTH);
+        let quiet = code[load + 1..store].iter().all(|one| !module.operation(one).may_change_memory());
         (same && quiet).then_some(load)
     };
     let (load, operand) = match load_of(first) {
@@ -91,19 +91,20 @@ pub(crate) fn image_updates(module: &SpirvModule, function: &SpirvFunction) -> V
 /// Returns the update that ends in a write of an image.
 fn update_of_image(module: &SpirvModule, function: &SpirvFunction, write: usize) -> Option<ImageUpdate> {
     let code = &function.code;
-    let [image, coordinate, texel, rest @ ..] = module.operands_of(&code[write]) else { return None };
-    if !addresses_one_texel(rest) {
+    let SpirvOperation::ImageWrite { image, coordinate, texel, operands } = module.operation(&code[write])
+    else {
+        return None;
+    };
+    if !operands.has_only(ImageOperands::NONE) {
         return None;
     }
     // Within one block, the write executes whenever the read does.
     let start = code[..write].iter().rposition(|one| one.op == Op::Label)?;
     let made = |id: u32| (start..write).rev().find(|index| code[*index].result == id);
-    let operands = |index: usize| module.operands_of(&code[index]);
-    let last = made(*texel)?;
-    let construct = (code[last].op == Op::CompositeConstruct).then_some(last);
-    let operation = match construct {
-        Some(construct) => made(*operands(construct).first()?)?,
-        None => last,
+    let last = made(texel)?;
+    let (construct, operation) = match module.operation(&code[last]) {
+        SpirvOperation::CompositeConstruct { parts } => (Some(last), made(*parts.first()?)?),
+        _ => (None, last),
     };
     let ty = code[operation].ty;
     let scalar = match module.types.get(&ty) {
@@ -116,20 +117,18 @@ fn update_of_image(module: &SpirvModule, function: &SpirvFunction, write: usize)
     let (atomic, first, second, commutes) = atomic_of(module, &code[operation])?;
     let read_of = |id: u32| {
         let value = made(id)?;
-        let extract =
-            (code[value].op == Op::CompositeExtract && operands(value).get(1) == Some(&0)).then_some(value);
-        let read = match extract {
-            Some(extract) => made(*operands(extract).first()?)?,
-            None => value,
+        let (extract, read) = match module.operation(&code[value]) {
+            SpirvOperation::CompositeExtract { composite, path: [0, ..] } => (Some(value), made(composite)?),
+            _ => (None, value),
         };
-        let [from, at, rest @ ..] = operands(read) else { return None };
+        let SpirvOperation::ImageRead { image: from, coordinate: at, operands } =
+            module.operation(&code[read])
+        else {
+            return None;
+        };
         let same = |one, other| is_same_value(module, function, one, other, write, MAX_DEPTH);
         let quiet = code[read + 1..write].iter().all(|one| !may_change_texels(module, function, one));
-        (code[read].op == Op::ImageRead
-            && addresses_one_texel(rest)
-            && same(*from, *image)
-            && same(*at, *coordinate)
-            && quiet)
+        (operands.has_only(ImageOperands::NONE) && same(from, image) && same(at, coordinate) && quiet)
             .then_some((read, extract))
     };
     let ((read, extract), operand) = match read_of(first) {
@@ -142,73 +141,43 @@ fn update_of_image(module: &SpirvModule, function: &SpirvFunction, write: usize)
     } else if let Some((_, SpirvConstant::Composite(parts))) = module.constants.get(&operand) {
         *parts.first()?
     } else {
-        let whole = made(operand).filter(|index| code[*index].op == Op::CompositeConstruct)?;
-        let [first, _, _, _] = operands(whole) else { return None };
-        *first
+        match module.operation(&code[made(operand)?]) {
+            SpirvOperation::CompositeConstruct { parts: [first, _, _, _] } => *first,
+            _ => return None,
+        }
     };
-    let image = *operands(made(*image)?).first()?;
+    let SpirvOperation::Load { pointer: image, .. } = module.operation(&code[made(image)?]) else {
+        return None;
+    };
     Some(ImageUpdate { read, extract, operation, construct, write, image, scalar, atomic, operand })
-}
-
-/// Returns true unless image operands choose a level, a sample or an offset.
-fn addresses_one_texel(operands: &[u32]) -> bool {
-    let other = ImageOperands::MAKE_TEXEL_AVAILABLE
-        | ImageOperands::MAKE_TEXEL_VISIBLE
-        | ImageOperands::NON_PRIVATE_TEXEL
-        | ImageOperands::VOLATILE_TEXEL
-        | ImageOperands::SIGN_EXTEND
-        | ImageOperands::ZERO_EXTEND;
-    operands.first().is_none_or(|mask| mask & !other.bits() == 0)
 }
 
 /// Returns true for instructions that write memory other than local variables, order it, or call a function.
 fn may_change_texels(module: &SpirvModule, function: &SpirvFunction, one: &SpirvInstruction) -> bool {
-    let is_local = || {
-        let pointer = module.operands_of(one).first();
-        pointer.is_some_and(|pointer| is_own_memory(module, function, *pointer))
-    };
-    may_change_memory(one.op) && !(one.op == Op::Store && is_local())
+    match module.operation(one) {
+        SpirvOperation::Store { pointer, .. } => !is_own_memory(module, function, pointer),
+        operation => operation.may_change_memory(),
+    }
 }
 
 /// Returns the atomic form of an operation, its operands, and whether they commute.
 fn atomic_of(module: &SpirvModule, one: &SpirvInstruction) -> Option<(Op, u32, u32, bool)> {
-    let (atomic, commutes) = match one.op {
-        Op::IAdd => (Op::AtomicIAdd, true),
-        Op::ISub => (Op::AtomicISub, false),
-        Op::BitwiseAnd => (Op::AtomicAnd, true),
-        Op::BitwiseOr => (Op::AtomicOr, true),
-        Op::BitwiseXor => (Op::AtomicXor, true),
-        Op::ExtInst => {
-            let [_, number, first, second] = module.operands_of(one) else { return None };
-            let atomic = match GlslStd450Op::from_u32(*number)? {
-                GlslStd450Op::UMin => Op::AtomicUMin,
-                GlslStd450Op::SMin => Op::AtomicSMin,
-                GlslStd450Op::UMax => Op::AtomicUMax,
-                GlslStd450Op::SMax => Op::AtomicSMax,
-                _ => return None,
-            };
-            return Some((atomic, *first, *second, true));
-        }
+    let SpirvOperation::Compute { instruction, operands: [first, second] } = module.operation(one) else {
+        return None;
+    };
+    let (atomic, commutes) = match instruction {
+        Instruction::Core(Op::IAdd) => (Op::AtomicIAdd, true),
+        Instruction::Core(Op::ISub) => (Op::AtomicISub, false),
+        Instruction::Core(Op::BitwiseAnd) => (Op::AtomicAnd, true),
+        Instruction::Core(Op::BitwiseOr) => (Op::AtomicOr, true),
+        Instruction::Core(Op::BitwiseXor) => (Op::AtomicXor, true),
+        Instruction::Extended(GlslStd450Op::UMin) => (Op::AtomicUMin, true),
+        Instruction::Extended(GlslStd450Op::SMin) => (Op::AtomicSMin, true),
+        Instruction::Extended(GlslStd450Op::UMax) => (Op::AtomicUMax, true),
+        Instruction::Extended(GlslStd450Op::SMax) => (Op::AtomicSMax, true),
         _ => return None,
     };
-    let [first, second] = module.operands_of(one) else { return None };
     Some((atomic, *first, *second, commutes))
-}
-
-/// Returns true for instructions that write memory, order it, or call a function.
-fn may_change_memory(op: Op) -> bool {
-    matches!(
-        op,
-        Op::Store
-            | Op::CopyMemory
-            | Op::CopyMemorySized
-            | Op::ImageWrite
-            | Op::FunctionCall
-            | Op::ControlBarrier
-            | Op::MemoryBarrier
-            | Op::ControlBarrierArriveINTEL
-            | Op::ControlBarrierWaitINTEL
-    ) || is_atomic(op)
 }
 
 /// Returns true if two ids have one value in every execution that reaches an instruction.
@@ -226,39 +195,41 @@ fn is_same_value(
     let made = |id: u32| function.code[..before].iter().rposition(|instruction| instruction.result == id);
     let (Some(first), Some(second)) = (made(one), made(other)) else { return false };
     let (one, other) = (&function.code[first], &function.code[second]);
-    let (left, right) = (module.operands_of(one), module.operands_of(other));
-    if one.op != other.op || one.ty != other.ty || left.len() != right.len() || depth == 0 {
+    if one.op != other.op || one.ty != other.ty || depth == 0 {
         return false;
     }
-    let computes = matches!(
-        one.op,
-        Op::AccessChain
-            | Op::InBoundsAccessChain
-            | Op::CopyObject
-            | Op::Bitcast
-            | Op::IAdd
-            | Op::ISub
-            | Op::IMul
-            | Op::UDiv
-            | Op::UMod
-            | Op::BitwiseAnd
-            | Op::BitwiseOr
-            | Op::ShiftLeftLogical
-            | Op::ShiftRightLogical
-    );
-    let extracts = one.op == Op::CompositeExtract && left.get(1..) == right.get(1..);
     let between = &function.code[first.min(second)..first.max(second)];
-    // Two loads of own memory are equal if they are in one block without a write between them.
-    let unchanged = || between.iter().all(|one| one.op != Op::Label && !may_change_memory(one.op));
-    let loads =
-        one.op == Op::Load && left.len() == 1 && is_own_memory(module, function, left[0]) && unchanged();
-    let compared = if computes { left.len() } else { usize::from(extracts || loads) };
-    compared != 0
-        && left
-            .iter()
-            .zip(right)
-            .take(compared)
-            .all(|(one, other)| is_same_value(module, function, *one, *other, before, depth - 1))
+    let unchanged =
+        || between.iter().all(|one| one.op != Op::Label && !module.operation(one).may_change_memory());
+    let same = |left, right| is_same_value(module, function, left, right, before, depth - 1);
+    let all_same = |left: &[u32], right: &[u32]| {
+        left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(*left, *right))
+    };
+    match (module.operation(one), module.operation(other)) {
+        (
+            SpirvOperation::AccessChain { base: left, element: None, indices },
+            SpirvOperation::AccessChain { base: right, element: None, indices: others },
+        ) => same(left, right) && all_same(indices, others),
+        (SpirvOperation::Copy { value: left }, SpirvOperation::Copy { value: right })
+        | (SpirvOperation::Bitcast { value: left }, SpirvOperation::Bitcast { value: right }) => {
+            same(left, right)
+        }
+        (
+            SpirvOperation::CompositeExtract { composite: left, path },
+            SpirvOperation::CompositeExtract { composite: right, path: other },
+        ) => path == other && same(left, right),
+        (
+            SpirvOperation::Compute { instruction, operands },
+            SpirvOperation::Compute { instruction: other, operands: others },
+        ) => instruction == other && all_same(operands, others),
+        (SpirvOperation::Load { pointer, memory }, SpirvOperation::Load { pointer: other, .. }) => {
+            memory == MemoryOperands::default()
+                && is_own_memory(module, function, pointer)
+                && unchanged()
+                && same(pointer, other)
+        }
+        _ => false,
+    }
 }
 
 /// Returns true if no other invocation writes what a pointer points to.
@@ -270,13 +241,11 @@ fn is_own_memory(module: &SpirvModule, function: &SpirvFunction, pointer: u32) -
             return variable.class == StorageClass::Private || read_only.contains(&variable.class);
         }
         let Some(made) = function.code.iter().find(|one| one.result == id) else { return false };
-        match made.op {
-            Op::Variable => return true,
-            Op::AccessChain | Op::InBoundsAccessChain => {}
+        match module.operation(made) {
+            SpirvOperation::Variable { .. } => return true,
+            SpirvOperation::AccessChain { base, element: None, .. } => id = base,
             _ => return false,
         }
-        let Some(base) = module.operands_of(made).first() else { return false };
-        id = *base;
     }
     false
 }

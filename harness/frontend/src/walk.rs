@@ -14,19 +14,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use litmus::{ArithmeticOperation, InstructionKind, LocationId};
-use rspirv::spirv::Op;
-use spirv_reader::{SpirvInstruction, SpirvProblem, SpirvType, Stage};
+use spirv_reader::{BarrierPart, SpirvInstruction, SpirvOperation, SpirvProblem, Stage, switch_cases};
 
 use crate::emit;
-use crate::error::{Problem, Refusal, SourcePosition, malformed, unsupported};
+use crate::error::{Problem, Refusal, SourcePosition, malformed};
 use crate::layout::{Specialized, part_of_value};
 use crate::lift::{FindingKind, InvocationId, LiftContext, LiftFinding};
 use crate::section::Side;
 use crate::state::{ActiveLoop, PathState, SymbolicFrame};
 use crate::until::Until;
-use crate::value::{
-    MemoryCell, NumberDomain, ObjectId, SymbolicNumber, SymbolicPointer, SymbolicValue, UndefOrigin,
-};
+use crate::value::{MemoryCell, NumberDomain, ObjectId, SymbolicNumber, SymbolicValue, UndefOrigin};
 
 mod barrier;
 mod turn;
@@ -449,8 +446,8 @@ impl<'a> Walk<'a> {
             return Err(malformed("control flow leaves a function without a return").into());
         };
         self.at = (instruction.line, instruction.place);
-        match instruction.op {
-            Op::Label => {
+        match module.operation(instruction) {
+            SpirvOperation::Label => {
                 // Jumps set the block; only the first block of a function is entered without one.
                 if frame.block == 0
                     && let Some(frame) = state.frames.last_mut()
@@ -459,30 +456,23 @@ impl<'a> Walk<'a> {
                 }
                 self.advance(state)
             }
-            // The jump to the block has set its phis.
-            Op::SelectionMerge | Op::LoopMerge | Op::Nop | Op::Phi => self.advance(state),
-            Op::Branch => {
-                let target = module.operand_at(instruction, 0)?;
-                self.jump_to(state, target)
-            }
-            Op::BranchConditional => {
-                let condition = self.operand_value(state, instruction, 0)?;
+            SpirvOperation::Branch { target } => self.jump_to(state, target),
+            SpirvOperation::BranchConditional { condition, yes, no } => {
+                let condition = self.value_of_id(state, condition)?;
                 let taken = self.fork_on_truth(state, &condition, "a condition")?;
-                let target = module.operand_at(instruction, if taken { 1 } else { 2 })?;
-                self.jump_to(state, target)
+                self.jump_to(state, if taken { yes } else { no })
             }
-            Op::Switch => {
-                let selector = self.operand_value(state, instruction, 0)?;
-                let selected = self.fork_to_known(state, &selector, "a selector")?;
-                let ty = self.type_of_operand(state, instruction, 0)?;
-                let bits = self.specialized().scalar_bits(ty)?;
-                let target = module.switch_target(instruction, bits, selected);
-                self.jump_to(state, target.ok_or_else(|| malformed("OpSwitch without a default"))?)
+            SpirvOperation::Switch { selector, default, cases } => {
+                let value = self.value_of_id(state, selector)?;
+                let selected = self.fork_to_known(state, &value, "a selector")?;
+                let bits = self.specialized().scalar_bits(self.type_of_id(state, selector)?)?;
+                let case = switch_cases(cases, bits).find(|case| case.literal == selected);
+                self.jump_to(state, case.map_or(default, |case| case.target))
             }
-            Op::Return | Op::ReturnValue => {
-                let value = match instruction.op {
-                    Op::ReturnValue => self.operand_value(state, instruction, 0)?,
-                    _ => SymbolicValue::Opaque,
+            SpirvOperation::Return { value } => {
+                let value = match value {
+                    Some(value) => self.value_of_id(state, value)?,
+                    None => SymbolicValue::Opaque,
                 };
                 let left = state.frames.pop();
                 match (left, state.frames.last_mut()) {
@@ -499,34 +489,26 @@ impl<'a> Walk<'a> {
                 }
             }
             // A helper invocation has no effects.
-            Op::Kill | Op::TerminateInvocation | Op::DemoteToHelperInvocation => self.finish_path(state),
-            Op::EmitMeshTasksEXT if self.setting.stage == Stage::Task => self.finish_path(state),
+            SpirvOperation::Kill { .. } => self.finish_path(state),
+            SpirvOperation::EmitMeshTasks { .. } if self.setting.stage == Stage::Task => {
+                self.finish_path(state)
+            }
             // The declared vertex and primitive counts do not affect memory.
-            Op::SetMeshOutputsEXT if self.setting.stage == Stage::Mesh => self.advance(state),
-            Op::Unreachable => {
+            SpirvOperation::SetMeshOutputs { .. } if self.setting.stage == Stage::Mesh => self.advance(state),
+            SpirvOperation::Unreachable => {
                 let message = "OpUnreachable is reached".to_owned();
                 self.report_conditionally(state, FindingKind::UndefinedBehaviour, message)?;
                 self.block_forever()
             }
-            Op::FunctionCall => self.enter_call(state, instruction),
-            Op::Variable => {
-                let instance = state.next_object;
-                state.next_object += 1;
-                let SpirvType::Pointer { to, .. } = *module.type_of_id(instruction.ty)? else {
-                    return Err(malformed("a variable whose type is not a pointer").into());
-                };
-                let object = ObjectId { variable: instruction.result, instance };
-                let pointer = SymbolicPointer { object, offset: 0, ty: to, stride: None, coherent: false };
-                if let Some(initializer) = module.operands_of(instruction).get(1).copied() {
-                    let value = self.value_of_id(state, initializer)?;
-                    self.store_private(state, pointer, to, &value)?;
-                }
-                self.set_result(state, instruction, SymbolicValue::Pointer(pointer))
+            SpirvOperation::Call { function, arguments } => {
+                self.enter_call(state, instruction, function, arguments)
             }
-            Op::ControlBarrier => self.execute_control_barrier(state, instruction),
-            _ => {
-                let value = self.execute_instruction(state, instruction)?;
-                if instruction.result != 0 {
+            SpirvOperation::ControlBarrier { part: BarrierPart::Whole, execution, scope, semantics } => {
+                self.execute_control_barrier(state, [execution, scope, semantics])
+            }
+            operation => {
+                let value = self.execute_instruction(state, instruction, operation)?;
+                if instruction.result != 0 && !matches!(operation, SpirvOperation::Phi { .. }) {
                     self.set_result(state, instruction, value)
                 } else {
                     self.advance(state)
@@ -554,15 +536,19 @@ impl<'a> Walk<'a> {
         self.advance(state)
     }
 
-    fn enter_call(&mut self, state: &mut PathState, instruction: &SpirvInstruction) -> Step<()> {
+    fn enter_call(
+        &mut self,
+        state: &mut PathState,
+        instruction: &SpirvInstruction,
+        function: u32,
+        arguments: &[u32],
+    ) -> Step<()> {
         let module = self.setting.module();
-        let function = module.operand_at(instruction, 0)?;
-        if state.frames.len() >= MAX_CALLS || state.frames.iter().any(|frame| frame.function == function) {
-            return Err(unsupported("recursion, or calls too deep").into());
+        if state.frames.len() >= MAX_CALLS {
+            return Err(Problem::Budget { what: "nested calls", bound: MAX_CALLS }.into());
         }
         let mut frame = self.new_frame(function, instruction.result)?;
         let parameters = &module.functions[&function].parameters;
-        let arguments = module.operands_of(instruction).get(1..).unwrap_or_default();
         if parameters.len() != arguments.len() {
             return Err(malformed("a call whose number of arguments differs from its function").into());
         }
@@ -585,17 +571,16 @@ impl<'a> Walk<'a> {
         let (from, back) = (frame.block, position <= frame.at);
         // All phis of a block read their operands simultaneously.
         let mut phis = Vec::new();
-        for instruction in
-            function.code[position + 1..].iter().take_while(|i| matches!(i.op, Op::Phi | Op::Nop))
-        {
-            if instruction.op == Op::Nop {
-                continue;
-            }
-            let pairs = module.operands_of(instruction).chunks_exact(2);
-            let Some(pair) = pairs.into_iter().find(|pair| pair[1] == from) else {
+        for instruction in &function.code[position + 1..] {
+            let sources = match module.operation(instruction) {
+                SpirvOperation::Phi { sources } => sources,
+                SpirvOperation::Nop => continue,
+                _ => break,
+            };
+            let Some([value, _]) = sources.iter().find(|[_, predecessor]| *predecessor == from) else {
                 return Err(malformed("OpPhi without a value for the predecessor block").into());
             };
-            phis.push((instruction.result, self.value_of_id(state, pair[0])?));
+            phis.push((instruction.result, self.value_of_id(state, *value)?));
         }
         let function = frame.function;
         if back && let Some(open) = self.undecided_truth(state, target, &phis) {

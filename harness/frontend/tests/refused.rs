@@ -208,7 +208,7 @@ fn hostile_modules_end_in_a_diagnostic() {
 #[test]
 fn a_million_instructions_and_a_loop_without_end_stay_within_bounds() {
     let mut text = kernel("", "");
-    let many = "%x = OpCopyObject %u32 %me\n".repeat(1_000_000);
+    let many: String = (0..1_000_000).map(|index| format!("%x{index} = OpCopyObject %u32 %me\n")).collect();
     text = text.replace("OpReturn", &format!("{many}OpReturn"));
     assert!(lifted(&text).is_ok());
     let endless = kernel(

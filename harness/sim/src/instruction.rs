@@ -75,10 +75,9 @@ impl LocatedInstruction {
         (self.ty != 0).then_some(self.ty).ok_or_else(|| malformed_module(self.word, "no result type"))
     }
 
-    /// Returns an operand.
-    pub fn operand(&self, index: usize) -> Result<u32, LoadError> {
-        let operand = self.operands.get(index).copied();
-        operand.ok_or_else(|| malformed_module(self.word, format!("Op{:?} lacks operand {index}", self.op)))
+    /// Returns a refusal of the instruction.
+    pub fn refuse(&self, why: &str) -> LoadError {
+        LoadError::Lacks(format!("Op{:?}{why}", self.op))
     }
 
     /// Returns the positions of the operands that are ids.

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use rspirv::spirv::{GlslStd450Op, Op, StorageClass};
-use spirv_reader::{ConstantValue, SpirvType};
+use spirv_reader::{ConstantValue, SpirvOperation, SpirvType};
 
 use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
 use crate::module::LoadedModule;
@@ -63,9 +63,6 @@ pub(crate) fn legalize(loaded: &mut LoadedModule<'_>) -> Result<Vec<LocatedInstr
     let at = code.iter().position(|own| own.op == Op::Label).map_or(0, |label| label + 1);
     code.splice(at..at, start);
     for (index, own) in code.iter_mut().enumerate() {
-        if !crate::OPCODES.contains(&own.op) {
-            return Err(LoadError::Lacks(format!("Op{:?}", own.op)));
-        }
         own.index = index;
     }
     Ok(code)
@@ -184,9 +181,9 @@ impl Legalizer<'_, '_> {
                 },
             };
             rename(&mut own, &names);
-            match own.op {
-                Op::Nop => {}
-                Op::Label => {
+            match self.loaded.operation(&own)? {
+                SpirvOperation::Nop => {}
+                SpirvOperation::Label => {
                     block = own.result;
                     if depth > 0 && self.code.len() == first {
                         // The calling block ends here.
@@ -194,22 +191,20 @@ impl Legalizer<'_, '_> {
                     }
                     self.code.push(own);
                 }
-                Op::Variable => {
-                    // The variable moves to the entry block, but each call initializes it here.
-                    if let Some(value) = own.operands.get(1).copied() {
+                SpirvOperation::Variable { initializer } => {
+                    if let Some(value) = initializer {
                         self.code.push(instruction(Op::Store, 0, 0, vec![own.result, value]));
                         own.operands.truncate(1);
                     }
                     self.types.insert(own.result, own.ty);
                     self.variables.push(own);
                 }
-                Op::FunctionCall => {
-                    let called = own.operand(0)?;
-                    let parameters = module.functions.get(&called).map(|function| &function.parameters);
+                SpirvOperation::Call { function, arguments } => {
+                    let parameters = module.functions.get(&function).map(|function| &function.parameters);
                     let parameters = parameters.into_iter().flatten().copied();
-                    let inner = parameters.zip(own.operands.iter().skip(1).copied()).collect();
+                    let inner = parameters.zip(arguments.iter().copied()).collect();
                     let start = self.code.len();
-                    let given = self.inline(called, inner, depth + 1)?;
+                    let given = self.inline(function, inner, depth + 1)?;
                     let after = self.fresh();
                     // Each return of the callee becomes a branch to the code after the call.
                     for own in self.code.iter_mut().skip(start).filter(|own| own.op == Op::Return) {
@@ -231,16 +226,14 @@ impl Legalizer<'_, '_> {
                     });
                     block = after;
                 }
-                Op::Return | Op::ReturnValue | Op::Unreachable if depth > 0 => {
-                    if own.op != Op::Unreachable {
-                        let value = if own.op == Op::ReturnValue { Some(own.operand(0)?) } else { None };
+                operation @ (SpirvOperation::Return { .. } | SpirvOperation::Unreachable) if depth > 0 => {
+                    if let SpirvOperation::Return { value } = operation {
                         returns.push((block, value));
                     }
                     // Marked, so that the call can turn it into a branch.
                     self.code.push(instruction(Op::Return, 0, RETURNED, Vec::new()));
                 }
-                // Nothing reaches it, but every block needs an end that lowering knows.
-                Op::Unreachable => self.code.push(instruction(Op::Return, 0, 0, Vec::new())),
+                SpirvOperation::Unreachable => self.code.push(instruction(Op::Return, 0, 0, Vec::new())),
                 _ => self.code.push(own),
             }
         }
@@ -262,55 +255,38 @@ impl Legalizer<'_, '_> {
         code: &mut Vec<LocatedInstruction>,
     ) -> Result<(), LoadError> {
         let (ty, result) = (own.ty, own.result);
-        match own.op {
-            Op::ExtInst => {
-                let set = own.operand(0)?;
-                if self.loaded.source().extended.get(&set).is_none_or(|name| name != "GLSL.std.450") {
-                    return Err(LoadError::Lacks(
-                        "extended instructions other than those of GLSL.std.450".into(),
-                    ));
-                }
-                // The integer part is stored through the pointer; the fractional part is the result.
-                if own.operand(1)? == GlslStd450Op::Modf as u32 {
-                    let (from, to, whole) = (own.operand(2)?, own.operand(3)?, self.fresh());
-                    let trunc = vec![set, GlslStd450Op::Trunc as u32, from];
-                    code.push(instruction(Op::ExtInst, ty, whole, trunc));
-                    code.push(instruction(Op::Store, 0, 0, vec![to, whole]));
-                    (own.op, own.operands) = (Op::FSub, vec![from, whole]);
-                }
+        let (op, operands) = match self.loaded.operation(&own)? {
+            // The integer part is stored through the pointer; the fractional part is the result.
+            SpirvOperation::ComputeAndStore { instruction: GlslStd450Op::Modf, value, pointer } => {
+                let (set, whole) = (own.operands.first().copied().unwrap_or(0), self.fresh());
+                let trunc = vec![set, GlslStd450Op::Trunc as u32, value];
+                code.push(instruction(Op::ExtInst, ty, whole, trunc));
+                code.push(instruction(Op::Store, 0, 0, vec![pointer, whole]));
+                (Op::FSub, vec![value, whole])
             }
-            Op::InBoundsAccessChain | Op::AccessChain => {
-                let base = own.operand(0)?;
-                // A chain of chains becomes one chain from the variable.
-                let (root, mut indices) = self.chains.get(&base).cloned().unwrap_or((base, Vec::new()));
-                indices.extend(own.operands.iter().skip(1));
-                self.chains.insert(result, (root, indices.clone()));
-                own.op = Op::AccessChain;
-                own.operands = std::iter::once(root).chain(indices).collect();
+            SpirvOperation::AccessChain { base, element: None, indices } => {
+                let (root, mut all) = self.chains.get(&base).cloned().unwrap_or((base, Vec::new()));
+                all.extend(indices);
+                self.chains.insert(result, (root, all.clone()));
+                (Op::AccessChain, std::iter::once(root).chain(all).collect())
             }
-            Op::CopyMemory => {
-                let (to, from, value) = (own.operand(0)?, own.operand(1)?, self.fresh());
-                let pointer = self.types.get(&from).and_then(|ty| self.loaded.type_of(*ty));
+            SpirvOperation::CopyMemory { target, source, .. } => {
+                let value = self.fresh();
+                let pointer = self.types.get(&source).and_then(|ty| self.loaded.type_of(*ty));
                 let Some(SpirvType::Pointer { to: ty, .. }) = pointer else {
-                    return Err(malformed_module(
-                        own.word,
-                        "OpCopyMemory of an operand that is not a pointer",
-                    ));
+                    let what = "OpCopyMemory of an operand that is not a pointer";
+                    return Err(malformed_module(own.word, what));
                 };
                 let with = |ids: &[u32]| [ids, own.operands.get(2..).unwrap_or_default()].concat();
-                code.push(instruction(Op::Load, *ty, value, with(&[from])));
-                (own.op, own.operands) = (Op::Store, with(&[to, value]));
+                code.push(instruction(Op::Load, *ty, value, with(&[source])));
+                (Op::Store, with(&[target, value]))
             }
-            Op::CopyLogical => own.op = Op::CopyObject,
-            Op::AtomicIIncrement | Op::AtomicIDecrement => {
-                let one = self.fresh();
-                self.loaded.constants.insert(one, (own.result_type_id()?, 1));
-                own.operands.push(one);
-                let increment = own.op == Op::AtomicIIncrement;
-                own.op = if increment { Op::AtomicIAdd } else { Op::AtomicISub };
+            _ => {
+                code.push(own);
+                return Ok(());
             }
-            _ => {}
-        }
+        };
+        (own.op, own.operands) = (op, operands);
         code.push(own);
         Ok(())
     }

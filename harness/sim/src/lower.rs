@@ -10,6 +10,7 @@ mod image;
 mod load_sinking;
 mod memory;
 mod number;
+mod operation;
 mod path;
 mod workgroup;
 
@@ -17,7 +18,7 @@ use std::collections::{HashMap, HashSet};
 
 use arithmetic::TexelFormat;
 use rspirv::spirv::{BuiltIn as SpirvBuiltIn, Op as SpirvOp, StorageClass};
-use spirv_reader::{SpirvType, Stage};
+use spirv_reader::{SpirvOperation, SpirvType, Stage};
 
 use crate::fault::Fault;
 use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
@@ -102,8 +103,8 @@ pub(crate) fn load(
     lowering.finish(fault)
 }
 
-/// A lowered phi: the first register, the number of registers, and the value for each predecessor label.
-type Phi = (Register, u32, Vec<(u32, u32)>);
+/// A lowered phi: the first register, the number of registers, and the values with their predecessors.
+type Phi = (Register, u32, Vec<[u32; 2]>);
 
 /// Constant registers that lowering itself needs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -314,15 +315,15 @@ impl Lowering<'_> {
                 self.blocks.insert(placed.result_id()?, block);
                 block += 1;
             }
-            if matches!(placed.op, SpirvOp::ImageRead | SpirvOp::ImageWrite) {
+            let operation = module.operation(placed)?;
+            if matches!(operation, SpirvOperation::ImageRead { .. } | SpirvOperation::ImageWrite { .. }) {
                 let register = self.register();
                 self.texels.insert(placed.index, register);
-                if placed.op == SpirvOp::ImageRead {
-                    let (loaded, coordinates) = (placed.operand(0)?, placed.operand(1)?);
-                    let load = module.body.iter().find(|p| p.result == loaded);
-                    if let Some(load) = load.filter(|load| load.op == SpirvOp::Load) {
-                        self.early_texels.entry(coordinates).or_default().push((load.operand(0)?, register));
-                    }
+                if let SpirvOperation::ImageRead { image, coordinate, .. } = operation
+                    && let Some(load) = module.body.iter().find(|p| p.result == image)
+                    && let SpirvOperation::Load { pointer, .. } = module.operation(load)?
+                {
+                    self.early_texels.entry(coordinate).or_default().push((pointer, register));
                 }
             }
             let (id, ty) = (placed.result, placed.ty);
@@ -349,19 +350,15 @@ impl Lowering<'_> {
             };
             self.meanings.insert(id, meaning);
         }
-        for placed in module.body.iter().filter(|placed| placed.op == SpirvOp::Phi) {
+        for placed in &module.body {
+            let SpirvOperation::Phi { sources } = module.operation(placed)? else { continue };
             let (to, count) = match self.meaning(placed, placed.result_id()?)? {
                 LoweredValue::Value(to) => (to, module.registers_of(placed.result_type_id()?).unwrap_or(1)),
                 LoweredValue::Pointer { address, .. } => (address, 1),
                 _ => return Err(LoadError::Lacks("OpPhi of this type".into())),
             };
-            let sources = placed.operands.chunks(2).map(|pair| match pair {
-                [value, from] => Ok((*from, *value)),
-                _ => Err(malformed_module(placed.word, "an invalid OpPhi")),
-            });
-            let sources: Vec<(u32, u32)> = sources.collect::<Result<_, _>>()?;
             let block = self.block_of(placed.index);
-            self.phis.entry(block).or_default().push((to, count, sources));
+            self.phis.entry(block).or_default().push((to, count, sources.to_vec()));
         }
         Ok(())
     }
@@ -369,7 +366,7 @@ impl Lowering<'_> {
     /// Allocates registers for a value of a type; returns the first.
     fn registers(&mut self, ty: u32, placed: &LocatedInstruction) -> Result<Register, LoadError> {
         let count = self.module.registers_of(ty);
-        let count = count.ok_or_else(|| LoadError::Lacks(format!("Op{:?} of this type", placed.op)))?;
+        let count = count.ok_or_else(|| placed.refuse(" of this type"))?;
         let first = self.program.registers as Register;
         self.program.registers += count as usize;
         Ok(first)
@@ -432,17 +429,16 @@ impl Lowering<'_> {
 
     fn constant(&self, placed: &LocatedInstruction, id: u32) -> Result<u32, LoadError> {
         let value = self.module.constants.get(&id).map(|(_, value)| *value as u32);
-        value.ok_or_else(|| {
-            LoadError::Lacks(format!("Op{:?} with an operand that is not a constant", placed.op))
-        })
+        value.ok_or_else(|| placed.refuse(" with an operand that is not a constant"))
     }
 
     fn body(&mut self) -> Result<(), LoadError> {
         // Loaded registers must be known before their first use, which a loop can place before the load.
         for placed in &self.module.body {
-            if memory::loads(placed.op)
+            let operation = self.module.operation(placed)?;
+            if memory::loads(&operation)
                 && let Ok(LoweredValue::Value(register)) = self.meaning(placed, placed.result_id()?)
-                && !self.reads_no_memory(placed)
+                && !self.reads_no_memory(&operation)
             {
                 let leaves = self.leaves(placed.result_type_id()?, register);
                 self.loaded.extend(leaves.iter().map(|leaf| leaf.register));
@@ -457,100 +453,40 @@ impl Lowering<'_> {
     }
 
     /// Returns true if an OpLoad reads a function variable, an input or a push constant.
-    fn reads_no_memory(&self, placed: &LocatedInstruction) -> bool {
-        let Ok(id) = placed.operand(0) else { return false };
-        match self.meanings.get(&id) {
+    fn reads_no_memory(&self, operation: &SpirvOperation<'_>) -> bool {
+        let SpirvOperation::Load { pointer, .. } = operation else { return false };
+        match self.meanings.get(pointer) {
             Some(LoweredValue::Pointer { .. } | LoweredValue::Whole { .. }) => false,
-            Some(_) => placed.op == SpirvOp::Load,
+            Some(_) => true,
             // A pointer whose lowered form is set by its access chain.
             None => {
-                let class = self.types.get(&id).and_then(|ty| self.module.type_of(*ty));
-                let known =
-                    matches!(class, Some(SpirvType::Pointer { class, .. }) if !Self::has_no_address(*class));
-                placed.op == SpirvOp::Load && !known
+                let class = self.types.get(pointer).and_then(|ty| self.module.type_of(*ty));
+                !matches!(class, Some(SpirvType::Pointer { class, .. }) if !Self::has_no_address(*class))
             }
         }
     }
 
-    fn instruction(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
-        use SpirvOp::{
-            AccessChain, Branch, BranchConditional, CopyObject, Label, LoopMerge, Phi, Return, Select,
-            SelectionMerge, Switch, Variable,
-        };
-        match placed.op {
-            Label => {
-                self.label = placed.result_id()?;
-                self.block = self.blocks.get(&self.label).copied().unwrap_or(0);
-                self.awaited.clear();
-                // The first block begins with the addresses of global variables.
-                let start = if self.block == 0 { 0 } else { self.program.ops.len() as u32 };
-                self.program.blocks.push(start);
-            }
-            LoopMerge => {}
-            SelectionMerge => {
-                let merge = self.blocks.get(&placed.operand(0)?).copied().unwrap_or(0);
-                for inside in self.block + 1..merge {
-                    if let Some(nested) = self.program.nested.get_mut(inside as usize) {
-                        *nested = true;
-                    }
-                }
-            }
-            Phi => self.phi(placed)?,
-            Variable => self.variable(placed)?,
-            AccessChain => self.access_chain(placed)?,
-            CopyObject => {
-                let id = placed.operand(0)?;
-                let (from, reference) = self.value_or_address(placed, id)?;
-                let to = self.destination(placed, reference)?;
-                self.copy(to, from, self.width_of(id));
-            }
-            Select => {
-                let condition = self.value(placed, placed.operand(0)?)?;
-                let (yes, reference) = self.value_or_address(placed, placed.operand(1)?)?;
-                let (no, other) = self.value_or_address(placed, placed.operand(2)?)?;
-                if reference != other {
-                    return Err(LoadError::Lacks("OpSelect of pointers to several variables".into()));
-                }
-                let to = self.destination(placed, reference)?;
-                let width = self.width_of(placed.result_id()?);
-                // The condition is one for all components, or one for each.
-                let conditions = self.width_of(placed.operand(0)?);
-                let each = if conditions > 1 { (width / conditions).max(1) } else { width.max(1) };
-                for word in 0..width {
-                    let (to, yes, no) = (to + word, yes + word, no + word);
-                    let condition = condition + word / each;
-                    self.program.ops.push(Op::Select { to, condition, yes, no });
-                }
-            }
-            Branch => {
-                let edge = self.edge(placed, placed.operand(0)?)?;
-                self.program.ops.push(Op::Jump { edge });
-            }
-            BranchConditional => {
-                let condition = self.value(placed, placed.operand(0)?)?;
-                let yes = self.edge(placed, placed.operand(1)?)?;
-                let no = self.edge(placed, placed.operand(2)?)?;
-                self.program.ops.push(Op::Branch { condition, yes, no });
-            }
-            Switch => self.switch(placed)?,
-            Return => self.program.ops.push(Op::Return),
-            // Nothing is rasterized here, and nothing launched.
-            SpirvOp::SetMeshOutputsEXT => self.gives_nothing(placed, 2)?,
-            SpirvOp::EmitMeshTasksEXT => {
-                self.gives_nothing(placed, 3)?;
-                self.program.ops.push(Op::Return);
-            }
-            SpirvOp::Undef => {
-                let to = self.late(placed, placed.result_id()?)?;
-                for word in 0..self.width_of(placed.result_id()?) {
-                    self.program.ops.push(Op::Copy { to: to + word, from: self.fixed.zero });
-                }
-            }
-            op if memory::is_memory(op) => self.memory(placed)?,
-            SpirvOp::ImageQuerySize => self.image(placed)?,
-            op if image::is_image(op) => self.image(placed)?,
-            op if group::is_group(op) => self.group(placed)?,
-            _ => self.number(placed)?,
+    fn select(
+        &mut self,
+        placed: &LocatedInstruction,
+        condition: u32,
+        yes: u32,
+        no: u32,
+    ) -> Result<(), LoadError> {
+        // The condition is one for all components, or one for each.
+        let conditions = self.width_of(condition);
+        let condition = self.value(placed, condition)?;
+        let (yes, reference) = self.value_or_address(placed, yes)?;
+        let (no, other) = self.value_or_address(placed, no)?;
+        if reference != other {
+            return Err(LoadError::Lacks("OpSelect of pointers to several variables".into()));
+        }
+        let to = self.destination(placed, reference)?;
+        let width = self.width_of(placed.result_id()?);
+        let each = if conditions > 1 { (width / conditions).max(1) } else { width.max(1) };
+        for word in 0..width {
+            let (to, yes, no) = (to + word, yes + word, no + word);
+            self.program.ops.push(Op::Select { to, condition: condition + word / each, yes, no });
         }
         Ok(())
     }
@@ -568,18 +504,17 @@ impl Lowering<'_> {
                 self.meanings.insert(result, LoweredValue::Pointer { reference, address });
                 Ok(address)
             }
-            _ => Err(LoadError::Lacks(format!("Op{:?} of this type", placed.op))),
+            _ => Err(placed.refuse(" of this type")),
         }
     }
 
     /// Lowers a phi: edges copy its values; only a pointer's reference is fixed here.
-    fn phi(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
+    fn phi(&mut self, placed: &LocatedInstruction, sources: &[[u32; 2]]) -> Result<(), LoadError> {
         if !matches!(self.meaning(placed, placed.result_id()?)?, LoweredValue::Pointer { .. }) {
             return Ok(());
         }
         let mut common = None;
-        for pair in placed.operands.chunks(2) {
-            let Some(value) = pair.first() else { continue };
+        for [value, _] in sources {
             let (_, reference) = self.value_or_address(placed, *value)?;
             if reference
                 .is_none_or(|reference| reference == u16::MAX || common.is_some_and(|c| c != reference))
@@ -597,12 +532,11 @@ impl Lowering<'_> {
         }
     }
 
-    fn variable(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
+    fn variable(&mut self, placed: &LocatedInstruction, initializer: Option<u32>) -> Result<(), LoadError> {
         let LoweredValue::Variable(to) = self.meaning(placed, placed.result_id()?)? else {
             return Err(LoadError::Lacks("OpVariable of this class in a function".into()));
         };
-        if placed.operands.len() > 1 {
-            let id = placed.operand(1)?;
+        if let Some(id) = initializer {
             let from = self.value(placed, id)?;
             self.assign(to, from, self.width_of(id));
         }
@@ -615,15 +549,20 @@ impl Lowering<'_> {
         }
     }
 
-    fn switch(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
-        let selector_id = placed.operand(0)?;
+    fn switch(
+        &mut self,
+        placed: &LocatedInstruction,
+        selector_id: u32,
+        default: u32,
+        literals: &[u32],
+    ) -> Result<(), LoadError> {
         let selector = self.value(placed, selector_id)?;
         let is_wide = self.width_of(selector_id) == 2;
         let mut cases = Vec::new();
-        for case in spirv_reader::switch_cases(&placed.operands, placed.selector_bits) {
+        for case in spirv_reader::switch_cases(literals, placed.selector_bits) {
             cases.push((case.literal, self.edge(placed, case.target)?));
         }
-        let otherwise = self.edge(placed, placed.operand(1)?)?;
+        let otherwise = self.edge(placed, default)?;
         let first = self.program.cases.len() as u32;
         self.program.cases.extend(cases);
         let cases = (first, self.program.cases.len() as u32);
@@ -633,7 +572,9 @@ impl Lowering<'_> {
         let body = || self.module.body.iter();
         let end = match self.module.stage {
             Stage::Compute | Stage::Mesh | Stage::Task => body().filter(|p| p.op == SpirvOp::Label).nth(1),
-            Stage::Vertex | Stage::Fragment => body().find(|p| touches_memory(p.op)),
+            Stage::Vertex | Stage::Fragment => {
+                body().find(|p| self.module.operation(p).is_ok_and(|one| operation::touches_memory(&one)))
+            }
         };
         let defined = body().find(|p| p.result == selector_id);
         let early = match (defined, end) {
@@ -646,14 +587,10 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Checks that the `numbers` output counts of a mesh or task shader are the constant 0.
-    fn gives_nothing(&self, placed: &LocatedInstruction, numbers: usize) -> Result<(), LoadError> {
-        for number in 0..numbers {
-            if self.module.constants.get(&placed.operand(number)?).is_none_or(|(_, value)| *value != 0) {
-                return Err(LoadError::Lacks(format!("Op{:?} of an operand", placed.op)));
-            }
-        }
-        Ok(())
+    /// Checks that the output counts of a mesh or task shader are the constant 0.
+    fn gives_nothing(&self, placed: &LocatedInstruction, counts: &[u32]) -> Result<(), LoadError> {
+        let is_zero = |id| self.module.constants.get(id).is_some_and(|(_, value)| *value == 0);
+        if counts.iter().all(is_zero) { Ok(()) } else { Err(placed.refuse(" of an operand")) }
     }
 
     /// Adds an edge from this block to the block with this label.
@@ -662,7 +599,7 @@ impl Lowering<'_> {
         let to = to.ok_or_else(|| malformed_module(placed.word, format!("no block %{label}")))?;
         let mut copies = Vec::new();
         for (register, count, sources) in self.phis.get(&to).cloned().unwrap_or_default() {
-            let from = sources.iter().find(|(from, _)| *from == self.label).map(|(_, value)| *value);
+            let from = sources.iter().find(|[_, from]| *from == self.label).map(|[value, _]| *value);
             let from =
                 from.ok_or_else(|| malformed_module(placed.word, "a phi without a value for this block"))?;
             let (from, _) = self.value_or_address(placed, from)?;
@@ -679,9 +616,4 @@ impl Lowering<'_> {
         self.program.edges.push(Edge { to, copies, crossing, ends_round: to <= self.block });
         Ok((self.program.edges.len() - 1) as u32)
     }
-}
-
-/// Returns true if an instruction accesses shareable memory or is a barrier.
-fn touches_memory(op: SpirvOp) -> bool {
-    (memory::is_memory(op) && !matches!(op, SpirvOp::Load | SpirvOp::Store)) || image::is_image(op)
 }

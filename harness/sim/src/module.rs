@@ -6,7 +6,7 @@ use arithmetic::TexelFormat;
 use plan::Interface;
 use rspirv::spirv::{Dim, ExecutionMode, ImageFormat, Op, StorageClass};
 use spirv_reader::{
-    ConstantValue, SourcePosition, Specialized, SpirvConstant, SpirvModule, SpirvType, Stage,
+    ConstantValue, SourcePosition, Specialized, SpirvConstant, SpirvModule, SpirvOperation, SpirvType, Stage,
 };
 
 use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
@@ -14,24 +14,52 @@ use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
 /// The maximal number of words in a value: each invocation has a register for each.
 const MOST_WORDS: u32 = 1024;
 
-/// Declarations that legalization removes.
-const REMOVED: [Op; 16] = [
+/// The declarations that the machine uses or ignores.
+const DECLARATIONS: [Op; 44] = [
+    Op::Capability,
+    Op::Extension,
+    Op::ExtInstImport,
+    Op::MemoryModel,
+    Op::EntryPoint,
+    Op::ExecutionMode,
+    Op::ExecutionModeId,
     Op::Source,
     Op::SourceContinued,
     Op::SourceExtension,
+    Op::ModuleProcessed,
     Op::String,
     Op::Line,
     Op::NoLine,
-    Op::ModuleProcessed,
-    Op::ExtInstImport,
     Op::Nop,
-    Op::ExecutionModeId,
+    Op::Name,
+    Op::MemberName,
+    Op::Decorate,
+    Op::MemberDecorate,
+    Op::TypeVoid,
+    Op::TypeBool,
+    Op::TypeInt,
+    Op::TypeFloat,
+    Op::TypeVector,
+    Op::TypeMatrix,
+    Op::TypeImage,
+    Op::TypeArray,
+    Op::TypeRuntimeArray,
+    Op::TypeStruct,
+    Op::TypePointer,
+    Op::TypeFunction,
+    Op::Constant,
+    Op::ConstantTrue,
+    Op::ConstantFalse,
+    Op::ConstantNull,
+    Op::ConstantComposite,
     Op::SpecConstant,
     Op::SpecConstantOp,
     Op::SpecConstantTrue,
     Op::SpecConstantFalse,
-    Op::ConstantComposite,
     Op::SpecConstantComposite,
+    Op::Undef,
+    Op::Variable,
+    Op::ExtInst,
 ];
 
 /// A storage image type.
@@ -86,8 +114,7 @@ impl<'m> LoadedModule<'m> {
         interface: Option<&Interface>,
     ) -> Result<LoadedModule<'m>, LoadError> {
         for (_, op) in module.declarations() {
-            let is_removed = interface.is_some() && REMOVED.contains(&op);
-            if !is_removed && !crate::OPCODES.contains(&op) {
+            if !DECLARATIONS.contains(&op) {
                 return Err(LoadError::Lacks(format!("Op{op:?}")));
             }
         }
@@ -115,6 +142,12 @@ impl<'m> LoadedModule<'m> {
         loaded.add_constants();
         loaded.add_variables(interface)?;
         Ok(loaded)
+    }
+
+    /// Returns an instruction with named operands.
+    pub fn operation<'o>(&self, placed: &'o LocatedInstruction) -> Result<SpirvOperation<'o>, LoadError> {
+        let decoded = self.source().decode_operation(placed.op, &placed.operands);
+        decoded.map_err(|problem| problem.located_at(SourcePosition::Word(placed.word as u32)).into())
     }
 
     /// Returns the module.

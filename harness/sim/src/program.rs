@@ -1,8 +1,7 @@
 //! The executable form of a kernel: flat operations on numbered registers, and a table of memory operations.
 
 use arithmetic::{Instruction, NumberShape};
-use rspirv::spirv::{GlslStd450Op, Op as SpirvOp};
-use spirv_reader::Stage;
+use spirv_reader::{AtomicFunction, Stage, reduction_identity};
 
 use crate::fault::Fault;
 use crate::limits::SUBGROUP_SIZE;
@@ -369,18 +368,7 @@ pub(crate) enum MemoryOpKind {
 pub(crate) enum Rmw {
     Exchange,
     CompareExchange,
-    Add,
-    Subtract,
-    And,
-    Or,
-    Xor,
-    SignedMin,
-    Min,
-    SignedMax,
-    Max,
-    FloatAdd,
-    FloatMin,
-    FloatMax,
+    Update(AtomicFunction),
 }
 
 /// A memory operation without its registers.
@@ -591,20 +579,7 @@ pub(crate) struct Reduction {
 impl Reduction {
     /// Returns the neutral element.
     pub fn neutral(self) -> u64 {
-        let all = arithmetic::mask(self.shape.bits);
-        let float = |value| arithmetic::bits_of(value, self.shape.bits);
-        match self.of {
-            // A sum of zeros keeps its sign.
-            Instruction::Core(SpirvOp::FAdd) => float(-0.0),
-            Instruction::Core(SpirvOp::FMul) => float(1.0),
-            Instruction::Core(SpirvOp::IMul | SpirvOp::LogicalAnd) => 1,
-            Instruction::Core(SpirvOp::BitwiseAnd) | Instruction::Extended(GlslStd450Op::UMin) => all,
-            Instruction::Extended(GlslStd450Op::SMin) => all >> 1,
-            Instruction::Extended(GlslStd450Op::SMax) => all ^ all >> 1,
-            Instruction::Extended(GlslStd450Op::FMin) => float(f64::INFINITY),
-            Instruction::Extended(GlslStd450Op::FMax) => float(f64::NEG_INFINITY),
-            _ => 0,
-        }
+        reduction_identity(self.of, self.shape.bits)
     }
 
     /// Combines two values.

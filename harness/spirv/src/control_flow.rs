@@ -3,13 +3,16 @@
 //! A switch's literals are as wide as its selector (SPIR-V, `OpSwitch`), so the label of a case is found only with the selector's
 //! type: one word for up to 32 bits, two for 64.
 
+use std::collections::BTreeSet;
+
 use arithmetic::mask;
 use rspirv::spirv::Op;
 use rustc_hash::FxHashMap;
 
-use crate::error::{SpirvError, malformed};
+use crate::error::{SourcePosition, SpirvError, malformed};
 use crate::module::{SpirvInstruction, SpirvModule, SpirvType};
 use crate::opcode::literal_words;
+use crate::operation::SpirvOperation;
 
 /// One case of an `OpSwitch`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,22 +39,6 @@ impl SpirvModule {
             _ => (None, 1),
         };
         targets.unwrap_or_default().iter().step_by(stride).copied()
-    }
-
-    /// Returns the cases of an `OpSwitch` whose selector has this many bits, without the default.
-    pub fn switch_cases<'m>(
-        &'m self,
-        instruction: &SpirvInstruction,
-        bits: u32,
-    ) -> impl Iterator<Item = SwitchCase> + use<'m> {
-        switch_cases(self.operands_of(instruction), bits)
-    }
-
-    /// Returns the label that an `OpSwitch` jumps to with a selector of this many bits; `None` without a default.
-    pub fn switch_target(&self, instruction: &SpirvInstruction, bits: u32, selector: u64) -> Option<u32> {
-        let selected = self.switch_cases(instruction, bits).find(|case| case.literal == selector);
-        let default = self.operands_of(instruction).get(1).copied();
-        selected.map(|case| case.target).or(default)
     }
 
     /// Returns the width of a switch's selector, 32 if the selector has no integer type.
@@ -89,11 +76,48 @@ impl SpirvModule {
         }
         Ok(())
     }
+
+    /// Checks that no entry point calls a function that calls itself (SPIR-V, "Universal Validation Rules").
+    ///
+    /// # Errors
+    /// Returns a call of a cycle.
+    pub(crate) fn check_calls(&self) -> Result<(), SpirvError> {
+        let calls_of = |function: u32| -> Vec<(u32, SourcePosition)> {
+            let code = self.functions.get(&function).into_iter().flat_map(|function| &function.code);
+            let called = |one: &SpirvInstruction| match self.operation(one) {
+                SpirvOperation::Call { function, .. } => Some((function, one.place)),
+                _ => None,
+            };
+            code.filter_map(called).collect()
+        };
+        let (mut finished, mut active) = (BTreeSet::new(), BTreeSet::new());
+        for entry in &self.entry_points {
+            // The stack of a depth-first search, with the calls that are left.
+            let mut stack = vec![(entry.function, calls_of(entry.function))];
+            while let Some((function, calls)) = stack.last_mut() {
+                active.insert(*function);
+                match calls.pop() {
+                    None => {
+                        active.remove(function);
+                        finished.insert(*function);
+                        stack.pop();
+                    }
+                    Some((called, place)) if active.contains(&called) => {
+                        return Err(malformed("recursion, which SPIR-V does not allow").located_at(place));
+                    }
+                    Some((called, _)) if !finished.contains(&called) => {
+                        stack.push((called, calls_of(called)))
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
-/// Returns the cases among the operands of an `OpSwitch` whose selector has this many bits.
-pub fn switch_cases(operands: &[u32], bits: u32) -> impl Iterator<Item = SwitchCase> + use<'_> {
-    let cases = operands.get(2..).unwrap_or_default();
+/// Returns the cases of an `OpSwitch` whose selector has this many bits.
+pub fn switch_cases(cases: &[u32], bits: u32) -> impl Iterator<Item = SwitchCase> + use<'_> {
     cases.chunks_exact(literal_words(bits) + 1).map(move |case| {
         let (literal, target) = match *case {
             [low, high, target] => (u64::from(low) | u64::from(high) << 32, target),

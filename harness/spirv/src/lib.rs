@@ -5,23 +5,33 @@
 //! over grids and the simulated GPU use it.
 
 pub mod annotations;
+mod atomic;
 mod control_flow;
+mod decode;
 mod error;
 mod guards;
 mod layout;
 mod lines;
 mod module;
 pub mod opcode;
+mod operands;
+mod operation;
 mod stage;
 mod text;
 mod word;
 
+pub use atomic::{AtomicAccess, AtomicFunction, AtomicKind};
 pub use control_flow::{SwitchCase, switch_cases};
 pub use error::{SourcePosition, SpirvError, SpirvProblem};
 pub use layout::{ConstantValue, MAX_PARTS, Specialized, TypePart};
 pub use module::{
     Decorations, GlobalVariable, HEADER_WORDS, ModuleEntryPoint, SourceLine, SpirvConstant, SpirvFunction,
     SpirvInstruction, SpirvModule, SpirvType, is_synthetic_name, read_module, read_words, scope_of,
+};
+pub use operands::{MemoryOperands, TexelOperands};
+pub use operation::{
+    BallotQuery, BarrierPart, ImageQuery, ImageSampling, MatrixAccess, PointerComparison, SpirvOperation,
+    SubgroupFunction, SubgroupInstruction, reduction_identity,
 };
 pub use stage::{BuiltInComponents, Stage};
 pub use text::{Assembled, assemble_text, decode_string, to_half_bits};

@@ -8,7 +8,7 @@ use arithmetic::mask;
 use rspirv::spirv::{
     BuiltIn, Decoration, ExecutionMode, ExecutionModel, MemoryModel, Op, Scope, StorageClass,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::annotations::Annotations;
 use crate::error::{SourcePosition, SpirvError, SpirvProblem, malformed, unsupported};
@@ -222,7 +222,7 @@ pub fn read_module(bytes: &[u8]) -> Result<SpirvModule, SpirvError> {
             Err(_) => 0,
         };
         let module = SpirvModule::from_words(bytes.chunks_exact(4).map(word).collect(), None)?;
-        module.check_labels()?;
+        module.check_code()?;
         return Ok(module);
     }
     let text = std::str::from_utf8(bytes).map_err(|_| {
@@ -236,7 +236,7 @@ pub fn read_module(bytes: &[u8]) -> Result<SpirvModule, SpirvError> {
         module.names.entry(*id).or_insert_with(|| name.clone());
     }
     // After the names, which its message uses.
-    module.check_labels()?;
+    module.check_code()?;
     module.annotations = Annotations::parse(text)?;
     Ok(module)
 }
@@ -250,7 +250,7 @@ pub fn read_words(words: &[u32]) -> Result<SpirvModule, SpirvError> {
         return Err(malformed("it does not start with the magic number").located_at(SourcePosition::Word(0)));
     }
     let module = SpirvModule::from_words(words.to_vec(), None)?;
-    module.check_labels()?;
+    module.check_code()?;
     Ok(module)
 }
 
@@ -269,8 +269,8 @@ impl SpirvModule {
         let mut module = SpirvModule { words, lines: vec![SourceLine::default()], ..SpirvModule::default() };
         let mut debug = DebugInfo::default();
         let mut function: Option<(u32, SpirvFunction)> = None;
-        let mut at = HEADER_WORDS;
-        let mut index = 0;
+        let (mut at, mut index) = (HEADER_WORDS, 0);
+        let mut results = FxHashSet::default();
         if module.words.len() < HEADER_WORDS {
             return Err(malformed("it ends within its header").located_at(SourcePosition::Word(0)));
         }
@@ -283,6 +283,9 @@ impl SpirvModule {
                 module.decode_instruction(at, place).map_err(|problem| problem.located_at(place))?;
             index += 1;
             at = next;
+            if instruction.result != 0 && !results.insert(instruction.result) {
+                return Err(malformed("two instructions with the same result id").located_at(place));
+            }
             if index > MAX_INSTRUCTIONS {
                 let bound = MAX_INSTRUCTIONS;
                 return Err(SpirvProblem::Budget { what: "instructions", bound }.located_at(place));
@@ -325,6 +328,13 @@ impl SpirvModule {
         let (ty, result) = (take(form.has_type)?, take(form.has_result)?);
         let operands = (next as u32, end as u32);
         Ok((SpirvInstruction { op: form.op, ty, result, operands, place, line: 0 }, end))
+    }
+
+    /// Checks the functions of a module whose names are known.
+    fn check_code(&self) -> Result<(), SpirvError> {
+        self.check_operands()?;
+        self.check_labels()?;
+        self.check_calls()
     }
 
     /// Returns the words; for text, as assembled.
@@ -409,9 +419,7 @@ impl SpirvModule {
                 if let Some((id, mut function)) = function.take() {
                     self.inherit_lines(&mut function);
                     self.remove_loop_guards(&mut function);
-                    if self.functions.insert(id, function).is_some() {
-                        return Err(malformed("two functions with the same id"));
-                    }
+                    self.functions.insert(id, function);
                 }
                 debug.current = 0;
             }
@@ -420,9 +428,7 @@ impl SpirvModule {
                 if op == Op::Label {
                     debug.current = 0;
                     instruction.line = 0;
-                    if function.labels.insert(instruction.result, function.code.len()).is_some() {
-                        return Err(malformed("two labels with the same id"));
-                    }
+                    function.labels.insert(instruction.result, function.code.len());
                 }
                 function.code.push(*instruction);
             }
@@ -589,9 +595,7 @@ impl SpirvModule {
                         return Err(malformed(format!("types more than {MAX_DEPTH} deep")));
                     }
                     self.depths.insert(result, depth);
-                    if self.types.insert(result, ty).is_some() {
-                        return Err(malformed("two types with the same id"));
-                    }
+                    self.types.insert(result, ty);
                 }
             }
         }
@@ -617,9 +621,7 @@ impl SpirvModule {
                 return Err(malformed("a constant whose constituent is not a preceding constant"));
             }
         }
-        if self.constants.insert(instruction.result, (instruction.ty, constant)).is_some() {
-            return Err(malformed("two constants with the same id"));
-        }
+        self.constants.insert(instruction.result, (instruction.ty, constant));
         Ok(())
     }
 

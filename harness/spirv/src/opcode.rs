@@ -56,11 +56,6 @@ pub fn by_number(number: u16) -> Option<InstructionForm> {
     tables().by_number.get(&number).copied()
 }
 
-/// Returns true for atomic instructions.
-pub fn is_atomic(op: Op) -> bool {
-    format!("{op:?}").starts_with("Atomic")
-}
-
 /// Returns the words of a literal that is as wide as a selector.
 pub(crate) fn literal_words(bits: u32) -> usize {
     if bits > 32 { 2 } else { 1 }

@@ -1,5 +1,5 @@
 //! The lifting, the walk over grids and the simulated GPU read the same assembly: each answers, or names what it
-//! lacks. The snapshot lists the entry points that not all of them answer.
+//! lacks. The snapshot lists the entry points that not all of them answer, and the modules that are not read.
 
 use std::fmt::Write;
 use std::fs;
@@ -82,8 +82,11 @@ fn answers(module: &SpirvModule, words: &[u32], entry: &str) -> [String; 3] {
 /// Returns a line for each entry point that not all executors answer.
 fn table(file: &Path, words: &[u32]) -> String {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let module = frontend::read_module(&bytes).unwrap();
     let name = file.file_name().unwrap().to_string_lossy();
+    let module = match frontend::read_module(&bytes) {
+        Ok(module) => module,
+        Err(error) => return format!("{name}: read {}\n", error.what),
+    };
     let mut table = String::new();
     for entry in module.entry_points() {
         let [lift, walk, sim] = answers(&module, words, entry);

@@ -2,11 +2,11 @@
 
 use arithmetic::mask;
 use litmus::{Access, Scope, StorageClass};
-use rspirv::spirv::Op;
+use spirv_reader::MemoryOperands;
 
 use crate::error::{Problem, malformed, unsupported};
 use crate::lift::{FindingKind, InvocationId};
-use crate::order::MemoryOperands;
+use crate::order::access_strength;
 
 use super::happens_before::{Epoch, class_index};
 use super::machine::{Interpreter, InvocationCtx, SHARED, Step, WorkgroupState};
@@ -88,48 +88,43 @@ pub(super) fn part_count(program: &DecodedProgram<'_>, ty: u32) -> Result<u64, P
 }
 
 impl Interpreter<'_> {
-    pub(super) fn operand_pointer(
-        &self,
-        here: &InvocationCtx<'_>,
-        inst: &Inst,
-        index: usize,
-    ) -> Step<ConcretePointer> {
-        match self.single_slot_value(here, self.program.module.operand_at(&inst.raw, index)?)? {
+    /// Returns the value of an id that is a pointer.
+    pub(super) fn pointer_of_id(&self, here: &InvocationCtx<'_>, id: u32) -> Step<ConcretePointer> {
+        match self.single_slot_value(here, id)? {
             ConcreteValue::Pointer(pointer) => Ok(*pointer),
             ConcreteValue::Bits(..) => Err(unsupported("a pointer converted from an integer").into()),
             _ => Err(unsupported("a pointer without a unique object").into()),
         }
     }
 
-    /// Returns the element stride of the array that the first operand points into.
-    pub(super) fn stride_of(&self, inst: &Inst, pointer: &ConcretePointer) -> i64 {
+    /// Returns the element stride of the array that a pointer of this id points into.
+    pub(super) fn stride_of(&self, id: u32, pointer: &ConcretePointer) -> i64 {
         let program = self.program;
-        let ty = program.module.operand_at(&inst.raw, 0).map_or(0, |id| program.type_of(id));
-        let declared = program.module.decorations.get(&ty).and_then(|decorations| decorations.stride);
+        let declared = program.module.decorations.get(&program.type_of(id));
+        let declared = declared.and_then(|decorations| decorations.stride);
         let stride = declared.or((pointer.stride > 0).then_some(pointer.stride));
         stride.unwrap_or_else(|| program.type_size(pointer.ty)) as i64
     }
 
-    /// Evaluates an access chain whose first member index is operand `first`. For `PtrAccessChain`, the
-    /// operand before it is the element.
+    /// Evaluates an access chain.
     pub(super) fn access_chain(
         &mut self,
         here: &mut InvocationCtx<'_>,
-        inst: &Inst,
-        first: usize,
+        base: u32,
+        element: Option<u32>,
+        indices: &[u32],
     ) -> Step<ConcreteValue> {
         let program = self.program;
-        let mut pointer = self.operand_pointer(here, inst, 0)?;
-        let operands = program.module.operands_of(&inst.raw);
-        if first == 2 {
-            let stride = self.stride_of(inst, &pointer) as u64;
-            let (index, taint) = self.chain_index(here, inst, 1)?;
+        let mut pointer = self.pointer_of_id(here, base)?;
+        if let Some(element) = element {
+            let stride = self.stride_of(base, &pointer) as u64;
+            let (index, taint) = self.chain_index(here, element)?;
             pointer.taint |= taint;
             pointer.offset = pointer.offset.wrapping_add(index.wrapping_mul(stride));
             pointer.stride = stride;
         }
-        for position in first..operands.len() {
-            let (index, taint) = self.chain_index(here, inst, position)?;
+        for id in indices {
+            let (index, taint) = self.chain_index(here, *id)?;
             pointer.taint |= taint;
             // An index into an array of descriptors selects another object.
             if let Some(shared) = self.select_descriptor(&pointer, index)? {
@@ -143,15 +138,8 @@ impl Interpreter<'_> {
 
     /// Evaluates an index as a signed, wrapping number. An undefined index is a finding only when the access
     /// is observed.
-    fn chain_index(
-        &mut self,
-        here: &mut InvocationCtx<'_>,
-        inst: &Inst,
-        position: usize,
-    ) -> Step<(u64, Taint)> {
-        let program = self.program;
-        let id = program.module.operand_at(&inst.raw, position)?;
-        let bits = program.number_layout(program.type_of(id)).map_or(32, |of| of.1);
+    fn chain_index(&mut self, here: &mut InvocationCtx<'_>, id: u32) -> Step<(u64, Taint)> {
+        let bits = self.program.number_bits(id);
         let ConcreteValue::Bits(index, taint) = *self.single_slot_value(here, id)? else {
             return Err(malformed("an index that is not a number").into());
         };
@@ -216,7 +204,7 @@ impl Interpreter<'_> {
     pub(super) fn load_vector(
         &mut self,
         here: &mut InvocationCtx<'_>,
-        inst: &Inst,
+        inst: &Inst<'_>,
         pointer: &ConcretePointer,
         operands: MemoryOperands,
     ) -> Step<()> {
@@ -466,7 +454,7 @@ impl Interpreter<'_> {
     ) -> Result<MemoryAccessKind, Problem> {
         let program = self.program;
         let number = |id| program.specialized.constant_number(id);
-        let access = operands.to_access(class, program.module.vulkan, coherent, writes, number)?;
+        let access = access_strength(operands, class, program.module.vulkan, coherent, writes, number)?;
         let manner = MemoryAccessKind {
             writes,
             atomic: false,
@@ -583,20 +571,6 @@ impl Interpreter<'_> {
             local_index,
             stage: self.setup.stage,
         }
-    }
-
-    /// Copies the pointee of one pointer to another.
-    pub(super) fn copy_memory(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<()> {
-        if inst.raw.op == Op::CopyMemorySized {
-            return Err(unsupported("OpCopyMemorySized").into());
-        }
-        let (to, from) = (self.operand_pointer(here, inst, 0)?, self.operand_pointer(here, inst, 1)?);
-        let operands = self.program.module.operands_of(&inst.raw);
-        let operands = MemoryOperands::parse(operands.get(2..).unwrap_or_default());
-        let value = self.load_value(here, &from, operands)?;
-        self.store_value(here, &to, &value, operands)?;
-        here.frame_mut()?.at += 1;
-        Ok(())
     }
 
     /// Selects an element of a descriptor array.

@@ -1,7 +1,6 @@
 //! Names of accessed elements, as the source would spell them.
 
-use rspirv::spirv::Op;
-use spirv_reader::is_synthetic_name;
+use spirv_reader::{SpirvOperation, is_synthetic_name};
 
 use crate::mend::accessed_variable;
 
@@ -50,16 +49,18 @@ impl Interpreter<'_> {
         let program = self.program;
         let frame = here.workgroup.invocations[here.index].frames.last()?;
         let code = &program.functions.get(frame.function)?.code;
-        let to = *program.module.operands_of(&code.get(frame.at)?.raw).first()?;
-        let chain = code.iter().find(|one| {
-            one.raw.result == to && matches!(one.raw.op, Op::AccessChain | Op::InBoundsAccessChain)
+        let to = code.get(frame.at)?.operation.pointer()?;
+        let (base, indices) = code.iter().find_map(|one| match one.operation {
+            SpirvOperation::AccessChain { base, element: None, indices } if one.raw.result == to => {
+                Some((base, indices))
+            }
+            _ => None,
         })?;
-        let (base, indices) = program.module.operands_of(&chain.raw).split_first()?;
-        let mut ty = program.module.variables.get(base)?.ty;
-        let mut name = program.module.variable_name(*base, ty);
+        let mut ty = program.module.variables.get(&base)?.ty;
+        let mut name = program.module.variable_name(base, ty);
         for id in indices {
             let ConcreteValue::Bits(bits, _) = *self.single_slot_value(here, *id).ok()? else { return None };
-            let width = program.number_layout(program.type_of(*id)).map_or(32, |of| of.1);
+            let width = program.number_bits(*id);
             let index = arithmetic::signed(bits, width);
             let (part, count) = match program.type_layout(ty).ok()? {
                 TypeLayout::Struct { members } => {

@@ -2,12 +2,13 @@
 
 use std::rc::Rc;
 
-use rspirv::spirv::Op;
+use arithmetic::mask;
+use litmus::Semantics;
+use spirv_reader::{AtomicAccess, AtomicFunction, AtomicKind};
 
 use crate::error::{malformed, unsupported};
 use crate::lift::FindingKind;
 use crate::order::{scope_from_number, semantics_from_number};
-use arithmetic::{bits_of, float_of, mask, signed};
 
 use super::access::WORD;
 use super::machine::{Interpreter, InvocationCtx, Step};
@@ -18,44 +19,21 @@ use super::value::{
     undefined_source,
 };
 
-/// Returns the value that a read-modify-write stores.
-fn apply_update(op: Op, old: u64, value: u64, bits: u32) -> Option<u64> {
-    let (x, y) = (signed(old, bits), signed(value, bits));
-    let float =
-        |compute: fn(f64, f64) -> f64| bits_of(compute(float_of(old, bits), float_of(value, bits)), bits);
-    let result = match op {
-        Op::AtomicIAdd | Op::AtomicIIncrement => old.wrapping_add(value),
-        Op::AtomicISub | Op::AtomicIDecrement => old.wrapping_sub(value),
-        Op::AtomicAnd => old & value,
-        Op::AtomicOr => old | value,
-        Op::AtomicXor => old ^ value,
-        Op::AtomicUMin => old.min(value),
-        Op::AtomicUMax => old.max(value),
-        Op::AtomicSMin => x.min(y) as u64,
-        Op::AtomicSMax => x.max(y) as u64,
-        Op::AtomicExchange | Op::AtomicStore => value,
-        Op::AtomicFAddEXT => float(|a, b| a + b),
-        Op::AtomicFMinEXT => float(f64::min),
-        Op::AtomicFMaxEXT => float(f64::max),
-        _ => return None,
-    };
-    Some(result & mask(bits))
-}
-
-/// Returns the group of operations that commute with each other; 0 for operations that do not commute.
-fn commuting_group(op: Op) -> u8 {
-    match op {
-        Op::AtomicIAdd | Op::AtomicIIncrement | Op::AtomicISub | Op::AtomicIDecrement => 1,
-        Op::AtomicAnd => 2,
-        Op::AtomicOr => 3,
-        Op::AtomicXor => 4,
-        Op::AtomicUMin => 5,
-        Op::AtomicUMax => 6,
-        Op::AtomicSMin => 7,
-        Op::AtomicSMax => 8,
-        Op::AtomicFMinEXT => 9,
-        Op::AtomicFMaxEXT => 10,
-        _ => 0,
+/// Returns the group of updates that commute with each other; 0 for accesses that do not commute.
+fn commuting_group(kind: AtomicKind) -> u8 {
+    let AtomicKind::Update { function, .. } = kind else { return 0 };
+    match function {
+        AtomicFunction::Add | AtomicFunction::Subtract => 1,
+        AtomicFunction::And => 2,
+        AtomicFunction::Or => 3,
+        AtomicFunction::Xor => 4,
+        AtomicFunction::Min => 5,
+        AtomicFunction::Max => 6,
+        AtomicFunction::SignedMin => 7,
+        AtomicFunction::SignedMax => 8,
+        AtomicFunction::FloatMin => 9,
+        AtomicFunction::FloatMax => 10,
+        AtomicFunction::FloatAdd => 0,
     }
 }
 
@@ -71,36 +49,39 @@ impl Interpreter<'_> {
         }
     }
 
-    pub(super) fn execute_atomic(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<()> {
+    pub(super) fn execute_atomic(
+        &mut self,
+        here: &mut InvocationCtx<'_>,
+        inst: &Inst<'_>,
+        AtomicAccess { pointer, scope, semantics, kind }: AtomicAccess,
+    ) -> Step<()> {
         let program = self.program;
-        let op = inst.raw.op;
-        let pointer = self.operand_pointer(here, inst, 0)?;
-        let compare = matches!(op, Op::AtomicCompareExchange | Op::AtomicCompareExchangeWeak);
-        let at = scope_from_number(self.control_number(here, inst, 1, "a scope")?, program.module.vulkan)?;
-        let order = super::sync::restrict_to_tracked_classes(semantics_from_number(self.control_number(
-            here,
-            inst,
-            2,
-            "semantics",
-        )?)?);
-        let unequal =
-            match compare {
-                true => super::sync::restrict_to_tracked_classes(semantics_from_number(
-                    self.control_number(here, inst, 3, "semantics")?,
-                )?),
-                false => order,
-            };
+        let pointer = self.pointer_of_id(here, pointer)?;
+        let at = scope_from_number(self.control_number(here, scope, "a scope")?, program.module.vulkan)?;
+        let mut order_of = |id: u32| -> Step<Semantics> {
+            let semantics = semantics_from_number(self.control_number(here, id, "semantics")?)?;
+            Ok(super::sync::restrict_to_tracked_classes(semantics))
+        };
+        let order = order_of(semantics)?;
+        let (unequal, comparator) = match kind {
+            AtomicKind::CompareExchange { unequal, comparator, .. } => (order_of(unequal)?, Some(comparator)),
+            _ => (order, None),
+        };
         let TypeLayout::Scalar { kind: ScalarKind::Integer | ScalarKind::Float, bits } =
             *program.type_layout(pointer.ty)?
         else {
-            return Err(unsupported(format!("Op{op:?} on a value that is not a number")).into());
+            return Err(unsupported(format!("Op{:?} on a value that is not a number", inst.raw.op)).into());
         };
-        let (value, value_taint) = match op {
-            Op::AtomicLoad => (0, 0),
-            Op::AtomicIIncrement | Op::AtomicIDecrement => (1, 0),
-            _ => self.operand_bits(here, inst, if compare { 4 } else { 3 })?,
+        let (value, value_taint) = match (kind, kind.value()) {
+            (AtomicKind::Load, _) => (0, 0),
+            (_, None) => (1, 0),
+            (_, Some(value)) => self.bits_of_id(here, value)?,
         };
-        let (expected, expected_taint) = if compare { self.operand_bits(here, inst, 5)? } else { (0, 0) };
+        let compare = comparator.is_some();
+        let (expected, expected_taint) = match comparator {
+            Some(comparator) => self.bits_of_id(here, comparator)?,
+            None => (0, 0),
+        };
         self.check_control_dependence(here, pointer.taint, "an address")?;
         self.observe_undefined(value_taint | expected_taint);
         let bytes = bits / 8;
@@ -123,18 +104,19 @@ impl Interpreter<'_> {
         }
         let (old, old_taint) = object.read_scalar(pointer.offset, bytes);
         let class = object.class;
-        let (reads, mut writes) = (op != Op::AtomicStore, op != Op::AtomicLoad);
+        let (reads, mut writes) = (kind.reads(), kind.writes());
         let mut taint = old_taint | value_taint | expected_taint;
-        let new = match compare {
-            true => {
+        let new = match kind {
+            AtomicKind::Load => old,
+            AtomicKind::Store { .. } | AtomicKind::Exchange { .. } => value & mask(bits),
+            AtomicKind::CompareExchange { .. } => {
                 writes = old == expected;
                 value
             }
-            false if op == Op::AtomicLoad => old,
-            false => apply_update(op, old, value, bits).ok_or_else(|| unsupported(format!("Op{op:?}")))?,
+            AtomicKind::Update { function, .. } => function.apply(old, value, bits),
         };
         // The result of an exchange may be unused, but later operations observe what it stored.
-        let used = reads && !matches!(op, Op::AtomicLoad | Op::AtomicExchange);
+        let used = matches!(kind, AtomicKind::CompareExchange { .. } | AtomicKind::Update { .. });
         if (value_taint | expected_taint) & UNDEFINED != 0 || used && old_taint & UNDEFINED != 0 {
             let message = match used && old_taint & UNDEFINED != 0 {
                 true if old_taint & INACTIVE_LANE == 0 => {
@@ -167,12 +149,12 @@ impl Interpreter<'_> {
                 private: false,
                 published: true,
                 scope: at,
-                operation: commuting_group(op),
+                operation: commuting_group(kind),
             };
             self.stores_same_value = new == old;
             let unordered = self.check_access(here, &pointer, bytes, class, manner, reads);
             self.stores_same_value = false;
-            let resets = op == Op::AtomicStore || commuting_group(op) != 0;
+            let resets = !reads || commuting_group(kind) != 0;
             if unordered && writes && new != old && resets && self.unordered_write.is_none() {
                 let name = self.element_name(here, &pointer, pointer.offset);
                 let me = here.invocation_mut().identity;
@@ -219,15 +201,17 @@ impl Interpreter<'_> {
             if reads && !self.setup.skip_race_checks {
                 me.make_visible(at, order);
             }
-            let stays = if commuting_group(op) != 0 && !unordered {
+            let stays = if commuting_group(kind) != 0 && !unordered {
                 old_taint | value_taint
             } else {
                 taint | SCHEDULE_DEPENDENT
             };
-            let stays = match op {
-                Op::AtomicStore if !unordered => value_taint,
-                _ if alone => taint,
-                _ => stays,
+            let stays = if !reads && !unordered {
+                value_taint
+            } else if alone {
+                taint
+            } else {
+                stays
             };
             taint |= if reads && !alone { SCHEDULE_DEPENDENT } else { 0 };
             if writes {
@@ -254,18 +238,13 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Returns a scalar operand with its taint.
-    pub(super) fn operand_bits(
-        &self,
-        here: &InvocationCtx<'_>,
-        inst: &Inst,
-        index: usize,
-    ) -> Step<(u64, Taint)> {
-        match self.single_slot_value(here, self.program.module.operand_at(&inst.raw, index)?)? {
+    /// Returns the bits of a scalar with its taint.
+    pub(super) fn bits_of_id(&self, here: &InvocationCtx<'_>, id: u32) -> Step<(u64, Taint)> {
+        match self.single_slot_value(here, id)? {
             ConcreteValue::Bits(bits, taint) => Ok((*bits, *taint)),
             ConcreteValue::NoBits(taint) => Ok((0, *taint)),
             ConcreteValue::Pointer(pointer) => Ok((self.address_of(pointer), pointer.taint)),
-            _ => Err(malformed(format!("Op{:?} with these operands", inst.raw.op)).into()),
+            _ => Err(malformed(format!("{} is not a number", self.program.module.display_name(id))).into()),
         }
     }
 }

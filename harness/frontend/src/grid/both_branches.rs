@@ -3,12 +3,11 @@
 //! This is sound only if no other invocation can observe which side was taken. A side that accesses shared
 //! memory, synchronizes or reports a finding makes the walk refuse the kernel.
 
-use rspirv::spirv::Op;
+use spirv_reader::SpirvOperation;
 
 use crate::error::SourcePosition;
 
 use super::machine::{Interpreter, Invocation, InvocationCtx, Step, StepInterrupt};
-use super::program::Inst;
 use super::value::{ConcretePointer, ConcreteValue, OPAQUE};
 
 /// Upper bound on the steps of one side.
@@ -67,9 +66,13 @@ fn join_invocations(one: &Invocation, mut other: Invocation) -> Option<Invocatio
 
 impl Interpreter<'_> {
     /// Executes both sides of a branch up to the merge block. If one side discards, only the other is taken.
-    pub(super) fn execute_both_branches(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<()> {
-        for (way, other) in [(1, 2), (2, 1)] {
-            if self.is_discard_block(here, self.program.module.operand_at(&inst.raw, way)?) {
+    pub(super) fn execute_both_branches(
+        &mut self,
+        here: &mut InvocationCtx<'_>,
+        [yes, no]: [u32; 2],
+    ) -> Step<()> {
+        for (way, other) in [(yes, no), (no, yes)] {
+            if self.is_discard_block(here, way) {
                 let place = self.source_position(self.current_site(&here.workgroup.invocations[here.index]));
                 let note = match place {
                     SourcePosition::Line(line) => {
@@ -78,12 +81,11 @@ impl Interpreter<'_> {
                     _ => "no fragment is discarded by a condition that is not evaluated".to_owned(),
                 };
                 self.notes.insert(note);
-                let target = self.program.module.operand_at(&inst.raw, other)?;
-                return self.jump_to(here, target);
+                return self.jump_to(here, other);
             }
         }
         let begun = here.invocation_mut().clone();
-        let gone = self.try_both_branches(here, inst, &begun);
+        let gone = self.try_both_branches(here, [yes, no], &begun);
         if gone.is_err() {
             // The refusal is reported at the branch.
             *here.invocation_mut() = begun;
@@ -96,15 +98,13 @@ impl Interpreter<'_> {
         let Some(frame) = here.workgroup.invocations[here.index].frames.last() else { return false };
         let function = &self.program.functions[frame.function];
         let first = function.labels.get(&target).and_then(|label| function.code.get(label + 1));
-        first.is_some_and(|first| {
-            matches!(first.raw.op, Op::Kill | Op::TerminateInvocation | Op::DemoteToHelperInvocation)
-        })
+        first.is_some_and(|first| matches!(first.operation, SpirvOperation::Kill { .. }))
     }
 
     fn try_both_branches(
         &mut self,
         here: &mut InvocationCtx<'_>,
-        inst: &Inst,
+        targets: [u32; 2],
         begun: &Invocation,
     ) -> Step<()> {
         let program = self.program;
@@ -113,15 +113,12 @@ impl Interpreter<'_> {
         let depth = begun.frames.len();
         let frame = begun.frames.last().ok_or(StepInterrupt::Ended)?;
         let code = &program.functions[frame.function].code;
-        let header = frame.at.checked_sub(1).and_then(|at| code.get(at));
-        // Without a merge block there is no point at which the two sides meet.
-        let header = header.filter(|inst| inst.raw.op == Op::SelectionMerge).ok_or_else(refuse)?;
-        let merge = program.module.operand_at(&header.raw, 0)?;
+        let header = frame.at.checked_sub(1).and_then(|at| code.get(at)).map(|inst| inst.operation);
+        let Some(SpirvOperation::SelectionMerge { merge }) = header else { return Err(refuse()) };
         let seen = (self.accesses, self.events, self.findings.len());
         let mut ways = Vec::new();
-        for index in [1, 2] {
+        for target in targets {
             *here.invocation_mut() = begun.clone();
-            let target = program.module.operand_at(&inst.raw, index)?;
             self.jump_to(here, target)?;
             for step in 0.. {
                 let me = here.invocation_mut();

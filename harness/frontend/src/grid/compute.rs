@@ -1,7 +1,7 @@
 //! Arithmetic on concrete values: integers, booleans, floats, vectors and matrices.
 
-use arithmetic::{Instruction, MOST, NumberShape, Operand, values_of};
-use rspirv::spirv::Op;
+use arithmetic::{Instruction, MOST, NumberShape, Operand, bits_of, float_of};
+use spirv_reader::MemoryOperands;
 
 use crate::error::{malformed, unsupported};
 
@@ -18,22 +18,29 @@ pub(super) fn flatten_components(value: &ConcreteValue, out: &mut Vec<(u64, Tain
     }
 }
 
+/// Applies a function to every component.
+fn map_components(value: &ConcreteValue, change: &impl Fn(u64) -> u64) -> ConcreteValue {
+    match value {
+        ConcreteValue::Bits(number, taint) => ConcreteValue::Bits(change(*number), *taint),
+        ConcreteValue::Composite(parts) => {
+            ConcreteValue::from_components(parts.iter().map(|part| map_components(part, change)))
+        }
+        other => other.clone(),
+    }
+}
+
 impl Interpreter<'_> {
-    /// Executes a componentwise instruction.
-    pub(super) fn compute_elementwise(
+    /// Executes a computation on numbers.
+    pub(super) fn compute(
         &mut self,
         here: &InvocationCtx<'_>,
-        inst: &Inst,
+        inst: &Inst<'_>,
+        instruction: Instruction,
+        operands: &[u32],
     ) -> Step<ConcreteValue> {
         let program = self.program;
-        let op = inst.raw.op;
-        let operands = program.module.operands_of(&inst.raw);
-        let operands = &operands[..values_of(op, operands.len())];
         if operands.len() > MOST {
-            let name = format!("Op{op:?}");
-            let ray =
-                if name.starts_with("OpRayQuery") { ", because ray queries are not evaluated" } else { "" };
-            return Err(unsupported(name + ray).into());
+            return Err(unsupported(instruction_name(instruction)).into());
         }
         let mut arguments = [const { ConcreteValue::NoBits(0) }; MOST];
         for (argument, id) in arguments.iter_mut().zip(operands) {
@@ -41,25 +48,16 @@ impl Interpreter<'_> {
         }
         let arguments = &arguments[..operands.len()];
         let taint = arguments.iter().fold(0, |all, argument| all | argument.combined_taint());
-        if !Instruction::Core(op).is_componentwise() && op != Op::Bitcast {
-            return match self.compute_reduction(inst, Instruction::Core(op), operands, arguments)? {
+        if !instruction.is_componentwise() {
+            return match self.compute_reduction(inst, instruction, operands, arguments)? {
                 Some(value) => Ok(value),
-                None => Ok(program.filled_value(
-                    inst.raw.ty,
-                    taint | self.undefined_instruction_result(here, op, taint)?,
-                )?),
+                None => {
+                    let lacks = self.undefined_computation(here, instruction, taint)?;
+                    Ok(program.filled_value(inst.raw.ty, taint | lacks)?)
+                }
             };
         }
         let Some((_, bits, count)) = program.number_layout(inst.raw.ty) else {
-            // An instruction without a result belongs to another family.
-            if inst.raw.ty == 0 {
-                return match op {
-                    Op::Nop | Op::AssumeTrueKHR | Op::LifetimeStart | Op::LifetimeStop => {
-                        Ok(ConcreteValue::NoBits(0))
-                    }
-                    op => Err(unsupported(format!("Op{op:?}")).into()),
-                };
-            }
             // Cooperative matrices are not computed.
             return Ok(ConcreteValue::NoBits(taint | OPAQUE));
         };
@@ -67,15 +65,15 @@ impl Interpreter<'_> {
         let Some((kind, from, _)) = program.number_layout(of) else {
             return match arguments.iter().any(|argument| matches!(argument, ConcreteValue::NoBits(_))) {
                 true => Ok(ConcreteValue::NoBits(taint | OPAQUE)),
-                false => Err(unsupported(format!("Op{op:?} with these operands")).into()),
+                false => Err(unsupported(instruction_name(instruction) + " with these operands").into()),
             };
         };
         // True in the second place: the result is undefined for these operands.
         let one = |arguments: &[(u64, Taint)]| {
             let mut numbers = [0; MOST];
             numbers.iter_mut().zip(arguments).for_each(|(number, argument)| *number = argument.0);
-            let taint = result_taint(op, arguments, bits);
-            let result = compute_scalar(op, &numbers[..arguments.len()], kind, from, bits);
+            let taint = result_taint(instruction, arguments, bits);
+            let result = instruction.scalar(&numbers[..arguments.len()], kind.to_arithmetic(), from, bits);
             (ConcreteValue::Bits(result.unwrap_or(0), taint), result.is_none())
         };
         // A pointer counts as its address.
@@ -86,15 +84,15 @@ impl Interpreter<'_> {
         };
         let Some(count) = count else {
             if let [ConcreteValue::Composite(_), ..] = arguments {
-                return Err(malformed(format!("Op{op:?} of a vector to a number")).into());
+                let name = instruction_name(instruction);
+                return Err(malformed(name + " of a vector to a number").into());
             }
             let mut row = [(0, 0); MOST];
             row.iter_mut().zip(arguments).for_each(|(place, argument)| *place = single(argument));
             let (value, lacks) = one(&row[..arguments.len()]);
-            return Ok(if lacks {
-                value.with_taint(self.undefined_instruction_result(here, op, taint)?)
-            } else {
-                value
+            return Ok(match lacks {
+                true => value.with_taint(self.undefined_computation(here, instruction, taint)?),
+                false => value,
             });
         };
         let mut parts = Vec::with_capacity(count as usize);
@@ -111,7 +109,7 @@ impl Interpreter<'_> {
             parts.push(one(&row[..arguments.len()]));
         }
         let lacks = match parts.iter().any(|(_, lacks)| *lacks) {
-            true => self.undefined_instruction_result(here, op, taint)?,
+            true => self.undefined_computation(here, instruction, taint)?,
             false => 0,
         };
         let part =
@@ -119,11 +117,46 @@ impl Interpreter<'_> {
         Ok(ConcreteValue::from_components(parts.into_iter().map(part)))
     }
 
+    /// Returns the taint of a result that is undefined for its operands, or refuses an unknown computation.
+    fn undefined_computation(
+        &mut self,
+        here: &InvocationCtx<'_>,
+        instruction: Instruction,
+        taint: Taint,
+    ) -> Step<Taint> {
+        match instruction {
+            Instruction::Core(op) => self.undefined_instruction_result(here, op, taint),
+            Instruction::Extended(_) | Instruction::Unpack(_) | Instruction::Pack(_) => {
+                Err(unsupported(instruction_name(instruction) + " of this type").into())
+            }
+        }
+    }
+
+    /// Executes `Modf`, which stores the whole part through a pointer and returns the fraction.
+    pub(super) fn split_float(
+        &mut self,
+        here: &mut InvocationCtx<'_>,
+        value: u32,
+        pointer: u32,
+    ) -> Step<ConcreteValue> {
+        let (number, to) = (self.value_of_id(here, value)?, self.pointer_of_id(here, pointer)?);
+        let shape = self.program.number_shapes(self.program.type_of(value));
+        let bits = shape.first().map_or(32, |shape| shape.bits);
+        let whole = map_components(&number, &|number| bits_of(float_of(number, bits).trunc(), bits));
+        self.store_value(here, &to, &whole, MemoryOperands::default())?;
+        Ok(map_components(&number, &|number| bits_of(float_of(number, bits).fract(), bits)))
+    }
+
     /// Reinterprets bits as another type.
-    pub(super) fn compute_bitcast(&mut self, here: &InvocationCtx<'_>, inst: &Inst) -> Step<ConcreteValue> {
+    pub(super) fn compute_bitcast(
+        &mut self,
+        here: &InvocationCtx<'_>,
+        inst: &Inst<'_>,
+        id: u32,
+    ) -> Step<ConcreteValue> {
         let program = self.program;
-        let value = self.operand_value(here, inst, 0)?;
-        let from = program.type_of(program.module.operand_at(&inst.raw, 0)?);
+        let value = self.value_of_id(here, id)?;
+        let from = program.type_of(id);
         let to = inst.raw.ty;
         if let (ConcreteValue::Pointer(pointer), Some((_, ty))) = (&value, program.pointee_of(to)) {
             return Ok(ConcreteValue::Pointer(super::value::ConcretePointer { ty, ..*pointer }));
@@ -168,9 +201,9 @@ impl Interpreter<'_> {
     }
 
     /// Executes an instruction on all components together; `None` if it is undefined for these operands.
-    pub(super) fn compute_reduction(
+    fn compute_reduction(
         &self,
-        inst: &Inst,
+        inst: &Inst<'_>,
         instruction: Instruction,
         operands: &[u32],
         arguments: &[ConcreteValue],
@@ -199,23 +232,12 @@ impl Interpreter<'_> {
 }
 
 /// Returns the name of an instruction for messages.
-pub(super) fn instruction_name(instruction: Instruction) -> String {
+fn instruction_name(instruction: Instruction) -> String {
     match instruction {
         Instruction::Core(op) => format!("Op{op:?}"),
         Instruction::Extended(op) => format!("{op:?}"),
         Instruction::Unpack(_) | Instruction::Pack(_) => "a format of texels".to_owned(),
     }
-}
-
-/// Computes one component of a result.
-pub(super) fn compute_scalar(
-    op: Op,
-    arguments: &[u64],
-    kind: ScalarKind,
-    from: u32,
-    bits: u32,
-) -> Option<u64> {
-    arithmetic::scalar(op, arguments, kind.to_arithmetic(), from, bits)
 }
 
 impl DecodedProgram<'_> {

@@ -7,13 +7,13 @@
 
 use std::collections::BTreeSet;
 
-use rspirv::spirv::Op;
-
 use litmus::Scope;
+use spirv_reader::{AtomicKind, SpirvOperation};
 
 use crate::lift::{FindingKind, InvocationId};
 
 use super::machine::{Interpreter, InvocationCtx, InvocationState, SiteFinding};
+use super::schedule::is_whole_barrier;
 use super::value::ConcretePointer;
 
 /// Upper bound on the invocations of a cycle that the message names.
@@ -141,12 +141,10 @@ impl Interpreter<'_> {
         }
         let identity = self.invocation_id(number);
         let Some(workgroup) = self.workgroups.get(&identity.workgroup_index) else { return Vec::new() };
-        let Some((_, op, site)) = self.waiting_at(workgroup, identity.local_index as usize) else {
+        let Some((_, operation, site)) = self.waiting_at(workgroup, identity.local_index as usize) else {
             return Vec::new();
         };
-        // A control barrier of the workgroup waits for all its invocations, and every other
-        // operation for the subgroup.
-        let whole = op == Op::ControlBarrier
+        let whole = is_whole_barrier(&operation)
             && self.control_barrier_at(site).is_ok_and(|(scope, _)| scope == Scope::Workgroup);
         let subgroup = identity.local_index / self.setup.subgroup_size.max(1);
         let missing = workgroup.invocations.iter().filter(|other| {
@@ -183,9 +181,13 @@ impl Interpreter<'_> {
 
     /// Returns the verb for the last write.
     fn write_verb(&self, site: u32) -> &'static str {
-        match self.program.instruction_at(site).map(|inst| inst.raw.op) {
-            Some(Op::AtomicStore | Op::Store) | None => "wrote last",
-            Some(Op::AtomicCompareExchange | Op::AtomicCompareExchangeWeak | Op::AtomicExchange) => "took",
+        match self.program.instruction_at(site).map(|inst| inst.operation) {
+            Some(SpirvOperation::Store { .. }) | None => "wrote last",
+            Some(SpirvOperation::Atomic(access)) => match access.kind {
+                AtomicKind::Store { .. } => "wrote last",
+                AtomicKind::Exchange { .. } | AtomicKind::CompareExchange { .. } => "took",
+                AtomicKind::Load | AtomicKind::Update { .. } => "changed last",
+            },
             Some(_) => "changed last",
         }
     }

@@ -4,8 +4,9 @@
 //! which costs speed but changes no result.
 
 use arithmetic::{Instruction, MOST, NumberShape, computation, signed};
-use rspirv::spirv::{GlslStd450Op as Extended, Op, StorageClass};
+use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::FxHashMap;
+use spirv_reader::SpirvOperation;
 
 use super::execute::MAX_OWN;
 use super::fast_path::DecodedOp;
@@ -84,13 +85,13 @@ pub(super) struct DynamicIndex {
     pub length: Option<u64>,
 }
 
-impl DecodedFunction {
+impl DecodedFunction<'_> {
     /// Builds the edges of the control-flow graph, given the types of the function's results.
     pub fn find_edges(&mut self, program: &DecodedProgram<'_>, types: &FxHashMap<u32, u32>) {
         let (mut block, mut found) = (0, FxHashMap::default());
         let mut edges = Vec::new();
         for inst in &self.code {
-            if inst.raw.op == Op::Label {
+            if inst.operation == SpirvOperation::Label {
                 block = inst.raw.result;
             }
             for target in program.module.successors(types, &inst.raw) {
@@ -113,10 +114,11 @@ impl DecodedFunction {
         let around = self.loops.keys().copied().filter(inside).collect();
         let mut moves = Some(Vec::new());
         let mut after = position + 1;
-        while let Some(inst) = self.code.get(after).filter(|inst| inst.raw.op == Op::Phi) {
-            let pairs = program.module.operands_of(&inst.raw);
-            let pair = pairs.chunks_exact(2).find(|pair| pair[1] == from);
-            let from = pair.map(|pair| program.slots_of(pair[0])).filter(|from| from.has_value());
+        while let Some(inst) = self.code.get(after)
+            && let SpirvOperation::Phi { sources } = inst.operation
+        {
+            let source = sources.iter().find(|[_, predecessor]| *predecessor == from);
+            let from = source.map(|[value, _]| program.slots_of(*value)).filter(|from| from.has_value());
             let from = from.filter(|from| from.count == inst.result.count);
             moves = moves.zip(from).map(|(mut moves, from)| {
                 moves.extend(inst.result.as_slice().iter().copied().zip(from.as_slice().iter().copied()));
@@ -147,10 +149,10 @@ impl DecodedFunction {
             wholes: Vec::new(),
         };
         for inst in &self.code {
-            if inst.raw.op == Op::Label {
+            if inst.operation == SpirvOperation::Label {
                 block = inst.raw.result;
             }
-            let quick = self.decode_jump(program, inst, block).or_else(|| found.decode_op(inst));
+            let quick = self.decode_jump(inst, program, block).or_else(|| found.decode_op(inst));
             self.decoded.push(quick.unwrap_or_default());
         }
         let Decoder { several, chains, numbers, parts, makings, wholes, .. } = found;
@@ -158,14 +160,13 @@ impl DecodedFunction {
         (self.extracts, self.constructs, self.reductions) = (parts, makings, wholes);
     }
 
-    fn decode_jump(&self, program: &DecodedProgram<'_>, inst: &Inst, block: u32) -> Option<DecodedOp> {
-        let operands = program.module.operands_of(&inst.raw);
-        let edge = |index: usize| self.edge_by_blocks.get(&(block, *operands.get(index)?)).copied();
-        match inst.raw.op {
-            Op::Branch => Some(DecodedOp::Jump(edge(0)?)),
-            Op::BranchConditional => {
-                let condition = program.slots_of(*operands.first()?).single_slot()?;
-                Some(DecodedOp::Branch { condition, yes: edge(1)?, no: edge(2)? })
+    fn decode_jump(&self, inst: &Inst<'_>, program: &DecodedProgram<'_>, block: u32) -> Option<DecodedOp> {
+        let edge = |target: u32| self.edge_by_blocks.get(&(block, target)).copied();
+        match inst.operation {
+            SpirvOperation::Branch { target } => Some(DecodedOp::Jump(edge(target)?)),
+            SpirvOperation::BranchConditional { condition, yes, no } => {
+                let condition = program.slots_of(condition).single_slot()?;
+                Some(DecodedOp::Branch { condition, yes: edge(yes)?, no: edge(no)? })
             }
             _ => None,
         }
@@ -193,21 +194,22 @@ struct ArithmeticShape {
 }
 
 impl Decoder<'_> {
-    fn decode_op(&mut self, inst: &Inst) -> Option<DecodedOp> {
+    fn decode_op(&mut self, inst: &Inst<'_>) -> Option<DecodedOp> {
         let program = self.program;
-        let operands = program.module.operands_of(&inst.raw);
         // The result aliases the operands' slots, so nothing remains to do.
         if inst.raw.ty != 0 && !inst.result.has_value() && program.slots_of(inst.raw.result).has_value() {
             return Some(DecodedOp::Nop);
         }
-        let id = |index: usize| operands.get(index).copied();
-        let one = |index: usize| program.slots_of(id(index)?).single_slot();
-        Some(match inst.raw.op {
-            Op::SelectionMerge | Op::LoopMerge | Op::Nop | Op::Phi => DecodedOp::Nop,
-            Op::Load => {
+        let one = |id: u32| program.slots_of(id).single_slot();
+        Some(match inst.operation {
+            SpirvOperation::SelectionMerge { .. }
+            | SpirvOperation::LoopMerge { .. }
+            | SpirvOperation::Nop
+            | SpirvOperation::Phi { .. } => DecodedOp::Nop,
+            SpirvOperation::Load { pointer, .. } => {
                 let (kind, bits, _) =
                     program.number_layout(inst.raw.ty).filter(|of| of.0 != ScalarKind::Address)?;
-                let (pointer, bytes) = (one(0)?, bits.div_ceil(8));
+                let (pointer, bytes) = (one(pointer)?, bits.div_ceil(8));
                 self.decode_per_component(inst.result, |_, index, to| {
                     Some(DecodedOp::Load {
                         pointer,
@@ -218,32 +220,28 @@ impl Decoder<'_> {
                     })
                 })?
             }
-            Op::Store => {
-                let stored = id(1)?;
-                let (_, bits, _) = program
-                    .number_layout(program.type_of(stored))
-                    .filter(|of| of.0 != ScalarKind::Address)?;
-                let (pointer, bytes) = (one(0)?, bits.div_ceil(8));
-                self.decode_per_component(program.slots_of(stored), |_, index, value| {
+            SpirvOperation::Store { pointer, value, .. } => {
+                let (_, bits, _) =
+                    program.number_layout(program.type_of(value)).filter(|of| of.0 != ScalarKind::Address)?;
+                let (pointer, bytes) = (one(pointer)?, bits.div_ceil(8));
+                self.decode_per_component(program.slots_of(value), |_, index, value| {
                     Some(DecodedOp::Store { pointer, value, offset: index as u32 * bytes, bytes })
                 })?
             }
-            Op::CompositeExtract => {
-                let (of, path, to) = (one(0)?, operands.get(1..)?.to_vec(), inst.result);
-                self.parts.push(ExtractOp { of, path, to });
+            SpirvOperation::CompositeExtract { composite, path } => {
+                self.parts.push(ExtractOp { of: one(composite)?, path: path.to_vec(), to: inst.result });
                 DecodedOp::Extract((self.parts.len() - 1) as u32)
             }
-            Op::AccessChain | Op::InBoundsAccessChain => {
-                self.chains.push(decode_chain(program, operands)?);
+            SpirvOperation::AccessChain { base, element: None, indices } => {
+                self.chains.push(decode_chain(program, base, indices)?);
                 DecodedOp::AccessChain {
-                    pointer: one(0)?,
+                    pointer: one(base)?,
                     to: inst.result.single_slot()?,
                     chain: (self.chains.len() - 1) as u32,
                 }
             }
-            Op::Select => {
-                let [condition, yes, no] = [0, 1, 2].map(|index| id(index).map(|id| program.slots_of(id)));
-                let (condition, yes, no) = (condition?, yes?, no?);
+            SpirvOperation::Select { condition, yes, no } => {
+                let [condition, yes, no] = [condition, yes, no].map(|id| program.slots_of(id));
                 if yes.count != inst.result.count || no.count != inst.result.count {
                     return None;
                 }
@@ -252,35 +250,25 @@ impl Decoder<'_> {
                     Some(DecodedOp::Select { condition: of(condition)?, yes: of(yes)?, no: of(no)?, to })
                 })?
             }
-            Op::VectorTimesScalar => self.decode_arithmetic(inst, Instruction::Core(Op::FMul), operands)?,
-            Op::ExtInst => {
-                let set = program.module.extended.get(operands.first()?)?;
-                if set.starts_with("NonSemantic.") {
-                    return Some(DecodedOp::Nop);
-                }
-                let op = Extended::from_u32(id(1)?).filter(|_| set == "GLSL.std.450")?;
-                let instruction = Instruction::Extended(op);
-                let operands = operands.get(2..)?;
-                match instruction.is_componentwise() {
-                    _ if op == Extended::Modf => return None,
-                    true => self.decode_arithmetic(inst, instruction, operands)?,
-                    false => self.decode_reduction(inst, instruction, operands)?,
-                }
+            SpirvOperation::Bitcast { value } => {
+                self.decode_arithmetic(inst, Instruction::Core(Op::Bitcast), &[value])?
             }
-            Op::Label => DecodedOp::Label(inst.raw.result),
-            Op::Variable => {
+            SpirvOperation::Compute { instruction: Instruction::Core(Op::VectorTimesScalar), operands } => {
+                self.decode_arithmetic(inst, Instruction::Core(Op::FMul), operands)?
+            }
+            SpirvOperation::Compute { instruction, operands } => match instruction.is_componentwise() {
+                true => self.decode_arithmetic(inst, instruction, operands)?,
+                false => self.decode_reduction(inst, instruction, operands)?,
+            },
+            SpirvOperation::Label => DecodedOp::Label(inst.raw.result),
+            SpirvOperation::Variable { initializer: None } => {
                 let (class, ty) = program.pointee_of(inst.raw.ty)?;
                 let bytes =
                     u32::try_from(program.type_size(ty)).ok().filter(|bytes| *bytes as usize <= MAX_OWN)?;
-                let plain = class == StorageClass::Function && operands.len() == 1;
-                DecodedOp::Variable {
-                    to: inst.result.single_slot().filter(|_| plain)?,
-                    id: inst.raw.result,
-                    ty,
-                    bytes,
-                }
+                let to = inst.result.single_slot().filter(|_| class == StorageClass::Function)?;
+                DecodedOp::Variable { to, id: inst.raw.result, ty, bytes }
             }
-            Op::CompositeConstruct => {
+            SpirvOperation::CompositeConstruct { parts } => {
                 let layout = program.type_layout(inst.raw.ty).ok()?;
                 if !matches!(
                     layout,
@@ -288,14 +276,10 @@ impl Decoder<'_> {
                 ) {
                     return None;
                 }
-                let parts = operands.iter().map(|id| program.slots_of(*id)).collect();
+                let parts = parts.iter().map(|id| program.slots_of(*id)).collect();
                 self.makings.push(ConstructOp { parts, to: inst.result.single_slot()? });
                 DecodedOp::Construct((self.makings.len() - 1) as u32)
             }
-            Op::Dot | Op::Any | Op::All | Op::MatrixTimesVector | Op::VectorTimesMatrix => {
-                self.decode_reduction(inst, Instruction::Core(inst.raw.op), operands)?
-            }
-            op if is_componentwise_op(op) => self.decode_arithmetic(inst, Instruction::Core(op), operands)?,
             _ => return None,
         })
     }
@@ -319,7 +303,7 @@ impl Decoder<'_> {
     /// Decodes componentwise arithmetic.
     fn decode_arithmetic(
         &mut self,
-        inst: &Inst,
+        inst: &Inst<'_>,
         instruction: Instruction,
         operands: &[u32],
     ) -> Option<DecodedOp> {
@@ -345,7 +329,7 @@ impl Decoder<'_> {
     /// Decodes arithmetic on all components together.
     fn decode_reduction(
         &mut self,
-        inst: &Inst,
+        inst: &Inst<'_>,
         instruction: Instruction,
         operands: &[u32],
     ) -> Option<DecodedOp> {
@@ -395,18 +379,9 @@ impl Decoder<'_> {
     }
 }
 
-/// Returns true for componentwise arithmetic instructions.
-fn is_componentwise_op(op: Op) -> bool {
-    let number = op as u32;
-    // OpConvertFToU to OpQuantizeToF16, OpBitcast, OpSNegate to OpFMod, OpIsNan and OpIsInf, OpLogicalEqual to OpLogicalNot, OpIEqual to
-    // OpFUnordGreaterThanEqual, OpShiftRightLogical to OpBitCount.
-    matches!(number, 109..=116 | 124 | 126..=141 | 156 | 157 | 164..=168 | 170..=191 | 194..=205)
-}
-
 /// Decodes a chain of constant offsets and array indices; returns `None` for others.
-fn decode_chain(program: &DecodedProgram<'_>, operands: &[u32]) -> Option<AccessChainOp> {
-    let (base, indices) = operands.split_first()?;
-    let (_, base) = program.pointee_of(program.type_of(*base))?;
+fn decode_chain(program: &DecodedProgram<'_>, base: u32, indices: &[u32]) -> Option<AccessChainOp> {
+    let (_, base) = program.pointee_of(program.type_of(base))?;
     let mut all = AccessChainOp {
         base,
         ty: base,

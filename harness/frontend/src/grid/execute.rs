@@ -4,14 +4,16 @@ use std::rc::Rc;
 
 use arithmetic::mask;
 use litmus::InterlockEnd;
-use rspirv::spirv::{Op, StorageClass};
+use rspirv::spirv::{GlslStd450Op, StorageClass};
+use spirv_reader::{BarrierPart, MatrixAccess, PointerComparison, SpirvOperation};
 
-use crate::error::{malformed, unsupported};
-use crate::order::{MemoryOperands, scope_from_number, semantics_from_number};
-use crate::stage;
+use crate::error::{malformed, unknown_instruction, unsupported};
+use crate::order::{scope_from_number, semantics_from_number};
 
+use super::image::NOT_SAMPLED;
 use super::machine::{Interpreter, InvocationCtx, InvocationState, Step, StepInterrupt, WorkgroupState};
-use super::program::{Inst, OpFamily, TypeLayout};
+use super::program::{Inst, TypeLayout};
+use super::sync::restrict_to_tracked_classes;
 use super::value::{ConcretePointer, ConcreteValue, LOCAL, OPAQUE, SCHEDULE_DEPENDENT, UNDEFINED};
 
 /// Clock ticks per executed step.
@@ -21,50 +23,56 @@ pub(super) const MAX_OWN: usize = 1 << 18;
 
 impl Interpreter<'_> {
     /// Executes an instruction and advances to the next.
-    pub(super) fn execute_instruction(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<()> {
+    pub(super) fn execute_instruction(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst<'_>) -> Step<()> {
         let program = self.program;
-        let operands = program.module.operands_of(&inst.raw);
-        let value = match inst.raw.op {
-            Op::Variable => self.execute_variable(here, inst)?,
-            Op::Load => {
-                let pointer = self.operand_pointer(here, inst, 0)?;
-                let memory = MemoryOperands::parse(operands.get(1..).unwrap_or_default());
+        let value = match inst.operation {
+            SpirvOperation::Nop
+            | SpirvOperation::SelectionMerge { .. }
+            | SpirvOperation::LoopMerge { .. }
+            | SpirvOperation::Phi { .. } => ConcreteValue::NoBits(0),
+            SpirvOperation::Variable { initializer } => self.execute_variable(here, inst, initializer)?,
+            SpirvOperation::Load { pointer, memory } => {
+                let pointer = self.pointer_of_id(here, pointer)?;
                 if inst.result.count > 0 {
                     return self.load_vector(here, inst, &pointer, memory);
                 }
                 self.load_value(here, &pointer, memory)?
             }
-            Op::Store => {
-                let pointer = self.operand_pointer(here, inst, 0)?;
-                let id = program.module.operand_at(&inst.raw, 1)?;
-                let memory = MemoryOperands::parse(operands.get(2..).unwrap_or_default());
-                if program.slots_of(id).count > 0 {
-                    self.store_vector(here, id, &pointer, memory)?;
+            SpirvOperation::Store { pointer, value, memory } => {
+                let pointer = self.pointer_of_id(here, pointer)?;
+                if program.slots_of(value).count > 0 {
+                    self.store_vector(here, value, &pointer, memory)?;
                 } else {
-                    let value = self.value_of_id(here, id)?;
+                    let value = self.value_of_id(here, value)?;
                     self.store_value(here, &pointer, &value, memory)?;
                 }
                 ConcreteValue::NoBits(0)
             }
-            Op::CopyMemory | Op::CopyMemorySized => return self.copy_memory(here, inst),
-            Op::AccessChain | Op::InBoundsAccessChain => self.access_chain(here, inst, 1)?,
-            Op::PtrAccessChain | Op::InBoundsPtrAccessChain => self.access_chain(here, inst, 2)?,
-            Op::ArrayLength => self.array_length(here, inst)?,
-            Op::Undef => program.filled_value(inst.raw.ty, UNDEFINED)?,
-            Op::CompositeConstruct => self.construct_composite(here, inst)?,
-            Op::CompositeExtract => {
-                let mut value = self.operand_value(here, inst, 0)?;
-                for index in operands.get(1..).unwrap_or_default() {
+            SpirvOperation::CopyMemory { target, source, memory: [store, load] } => {
+                let (target, source) = (self.pointer_of_id(here, target)?, self.pointer_of_id(here, source)?);
+                let value = self.load_value(here, &source, load)?;
+                self.store_value(here, &target, &value, store)?;
+                ConcreteValue::NoBits(0)
+            }
+            SpirvOperation::AccessChain { base, element, indices } => {
+                self.access_chain(here, base, element, indices)?
+            }
+            SpirvOperation::ArrayLength { block, member } => self.array_length(here, block, member)?,
+            SpirvOperation::Undef => program.filled_value(inst.raw.ty, UNDEFINED)?,
+            SpirvOperation::CompositeConstruct { parts } => self.construct_composite(here, inst, parts)?,
+            SpirvOperation::CompositeExtract { composite, path } => {
+                let mut value = self.value_of_id(here, composite)?;
+                for index in path {
                     value = self.extract_component(&value, *index as usize)?;
                 }
                 value
             }
-            Op::CompositeInsert => {
-                let (value, into) = (self.operand_value(here, inst, 0)?, self.operand_value(here, inst, 1)?);
-                self.insert_component(&into, operands.get(2..).unwrap_or_default(), value)?
+            SpirvOperation::CompositeInsert { value, composite, path } => {
+                let (value, into) = (self.value_of_id(here, value)?, self.value_of_id(here, composite)?);
+                self.insert_component(&into, path, value)?
             }
-            Op::VectorExtractDynamic => {
-                let (value, index) = (self.operand_value(here, inst, 0)?, self.operand_bits(here, inst, 1)?);
+            SpirvOperation::VectorExtractDynamic { vector, index } => {
+                let (value, index) = (self.value_of_id(here, vector)?, self.bits_of_id(here, index)?);
                 match self.extract_component(&value, index.0 as usize) {
                     Ok(element) => element.with_taint(index.1),
                     Err(_) => ConcreteValue::Bits(
@@ -73,9 +81,9 @@ impl Interpreter<'_> {
                     ),
                 }
             }
-            Op::VectorInsertDynamic => {
-                let (into, value) = (self.operand_value(here, inst, 0)?, self.operand_value(here, inst, 1)?);
-                let index = self.operand_bits(here, inst, 2)?;
+            SpirvOperation::VectorInsertDynamic { vector, component, index } => {
+                let (into, value) = (self.value_of_id(here, vector)?, self.value_of_id(here, component)?);
+                let index = self.bits_of_id(here, index)?;
                 match self.insert_component(&into, &[index.0 as u32], value) {
                     Ok(all) => all.with_taint(index.1),
                     Err(_) => {
@@ -84,8 +92,8 @@ impl Interpreter<'_> {
                     }
                 }
             }
-            Op::VectorShuffle => {
-                let (left, right) = (self.operand_value(here, inst, 0)?, self.operand_value(here, inst, 1)?);
+            SpirvOperation::VectorShuffle { first, second, components } => {
+                let (left, right) = (self.value_of_id(here, first)?, self.value_of_id(here, second)?);
                 let (ConcreteValue::Composite(left), ConcreteValue::Composite(right)) = (&left, &right)
                 else {
                     return Err(malformed("a shuffle of values that are not vectors").into());
@@ -95,26 +103,90 @@ impl Interpreter<'_> {
                     let found = left.get(index).or_else(|| right.get(index.checked_sub(left.len())?));
                     found.cloned().unwrap_or(ConcreteValue::Bits(0, UNDEFINED))
                 };
-                ConcreteValue::from_components(operands[2..].iter().map(pick))
+                ConcreteValue::from_components(components.iter().map(pick))
             }
-            Op::CopyObject | Op::CopyLogical => self.operand_value(here, inst, 0)?,
-            Op::Select => self.select_value(here, inst)?,
-            Op::Bitcast | Op::ConvertUToPtr | Op::ConvertPtrToU => self.compute_bitcast(here, inst)?,
-            Op::PtrEqual | Op::PtrNotEqual | Op::PtrDiff => self.compare_pointers(here, inst)?,
-            Op::ExtInst => self.execute_extended(here, inst)?,
-            Op::ControlBarrier | Op::MemoryBarrier => return self.execute_barrier(here, inst),
-            Op::ControlBarrierArriveINTEL => return self.arrive_at_split(here),
-            Op::ControlBarrierWaitINTEL => {
+            SpirvOperation::Copy { value } => self.value_of_id(here, value)?,
+            SpirvOperation::Select { condition, yes, no } => self.select_value(here, condition, yes, no)?,
+            SpirvOperation::Bitcast { value } | SpirvOperation::ConvertPointer { value } => {
+                self.compute_bitcast(here, inst, value)?
+            }
+            SpirvOperation::ComparePointers { comparison, left, right } => {
+                self.compare_pointers(here, inst, comparison, [left, right])?
+            }
+            SpirvOperation::Compute { instruction, operands } => {
+                self.compute(here, inst, instruction, operands)?
+            }
+            SpirvOperation::ComputeAndStore { instruction: GlslStd450Op::Modf, value, pointer } => {
+                self.split_float(here, value, pointer)?
+            }
+            SpirvOperation::ComputeAndStore { instruction, .. } => {
+                return Err(unsupported(format!("{instruction:?}")).into());
+            }
+            SpirvOperation::Atomic(access) => return self.execute_atomic(here, inst, access),
+            SpirvOperation::MemoryBarrier { scope, semantics } => {
+                self.events += 1;
+                let at =
+                    scope_from_number(self.control_number(here, scope, "a scope")?, program.module.vulkan)?;
+                let order = semantics_from_number(self.control_number(here, semantics, "semantics")?)?;
+                if !self.setup.skip_race_checks {
+                    here.invocation_mut().execute_fence(at, restrict_to_tracked_classes(order));
+                }
+                ConcreteValue::NoBits(0)
+            }
+            SpirvOperation::ControlBarrier { part: BarrierPart::Arrive, .. } => {
+                return self.arrive_at_split(here);
+            }
+            SpirvOperation::ControlBarrier { part: BarrierPart::Whole | BarrierPart::Wait, .. } => {
                 self.events += 1;
                 return Err(self.wait_for_others(here));
             }
-            Op::BeginInvocationInterlockEXT => return self.execute_interlock(here, InterlockEnd::Begin),
-            Op::EndInvocationInterlockEXT => return self.execute_interlock(here, InterlockEnd::End),
-            Op::CooperativeMatrixLoadKHR | Op::CooperativeMatrixStoreKHR => self.access_matrix(here, inst)?,
-            Op::IsHelperInvocationEXT => ConcreteValue::from_bool(false, 0),
-            op if stage::is_derivative(op) => program.filled_value(inst.raw.ty, OPAQUE)?,
+            SpirvOperation::BeginInterlock => return self.execute_interlock(here, InterlockEnd::Begin),
+            SpirvOperation::EndInterlock => return self.execute_interlock(here, InterlockEnd::End),
+            SpirvOperation::Image { sampled } => self.value_of_id(here, sampled)?,
+            SpirvOperation::SampledImage { image, sampler } => {
+                match (self.value_of_id(here, image)?, self.value_of_id(here, sampler)?) {
+                    (ConcreteValue::Image(object, _), ConcreteValue::Sampler(sampler)) => {
+                        ConcreteValue::Image(object, Some(sampler))
+                    }
+                    (image, _) => image,
+                }
+            }
+            SpirvOperation::ImageRead { image, coordinate, operands }
+            | SpirvOperation::ImageFetch { image, coordinate, operands } => {
+                self.read_texel(here, inst, [image, coordinate], &operands)?
+            }
+            SpirvOperation::ImageWrite { image, coordinate, texel, operands } => {
+                self.write_texel(here, [image, coordinate, texel], &operands)?;
+                ConcreteValue::NoBits(0)
+            }
+            SpirvOperation::ImageTexelPointer { image, coordinate } => {
+                self.texel_pointer(here, inst, [image, coordinate])?
+            }
+            SpirvOperation::ImageQuery { query, image } => self.query_image(here, inst, query, image)?,
+            SpirvOperation::ImageSample { sampling, image, coordinate, operands } => {
+                match self.sample_texel(here, inst, sampling, [image, coordinate], &operands)? {
+                    Some(value) => value,
+                    None => {
+                        self.notes.insert(NOT_SAMPLED.to_owned());
+                        program.filled_value(inst.raw.ty, OPAQUE)?
+                    }
+                }
+            }
+            SpirvOperation::Subgroup(_) => return Err(self.wait_for_others(here)),
+            SpirvOperation::BallotQuery { query, ballot, .. } => {
+                self.query_ballot(here, inst, query, ballot)?
+            }
+            SpirvOperation::CooperativeMatrixLoad(access) => {
+                self.access_matrix(here, inst.raw.ty, access, true)?
+            }
+            SpirvOperation::CooperativeMatrixStore { value, access } => {
+                self.access_matrix(here, program.type_of(value), access, false)?
+            }
+            SpirvOperation::CooperativeMatrixMulAdd { .. } => ConcreteValue::NoBits(OPAQUE),
+            SpirvOperation::IsHelperInvocation => ConcreteValue::from_bool(false, 0),
+            SpirvOperation::Derivative { .. } => program.filled_value(inst.raw.ty, OPAQUE)?,
             // A clock value depends on the schedule.
-            Op::ReadClockKHR => {
+            SpirvOperation::ReadClock { .. } => {
                 let now = self.steps.wrapping_mul(TICKS);
                 match program.type_layout(inst.raw.ty)? {
                     TypeLayout::Vector { .. } => ConcreteValue::from_components(
@@ -123,35 +195,53 @@ impl Interpreter<'_> {
                     _ => ConcreteValue::Bits(now, SCHEDULE_DEPENDENT),
                 }
             }
-            Op::CooperativeMatrixMulAddKHR => ConcreteValue::NoBits(OPAQUE),
-            _ => match inst.family {
-                OpFamily::Atomic => return self.execute_atomic(here, inst),
-                OpFamily::Image => return self.execute_image(here, inst),
-                OpFamily::Collective => return Err(self.wait_for_others(here)),
-                OpFamily::Ballot => return self.execute_ballot_query(here, inst),
-                OpFamily::Other => self.compute_elementwise(here, inst)?,
-            },
+            SpirvOperation::UnknownExtended { set, number } => {
+                return Err(program.module.unknown_extended(set, number).into());
+            }
+            // The first ones are executed before, except in another stage.
+            SpirvOperation::Label
+            | SpirvOperation::Branch { .. }
+            | SpirvOperation::BranchConditional { .. }
+            | SpirvOperation::Switch { .. }
+            | SpirvOperation::Call { .. }
+            | SpirvOperation::Return { .. }
+            | SpirvOperation::Kill { .. }
+            | SpirvOperation::Unreachable
+            | SpirvOperation::EmitMeshTasks { .. }
+            | SpirvOperation::SetMeshOutputs { .. }
+            | SpirvOperation::CopyMemorySized { .. }
+            | SpirvOperation::Unknown { .. } => return Err(unknown_instruction(inst.raw.op).into()),
         };
         self.set_result(here, inst, value)
     }
 
     /// Compares two pointers, or returns the number of elements between them.
-    fn compare_pointers(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<ConcreteValue> {
-        let (left, right) = (self.operand_pointer(here, inst, 0)?, self.operand_pointer(here, inst, 1)?);
+    fn compare_pointers(
+        &mut self,
+        here: &mut InvocationCtx<'_>,
+        inst: &Inst<'_>,
+        comparison: PointerComparison,
+        [first, second]: [u32; 2],
+    ) -> Step<ConcreteValue> {
+        let (left, right) = (self.pointer_of_id(here, first)?, self.pointer_of_id(here, second)?);
         let taint = left.taint | right.taint;
-        let op = inst.raw.op;
-        if op != Op::PtrDiff {
-            let same = (left.object, left.offset) == (right.object, right.offset);
-            return Ok(ConcreteValue::from_bool(same == (op == Op::PtrEqual), taint));
+        let same = (left.object, left.offset) == (right.object, right.offset);
+        match comparison {
+            PointerComparison::Equal => return Ok(ConcreteValue::from_bool(same, taint)),
+            PointerComparison::NotEqual => return Ok(ConcreteValue::from_bool(!same, taint)),
+            PointerComparison::Difference => {}
         }
-        let stride = self.stride_of(inst, &left);
+        let stride = self.stride_of(first, &left);
         let apart = left.offset.wrapping_sub(right.offset) as i64;
-        let bits = self.program.number_layout(inst.raw.ty).map_or(32, |of| of.1);
+        let bits = self.program.number_bits(inst.raw.result);
         match apart.checked_rem(stride) {
             Some(0) if left.object == right.object => {
                 Ok(ConcreteValue::Bits((apart / stride) as u64 & mask(bits), taint))
             }
-            _ => Ok(ConcreteValue::Bits(0, taint | self.undefined_instruction_result(here, op, taint)?)),
+            _ => {
+                let lacks = self.undefined_instruction_result(here, inst.raw.op, taint)?;
+                Ok(ConcreteValue::Bits(0, taint | lacks))
+            }
         }
     }
 
@@ -162,27 +252,12 @@ impl Interpreter<'_> {
         StepInterrupt::Waits
     }
 
-    fn execute_barrier(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<()> {
-        self.events += 1;
-        if inst.raw.op == Op::ControlBarrier {
-            return Err(self.wait_for_others(here));
-        }
-        let vulkan = self.program.module.vulkan;
-        let at = scope_from_number(self.control_number(here, inst, 0, "a scope")?, vulkan)?;
-        let order = super::sync::restrict_to_tracked_classes(semantics_from_number(self.control_number(
-            here,
-            inst,
-            1,
-            "semantics",
-        )?)?);
-        if !self.setup.skip_race_checks {
-            here.invocation_mut().execute_fence(at, order);
-        }
-        here.frame_mut()?.at += 1;
-        Ok(())
-    }
-
-    fn execute_variable(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<ConcreteValue> {
+    fn execute_variable(
+        &mut self,
+        here: &mut InvocationCtx<'_>,
+        inst: &Inst<'_>,
+        initializer: Option<u32>,
+    ) -> Step<ConcreteValue> {
         let program = self.program;
         let Some((class, to)) = program.pointee_of(inst.raw.ty) else {
             return Err(malformed("a variable whose type is not a pointer").into());
@@ -192,8 +267,7 @@ impl Interpreter<'_> {
         }
         let size = usize::try_from(program.type_size(to)).ok().filter(|size| *size <= MAX_OWN);
         let size = size.ok_or_else(|| unsupported(format!("a variable of more than {MAX_OWN} bytes")))?;
-        let initializer = program.module.operands_of(&inst.raw).get(1);
-        let value = initializer.map(|id| self.value_of_id(here, *id)).transpose()?;
+        let value = initializer.map(|id| self.value_of_id(here, id)).transpose()?;
         let WorkgroupState { invocations, .. } = &mut *here.workgroup;
         let locals = &mut invocations[here.index].locals;
         let at = locals.push_variable(inst.raw.result, size, &mut self.spare_objects);
@@ -203,11 +277,10 @@ impl Interpreter<'_> {
         Ok(ConcreteValue::Pointer(ConcretePointer::to_object(LOCAL | at as u32, to)))
     }
 
-    fn array_length(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<ConcreteValue> {
+    fn array_length(&mut self, here: &mut InvocationCtx<'_>, block: u32, member: u32) -> Step<ConcreteValue> {
         let program = self.program;
-        let pointer = self.operand_pointer(here, inst, 0)?;
-        let member = u64::from(program.module.operand_at(&inst.raw, 1)?);
-        let array = super::access::part_pointer(program, &pointer, member)?;
+        let pointer = self.pointer_of_id(here, block)?;
+        let array = super::access::part_pointer(program, &pointer, member.into())?;
         let TypeLayout::Array { stride, .. } = program.type_layout(array.ty)? else {
             return Err(malformed("OpArrayLength of a member that is not an array").into());
         };
@@ -216,9 +289,13 @@ impl Interpreter<'_> {
         Ok(ConcreteValue::Bits(bytes.saturating_sub(array.offset) / (*stride).max(1), taint))
     }
 
-    fn construct_composite(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<ConcreteValue> {
+    fn construct_composite(
+        &mut self,
+        here: &mut InvocationCtx<'_>,
+        inst: &Inst<'_>,
+        operands: &[u32],
+    ) -> Step<ConcreteValue> {
         let program = self.program;
-        let operands = program.module.operands_of(&inst.raw);
         let mut parts = Vec::with_capacity(operands.len());
         let vector = matches!(program.type_layout(inst.raw.ty)?, TypeLayout::Vector { .. });
         for id in operands {
@@ -255,9 +332,15 @@ impl Interpreter<'_> {
         }
     }
 
-    fn select_value(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<ConcreteValue> {
-        let (yes, no) = (self.operand_value(here, inst, 1)?, self.operand_value(here, inst, 2)?);
-        match self.operand_value(here, inst, 0)? {
+    fn select_value(
+        &mut self,
+        here: &mut InvocationCtx<'_>,
+        condition: u32,
+        yes: u32,
+        no: u32,
+    ) -> Step<ConcreteValue> {
+        let (yes, no) = (self.value_of_id(here, yes)?, self.value_of_id(here, no)?);
+        match self.value_of_id(here, condition)? {
             ConcreteValue::Bits(condition, taint) => {
                 let chosen = if condition != 0 { yes } else { no };
                 Ok(chosen.with_taint(taint))
@@ -278,12 +361,15 @@ impl Interpreter<'_> {
     }
 
     /// Executes a load or store of a cooperative matrix; each element is accessed by one lane.
-    fn access_matrix(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<ConcreteValue> {
+    fn access_matrix(
+        &mut self,
+        here: &mut InvocationCtx<'_>,
+        ty: u32,
+        access: MatrixAccess,
+        loads: bool,
+    ) -> Step<ConcreteValue> {
         let program = self.program;
-        let loads = inst.raw.op == Op::CooperativeMatrixLoadKHR;
-        let operands = program.module.operands_of(&inst.raw);
-        let pointer = self.operand_pointer(here, inst, 0)?;
-        let ty = if loads { inst.raw.ty } else { program.type_of(program.module.operand_at(&inst.raw, 1)?) };
+        let pointer = self.pointer_of_id(here, access.pointer)?;
         let shape = program.module.handles.get(&ty).map_or(&[][..], Vec::as_slice);
         let [component, matrix_scope, rows, columns, ..] = *shape else {
             return Err(malformed("a matrix whose type is not a matrix type").into());
@@ -298,13 +384,11 @@ impl Interpreter<'_> {
         if number(matrix_scope)? != 3 {
             return Err(unsupported("cooperative matrices with a scope other than Subgroup").into());
         }
-        let first = if loads { 1 } else { 2 };
-        let by_columns = self.control_number(here, inst, first, "this matrix layout")? == 1;
-        let stride = match operands.get(first + 1) {
-            Some(_) => self.control_number(here, inst, first + 1, "this matrix stride")?,
+        let by_columns = self.control_number(here, access.layout, "this matrix layout")? == 1;
+        let stride = match access.stride {
+            Some(stride) => self.control_number(here, stride, "this matrix stride")?,
             None => return Err(unsupported("a matrix without a stride").into()),
         };
-        let memory = MemoryOperands::parse(operands.get(first + 2..).unwrap_or_default());
         // The stride counts elements of the pointee type.
         let unit = program.type_size(pointer.ty);
         let bytes = program.type_size(component);
@@ -323,10 +407,10 @@ impl Interpreter<'_> {
             let offset = pointer.offset.wrapping_add(line.wrapping_mul(stride).wrapping_mul(unit));
             let place = ConcretePointer { offset: offset.wrapping_add(at * bytes), ty: component, ..pointer };
             if loads {
-                self.load_value(here, &place, memory)?;
+                self.load_value(here, &place, access.memory)?;
             } else {
                 let value = ConcreteValue::Bits(0, OPAQUE);
-                self.store_value(here, &place, &value, memory)?;
+                self.store_value(here, &place, &value, access.memory)?;
             }
         }
         Ok(ConcreteValue::NoBits(OPAQUE))

@@ -172,7 +172,7 @@ pub(super) fn copy_slots(
 
 /// The state that a decoded operation may read and write.
 struct FastPathCtx<'m> {
-    function: &'m DecodedFunction,
+    function: &'m DecodedFunction<'m>,
     globals: &'m [ConcreteValue],
     objects: &'m [MemoryObject],
     locals: &'m mut PrivateObjects,
@@ -201,8 +201,11 @@ impl FastPathCtx<'_> {
                 else {
                     return None;
                 };
-                // Most values have no taint, and then no result has.
-                let taint = if x | y == 0 { 0 } else { result_taint(op, &[(a, x), (b, y)], u32::BITS) };
+                let taint = if x | y == 0 {
+                    0
+                } else {
+                    result_taint(Instruction::Core(op), &[(a, x), (b, y)], u32::BITS)
+                };
                 (to, ConcreteValue::Bits(compute(a, b)?, taint))
             }
             DecodedOp::Arithmetic(number) => {
@@ -301,10 +304,7 @@ impl ArithmeticOp {
             (numbers[at], tainted[at]) = (number, (number, taint));
         }
         let tainted = tainted.get(..self.count)?;
-        let taint = match self.instruction {
-            Instruction::Core(op) => result_taint(op, tainted, self.bits),
-            _ => tainted.iter().fold(0, |all, (_, taint)| all | taint),
-        };
+        let taint = result_taint(self.instruction, tainted, self.bits);
         let numbers = numbers.get(..self.count)?;
         let result = self.instruction.scalar(numbers, self.kind.to_arithmetic(), self.from, self.bits);
         Some(ConcreteValue::Bits(result?, taint))
@@ -391,7 +391,7 @@ impl AccessChainOp {
 fn follow_edge(
     edge: &BlockEdge,
     frame: &mut CallFrame,
-    function: &DecodedFunction,
+    function: &DecodedFunction<'_>,
     globals: &[ConcreteValue],
     reached: &mut [bool],
 ) -> Step<()> {

@@ -1,9 +1,8 @@
 //! Images: a texel occupies four components of 32 bits or two of 64, whatever its format stores.
 
 use arithmetic::{TexelFormat, bits_of, float_of, mask};
-use rspirv::spirv::{ImageOperands, Op, StorageClass};
-
-use litmus::Scope;
+use rspirv::spirv::{ImageOperands, StorageClass};
+use spirv_reader::{ImageQuery, ImageSampling, TexelOperands};
 
 use crate::error::{Problem, malformed, unsupported};
 use crate::lift::FindingKind;
@@ -17,7 +16,7 @@ use super::shadow::MemoryAccessKind;
 use super::value::{ConcretePointer, ConcreteValue, OPAQUE, Taint};
 
 /// The note for sampled values that are not computed.
-const NOT_SAMPLED: &str = "filtered samples are not computed";
+pub(super) const NOT_SAMPLED: &str = "filtered samples are not computed";
 /// Bytes per texel.
 pub(super) const TEXEL: u64 = 16;
 
@@ -81,63 +80,39 @@ impl Interpreter<'_> {
         locations.filter(|location| !self.setup.given.contains_key(location)).min()
     }
 
-    pub(super) fn execute_image(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<()> {
-        let value = match inst.raw.op {
-            Op::Image => self.operand_value(here, inst, 0)?,
-            Op::SampledImage => {
-                match (self.operand_value(here, inst, 0)?, self.operand_value(here, inst, 1)?) {
-                    (ConcreteValue::Image(object, _), ConcreteValue::Sampler(sampler)) => {
-                        ConcreteValue::Image(object, Some(sampler))
-                    }
-                    (image, _) => image,
-                }
+    /// Returns the answer to a query of an image.
+    pub(super) fn query_image(
+        &mut self,
+        here: &mut InvocationCtx<'_>,
+        inst: &Inst<'_>,
+        query: ImageQuery,
+        image: u32,
+    ) -> Step<ConcreteValue> {
+        let level = match query {
+            ImageQuery::SizeOfLevel { level } => self.bits_of_id(here, level)?,
+            ImageQuery::Size => (0, 0),
+            ImageQuery::Levels => {
+                return Ok(ConcreteValue::Bits(u64::from(self.image_layout(here, image)?.levels), 0));
             }
-            Op::ImageFetch | Op::ImageRead => self.read_texel(here, inst)?,
-            Op::ImageWrite => {
-                self.write_texel(here, inst)?;
-                ConcreteValue::NoBits(0)
-            }
-            Op::ImageTexelPointer => self.texel_pointer(here, inst)?,
-            Op::ImageQuerySize | Op::ImageQuerySizeLod => {
-                let level = if inst.raw.op == Op::ImageQuerySizeLod {
-                    self.operand_bits(here, inst, 1)?
-                } else {
-                    (0, 0)
-                };
-                let texels = self.image_layout(here, inst)?;
-                let assumed = match self.operand_value(here, inst, 0)? {
-                    ConcreteValue::Image(object, _) => {
-                        self.object_mut(here, object).map_or(0, |image| image.length_taint)
-                    }
-                    _ => 0,
-                };
-                let size = level_size(&texels, level.0 as u32);
-                let part = |size: &u32| ConcreteValue::Bits(u64::from(*size), level.1 | assumed);
-                match self.program.number_layout(inst.raw.ty).and_then(|of| of.2) {
-                    Some(count) => ConcreteValue::from_components(size.iter().take(count as usize).map(part)),
-                    None => part(&size[0]),
-                }
-            }
-            Op::ImageQueryLevels => ConcreteValue::Bits(u64::from(self.image_layout(here, inst)?.levels), 0),
-            Op::ImageQuerySamples => ConcreteValue::Bits(1, 0),
-            op if format!("{op:?}").starts_with("ImageSample")
-                || matches!(op, Op::ImageGather | Op::ImageDrefGather | Op::ImageQueryLod) =>
-            {
-                match self.sample_texel(here, inst)? {
-                    Some(value) => value,
-                    None => {
-                        self.notes.insert(NOT_SAMPLED.to_owned());
-                        self.program.filled_value(inst.raw.ty, OPAQUE)?
-                    }
-                }
-            }
-            op => return Err(unsupported(format!("Op{op:?}")).into()),
+            ImageQuery::Samples => return Ok(ConcreteValue::Bits(1, 0)),
         };
-        self.set_result(here, inst, value)
+        let texels = self.image_layout(here, image)?;
+        let assumed = match self.value_of_id(here, image)? {
+            ConcreteValue::Image(object, _) => {
+                self.object_mut(here, object).map_or(0, |image| image.length_taint)
+            }
+            _ => 0,
+        };
+        let size = level_size(&texels, level.0 as u32);
+        let part = |size: &u32| ConcreteValue::Bits(u64::from(*size), level.1 | assumed);
+        Ok(match self.program.number_layout(inst.raw.ty).and_then(|of| of.2) {
+            Some(count) => ConcreteValue::from_components(size.iter().take(count as usize).map(part)),
+            None => part(&size[0]),
+        })
     }
 
-    fn image_layout(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<ImageLayout> {
-        let ConcreteValue::Image(object, _) = self.operand_value(here, inst, 0)? else {
+    fn image_layout(&mut self, here: &mut InvocationCtx<'_>, image: u32) -> Step<ImageLayout> {
+        let ConcreteValue::Image(object, _) = self.value_of_id(here, image)? else {
             return Err(malformed("an image expected").into());
         };
         let texels = self.note_assumed_size(here, object);
@@ -159,7 +134,7 @@ impl Interpreter<'_> {
     fn texel_address(
         &mut self,
         here: &mut InvocationCtx<'_>,
-        inst: &Inst,
+        coordinate: u32,
         object: u32,
         level: u32,
         offset: Option<u32>,
@@ -168,7 +143,7 @@ impl Interpreter<'_> {
             return Err(malformed("no such image").into());
         };
         let (mut at, mut by) = (Vec::new(), Vec::new());
-        flatten_components(&self.operand_value(here, inst, 1)?, &mut at);
+        flatten_components(&self.value_of_id(here, coordinate)?, &mut at);
         if let Some(offset) = offset {
             flatten_components(&self.value_of_id(here, offset)?, &mut by);
         }
@@ -189,30 +164,18 @@ impl Interpreter<'_> {
         Ok((inside.then(|| (level_start(&texels, level) + index) * TEXEL), taint))
     }
 
-    /// Returns level, access kind and offset from the image operands.
+    /// Returns the level and the access kind of the image operands.
     fn image_access(
         &mut self,
         here: &mut InvocationCtx<'_>,
-        inst: &Inst,
-        first: usize,
+        operands: &TexelOperands,
+        object: u32,
         writes: bool,
-    ) -> Step<(u32, MemoryAccessKind, Option<u32>)> {
-        let program = self.program;
-        let operands = program.module.operands_of(&inst.raw).get(first..).unwrap_or_default();
-        let bits = ImageOperands::from_bits_retain(operands.first().copied().unwrap_or(0));
-        let mut ids = operands.iter().skip(1);
-        let mut next = |flag: ImageOperands| bits.contains(flag).then(|| ids.next().copied()).flatten();
-        next(ImageOperands::BIAS);
-        let level = next(ImageOperands::LOD);
-        if bits.intersects(ImageOperands::GRAD | ImageOperands::CONST_OFFSETS) {
+    ) -> Step<(u32, MemoryAccessKind)> {
+        if operands.mask.intersects(ImageOperands::GRAD | ImageOperands::CONST_OFFSETS) {
             return Err(unsupported("image operands other than levels and samples").into());
         }
-        let offset = next(ImageOperands::CONST_OFFSET).or(next(ImageOperands::OFFSET));
-        next(ImageOperands::SAMPLE);
-        next(ImageOperands::MIN_LOD);
-        let available = next(ImageOperands::MAKE_TEXEL_AVAILABLE);
-        let visible = next(ImageOperands::MAKE_TEXEL_VISIBLE);
-        let level = match level {
+        let level = match operands.lod {
             Some(id) => match self.value_of_id(here, id)? {
                 ConcreteValue::Bits(level, taint) => {
                     self.check_control_dependence(here, taint, "an image level")?;
@@ -222,52 +185,38 @@ impl Interpreter<'_> {
             },
             None => 0,
         };
-        let mut manner = MemoryAccessKind {
-            writes,
-            atomic: false,
-            wide: false,
-            private: true,
-            published: false,
-            scope: Scope::Device,
-            operation: 0,
-        };
-        let made = if writes { available } else { visible };
-        if let Some(id) = made {
-            let number = program
-                .specialized
-                .constant_number(id)
-                .ok_or_else(|| unsupported("a scope that is not a constant"))?;
-            let scope = crate::order::scope_from_number(number, program.module.vulkan)?;
-            manner = MemoryAccessKind { private: false, published: true, scope, ..manner };
-        } else if bits.contains(ImageOperands::NON_PRIVATE_TEXEL) {
-            manner.private = false;
-        }
-        Ok((level, manner, offset))
+        let coherent = self.object_mut(here, object).is_some_and(|object| object.coherent);
+        let kind = self.plain_access_kind(litmus::StorageClass::Image, coherent, writes, operands.memory)?;
+        Ok((level, kind))
     }
 
     /// Samples an image at an explicit level with a known sampler; `None` if it is not computed.
-    fn sample_texel(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<Option<ConcreteValue>> {
-        let ConcreteValue::Image(object, Some(sampler)) = self.operand_value(here, inst, 0)? else {
+    pub(super) fn sample_texel(
+        &mut self,
+        here: &mut InvocationCtx<'_>,
+        inst: &Inst<'_>,
+        sampling: ImageSampling,
+        [image, coordinate]: [u32; 2],
+        operands: &TexelOperands,
+    ) -> Step<Option<ConcreteValue>> {
+        let ConcreteValue::Image(object, Some(sampler)) = self.value_of_id(here, image)? else {
             return Ok(None);
         };
-        let gathers = inst.raw.op == Op::ImageGather;
-        if !gathers && inst.raw.op != Op::ImageSampleExplicitLod {
-            return Ok(None);
-        }
+        let component = match sampling {
+            ImageSampling::Gather { component } => Some(component),
+            ImageSampling::ExplicitLod => None,
+            ImageSampling::Other => return Ok(None),
+        };
+        let gathers = component.is_some();
         let Some(texels) = self.note_assumed_size(here, object) else { return Ok(None) };
-        let operands = self.program.module.operands_of(&inst.raw);
-        let operands = operands.get(if gathers { 3 } else { 2 }..).unwrap_or_default();
-        let bits = ImageOperands::from_bits_retain(operands.first().copied().unwrap_or(0));
-        let mut ids = operands.iter().skip(1);
-        let mut next = |flag: ImageOperands| bits.contains(flag).then(|| ids.next().copied()).flatten();
-        let (lod, offset) = (next(ImageOperands::LOD), next(ImageOperands::CONST_OFFSET));
+        let (lod, offset) = (operands.lod, operands.offset);
         let extended = ImageOperands::SIGN_EXTEND | ImageOperands::ZERO_EXTEND;
         let known = ImageOperands::LOD | ImageOperands::CONST_OFFSET | extended;
-        if texels.cube || !known.contains(bits) || lod.is_none() && !gathers {
+        if texels.cube || !known.contains(operands.mask) || lod.is_none() && !gathers {
             return Ok(None);
         }
         let (mut at, mut by) = (Vec::new(), Vec::new());
-        flatten_components(&self.operand_value(here, inst, 1)?, &mut at);
+        flatten_components(&self.value_of_id(here, coordinate)?, &mut at);
         let mut taint = 0;
         if let Some(offset) = offset {
             flatten_components(&self.value_of_id(here, offset)?, &mut by);
@@ -303,7 +252,8 @@ impl Interpreter<'_> {
         };
         let shape = self.program.number_layout(inst.raw.ty);
         let (kind, width, count) = shape.ok_or_else(|| malformed("a texel that is not a number"))?;
-        let gathered = if gathers { self.operand_bits(here, inst, 2)?.0 as usize & 3 } else { 0 };
+        let gathered = component.map(|component| self.bits_of_id(here, component)).transpose()?;
+        let gathered = gathered.map_or(0, |(component, _)| component as usize & 3);
         let Some(image) = self.object_mut(here, object) else { return Ok(None) };
         let mut parts = Vec::new();
         for index in 0..4 {
@@ -340,27 +290,18 @@ impl Interpreter<'_> {
         }))
     }
 
-    fn with_coherence(
+    pub(super) fn read_texel(
         &mut self,
         here: &mut InvocationCtx<'_>,
-        object: u32,
-        manner: MemoryAccessKind,
-    ) -> MemoryAccessKind {
-        let coherent = self.object_mut(here, object).is_some_and(|object| object.coherent);
-        if coherent && !self.program.module.vulkan {
-            MemoryAccessKind { private: false, published: true, scope: Scope::QueueFamily, ..manner }
-        } else {
-            manner
-        }
-    }
-
-    fn read_texel(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<ConcreteValue> {
-        let ConcreteValue::Image(object, _) = self.operand_value(here, inst, 0)? else {
+        inst: &Inst<'_>,
+        [image, coordinate]: [u32; 2],
+        operands: &TexelOperands,
+    ) -> Step<ConcreteValue> {
+        let ConcreteValue::Image(object, _) = self.value_of_id(here, image)? else {
             return Ok(self.program.filled_value(inst.raw.ty, OPAQUE)?);
         };
-        let (level, manner, offset) = self.image_access(here, inst, 2, false)?;
-        let manner = self.with_coherence(here, object, manner);
-        let (place, taint) = self.texel_address(here, inst, object, level, offset)?;
+        let (level, manner) = self.image_access(here, operands, object, false)?;
+        let (place, taint) = self.texel_address(here, coordinate, object, level, operands.offset)?;
         let shape = self.program.number_layout(inst.raw.ty);
         let (kind, bits, count) = shape.ok_or_else(|| malformed("a texel that is not a number"))?;
         let Some(offset) = place else {
@@ -390,13 +331,17 @@ impl Interpreter<'_> {
         })
     }
 
-    fn write_texel(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<()> {
-        let ConcreteValue::Image(object, _) = self.operand_value(here, inst, 0)? else {
+    pub(super) fn write_texel(
+        &mut self,
+        here: &mut InvocationCtx<'_>,
+        [image, coordinate, texel]: [u32; 3],
+        operands: &TexelOperands,
+    ) -> Step<()> {
+        let ConcreteValue::Image(object, _) = self.value_of_id(here, image)? else {
             return Err(malformed("an image expected").into());
         };
-        let (level, manner, offset) = self.image_access(here, inst, 3, true)?;
-        let manner = self.with_coherence(here, object, manner);
-        let (place, taint) = self.texel_address(here, inst, object, level, offset)?;
+        let (level, manner) = self.image_access(here, operands, object, true)?;
+        let (place, taint) = self.texel_address(here, coordinate, object, level, operands.offset)?;
         self.check_control_dependence(here, taint, "a coordinate of an image")?;
         // An out-of-bounds write has no effect.
         let Some(offset) = place else { return Ok(()) };
@@ -404,10 +349,9 @@ impl Interpreter<'_> {
             self.changes += 1;
             return Ok(());
         }
-        let value = self.operand_value(here, inst, 2)?;
-        let of = self.program.type_of(self.program.module.operand_at(&inst.raw, 2)?);
-        let (kind, bits) =
-            self.program.number_layout(of).map_or((ScalarKind::Integer, 32), |of| (of.0, of.1));
+        let value = self.value_of_id(here, texel)?;
+        let of = self.program.number_layout(self.program.type_of(texel));
+        let (kind, bits) = of.map_or((ScalarKind::Integer, 32), |of| (of.0, of.1));
         let mut parts = Vec::new();
         flatten_components(&value, &mut parts);
         self.observe_undefined(parts.iter().fold(0, |all, part| all | part.1));
@@ -435,12 +379,17 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    fn texel_pointer(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<ConcreteValue> {
-        let pointer = self.operand_pointer(here, inst, 0)?;
+    pub(super) fn texel_pointer(
+        &mut self,
+        here: &mut InvocationCtx<'_>,
+        inst: &Inst<'_>,
+        [image, coordinate]: [u32; 2],
+    ) -> Step<ConcreteValue> {
+        let pointer = self.pointer_of_id(here, image)?;
         let Some((_, ty)) = self.program.pointee_of(inst.raw.ty) else {
             return Err(malformed("a texel pointer that is not a pointer").into());
         };
-        let (place, taint) = self.texel_address(here, inst, pointer.object, 0, None)?;
+        let (place, taint) = self.texel_address(here, coordinate, pointer.object, 0, None)?;
         let given = self.object_mut(here, pointer.object).is_some_and(|image| image.has_known_length);
         if place.is_none() && given {
             self.report_here(

@@ -6,12 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use arithmetic::Instruction;
 use rspirv::spirv::Op;
 use rustc_hash::FxHashMap;
+use spirv_reader::{SpirvOperation, switch_cases};
 
 use super::compute::flatten_components;
 use super::machine::{Interpreter, InvocationCtx, Step};
-use super::program::Inst;
 use super::trial::depends_on_control;
 use super::value::{INPUT_MASK, SCHEDULE_DEPENDENT, Taint, inputs_in};
 use crate::lift::FindingKind;
@@ -103,8 +104,14 @@ impl Interpreter<'_> {
     }
 
     /// Records a branch, and the numbers that its condition compares assumed inputs with.
-    pub(super) fn note_branch(&mut self, here: &InvocationCtx<'_>, inst: &Inst) -> Step<()> {
-        let condition = self.program.module.operand_at(&inst.raw, 0)?;
+    ///
+    /// `cases` are those of a switch.
+    pub(super) fn note_branch(
+        &mut self,
+        here: &InvocationCtx<'_>,
+        condition: u32,
+        cases: &[u32],
+    ) -> Step<()> {
         let whole = self.value_of_id(here, condition)?.combined_taint();
         let taint = whole & INPUT_MASK;
         if taint == 0 || self.is_probing() {
@@ -121,15 +128,11 @@ impl Interpreter<'_> {
         let executed = self.influence.executions.entry(site).or_default();
         *executed += 1;
         if *executed <= MAX_EXECUTIONS {
-            match inst.raw.op {
-                Op::Switch => {
-                    let bits =
-                        self.program.number_layout(self.program.type_of(condition)).map_or(32, |of| of.1);
-                    let cases: Vec<u64> =
-                        self.program.module.switch_cases(&inst.raw, bits).map(|case| case.literal).collect();
-                    self.influence.add_numbers(taint, &cases);
-                }
-                _ => self.note_comparison(here, condition, 0),
+            let literals = switch_cases(cases, self.program.number_bits(condition));
+            let literals: Vec<u64> = literals.map(|case| case.literal).collect();
+            match literals.is_empty() {
+                true => self.note_comparison(here, condition, 0),
+                false => self.influence.add_numbers(taint, &literals),
             }
         }
         Ok(())
@@ -146,12 +149,11 @@ impl Interpreter<'_> {
             // A linear search per condition, so its result is stored.
             .or_insert_with(|| code.iter().position(|inst| inst.raw.result == condition));
         let Some(inst) = at.and_then(|at| code.get(at)) else { return };
-        let operands = self.program.module.operands_of(&inst.raw);
-        match inst.raw.op {
-            Op::LogicalAnd | Op::LogicalOr | Op::LogicalNot if depth < MAX_DEPTH => {
-                operands.iter().for_each(|id| self.note_comparison(here, *id, depth + 1));
-            }
-            Op::Any | Op::All if depth < MAX_DEPTH => {
+        let SpirvOperation::Compute { instruction, operands } = inst.operation else { return };
+        match instruction {
+            Instruction::Core(Op::LogicalAnd | Op::LogicalOr | Op::LogicalNot | Op::Any | Op::All)
+                if depth < MAX_DEPTH =>
+            {
                 operands.iter().for_each(|id| self.note_comparison(here, *id, depth + 1));
             }
             _ => {

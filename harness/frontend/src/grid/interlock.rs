@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use litmus::{InterlockEnd, InterlockOrder, Scope};
-use rspirv::spirv::Op;
+use spirv_reader::SpirvOperation;
 
 use crate::error::Refusal;
 use crate::lift::{FindingKind, InvocationId};
@@ -110,7 +110,7 @@ impl Interpreter<'_> {
     pub(super) fn resume_interlock_waits(&mut self, workgroup: &mut WorkgroupState) -> Result<bool, Refusal> {
         let mut met = false;
         for index in 0..workgroup.invocations.len() {
-            let Some((_, Op::BeginInvocationInterlockEXT, site)) = self.waiting_at(workgroup, index) else {
+            let Some((_, SpirvOperation::BeginInterlock, site)) = self.waiting_at(workgroup, index) else {
                 continue;
             };
             let mut here = InvocationCtx { workgroup, index };

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use rspirv::spirv::Op;
 use rustc_hash::FxHashMap;
-use spirv_reader::{SpirvProblem, Stage};
+use spirv_reader::{SpirvOperation, SpirvProblem, Stage, switch_cases};
 
 use crate::error::{Problem, SourcePosition, malformed, unsupported};
 use crate::lacking::undefined_result;
@@ -258,12 +258,6 @@ impl InvocationCtx<'_> {
 }
 
 impl Interpreter<'_> {
-    /// Returns the value of an operand.
-    pub fn operand_value(&self, here: &InvocationCtx<'_>, inst: &Inst, index: usize) -> Step<ConcreteValue> {
-        let id = self.program.module.operand_at(&inst.raw, index)?;
-        self.value_of_id(here, id)
-    }
-
     /// Returns the value of an id.
     pub fn value_of_id(&self, here: &InvocationCtx<'_>, id: u32) -> Step<ConcreteValue> {
         let slots = self.program.slots_of(id);
@@ -297,18 +291,11 @@ impl Interpreter<'_> {
     }
 
     /// Returns an operand that decides control flow, an address or a parameter of an operation.
-    pub fn control_number(
-        &mut self,
-        here: &mut InvocationCtx<'_>,
-        inst: &Inst,
-        index: usize,
-        what: &str,
-    ) -> Step<u64> {
-        let id = self.program.module.operand_at(&inst.raw, index)?;
+    pub fn control_number(&mut self, here: &mut InvocationCtx<'_>, id: u32, what: &str) -> Step<u64> {
         let (bits, taint) = match self.single_slot_value(here, id)? {
             ConcreteValue::Bits(bits, taint) => (*bits, *taint),
             ConcreteValue::NoBits(taint) => (0, *taint),
-            _ => return Err(malformed(format!("Op{:?} with these operands", inst.raw.op)).into()),
+            _ => return Err(malformed(format!("{what} that is not a number")).into()),
         };
         self.check_control_dependence(here, taint, what)?;
         Ok(bits)
@@ -511,7 +498,12 @@ impl Interpreter<'_> {
         }
     }
 
-    pub fn set_result(&self, here: &mut InvocationCtx<'_>, inst: &Inst, value: ConcreteValue) -> Step<()> {
+    pub fn set_result(
+        &self,
+        here: &mut InvocationCtx<'_>,
+        inst: &Inst<'_>,
+        value: ConcreteValue,
+    ) -> Step<()> {
         let frame = here.frame_mut()?;
         scatter_value(&mut frame.values, inst.result, value)?;
         frame.at += 1;
@@ -550,19 +542,17 @@ impl Interpreter<'_> {
     }
 
     /// Enters a called function.
-    fn call_function(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst, site: u32) -> Step<()> {
+    fn call_function(
+        &mut self,
+        here: &mut InvocationCtx<'_>,
+        inst: &Inst<'_>,
+        (callee, arguments): (u32, &[u32]),
+        site: u32,
+    ) -> Step<()> {
         let program = self.program;
-        let (callee, arguments) = program
-            .module
-            .operands_of(&inst.raw)
-            .split_first()
-            .ok_or_else(|| malformed("a call without a function"))?;
-        let Some(function) = program.by_id.get(callee) else {
+        let Some(function) = program.by_id.get(&callee) else {
             return Err(malformed("a call of an id that is not a function").into());
         };
-        if here.invocation_mut().frames.iter().any(|frame| frame.function == *function) {
-            return Err(malformed("recursion, which SPIR-V does not allow").into());
-        }
         if here.invocation_mut().frames.len() >= MAX_CALLS {
             return Err(Problem::Budget { what: "nested calls", bound: MAX_CALLS }.into());
         }
@@ -624,8 +614,8 @@ impl Interpreter<'_> {
         };
         let site = function.first_site as usize + frame.at;
         self.steps += 1;
-        match inst.raw.op {
-            Op::Label => {
+        match inst.operation {
+            SpirvOperation::Label => {
                 let frame = here.frame_mut()?;
                 if frame.block == 0 {
                     frame.block = inst.raw.result;
@@ -636,31 +626,31 @@ impl Interpreter<'_> {
                 }
                 Ok(())
             }
-            Op::Branch => {
-                let target = program.module.operand_at(&inst.raw, 0)?;
-                self.jump_to(here, target)
-            }
-            Op::BranchConditional => {
-                let operands = program.module.operands_of(&inst.raw);
+            SpirvOperation::Branch { target } => self.jump_to(here, target),
+            SpirvOperation::BranchConditional { condition, yes, no } => {
                 // The condition does not matter if both targets are the same.
-                let taken = match operands {
-                    [_, yes, no, ..] if yes == no => 1,
-                    _ if self.operand_value(here, inst, 0)?.combined_taint() & OPAQUE != 0 => {
-                        return self.execute_both_branches(here, inst);
-                    }
-                    _ => {
-                        let taken = self.control_number(here, inst, 0, "a condition")?;
-                        self.note_branch(here, inst)?;
-                        taken
-                    }
-                };
-                let target = program.module.operand_at(&inst.raw, if taken != 0 { 1 } else { 2 })?;
-                self.jump_to(here, target)
+                if yes == no {
+                    return self.jump_to(here, yes);
+                }
+                if self.value_of_id(here, condition)?.combined_taint() & OPAQUE != 0 {
+                    return self.execute_both_branches(here, [yes, no]);
+                }
+                let taken = self.control_number(here, condition, "a condition")?;
+                self.note_branch(here, condition, &[])?;
+                self.jump_to(here, if taken != 0 { yes } else { no })
             }
-            Op::Switch => self.execute_switch(here, inst),
-            Op::Return | Op::ReturnValue => self.return_from_function(here, inst),
-            Op::FunctionCall => self.call_function(here, inst, site as u32),
-            Op::Unreachable => {
+            SpirvOperation::Switch { selector, default, cases } => {
+                let selected = self.control_number(here, selector, "a selector")?;
+                self.note_branch(here, selector, cases)?;
+                let mut cases = switch_cases(cases, program.number_bits(selector));
+                let case = cases.find(|case| case.literal == selected);
+                self.jump_to(here, case.map_or(default, |case| case.target))
+            }
+            SpirvOperation::Return { value } => self.return_from_function(here, value),
+            SpirvOperation::Call { function, arguments } => {
+                self.call_function(here, inst, (function, arguments), site as u32)
+            }
+            SpirvOperation::Unreachable => {
                 self.report_here(
                     here,
                     FindingKind::UndefinedBehaviour,
@@ -669,10 +659,12 @@ impl Interpreter<'_> {
                 Err(StepInterrupt::Ended)
             }
             // A helper invocation has no effects.
-            Op::Kill | Op::TerminateInvocation | Op::DemoteToHelperInvocation => Err(StepInterrupt::Ended),
-            Op::EmitMeshTasksEXT if self.setup.stage == Stage::Task => Err(StepInterrupt::Ended),
+            SpirvOperation::Kill { .. } => Err(StepInterrupt::Ended),
+            SpirvOperation::EmitMeshTasks { .. } if self.setup.stage == Stage::Task => {
+                Err(StepInterrupt::Ended)
+            }
             // The declared vertex and primitive counts do not affect memory.
-            Op::SetMeshOutputsEXT if self.setup.stage == Stage::Mesh => {
+            SpirvOperation::SetMeshOutputs { .. } if self.setup.stage == Stage::Mesh => {
                 here.frame_mut()?.at += 1;
                 Ok(())
             }
@@ -680,18 +672,7 @@ impl Interpreter<'_> {
         }
     }
 
-    fn execute_switch(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<()> {
-        let program = self.program;
-        let selected = self.control_number(here, inst, 0, "a selector")?;
-        self.note_branch(here, inst)?;
-        let operands = program.module.operands_of(&inst.raw);
-        let bits =
-            operands.first().and_then(|id| program.number_layout(program.type_of(*id))).map_or(32, |of| of.1);
-        let target = program.module.switch_target(&inst.raw, bits, selected);
-        self.jump_to(here, target.ok_or_else(|| malformed("OpSwitch without a default"))?)
-    }
-
-    fn return_from_function(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<()> {
+    fn return_from_function(&mut self, here: &mut InvocationCtx<'_>, value: Option<u32>) -> Step<()> {
         let me = here.invocation_mut();
         if me.frames.len() < 2 {
             return Err(StepInterrupt::Ended);
@@ -699,8 +680,7 @@ impl Interpreter<'_> {
         let (Some(left), Some(frame)) = (me.frames.pop(), me.frames.last_mut()) else {
             return Err(StepInterrupt::Ended);
         };
-        if inst.raw.op == Op::ReturnValue {
-            let id = self.program.module.operand_at(&inst.raw, 0)?;
+        if let Some(id) = value {
             let slots = self.program.slots_of(id);
             copy_slots(&self.globals, &left.values, slots, &mut frame.values, left.result)
                 .ok_or_else(|| self.missing_value(id))?;

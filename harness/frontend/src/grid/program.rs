@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::{FxHashMap, FxHashSet};
-use spirv_reader::{SpirvInstruction, SpirvModule, SpirvType};
+use spirv_reader::{SpirvInstruction, SpirvModule, SpirvOperation, SpirvType, switch_cases};
 
 use crate::error::{Problem, SourcePosition, malformed, unsupported};
 use crate::layout::Specialized;
@@ -145,46 +145,19 @@ pub(super) struct SkippedCode {
 
 /// A decoded instruction.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Inst {
+pub(super) struct Inst<'m> {
     pub raw: SpirvInstruction,
     /// The slots of its result.
     pub result: Slots,
-    pub family: OpFamily,
-}
-
-/// The group of instructions that one module executes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OpFamily {
-    Atomic,
-    Image,
-    /// The lanes of a subgroup have to meet for it.
-    Collective,
-    /// One lane executes it on an existing ballot.
-    Ballot,
-    Other,
-}
-
-fn classify_op(op: Op) -> OpFamily {
-    let name = format!("{op:?}");
-    if name.starts_with("Atomic") {
-        OpFamily::Atomic
-    } else if name.starts_with("Image") || op == Op::SampledImage {
-        OpFamily::Image
-    } else if super::subgroup::is_collective(op) {
-        OpFamily::Collective
-    } else if name.starts_with("Group") {
-        OpFamily::Ballot
-    } else {
-        OpFamily::Other
-    }
+    pub operation: SpirvOperation<'m>,
 }
 
 /// A decoded function.
 #[derive(Debug, Default)]
-pub(super) struct DecodedFunction {
+pub(super) struct DecodedFunction<'m> {
     /// For each slot, true if its value decides nothing (see `quiet.rs`).
     pub non_observable: Vec<bool>,
-    pub code: Vec<Inst>,
+    pub code: Vec<Inst<'m>>,
     /// The fast-path operation of each instruction, and the operations per component.
     pub decoded: Vec<DecodedOp>,
     pub component_ops: Vec<DecodedOp>,
@@ -213,14 +186,13 @@ pub(super) struct DecodedFunction {
 pub(super) struct DecodedProgram<'m> {
     pub module: &'m SpirvModule,
     pub specialized: &'m Specialized<'m>,
-    pub functions: Vec<DecodedFunction>,
+    pub functions: Vec<DecodedFunction<'m>>,
     /// Function variables whose values decide nothing.
     pub non_observable: FxHashSet<u32>,
     pub by_id: FxHashMap<u32, usize>,
     slots: Vec<Slots>,
     types: Vec<u32>,
     layouts: Vec<Option<TypeLayout>>,
-    families: FxHashMap<Op, OpFamily>,
     pub globals: Vec<ConcreteValue>,
     /// Ids of the module's variables, with their slots among the globals.
     pub variables: Vec<(u32, usize)>,
@@ -245,7 +217,6 @@ impl<'m> DecodedProgram<'m> {
             slots: vec![Slots::EMPTY; bound],
             types: vec![0; bound],
             layouts: vec![None; bound],
-            families: FxHashMap::default(),
             globals: Vec::new(),
             variables: Vec::new(),
         };
@@ -315,39 +286,33 @@ impl<'m> DecodedProgram<'m> {
 
     /// Returns the aliased slots of an instruction that only rearranges values.
     fn alias_slots(&self, instruction: &SpirvInstruction) -> Option<Slots> {
-        let operands = self.module.operands_of(instruction);
-        let of = |index: usize| {
-            let slots = self.slots_of(*operands.get(index)?);
-            slots.has_value().then_some(slots)
-        };
-        let vector = |index: usize| of(index).filter(|slots| slots.count > 0);
-        let found = match instruction.op {
-            Op::CopyObject => of(0)?,
-            Op::Bitcast => {
+        let of = |id: u32| Some(self.slots_of(id)).filter(Slots::has_value);
+        let vector = |id: u32| of(id).filter(|slots| slots.count > 0);
+        let found = match self.module.operation(instruction) {
+            SpirvOperation::Copy { value } => of(value)?,
+            SpirvOperation::Bitcast { value } => {
                 let numbers = |ty: u32| self.number_layout(ty).filter(|of| of.0 != ScalarKind::Address);
-                let (from, to) = (numbers(self.type_of(*operands.first()?))?, numbers(instruction.ty)?);
-                of(0).filter(|_| (from.1, from.2) == (to.1, to.2))?
+                let (from, to) = (numbers(self.type_of(value))?, numbers(instruction.ty)?);
+                of(value).filter(|_| (from.1, from.2) == (to.1, to.2))?
             }
-            Op::CompositeExtract => {
-                let [_, index] = operands else { return None };
-                Slots::consecutive(*vector(0)?.as_slice().get(*index as usize)?, 0)
+            SpirvOperation::CompositeExtract { composite, path: [index] } => {
+                Slots::consecutive(*vector(composite)?.as_slice().get(*index as usize)?, 0)
             }
-            Op::CompositeInsert => {
-                let [_, _, index] = operands else { return None };
-                let (part, mut into) = (of(0)?.single_slot()?, vector(1)?);
+            SpirvOperation::CompositeInsert { value, composite, path: [index] } => {
+                let (part, mut into) = (of(value)?.single_slot()?, vector(composite)?);
                 *into.at.get_mut(..usize::from(into.count))?.get_mut(*index as usize)? = part;
                 into
             }
-            Op::CompositeConstruct => {
+            SpirvOperation::CompositeConstruct { parts } => {
                 let mut all = Vec::new();
-                for index in 0..operands.len() {
-                    all.extend_from_slice(of(index)?.as_slice());
+                for part in parts {
+                    all.extend_from_slice(of(*part)?.as_slice());
                 }
                 Slots::from_components(&all)?
             }
-            Op::VectorShuffle => {
-                let both = [vector(0)?.as_slice(), vector(1)?.as_slice()].concat();
-                let all = operands.get(2..)?.iter().map(|index| both.get(*index as usize).copied());
+            SpirvOperation::VectorShuffle { first, second, components } => {
+                let both = [vector(first)?.as_slice(), vector(second)?.as_slice()].concat();
+                let all = components.iter().map(|index| both.get(*index as usize).copied());
                 Slots::from_components(&all.collect::<Option<Vec<_>>>()?)?
             }
             _ => return None,
@@ -360,7 +325,7 @@ impl<'m> DecodedProgram<'m> {
         function: &spirv_reader::SpirvFunction,
         loops: Option<&HashMap<u32, (u32, usize)>>,
         first_site: u32,
-    ) -> Result<DecodedFunction, Problem> {
+    ) -> Result<DecodedFunction<'m>, Problem> {
         let mut ready = DecodedFunction {
             labels: function.labels.iter().map(|(id, at)| (*id, *at)).collect(),
             first_site,
@@ -374,9 +339,6 @@ impl<'m> DecodedProgram<'m> {
             let Some(ty) = function.types.get(&id) else { continue };
             if id as usize >= self.slots.len() {
                 return Err(malformed("an id above the bound"));
-            }
-            if self.slots_of(id).has_value() {
-                return Err(malformed("two instructions with the same result id"));
             }
             self.types[id as usize] = *ty;
             self.slots[id as usize] =
@@ -404,8 +366,8 @@ impl<'m> DecodedProgram<'m> {
             } else {
                 Slots::EMPTY
             };
-            let family = *self.families.entry(instruction.op).or_insert_with(|| classify_op(instruction.op));
-            ready.code.push(Inst { raw: *instruction, result, family });
+            let operation = self.module.operation(instruction);
+            ready.code.push(Inst { raw: *instruction, result, operation });
         }
         Ok(ready)
     }
@@ -440,6 +402,11 @@ impl<'m> DecodedProgram<'m> {
             TypeLayout::Vector { kind, bits, count, .. } => Some((*kind, *bits, Some(*count))),
             _ => None,
         }
+    }
+
+    /// Returns the bits of a number; 32 for other values.
+    pub fn number_bits(&self, id: u32) -> u32 {
+        self.number_layout(self.type_of(id)).map_or(32, |of| of.1)
     }
 
     /// Returns the size of a type in bytes.
@@ -599,15 +566,14 @@ impl<'m> DecodedProgram<'m> {
             }
             let mut here = false;
             for (site, inst) in (function.first_site as usize..).zip(&function.code) {
-                match inst.raw.op {
-                    Op::Label => here = reached.get(site).copied().unwrap_or_default(),
+                match inst.operation {
+                    SpirvOperation::Label => here = reached.get(site).copied().unwrap_or_default(),
                     _ if here => _ = come.insert(inst.raw.line),
-                    Op::Branch
-                    | Op::Return
-                    | Op::Unreachable
-                    | Op::Kill
-                    | Op::TerminateInvocation
-                    | Op::EmitMeshTasksEXT => {}
+                    SpirvOperation::Branch { .. }
+                    | SpirvOperation::Return { value: None }
+                    | SpirvOperation::Unreachable
+                    | SpirvOperation::Kill { demotes: false }
+                    | SpirvOperation::EmitMeshTasks { .. } => {}
                     _ => _ = left.insert(inst.raw.line),
                 }
             }
@@ -629,19 +595,14 @@ impl<'m> DecodedProgram<'m> {
         let skipped = |label: u32| {
             label_site(label).filter(|(_, site)| !reached.get(*site).copied().unwrap_or_default())
         };
-        let successors = |inst: &Inst| {
-            let bits = self.module.operand_at(&inst.raw, 0);
-            let bits = bits.ok().and_then(|id| self.number_layout(self.type_of(id))).map_or(32, |of| of.1);
-            let operands = self.module.operands_of(&inst.raw);
-            match inst.raw.op {
-                Op::Branch => operands.iter().take(1).copied().collect(),
-                Op::BranchConditional => operands.iter().skip(1).take(2).copied().collect(),
-                Op::Switch => {
-                    let cases = self.module.switch_cases(&inst.raw, bits).map(|case| case.target);
-                    operands.iter().skip(1).take(1).copied().chain(cases).collect()
-                }
-                _ => Vec::new(),
+        let successors = |inst: &Inst<'_>| match inst.operation {
+            SpirvOperation::Branch { target } => vec![target],
+            SpirvOperation::BranchConditional { yes, no, .. } => vec![yes, no],
+            SpirvOperation::Switch { selector, default, cases } => {
+                let cases = switch_cases(cases, self.number_bits(selector)).map(|case| case.target);
+                std::iter::once(default).chain(cases).collect()
             }
+            _ => Vec::new(),
         };
         let Some(branch) = self.instruction_at(site) else { return SkippedCode::default() };
         let mut left: Vec<(u32, usize)> = successors(branch).into_iter().filter_map(skipped).collect();
@@ -651,7 +612,7 @@ impl<'m> DecodedProgram<'m> {
                 continue;
             }
             let code = function.code.iter().skip(start - function.first_site as usize + 1);
-            for inst in code.take_while(|inst| inst.raw.op != Op::Label) {
+            for inst in code.take_while(|inst| inst.operation != SpirvOperation::Label) {
                 found.lines.insert(inst.raw.line);
                 if self.has_effect(inst) {
                     found.effects.insert(inst.raw.line);
@@ -663,15 +624,15 @@ impl<'m> DecodedProgram<'m> {
     }
 
     /// Returns true for an instruction whose effects other invocations can observe, and for a call.
-    fn has_effect(&self, inst: &Inst) -> bool {
-        match inst.raw.op {
-            Op::Store => {
-                let pointer = self.module.operand_at(&inst.raw, 0).map_or(0, |id| self.type_of(id));
-                let class = self.pointee_of(pointer).map(|of| of.0);
+    fn has_effect(&self, inst: &Inst<'_>) -> bool {
+        match inst.operation {
+            SpirvOperation::Store { pointer, .. } => {
+                let class = self.pointee_of(self.type_of(pointer)).map(|of| of.0);
                 !matches!(class, Some(StorageClass::Function | StorageClass::Private | StorageClass::Output))
             }
-            Op::ImageWrite | Op::ControlBarrier | Op::MemoryBarrier | Op::FunctionCall => true,
-            _ => inst.family == OpFamily::Atomic || inst.family == OpFamily::Collective,
+            SpirvOperation::ComputeAndStore { .. } => false,
+            SpirvOperation::Subgroup(_) => true,
+            operation => operation.may_change_memory(),
         }
     }
 
@@ -680,12 +641,12 @@ impl<'m> DecodedProgram<'m> {
         let at = self.functions.partition_point(|function| function.first_site <= site);
         let function = self.functions.get(at.checked_sub(1)?)?;
         let code = function.code.get(..=(site - function.first_site) as usize)?;
-        let label = code.iter().rposition(|inst| inst.raw.op == Op::Label)?;
+        let label = code.iter().rposition(|inst| inst.operation == SpirvOperation::Label)?;
         Some(function.first_site + label as u32)
     }
 
     /// Returns the instruction of a site.
-    pub fn instruction_at(&self, site: u32) -> Option<&Inst> {
+    pub fn instruction_at(&self, site: u32) -> Option<&Inst<'m>> {
         let at = self.functions.partition_point(|function| function.first_site <= site);
         let function = self.functions.get(at.checked_sub(1)?)?;
         function.code.get((site - function.first_site) as usize)

@@ -12,11 +12,10 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
 use std::rc::Rc;
 
-use rspirv::spirv::Op;
-
 use litmus::Scope;
+use spirv_reader::{BarrierPart, SpirvOperation};
 
-use crate::error::{Problem, Refusal, SourcePosition, unsupported};
+use crate::error::{Problem, Refusal, SourcePosition, malformed, unsupported};
 use crate::lift::FindingKind;
 use crate::order::{scope_from_number, semantics_from_number};
 use crate::until::Until;
@@ -122,6 +121,11 @@ impl ScheduleRng {
             all.swap(at, self.next_below(at + 1));
         }
     }
+}
+
+/// Returns true for a control barrier that is a single instruction.
+pub(super) fn is_whole_barrier(operation: &SpirvOperation<'_>) -> bool {
+    matches!(operation, SpirvOperation::ControlBarrier { part: BarrierPart::Whole, .. })
 }
 
 impl Interpreter<'_> {
@@ -314,32 +318,34 @@ impl Interpreter<'_> {
         &self,
         workgroup: &WorkgroupState,
         index: usize,
-    ) -> Option<(Rc<Vec<u32>>, Op, u32)> {
+    ) -> Option<(Rc<Vec<u32>>, SpirvOperation<'_>, u32)> {
         let invocation = &workgroup.invocations[index];
         let InvocationState::Waiting(instance) = &invocation.state else { return None };
         let site = self.current_site(invocation);
-        Some((instance.clone(), self.program.instruction_at(site)?.raw.op, site))
+        Some((instance.clone(), self.program.instruction_at(site)?.operation, site))
     }
 
     /// Returns execution scope, memory scope and semantics of the control barrier at a site.
     pub(super) fn control_barrier_at(&self, site: u32) -> Result<(Scope, BarrierSemantics), Refusal> {
         let program = self.program;
         let found = || {
-            let Some(inst) = program.instruction_at(site) else { return Err(unsupported("no such barrier")) };
-            let number = |index: usize| {
-                let id = program.module.operand_at(&inst.raw, index)?;
+            let operation = program.instruction_at(site).map(|inst| inst.operation);
+            let Some(SpirvOperation::ControlBarrier { execution, scope, semantics, .. }) = operation else {
+                return Err(malformed("no such barrier"));
+            };
+            let number = |id: u32| {
                 program
                     .specialized
                     .constant_number(id)
                     .ok_or_else(|| unsupported("a scope that is not a constant"))
             };
-            let who = scope_from_number(number(0)?, program.module.vulkan)?;
+            let who = scope_from_number(number(execution)?, program.module.vulkan)?;
             if !matches!(who, Scope::Subgroup | Scope::Workgroup) {
                 return Err(unsupported(format!("a control barrier of {who:?} scope")));
             }
             let barrier = BarrierSemantics {
-                scope: scope_from_number(number(1)?, program.module.vulkan)?,
-                semantics: sync::restrict_to_tracked_classes(semantics_from_number(number(2)?)?),
+                scope: scope_from_number(number(scope)?, program.module.vulkan)?,
+                semantics: sync::restrict_to_tracked_classes(semantics_from_number(number(semantics)?)?),
             };
             Ok((who, barrier))
         };
@@ -366,25 +372,25 @@ impl Interpreter<'_> {
             }
             let mut waiting = Vec::new();
             for index in lanes.clone() {
-                let Some((instance, op, site)) = self.waiting_at(workgroup, index) else { continue };
-                if matches!(op, Op::ControlBarrierWaitINTEL | Op::BeginInvocationInterlockEXT) {
-                    continue;
-                }
-                let narrow = op != Op::ControlBarrier || self.control_barrier_at(site)?.0 == Scope::Subgroup;
-                if narrow {
-                    waiting.push((instance, index, op, site));
+                let Some((instance, operation, site)) = self.waiting_at(workgroup, index) else { continue };
+                let is_barrier = is_whole_barrier(&operation);
+                let meets = match is_barrier {
+                    true => self.control_barrier_at(site)?.0 == Scope::Subgroup,
+                    false => matches!(operation, SpirvOperation::Subgroup(_)),
+                };
+                if meets {
+                    waiting.push((instance, index, is_barrier, site));
                 }
             }
-            // The smallest dynamic instance is the earliest position, so lanes that are behind
-            // catch up before others go on.
-            let Some((instance, _, op, site)) = waiting.iter().min_by_key(|one| one.0.clone()).cloned()
+            let Some((instance, _, is_barrier, site)) =
+                waiting.iter().min_by_key(|one| one.0.clone()).cloned()
             else {
                 continue;
             };
             let together: Vec<usize> =
                 waiting.iter().filter(|one| one.0 == instance).map(|one| one.1).collect();
             met = true;
-            if op == Op::ControlBarrier {
+            if is_barrier {
                 // In divergent control flow the lanes that execute the barrier together meet; none waits for
                 // a lane that bypasses it (VK-SW-10).
                 self.release_from_barrier(workgroup, &together, self.control_barrier_at(site)?.1, false);
@@ -405,8 +411,9 @@ impl Interpreter<'_> {
         for index in 0..workgroup.invocations.len() {
             match (&workgroup.invocations[index].state, self.waiting_at(workgroup, index)) {
                 (InvocationState::Ended, _) => {}
-                (_, Some((instance, Op::ControlBarrier, site)))
-                    if self.control_barrier_at(site)?.0 == Scope::Workgroup =>
+                (_, Some((instance, operation, site)))
+                    if is_whole_barrier(&operation)
+                        && self.control_barrier_at(site)?.0 == Scope::Workgroup =>
                 {
                     waiting.push((instance, index, site));
                 }
@@ -535,14 +542,13 @@ impl Interpreter<'_> {
             let Some(frame) = here.workgroup.invocations[here.index].frames.last() else { break };
             let at = frame.at;
             let code = self.program.functions.get(frame.function).map_or(&[][..], |function| &function.code);
-            // These wait for other invocations, so that a loop around them is no spin loop.
-            let meets = |inst: &Inst| {
-                matches!(
-                    inst.raw.op,
-                    Op::ControlBarrierArriveINTEL
-                        | Op::BeginInvocationInterlockEXT
-                        | Op::EndInvocationInterlockEXT
-                )
+            let meets = |inst: &Inst<'_>| {
+                let is_arrival = matches!(
+                    inst.operation,
+                    SpirvOperation::ControlBarrier { part: BarrierPart::Arrive, .. }
+                );
+                is_arrival
+                    || matches!(inst.operation, SpirvOperation::BeginInterlock | SpirvOperation::EndInterlock)
             };
             if code.get(at).is_some_and(meets) {
                 break;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use arithmetic::TexelFormat;
 use litmus::{Order, Scope};
-use rspirv::spirv::{MemoryAccess, Op, StorageClass};
+use rspirv::spirv::{Op, StorageClass};
 use rustc_hash::FxHashMap;
-use spirv_reader::{SpirvConstant, SpirvModule, SpirvType, Stage};
+use spirv_reader::{BarrierPart, SpirvConstant, SpirvModule, SpirvOperation, SpirvType, Stage};
 
 use crate::assumed::{AssumedInput, InputPlace};
 use crate::error::{ONE_WORKGROUP, Problem, Refusal, SourcePosition, malformed, unsupported};
@@ -259,37 +259,26 @@ fn has_fine_ordering(module: &SpirvModule, specialized: &Specialized<'_>) -> boo
     let code = module.functions.values().flat_map(|function| &function.code);
     let mut atomics = false;
     let mut wide = false;
-    for instruction in code {
-        let operand = |index: usize| {
-            module.operands_of(instruction).get(index).and_then(|id| specialized.constant_number(*id))
+    for operation in code.map(|instruction| module.operation(instruction)) {
+        let relaxed = |id: u32| {
+            let semantics =
+                specialized.constant_number(id).and_then(|number| semantics_from_number(number).ok());
+            semantics.is_some_and(|of| of.order == Order::Relaxed)
         };
-        let relaxed = |index: usize| {
-            operand(index)
-                .and_then(|number| semantics_from_number(number).ok())
-                .is_some_and(|of| of.order == Order::Relaxed)
-        };
-        let scope_of =
-            |index: usize| operand(index).and_then(|number| scope_from_number(number, module.vulkan).ok());
-        match instruction.op {
-            Op::MemoryBarrier
-            | Op::ControlBarrierArriveINTEL
-            | Op::ControlBarrierWaitINTEL
-            | Op::EndInvocationInterlockEXT => return true,
-            Op::ControlBarrier => {
-                // Not a barrier of the whole workgroup in its own domain, so barrier epochs do not
-                // describe it.
-                if scope_of(0) != Some(Scope::Workgroup) || scope_of(1) == Some(Scope::Subgroup) {
+        let scope_of = |id: u32| constant_scope(module, specialized, id);
+        match operation {
+            SpirvOperation::MemoryBarrier { .. }
+            | SpirvOperation::ControlBarrier { part: BarrierPart::Arrive | BarrierPart::Wait, .. }
+            | SpirvOperation::EndInterlock => return true,
+            SpirvOperation::ControlBarrier { part: BarrierPart::Whole, execution, scope, .. } => {
+                if scope_of(execution) != Some(Scope::Workgroup) || scope_of(scope) == Some(Scope::Subgroup) {
                     return true;
                 }
-                // Such a barrier is also a memory barrier of that scope: relaxed atomics around it
-                // synchronize workgroups.
-                wide |= scope_of(1) != Some(Scope::Workgroup);
+                wide |= scope_of(scope) != Some(Scope::Workgroup);
             }
-            op if format!("{op:?}").starts_with("Atomic") => {
+            SpirvOperation::Atomic(_) => {
                 atomics = true;
-                let compares = matches!(op, Op::AtomicCompareExchange | Op::AtomicCompareExchangeWeak);
-                // Operands 2 and 3 are the semantics of the two outcomes.
-                if !relaxed(2) || compares && !relaxed(3) {
+                if !operation.semantics().all(relaxed) {
                     return true;
                 }
             }
@@ -297,6 +286,10 @@ fn has_fine_ordering(module: &SpirvModule, specialized: &Specialized<'_>) -> boo
         }
     }
     atomics && wide
+}
+
+fn constant_scope(module: &SpirvModule, specialized: &Specialized<'_>, id: u32) -> Option<Scope> {
+    scope_from_number(specialized.constant_number(id)?, module.vulkan).ok()
 }
 
 /// Returns true if reads of one class differ in how far their own visibility operation reaches.
@@ -311,28 +304,21 @@ fn has_mixed_visibility(module: &SpirvModule, specialized: &Specialized<'_>) -> 
     }
     for function in module.functions.values() {
         for instruction in &function.code {
-            let operands = module.operands_of(instruction);
-            let Some(pointer) = operands.first() else { continue };
-            let of = function.types.get(pointer).or_else(|| module.variable_types.get(pointer));
+            let scope_of = |id: u32| constant_scope(module, specialized, id);
+            let (pointer, scope) = match module.operation(instruction) {
+                SpirvOperation::Load { pointer, memory } if module.vulkan && memory.non_private => {
+                    (pointer, memory.visible.map_or(Some(Scope::Invocation), scope_of))
+                }
+                SpirvOperation::Atomic(access) => (access.pointer, scope_of(access.scope)),
+                _ => continue,
+            };
+            let of = function.types.get(&pointer).or_else(|| module.variable_types.get(&pointer));
             let class = match of.and_then(|ty| module.types.get(ty)) {
                 Some(SpirvType::Pointer { class: StorageClass::Workgroup, .. }) => {
                     litmus::StorageClass::Workgroup
                 }
                 Some(SpirvType::Pointer { class: StorageClass::Image, .. }) => litmus::StorageClass::Image,
                 _ => litmus::StorageClass::Buffer,
-            };
-            let at = |id: Option<&u32>| {
-                id.and_then(|id| specialized.constant_number(*id))
-                    .and_then(|number| scope_from_number(number, module.vulkan).ok())
-            };
-            let mask =
-                operands.get(1).copied().and_then(MemoryAccess::from_bits).unwrap_or(MemoryAccess::NONE);
-            let scope = match instruction.op {
-                Op::Load if !module.vulkan || !mask.contains(MemoryAccess::NON_PRIVATE_POINTER) => continue,
-                Op::Load if mask.contains(MemoryAccess::MAKE_POINTER_VISIBLE) => at(operands.last()),
-                Op::Load => Some(Scope::Invocation),
-                op if format!("{op:?}").starts_with("Atomic") => at(operands.get(1)),
-                _ => continue,
             };
             reach[class_index(class)].extend(scope.map(|scope| effective_scope(class, scope)));
         }

@@ -5,6 +5,7 @@
 //! one has waited.
 
 use litmus::Scope;
+use spirv_reader::{BarrierPart, SpirvOperation};
 
 use crate::error::Refusal;
 use crate::lift::FindingKind;
@@ -73,8 +74,8 @@ impl Interpreter<'_> {
         workgroup: &WorkgroupState,
         index: usize,
     ) -> Result<Option<(u32, Scope, BarrierSemantics)>, Refusal> {
-        let Some((_, rspirv::spirv::Op::ControlBarrierWaitINTEL, site)) = self.waiting_at(workgroup, index)
-        else {
+        let waiting = self.waiting_at(workgroup, index);
+        let Some((_, SpirvOperation::ControlBarrier { part: BarrierPart::Wait, .. }, site)) = waiting else {
             return Ok(None);
         };
         let (scope, barrier) = self.control_barrier_at(site)?;

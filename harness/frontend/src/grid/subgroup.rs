@@ -1,32 +1,15 @@
 //! Subgroup operations: the lanes at one dynamic instance execute them together. They do not order memory.
 
-use rspirv::spirv::{GroupOperation, Op};
+use arithmetic::{Instruction, mask};
+use rspirv::spirv::GroupOperation;
+use spirv_reader::{BallotQuery, SpirvOperation, SubgroupFunction, reduction_identity};
 
 use crate::error::{Problem, malformed, unsupported};
-
-use arithmetic::{bits_of, float_of, mask};
 
 use super::compute::flatten_components;
 use super::machine::{Interpreter, InvocationCtx, InvocationState, Step};
 use super::program::{Inst, ScalarKind};
 use super::value::{ConcreteValue, INACTIVE_LANE, Taint, UNDEFINED};
-
-/// Returns true if the lanes have to meet for the operation.
-pub(super) fn is_collective(op: Op) -> bool {
-    format!("{op:?}").starts_with("GroupNonUniform") && !is_ballot_query(op)
-}
-
-/// Returns true for queries of an existing ballot, which each lane executes alone.
-fn is_ballot_query(op: Op) -> bool {
-    matches!(
-        op,
-        Op::GroupNonUniformInverseBallot
-            | Op::GroupNonUniformBallotBitExtract
-            | Op::GroupNonUniformBallotBitCount
-            | Op::GroupNonUniformBallotFindLSB
-            | Op::GroupNonUniformBallotFindMSB
-    )
-}
 
 /// Returns the bits of a ballot.
 fn ballot_bits(value: &ConcreteValue) -> (u128, Taint) {
@@ -46,61 +29,58 @@ fn ballot_value(bits: u128, taint: Taint) -> ConcreteValue {
     )
 }
 
-/// Combines two values of a reduction.
-fn combine_values(op: Op, a: u64, b: u64, bits: u32) -> Option<u64> {
-    let integer = |op: Op| arithmetic::fold(op, &[a, b], bits, bits);
-    let less = |op: Op| arithmetic::fold(op, &[a, b], bits, 32).map(|holds| holds != 0);
-    let (x, y) = (float_of(a, bits), float_of(b, bits));
-    Some(match op {
-        Op::GroupNonUniformIAdd => integer(Op::IAdd)?,
-        Op::GroupNonUniformIMul => integer(Op::IMul)?,
-        Op::GroupNonUniformFAdd => bits_of(x + y, bits),
-        Op::GroupNonUniformFMul => bits_of(x * y, bits),
-        Op::GroupNonUniformFMin => bits_of(x.min(y), bits),
-        Op::GroupNonUniformFMax => bits_of(x.max(y), bits),
-        Op::GroupNonUniformSMin => {
-            if less(Op::SLessThan)? {
-                a
-            } else {
-                b
-            }
-        }
-        Op::GroupNonUniformSMax => {
-            if less(Op::SLessThan)? {
-                b
-            } else {
-                a
-            }
-        }
-        Op::GroupNonUniformUMin => a.min(b),
-        Op::GroupNonUniformUMax => a.max(b),
-        Op::GroupNonUniformBitwiseAnd | Op::GroupNonUniformLogicalAnd => a & b,
-        Op::GroupNonUniformBitwiseOr | Op::GroupNonUniformLogicalOr => a | b,
-        Op::GroupNonUniformBitwiseXor | Op::GroupNonUniformLogicalXor => a ^ b,
-        _ => return None,
-    })
-}
-
-/// Returns the identity of a reduction.
-fn reduction_identity(op: Op, bits: u32) -> u64 {
-    let float = |value: f64| bits_of(value, bits);
-    match op {
-        Op::GroupNonUniformIMul | Op::GroupNonUniformLogicalAnd => 1,
-        Op::GroupNonUniformFMul => float(1.0),
-        Op::GroupNonUniformFMin => float(f64::INFINITY),
-        Op::GroupNonUniformFMax => float(f64::NEG_INFINITY),
-        Op::GroupNonUniformSMin => mask(bits) >> 1,
-        Op::GroupNonUniformSMax => mask(bits) & !(mask(bits) >> 1),
-        Op::GroupNonUniformUMin | Op::GroupNonUniformBitwiseAnd => mask(bits),
-        _ => 0,
-    }
-}
-
 /// The operands of one lane.
 struct SubgroupLane {
     index: usize,
     lane: u32,
-    arguments: Vec<ConcreteValue>,
+    value: ConcreteValue,
+    argument: ConcreteValue,
+    cluster: Option<u64>,
+}
+
+impl SubgroupLane {
+    /// Returns the components of the value.
+    fn numbers(&self) -> Vec<u64> {
+        let mut all = Vec::new();
+        flatten_components(&self.value, &mut all);
+        all.into_iter().map(|one| one.0).collect()
+    }
+
+    fn is_true(&self) -> bool {
+        self.numbers().first().is_some_and(|number| *number != 0)
+    }
+
+    /// Returns the lane whose value an operation reads, with the taint of the choice.
+    fn source_lane(&self, function: SubgroupFunction, subgroup_size: u32) -> Option<(u64, Taint)> {
+        let mut all = Vec::new();
+        flatten_components(&self.argument, &mut all);
+        let ((by, taint), mine) = (all.first().copied().unwrap_or((0, 0)), u64::from(self.lane));
+        let lane = match function {
+            SubgroupFunction::Broadcast | SubgroupFunction::Shuffle => by,
+            SubgroupFunction::ShuffleXor => mine ^ by,
+            SubgroupFunction::ShuffleUp => mine.wrapping_sub(by),
+            SubgroupFunction::ShuffleDown => mine.wrapping_add(by),
+            SubgroupFunction::Rotate { .. } => {
+                // Rotates within the cluster, or within the subgroup if none is given.
+                let size = self.cluster.unwrap_or(u64::from(subgroup_size)).max(1);
+                let within = mine % size;
+                mine - within + within.wrapping_add(by) % size
+            }
+            SubgroupFunction::QuadBroadcast => mine & !3 | by & 3,
+            SubgroupFunction::QuadSwap => mine ^ (by.min(2) + 1),
+            SubgroupFunction::Elect
+            | SubgroupFunction::All
+            | SubgroupFunction::Any
+            | SubgroupFunction::AllEqual
+            | SubgroupFunction::Ballot
+            | SubgroupFunction::BroadcastFirst
+            | SubgroupFunction::QuadAll
+            | SubgroupFunction::QuadAny
+            | SubgroupFunction::Partition
+            | SubgroupFunction::Reduce { .. } => return None,
+        };
+        Some((lane, taint))
+    }
 }
 
 impl Interpreter<'_> {
@@ -116,23 +96,25 @@ impl Interpreter<'_> {
         let Some(inst) = program.instruction_at(site).copied() else {
             return Err(malformed("unknown instruction").into());
         };
-        let operands = program.module.operands_of(&inst.raw);
+        let SpirvOperation::Subgroup(operation) = inst.operation else {
+            return Err(malformed("a wait at an instruction that is not a subgroup operation").into());
+        };
         let mut lanes = Vec::new();
         for index in together {
             let here = InvocationCtx { workgroup, index: *index };
-            let mut arguments = Vec::new();
-            for (position, id) in operands.iter().enumerate() {
-                // Skips the scope operand, which one operation does not have, and the literal of the group
-                // operation.
-                let scope = position == 0 && inst.raw.op != Op::GroupNonUniformPartitionNV;
-                let known = !scope && program.slots_of(*id).has_value();
-                let known = known.then(|| self.value_of_id(&here, *id).ok()).flatten();
-                arguments.push(known.unwrap_or(ConcreteValue::NoBits(0)));
-            }
+            let known = |id: Option<u32>| match id {
+                Some(id) => self.value_of_id(&here, id),
+                None => Ok(ConcreteValue::NoBits(0)),
+            };
+            let (value, argument) = (known(operation.value)?, known(operation.argument)?);
+            let cluster = match operation.function {
+                SubgroupFunction::Rotate { cluster: Some(size) } => Some(self.bits_of_id(&here, size)?.0),
+                _ => None,
+            };
             let lane = workgroup.invocations[*index].lane;
-            lanes.push(SubgroupLane { index: *index, lane, arguments });
+            lanes.push(SubgroupLane { index: *index, lane, value, argument, cluster });
         }
-        let results = self.collective_results(&inst, operands, &lanes)?;
+        let results = self.collective_results(&inst, operation.function, &lanes)?;
         for (lane, value) in lanes.iter().zip(results) {
             let mut here = InvocationCtx { workgroup, index: lane.index };
             here.invocation_mut().state = InvocationState::Running;
@@ -144,149 +126,96 @@ impl Interpreter<'_> {
 
     fn collective_results(
         &mut self,
-        inst: &Inst,
-        operands: &[u32],
+        inst: &Inst<'_>,
+        function: SubgroupFunction,
         lanes: &[SubgroupLane],
     ) -> Result<Vec<ConcreteValue>, Problem> {
-        let op = inst.raw.op;
-        let argument = |lane: &SubgroupLane, index: usize| {
-            lane.arguments.get(index).cloned().unwrap_or(ConcreteValue::NoBits(0))
+        let taint = lanes.iter().fold(0, |all, lane| all | lane.value.combined_taint());
+        let every = |value: ConcreteValue| vec![value; lanes.len()];
+        let truth = |holds: bool| ConcreteValue::from_bool(holds, taint);
+        let ballot = |chosen: &dyn Fn(&&SubgroupLane) -> bool| {
+            ballot_value(lanes.iter().filter(chosen).fold(0, |all, lane| all | 1 << lane.lane), taint)
         };
-        let number = |lane: &SubgroupLane, index: usize| {
-            let mut all = Vec::new();
-            flatten_components(&argument(lane, index), &mut all);
-            all.first().copied().unwrap_or((0, 0))
+        let in_quad = |own: &SubgroupLane| {
+            let quad = own.lane / 4;
+            lanes.iter().filter(move |lane| lane.lane / 4 == quad)
         };
-        let numbers = |lane: &SubgroupLane, index: usize| {
-            let mut all = Vec::new();
-            flatten_components(&argument(lane, index), &mut all);
-            all.into_iter().map(|one| one.0).collect::<Vec<_>>()
-        };
-        let taint_of =
-            |index: usize| lanes.iter().fold(0, |all, lane| all | argument(lane, index).combined_taint());
-        let taint = taint_of(1);
-        let of_lane = |wanted: u64, from: &SubgroupLane, more: Taint| {
-            let found = lanes.iter().find(|lane| u64::from(lane.lane) == wanted);
-            match found {
-                Some(lane) => argument(lane, 1).with_taint(more),
-                None => argument(from, 1).with_taint(more | UNDEFINED | INACTIVE_LANE),
+        let lowest = lanes.iter().min_by_key(|lane| lane.lane);
+        Ok(match function {
+            SubgroupFunction::Elect => {
+                let is_lowest = |lane: &SubgroupLane| lowest.is_some_and(|lowest| lowest.lane == lane.lane);
+                lanes.iter().map(|lane| ConcreteValue::from_bool(is_lowest(lane), 0)).collect()
             }
-        };
-        let every = |value: ConcreteValue| Ok(vec![value; lanes.len()]);
-        let lowest = lanes.iter().map(|lane| lane.lane).min().unwrap_or(0);
-        match op {
-            Op::GroupNonUniformElect => {
-                Ok(lanes.iter().map(|lane| ConcreteValue::from_bool(lane.lane == lowest, 0)).collect())
+            SubgroupFunction::All => every(truth(lanes.iter().all(SubgroupLane::is_true))),
+            SubgroupFunction::Any => every(truth(lanes.iter().any(SubgroupLane::is_true))),
+            SubgroupFunction::QuadAll => {
+                lanes.iter().map(|lane| truth(in_quad(lane).all(SubgroupLane::is_true))).collect()
             }
-            Op::GroupNonUniformAll => {
-                every(ConcreteValue::from_bool(lanes.iter().all(|lane| number(lane, 1).0 != 0), taint))
+            SubgroupFunction::QuadAny => {
+                lanes.iter().map(|lane| truth(in_quad(lane).any(SubgroupLane::is_true))).collect()
             }
-            Op::GroupNonUniformAny => {
-                every(ConcreteValue::from_bool(lanes.iter().any(|lane| number(lane, 1).0 != 0), taint))
+            SubgroupFunction::AllEqual => {
+                let first = lanes.first().map(SubgroupLane::numbers);
+                every(truth(lanes.iter().all(|lane| Some(lane.numbers()) == first)))
             }
-            Op::GroupNonUniformAllEqual => {
-                let first = lanes.first().map(|lane| numbers(lane, 1));
-                let same = lanes.iter().all(|lane| Some(numbers(lane, 1)) == first);
-                every(ConcreteValue::from_bool(same, taint))
+            SubgroupFunction::Ballot => every(ballot(&|lane| lane.is_true())),
+            SubgroupFunction::Partition => {
+                let alike = |own: &SubgroupLane| ballot(&|lane| lane.numbers() == own.numbers());
+                lanes.iter().map(alike).collect()
             }
-            Op::GroupNonUniformBallot => {
-                let bits = lanes
-                    .iter()
-                    .filter(|lane| number(lane, 1).0 != 0)
-                    .fold(0, |all, lane| all | 1 << lane.lane);
-                every(ballot_value(bits, taint))
+            SubgroupFunction::BroadcastFirst => {
+                every(lowest.map_or(ConcreteValue::Bits(0, UNDEFINED), |lane| lane.value.clone()))
             }
-            Op::GroupNonUniformBroadcastFirst => {
-                let first = lanes.iter().find(|lane| lane.lane == lowest);
-                every(first.map_or(ConcreteValue::Bits(0, UNDEFINED), |lane| argument(lane, 1)))
+            SubgroupFunction::Reduce { instruction, operation } => {
+                self.reduce_lanes(inst, instruction, operation, lanes)?
             }
-            Op::GroupNonUniformBroadcast | Op::GroupNonUniformShuffle => Ok(lanes
-                .iter()
-                .map(|lane| {
-                    let (wanted, taint) = number(lane, 2);
-                    of_lane(wanted, lane, taint)
-                })
-                .collect()),
-            Op::GroupNonUniformShuffleXor | Op::GroupNonUniformShuffleUp | Op::GroupNonUniformShuffleDown => {
-                Ok(lanes
-                    .iter()
-                    .map(|lane| {
-                        let ((by, taint), mine) = (number(lane, 2), u64::from(lane.lane));
-                        let wanted = match op {
-                            Op::GroupNonUniformShuffleXor => mine ^ by,
-                            Op::GroupNonUniformShuffleUp => mine.wrapping_sub(by),
-                            _ => mine.wrapping_add(by),
-                        };
-                        of_lane(wanted, lane, taint)
+            SubgroupFunction::Broadcast
+            | SubgroupFunction::Shuffle
+            | SubgroupFunction::ShuffleXor
+            | SubgroupFunction::ShuffleUp
+            | SubgroupFunction::ShuffleDown
+            | SubgroupFunction::Rotate { .. }
+            | SubgroupFunction::QuadBroadcast
+            | SubgroupFunction::QuadSwap => {
+                let read = |own: &SubgroupLane| {
+                    let (wanted, taint) = own.source_lane(function, self.setup.subgroup_size)?;
+                    let found = lanes.iter().find(|lane| u64::from(lane.lane) == wanted);
+                    Some(match found {
+                        Some(lane) => lane.value.clone().with_taint(taint),
+                        None => own.value.clone().with_taint(taint | UNDEFINED | INACTIVE_LANE),
                     })
-                    .collect())
+                };
+                lanes.iter().filter_map(read).collect()
             }
-            Op::GroupNonUniformRotateKHR => Ok(lanes
-                .iter()
-                .map(|lane| {
-                    let ((by, taint), mine) = (number(lane, 2), u64::from(lane.lane));
-                    // Rotates within the cluster, or within the subgroup if none is given.
-                    let size = match operands.get(3) {
-                        Some(_) => number(lane, 3).0.max(1),
-                        None => u64::from(self.setup.subgroup_size),
-                    };
-                    let within = mine % size;
-                    of_lane(mine - within + within.wrapping_add(by) % size, lane, taint)
-                })
-                .collect()),
-            Op::GroupNonUniformQuadBroadcast | Op::GroupNonUniformQuadSwap => Ok(lanes
-                .iter()
-                .map(|lane| {
-                    let ((by, taint), mine) = (number(lane, 2), u64::from(lane.lane));
-                    let wanted = match (op, by) {
-                        (Op::GroupNonUniformQuadBroadcast, by) => mine & !3 | by & 3,
-                        (_, 0) => mine ^ 1,
-                        (_, 1) => mine ^ 2,
-                        _ => mine ^ 3,
-                    };
-                    of_lane(wanted, lane, taint)
-                })
-                .collect()),
-            Op::GroupNonUniformPartitionNV => Ok(lanes
-                .iter()
-                .map(|lane| {
-                    let mine = numbers(lane, 0);
-                    let alike = lanes.iter().filter(|other| numbers(other, 0) == mine);
-                    ballot_value(alike.fold(0, |all, lane| all | 1 << lane.lane), taint_of(0))
-                })
-                .collect()),
-            _ => self.reduce_lanes(inst, operands, lanes),
-        }
+        })
     }
 
     /// Executes reductions and scans.
     fn reduce_lanes(
         &self,
-        inst: &Inst,
-        operands: &[u32],
+        inst: &Inst<'_>,
+        instruction: Instruction,
+        way: GroupOperation,
         lanes: &[SubgroupLane],
     ) -> Result<Vec<ConcreteValue>, Problem> {
-        let op = inst.raw.op;
-        let refuse = || unsupported(format!("Op{op:?}"));
+        let refuse = || unsupported(format!("Op{:?}", inst.raw.op));
         let shape = self.program.number_layout(inst.raw.ty);
         let (kind, bits, count) = shape.ok_or_else(refuse)?;
         let bits = if kind == ScalarKind::Bool { 1 } else { bits };
-        let way = operands.get(1).copied().and_then(GroupOperation::from_u32).ok_or_else(refuse)?;
+        let combine = |a: u64, b: u64| instruction.scalar(&[a, b], kind.to_arithmetic(), bits, bits);
         let value = |lane: &SubgroupLane| {
             let mut all = Vec::new();
-            flatten_components(lane.arguments.get(2).unwrap_or(&ConcreteValue::NoBits(0)), &mut all);
+            flatten_components(&lane.value, &mut all);
             all
         };
-        let cluster = match (way, lanes.first().and_then(|lane| lane.arguments.get(3))) {
+        let cluster = match (way, lanes.first().map(|lane| &lane.argument)) {
             (GroupOperation::ClusteredReduce, Some(ConcreteValue::Bits(size, _))) => (*size as u32).max(1),
             _ => u32::MAX,
         };
         let partition = |lane: &SubgroupLane| match way {
             GroupOperation::PartitionedReduceNV
             | GroupOperation::PartitionedInclusiveScanNV
-            | GroupOperation::PartitionedExclusiveScanNV => {
-                lane.arguments.get(3).map_or(0, |of| ballot_bits(of).0)
-            }
+            | GroupOperation::PartitionedExclusiveScanNV => ballot_bits(&lane.argument).0,
             _ => u128::from(lane.lane / cluster),
         };
         let mut results = Vec::with_capacity(lanes.len());
@@ -308,18 +237,16 @@ impl Interpreter<'_> {
                 for (part, (number, taint)) in parts.iter_mut().zip(value(other)) {
                     let next = match part.0 {
                         None => number,
-                        Some(before) => combine_values(op, before, number, bits).ok_or_else(refuse)?,
+                        Some(before) => combine(before, number).ok_or_else(refuse)?,
                     };
                     *part = (Some(next), part.1 | taint);
                 }
             }
-            if combine_values(op, 0, 0, bits).is_none() {
-                return Err(refuse());
-            }
             let mut values: Vec<ConcreteValue> = parts
                 .into_iter()
                 .map(|(number, taint): (Option<u64>, Taint)| {
-                    ConcreteValue::Bits(number.unwrap_or_else(|| reduction_identity(op, bits)), taint)
+                    let number = number.unwrap_or_else(|| reduction_identity(instruction, bits));
+                    ConcreteValue::Bits(number, taint)
                 })
                 .collect();
             results.push(match count {
@@ -330,47 +257,38 @@ impl Interpreter<'_> {
         Ok(results)
     }
 
-    /// Executes a ballot query for one lane.
-    pub(super) fn execute_ballot_query(&mut self, here: &mut InvocationCtx<'_>, inst: &Inst) -> Step<()> {
-        let op = inst.raw.op;
+    /// Returns the answer to a ballot query of one lane.
+    pub(super) fn query_ballot(
+        &mut self,
+        here: &mut InvocationCtx<'_>,
+        inst: &Inst<'_>,
+        query: BallotQuery,
+        ballot: u32,
+    ) -> Step<ConcreteValue> {
         let lane = here.invocation_mut().lane;
-        let size = self.setup.subgroup_size;
-        let all = 1_u128.checked_shl(size).unwrap_or(0).wrapping_sub(1);
-        let refuse = || unsupported(format!("Op{op:?}"));
-        let value = match op {
-            Op::GroupNonUniformInverseBallot => {
-                let (bits, taint) = ballot_bits(&self.operand_value(here, inst, 1)?);
-                ConcreteValue::from_bool(bits >> lane & 1 != 0, taint)
-            }
-            Op::GroupNonUniformBallotBitExtract => {
-                let (bits, taint) = ballot_bits(&self.operand_value(here, inst, 1)?);
-                let (index, more) = self.operand_bits(here, inst, 2)?;
+        let all = 1_u128.checked_shl(self.setup.subgroup_size).unwrap_or(0).wrapping_sub(1);
+        let (bits, taint) = ballot_bits(&self.value_of_id(here, ballot)?);
+        let number = |number: u32| ConcreteValue::Bits(u64::from(number), taint);
+        Ok(match query {
+            BallotQuery::Inverse => ConcreteValue::from_bool(bits >> lane & 1 != 0, taint),
+            BallotQuery::BitExtract { index } => {
+                let (index, more) = self.bits_of_id(here, index)?;
                 ConcreteValue::from_bool(bits >> index.min(127) & 1 != 0, taint | more)
             }
-            Op::GroupNonUniformBallotBitCount => {
-                let way = GroupOperation::from_u32(self.program.module.operand_at(&inst.raw, 1)?);
-                let (bits, taint) = ballot_bits(&self.operand_value(here, inst, 2)?);
-                let counted = match way {
-                    Some(GroupOperation::Reduce) => bits & all,
-                    Some(GroupOperation::InclusiveScan) => bits & (2_u128 << lane).wrapping_sub(1),
-                    Some(GroupOperation::ExclusiveScan) => bits & (1_u128 << lane).wrapping_sub(1),
-                    _ => return Err(refuse().into()),
+            BallotQuery::BitCount { operation } => {
+                let counted = match operation {
+                    GroupOperation::Reduce => bits & all,
+                    GroupOperation::InclusiveScan => bits & (2_u128 << lane).wrapping_sub(1),
+                    GroupOperation::ExclusiveScan => bits & (1_u128 << lane).wrapping_sub(1),
+                    _ => return Err(unsupported(format!("Op{:?}", inst.raw.op)).into()),
                 };
-                ConcreteValue::Bits(u64::from(counted.count_ones()), taint)
+                number(counted.count_ones())
             }
-            Op::GroupNonUniformBallotFindLSB | Op::GroupNonUniformBallotFindMSB => {
-                let (bits, taint) = ballot_bits(&self.operand_value(here, inst, 1)?);
-                let bits = bits & all;
-                match op {
-                    _ if bits == 0 => ConcreteValue::Bits(0, taint | UNDEFINED),
-                    Op::GroupNonUniformBallotFindLSB => {
-                        ConcreteValue::Bits(u64::from(bits.trailing_zeros()), taint)
-                    }
-                    _ => ConcreteValue::Bits(u64::from(127 - bits.leading_zeros()), taint),
-                }
+            BallotQuery::FindLsb | BallotQuery::FindMsb if bits & all == 0 => {
+                ConcreteValue::Bits(0, taint | UNDEFINED)
             }
-            _ => return Err(refuse().into()),
-        };
-        self.set_result(here, inst, value)
+            BallotQuery::FindLsb => number((bits & all).trailing_zeros()),
+            BallotQuery::FindMsb => number(127 - (bits & all).leading_zeros()),
+        })
     }
 }

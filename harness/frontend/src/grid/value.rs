@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use rspirv::spirv::Op;
+use arithmetic::Instruction;
 
 use super::sampler::Sampler;
 
@@ -54,9 +54,10 @@ pub(super) fn undefined_source(taint: Taint) -> &'static str {
 /// An absorbing operand decides alone: `a && b`, `a || b`, `* 0` and `& 0`. HLSL compilers evaluate both
 /// sides of `i < n && data[i] > 0`, so the right side may read out of bounds without effect. An undefined
 /// number is still some number, so `undefined * 0` is 0.
-pub(super) fn result_taint(op: Op, numbers: &[(u64, Taint)], bits: u32) -> Taint {
+pub(super) fn result_taint(instruction: Instruction, numbers: &[(u64, Taint)], bits: u32) -> Taint {
     let decides = |(number, taint): &&(u64, Taint)| {
-        arithmetic::decides(op, *number, bits) && taint & !(SCHEDULE_DEPENDENT | INPUT_MASK) == 0
+        matches!(instruction, Instruction::Core(op) if arithmetic::decides(op, *number, bits))
+            && taint & !(SCHEDULE_DEPENDENT | INPUT_MASK) == 0
     };
     // Of two absorbing inputs each decides alone, so that both have to change for another result.
     let either = |one: Taint, other: Taint| one & other | (one | other) & INPUT_MASK;

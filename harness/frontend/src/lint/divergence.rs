@@ -11,7 +11,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use rspirv::spirv::{BuiltIn, Op, StorageClass};
-use spirv_reader::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule};
+use spirv_reader::{
+    BarrierPart, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation,
+};
 
 use crate::assumed::{Binding, written_members};
 use crate::dataflow::{Analysis, COMPONENTS, DataFlow, Facts, is_componentwise, is_equality, is_ordering};
@@ -371,9 +373,11 @@ impl<'f, 'm> DivergentBarriers<'f, 'm> {
     }
 
     fn divergence_of(&self, branch: &SpirvInstruction) -> Option<Divergence> {
-        let operands = self.module.operands_of(branch);
-        match (branch.op, self.flow.merged(operands.get(..1)?)) {
-            (Op::BranchConditional, Condition(divergence)) => Some(divergence),
+        let SpirvOperation::BranchConditional { condition, .. } = self.module.operation(branch) else {
+            return None;
+        };
+        match self.flow.merged(&[condition]) {
+            Condition(divergence) => Some(divergence),
             _ => None,
         }
     }
@@ -381,14 +385,11 @@ impl<'f, 'm> DivergentBarriers<'f, 'm> {
 
 /// Returns true for a control barrier of a workgroup, and for a call of a function with one.
 fn is_barrier(module: &SpirvModule, one: &SpirvInstruction, with_barriers: &BTreeSet<u32>) -> bool {
-    let operand = module.operands_of(one).first();
-    match one.op {
-        Op::ControlBarrier => {
-            let scope = operand.and_then(|id| module.constants.get(id));
-            // 2 is the scope `Workgroup`.
-            matches!(scope, Some((_, SpirvConstant::Scalar(2))))
+    match module.operation(one) {
+        SpirvOperation::ControlBarrier { part: BarrierPart::Whole, execution, .. } => {
+            matches!(module.constants.get(&execution), Some((_, SpirvConstant::Scalar(2))))
         }
-        Op::FunctionCall => operand.is_some_and(|callee| with_barriers.contains(callee)),
+        SpirvOperation::Call { function, .. } => with_barriers.contains(&function),
         _ => false,
     }
 }
@@ -407,20 +408,7 @@ impl ControlFlow {
         starts.sort_unstable_by_key(|(_, at)| *at);
         let number: HashMap<u32, usize> =
             starts.iter().enumerate().map(|(block, (id, _))| (*id, block)).collect();
-        let is_end = |one: &SpirvInstruction| {
-            matches!(
-                one.op,
-                Op::Branch
-                    | Op::BranchConditional
-                    | Op::Switch
-                    | Op::Return
-                    | Op::ReturnValue
-                    | Op::Kill
-                    | Op::TerminateInvocation
-                    | Op::Unreachable
-                    | Op::EmitMeshTasksEXT
-            )
-        };
+        let is_end = |one: &SpirvInstruction| module.operation(one).is_terminator();
         let mut blocks = Vec::new();
         let mut successors = Vec::new();
         for (_, start) in &starts {

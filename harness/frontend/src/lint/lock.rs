@@ -5,8 +5,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+use arithmetic::Instruction;
 use rspirv::spirv::Op;
-use spirv_reader::{ModuleEntryPoint, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule};
+use spirv_reader::{
+    AtomicKind, ModuleEntryPoint, SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation,
+};
 
 /// Returns the exchanges of such locks in module order.
 pub(super) fn locks(module: &SpirvModule) -> Vec<&SpirvInstruction> {
@@ -59,13 +62,10 @@ impl<'m> Code<'m> {
                 continue;
             };
             for (at, instruction) in self.function.code.iter().enumerate().skip(start + 1) {
-                match instruction.op {
-                    Op::Label => break,
-                    Op::Branch | Op::BranchConditional | Op::Switch => {
-                        left.extend(self.module.successors(&self.function.types, instruction));
-                    }
-                    _ => {}
+                if self.module.operation(instruction) == SpirvOperation::Label {
+                    break;
                 }
+                left.extend(self.module.successors(&self.function.types, instruction));
                 found.push(at);
             }
         }
@@ -74,17 +74,9 @@ impl<'m> Code<'m> {
     }
 
     fn ends(&self, code: &[usize]) -> bool {
-        let op = |at: &usize| self.function.code[*at].op;
         code.iter().any(|at| {
-            matches!(
-                op(at),
-                Op::Return
-                    | Op::ReturnValue
-                    | Op::Kill
-                    | Op::TerminateInvocation
-                    | Op::EmitMeshTasksEXT
-                    | Op::Unreachable
-            )
+            let operation = self.module.operation(&self.function.code[*at]);
+            operation.is_terminator() && !operation.is_branch()
         })
     }
 
@@ -93,32 +85,32 @@ impl<'m> Code<'m> {
         let mut loops = Vec::new();
         let (mut at, mut block) = (0, self.function.code.first().map_or(0, |label| label.result));
         while let Some(instruction) = self.function.code.get(at) {
-            let operands = self.module.operands_of(instruction);
-            // The first operand is the merge block of a header, and the target of a branch.
-            let merge = operands.first().copied().unwrap_or(0);
-            let next = match instruction.op {
-                Op::Label => {
+            let operation = self.module.operation(instruction);
+            let next = match operation {
+                SpirvOperation::Label => {
                     block = instruction.result;
                     None
                 }
-                Op::FunctionCall => {
-                    called.extend(operands.first());
+                SpirvOperation::Call { function, .. } => {
+                    called.push(function);
                     None
                 }
-                Op::LoopMerge | Op::SelectionMerge => {
+                SpirvOperation::LoopMerge { merge, .. } | SpirvOperation::SelectionMerge { merge } => {
                     // The whole construct is skipped: all paths through it meet at the merge block,
                     // unless one ends inside.
                     let code = self.between(block, merge);
                     if self.ends(&code) {
                         break;
                     }
-                    if instruction.op == Op::LoopMerge {
+                    if matches!(operation, SpirvOperation::LoopMerge { .. }) {
                         loops.push(Body { merge, code });
                     }
                     Some(merge)
                 }
-                Op::Branch => Some(merge),
-                Op::BranchConditional | Op::Switch | Op::Return | Op::ReturnValue => break,
+                SpirvOperation::Branch { target } => Some(target),
+                SpirvOperation::BranchConditional { .. }
+                | SpirvOperation::Switch { .. }
+                | SpirvOperation::Return { .. } => break,
                 _ => None,
             };
             at = match next.and_then(|block| self.function.labels.get(&block)) {
@@ -141,38 +133,46 @@ impl<'m> Code<'m> {
             return Some(vec![pointer]);
         }
         let chain = self.function.code.iter().find(|one| one.result == pointer)?;
-        let operands = self.module.operands_of(chain);
-        let fixed = matches!(chain.op, Op::AccessChain | Op::InBoundsAccessChain)
-            && self.module.variables.contains_key(operands.first()?)
-            && operands[1..].iter().all(|index| self.constant(*index));
-        fixed.then(|| operands.to_vec())
+        let SpirvOperation::AccessChain { base, element: None, indices } = self.module.operation(chain)
+        else {
+            return None;
+        };
+        let fixed =
+            self.module.variables.contains_key(&base) && indices.iter().all(|index| self.constant(*index));
+        fixed.then(|| [&[base], indices].concat())
     }
 
     /// Returns the location to which an instruction stores a constant.
     fn gives_back(&self, instruction: &SpirvInstruction) -> Option<Vec<u32>> {
-        let operands = self.module.operands_of(instruction);
-        let value = match instruction.op {
-            Op::AtomicStore | Op::AtomicExchange => operands.get(3)?,
-            Op::Store => operands.get(1)?,
+        let (pointer, value) = match self.module.operation(instruction) {
+            SpirvOperation::Atomic(access) => match access.kind {
+                AtomicKind::Store { value } | AtomicKind::Exchange { value } => (access.pointer, value),
+                AtomicKind::Load | AtomicKind::CompareExchange { .. } | AtomicKind::Update { .. } => {
+                    return None;
+                }
+            },
+            SpirvOperation::Store { pointer, value, .. } => (pointer, value),
             _ => return None,
         };
-        self.place(*operands.first()?).filter(|_| self.constant(*value))
+        self.place(pointer).filter(|_| self.constant(value))
     }
 
     /// Returns the exchange that alone ends a loop, if the lock is released later.
     fn lock(&self, body: &Body) -> Option<&'m SpirvInstruction> {
         let code = &self.function.code;
-        let exchange = body.code.iter().map(|at| (*at, &code[*at])).find(|(_, one)| {
-            let operands = self.module.operands_of(one);
-            let constant = |at: usize| operands.get(at).is_some_and(|id| self.constant(*id));
-            match one.op {
-                Op::AtomicCompareExchange => constant(4) && constant(5),
-                Op::AtomicExchange => constant(3),
-                _ => false,
-            }
+        let (at, pointer) = body.code.iter().find_map(|at| {
+            let SpirvOperation::Atomic(access) = self.module.operation(&code[*at]) else { return None };
+            let is_constant = match access.kind {
+                AtomicKind::CompareExchange { value, comparator, .. } => {
+                    self.constant(value) && self.constant(comparator)
+                }
+                AtomicKind::Exchange { value } => self.constant(value),
+                AtomicKind::Load | AtomicKind::Store { .. } | AtomicKind::Update { .. } => false,
+            };
+            is_constant.then_some((*at, access.pointer))
         })?;
-        let (at, exchange) = exchange;
-        let place = self.place(*self.module.operands_of(exchange).first()?)?;
+        let exchange = &code[at];
+        let place = self.place(pointer)?;
         // Without a store of a constant behind it, the exchange takes no lock that is given back.
         let given = |(number, one): (usize, &SpirvInstruction)| {
             number > at && self.gives_back(one).as_ref() == Some(&place)
@@ -186,13 +186,13 @@ impl<'m> Code<'m> {
         let exits: Vec<&usize> = body.code.iter().filter(leaves).collect();
         // A second exit may let a lane leave without the lock.
         let [exit] = exits[..] else { return None };
-        let condition = *self.module.operands_of(&code[*exit]).first()?;
+        let SpirvOperation::BranchConditional { condition, .. } = self.module.operation(&code[*exit]) else {
+            return None;
+        };
         let results: HashMap<u32, &SpirvInstruction> =
             body.code.iter().map(|at| (code[*at].result, &code[*at])).collect();
         let decided = self.decided(body, exchange.result);
-        let only =
-            code[*exit].op == Op::BranchConditional && self.comes_from(&results, &decided, condition, 0);
-        only.then_some(exchange)
+        self.comes_from(&results, &decided, condition, 0).then_some(exchange)
     }
 
     /// Returns the function variables that the loop stores only depending on the exchange.
@@ -202,25 +202,25 @@ impl<'m> Code<'m> {
         // A compiler without optimization keeps the result of the exchange in a flag: a variable
         // that a selection on the exchange stores.
         for pair in body.code.windows(2) {
-            let [merge, branch] = [&code[pair[0]], &code[pair[1]]];
-            let ([end, ..], [condition, arms @ ..]) =
-                (self.module.operands_of(merge), self.module.operands_of(branch))
+            let [merge, branch] = [0, 1].map(|at: usize| self.module.operation(&code[pair[at]]));
+            let (
+                SpirvOperation::SelectionMerge { merge },
+                SpirvOperation::BranchConditional { condition, yes, no },
+            ) = (merge, branch)
             else {
                 continue;
             };
-            let by_exchange = || {
-                let results: HashMap<u32, &SpirvInstruction> =
-                    body.code.iter().map(|at| (code[*at].result, &code[*at])).collect();
-                self.comes_from(&results, &decided, *condition, 0)
-            };
-            if merge.op != Op::SelectionMerge || branch.op != Op::BranchConditional || !by_exchange() {
+            let results: HashMap<u32, &SpirvInstruction> =
+                body.code.iter().map(|at| (code[*at].result, &code[*at])).collect();
+            if !self.comes_from(&results, &decided, condition, 0) {
                 continue;
             }
-            let stores = arms.iter().take(2).flat_map(|arm| self.between(*arm, *end));
-            let stores: Vec<u32> = stores
-                .filter(|at| code[*at].op == Op::Store)
-                .filter_map(|at| self.module.operands_of(&code[at]).first().copied())
-                .collect();
+            let arms = [yes, no].into_iter().flat_map(|arm| self.between(arm, merge));
+            let stored = |at: usize| match self.module.operation(&code[at]) {
+                SpirvOperation::Store { pointer, .. } => Some(pointer),
+                _ => None,
+            };
+            let stores: Vec<u32> = arms.filter_map(stored).collect();
             // Only the invocation itself stores to a variable of its function.
             let of_function = |id: &u32| !self.module.variables.contains_key(id);
             decided.extend(stores.into_iter().filter(of_function));
@@ -240,19 +240,18 @@ impl<'m> Code<'m> {
             return true;
         }
         let Some(instruction) = results.get(&id).filter(|_| depth < 16) else { return false };
-        let operands = self.module.operands_of(instruction);
-        match instruction.op {
-            Op::Load => operands.first().is_some_and(|from| decided.contains(from)),
-            Op::IEqual | Op::INotEqual | Op::LogicalNot | Op::CompositeExtract | Op::CompositeConstruct => {
-                // The further operands of an extraction are literal indices.
-                let ids = if instruction.op == Op::CompositeExtract { &operands[..1] } else { operands };
-                let varies = |id: &&u32| !self.constant(**id);
-                let mut sources = ids.iter().filter(varies).peekable();
-                // A comparison of constants alone does not depend on the exchange.
-                sources.peek().is_some()
-                    && sources.all(|id| self.comes_from(results, decided, *id, depth + 1))
-            }
-            _ => false,
-        }
+        let ids = match self.module.operation(instruction) {
+            SpirvOperation::Load { pointer, .. } => return decided.contains(&pointer),
+            SpirvOperation::Compute {
+                instruction: Instruction::Core(Op::IEqual | Op::INotEqual | Op::LogicalNot),
+                operands,
+            } => operands.to_vec(),
+            SpirvOperation::CompositeConstruct { parts } => parts.to_vec(),
+            SpirvOperation::CompositeExtract { composite, .. } => vec![composite],
+            _ => return false,
+        };
+        let varies = |id: &&u32| !self.constant(**id);
+        let mut sources = ids.iter().filter(varies).peekable();
+        sources.peek().is_some() && sources.all(|id| self.comes_from(results, decided, *id, depth + 1))
     }
 }

@@ -4,8 +4,8 @@
 //! semantics leave out that memory and name only memory that nothing wrote before. Barriers in loops and next
 //! to calls are not checked, because the code around them is not known.
 
-use rspirv::spirv::{MemorySemantics, Op, StorageClass};
-use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule};
+use rspirv::spirv::{MemorySemantics, StorageClass};
+use spirv_reader::{BarrierPart, SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation};
 
 use super::semantics_of;
 use crate::mend::root_variable;
@@ -26,7 +26,10 @@ struct Access {
 fn barriers_of<'m>(module: &'m SpirvModule, function: &'m SpirvFunction) -> Vec<(&'m SpirvInstruction, u32)> {
     let code = &function.code;
     let workgroup = MemorySemantics::WORKGROUP_MEMORY.bits();
-    let is_barrier = |one: &SpirvInstruction| one.op == Op::ControlBarrier;
+    let is_barrier = |one: &SpirvInstruction| {
+        matches!(module.operation(one), SpirvOperation::ControlBarrier { part: BarrierPart::Whole, .. })
+    };
+    let is_call = |one: &SpirvInstruction| matches!(module.operation(one), SpirvOperation::Call { .. });
     let mut found = Vec::new();
     for (at, barrier) in code.iter().enumerate().filter(|(_, one)| is_barrier(one)) {
         let semantics = semantics_of(module, barrier).first().copied().unwrap_or(0);
@@ -37,11 +40,11 @@ fn barriers_of<'m>(module: &'m SpirvModule, function: &'m SpirvFunction) -> Vec<
         let start = code[..at].iter().rposition(is_barrier).map_or(0, |index| index + 1);
         let end = code[at + 1..].iter().position(is_barrier).map_or(code.len(), |index| at + 1 + index);
         let unclear = |one: &SpirvInstruction| {
-            one.op == Op::FunctionCall
-                || one.op == Op::MemoryBarrier
+            is_call(one)
+                || super::is_fence(module, one)
                     && semantics_of(module, one).iter().any(|bits| bits & workgroup != 0)
         };
-        if code[..end].iter().any(|one| one.op == Op::FunctionCall) || code[start..end].iter().any(unclear) {
+        if code[..end].iter().any(is_call) || code[start..end].iter().any(unclear) {
             continue;
         }
         let accesses = |part: &[SpirvInstruction]| -> Vec<Access> {
@@ -66,23 +69,28 @@ fn barriers_of<'m>(module: &'m SpirvModule, function: &'m SpirvFunction) -> Vec<
 /// Returns true if a branch leads from behind an instruction to before it.
 fn is_in_loop(module: &SpirvModule, function: &SpirvFunction, at: usize) -> bool {
     function.code[at..].iter().any(|one| {
-        let branches = matches!(one.op, Op::Branch | Op::BranchConditional | Op::Switch);
         let back = |label: u32| function.labels.get(&label).is_some_and(|index| *index <= at);
-        branches && module.successors(&function.types, one).into_iter().any(back)
+        module.successors(&function.types, one).any(back)
     })
 }
 
 /// Returns the access of an instruction to memory that invocations share.
 fn access_of(module: &SpirvModule, function: &SpirvFunction, one: &SpirvInstruction) -> Option<Access> {
-    let atomic = format!("{:?}", one.op).starts_with("Atomic");
-    let accesses = atomic || matches!(one.op, Op::Load | Op::Store | Op::ImageRead | Op::ImageWrite);
-    let pointer = *module.operands_of(one).first().filter(|_| accesses)?;
+    let (pointer, writes) = match module.operation(one) {
+        SpirvOperation::Load { pointer, .. } | SpirvOperation::ImageRead { image: pointer, .. } => {
+            (pointer, false)
+        }
+        SpirvOperation::Store { pointer, .. } | SpirvOperation::ImageWrite { image: pointer, .. } => {
+            (pointer, true)
+        }
+        SpirvOperation::Atomic(access) => (access.pointer, access.kind.writes()),
+        _ => return None,
+    };
     let variable = root_variable(module, function, pointer)?;
     let class = module.variables.get(&variable).map_or(StorageClass::PhysicalStorageBuffer, |one| one.class);
     let private = matches!(
         class,
         StorageClass::Private | StorageClass::Function | StorageClass::Input | StorageClass::Output
     );
-    let writes = one.op == Op::Store || one.op == Op::ImageWrite || atomic && one.op != Op::AtomicLoad;
     (!private).then_some(Access { variable, class, writes })
 }

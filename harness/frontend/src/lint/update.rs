@@ -5,8 +5,8 @@
 
 use std::collections::HashSet;
 
-use rspirv::spirv::{Op, StorageClass};
-use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule};
+use rspirv::spirv::StorageClass;
+use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation};
 
 use crate::update::plain_updates;
 
@@ -25,7 +25,7 @@ pub(super) fn updates(module: &SpirvModule) -> Vec<(&SpirvInstruction, u32)> {
         let reached = unconditional_code(module, function);
         for update in plain_updates(module, function) {
             let store = &function.code[update.store];
-            let pointer = module.operands_of(store).first().copied().unwrap_or(0);
+            let SpirvOperation::Store { pointer, .. } = module.operation(store) else { continue };
             if reached.contains(&update.store)
                 && let Some(variable) = constant_address(module, function, pointer)
             {
@@ -45,15 +45,14 @@ fn constant_address(module: &SpirvModule, function: &SpirvFunction, pointer: u32
             return shared.contains(&variable.class).then_some(id);
         }
         let chain = function.code.iter().find(|one| one.result == id)?;
-        if !matches!(chain.op, Op::AccessChain | Op::InBoundsAccessChain) {
+        let SpirvOperation::AccessChain { base, element: None, indices } = module.operation(chain) else {
             return None;
-        }
-        let (base, indices) = module.operands_of(chain).split_first()?;
+        };
         // With constant indices alone, all invocations have the same address.
         if !indices.iter().all(|index| module.constants.contains_key(index)) {
             return None;
         }
-        id = *base;
+        id = base;
     }
     None
 }
@@ -63,15 +62,8 @@ fn constant_address(module: &SpirvModule, function: &SpirvFunction, pointer: u32
 /// Bodies of selections and loops are skipped. A function that may end early has no such block.
 fn unconditional_code(module: &SpirvModule, function: &SpirvFunction) -> HashSet<usize> {
     let ends = |one: &&SpirvInstruction| {
-        matches!(
-            one.op,
-            Op::Return
-                | Op::ReturnValue
-                | Op::Kill
-                | Op::TerminateInvocation
-                | Op::Unreachable
-                | Op::EmitMeshTasksEXT
-        )
+        let operation = module.operation(one);
+        operation.is_terminator() && !operation.is_branch()
     };
     let mut reached = HashSet::new();
     // With an early return, the code behind it is conditional.
@@ -84,16 +76,14 @@ fn unconditional_code(module: &SpirvModule, function: &SpirvFunction) -> HashSet
         if !reached.insert(at) {
             break;
         }
-        let target = match (one.op, module.operands_of(one)) {
-            (Op::SelectionMerge | Op::LoopMerge, [to, ..]) => {
-                merge = Some(*to);
+        let target = match module.operation(one) {
+            SpirvOperation::SelectionMerge { merge: to } | SpirvOperation::LoopMerge { merge: to, .. } => {
+                merge = Some(to);
                 at += 1;
                 continue;
             }
-            // The branch of a header is not followed: every path through its construct leads to the
-            // merge block.
-            (Op::Branch, [to, ..]) => merge.take().unwrap_or(*to),
-            (Op::BranchConditional | Op::Switch, _) => match merge.take() {
+            SpirvOperation::Branch { target } => merge.take().unwrap_or(target),
+            SpirvOperation::BranchConditional { .. } | SpirvOperation::Switch { .. } => match merge.take() {
                 Some(to) => to,
                 None => break,
             },

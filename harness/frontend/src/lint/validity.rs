@@ -4,11 +4,11 @@
 //! SPIR-V, "Memory Operands". A module that breaks one has no defined meaning, and drivers differ in what they make
 //! of it. Semantics that are no constants are not checked.
 
-use rspirv::spirv::{MemoryAccess, MemorySemantics, Op, StorageClass};
+use rspirv::spirv::{MemorySemantics, StorageClass};
 
 use super::{ORDERED, ORDERS, semantics_of};
 use crate::lift::Spot;
-use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvType};
+use spirv_reader::{SpirvFunction, SpirvInstruction, SpirvModule, SpirvOperation, SpirvType};
 
 /// A use of memory semantics or memory operands that makes a module invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ fn uses_of(
     let mut found = Vec::new();
     for semantics in semantics_of(module, instruction) {
         match (semantics & ORDERS != 0, semantics & ORDERED) {
-            (false, _) if instruction.op == Op::MemoryBarrier => {
+            (false, _) if super::is_fence(module, instruction) => {
                 found.push((ValidityRule::BarrierHasOrder, format!("{name} has no memory order")));
             }
             (true, 0) => {
@@ -88,7 +88,7 @@ fn uses_of(
             _ => {}
         }
     }
-    if instruction.op == Op::Load && is_handle_load(module, function, instruction) {
+    if is_handle_load(module, function, instruction) {
         let what =
             "the load of a descriptor has memory operands for shared memory; they belong to the image access";
         found.push((ValidityRule::OperandsOnMemory, what.to_owned()));
@@ -109,14 +109,12 @@ fn class_names(bits: u32) -> String {
 
 /// Returns true for a load from `UniformConstant` that is non-private or makes its pointer visible.
 fn is_handle_load(module: &SpirvModule, function: &SpirvFunction, load: &SpirvInstruction) -> bool {
-    let operands = module.operands_of(load);
-    let (Some(pointer), Some(mask)) = (operands.first(), operands.get(1)) else { return false };
-    let shared = MemoryAccess::NON_PRIVATE_POINTER | MemoryAccess::MAKE_POINTER_VISIBLE;
-    if !MemoryAccess::from_bits_retain(*mask).intersects(shared) {
+    let SpirvOperation::Load { pointer, memory } = module.operation(load) else { return false };
+    if !memory.non_private && memory.visible.is_none() {
         return false;
     }
-    let of_variable = module.variables.get(pointer).map(|variable| variable.class);
-    let of_type = || match function.types.get(pointer).and_then(|ty| module.types.get(ty)) {
+    let of_variable = module.variables.get(&pointer).map(|variable| variable.class);
+    let of_type = || match function.types.get(&pointer).and_then(|ty| module.types.get(ty)) {
         Some(SpirvType::Pointer { class, .. }) => Some(*class),
         _ => None,
     };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use litmus::StorageClass;
 use rspirv::spirv::{Op, StorageClass as Class};
-use spirv_reader::{SpirvInstruction, SpirvModule, opcode::is_atomic};
+use spirv_reader::{SpirvInstruction, SpirvModule, SpirvOperation};
 
 use super::SourceLanguage;
 use super::walked::{
@@ -16,21 +16,6 @@ use crate::update::{ImageUpdate, PlainUpdate, image_updates, plain_updates};
 
 /// Upper bound on the call depth at which a caller may synchronize.
 const MAX_CALLS: u32 = 4;
-
-/// Returns true if nothing can be inserted before an instruction, or if it ends its block.
-fn is_terminator(op: Op) -> bool {
-    matches!(
-        op,
-        Op::Branch
-            | Op::BranchConditional
-            | Op::Switch
-            | Op::Return
-            | Op::ReturnValue
-            | Op::Kill
-            | Op::EmitMeshTasksEXT
-            | Op::Unreachable
-    )
-}
 
 fn begins_block(op: Op) -> bool {
     matches!(op, Op::Label | Op::Phi | Op::Variable)
@@ -207,7 +192,7 @@ impl<'m> ModuleCandidates<'m> {
                 let site = ChangeSite { function: *id, index };
                 let word = match one.op {
                     Op::ControlBarrier | Op::MemoryBarrier => "barrier",
-                    op if is_atomic(op) => "atomic",
+                    _ if matches!(module.operation(one), SpirvOperation::Atomic(_)) => "atomic",
                     _ => continue,
                 };
                 let at = module.first_word(one);
@@ -278,8 +263,8 @@ impl<'m> ModuleCandidates<'m> {
                 positions.push((ChangeSite { index: named, ..site }, at, side));
             }
         };
-        put(site.index, statement_start(code, site.index), "before this line");
-        if let Some(end) = position_after(code, site.index) {
+        put(site.index, statement_start(self.module, code, site.index), "before this line");
+        if let Some(end) = position_after(self.module, code, site.index) {
             put(site.index, end, "after this line");
         }
         // Outwards through the constructs around the access: their headers precede it, and their
@@ -297,7 +282,7 @@ impl<'m> ModuleCandidates<'m> {
                 continue;
             };
             if one.op == Op::SelectionMerge {
-                put(at + 1, statement_start(code, at + 1), "before this line");
+                put(at + 1, statement_start(self.module, code, at + 1), "before this line");
                 put(at + 1, after, "after the statement that this line controls");
                 continue;
             }
@@ -364,13 +349,13 @@ impl<'m> ModuleCandidates<'m> {
 }
 
 /// Returns the first instruction of a statement in its block.
-fn statement_start(code: &[SpirvInstruction], index: usize) -> usize {
+fn statement_start(module: &SpirvModule, code: &[SpirvInstruction], index: usize) -> usize {
     let line = code[index].line;
     let mut at = index;
     while at > 0 {
         let before = &code[at - 1];
         let joined = is_merge(before.op) || line != 0 && before.line == line;
-        if begins_block(before.op) || is_terminator(before.op) || !joined {
+        if begins_block(before.op) || module.operation(before).is_terminator() || !joined {
             break;
         }
         at -= 1;
@@ -379,10 +364,10 @@ fn statement_start(code: &[SpirvInstruction], index: usize) -> usize {
 }
 
 /// Returns the position after a statement; `None` if it decides control flow.
-fn position_after(code: &[SpirvInstruction], index: usize) -> Option<usize> {
+fn position_after(module: &SpirvModule, code: &[SpirvInstruction], index: usize) -> Option<usize> {
     let line = code[index].line;
     let same = |one: &&SpirvInstruction| {
-        !is_terminator(one.op) && !is_merge(one.op) && line != 0 && one.line == line
+        !module.operation(one).is_terminator() && !is_merge(one.op) && line != 0 && one.line == line
     };
     let end = index + 1 + code[index + 1..].iter().take_while(same).count();
     let next = code.get(end)?;

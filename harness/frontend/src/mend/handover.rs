@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use litmus::StorageClass;
 use rspirv::spirv::Op;
-use spirv_reader::opcode::is_atomic;
+use spirv_reader::SpirvOperation;
 
 use super::candidates::ModuleCandidates;
 use super::walked::{ChangeSite, KernelChange, ModuleChange, accessed_class, root_variable};
@@ -40,7 +40,7 @@ impl ModuleCandidates<'_> {
             for (index, one) in function.code.iter().enumerate() {
                 let site = ChangeSite { function: *id, index };
                 let is_made = made.contains(&site);
-                if !is_atomic(one.op) && !is_made {
+                if !matches!(module.operation(one), SpirvOperation::Atomic(_)) && !is_made {
                     continue;
                 }
                 let Some(of) =

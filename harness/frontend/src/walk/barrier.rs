@@ -2,32 +2,20 @@
 
 use std::rc::Rc;
 
-use litmus::{InterlockEnd, Scope, SplitHalf};
-use rspirv::spirv::Op;
-use spirv_reader::SpirvInstruction;
+use litmus::{InterlockEnd, Scope, Semantics, SplitHalf};
 
 use super::{ENTRY, Emitted, Pending, Segment, Step, Stop, Walk};
 use crate::emit;
 use crate::error::{malformed, unsupported};
 use crate::lift::FindingKind;
+use crate::order::{scope_from_number, semantics_from_number};
 use crate::section::Sections;
 use crate::state::PathState;
 
 impl Walk<'_> {
     /// Ends a segment. A path whose state equals an earlier one at the same barrier joins it.
-    pub(super) fn execute_control_barrier(
-        &mut self,
-        state: &mut PathState,
-        instruction: &SpirvInstruction,
-    ) -> Step<()> {
-        let module = self.setting.module();
-        let number = |walk: &mut Self, state: &mut PathState, index| {
-            let value = walk.operand_value(state, instruction, index)?;
-            walk.fork_to_known(state, &value, "a scope or semantics")
-        };
-        let execution = crate::order::scope_from_number(number(self, state, 0)?, true)?;
-        let memory = crate::order::scope_from_number(number(self, state, 1)?, module.vulkan)?;
-        let semantics = crate::order::semantics_from_number(number(self, state, 2)?)?;
+    pub(super) fn execute_control_barrier(&mut self, state: &mut PathState, operands: [u32; 3]) -> Step<()> {
+        let (execution, memory, semantics) = self.barrier_operands(state, operands)?;
         // The dynamic instance of the barrier: invocations meet there with equal call stacks and
         // loop iterations.
         let key: Vec<(u32, usize, Vec<u32>)> = state
@@ -75,23 +63,32 @@ impl Walk<'_> {
         Err(Stop::Over)
     }
 
+    /// Returns a number that selects how an instruction orders memory.
+    pub(crate) fn constant_operand(&mut self, state: &mut PathState, id: u32) -> Step<u64> {
+        let value = self.value_of_id(state, id)?;
+        self.fork_to_known(state, &value, "a scope or semantics")
+    }
+
+    /// Returns the execution scope, the memory scope and the semantics of a control barrier.
+    fn barrier_operands(
+        &mut self,
+        state: &mut PathState,
+        [execution, memory, semantics]: [u32; 3],
+    ) -> Step<(Scope, Scope, Semantics)> {
+        let vulkan = self.setting.module().vulkan;
+        let execution = scope_from_number(self.constant_operand(state, execution)?, true)?;
+        let memory = scope_from_number(self.constant_operand(state, memory)?, vulkan)?;
+        Ok((execution, memory, semantics_from_number(self.constant_operand(state, semantics)?)?))
+    }
+
     /// Executes half of a split barrier: an arrival does not block, and the test counts the rounds.
     pub fn execute_split_barrier(
         &mut self,
         state: &mut PathState,
-        instruction: &SpirvInstruction,
+        half: SplitHalf,
+        operands: [u32; 3],
     ) -> Step<()> {
-        let module = self.setting.module();
-        let mut number = |index| {
-            let value = self.operand_value(state, instruction, index)?;
-            self.fork_to_known(state, &value, "a scope or semantics")
-        };
-        let (execution, memory, semantics) = (number(0)?, number(1)?, number(2)?);
-        let execution = crate::order::scope_from_number(execution, true)?;
-        let memory = crate::order::scope_from_number(memory, module.vulkan)?;
-        let semantics = crate::order::semantics_from_number(semantics)?;
-        let arrives = instruction.op == Op::ControlBarrierArriveINTEL;
-        let half = if arrives { SplitHalf::Arrive } else { SplitHalf::Wait };
+        let (execution, memory, semantics) = self.barrier_operands(state, operands)?;
         let order = semantics.order;
         if !matches!(execution, Scope::Workgroup | Scope::Subgroup) {
             return Err(unsupported(format!("a split barrier of {execution:?} scope")).into());

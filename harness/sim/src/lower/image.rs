@@ -1,9 +1,10 @@
 //! Lowers image operations: texels are words at coordinates.
 
-use arithmetic::{Instruction, Kind as NumberKind, NumberShape};
-use rspirv::spirv::{ImageOperands, Op as SpirvOp};
-use spirv_reader::SpirvType;
+use arithmetic::{Instruction, Kind as NumberKind, NumberShape, TexelFormat};
+use rspirv::spirv::ImageOperands;
+use spirv_reader::{SpirvType, TexelOperands};
 
+use super::memory::NOTHING;
 use super::{LoweredValue, Lowering};
 use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
 use crate::program::{Application, IMAGE, MemoryOp, MemoryOpKind, NONE, Op, Register};
@@ -14,11 +15,6 @@ const WORD: NumberShape = NumberShape { kind: NumberKind::Integer, bits: 32, row
 /// Returns the shape of a texel in the shader.
 fn texel_shape(float: bool) -> NumberShape {
     NumberShape { kind: if float { NumberKind::Float } else { NumberKind::Integer }, rows: 4, ..WORD }
-}
-
-/// Returns true if an instruction accesses texels.
-pub(super) fn is_image(op: SpirvOp) -> bool {
-    matches!(op, SpirvOp::ImageRead | SpirvOp::ImageWrite | SpirvOp::ImageTexelPointer)
 }
 
 impl Lowering<'_> {
@@ -39,97 +35,118 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Lowers a texel read or write, a texel pointer, or a size query.
-    pub(super) fn image(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
-        let LoweredValue::Image { reference, dimensions, format } =
-            self.meaning(placed, placed.operand(0)?)?
-        else {
-            return Err(malformed_module(placed.word, "an operand that is not an image"));
-        };
-        if placed.op == SpirvOp::ImageQuerySize {
-            let to = self.late(placed, placed.result_id()?)?;
-            self.program.ops.push(Op::Size { to, reference, rows: dimensions == 2 });
-            return Ok(());
+    /// Returns the reference, the dimensions and the format of an image.
+    fn image_of(
+        &self,
+        placed: &LocatedInstruction,
+        image: u32,
+    ) -> Result<(u16, u32, Option<TexelFormat>), LoadError> {
+        match self.meaning(placed, image)? {
+            LoweredValue::Image { reference, dimensions, format } => Ok((reference, dimensions, format)),
+            _ => Err(malformed_module(placed.word, "an operand that is not an image")),
         }
-        let coordinates = placed.operand(1)?;
-        if self.width_of(coordinates) != dimensions {
+    }
+
+    pub(super) fn image_size(&mut self, placed: &LocatedInstruction, image: u32) -> Result<(), LoadError> {
+        let (reference, dimensions, _) = self.image_of(placed, image)?;
+        let to = self.late(placed, placed.result_id()?)?;
+        self.program.ops.push(Op::Size { to, reference, rows: dimensions == 2 });
+        Ok(())
+    }
+
+    /// Returns the computation of the address of a texel in a register.
+    fn texel_address(
+        &mut self,
+        placed: &LocatedInstruction,
+        (reference, dimensions): (u16, u32),
+        coordinate: u32,
+    ) -> Result<impl Fn(Register) -> Op + use<>, LoadError> {
+        if self.width_of(coordinate) != dimensions {
             return Err(malformed_module(placed.word, "coordinates of another dimension than the image"));
         }
-        let column = self.value(placed, coordinates)?;
+        let column = self.value(placed, coordinate)?;
         let row = if dimensions == 2 { column + 1 } else { NONE };
-        if !self.indices.contains(&(coordinates, reference)) {
-            self.indices.push((coordinates, reference));
+        if !self.indices.contains(&(coordinate, reference)) {
+            self.indices.push((coordinate, reference));
         }
-        let texel = |to: Register| Op::Texel { to, reference, column, row };
-        if placed.op == SpirvOp::ImageTexelPointer {
-            let to = self.destination(placed, Some(reference))?;
-            self.program.ops.push(texel(to));
-            return Ok(());
-        }
+        Ok(move |to| Op::Texel { to, reference, column, row })
+    }
+
+    pub(super) fn texel_pointer(
+        &mut self,
+        placed: &LocatedInstruction,
+        image: u32,
+        coordinate: u32,
+    ) -> Result<(), LoadError> {
+        let (reference, dimensions, _) = self.image_of(placed, image)?;
+        let texel = self.texel_address(placed, (reference, dimensions), coordinate)?;
+        let to = self.destination(placed, Some(reference))?;
+        self.program.ops.push(texel(to));
+        Ok(())
+    }
+
+    pub(super) fn read_texel(
+        &mut self,
+        placed: &LocatedInstruction,
+        [image, coordinate]: [u32; 2],
+        operands: &TexelOperands,
+    ) -> Result<(), LoadError> {
+        let (reference, dimensions, format) = self.image_of(placed, image)?;
+        let texel = self.texel_address(placed, (reference, dimensions), coordinate)?;
         let address = self.texels.get(&placed.index).copied().unwrap_or(NONE);
-        if placed.op == SpirvOp::ImageRead {
-            let to = self.late(placed, placed.result_id()?)?;
-            let ty = self.module.type_of(placed.result_type_id()?);
-            let Some(SpirvType::Vector { element, count: 4 }) = ty else {
-                return Err(LoadError::Lacks("OpImageRead of a vector without four components".into()));
-            };
-            let float = matches!(self.module.type_of(*element), Some(SpirvType::Float { .. }));
-            let one = if float { self.fixed.one_as_float } else { self.fixed.one };
-            let (scope, visible, private) =
-                self.texel_access(placed, 2, reference, ImageOperands::MAKE_TEXEL_VISIBLE)?;
-            self.program.ops.push(texel(address));
-            let op = MemoryOp {
-                kind: MemoryOpKind::PlainLoad,
-                reference,
-                class: IMAGE,
-                bytes: 4,
-                scope,
-                visible,
-                private,
-                ..super::memory::NOTHING
-            };
-            let memory = self.issue(op, address, NONE, NONE, to)?;
-            self.program.reads.push((address, memory));
-            if let Some(format) = format {
-                self.wait_for(to);
-                let shape = texel_shape(float);
-                self.convert(Instruction::Unpack(format), (to, WORD), (to, shape));
-                return Ok(());
-            }
-            for (component, value) in [self.fixed.zero, self.fixed.zero, one].into_iter().enumerate() {
-                self.copy(to + 1 + component as Register, value, 1);
-            }
+        let to = self.late(placed, placed.result_id()?)?;
+        let ty = self.module.type_of(placed.result_type_id()?);
+        let Some(SpirvType::Vector { element, count: 4 }) = ty else {
+            return Err(placed.refuse(" of a vector without four components"));
+        };
+        let float = matches!(self.module.type_of(*element), Some(SpirvType::Float { .. }));
+        let one = if float { self.fixed.one_as_float } else { self.fixed.one };
+        let (scope, visible, private) =
+            self.texel_access(placed, reference, operands.memory.visible, operands)?;
+        self.program.ops.push(texel(address));
+        let access = MemoryOp { kind: MemoryOpKind::PlainLoad, reference, class: IMAGE, bytes: 4, ..NOTHING };
+        let memory = self.issue(MemoryOp { scope, visible, private, ..access }, address, NONE, NONE, to)?;
+        self.program.reads.push((address, memory));
+        if let Some(format) = format {
+            self.wait_for(to);
+            self.convert(Instruction::Unpack(format), (to, WORD), (to, texel_shape(float)));
             return Ok(());
         }
-        let texels = placed.operand(2)?;
-        if self.width_of(texels) != 4 {
-            return Err(LoadError::Lacks("OpImageWrite of a vector without four components".into()));
+        for (component, value) in [self.fixed.zero, self.fixed.zero, one].into_iter().enumerate() {
+            self.copy(to + 1 + component as Register, value, 1);
+        }
+        Ok(())
+    }
+
+    pub(super) fn write_texel(
+        &mut self,
+        placed: &LocatedInstruction,
+        [image, coordinate, texel]: [u32; 3],
+        operands: &TexelOperands,
+    ) -> Result<(), LoadError> {
+        let (reference, dimensions, format) = self.image_of(placed, image)?;
+        let address = self.texel_address(placed, (reference, dimensions), coordinate)?;
+        let to = self.texels.get(&placed.index).copied().unwrap_or(NONE);
+        if self.width_of(texel) != 4 {
+            return Err(placed.refuse(" of a vector without four components"));
         }
         let value = match format {
             Some(format) => {
-                let (from, to) = (self.value(placed, texels)?, self.register());
-                let ty = self.types.get(&texels).copied().unwrap_or(0);
+                let (from, to) = (self.value(placed, texel)?, self.register());
+                let ty = self.types.get(&texel).copied().unwrap_or(0);
                 let float =
                     self.module.shapes(ty).first().is_some_and(|shape| shape.kind == NumberKind::Float);
                 self.convert(Instruction::Pack(format), (from, texel_shape(float)), (to, WORD));
                 to
             }
-            None => self.late(placed, texels)?,
+            None => self.late(placed, texel)?,
         };
         let (scope, available, private) =
-            self.texel_access(placed, 3, reference, ImageOperands::MAKE_TEXEL_AVAILABLE)?;
-        self.program.ops.push(texel(address));
-        let op = MemoryOp {
-            kind: MemoryOpKind::PlainStore,
-            reference,
-            class: IMAGE,
-            bytes: 4,
-            scope,
-            available,
-            private,
-            ..super::memory::NOTHING
-        };
-        self.issue(op, address, value, NONE, NONE)?;
+            self.texel_access(placed, reference, operands.memory.available, operands)?;
+        self.program.ops.push(address(to));
+        let access =
+            MemoryOp { kind: MemoryOpKind::PlainStore, reference, class: IMAGE, bytes: 4, ..NOTHING };
+        self.issue(MemoryOp { scope, available, private, ..access }, to, value, NONE, NONE)?;
         Ok(())
     }
 
@@ -146,22 +163,20 @@ impl Lowering<'_> {
         self.program.ops.push(Op::Apply { number });
     }
 
-    /// Returns the scope, availability or visibility, and privacy of a texel access.
+    /// Returns the scope, availability or visibility, and privacy of a texel access; `made` is the scope of its
+    /// availability or visibility operation.
     fn texel_access(
         &self,
         placed: &LocatedInstruction,
-        at: usize,
         reference: u16,
-        coherent: ImageOperands,
+        made: Option<u32>,
+        operands: &TexelOperands,
     ) -> Result<(u8, bool, bool), LoadError> {
-        let bits = ImageOperands::from_bits_retain(placed.operands.get(at).copied().unwrap_or(0));
         // Texels are as wide as shader numbers, so sign and zero extension have no effect.
-        let extended = ImageOperands::SIGN_EXTEND | ImageOperands::ZERO_EXTEND;
-        let known = coherent | extended | ImageOperands::NON_PRIVATE_TEXEL | ImageOperands::VOLATILE_TEXEL;
-        if !known.contains(bits) {
+        if !operands.has_only(ImageOperands::NONE) {
             return Err(LoadError::Lacks(format!("these image operands of Op{:?}", placed.op)));
         }
-        let scope = if bits.contains(coherent) { Some(self.scope(placed, at + 1)?) } else { None };
-        Ok(self.coherence(reference, false, scope, bits.contains(ImageOperands::NON_PRIVATE_TEXEL)))
+        let scope = made.map(|scope| self.scope(placed, scope)).transpose()?;
+        Ok(self.coherence(reference, false, scope, operands.memory.non_private))
     }
 }

@@ -17,7 +17,7 @@ impl<'m> Lowering<'m> {
                 self.postponed.push(placed);
                 return Ok(());
             }
-            if ends_block(placed.op) {
+            if self.module.operation(placed)?.is_terminator() {
                 while let Some(first) = self.postponed.first().copied() {
                     self.compute_now(first)?;
                 }
@@ -67,7 +67,7 @@ impl<'m> Lowering<'m> {
             return None;
         }
         let ty = self.module.type_of(placed.ty)?;
-        let (left, right) = (placed.operand(0).ok()?, placed.operand(1).ok()?);
+        let [left, right] = placed.operands[..] else { return None };
         let constant = |id: u32| self.module.constants.get(&id).map(|(_, value)| *value);
         let zero = Some(self.fixed.zero);
         match placed.op {
@@ -77,8 +77,8 @@ impl<'m> Lowering<'m> {
             ISub => {
                 let is_sum = |sum: &&LocatedInstruction| sum.op == IAdd && sum.result == left;
                 let sum = self.module.body.iter().find(is_sum)?;
-                let other = match (sum.operand(0).ok()?, sum.operand(1).ok()?) {
-                    (other, same) | (same, other) if same == right => other,
+                let other = match sum.operands[..] {
+                    [other, same] | [same, other] if same == right => other,
                     _ => return None,
                 };
                 constant(other).and_then(|_| self.late(placed, other).ok())
@@ -86,15 +86,4 @@ impl<'m> Lowering<'m> {
             _ => None,
         }
     }
-}
-
-fn ends_block(op: SpirvOp) -> bool {
-    matches!(
-        op,
-        SpirvOp::Branch
-            | SpirvOp::BranchConditional
-            | SpirvOp::Switch
-            | SpirvOp::Return
-            | SpirvOp::EmitMeshTasksEXT
-    )
 }

@@ -1,8 +1,9 @@
 //! Lowers loads, stores, atomics and barriers to memory operations with scopes and semantics.
 
-use rspirv::spirv::{BuiltIn as SpirvBuiltIn, MemoryAccess, MemorySemantics, Op as SpirvOp, Scope};
-use spirv_reader::SpirvType;
+use rspirv::spirv::{BuiltIn as SpirvBuiltIn, MemorySemantics, Scope};
+use spirv_reader::{AtomicAccess, AtomicKind, BarrierPart, MemoryOperands, SpirvOperation, SpirvType};
 
+use super::path::Leaf;
 use super::{LoweredValue, Lowering};
 use crate::fault::Fault;
 use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
@@ -14,45 +15,13 @@ use crate::program::{
 /// The maximal number of memory operations in a kernel.
 const MOST_ACCESSES: usize = 4096;
 
-/// Returns true if an instruction accesses memory, or may.
-pub(super) fn is_memory(op: SpirvOp) -> bool {
-    loads(op) && op != SpirvOp::ImageRead
-        || matches!(
-            op,
-            SpirvOp::Store
-                | SpirvOp::AtomicStore
-                | SpirvOp::MemoryBarrier
-                | SpirvOp::ControlBarrier
-                | SpirvOp::ControlBarrierArriveINTEL
-                | SpirvOp::ControlBarrierWaitINTEL
-                | SpirvOp::BeginInvocationInterlockEXT
-                | SpirvOp::EndInvocationInterlockEXT
-        )
-}
-
 /// Returns true if an instruction's result may come from memory.
-pub(super) fn loads(op: SpirvOp) -> bool {
-    matches!(op, SpirvOp::Load | SpirvOp::AtomicLoad | SpirvOp::ImageRead) || rmw(op).is_some()
-}
-
-fn rmw(op: SpirvOp) -> Option<Rmw> {
-    Some(match op {
-        SpirvOp::AtomicExchange => Rmw::Exchange,
-        SpirvOp::AtomicCompareExchange => Rmw::CompareExchange,
-        SpirvOp::AtomicIAdd => Rmw::Add,
-        SpirvOp::AtomicISub => Rmw::Subtract,
-        SpirvOp::AtomicAnd => Rmw::And,
-        SpirvOp::AtomicOr => Rmw::Or,
-        SpirvOp::AtomicXor => Rmw::Xor,
-        SpirvOp::AtomicSMin => Rmw::SignedMin,
-        SpirvOp::AtomicUMin => Rmw::Min,
-        SpirvOp::AtomicSMax => Rmw::SignedMax,
-        SpirvOp::AtomicUMax => Rmw::Max,
-        SpirvOp::AtomicFAddEXT => Rmw::FloatAdd,
-        SpirvOp::AtomicFMinEXT => Rmw::FloatMin,
-        SpirvOp::AtomicFMaxEXT => Rmw::FloatMax,
-        _ => return None,
-    })
+pub(super) fn loads(operation: &SpirvOperation<'_>) -> bool {
+    match operation {
+        SpirvOperation::Load { .. } | SpirvOperation::ImageRead { .. } => true,
+        SpirvOperation::Atomic(access) => access.kind.reads(),
+        _ => false,
+    }
 }
 
 /// The memory semantics that the machine implements.
@@ -63,6 +32,18 @@ struct Semantics {
     make_available: bool,
     make_visible: bool,
     mask: u8,
+}
+
+impl Semantics {
+    /// Returns the half that orders earlier operations.
+    fn releasing(self) -> Semantics {
+        Semantics { acquire: false, make_visible: false, ..self }
+    }
+
+    /// Returns the half that orders later operations.
+    fn acquiring(self) -> Semantics {
+        Semantics { release: false, make_available: false, ..self }
+    }
 }
 
 pub(super) const NOTHING: MemoryOp = MemoryOp {
@@ -124,86 +105,80 @@ impl Lowering<'_> {
         }
     }
 
-    /// Lowers a load, store, atomic or barrier.
-    pub(super) fn memory(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
-        match placed.op {
-            SpirvOp::Load => self.load(placed),
-            SpirvOp::Store => self.store(placed),
-            SpirvOp::MemoryBarrier => {
-                let op = MemoryOp { kind: MemoryOpKind::Fence, scope: self.scope(placed, 0)?, ..NOTHING };
-                let semantics = self.semantics(placed, 1)?;
-                // The halves order different operations: an older store may sink below a younger load.
-                if semantics.release {
-                    let half = Semantics { acquire: false, make_visible: false, ..semantics };
-                    self.issue(with(op, half), NONE, NONE, NONE, NONE)?;
-                }
-                if semantics.acquire {
-                    let half = Semantics { release: false, make_available: false, ..semantics };
-                    self.issue(with(op, half), NONE, NONE, NONE, NONE)?;
-                }
-                Ok(())
+    /// Lowers a memory barrier. Its halves order different operations: an older store may sink below a younger
+    /// load.
+    pub(super) fn memory_barrier(
+        &mut self,
+        placed: &LocatedInstruction,
+        scope: u32,
+        semantics: u32,
+    ) -> Result<(), LoadError> {
+        let op = MemoryOp { kind: MemoryOpKind::Fence, scope: self.scope(placed, scope)?, ..NOTHING };
+        let semantics = self.semantics(placed, semantics)?;
+        if semantics.release {
+            self.issue_fence(with(op, semantics.releasing()), NONE)?;
+        }
+        if semantics.acquire {
+            self.issue_fence(with(op, semantics.acquiring()), NONE)?;
+        }
+        Ok(())
+    }
+
+    /// Lowers a control barrier with these execution scope, memory scope and semantics, or half of one.
+    pub(super) fn control_barrier(
+        &mut self,
+        placed: &LocatedInstruction,
+        part: BarrierPart,
+        [execution, scope, semantics]: [u32; 3],
+    ) -> Result<(), LoadError> {
+        let execution = self.scope(placed, execution)?;
+        if !matches!(execution, SUBGROUP | WORKGROUP) {
+            return Err(placed.refuse(" of this execution scope"));
+        }
+        let semantics = self.semantics(placed, semantics)?;
+        let half = |kind| MemoryOp { kind, execution, ..NOTHING };
+        let [mut arrive, mut leave] = [MemoryOpKind::Arrive, MemoryOpKind::Leave].map(half);
+        arrive.scope = self.scope(placed, scope)?;
+        leave.scope = arrive.scope;
+        match part {
+            BarrierPart::Arrive => {
+                self.issue_fence(with(MemoryOp { split: true, ..arrive }, semantics), NONE)?;
             }
-            op @ (SpirvOp::ControlBarrier
-            | SpirvOp::ControlBarrierArriveINTEL
-            | SpirvOp::ControlBarrierWaitINTEL) => {
-                let execution = self.scope(placed, 0)?;
-                if !matches!(execution, SUBGROUP | WORKGROUP) {
-                    return Err(LoadError::Lacks(format!("Op{op:?} of this execution scope")));
-                }
-                let split = op != SpirvOp::ControlBarrier;
-                let semantics = self.semantics(placed, 2)?;
-                if split {
-                    let kind = if op == SpirvOp::ControlBarrierArriveINTEL {
-                        MemoryOpKind::Arrive
-                    } else {
-                        MemoryOpKind::Leave
-                    };
-                    let half = MemoryOp { kind, execution, split, scope: self.scope(placed, 1)?, ..NOTHING };
-                    self.issue(with(half, semantics), NONE, NONE, NONE, NONE)?;
-                    return Ok(());
-                }
+            BarrierPart::Wait => {
+                self.issue_fence(with(MemoryOp { split: true, ..leave }, semantics), NONE)?;
+            }
+            BarrierPart::Whole => {
                 let nested = self.program.nested.get(self.block as usize).copied().unwrap_or(false);
                 let tangled = nested && execution == SUBGROUP;
                 let meeting = if tangled { self.comes_together() } else { NONE };
-                let op = MemoryOp { execution, tangled, scope: self.scope(placed, 1)?, ..NOTHING };
-                let arrive = Semantics { acquire: false, make_visible: false, ..semantics };
-                let leave = Semantics { release: false, make_available: false, ..semantics };
-                self.issue(
-                    with(MemoryOp { kind: MemoryOpKind::Arrive, ..op }, arrive),
-                    NONE,
-                    NONE,
-                    meeting,
-                    NONE,
-                )?;
-                self.issue(
-                    with(MemoryOp { kind: MemoryOpKind::Leave, ..op }, leave),
-                    NONE,
-                    NONE,
-                    meeting,
-                    NONE,
-                )?;
-                Ok(())
+                self.issue_fence(with(MemoryOp { tangled, ..arrive }, semantics.releasing()), meeting)?;
+                self.issue_fence(with(MemoryOp { tangled, ..leave }, semantics.acquiring()), meeting)?;
             }
-            op @ (SpirvOp::BeginInvocationInterlockEXT | SpirvOp::EndInvocationInterlockEXT) => {
-                let ordered = self.module.sections;
-                let ordered = ordered.ok_or_else(|| {
-                    malformed_module(placed.word, "an interlock section without an execution mode")
-                })?;
-                let begins = op == SpirvOp::BeginInvocationInterlockEXT;
-                let kind =
-                    if begins { MemoryOpKind::SectionBegin { ordered } } else { MemoryOpKind::SectionEnd };
-                // The scope covers all fragments of the draw, on any subgroup or workgroup.
-                let end = MemoryOp { kind, scope: QUEUE_FAMILY, mask: 1 | 1 << IMAGE, ..NOTHING };
-                self.issue(MemoryOp { acquire: begins, release: !begins, ..end }, NONE, NONE, NONE, NONE)?;
-                Ok(())
-            }
-            _ => self.atomic(placed),
         }
+        Ok(())
     }
 
-    fn load(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
+    /// Lowers the begin or end of an interlocked section.
+    pub(super) fn interlock(&mut self, placed: &LocatedInstruction, begins: bool) -> Result<(), LoadError> {
+        let ordered = self
+            .module
+            .sections
+            .ok_or_else(|| malformed_module(placed.word, "an interlock section without an execution mode"))?;
+        let kind = if begins { MemoryOpKind::SectionBegin { ordered } } else { MemoryOpKind::SectionEnd };
+        // The scope covers all fragments of the draw, on any subgroup or workgroup.
+        let end = MemoryOp { kind, scope: QUEUE_FAMILY, mask: 1 | 1 << IMAGE, ..NOTHING };
+        self.issue_fence(MemoryOp { acquire: begins, release: !begins, ..end }, NONE)?;
+        Ok(())
+    }
+
+    pub(super) fn load(
+        &mut self,
+        placed: &LocatedInstruction,
+        pointer: u32,
+        memory: MemoryOperands,
+    ) -> Result<(), LoadError> {
         let (ty, result) = (placed.result_type_id()?, placed.result_id()?);
-        let source = self.meaning(placed, placed.operand(0)?)?;
+        let source = self.meaning(placed, pointer)?;
         if let LoweredValue::Image { .. } = source {
             self.meanings.insert(result, source);
             return Ok(());
@@ -222,9 +197,9 @@ impl Lowering<'_> {
                 }
             }
             LoweredValue::Handed => self.program.ops.push(Op::BuiltIn { to, built_in: BuiltIn::Handed }),
-            LoweredValue::Parameters => self.load_parameters(placed, (0, NONE), ty, to)?,
+            LoweredValue::Parameters => self.load_parameters((0, NONE), self.leaves_of(pointer, ty, to))?,
             LoweredValue::Parameter { bytes, index } => {
-                self.load_parameters(placed, (bytes, index), ty, to)?;
+                self.load_parameters((bytes, index), self.leaves_of(pointer, ty, to))?;
                 if width == 2 && index == NONE {
                     self.addresses.insert(result, bytes / 4);
                 }
@@ -241,56 +216,45 @@ impl Lowering<'_> {
                 let built_in = known.ok_or_else(|| LoadError::Lacks(format!("the built-in {built_in:?}")))?;
                 self.program.ops.push(Op::BuiltIn { to, built_in });
             }
-            LoweredValue::Whole { reference, ty: whole } => {
-                let address = self.whole_address(reference, whole);
-                self.load_from(placed, reference, address, (ty, to))?;
+            LoweredValue::Whole { .. } | LoweredValue::Pointer { .. } => {
+                let (reference, address) = self.address_of(source)?;
+                let coherence = self.plain(placed, pointer, reference, memory.visible, memory)?;
+                let (scope, visible, private) = coherence;
+                let class = self.class(reference);
+                let load = MemoryOp { kind: MemoryOpKind::PlainLoad, reference, class, ..NOTHING };
+                for leaf in self.leaves_of(pointer, ty, to) {
+                    let op = MemoryOp { bytes: leaf.bytes, scope, visible, private, ..load };
+                    let address = self.address_behind(address, leaf.offset);
+                    let memory = self.issue(op, address, NONE, NONE, leaf.register)?;
+                    self.program.reads.push((address, memory));
+                }
             }
-            LoweredValue::Pointer { reference, address } => {
-                self.load_from(placed, reference, address, (ty, to))?;
-            }
-            _ => return Err(LoadError::Lacks("OpLoad of this variable".into())),
+            _ => return Err(placed.refuse(" of this variable")),
         }
         Ok(())
     }
 
-    /// Emits the unordered loads of the numbers of a value.
-    fn load_from(
-        &mut self,
-        placed: &LocatedInstruction,
-        reference: u16,
-        address: Register,
-        (ty, to): (u32, Register),
-    ) -> Result<(), LoadError> {
-        let (scope, visible, private) =
-            self.plain(placed, 1, reference, MemoryAccess::MAKE_POINTER_VISIBLE)?;
-        let class = self.class(reference);
-        for leaf in self.leaves_at(ty, self.strided(placed.operand(0)?), to) {
-            let op = MemoryOp {
-                kind: MemoryOpKind::PlainLoad,
-                reference,
-                class,
-                bytes: leaf.bytes,
-                scope,
-                visible,
-                private,
-                ..NOTHING
-            };
-            let address = self.address_behind(address, leaf.offset);
-            let memory = self.issue(op, address, NONE, NONE, leaf.register)?;
-            self.program.reads.push((address, memory));
+    /// Returns the reference and the address of a pointer into memory, or of a whole variable.
+    fn address_of(&mut self, pointer: LoweredValue) -> Result<(u16, Register), LoadError> {
+        match pointer {
+            LoweredValue::Whole { reference, ty } => Ok((reference, self.whole_address(reference, ty))),
+            LoweredValue::Pointer { reference, address } => Ok((reference, address)),
+            _ => Err(LoadError::Lacks("an address of this variable".into())),
         }
-        Ok(())
+    }
+
+    /// Returns the numbers of a value at a pointer, in registers from `first` on.
+    fn leaves_of(&self, pointer: u32, ty: u32, first: Register) -> Vec<Leaf> {
+        self.leaves_at(ty, self.strided(pointer), first)
     }
 
     /// Emits loads of whole and partial push constant words.
     fn load_parameters(
         &mut self,
-        placed: &LocatedInstruction,
         (bytes, index): (u32, Register),
-        ty: u32,
-        to: Register,
+        leaves: Vec<Leaf>,
     ) -> Result<(), LoadError> {
-        for leaf in self.leaves_at(ty, self.strided(placed.operand(0)?), to) {
+        for leaf in leaves {
             let at = bytes.wrapping_add(leaf.offset);
             let words = u32::from(leaf.bytes).div_ceil(4);
             self.program.parameter_words = self.program.parameter_words.max((at / 4).saturating_add(words));
@@ -335,134 +299,118 @@ impl Lowering<'_> {
         }
         match self.module.type_of(ty) {
             Some(SpirvType::Integer { bits, .. } | SpirvType::Float { bits }) => Ok((bits / 8) as u8),
-            _ => Err(LoadError::Lacks(format!("Op{:?} of this type", placed.op))),
+            _ => Err(placed.refuse(" of this type")),
         }
     }
 
-    fn store(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
-        let id = placed.operand(1)?;
-        match self.meaning(placed, placed.operand(0)?)? {
+    pub(super) fn store(
+        &mut self,
+        placed: &LocatedInstruction,
+        pointer: u32,
+        value: u32,
+        memory: MemoryOperands,
+    ) -> Result<(), LoadError> {
+        let target = self.meaning(placed, pointer)?;
+        match target {
             LoweredValue::Variable(to) => {
-                let from = self.value(placed, id)?;
-                self.assign(to, from, self.width_of(id));
+                let from = self.value(placed, value)?;
+                self.assign(to, from, self.width_of(value));
             }
             LoweredValue::Element { first, offset, index, words } => {
-                let from = self.value(placed, id)?;
-                for word in 0..self.width_of(id) {
+                let from = self.value(placed, value)?;
+                for word in 0..self.width_of(value) {
                     let (from, offset) = (from + word, offset + word);
                     self.program.ops.push(Op::Put { to: first, offset, index, from, words });
                 }
             }
-            LoweredValue::Whole { reference, ty } => {
-                let address = self.whole_address(reference, ty);
-                self.store_to(placed, reference, address, id)?;
+            LoweredValue::Whole { .. } | LoweredValue::Pointer { .. } => {
+                let (reference, address) = self.address_of(target)?;
+                let coherence = self.plain(placed, pointer, reference, memory.available, memory)?;
+                let (scope, available, private) = coherence;
+                let (class, from) = (self.class(reference), self.late(placed, value)?);
+                let ty = self.types.get(&value).copied().unwrap_or(0);
+                let store = MemoryOp { kind: MemoryOpKind::PlainStore, reference, class, ..NOTHING };
+                for leaf in self.leaves_of(pointer, ty, from) {
+                    let op = MemoryOp { bytes: leaf.bytes, scope, available, private, ..store };
+                    let address = self.address_behind(address, leaf.offset);
+                    self.issue(op, address, leaf.register, NONE, NONE)?;
+                }
             }
-            LoweredValue::Pointer { reference, address } => self.store_to(placed, reference, address, id)?,
-            _ => return Err(LoadError::Lacks("OpStore to this variable".into())),
+            _ => return Err(placed.refuse(" to this variable")),
         }
         Ok(())
     }
 
-    /// Emits the stores of the numbers of a value.
-    fn store_to(
+    pub(super) fn atomic(
         &mut self,
         placed: &LocatedInstruction,
-        reference: u16,
-        address: Register,
-        id: u32,
+        access: AtomicAccess,
     ) -> Result<(), LoadError> {
-        let (scope, available, private) =
-            self.plain(placed, 2, reference, MemoryAccess::MAKE_POINTER_AVAILABLE)?;
-        let (class, value) = (self.class(reference), self.late(placed, id)?);
-        let ty = self.types.get(&id).copied().unwrap_or(0);
-        for leaf in self.leaves_at(ty, self.strided(placed.operand(0)?), value) {
-            let op = MemoryOp {
-                kind: MemoryOpKind::PlainStore,
-                reference,
-                class,
-                bytes: leaf.bytes,
-                scope,
-                available,
-                private,
-                ..NOTHING
-            };
-            let address = self.address_behind(address, leaf.offset);
-            self.issue(op, address, leaf.register, NONE, NONE)?;
-        }
-        Ok(())
-    }
-
-    fn atomic(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
-        let LoweredValue::Pointer { reference, address } = self.meaning(placed, placed.operand(0)?)? else {
-            return Err(LoadError::Lacks(format!("Op{:?} on this pointer", placed.op)));
+        let LoweredValue::Pointer { reference, address } = self.meaning(placed, access.pointer)? else {
+            return Err(placed.refuse(" on this pointer"));
         };
-        let (class, scope) = (self.class(reference), self.scope(placed, 1)?);
-        let semantics = self.semantics(placed, 2)?;
-        let number =
-            if placed.op == SpirvOp::AtomicStore { placed.operand(3)? } else { placed.result_id()? };
+        let (class, scope) = (self.class(reference), self.scope(placed, access.scope)?);
+        let semantics = self.semantics(placed, access.semantics)?;
+        let number = match access.kind {
+            AtomicKind::Store { value } => value,
+            _ => placed.result_id()?,
+        };
         let bytes = self.bytes_of(placed, number)?;
         if bytes < 4 {
-            return Err(LoadError::Lacks(format!("Op{:?} of {bytes} bytes", placed.op)));
+            return Err(placed.refuse(&format!(" of {bytes} bytes")));
         }
         let op = MemoryOp { reference, class, scope, bytes, ..NOTHING };
         // The semantics of one half must not order the other half.
         let bare = Semantics { mask: semantics.mask, ..Semantics::default() };
-        match placed.op {
-            SpirvOp::AtomicLoad => {
+        let change = match access.kind {
+            AtomicKind::Load => {
                 let to = self.late(placed, placed.result_id()?)?;
                 let load = MemoryOp { kind: MemoryOpKind::AtomicLoad, ..op };
+                let own = if semantics.make_visible { bare } else { semantics };
+                let memory = self.issue(with(load, own), address, NONE, NONE, to)?;
+                self.program.reads.push((address, memory));
                 if semantics.make_visible {
-                    let memory = self.issue(with(load, bare), address, NONE, NONE, to)?;
-                    self.program.reads.push((address, memory));
-                    self.issue(
-                        with(MemoryOp { kind: MemoryOpKind::AcquirePart, ..op }, semantics),
-                        NONE,
-                        NONE,
-                        NONE,
-                        NONE,
-                    )?;
-                } else {
-                    let memory = self.issue(with(load, semantics), address, NONE, NONE, to)?;
-                    self.program.reads.push((address, memory));
+                    let acquire = MemoryOp { kind: MemoryOpKind::AcquirePart, ..op };
+                    self.issue_fence(with(acquire, semantics), NONE)?;
                 }
+                return Ok(());
             }
-            SpirvOp::AtomicStore => {
-                let value = self.late(placed, placed.operand(3)?)?;
+            AtomicKind::Store { value } => {
+                let value = self.late(placed, value)?;
                 let store = MemoryOp { kind: MemoryOpKind::AtomicStore, ..op };
                 if semantics.make_available {
-                    self.issue(
-                        with(MemoryOp { kind: MemoryOpKind::ReleasePart, ..op }, semantics),
-                        NONE,
-                        NONE,
-                        NONE,
-                        NONE,
-                    )?;
-                    self.issue(with(store, bare), address, value, NONE, NONE)?;
-                } else {
-                    self.issue(with(store, semantics), address, value, NONE, NONE)?;
+                    let release = MemoryOp { kind: MemoryOpKind::ReleasePart, ..op };
+                    self.issue_fence(with(release, semantics), NONE)?;
                 }
+                let own = if semantics.make_available { bare } else { semantics };
+                self.issue(with(store, own), address, value, NONE, NONE)?;
+                return Ok(());
             }
-            other => {
-                let Some(change) = rmw(other) else {
-                    return Err(LoadError::Lacks(format!("Op{other:?}")));
-                };
-                let to = self.late(placed, placed.result_id()?)?;
-                let (value, compare) = if change == Rmw::CompareExchange {
-                    let compare = self.value(placed, placed.operand(5)?)?;
-                    (self.late(placed, placed.operand(4)?)?, compare)
-                } else {
-                    (self.late(placed, placed.operand(3)?)?, NONE)
-                };
-                self.issue(
-                    with(MemoryOp { kind: MemoryOpKind::Rmw(change), ..op }, semantics),
-                    address,
-                    value,
-                    compare,
-                    to,
-                )?;
+            AtomicKind::Exchange { .. } => Rmw::Exchange,
+            AtomicKind::CompareExchange { .. } => Rmw::CompareExchange,
+            AtomicKind::Update { function, .. } => Rmw::Update(function),
+        };
+        let to = self.late(placed, placed.result_id()?)?;
+        let compare = match access.kind {
+            AtomicKind::CompareExchange { comparator, .. } => self.value(placed, comparator)?,
+            _ => NONE,
+        };
+        let value = match access.kind.value() {
+            Some(value) => self.late(placed, value)?,
+            None => {
+                let [low, high] = [self.register(), self.register()];
+                self.program.constants.extend([(low, 1), (high, 0)]);
+                low
             }
-        }
+        };
+        let rmw = MemoryOp { kind: MemoryOpKind::Rmw(change), ..op };
+        self.issue(with(rmw, semantics), address, value, compare, to)?;
         Ok(())
+    }
+
+    /// Issues an operation without an address. The lanes of `meeting` execute it together.
+    fn issue_fence(&mut self, op: MemoryOp, meeting: Register) -> Result<(), LoadError> {
+        self.issue(op, NONE, NONE, meeting, NONE).map(|_| ())
     }
 
     pub(super) fn issue(
@@ -492,23 +440,20 @@ impl Lowering<'_> {
         self.program.references.get(usize::from(reference)).map_or(0, |reference| reference.class)
     }
 
-    /// Returns the scope, availability or visibility, and privacy of a non-atomic access.
+    /// Returns the scope, availability or visibility, and privacy of a non-atomic access; `made` is the scope of its
+    /// availability or visibility operation.
     fn plain(
         &self,
         placed: &LocatedInstruction,
-        at: usize,
+        pointer: u32,
         reference: u16,
-        coherent: MemoryAccess,
+        made: Option<u32>,
+        memory: MemoryOperands,
     ) -> Result<(u8, bool, bool), LoadError> {
-        let access = MemoryAccess::from_bits_retain(placed.operands.get(at).copied().unwrap_or(0));
-        let skipped = usize::from(access.contains(MemoryAccess::ALIGNED));
-        let scope =
-            if access.contains(coherent) { Some(self.scope(placed, at + 1 + skipped)?) } else { None };
-        let pointer = placed.operand(0)?;
+        let scope = made.map(|scope| self.scope(placed, scope)).transpose()?;
         let coherent = self.into_coherent.contains(&pointer)
             || matches!(self.meaning(placed, pointer)?, LoweredValue::Whole { ty, .. } if self.holds_coherent(ty));
-        let non_private = access.contains(MemoryAccess::NON_PRIVATE_POINTER);
-        Ok(self.coherence(reference, coherent, scope, non_private))
+        Ok(self.coherence(reference, coherent, scope, memory.non_private))
     }
 
     /// Returns the coherence of a non-atomic access: from its operands, or, under GLSL450, from its variable
@@ -529,8 +474,8 @@ impl Lowering<'_> {
     }
 
     /// Returns the cache level of a scope operand.
-    pub(super) fn scope(&self, placed: &LocatedInstruction, at: usize) -> Result<u8, LoadError> {
-        let word = self.constant(placed, placed.operand(at)?)?;
+    pub(super) fn scope(&self, placed: &LocatedInstruction, scope: u32) -> Result<u8, LoadError> {
+        let word = self.constant(placed, scope)?;
         match Scope::from_u32(word) {
             // Without the Vulkan memory model, Device denotes the queue family instance.
             Some(Scope::CrossDevice | Scope::Device) if !self.module.source().vulkan => Ok(QUEUE_FAMILY),
@@ -543,8 +488,8 @@ impl Lowering<'_> {
         }
     }
 
-    fn semantics(&self, placed: &LocatedInstruction, at: usize) -> Result<Semantics, LoadError> {
-        let word = self.constant(placed, placed.operand(at)?)?;
+    fn semantics(&self, placed: &LocatedInstruction, semantics: u32) -> Result<Semantics, LoadError> {
+        let word = self.constant(placed, semantics)?;
         let has = |bit: MemorySemantics| word & bit.bits() != 0;
         let both = has(MemorySemantics::ACQUIRE_RELEASE) || has(MemorySemantics::SEQUENTIALLY_CONSISTENT);
         let classes = [

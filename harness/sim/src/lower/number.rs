@@ -2,7 +2,7 @@
 //! operation; all other instructions run once per number.
 
 use arithmetic::{Instruction, Kind, NumberShape};
-use rspirv::spirv::{GlslStd450Op, Op as SpirvOp};
+use rspirv::spirv::Op as SpirvOp;
 use spirv_reader::SpirvType;
 
 use super::{LoweredValue, Lowering};
@@ -11,117 +11,151 @@ use crate::module::LoadedModule;
 use crate::program::{Application, Binary, Op, ReferencePlace, Register};
 
 impl Lowering<'_> {
-    /// Lowers an instruction on values.
-    pub(super) fn number(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
-        match placed.op {
-            SpirvOp::CompositeExtract => {
-                let (whole, to) = (placed.operand(0)?, self.late(placed, placed.result_id()?)?);
-                let first = self.value(placed, whole)?;
-                let ty = self.types.get(&whole).copied().unwrap_or(0);
-                let (part, before) = self.part(placed, ty, literals(placed, 1))?;
-                self.copy(to, first + before, self.module.registers_of(part).unwrap_or(1));
+    pub(super) fn composite_extract(
+        &mut self,
+        placed: &LocatedInstruction,
+        composite: u32,
+        path: &[u32],
+    ) -> Result<(), LoadError> {
+        let to = self.late(placed, placed.result_id()?)?;
+        let first = self.value(placed, composite)?;
+        let ty = self.types.get(&composite).copied().unwrap_or(0);
+        let (part, before) = self.part(placed, ty, path)?;
+        self.copy(to, first + before, self.module.registers_of(part).unwrap_or(1));
+        Ok(())
+    }
+
+    pub(super) fn composite_insert(
+        &mut self,
+        placed: &LocatedInstruction,
+        [value, composite]: [u32; 2],
+        path: &[u32],
+    ) -> Result<(), LoadError> {
+        let (ty, to) = (placed.result_type_id()?, self.late(placed, placed.result_id()?)?);
+        let from = self.value(placed, value)?;
+        let whole = self.value(placed, composite)?;
+        let (part, before) = self.part(placed, ty, path)?;
+        self.copy(to, whole, self.width_of(placed.result_id()?));
+        self.copy(to + before, from, self.module.registers_of(part).unwrap_or(1));
+        Ok(())
+    }
+
+    pub(super) fn composite_construct(
+        &mut self,
+        placed: &LocatedInstruction,
+        parts: &[u32],
+    ) -> Result<(), LoadError> {
+        let to = self.late(placed, placed.result_id()?)?;
+        let mut next = 0;
+        for id in parts {
+            let from = self.value(placed, *id)?;
+            let count = self.width_of(*id);
+            if next + count > self.width_of(placed.result_id()?) {
+                return Err(malformed_module(placed.word, "more members than the composite has"));
             }
-            SpirvOp::CompositeInsert => {
-                let (ty, to) = (placed.result_type_id()?, self.late(placed, placed.result_id()?)?);
-                let from = self.value(placed, placed.operand(0)?)?;
-                let whole = self.value(placed, placed.operand(1)?)?;
-                let (part, before) = self.part(placed, ty, literals(placed, 2))?;
-                self.copy(to, whole, self.width_of(placed.result_id()?));
-                self.copy(to + before, from, self.module.registers_of(part).unwrap_or(1));
-            }
-            SpirvOp::CompositeConstruct => {
-                let to = self.late(placed, placed.result_id()?)?;
-                let mut next = 0;
-                for position in 0..placed.operands.len() {
-                    let id = placed.operand(position)?;
-                    let from = self.value(placed, id)?;
-                    let count = self.width_of(id);
-                    if next + count > self.width_of(placed.result_id()?) {
-                        return Err(malformed_module(placed.word, "more members than the composite has"));
-                    }
-                    self.copy(to + next, from, count);
-                    next += count;
-                }
-            }
-            SpirvOp::VectorShuffle => {
-                let to = self.late(placed, placed.result_id()?)?;
-                let (left, right) = (placed.operand(0)?, placed.operand(1)?);
-                let (first, second) = (self.value(placed, left)?, self.value(placed, right)?);
-                let (_, of_left) = self.bits_of_each(placed, left)?;
-                let (_, of_right) = self.bits_of_each(placed, right)?;
-                let each = (self.width_of(left) / of_left.max(1)).max(1);
-                for (component, index) in (0..).zip(literals(placed, 2)) {
-                    let from = match index {
-                        index if index < of_left => first + index * each,
-                        index if index - of_left < of_right => second + (index - of_left) * each,
-                        // A selected component that does not exist is undefined.
-                        _ => first,
-                    };
-                    self.copy(to + component * each, from, each);
-                }
-            }
-            SpirvOp::VectorExtractDynamic => {
-                let whole = placed.operand(0)?;
-                let (from, to) = (self.value(placed, whole)?, self.late(placed, placed.result_id()?)?);
-                let (each, words) = (self.width_of(placed.result_id()?), self.width_of(whole));
-                let index = self.place_of(placed, 1, each)?;
-                for offset in 0..each {
-                    self.program.ops.push(Op::Pick { to: to + offset, from, offset, index, words });
-                }
-            }
-            SpirvOp::VectorInsertDynamic => {
-                let (whole, part) = (placed.operand(0)?, placed.operand(1)?);
-                let to = self.late(placed, placed.result_id()?)?;
-                let (all, from) = (self.value(placed, whole)?, self.value(placed, part)?);
-                let (each, words) = (self.width_of(part), self.width_of(whole));
-                let index = self.place_of(placed, 2, each)?;
-                self.copy(to, all, words);
-                for offset in 0..each {
-                    self.program.ops.push(Op::Put { to, offset, index, from: from + offset, words });
-                }
-            }
-            SpirvOp::ArrayLength => {
-                let LoweredValue::Whole { reference, ty } = self.meaning(placed, placed.operand(0)?)? else {
-                    return Err(lacks(placed));
-                };
-                let member = placed.operand(1)?;
-                let (array, _) = self.part_type(placed, ty, member)?;
-                let Some(SpirvType::RuntimeArray { element } | SpirvType::Array { element, .. }) =
-                    self.module.type_of(array)
-                else {
-                    return Err(malformed_module(
-                        placed.word,
-                        "the length of an operand that is not an array",
-                    ));
-                };
-                let stride = self.module.stride_of(array, *element).max(1);
-                let (to, offset) =
-                    (self.late(placed, placed.result_id()?)?, self.module.offset_of(ty, member));
-                self.program.ops.push(Op::Length { to, reference, offset, stride });
-            }
-            SpirvOp::Bitcast => self.bitcast(placed)?,
-            SpirvOp::UConvert if self.width_of(placed.operand(0)?) == self.width_of(placed.result_id()?) => {
-                self.convert_size(placed)?;
-            }
-            SpirvOp::ExtInst => {
-                let number = placed.operand(1)?;
-                let op = GlslStd450Op::from_u32(number)
-                    .ok_or_else(|| LoadError::Lacks(format!("instruction {number} of GLSL.std.450")))?;
-                self.apply(placed, Instruction::Extended(op), 2)?;
-            }
-            _ => self.binary(placed)?,
+            self.copy(to + next, from, count);
+            next += count;
         }
         Ok(())
     }
 
-    /// Returns the type of a structure member and its offset in words.
-    fn part_type(&self, placed: &LocatedInstruction, ty: u32, member: u32) -> Result<(u32, u32), LoadError> {
-        match self.module.type_of(ty) {
-            Some(SpirvType::Struct { members }) => {
-                let inner = members.get(member as usize).copied();
-                Ok((inner.ok_or_else(|| malformed_module(placed.word, "no such member"))?, 0))
+    pub(super) fn vector_shuffle(
+        &mut self,
+        placed: &LocatedInstruction,
+        [left, right]: [u32; 2],
+        components: &[u32],
+    ) -> Result<(), LoadError> {
+        let to = self.late(placed, placed.result_id()?)?;
+        let (first, second) = (self.value(placed, left)?, self.value(placed, right)?);
+        let (_, of_left) = self.bits_of_each(placed, left)?;
+        let (_, of_right) = self.bits_of_each(placed, right)?;
+        let each = (self.width_of(left) / of_left.max(1)).max(1);
+        for (component, index) in (0..).zip(components) {
+            let from = match *index {
+                index if index < of_left => first + index * each,
+                index if index - of_left < of_right => second + (index - of_left) * each,
+                // A selected component that does not exist is undefined.
+                _ => first,
+            };
+            self.copy(to + component * each, from, each);
+        }
+        Ok(())
+    }
+
+    pub(super) fn vector_extract(
+        &mut self,
+        placed: &LocatedInstruction,
+        vector: u32,
+        index: u32,
+    ) -> Result<(), LoadError> {
+        let (from, to) = (self.value(placed, vector)?, self.late(placed, placed.result_id()?)?);
+        let (each, words) = (self.width_of(placed.result_id()?), self.width_of(vector));
+        let index = self.place_of(placed, index, each)?;
+        for offset in 0..each {
+            self.program.ops.push(Op::Pick { to: to + offset, from, offset, index, words });
+        }
+        Ok(())
+    }
+
+    pub(super) fn vector_insert(
+        &mut self,
+        placed: &LocatedInstruction,
+        [vector, component, index]: [u32; 3],
+    ) -> Result<(), LoadError> {
+        let to = self.late(placed, placed.result_id()?)?;
+        let (all, from) = (self.value(placed, vector)?, self.value(placed, component)?);
+        let (each, words) = (self.width_of(component), self.width_of(vector));
+        let index = self.place_of(placed, index, each)?;
+        self.copy(to, all, words);
+        for offset in 0..each {
+            self.program.ops.push(Op::Put { to, offset, index, from: from + offset, words });
+        }
+        Ok(())
+    }
+
+    /// Lowers the length of the last member of a block.
+    pub(super) fn array_length(
+        &mut self,
+        placed: &LocatedInstruction,
+        block: u32,
+        member: u32,
+    ) -> Result<(), LoadError> {
+        let LoweredValue::Whole { reference, ty } = self.meaning(placed, block)? else {
+            return Err(placed.refuse(" of this type"));
+        };
+        let array = match self.module.type_of(ty) {
+            Some(SpirvType::Struct { members }) => members.get(member as usize).copied(),
+            _ => return Err(malformed_module(placed.word, "a member of a type that is not a structure")),
+        };
+        let array = array.ok_or_else(|| malformed_module(placed.word, "no such member"))?;
+        let Some(SpirvType::RuntimeArray { element } | SpirvType::Array { element, .. }) =
+            self.module.type_of(array)
+        else {
+            return Err(malformed_module(placed.word, "the length of an operand that is not an array"));
+        };
+        let stride = self.module.stride_of(array, *element).max(1);
+        let (to, offset) = (self.late(placed, placed.result_id()?)?, self.module.offset_of(ty, member));
+        self.program.ops.push(Op::Length { to, reference, offset, stride });
+        Ok(())
+    }
+
+    /// Lowers a computation on numbers.
+    pub(super) fn compute(
+        &mut self,
+        placed: &LocatedInstruction,
+        instruction: Instruction,
+        operands: &[u32],
+    ) -> Result<(), LoadError> {
+        match (instruction, operands) {
+            (Instruction::Core(SpirvOp::UConvert), [id])
+                if self.width_of(*id) == self.width_of(placed.result_id()?) =>
+            {
+                self.convert_size(placed, *id)
             }
-            _ => Err(malformed_module(placed.word, "a member of a type that is not a structure")),
+            (Instruction::Core(op), [first, second]) if binary(op).is_some() => {
+                self.binary(placed, [*first, *second])
+            }
+            _ => self.apply(placed, instruction, operands),
         }
     }
 
@@ -129,10 +163,10 @@ impl Lowering<'_> {
     fn place_of(
         &mut self,
         placed: &LocatedInstruction,
-        position: usize,
+        index: u32,
         each: u32,
     ) -> Result<Register, LoadError> {
-        let index = self.value(placed, placed.operand(position)?)?;
+        let index = self.value(placed, index)?;
         if each == 1 {
             return Ok(index);
         }
@@ -146,12 +180,12 @@ impl Lowering<'_> {
         let shapes = self.types.get(&id).map(|ty| self.module.shapes(*ty)).unwrap_or_default();
         match shapes[..] {
             [NumberShape { bits, rows, columns: 1, .. }] => Ok((bits, rows)),
-            _ => Err(lacks(placed)),
+            _ => Err(placed.refuse(" of this type")),
         }
     }
 
-    fn bitcast(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
-        let (id, result) = (placed.operand(0)?, placed.result_id()?);
+    pub(super) fn bitcast(&mut self, placed: &LocatedInstruction, id: u32) -> Result<(), LoadError> {
+        let result = placed.result_id()?;
         if let Some(SpirvType::Pointer { to, .. }) = self.module.type_of(placed.result_type_id()?) {
             let word = self.addresses.get(&id).copied();
             let word = word.ok_or_else(|| {
@@ -166,7 +200,7 @@ impl Lowering<'_> {
         let ((before, _), (after, _)) = (self.bits_of_each(placed, id)?, self.bits_of_each(placed, result)?);
         let width = self.width_of(result);
         if before.min(after) < 32 && before != after || width != self.width_of(id) {
-            return self.apply(placed, Instruction::Core(SpirvOp::Bitcast), 0);
+            return self.apply(placed, Instruction::Core(SpirvOp::Bitcast), &[id]);
         }
         let from = self.value(placed, id)?;
         let to = self.late(placed, result)?;
@@ -175,8 +209,8 @@ impl Lowering<'_> {
     }
 
     /// Lowers a size conversion of integers.
-    fn convert_size(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
-        let (id, result) = (placed.operand(0)?, placed.result_id()?);
+    fn convert_size(&mut self, placed: &LocatedInstruction, id: u32) -> Result<(), LoadError> {
+        let result = placed.result_id()?;
         let ((before, _), (after, _)) = (self.bits_of_each(placed, id)?, self.bits_of_each(placed, result)?);
         let from = self.value(placed, id)?;
         let to = self.late(placed, result)?;
@@ -193,19 +227,17 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn binary(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
+    fn binary(&mut self, placed: &LocatedInstruction, operands: [u32; 2]) -> Result<(), LoadError> {
         if let Some(from) = self.constant_whatever_was_loaded(placed) {
             let to = self.late(placed, placed.result_id()?)?;
             self.copy(to, from, 1);
             return Ok(());
         }
+        let instruction = Instruction::Core(placed.op);
         let Some((op, swapped)) = binary(placed.op) else {
-            return self.apply(placed, Instruction::Core(placed.op), 0);
+            return self.apply(placed, instruction, &operands);
         };
-        let (mut first, mut second) = (placed.operand(0)?, placed.operand(1)?);
-        if swapped {
-            std::mem::swap(&mut first, &mut second);
-        }
+        let [first, second] = if swapped { [operands[1], operands[0]] } else { operands };
         let (bits, count) = self.bits_of_each(placed, first)?;
         let shift = matches!(op, Binary::ShiftLeft | Binary::ShiftRight);
         let (other, of_second) = self.bits_of_each(placed, second)?;
@@ -213,11 +245,11 @@ impl Lowering<'_> {
             return Err(malformed_module(placed.word, "operands of different sizes"));
         }
         if self.width_of(placed.result_id()?) < count {
-            return Err(lacks(placed));
+            return Err(placed.refuse(" of this type"));
         }
         let by_bits = matches!(op, Binary::And | Binary::Or | Binary::Xor);
         if bits != 32 && !by_bits || shift && other != 32 {
-            return self.apply(placed, Instruction::Core(placed.op), 0);
+            return self.apply(placed, instruction, &operands);
         }
         let (left, right) = (self.value(placed, first)?, self.value(placed, second)?);
         let to = self.late(placed, placed.result_id()?)?;
@@ -233,18 +265,13 @@ impl Lowering<'_> {
         &mut self,
         placed: &LocatedInstruction,
         instruction: Instruction,
-        first: usize,
+        ids: &[u32],
     ) -> Result<(), LoadError> {
         let mut operands = Vec::new();
-        let last = match instruction {
-            Instruction::Core(op) => arithmetic::values_of(op, placed.operands.len()),
-            _ => placed.operands.len(),
-        };
-        for position in first..last {
-            let id = placed.operand(position)?;
-            let shapes = self.types.get(&id).map(|ty| self.module.shapes(*ty)).unwrap_or_default();
+        for id in ids {
+            let shapes = self.types.get(id).map(|ty| self.module.shapes(*ty)).unwrap_or_default();
             let [shape] = shapes[..] else { return Err(lacks_of(placed, instruction)) };
-            operands.push((self.value(placed, id)?, shape));
+            operands.push((self.value(placed, *id)?, shape));
         }
         let result = self.module.shapes(placed.result_type_id()?);
         let shapes: Vec<NumberShape> = operands.iter().map(|(_, shape)| *shape).collect();
@@ -289,19 +316,12 @@ impl LoadedModule<'_> {
     }
 }
 
-/// Iterates over the literal operands of an instruction, starting at `first`.
-fn literals(placed: &LocatedInstruction, first: usize) -> impl Iterator<Item = u32> + Clone + '_ {
-    placed.operands.iter().skip(first).copied()
-}
-
-fn lacks(placed: &LocatedInstruction) -> LoadError {
-    LoadError::Lacks(format!("Op{:?} of this type", placed.op))
-}
-
 fn lacks_of(placed: &LocatedInstruction, instruction: Instruction) -> LoadError {
     match instruction {
         Instruction::Extended(op) => LoadError::Lacks(format!("OpExtInst {op:?} of this type")),
-        Instruction::Core(_) | Instruction::Unpack(_) | Instruction::Pack(_) => lacks(placed),
+        Instruction::Core(_) | Instruction::Unpack(_) | Instruction::Pack(_) => {
+            placed.refuse(" of this type")
+        }
     }
 }
 

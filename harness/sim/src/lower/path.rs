@@ -130,11 +130,11 @@ impl Lowering<'_> {
         &self,
         placed: &LocatedInstruction,
         mut ty: u32,
-        path: impl Iterator<Item = u32>,
+        path: &[u32],
     ) -> Result<(u32, u32), LoadError> {
         let mut words = 0;
         for index in path {
-            let (inner, before) = self.inner(placed, ty, index)?;
+            let (inner, before) = self.inner(placed, ty, *index)?;
             words += before;
             ty = inner;
         }
@@ -162,11 +162,10 @@ impl Lowering<'_> {
         }
     }
 
-    fn way(&self, placed: &LocatedInstruction, base: u32) -> Result<AccessPath, LoadError> {
+    fn way(&self, placed: &LocatedInstruction, base: u32, indices: &[u32]) -> Result<AccessPath, LoadError> {
         let module = self.module;
         let mut way = AccessPath { ty: base, ..AccessPath::default() };
-        for position in 1..placed.operands.len() {
-            let id = placed.operand(position)?;
+        for id in indices.iter().copied() {
             let known = module.constants.get(&id).map(|(_, index)| *index as u32);
             let (inner, bytes) = match module.type_of(way.ty) {
                 Some(SpirvType::Struct { members }) => {
@@ -242,14 +241,18 @@ impl Lowering<'_> {
         register
     }
 
-    pub(super) fn access_chain(&mut self, placed: &LocatedInstruction) -> Result<(), LoadError> {
-        let base = placed.operand(0)?;
+    pub(super) fn access_chain(
+        &mut self,
+        placed: &LocatedInstruction,
+        base: u32,
+        indices: &[u32],
+    ) -> Result<(), LoadError> {
         let result = placed.result_id()?;
         let whole = match self.meaning(placed, base)? {
             LoweredValue::Whole { ty, .. } => ty,
             _ => self.pointee(placed, base)?,
         };
-        let way = self.way(placed, whole)?;
+        let way = self.way(placed, whole, indices)?;
         if way.coherent || self.holds_coherent(way.ty) {
             self.into_coherent.insert(result);
         }

@@ -294,7 +294,7 @@ impl Machine {
                         continue;
                     }
                     let lost = self.fault == Fault::RmwResultLost && self.random.chance(8);
-                    if let Some(new) = rmw_result_wide(change, old, value, compare).filter(|_| !lost) {
+                    if let Some(new) = rmw_result(change, [old, value, compare], 64).filter(|_| !lost) {
                         for (word, at) in words {
                             self.memory.atomic_store(&path, reference, word, level, (new >> at) as u32);
                         }
@@ -339,6 +339,10 @@ impl Machine {
                 self.waves[number].write_loaded(slot, lane, 0);
                 continue;
             }
+            let stored = |old: u32| {
+                let numbers = [old, value, compare].map(u64::from);
+                rmw_result(change, numbers, 32).map(|new| new as u32)
+            };
             let path = self.waves[number].paths[lane];
             self.memory.forget_ahead(&path, reference, address);
             if is_split_rmw(self.fault, change) {
@@ -356,8 +360,7 @@ impl Machine {
                         self.halves.push(HalfPerformedRmw { wave: number, slot, lane, address, old });
                     }
                     Some(half) => {
-                        // A write between the halves is lost: this is the fault.
-                        if let Some(new) = rmw_result(change, half.old as u32, value, compare) {
+                        if let Some(new) = stored(half.old as u32) {
                             self.memory.atomic_store(&path, reference, address, level, new);
                         }
                         self.waves[number].write_loaded(slot, lane, half.old as u32);
@@ -367,9 +370,8 @@ impl Machine {
             }
             self.release_memory(&path, op);
             let lost = self.fault == Fault::RmwResultLost && self.random.chance(8);
-            let found = self.memory.rmw(&path, reference, address, level, |old| {
-                rmw_result(change, old, value, compare).filter(|_| !lost)
-            });
+            let found =
+                self.memory.rmw(&path, reference, address, level, |old| stored(old).filter(|_| !lost));
             let old = self.replay_vertex_rmw(number, (slot, lane), address, found);
             self.acquire_memory(&path, op);
             self.waves[number].write_loaded(slot, lane, old);
@@ -485,49 +487,16 @@ impl Machine {
 
 /// Returns true if a fault splits a read-modify-write into two steps.
 fn is_split_rmw(fault: Fault, change: Rmw) -> bool {
-    let float = matches!(change, Rmw::FloatAdd | Rmw::FloatMin | Rmw::FloatMax);
+    let float = matches!(change, Rmw::Update(function) if function.is_float());
     matches!(fault, Fault::RmwNotAtomic | Fault::RmwAmongThemselves)
         || float && fault == Fault::FloatAddNotAtomic
 }
 
-/// Returns the word that a read-modify-write stores, or `None` if it stores nothing.
-fn rmw_result(change: Rmw, old: u32, value: u32, compare: u32) -> Option<u32> {
-    Some(match change {
-        Rmw::Exchange => value,
-        Rmw::CompareExchange if old == compare => value,
-        Rmw::CompareExchange => return None,
-        Rmw::Add => old.wrapping_add(value),
-        Rmw::Subtract => old.wrapping_sub(value),
-        Rmw::And => old & value,
-        Rmw::Or => old | value,
-        Rmw::Xor => old ^ value,
-        Rmw::SignedMin => (old as i32).min(value as i32) as u32,
-        Rmw::Min => old.min(value),
-        Rmw::SignedMax => (old as i32).max(value as i32) as u32,
-        Rmw::Max => old.max(value),
-        Rmw::FloatAdd => (f32::from_bits(old) + f32::from_bits(value)).to_bits(),
-        Rmw::FloatMin => f32::from_bits(old).min(f32::from_bits(value)).to_bits(),
-        Rmw::FloatMax => f32::from_bits(old).max(f32::from_bits(value)).to_bits(),
-    })
-}
-
-/// Returns the eight bytes that a read-modify-write stores, or `None` if it stores nothing.
-fn rmw_result_wide(change: Rmw, old: u64, value: u64, compare: u64) -> Option<u64> {
-    Some(match change {
-        Rmw::Exchange => value,
-        Rmw::CompareExchange if old == compare => value,
-        Rmw::CompareExchange => return None,
-        Rmw::Add => old.wrapping_add(value),
-        Rmw::Subtract => old.wrapping_sub(value),
-        Rmw::And => old & value,
-        Rmw::Or => old | value,
-        Rmw::Xor => old ^ value,
-        Rmw::SignedMin => (old as i64).min(value as i64) as u64,
-        Rmw::Min => old.min(value),
-        Rmw::SignedMax => (old as i64).max(value as i64) as u64,
-        Rmw::Max => old.max(value),
-        Rmw::FloatAdd => (f64::from_bits(old) + f64::from_bits(value)).to_bits(),
-        Rmw::FloatMin => f64::from_bits(old).min(f64::from_bits(value)).to_bits(),
-        Rmw::FloatMax => f64::from_bits(old).max(f64::from_bits(value)).to_bits(),
-    })
+/// Returns the number of `bits` bits that a read-modify-write stores, or `None` if it stores nothing.
+fn rmw_result(change: Rmw, [old, value, compare]: [u64; 3], bits: u32) -> Option<u64> {
+    match change {
+        Rmw::Exchange => Some(value),
+        Rmw::CompareExchange => (old == compare).then_some(value),
+        Rmw::Update(function) => Some(function.apply(old, value, bits)),
+    }
 }

@@ -1,0 +1,470 @@
+//! Decoding: the operands of an instruction by the grammar of the SPIR-V specification.
+//!
+//! Reading a module decodes each instruction of its functions once and refuses malformed operands. Consumers then
+//! decode without errors.
+
+use arithmetic::Instruction;
+use rspirv::spirv::{GlslStd450Op, Op};
+use rustc_hash::FxHashMap;
+
+use crate::atomic::{AtomicAccess, AtomicFunction, AtomicKind};
+use crate::error::{SpirvError, SpirvProblem, unsupported};
+use crate::module::{SpirvInstruction, SpirvModule};
+use crate::operands::OperandCursor;
+use crate::operation::{
+    BallotQuery, BarrierPart, ImageQuery, ImageSampling, MatrixAccess, PointerComparison, SpirvOperation,
+    SubgroupFunction, SubgroupInstruction,
+};
+
+impl SpirvModule {
+    /// Returns an instruction of the module with named operands.
+    pub fn operation(&self, instruction: &SpirvInstruction) -> SpirvOperation<'_> {
+        let op = instruction.op;
+        // Reading has checked the operands.
+        self.decode_operation(op, self.operands_of(instruction)).unwrap_or(SpirvOperation::Unknown { op })
+    }
+
+    /// Decodes the operands that follow the type and the result of an instruction.
+    ///
+    /// # Errors
+    /// Fails if an operand is missing or is not an enumerant.
+    pub fn decode_operation<'o>(
+        &self,
+        op: Op,
+        operands: &'o [u32],
+    ) -> Result<SpirvOperation<'o>, SpirvProblem> {
+        SpirvOperation::decode(op, operands, &self.extended)
+    }
+
+    /// Returns the refusal of an instruction of an unknown set, or with an unknown number.
+    pub fn unknown_extended(&self, set: u32, number: u32) -> SpirvProblem {
+        let set = self.extended.get(&set).map_or("", String::as_str);
+        unsupported(format!("instruction {number} of `{set}`"))
+    }
+
+    /// Checks the operands of all instructions of functions.
+    ///
+    /// # Errors
+    /// Returns the first instruction whose operands do not fit.
+    pub(crate) fn check_operands(&self) -> Result<(), SpirvError> {
+        for instruction in self.functions.values().flat_map(|function| &function.code) {
+            let decoded = self.decode_operation(instruction.op, self.operands_of(instruction));
+            decoded.map_err(|problem| problem.located_at(instruction.place))?;
+        }
+        Ok(())
+    }
+}
+
+impl<'m> SpirvOperation<'m> {
+    fn decode(
+        op: Op,
+        operands: &'m [u32],
+        sets: &FxHashMap<u32, String>,
+    ) -> Result<SpirvOperation<'m>, SpirvProblem> {
+        let mut cursor = OperandCursor::new(op, operands);
+        let mut next = || cursor.next();
+        Ok(match op {
+            Op::Nop | Op::AssumeTrueKHR | Op::LifetimeStart | Op::LifetimeStop => Self::Nop,
+            Op::Label => Self::Label,
+            Op::Phi => Self::Phi { sources: operands.as_chunks().0 },
+            Op::SelectionMerge => Self::SelectionMerge { merge: next()? },
+            Op::LoopMerge => Self::LoopMerge { merge: next()?, continue_target: next()? },
+            Op::Branch => Self::Branch { target: next()? },
+            Op::BranchConditional => {
+                Self::BranchConditional { condition: next()?, yes: next()?, no: next()? }
+            }
+            Op::Switch => Self::Switch { selector: next()?, default: next()?, cases: cursor.rest() },
+            Op::FunctionCall => Self::Call { function: next()?, arguments: cursor.rest() },
+            Op::Return => Self::Return { value: None },
+            Op::ReturnValue => Self::Return { value: Some(next()?) },
+            Op::Kill | Op::TerminateInvocation => Self::Kill { demotes: false },
+            Op::DemoteToHelperInvocation => Self::Kill { demotes: true },
+            Op::Unreachable => Self::Unreachable,
+            Op::EmitMeshTasksEXT => Self::EmitMeshTasks { groups: [next()?, next()?, next()?] },
+            Op::SetMeshOutputsEXT => Self::SetMeshOutputs { counts: [next()?, next()?] },
+            Op::Variable => {
+                next()?;
+                Self::Variable { initializer: cursor.optional() }
+            }
+            Op::Load => Self::Load { pointer: next()?, memory: cursor.memory()? },
+            Op::Store => Self::Store { pointer: next()?, value: next()?, memory: cursor.memory()? },
+            Op::CopyMemory => {
+                let (target, source, first) = (next()?, next()?, cursor.memory()?);
+                // One mask is about both accesses.
+                let second = if cursor.is_at_end() { first } else { cursor.memory()? };
+                Self::CopyMemory { target, source, memory: [first, second] }
+            }
+            Op::CopyMemorySized => Self::CopyMemorySized { target: next()?, source: next()? },
+            Op::AccessChain | Op::InBoundsAccessChain => {
+                Self::AccessChain { base: next()?, element: None, indices: cursor.rest() }
+            }
+            Op::PtrAccessChain | Op::InBoundsPtrAccessChain => {
+                Self::AccessChain { base: next()?, element: Some(next()?), indices: cursor.rest() }
+            }
+            Op::ArrayLength => Self::ArrayLength { block: next()?, member: next()? },
+            Op::PtrEqual | Op::PtrNotEqual | Op::PtrDiff => {
+                let comparison = match op {
+                    Op::PtrEqual => PointerComparison::Equal,
+                    Op::PtrNotEqual => PointerComparison::NotEqual,
+                    _ => PointerComparison::Difference,
+                };
+                Self::ComparePointers { comparison, left: next()?, right: next()? }
+            }
+            Op::MemoryBarrier => Self::MemoryBarrier { scope: next()?, semantics: next()? },
+            Op::ControlBarrier | Op::ControlBarrierArriveINTEL | Op::ControlBarrierWaitINTEL => {
+                let part = match op {
+                    Op::ControlBarrier => BarrierPart::Whole,
+                    Op::ControlBarrierArriveINTEL => BarrierPart::Arrive,
+                    _ => BarrierPart::Wait,
+                };
+                Self::ControlBarrier { part, execution: next()?, scope: next()?, semantics: next()? }
+            }
+            Op::BeginInvocationInterlockEXT => Self::BeginInterlock,
+            Op::EndInvocationInterlockEXT => Self::EndInterlock,
+            Op::ImageRead => {
+                Self::ImageRead { image: next()?, coordinate: next()?, operands: cursor.texel()? }
+            }
+            Op::ImageFetch => {
+                Self::ImageFetch { image: next()?, coordinate: next()?, operands: cursor.texel()? }
+            }
+            Op::ImageWrite => {
+                let (image, coordinate, texel) = (next()?, next()?, next()?);
+                Self::ImageWrite { image, coordinate, texel, operands: cursor.texel()? }
+            }
+            Op::ImageTexelPointer => Self::ImageTexelPointer { image: next()?, coordinate: next()? },
+            Op::ImageGather => {
+                let (image, coordinate) = (next()?, next()?);
+                let sampling = ImageSampling::Gather { component: next()? };
+                Self::ImageSample { sampling, image, coordinate, operands: cursor.texel()? }
+            }
+            Op::ImageSampleExplicitLod | Op::ImageSampleImplicitLod => {
+                let sampling = match op {
+                    Op::ImageSampleExplicitLod => ImageSampling::ExplicitLod,
+                    _ => ImageSampling::Other,
+                };
+                Self::ImageSample { sampling, image: next()?, coordinate: next()?, operands: cursor.texel()? }
+            }
+            Op::ImageSampleDrefImplicitLod
+            | Op::ImageSampleDrefExplicitLod
+            | Op::ImageSampleProjImplicitLod
+            | Op::ImageSampleProjExplicitLod
+            | Op::ImageSampleProjDrefImplicitLod
+            | Op::ImageSampleProjDrefExplicitLod
+            | Op::ImageDrefGather
+            | Op::ImageQueryLod => {
+                let (image, coordinate) = (next()?, next()?);
+                // Executors do not compute these, so that the operands that follow do not matter.
+                let operands = OperandCursor::new(op, &[]).texel()?;
+                Self::ImageSample { sampling: ImageSampling::Other, image, coordinate, operands }
+            }
+            Op::ImageQuerySize => Self::ImageQuery { image: next()?, query: ImageQuery::Size },
+            Op::ImageQuerySizeLod => {
+                Self::ImageQuery { image: next()?, query: ImageQuery::SizeOfLevel { level: next()? } }
+            }
+            Op::ImageQueryLevels => Self::ImageQuery { image: next()?, query: ImageQuery::Levels },
+            Op::ImageQuerySamples => Self::ImageQuery { image: next()?, query: ImageQuery::Samples },
+            Op::Image => Self::Image { sampled: next()? },
+            Op::SampledImage => Self::SampledImage { image: next()?, sampler: next()? },
+            Op::CooperativeMatrixLoadKHR => Self::CooperativeMatrixLoad(matrix_access(next()?, cursor)?),
+            Op::CooperativeMatrixStoreKHR => {
+                let (pointer, value) = (next()?, next()?);
+                Self::CooperativeMatrixStore { value, access: matrix_access(pointer, cursor)? }
+            }
+            Op::CooperativeMatrixMulAddKHR => Self::CooperativeMatrixMulAdd { operands },
+            Op::Undef => Self::Undef,
+            Op::CopyObject | Op::CopyLogical => Self::Copy { value: next()? },
+            Op::Select => Self::Select { condition: next()?, yes: next()?, no: next()? },
+            Op::CompositeConstruct => Self::CompositeConstruct { parts: operands },
+            Op::CompositeExtract => Self::CompositeExtract { composite: next()?, path: cursor.rest() },
+            Op::CompositeInsert => {
+                Self::CompositeInsert { value: next()?, composite: next()?, path: cursor.rest() }
+            }
+            Op::VectorShuffle => {
+                Self::VectorShuffle { first: next()?, second: next()?, components: cursor.rest() }
+            }
+            Op::VectorExtractDynamic => Self::VectorExtractDynamic { vector: next()?, index: next()? },
+            Op::VectorInsertDynamic => {
+                Self::VectorInsertDynamic { vector: next()?, component: next()?, index: next()? }
+            }
+            Op::Bitcast => Self::Bitcast { value: next()? },
+            Op::ConvertUToPtr | Op::ConvertPtrToU => Self::ConvertPointer { value: next()? },
+            Op::DPdx
+            | Op::DPdy
+            | Op::Fwidth
+            | Op::DPdxFine
+            | Op::DPdyFine
+            | Op::FwidthFine
+            | Op::DPdxCoarse
+            | Op::DPdyCoarse
+            | Op::FwidthCoarse => Self::Derivative { value: next()? },
+            Op::ReadClockKHR => Self::ReadClock { scope: next()? },
+            Op::IsHelperInvocationEXT => Self::IsHelperInvocation,
+            Op::ExtInst => return Self::decode_extended(next()?, next()?, cursor, sets),
+            op if is_computation(op) => {
+                let count = arithmetic::values_of(op, operands.len());
+                Self::Compute { instruction: Instruction::Core(op), operands: &operands[..count] }
+            }
+            op => match decode_atomic(op, &mut cursor)? {
+                Some(access) => Self::Atomic(access),
+                None => decode_group(op, cursor)?,
+            },
+        })
+    }
+
+    fn decode_extended(
+        set: u32,
+        number: u32,
+        mut cursor: OperandCursor<'m>,
+        sets: &FxHashMap<u32, String>,
+    ) -> Result<SpirvOperation<'m>, SpirvProblem> {
+        let name = sets.get(&set).map_or("", String::as_str);
+        if name.starts_with("NonSemantic.") || name.ends_with("DebugInfo.100") {
+            return Ok(Self::Nop);
+        }
+        Ok(match GlslStd450Op::from_u32(number).filter(|_| name == "GLSL.std.450") {
+            Some(instruction @ (GlslStd450Op::Modf | GlslStd450Op::Frexp)) => {
+                Self::ComputeAndStore { instruction, value: cursor.next()?, pointer: cursor.next()? }
+            }
+            Some(instruction) => {
+                let instruction = Instruction::Extended(instruction);
+                Self::Compute { instruction, operands: cursor.rest() }
+            }
+            None => Self::UnknownExtended { set, number },
+        })
+    }
+}
+
+/// Returns true for instructions that compute numbers from numbers, which `arithmetic` may lack.
+fn is_computation(op: Op) -> bool {
+    // OpTranspose, OpConvertFToU to OpQuantizeToF16, OpSNegate to OpSMulExtended, OpAny to OpLogicalNot, OpIEqual to
+    // OpFUnordGreaterThanEqual, OpShiftRightLogical to OpBitCount, OpSDot to OpSUDotAccSat.
+    matches!(op as u32, 84 | 109..=116 | 126..=152 | 154..=168 | 170..=191 | 194..=205 | 4450..=4455)
+}
+
+/// Decodes an atomic instruction; `None` for others.
+fn decode_atomic(op: Op, cursor: &mut OperandCursor<'_>) -> Result<Option<AtomicAccess>, SpirvProblem> {
+    let function = match op {
+        Op::AtomicIIncrement | Op::AtomicIAdd => Some(AtomicFunction::Add),
+        Op::AtomicIDecrement | Op::AtomicISub => Some(AtomicFunction::Subtract),
+        Op::AtomicAnd => Some(AtomicFunction::And),
+        Op::AtomicOr => Some(AtomicFunction::Or),
+        Op::AtomicXor => Some(AtomicFunction::Xor),
+        Op::AtomicSMin => Some(AtomicFunction::SignedMin),
+        Op::AtomicUMin => Some(AtomicFunction::Min),
+        Op::AtomicSMax => Some(AtomicFunction::SignedMax),
+        Op::AtomicUMax => Some(AtomicFunction::Max),
+        Op::AtomicFAddEXT => Some(AtomicFunction::FloatAdd),
+        Op::AtomicFMinEXT => Some(AtomicFunction::FloatMin),
+        Op::AtomicFMaxEXT => Some(AtomicFunction::FloatMax),
+        Op::AtomicLoad | Op::AtomicStore | Op::AtomicExchange => None,
+        Op::AtomicCompareExchange | Op::AtomicCompareExchangeWeak => None,
+        _ => return Ok(None),
+    };
+    let mut next = || cursor.next();
+    let [pointer, scope, semantics] = [next()?, next()?, next()?];
+    let kind = match (op, function) {
+        (Op::AtomicLoad, _) => AtomicKind::Load,
+        (Op::AtomicStore, _) => AtomicKind::Store { value: next()? },
+        (Op::AtomicExchange, _) => AtomicKind::Exchange { value: next()? },
+        (Op::AtomicIIncrement | Op::AtomicIDecrement, Some(function)) => {
+            AtomicKind::Update { function, value: None }
+        }
+        (_, Some(function)) => AtomicKind::Update { function, value: Some(next()?) },
+        (_, None) => AtomicKind::CompareExchange { unequal: next()?, value: next()?, comparator: next()? },
+    };
+    Ok(Some(AtomicAccess { pointer, scope, semantics, kind }))
+}
+
+fn decode_group<'m>(op: Op, mut cursor: OperandCursor<'m>) -> Result<SpirvOperation<'m>, SpirvProblem> {
+    if let Some(instruction) = reduced_instruction(op) {
+        let (scope, operation, value) = (cursor.next()?, cursor.group_operation()?, cursor.next()?);
+        return Ok(SpirvOperation::Subgroup(SubgroupInstruction {
+            function: SubgroupFunction::Reduce { instruction, operation },
+            scope: Some(scope),
+            value: Some(value),
+            argument: cursor.optional(),
+        }));
+    }
+    // The numbers of scopes, values and arguments.
+    let (function, scopes, values, arguments) = match op {
+        Op::GroupNonUniformElect => (SubgroupFunction::Elect, 1, 0, 0),
+        Op::GroupNonUniformAll => (SubgroupFunction::All, 1, 1, 0),
+        Op::GroupNonUniformAny => (SubgroupFunction::Any, 1, 1, 0),
+        Op::GroupNonUniformAllEqual => (SubgroupFunction::AllEqual, 1, 1, 0),
+        Op::GroupNonUniformBallot => (SubgroupFunction::Ballot, 1, 1, 0),
+        Op::GroupNonUniformBroadcast => (SubgroupFunction::Broadcast, 1, 1, 1),
+        Op::GroupNonUniformBroadcastFirst => (SubgroupFunction::BroadcastFirst, 1, 1, 0),
+        Op::GroupNonUniformShuffle => (SubgroupFunction::Shuffle, 1, 1, 1),
+        Op::GroupNonUniformShuffleXor => (SubgroupFunction::ShuffleXor, 1, 1, 1),
+        Op::GroupNonUniformShuffleUp => (SubgroupFunction::ShuffleUp, 1, 1, 1),
+        Op::GroupNonUniformShuffleDown => (SubgroupFunction::ShuffleDown, 1, 1, 1),
+        Op::GroupNonUniformRotateKHR => (SubgroupFunction::Rotate { cluster: None }, 1, 1, 1),
+        Op::GroupNonUniformQuadBroadcast => (SubgroupFunction::QuadBroadcast, 1, 1, 1),
+        Op::GroupNonUniformQuadSwap => (SubgroupFunction::QuadSwap, 1, 1, 1),
+        Op::GroupNonUniformQuadAllKHR => (SubgroupFunction::QuadAll, 0, 1, 0),
+        Op::GroupNonUniformQuadAnyKHR => (SubgroupFunction::QuadAny, 0, 1, 0),
+        Op::GroupNonUniformPartitionNV => (SubgroupFunction::Partition, 0, 1, 0),
+        _ => return decode_ballot_query(op, cursor),
+    };
+    let mut operand = |count: u32| if count > 0 { cursor.next().map(Some) } else { Ok(None) };
+    let (scope, value, argument) = (operand(scopes)?, operand(values)?, operand(arguments)?);
+    let function = match function {
+        SubgroupFunction::Rotate { .. } => SubgroupFunction::Rotate { cluster: cursor.optional() },
+        function => function,
+    };
+    Ok(SpirvOperation::Subgroup(SubgroupInstruction { function, scope, value, argument }))
+}
+
+fn decode_ballot_query<'m>(
+    op: Op,
+    mut cursor: OperandCursor<'m>,
+) -> Result<SpirvOperation<'m>, SpirvProblem> {
+    let scope = cursor.optional().unwrap_or(0);
+    let mut next = || cursor.next();
+    let (query, ballot) = match op {
+        Op::GroupNonUniformInverseBallot => (BallotQuery::Inverse, next()?),
+        Op::GroupNonUniformBallotBitExtract => {
+            let ballot = next()?;
+            (BallotQuery::BitExtract { index: next()? }, ballot)
+        }
+        Op::GroupNonUniformBallotBitCount => {
+            let operation = cursor.group_operation()?;
+            (BallotQuery::BitCount { operation }, cursor.next()?)
+        }
+        Op::GroupNonUniformBallotFindLSB => (BallotQuery::FindLsb, next()?),
+        Op::GroupNonUniformBallotFindMSB => (BallotQuery::FindMsb, next()?),
+        op => return Ok(SpirvOperation::Unknown { op }),
+    };
+    Ok(SpirvOperation::BallotQuery { query, scope, ballot })
+}
+
+/// Returns the binary instruction that a subgroup reduction repeats.
+fn reduced_instruction(op: Op) -> Option<Instruction> {
+    let (core, extended) = (Instruction::Core, Instruction::Extended);
+    Some(match op {
+        Op::GroupNonUniformIAdd => core(Op::IAdd),
+        Op::GroupNonUniformIMul => core(Op::IMul),
+        Op::GroupNonUniformFAdd => core(Op::FAdd),
+        Op::GroupNonUniformFMul => core(Op::FMul),
+        Op::GroupNonUniformSMin => extended(GlslStd450Op::SMin),
+        Op::GroupNonUniformSMax => extended(GlslStd450Op::SMax),
+        Op::GroupNonUniformUMin => extended(GlslStd450Op::UMin),
+        Op::GroupNonUniformUMax => extended(GlslStd450Op::UMax),
+        Op::GroupNonUniformFMin => extended(GlslStd450Op::FMin),
+        Op::GroupNonUniformFMax => extended(GlslStd450Op::FMax),
+        Op::GroupNonUniformLogicalAnd => core(Op::LogicalAnd),
+        Op::GroupNonUniformLogicalOr => core(Op::LogicalOr),
+        Op::GroupNonUniformLogicalXor => core(Op::LogicalNotEqual),
+        Op::GroupNonUniformBitwiseAnd => core(Op::BitwiseAnd),
+        Op::GroupNonUniformBitwiseOr => core(Op::BitwiseOr),
+        Op::GroupNonUniformBitwiseXor => core(Op::BitwiseXor),
+        _ => return None,
+    })
+}
+
+fn matrix_access(pointer: u32, mut cursor: OperandCursor<'_>) -> Result<MatrixAccess, SpirvProblem> {
+    let (layout, stride) = (cursor.next()?, cursor.optional());
+    Ok(MatrixAccess { pointer, layout, stride, memory: cursor.memory()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use rspirv::spirv::Op;
+
+    use crate::module::{read_module, read_words};
+    use crate::text::assemble_text;
+
+    /// A function with these instructions between its label and its return.
+    fn kernel(code: &str) -> String {
+        let head = "OpCapability Shader\n%glsl = OpExtInstImport \"GLSL.std.450\"\n\
+             %other = OpExtInstImport \"Other\"\nOpMemoryModel Logical Vulkan\nOpEntryPoint GLCompute %main \"main\"\n\
+             %void = OpTypeVoid\n%f = OpTypeFunction %void\n%u = OpTypeInt 32 0\n%c = OpConstant %u 1\n\
+             %main = OpFunction %void None %f\n%start = OpLabel\n";
+        format!("{head}{code}\nOpReturn\nOpFunctionEnd\n")
+    }
+
+    /// Returns the decoded instruction, with `%c` for the id of the constant.
+    fn decoded(code: &str) -> String {
+        let module = read_module(kernel(code).as_bytes()).unwrap();
+        let function = module.functions.values().next().unwrap();
+        let text = format!("{:?}", module.operation(&function.code[1]));
+        text.replace(&module.id_by_name("c").unwrap().to_string(), "c")
+    }
+
+    /// The operands of each row have the names and the order of the specification.
+    #[test]
+    fn operands_have_names() {
+        let table = [
+            (
+                "%x = OpLoad %u %c MakePointerVisible|NonPrivatePointer %c",
+                "Load { pointer: c, memory: MemoryOperands { volatile: false, non_private: true, available: None, \
+                 visible: Some(c) } }",
+            ),
+            (
+                "OpStore %c %c Volatile|Aligned 4",
+                "Store { pointer: c, value: c, memory: MemoryOperands { volatile: true, non_private: false, \
+                 available: None, visible: None } }",
+            ),
+            (
+                "%x = OpAtomicCompareExchange %u %c %c %c %c %c %c",
+                "Atomic(AtomicAccess { pointer: c, scope: c, semantics: c, kind: CompareExchange { unequal: c, \
+                 value: c, comparator: c } })",
+            ),
+            (
+                "%x = OpAtomicIIncrement %u %c %c %c",
+                "Atomic(AtomicAccess { pointer: c, scope: c, semantics: c, kind: Update { function: Add, value: \
+                 None } })",
+            ),
+            (
+                "OpControlBarrierArriveINTEL %c %c %c",
+                "ControlBarrier { part: Arrive, execution: c, scope: c, semantics: c }",
+            ),
+            (
+                "%x = OpGroupNonUniformIAdd %u %c ClusteredReduce %c %c",
+                "Subgroup(SubgroupInstruction { function: Reduce { instruction: Core(IAdd), operation: \
+                 ClusteredReduce }, scope: Some(c), value: Some(c), argument: Some(c) })",
+            ),
+            (
+                "%x = OpGroupNonUniformBallotBitCount %u %c InclusiveScan %c",
+                "BallotQuery { query: BitCount { operation: InclusiveScan }, scope: c, ballot: c }",
+            ),
+            ("%x = OpPtrAccessChain %u %c %c %c", "AccessChain { base: c, element: Some(c), indices: [c] }"),
+            (
+                "%x = OpSDot %u %c %c PackedVectorFormat4x8Bit",
+                "Compute { instruction: Core(SDot), operands: [c, c] }",
+            ),
+            (
+                "%x = OpExtInst %u %glsl UMin %c %c",
+                "Compute { instruction: Extended(UMin), operands: [c, c] }",
+            ),
+            (
+                "%x = OpExtInst %u %glsl Modf %c %c",
+                "ComputeAndStore { instruction: Modf, value: c, pointer: c }",
+            ),
+            ("%x = OpSignBitSet %u %c", "Compute { instruction: Core(SignBitSet), operands: [c] }"),
+            ("%x = OpRayQueryProceedKHR %u %c", "Unknown { op: RayQueryProceedKHR }"),
+        ];
+        for (code, expected) in table {
+            assert_eq!(decoded(code), expected, "{code}");
+        }
+    }
+
+    /// Two masks of a copy are about the store and the load; one is about both.
+    #[test]
+    fn copies_have_operands_for_store_and_load() {
+        let non_private = |code: &str| decoded(code).matches("non_private: true").count();
+        assert_eq!(non_private("OpCopyMemory %c %c NonPrivatePointer"), 2);
+        assert_eq!(non_private("OpCopyMemory %c %c None NonPrivatePointer"), 1);
+    }
+
+    /// A missing operand is an error at the word of its instruction.
+    #[test]
+    fn missing_operands_have_a_place() {
+        let mut words = assemble_text(&kernel("OpStore %c %c")).unwrap().words;
+        let store = words.iter().position(|word| *word == 3 << 16 | Op::Store as u32).unwrap();
+        words[store] = 2 << 16 | Op::Store as u32;
+        words.remove(store + 2);
+        let error = read_words(&words).unwrap_err();
+        assert_eq!(error.to_string(), format!("word {store}: malformed module: OpStore lacks operand 1"));
+    }
+}
