@@ -93,6 +93,7 @@ pub(crate) fn access_strength(
 ) -> Result<Access, Problem> {
     if !vulkan {
         let coherent = coherent || operands.volatile;
+        // Under the GLSL450 memory model, declarations decide in place of memory operands.
         return Ok(match class {
             StorageClass::Workgroup => Access::Coherent { scope: Scope::Workgroup },
             _ if coherent => Access::Coherent { scope: Scope::QueueFamily },

@@ -36,6 +36,7 @@ pub(crate) fn overwritten(module: &SpirvModule, function: &SpirvFunction, header
         let operation = module.operation(instruction);
         match operation {
             SpirvOperation::Load { pointer, .. } if plain.contains(&pointer) => {
+                // A read after a write of its block sees that write, whichever block runs before.
                 if !block.written.contains(&pointer) {
                     block.read.insert(pointer);
                 }

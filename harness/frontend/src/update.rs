@@ -51,6 +51,7 @@ fn update_of_store(module: &SpirvModule, function: &SpirvFunction, store: usize)
         let load = made(id)?;
         let SpirvOperation::Load { pointer: from, .. } = module.operation(&code[load]) else { return None };
         let same = is_same_value(module, function, from, pointer, store, MAX_DEPTH);
+        // Between load and store, nothing else may write the location or order the two.
         let quiet = code[load + 1..store].iter().all(|one| !module.operation(one).may_change_memory());
         (same && quiet).then_some(load)
     };
@@ -199,6 +200,7 @@ fn is_same_value(
         return false;
     }
     let between = &function.code[first.min(second)..first.max(second)];
+    // Two loads of own memory are equal if they are in one block without a write between them.
     let unchanged =
         || between.iter().all(|one| one.op != Op::Label && !module.operation(one).may_change_memory());
     let same = |left, right| is_same_value(module, function, left, right, before, depth - 1);

@@ -233,6 +233,7 @@ impl Legalizer<'_, '_> {
                     // Marked, so that the call can turn it into a branch.
                     self.code.push(instruction(Op::Return, 0, RETURNED, Vec::new()));
                 }
+                // Nothing reaches it, but every block needs an end that lowering knows.
                 SpirvOperation::Unreachable => self.code.push(instruction(Op::Return, 0, 0, Vec::new())),
                 _ => self.code.push(own),
             }
@@ -265,6 +266,7 @@ impl Legalizer<'_, '_> {
                 (Op::FSub, vec![value, whole])
             }
             SpirvOperation::AccessChain { base, element: None, indices } => {
+                // A chain of chains becomes one chain from the variable.
                 let (root, mut all) = self.chains.get(&base).cloned().unwrap_or((base, Vec::new()));
                 all.extend(indices);
                 self.chains.insert(result, (root, all.clone()));

@@ -114,6 +114,7 @@ impl Interpreter<'_> {
         let frame = begun.frames.last().ok_or(StepInterrupt::Ended)?;
         let code = &program.functions[frame.function].code;
         let header = frame.at.checked_sub(1).and_then(|at| code.get(at)).map(|inst| inst.operation);
+        // Without a merge block there is no point at which the two sides meet.
         let Some(SpirvOperation::SelectionMerge { merge }) = header else { return Err(refuse()) };
         let seen = (self.accesses, self.events, self.findings.len());
         let mut ways = Vec::new();

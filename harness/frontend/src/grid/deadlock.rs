@@ -144,6 +144,8 @@ impl Interpreter<'_> {
         let Some((_, operation, site)) = self.waiting_at(workgroup, identity.local_index as usize) else {
             return Vec::new();
         };
+        // A control barrier of the workgroup waits for all its invocations, and every other
+        // operation for the subgroup.
         let whole = is_whole_barrier(&operation)
             && self.control_barrier_at(site).is_ok_and(|(scope, _)| scope == Scope::Workgroup);
         let subgroup = identity.local_index / self.setup.subgroup_size.max(1);

@@ -201,6 +201,7 @@ impl FastPathCtx<'_> {
                 else {
                     return None;
                 };
+                // Most values have no taint, and then no result has.
                 let taint = if x | y == 0 {
                     0
                 } else {

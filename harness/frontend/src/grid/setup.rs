@@ -271,9 +271,13 @@ fn has_fine_ordering(module: &SpirvModule, specialized: &Specialized<'_>) -> boo
             | SpirvOperation::ControlBarrier { part: BarrierPart::Arrive | BarrierPart::Wait, .. }
             | SpirvOperation::EndInterlock => return true,
             SpirvOperation::ControlBarrier { part: BarrierPart::Whole, execution, scope, .. } => {
+                // Not a barrier of the whole workgroup in its own domain, so barrier epochs do not
+                // describe it.
                 if scope_of(execution) != Some(Scope::Workgroup) || scope_of(scope) == Some(Scope::Subgroup) {
                     return true;
                 }
+                // Such a barrier is also a memory barrier of that scope: relaxed atomics around it
+                // synchronize workgroups.
                 wide |= scope_of(scope) != Some(Scope::Workgroup);
             }
             SpirvOperation::Atomic(_) => {

@@ -252,6 +252,7 @@ impl<'m> Code<'m> {
         };
         let varies = |id: &&u32| !self.constant(**id);
         let mut sources = ids.iter().filter(varies).peekable();
+        // A comparison of constants alone does not depend on the exchange.
         sources.peek().is_some() && sources.all(|id| self.comes_from(results, decided, *id, depth + 1))
     }
 }
