@@ -12,6 +12,8 @@ use spirv_reader::{SpirvConstant, SpirvFunction, SpirvInstruction, SpirvModule, 
 
 /// Components that are followed separately; further ones are one with the last.
 pub(crate) const COMPONENTS: usize = 4;
+/// The literal of `OpVectorShuffle` for a component without a value.
+const UNDEFINED_COMPONENT: usize = 0xffff_ffff;
 /// The facts of the components of a value. All components of a scalar are equal.
 pub(crate) type Facts<F> = [F; COMPONENTS];
 
@@ -181,7 +183,8 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
                 let count = self.component_count(at.function, first);
                 let (left, right) = (self.value(first), self.value(second));
                 let pick = |at: usize| match components.get(at).map(|index| *index as usize) {
-                    None => A::Fact::default(),
+                    // The literal of an undefined component.
+                    None | Some(UNDEFINED_COMPONENT) => A::Fact::default(),
                     Some(index) if index < count => left[index.min(COMPONENTS - 1)],
                     Some(index) => right[(index - count).min(COMPONENTS - 1)],
                 };

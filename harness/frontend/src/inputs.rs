@@ -256,15 +256,20 @@ pub fn parse_case_file(text: &str, beside: SiblingReader<'_>) -> Result<CaseFile
 }
 
 fn parse_image(key: &str, image: &Table, beside: SiblingReader<'_>) -> Result<ImageInput, Problem> {
-    reject_unknown_keys(key, image, &["size", "mips", "fill", "file"])?;
+    reject_unknown_keys(key, image, &["size", "mips", "fill", "file", "u32"])?;
     let size = image.get("size").and_then(Value::as_array).and_then(|size| as_u32_list(size));
     let levels = image
         .get("mips")
         .map_or(Some(1), as_u32)
         .ok_or_else(|| invalid_key(key, "a number of mip levels"))?;
-    let texels = match read_sibling_file(key, image, beside)? {
-        Some(bytes) => TexelInput::Bytes(bytes),
-        None => TexelInput::Word(fill_word(key, image)?.to_owned()),
+    let texels = match (image.get("u32"), read_sibling_file(key, image, beside)?) {
+        (Some(words), _) => {
+            let words = words.as_array().and_then(|words| as_u32_list(words));
+            let words = words.ok_or_else(|| invalid_key(key, "32-bit numbers in `u32`"))?;
+            TexelInput::Bytes(words.into_iter().flat_map(u32::to_le_bytes).collect())
+        }
+        (None, Some(bytes)) => TexelInput::Bytes(bytes),
+        (None, None) => TexelInput::Word(fill_word(key, image)?.to_owned()),
     };
     ImageInput::new(&size.unwrap_or_default(), levels, texels).ok_or_else(|| invalid_key(key, "a size"))
 }
@@ -331,7 +336,7 @@ fn reject_unknown_keys(key: &str, table: &Table, known: &[&str]) -> Result<(), P
 fn fill_word<'a>(key: &str, table: &'a Table) -> Result<&'a str, Problem> {
     let word = table.get("fill").map_or(Some("zeros"), Value::as_str);
     word.filter(|word| fill_bytes(word, 0).is_some())
-        .ok_or_else(|| invalid_key(key, "zeros, iota, small, random or floats"))
+        .ok_or_else(|| invalid_key(key, &format!("a fill word ({})", FILL_WORDS.join(", "))))
 }
 
 fn read_sibling_file(
@@ -461,6 +466,9 @@ pub fn write_case_file(options: &AnalysisOptions) -> String {
     if let Some(size) = options.subgroup_size {
         text += &format!("subgroup_size = {size}\n");
     }
+    if let Some(unroll) = options.unroll {
+        text += &format!("unroll = {unroll}\n");
+    }
     if !options.specialization.is_empty() {
         text += "\n[spec]\n";
         for (id, value) in options.specialization.iter().collect::<BTreeMap<_, _>>() {
@@ -475,6 +483,12 @@ pub fn write_case_file(options: &AnalysisOptions) -> String {
             Some((start, bytes)) if *start + bytes.len() as u64 == *at => bytes.push(*byte),
             _ => push.push((*at, vec![*byte])),
         }
+    }
+    for (location, bytes) in &options.stage_inputs {
+        text += &format!("\n[input.{location}]\n{}\n", numbers(bytes));
+    }
+    for ((set, binding), sampler) in &options.samplers {
+        text += &format!("\n[sampler.\"{set}.{binding}\"]\n{}\n", sampler.to_case_keys());
     }
     for (offset, bytes) in push {
         text += &format!("\n[[push]]\noffset = {offset}\n{}\n", numbers(&bytes));
@@ -509,10 +523,18 @@ pub fn write_case_file(options: &AnalysisOptions) -> String {
         contents(&mut text, bytes, &scalars.collect::<Vec<_>>());
     }
     for ((set, binding), image) in &options.images {
-        let TexelInput::Word(word) = &image.texels else { continue };
         let (size, levels) = (image.size, image.levels);
-        text +=
-            &format!("\n[image.\"{set}.{binding}\"]\nsize = {size:?}\nmips = {levels}\nfill = {word:?}\n");
+        let texels = match &image.texels {
+            TexelInput::Word(word) => format!("fill = {word:?}"),
+            TexelInput::Bytes(bytes) => {
+                // The last word of a file may be cut off; missing bytes are zero.
+                let words = bytes
+                    .chunks(4)
+                    .map(|word| word.iter().rev().fold(0_u32, |all, byte| all << 8 | u32::from(*byte)));
+                format!("u32 = {:?}", words.collect::<Vec<_>>())
+            }
+        };
+        text += &format!("\n[image.\"{set}.{binding}\"]\nsize = {size:?}\nmips = {levels}\n{texels}\n");
     }
     for address in &options.addresses {
         text += &format!("\n[address.{:?}]\nat = {:?}\n", address.name, address.at.to_string());
@@ -557,4 +579,38 @@ pub fn merge_options(mut first: AnalysisOptions, second: AnalysisOptions) -> Ana
     first.samplers = samplers;
     first.addresses.extend(second.addresses);
     first
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reading what is written gives the same options, for each kind of input.
+    #[test]
+    fn case_files_round_trip() {
+        let text = r#"
+            entry = "main"
+            grid = [2, 3, 1]
+            subgroup_size = 8
+            unroll = 3
+            spec.7 = 5
+            push = [{ offset = 4, u32 = [1, 2] }]
+            input.1.f32 = [0.5, 2.0]
+            buffer."0.1" = { bytes = 16, fill = "iota" }
+            buffer."0.2" = { u8 = [1, 2, 3] }
+            image."0.3" = { size = [4, 4], mips = 2, fill = "floats" }
+            image."0.4" = { size = [2], u32 = [9, 8, 7, 6] }
+            sampler."0.5" = { filter = "linear", edge = "mirror" }
+            address.a = { at = "0.1@8", bytes = 8, fill = "zeros" }
+        "#;
+        let read = |text: &str| {
+            let case = parse_case_file(text, &|name| Err(format!("{name} is not read")));
+            case.unwrap_or_else(|error| panic!("{error:?} in {text}")).options
+        };
+        let options = read(text);
+        let written = write_case_file(&options);
+        assert_eq!(format!("{:?}", read(&written)), format!("{options:?}"), "{written}");
+        let differs = |word: &str| !format!("{options:?}").contains(word);
+        assert!(!["Mirror", "Bytes([9, 0, 0, 0", "unroll: Some(3)"].into_iter().any(differs), "{options:?}");
+    }
 }

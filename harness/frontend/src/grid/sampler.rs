@@ -39,6 +39,17 @@ impl Sampler {
         Some(Sampler { linear, address_mode: beyond })
     }
 
+    /// Formats the keys of a case file that select this sampler.
+    pub(crate) fn to_case_keys(self) -> String {
+        let filter = if self.linear { "linear" } else { "nearest" };
+        let edge = match self.address_mode {
+            AddressMode::Repeat => "repeat",
+            AddressMode::Mirror => "mirror",
+            AddressMode::Clamp => "clamp",
+        };
+        format!("filter = {filter:?}\nedge = {edge:?}")
+    }
+
     /// Returns the texels that a normalized coordinate reads along an axis, with their weights.
     pub(super) fn texel_weights(self, coordinate: f64, offset: i64, size: u32) -> [(u32, f64); 2] {
         let at = coordinate * f64::from(size);

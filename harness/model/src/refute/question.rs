@@ -170,13 +170,29 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         Some(best)
     }
 
-    /// Excludes the reads-from edges of the solver's current execution, conditional on the literal.
+    /// Excludes executions with the reads-from edges and the last writes of the solver's current one, conditional
+    /// on the literal.
     fn exclude_reads(&mut self, here: Literal) {
-        // The values that `shows` tries follow from reads-from alone, so the clause names no write
-        // order.
-        let chosen = self.sources.values().flatten().filter(|(_, literal)| self.solver.holds(*literal));
-        let mut clause: Vec<Literal> = chosen.map(|(_, literal)| !*literal).collect();
+        // The values that `shows` tries follow from reads-from, and the final values of storages
+        // from the last writes; nothing else of the write order matters.
+        let chosen = self.sources.values().flatten().map(|(_, literal)| *literal);
+        let mut clause: Vec<Literal> = chosen.filter(|literal| self.solver.holds(*literal)).collect();
+        for last in &self.skeleton.finals {
+            let FinalValue::LastWrite(storage) = last else { continue };
+            let writes = self.writes(Some(*storage));
+            let before = |from: &usize, to: &usize| super::precedes(&self.orders, *from, *to);
+            let follows_all = |write: &&usize| {
+                let others = writes.iter().filter(|other| other != write);
+                others.filter_map(|other| before(other, write)).all(|literal| self.solver.holds(literal))
+            };
+            if let Some(write) = writes.iter().find(follows_all) {
+                let others = writes.iter().filter(|other| *other != write);
+                clause.extend(others.filter_map(|other| before(other, write)));
+            }
+        }
         clause.sort_unstable();
+        clause.dedup();
+        let mut clause: Vec<Literal> = clause.into_iter().map(|literal| !literal).collect();
         clause.push(!here);
         self.solver.clause(&clause);
     }
