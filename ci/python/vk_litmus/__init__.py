@@ -13,6 +13,7 @@ Each function runs the program `vk-litmus` once and returns its JSON answer as d
 """
 
 import dataclasses
+import importlib
 import json
 import os
 import shutil
@@ -43,7 +44,7 @@ __all__ = [
     "to_dataframe",
 ]
 
-Option = Union[None, bool, int, float, str, "os.PathLike[str]", tuple, list]
+Option = Union[None, bool, int, float, str, "os.PathLike[str]", typing.Tuple[Any, ...], List[Any]]
 
 
 class ProgramError(Exception):
@@ -295,7 +296,7 @@ def read_results(folder: "Union[str, os.PathLike[str]]") -> List[TestResult]:
 
 def to_dataframe(results: typing.Iterable[TestResult]) -> Any:
     """Returns a pandas data frame with one row for each outcome of each test. Needs pandas."""
-    import pandas
+    pandas: Any = importlib.import_module("pandas")
 
     rows = [
         {

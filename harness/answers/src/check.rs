@@ -119,12 +119,12 @@ pub fn name_without_chains(name: &str) -> Option<&'static str> {
     known.find(|known| known.strip_suffix("-nochains").is_some_and(|base| base == name))
 }
 
-/// Predicts a test under a model.
+/// Checks the claims of the header, and compiles the models for the features of the test, which later tests reuse.
 ///
 /// # Errors
-/// If a claim of the header cannot be checked, or the model has no prediction for the test.
-pub fn check_test(question: &TestQuestion<'_>) -> Result<TestAnswer, CheckError> {
-    let TestQuestion { test, model, without_chains, budget, .. } = *question;
+/// If a claim cannot be checked, or a model does not support the test.
+pub fn prepare_test(question: &TestQuestion<'_>) -> Result<(), CheckError> {
+    let TestQuestion { test, model, .. } = *question;
     if !model.judges(test.dialect) {
         return Err(CheckError::Dialect);
     }
@@ -132,9 +132,19 @@ pub fn check_test(question: &TestQuestion<'_>) -> Result<TestAnswer, CheckError>
     model.prepare(test)?;
     let has_nochains =
         test.khronos.as_ref().is_some_and(|khronos| khronos.queries.iter().any(|query| query.without_chains));
-    if let Some(twin) = without_chains.filter(|_| has_nochains) {
+    if let Some(twin) = question.without_chains.filter(|_| has_nochains) {
         twin.prepare(test)?;
     }
+    Ok(())
+}
+
+/// Predicts a test under a model.
+///
+/// # Errors
+/// If a claim of the header cannot be checked, or the model has no prediction for the test.
+pub fn check_test(question: &TestQuestion<'_>) -> Result<TestAnswer, CheckError> {
+    prepare_test(question)?;
+    let TestQuestion { test, model, without_chains, budget, .. } = *question;
     let options = Options { budget, unroll: 1 };
     let prediction = match question.unroll {
         Some(unroll) => predict(test, model, &Options { unroll, ..options })?,

@@ -10,7 +10,9 @@ mod judge;
 pub mod similar;
 mod simulate;
 
-pub use check::{CheckError, CheckNote, TestAnswer, TestQuestion, check_test, name_without_chains};
+pub use check::{
+    CheckError, CheckNote, TestAnswer, TestQuestion, check_test, name_without_chains, prepare_test,
+};
 pub use conclusion::CommandOutcome;
 pub use judge::{JudgeError, JudgeRequest, judge_test};
 pub use simulate::{SimulationError, SimulationRequest, simulate_test};

@@ -8,7 +8,7 @@ mod walked;
 
 use std::time::{Duration, Instant};
 
-use answers::{TestAnswer, TestQuestion, check_test};
+use answers::{TestAnswer, TestQuestion, check_test, prepare_test};
 use litmus::Dialect;
 use model::progress::{Fairness, ProgressModel};
 use model::{Budget, Model};
@@ -167,8 +167,8 @@ pub fn check_loaded(loaded: &Loaded, models: &CheckModels, asked: CheckOptions) 
         Ok(chosen) => chosen,
         Err(failure) => return refused(failure),
     };
-    let (since, stop) = (Instant::now(), patience(asked.timeout));
-    let answered = check_test(&TestQuestion {
+    let stop = patience(asked.timeout);
+    let question = TestQuestion {
         test,
         text,
         id: &source.id,
@@ -178,6 +178,12 @@ pub fn check_loaded(loaded: &Loaded, models: &CheckModels, asked: CheckOptions) 
         unroll: asked.unroll,
         progress: asked.progress.as_ref().map(|(model, fairness)| (model, *fairness)),
         budget: Budget::until(&stop),
+    };
+    let mut since = Instant::now();
+    let answered = prepare_test(&question).and_then(|()| {
+        // A model is compiled once for many tests, so that no test's time has it.
+        since = Instant::now();
+        check_test(&question)
     });
     match answered {
         Ok(TestAnswer { mut line, notes, conclusion }) => {

@@ -1,4 +1,5 @@
-//! The command line: a thin layer over the other crates, and the only crate that prints or exits.
+//! The command line: a thin layer over the library of this package and the other crates, and the only one that prints
+//! or exits. `check`, `race` and `lint` are calls of the library; the other commands have no counterpart there.
 
 mod arguments;
 mod commands;

@@ -1,4 +1,5 @@
-//! `run`: runs tests on devices and judges their outcomes.
+//! `run`: runs tests on devices, the simulated GPU included, and judges their outcomes. It uses worker processes, not the
+//! library: a test may hang its device.
 
 mod outcome;
 mod progress;

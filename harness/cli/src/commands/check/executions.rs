@@ -1,4 +1,4 @@
-//! `check --executions`: the consistent executions of tests.
+//! `check --executions`: the consistent executions of tests, which the library does not return.
 
 use campaign::check::CheckModels;
 use campaign::inputs;
