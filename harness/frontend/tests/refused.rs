@@ -124,6 +124,7 @@ OpReturn
 OpFunctionEnd",
             "%begin = OpFunctionCall %void %again",
         ),
+        ("two results with one id", "", "%sum = OpIAdd %u32 %1 %1\n%sum = OpIAdd %u32 %1 %0"),
         ("branch to no block", "", "OpBranch %data"),
         ("merge that is no block", "", "OpSelectionMerge %data None\nOpBranch %next\n%next = OpLabel"),
         ("section of a compute shader", "", "OpBeginInvocationInterlockEXT"),

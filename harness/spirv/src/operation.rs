@@ -356,23 +356,66 @@ impl SpirvOperation<'_> {
 
     /// Returns true if an instruction may write memory, order it or call a function.
     pub fn may_change_memory(&self) -> bool {
-        matches!(
-            self,
+        match self {
             Self::Store { .. }
-                | Self::CopyMemory { .. }
-                | Self::CopyMemorySized { .. }
-                | Self::Atomic(_)
-                | Self::ImageWrite { .. }
-                | Self::MemoryBarrier { .. }
-                | Self::ControlBarrier { .. }
-                | Self::BeginInterlock
-                | Self::EndInterlock
-                | Self::CooperativeMatrixStore { .. }
-                | Self::ComputeAndStore { .. }
-                | Self::Call { .. }
-                | Self::UnknownExtended { .. }
-                | Self::Unknown { .. }
-        )
+            | Self::CopyMemory { .. }
+            | Self::CopyMemorySized { .. }
+            | Self::Atomic(_)
+            | Self::ImageWrite { .. }
+            | Self::MemoryBarrier { .. }
+            | Self::ControlBarrier { .. }
+            | Self::BeginInterlock
+            | Self::EndInterlock
+            | Self::CooperativeMatrixStore { .. }
+            | Self::ComputeAndStore { .. }
+            | Self::Call { .. }
+            | Self::UnknownExtended { .. }
+            | Self::Unknown { .. } => true,
+            Self::Nop
+            | Self::Label
+            | Self::Phi { .. }
+            | Self::SelectionMerge { .. }
+            | Self::LoopMerge { .. }
+            | Self::Branch { .. }
+            | Self::BranchConditional { .. }
+            | Self::Switch { .. }
+            | Self::Return { .. }
+            | Self::Kill { .. }
+            | Self::Unreachable
+            | Self::EmitMeshTasks { .. }
+            | Self::SetMeshOutputs { .. }
+            | Self::Variable { .. }
+            | Self::Load { .. }
+            | Self::AccessChain { .. }
+            | Self::ArrayLength { .. }
+            | Self::ComparePointers { .. }
+            | Self::ImageRead { .. }
+            | Self::ImageFetch { .. }
+            | Self::ImageTexelPointer { .. }
+            | Self::ImageSample { .. }
+            | Self::ImageQuery { .. }
+            | Self::Image { .. }
+            | Self::SampledImage { .. }
+            | Self::Subgroup(_)
+            | Self::BallotQuery { .. }
+            | Self::CooperativeMatrixLoad(_)
+            | Self::CooperativeMatrixMulAdd { .. }
+            | Self::Undef
+            | Self::Copy { .. }
+            | Self::Select { .. }
+            | Self::CompositeConstruct { .. }
+            | Self::CompositeExtract { .. }
+            | Self::CompositeInsert { .. }
+            | Self::VectorShuffle { .. }
+            | Self::VectorExtractDynamic { .. }
+            | Self::VectorInsertDynamic { .. }
+            | Self::Bitcast { .. }
+            | Self::ConvertPointer { .. }
+            | Self::Compute { .. }
+            | Self::Derivative { .. }
+            | Self::ReadClock { .. }
+            | Self::IsHelperInvocation => false,
+        }
     }
 
     /// Returns the pointer of a load, a store or an atomic.
