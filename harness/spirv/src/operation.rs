@@ -448,8 +448,6 @@ pub fn reduction_identity(instruction: Instruction, bits: u32) -> u64 {
     let all = arithmetic::mask(bits);
     let float = |value| arithmetic::bits_of(value, bits);
     match instruction {
-        // A sum of zeros keeps its sign.
-        Instruction::Core(Op::FAdd) => float(-0.0),
         Instruction::Core(Op::FMul) => float(1.0),
         Instruction::Core(Op::IMul | Op::LogicalAnd) => 1,
         Instruction::Core(Op::BitwiseAnd) | Instruction::Extended(GlslStd450Op::UMin) => all,

@@ -214,7 +214,10 @@ pub(crate) fn group_result(
                 GroupSpan::Clustered(size) => other / size.max(1) == lane / size.max(1),
             };
             let counted = tangle.iter().filter(|brought| counts(brought.lane));
-            let all = counted.fold(operation.neutral(), |all, brought| operation.apply(all, brought.value));
+            let values = counted.map(|brought| brought.value);
+            // Only the first lane of an exclusive scan combines nothing.
+            let all = values.reduce(|all, value| operation.apply(all, value));
+            let all = all.unwrap_or_else(|| operation.neutral());
             return [all as u32, (all >> 32) as u32, 0, 0];
         }
     };
