@@ -78,7 +78,8 @@ pub use kernel::{
     Requirements, ResultSlot, Roles, SPLIT_BARRIER_FEATURE,
 };
 pub use program::{
-    Dependency, DispatchPhase, FixedDispatch, Leaving, Part, Pipelines, Program, fixed_program, program,
+    Dependency, DispatchPhase, FixedDispatch, Leaving, Pipelines, Program, ProgramKernel, fixed_program,
+    program,
 };
 pub use stress::StressParameters;
 pub use variant::Variant;

@@ -109,12 +109,12 @@ pub struct DispatchPhase {
     /// The dependency after the previous phase; empty for the first.
     pub before: Dependency,
     /// The kernels.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ProgramKernel>,
 }
 
 /// A kernel with its threads.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct ProgramKernel {
     /// The threads, in the order of the test: index `i` here is thread `i` of the kernel.
     pub threads: Vec<ThreadId>,
     /// Their queue in [`Program::queues`].
@@ -248,7 +248,7 @@ impl From<CompiledKernel> for Program {
             calls_alone: None,
             phases: vec![DispatchPhase {
                 before: Dependency::default(),
-                parts: vec![Part { threads, queue: 0, kernel }],
+                parts: vec![ProgramKernel { threads, queue: 0, kernel }],
             }],
         }
     }
@@ -428,7 +428,7 @@ fn with_parameters(
             }
             first_class += kernel.roles.classes.len() as u32;
             results.extend(kernel.results.iter().map(|slot| with_threads_of_test(*slot, threads)));
-            phase.parts.push(Part { threads: threads.clone(), queue, kernel });
+            phase.parts.push(ProgramKernel { threads: threads.clone(), queue, kernel });
         }
         made.push(phase);
     }
@@ -639,7 +639,7 @@ fn is_of_dispatches(test: &Test, schedule: &Schedule) -> bool {
 
 /// Returns the points that vertices after this part place. Fragments and vertices share a draw unless the
 /// pipelines are split.
-fn points(before: &Part, queue: u32, pipelines: Pipelines) -> Option<Points> {
+fn points(before: &ProgramKernel, queue: u32, pipelines: Pipelines) -> Option<Points> {
     let Carrier::Fragment { cells, .. } = before.kernel.carrier else { return None };
     let together = before.queue == queue && pipelines == Pipelines::Merged;
     together.then(|| Points { cells, workgroups_of_group: before.kernel.workgroups_of_group() })

@@ -25,7 +25,7 @@ fn parse(text: &str) -> Test {
 
 /// Returns the threads of each kernel of each phase.
 fn shape(program: &Program) -> Vec<Vec<Vec<u16>>> {
-    let part = |part: &shaders::Part| part.threads.iter().map(|thread| thread.0).collect();
+    let part = |part: &shaders::ProgramKernel| part.threads.iter().map(|thread| thread.0).collect();
     program.phases.iter().map(|phase| phase.parts.iter().map(part).collect()).collect()
 }
 

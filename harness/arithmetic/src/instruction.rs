@@ -6,7 +6,7 @@ use crate::texel::TexelFormat;
 
 /// The kind of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum NumberKind {
     /// A boolean.
     Bool,
     /// An integer of either signedness.
@@ -19,7 +19,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NumberShape {
     /// The kind of each number.
-    pub kind: Kind,
+    pub kind: NumberKind,
     /// The width of each number; 32 for booleans.
     pub bits: u32,
     /// Components of a vector or column; 1 for a number.

@@ -19,7 +19,7 @@ mod whole;
 use rspirv::spirv::{GlslStd450Op, Op};
 
 pub use float::{bits_of, float_of};
-pub use instruction::{Instruction, Kind, NumberShape, Operand};
+pub use instruction::{Instruction, NumberKind, NumberShape, Operand};
 pub use integer::{decides, fold, fold_extended, folds, mask, signed};
 pub use table::{Computation, computation};
 pub use texel::TexelFormat;
@@ -33,14 +33,14 @@ impl Instruction {
     /// Computes one component; `None` if the instruction is unknown or its result undefined.
     ///
     /// The first operand has `kind` and `from` bits, the result `bits`.
-    pub fn scalar(self, arguments: &[u64], kind: Kind, from: u32, bits: u32) -> Option<u64> {
+    pub fn scalar(self, arguments: &[u64], kind: NumberKind, from: u32, bits: u32) -> Option<u64> {
         match self {
             Instruction::Core(op) => scalar(op, arguments, kind, from, bits),
             Instruction::Extended(GlslStd450Op::Ldexp) => {
                 let power = signed(*arguments.get(1)?, 32) as i32;
                 Some(bits_of(float::scaled(float_of(*arguments.first()?, from), power), bits))
             }
-            Instruction::Extended(op) if kind == Kind::Float => {
+            Instruction::Extended(op) if kind == NumberKind::Float => {
                 let at = |index: usize| arguments.get(index).map_or(0.0, |bits| float_of(*bits, from));
                 float::extended(op, at(0), at(1), at(2)).map(|value| bits_of(value, bits))
             }
@@ -76,8 +76,8 @@ impl Instruction {
     /// Returns true if the instruction is known for such operands.
     pub fn is_known(self, operands: &[NumberShape], result: &[NumberShape]) -> bool {
         let one = |shape: &NumberShape| match shape.kind {
-            Kind::Float => bits_of(1.0, shape.bits),
-            Kind::Bool | Kind::Integer => 1,
+            NumberKind::Float => bits_of(1.0, shape.bits),
+            NumberKind::Bool | NumberKind::Integer => 1,
         };
         if !whole::is_whole(self) {
             let ones: Vec<u64> = operands.iter().map(one).collect();
@@ -110,7 +110,7 @@ pub fn values_of(op: Op, operands: usize) -> usize {
 
 /// Computes a scalar instruction; `None` if it is unknown or its result undefined.
 #[inline]
-pub fn scalar(op: Op, arguments: &[u64], kind: Kind, from: u32, bits: u32) -> Option<u64> {
+pub fn scalar(op: Op, arguments: &[u64], kind: NumberKind, from: u32, bits: u32) -> Option<u64> {
     let first = *arguments.first()?;
     match op {
         Op::ConvertSToF if bits == 32 => Some((signed(first, from) as f32).to_bits().into()),
@@ -118,18 +118,18 @@ pub fn scalar(op: Op, arguments: &[u64], kind: Kind, from: u32, bits: u32) -> Op
         Op::ConvertSToF => Some(bits_of(signed(first, from) as f64, bits)),
         Op::ConvertUToF => Some(bits_of(first as f64, bits)),
         Op::Bitcast | Op::CopyObject | Op::CopyLogical => Some(first),
-        _ if kind == Kind::Float => float::core(op, arguments, from, bits),
+        _ if kind == NumberKind::Float => float::core(op, arguments, from, bits),
         _ => fold(op, arguments, from, bits),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Instruction, Kind, NumberShape, Operand, bits_of};
+    use super::{Instruction, NumberKind, NumberShape, Operand, bits_of};
     use rspirv::spirv::{GlslStd450Op, Op};
 
     fn float(rows: u32, columns: u32) -> NumberShape {
-        NumberShape { kind: Kind::Float, bits: 32, rows, columns }
+        NumberShape { kind: NumberKind::Float, bits: 32, rows, columns }
     }
 
     fn bits(numbers: &[f64]) -> Vec<u64> {
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(product(Op::VectorTimesMatrix, [(&other, 1), (&matrix, 3)], 1), bits(&[2.0, 8.0, 2.5]));
         let square = bits(&[4.0, 0.0, 0.0, 0.0, 16.0, 0.0, 2.5, 0.0, 0.25]);
         assert_eq!(product(Op::MatrixTimesMatrix, [(&matrix, 3), (&matrix, 3)], 3), square);
-        let word = NumberShape { kind: Kind::Integer, bits: 32, rows: 1, columns: 1 };
+        let word = NumberShape { kind: NumberKind::Integer, bits: 32, rows: 1, columns: 1 };
         let numbers = [[0xffff_ffff], [0xffff_fffe]];
         let operands = [0, 1].map(|at| Operand { numbers: &numbers[at], shape: word });
         let all = |op: Op| Instruction::Core(op).compute(&operands, &[word, word]).unwrap();
@@ -172,7 +172,7 @@ mod tests {
     /// Widening, wrapping, saturating and undefined sums.
     #[test]
     fn products_of_integers_add_up() {
-        let of = |bits, rows| NumberShape { kind: Kind::Integer, bits, rows, columns: 1 };
+        let of = |bits, rows| NumberShape { kind: NumberKind::Integer, bits, rows, columns: 1 };
         let dot = |op, all: &[(&[u64], u32)], to| {
             let operands = all.iter().map(|(numbers, bits)| {
                 let shape = of(*bits, numbers.len() as u32);
@@ -205,7 +205,8 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_said() {
-        let (one, word) = (float(1, 1), NumberShape { kind: Kind::Integer, bits: 32, rows: 1, columns: 1 });
+        let (one, word) =
+            (float(1, 1), NumberShape { kind: NumberKind::Integer, bits: 32, rows: 1, columns: 1 });
         assert!(Instruction::Core(Op::FAdd).is_known(&[one, one], &[one]));
         assert!(!Instruction::Core(Op::FAdd).is_known(&[word, word], &[word]));
         assert!(!Instruction::Core(Op::DPdx).is_known(&[one], &[one]));

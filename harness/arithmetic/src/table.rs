@@ -2,7 +2,7 @@
 
 use rspirv::spirv::Op;
 
-use crate::{Kind, scalar};
+use crate::{NumberKind, scalar};
 
 /// Computes like [`scalar`]; a unary instruction ignores the second number.
 pub type Computation = fn(u64, u64) -> Option<u64>;
@@ -10,10 +10,10 @@ pub type Computation = fn(u64, u64) -> Option<u64>;
 macro_rules! table {
     ($($kind:ident: $($op:ident)*;)*) => {
         /// Returns the function of a frequent instruction if `from` and `bits` are 32.
-        pub fn computation(op: Op, kind: Kind, from: u32, bits: u32) -> Option<Computation> {
+        pub fn computation(op: Op, kind: NumberKind, from: u32, bits: u32) -> Option<Computation> {
             match (kind, op) {
                 _ if (from, bits) != (32, 32) => None,
-                $($((Kind::$kind, Op::$op) => Some(|a, b| scalar(Op::$op, &[a, b], Kind::$kind, 32, 32)),)*)*
+                $($((NumberKind::$kind, Op::$op) => Some(|a, b| scalar(Op::$op, &[a, b], NumberKind::$kind, 32, 32)),)*)*
                 _ => None,
             }
         }

@@ -44,7 +44,7 @@ pub struct CompiledTest {
 
 /// The kernels of a test in one form, or the reason why it has none.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct FormResult {
     /// The form.
     pub form: Form,
     /// The kernels, or why there are none.
@@ -65,7 +65,7 @@ pub struct CodegenRequest {
     /// True if the tests are a complete suite, so that a baseline entry without a test is stale.
     pub whole: bool,
     /// The kernels by device sizes, which most devices share.
-    kernels: OnceLock<Vec<(KernelSizes, Vec<Vec<Told>>)>>,
+    kernels: OnceLock<Vec<(KernelSizes, Vec<Vec<FormResult>>)>>,
 }
 
 impl CodegenRequest {
@@ -81,7 +81,7 @@ impl CodegenRequest {
     }
 
     /// Returns the forms of each test for a device.
-    pub fn told_for(&self, target: &CompilerTarget) -> &[Vec<Told>] {
+    pub fn told_for(&self, target: &CompilerTarget) -> &[Vec<FormResult>] {
         let sizes = target.sizes(self.lanes);
         let kernels = self.kernels.get_or_init(|| generate_kernels(self));
         kernels.iter().find(|(known, _)| *known == sizes).map_or(&[], |(_, told)| told)
@@ -128,8 +128,8 @@ pub fn load(tests: &[String], suite: Option<&str>) -> Result<(Vec<CompiledTest>,
 }
 
 /// Generates the kernels of every test in every form, for the sizes of all devices.
-fn generate_kernels(asked: &CodegenRequest) -> Vec<(KernelSizes, Vec<Vec<Told>>)> {
-    let mut found: Vec<(KernelSizes, Vec<Vec<Told>>)> = Vec::new();
+fn generate_kernels(asked: &CodegenRequest) -> Vec<(KernelSizes, Vec<Vec<FormResult>>)> {
+    let mut found: Vec<(KernelSizes, Vec<Vec<FormResult>>)> = Vec::new();
     for target in &asked.targets {
         let sizes = target.sizes(asked.lanes);
         if found.iter().any(|(known, _)| *known == sizes) {
@@ -141,8 +141,8 @@ fn generate_kernels(asked: &CodegenRequest) -> Vec<(KernelSizes, Vec<Vec<Told>>)
     found
 }
 
-fn told_of(item: &CompiledTest, forms: &[Form], sizes: &KernelSizes) -> Vec<Told> {
-    let told = |form: &Form| Told {
+fn told_of(item: &CompiledTest, forms: &[Form], sizes: &KernelSizes) -> Vec<FormResult> {
+    let told = |form: &Form| FormResult {
         form: *form,
         made: form_kernels(&item.test, *form, item.variant.shader, sizes)
             .map(|units| FormKernels { test: Arc::clone(&item.test), form: *form, units })

@@ -14,7 +14,7 @@ use results::wire::{RunLine, VerdictWord};
 use results::write::RunWriter;
 use results::{Ending, Reason};
 use runner::pool::{self, Calls, End, Health, JobReport, Limits, NotRun, PoolEvent};
-use runner::wire::IncompleteReason as Told;
+use runner::wire::IncompleteReason;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -87,7 +87,7 @@ pub trait RunKind: Sync {
     }
 
     /// Returns why an answer is incomplete.
-    fn failure(answer: &Self::Answer) -> Option<&Told>;
+    fn failure(answer: &Self::Answer) -> Option<&IncompleteReason>;
 
     /// Returns the instances and the seconds of dispatches in a progress message.
     fn shown(snapshot: &Self::Snapshot) -> (u64, f64);
@@ -165,16 +165,20 @@ pub(crate) fn ending<K: RunKind>(end: &End<K::Answer>, before: Option<Reason>) -
     Ok(match end {
         End::Answered(answer) => match K::failure(answer) {
             None => Ending::Finished,
-            Some(Told::NotPlaceable { rule: what } | Told::Lacks { what }) => return Err(what.clone()),
-            Some(Told::NullDevice) => Ending::NullDevice,
-            Some(told @ (Told::DeviceLost { .. } | Told::NoDevice { .. })) => {
+            Some(IncompleteReason::NotPlaceable { rule: what } | IncompleteReason::Lacks { what }) => {
+                return Err(what.clone());
+            }
+            Some(IncompleteReason::NullDevice) => Ending::NullDevice,
+            Some(told @ (IncompleteReason::DeviceLost { .. } | IncompleteReason::NoDevice { .. })) => {
                 Ending::DeviceLost(told.to_string())
             }
-            Some(told @ Told::TimedOut { .. }) => Ending::TimedOut(told.to_string()),
-            Some(told @ Told::Disagreement { .. }) => Ending::CountsDisagree(told.to_string()),
+            Some(told @ IncompleteReason::TimedOut { .. }) => Ending::TimedOut(told.to_string()),
+            Some(told @ IncompleteReason::Disagreement { .. }) => Ending::CountsDisagree(told.to_string()),
             Some(
-                told
-                @ (Told::Test { .. } | Told::Stress { .. } | Told::Driver { .. } | Told::Internal { .. }),
+                told @ (IncompleteReason::Test { .. }
+                | IncompleteReason::Stress { .. }
+                | IncompleteReason::Driver { .. }
+                | IncompleteReason::Internal { .. }),
             ) => Ending::Crashed(told.to_string()),
         },
         End::Failed(failure @ pool::WorkerFailure::TimedOut { .. }) => Ending::TimedOut(failure.to_string()),
@@ -444,7 +448,7 @@ fn foreign_verdict_error(folder: &Path, line: &RunLine, what: &str) -> Failure {
 /// Returns true if the worker, and perhaps the device, must not run another job.
 fn spoils<K: RunKind>(report: &ReportOf<K>) -> bool {
     match &report.last.end {
-        End::Answered(answer) => K::failure(answer).is_some_and(Told::spoils_worker),
+        End::Answered(answer) => K::failure(answer).is_some_and(IncompleteReason::spoils_worker),
         End::Failed(_) => true,
         End::NotRun(_) => false,
     }
@@ -453,7 +457,7 @@ fn spoils<K: RunKind>(report: &ReportOf<K>) -> bool {
 /// Returns true if an attempt lost the device.
 fn lost_device<K: RunKind>(end: &End<K::Answer>) -> bool {
     match end {
-        End::Answered(answer) => matches!(K::failure(answer), Some(Told::DeviceLost { .. })),
+        End::Answered(answer) => matches!(K::failure(answer), Some(IncompleteReason::DeviceLost { .. })),
         End::Failed(_) | End::NotRun(_) => false,
     }
 }

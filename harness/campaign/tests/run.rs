@@ -25,7 +25,7 @@ use results::wire::{PlanRecord, RunLine, VerdictWord};
 use results::write::RunWriter;
 use runner::pool::{self, Attempt, End, JobReport, Limits, PoolEvent};
 use runner::progress::PlacementObservations;
-use runner::wire::{self, IncompleteReason as Told, JobResult, Snapshot, WireObservation};
+use runner::wire::{self, IncompleteReason, JobResult, Snapshot, WireObservation};
 use sim::Fault;
 
 const MP: &str = "mp/MP+rel-acq";
@@ -157,7 +157,7 @@ fn run<'a>(
     Ok((execute(&kind, (folder, done), interrupted, answer)?, seed))
 }
 
-fn answer(outcomes: &[(&[u64], u64)], failure: Option<Told>) -> JobResult {
+fn answer(outcomes: &[(&[u64], u64)], failure: Option<IncompleteReason>) -> JobResult {
     let mut seen = Observation { dispatches: 1, ..Observation::default() };
     for (values, count) in outcomes {
         seen.histogram.add_count(Outcome(values.iter().map(|value| Value(*value)).collect()), *count);
@@ -226,7 +226,7 @@ fn jobs_carry_the_hash_that_is_published() {
 #[test]
 fn what_workers_tell_becomes_a_verdict() {
     use VerdictWord::{Conforms, Inconclusive, Skipped, Violates};
-    let failed = |told: Told| Ok(answer(&[], Some(told)));
+    let failed = |told: IncompleteReason| Ok(answer(&[], Some(told)));
     let text = |text: &str| text.to_owned();
     type Row = (Result<JobResult, pool::WorkerFailure>, VerdictWord, Option<&'static str>);
     let rows: Vec<Row> = vec![
@@ -234,15 +234,27 @@ fn what_workers_tell_becomes_a_verdict() {
         (Ok(answer(&[(&[1, 1], 1000)], None)), Inconclusive, Some("not exercised")),
         (Ok(answer(&[(&[1, 0], 1)], None)), Violates, None),
         // Observations count even if the run failed.
-        (Ok(answer(&[(&[1, 0], 1)], Some(Told::DeviceLost { message: text("lost") }))), Violates, None),
-        (failed(Told::Lacks { what: text("a feature") }), Skipped, Some("a feature")),
-        (failed(Told::NotPlaceable { rule: text("a rule") }), Skipped, Some("a rule")),
-        (failed(Told::DeviceLost { message: text("lost") }), Inconclusive, Some("device lost")),
-        (failed(Told::NoDevice { message: text("none") }), Inconclusive, Some("device lost")),
-        (failed(Told::TimedOut { message: text("late") }), Inconclusive, Some("timed out")),
-        (failed(Told::NullDevice), Inconclusive, Some("null device")),
-        (failed(Told::Disagreement { message: text("2, not 1") }), Inconclusive, Some("counts disagree")),
-        (failed(Told::Internal { message: text("another kernel") }), Inconclusive, Some("crashed")),
+        (
+            Ok(answer(&[(&[1, 0], 1)], Some(IncompleteReason::DeviceLost { message: text("lost") }))),
+            Violates,
+            None,
+        ),
+        (failed(IncompleteReason::Lacks { what: text("a feature") }), Skipped, Some("a feature")),
+        (failed(IncompleteReason::NotPlaceable { rule: text("a rule") }), Skipped, Some("a rule")),
+        (failed(IncompleteReason::DeviceLost { message: text("lost") }), Inconclusive, Some("device lost")),
+        (failed(IncompleteReason::NoDevice { message: text("none") }), Inconclusive, Some("device lost")),
+        (failed(IncompleteReason::TimedOut { message: text("late") }), Inconclusive, Some("timed out")),
+        (failed(IncompleteReason::NullDevice), Inconclusive, Some("null device")),
+        (
+            failed(IncompleteReason::Disagreement { message: text("2, not 1") }),
+            Inconclusive,
+            Some("counts disagree"),
+        ),
+        (
+            failed(IncompleteReason::Internal { message: text("another kernel") }),
+            Inconclusive,
+            Some("crashed"),
+        ),
         (Err(pool::WorkerFailure::TimedOut { after: Duration::ZERO }), Inconclusive, Some("timed out")),
         (Err(pool::WorkerFailure::Garbled { what: text("?") }), Inconclusive, Some("crashed")),
     ];
@@ -264,7 +276,7 @@ fn submissions_are_smaller_once_a_device_was_lost() {
     let place = place(folder.path(), false, Some(1));
     let asked = Mutex::new(0);
     let loses = |job: &wire::Job| match std::mem::replace(&mut *asked.lock().unwrap(), 1) {
-        0 => Ok(answer(&[], Some(Told::DeviceLost { message: "lost".to_owned() }))),
+        0 => Ok(answer(&[], Some(IncompleteReason::DeviceLost { message: "lost".to_owned() }))),
         _ => good(job),
     };
     let (came, _) = run(&plan, &options, &place, &never(), &loses).unwrap();

@@ -15,7 +15,7 @@ use crate::lift::{
     FindingKind, InvocationId, LiftContext, LiftFinding, LiftedCase, Spot, is_descriptor_array,
 };
 use crate::mend;
-use crate::question::Asked;
+use crate::question::ResolvedQuestion;
 use crate::value::{MemoryCell, NumberDomain, SymbolicNumber};
 use crate::walk::{END, ENTRY, Emitted, Round, Walked};
 
@@ -24,7 +24,7 @@ pub(crate) fn case(
     setting: &LiftContext<'_>,
     name: &str,
     invocations: &[InvocationId],
-    question: &Asked,
+    question: &ResolvedQuestion,
     round: Round,
     walked: Vec<Walked>,
     findings: &mut BTreeSet<LiftFinding>,

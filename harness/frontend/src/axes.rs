@@ -76,6 +76,7 @@ impl AxisUse {
                     usage.used |= flow.merged(&[condition]);
                 }
                 SpirvOperation::Switch { selector, .. } => usage.used |= flow.merged(&[selector]),
+                // A returned value flows on in the caller.
                 SpirvOperation::Return { .. } => {}
                 _ if one.result == 0 => usage.used |= flow.merged(module.operands_of(one)),
                 _ => {}

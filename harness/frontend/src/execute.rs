@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use arithmetic::{Instruction, Kind, NumberShape, Operand, decides, fold, fold_extended, folds, mask};
+use arithmetic::{Instruction, NumberKind, NumberShape, Operand, decides, fold, fold_extended, folds, mask};
 use litmus::{ArithmeticOperation, InterlockEnd, SplitHalf};
 use rspirv::spirv::{GlslStd450Op, Op, StorageClass};
 use spirv_reader::{BarrierPart, MemoryOperands, SpirvInstruction, SpirvOperation, SpirvType};
@@ -346,7 +346,7 @@ impl Walk<'_> {
     ) -> Step<SymbolicValue> {
         let ty = self.type_of_id(state, first)?;
         let (bits, scalar) = (self.specialized().scalar_bits(ty)?, self.specialized().is_scalar(ty)?);
-        let shape = NumberShape { kind: Kind::Integer, bits, rows: 1, columns: 1 };
+        let shape = NumberShape { kind: NumberKind::Integer, bits, rows: 1, columns: 1 };
         let pair = |walk: &mut Self,
                     state: &mut PathState,
                     left: &SymbolicValue,
@@ -404,12 +404,12 @@ impl Walk<'_> {
                 numbers.push(self.fork_to_known(state, &part, "a computation")?);
             }
             let (bits, rows_of) = (self.specialized().scalar_bits(ty)?, numbers.len() as u32);
-            rows.push((numbers, NumberShape { kind: Kind::Integer, bits, rows: rows_of, columns: 1 }));
+            rows.push((numbers, NumberShape { kind: NumberKind::Integer, bits, rows: rows_of, columns: 1 }));
         }
         let operands: Vec<Operand<'_>> =
             rows.iter().map(|(numbers, shape)| Operand { numbers, shape: *shape }).collect();
         let bits = self.specialized().scalar_bits(instruction.ty)?;
-        let result = NumberShape { kind: Kind::Integer, bits, rows: 1, columns: 1 };
+        let result = NumberShape { kind: NumberKind::Integer, bits, rows: 1, columns: 1 };
         let sum = Instruction::Core(instruction.op).compute(&operands, &[result]);
         Ok(match sum.as_deref() {
             Some([sum]) => SymbolicValue::Known(*sum),

@@ -21,7 +21,7 @@ use crate::inputs::{AddressInput, ImageInput};
 use crate::launch::{Launch, reflected};
 use crate::layout::{Specialized, is_storage_image, known_number};
 use crate::order::storage_class_of;
-use crate::question::Asked;
+use crate::question::ResolvedQuestion;
 use crate::refine::OpenMemory;
 use crate::section::Sections;
 use crate::stage;
@@ -559,7 +559,7 @@ fn lift_entry(
         loops: find_loops(module),
     };
     setting.push = reflected(&specialized, grid, local_size);
-    let question = Asked::new(&setting, options)?;
+    let question = ResolvedQuestion::new(&setting, options)?;
     setting.observed = question.cells.clone();
 
     let mut notes = Vec::new();
@@ -614,7 +614,7 @@ fn lift_case(
     function: u32,
     name: &str,
     invocations: &[InvocationId],
-    question: &Asked,
+    question: &ResolvedQuestion,
     findings: &mut BTreeSet<LiftFinding>,
     undefined: &mut BTreeSet<UndefOrigin>,
 ) -> Result<LiftedCase, Refusal> {

@@ -13,7 +13,7 @@ use spirv_reader::SpirvModule;
 use spirv_reader::annotations::{Formula, FormulaTerm, PathStep, Quantifier};
 
 /// The resolved question and filter of a kernel.
-pub(crate) struct Asked {
+pub(crate) struct ResolvedQuestion {
     pub cells: BTreeSet<MemoryCell>,
     /// The question as its author wrote it.
     pub text: Option<String>,
@@ -36,9 +36,9 @@ enum Resolved {
     Known(bool),
 }
 
-impl Asked {
-    pub fn new(setting: &LiftContext<'_>, options: &AnalysisOptions) -> Result<Asked, Refusal> {
-        let mut asked = Asked { cells: BTreeSet::new(), text: None, question: None, filter: None };
+impl ResolvedQuestion {
+    pub fn new(setting: &LiftContext<'_>, options: &AnalysisOptions) -> Result<ResolvedQuestion, Refusal> {
+        let mut asked = ResolvedQuestion { cells: BTreeSet::new(), text: None, question: None, filter: None };
         let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
         let annotations = &setting.module().annotations;
         if let Some(formula) = &options.assertion {
@@ -304,7 +304,7 @@ pub fn check_claim(module: &SpirvModule, options: &AnalysisOptions) -> Result<()
     if options.assertion.is_none() {
         return Ok(());
     }
-    with_context(module, options, |setting| Asked::new(setting, options).map(|_| ()))
+    with_context(module, options, |setting| ResolvedQuestion::new(setting, options).map(|_| ()))
 }
 
 /// Returns the claim about every final state, if there is one.
@@ -315,7 +315,7 @@ pub fn claim(module: &SpirvModule, options: &AnalysisOptions) -> Result<Option<C
     let Some(formula) = &options.assertion else { return Ok(None) };
     let nowhere = |problem: Problem| problem.located_at(SourcePosition::Module);
     with_context(module, options, |setting| {
-        let mut asked = Asked { cells: BTreeSet::new(), text: None, question: None, filter: None };
+        let mut asked = ResolvedQuestion { cells: BTreeSet::new(), text: None, question: None, filter: None };
         let resolved = asked.resolve(setting, ASSERTION, formula).map_err(nowhere)?;
         let cells: Vec<MemoryCell> = asked.cells.iter().copied().collect();
         let mut places = Vec::with_capacity(cells.len());

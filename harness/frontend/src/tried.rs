@@ -33,6 +33,7 @@ pub(crate) fn values(setting: &LiftContext<'_>, asked: &BTreeSet<u64>) -> Vec<u6
         .flat_map(|function| function.code.iter().map(move |instruction| (function, instruction)));
     for (function, instruction) in instructions {
         let (op, operands) = match module.operation(instruction) {
+            // The cases of a switch are literals, not ids of constants.
             SpirvOperation::Switch { cases, .. } => {
                 let bits = module.selector_bits(&function.types, instruction);
                 constants.extend(switch_cases(cases, bits).map(|case| case.literal));

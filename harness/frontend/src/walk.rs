@@ -508,6 +508,7 @@ impl<'a> Walk<'a> {
             }
             operation => {
                 let value = self.execute_instruction(state, instruction, operation)?;
+                // The jump to the block has set its phis.
                 if instruction.result != 0 && !matches!(operation, SpirvOperation::Phi { .. }) {
                     self.set_result(state, instruction, value)
                 } else {

@@ -3,7 +3,7 @@
 use plan::{Buffer, BufferId, BufferMemory, DeviceError, Drawing, KernelStage, Prepared, Stages};
 use shaders::carrier::{Carrier, FIRST_CLAIM, ViewportLayout};
 use shaders::together::Together;
-use shaders::{CompiledKernel, DispatchPhase, Part, Program};
+use shaders::{CompiledKernel, DispatchPhase, Program, ProgramKernel};
 
 use crate::memory::Workgroups;
 
@@ -55,8 +55,8 @@ impl Drawn {
 }
 
 /// Returns the launches of a phase: a part, and the vertex part of the same draw.
-pub(crate) fn launches(parts: &[Part]) -> Vec<(&Part, Option<&Part>)> {
-    let mut launches: Vec<(&Part, Option<&Part>)> = Vec::with_capacity(parts.len());
+pub(crate) fn launches(parts: &[ProgramKernel]) -> Vec<(&ProgramKernel, Option<&ProgramKernel>)> {
+    let mut launches: Vec<(&ProgramKernel, Option<&ProgramKernel>)> = Vec::with_capacity(parts.len());
     for part in parts {
         match launches.last_mut() {
             // Such a kernel follows the fragment kernel of its draw.

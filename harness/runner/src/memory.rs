@@ -14,7 +14,7 @@ use shaders::host::Start;
 use shaders::stress::StressKernel;
 use shaders::together::Together;
 use shaders::variant::{Images as Shape, SubgroupSize};
-use shaders::{Binding, CompiledKernel, ImageBinding, Parameters, Part, Program, StressParameters};
+use shaders::{Binding, CompiledKernel, ImageBinding, Parameters, Program, ProgramKernel, StressParameters};
 
 use crate::accesses::accesses;
 use crate::calls::{self, OrderedCall};
@@ -155,7 +155,7 @@ impl Signed {
         let mut all = Vec::with_capacity(program.phases.len());
         for (number, phase) in program.phases.iter().enumerate() {
             let spacing = phase.rendezvous_spacing() as usize;
-            all.extend(phase.parts.iter().map(|Part { kernel, .. }| Signed {
+            all.extend(phase.parts.iter().map(|ProgramKernel { kernel, .. }| Signed {
                 phase: number,
                 spacing,
                 first: (FIRST_RECEIPT + kernel.first_class) as usize,
@@ -361,7 +361,7 @@ impl ProgramPlan {
                 let (own, bindings, drawn) = match (vertices, drawn) {
                     // Vertex and fragment kernel of one pipeline become one draw; each keeps its
                     // own claims.
-                    (Some(Part { kernel: vertices, .. }), Some(drawn)) => {
+                    (Some(ProgramKernel { kernel: vertices, .. }), Some(drawn)) => {
                         let together = Together::of(vertices, &part.kernel);
                         let of_vertices = claimed.next().flatten();
                         let claims = |of_vertex: bool| if of_vertex { of_vertices } else { claims };

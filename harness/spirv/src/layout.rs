@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use arithmetic::{Instruction, Kind, mask};
+use arithmetic::{Instruction, NumberKind, mask};
 use rspirv::spirv::{BuiltIn, Op};
 use rustc_hash::FxHashMap;
 
@@ -202,8 +202,8 @@ impl<'m> Specialized<'m> {
                 let of = operands.first().and_then(|id| self.module.constants.get(id)).map(|(ty, _)| *ty);
                 let from = self.scalar_bits(of.unwrap_or(ty))?;
                 let kind = match self.module.types.get(&of.unwrap_or(ty)) {
-                    Some(SpirvType::Float { .. }) => Kind::Float,
-                    _ => Kind::Integer,
+                    Some(SpirvType::Float { .. }) => NumberKind::Float,
+                    _ => NumberKind::Integer,
                 };
                 let result = Instruction::Core(op).scalar(&numbers, kind, from, self.scalar_bits(ty)?);
                 Ok(ConstantValue::Number(result.ok_or_else(refuse)?))

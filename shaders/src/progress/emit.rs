@@ -32,7 +32,7 @@ struct Own {
 }
 
 /// The values of the first block.
-struct Here {
+struct FirstBlockValues {
     role: Word,
     /// First word of the record of the copy's thread 0.
     record: Word,
@@ -140,7 +140,7 @@ impl Emitter<'_> {
             let pointer = self.module.element(*buffer, index);
             targets.push((*path, AccessTarget::Memory { pointer, alignment: None }));
         }
-        let here = Here { role, record, records, control, targets };
+        let here = FirstBlockValues { role, record, records, control, targets };
 
         for (number, segment) in segments.iter().enumerate() {
             for part in &segment.parts {
@@ -257,14 +257,14 @@ impl Emitter<'_> {
     }
 
     /// Returns a pointer to a field of a thread's record.
-    fn field(&mut self, here: &Here, thread: usize, field: Field) -> Word {
+    fn field(&mut self, here: &FirstBlockValues, thread: usize, field: Field) -> Word {
         let offset = self.module.constant(thread as u32 * FIELDS + field as u32);
         let index = self.module.word(Op::IAdd, &[here.record, offset]);
         self.module.element(here.records, index)
     }
 
     /// Writes a field so that the host may see it while the kernel runs.
-    fn note(&mut self, here: &Here, thread: usize, field: Field, value: Word) {
+    fn note(&mut self, here: &FirstBlockValues, thread: usize, field: Field, value: Word) {
         let pointer = self.field(here, thread, field);
         self.store_relaxed(pointer, value);
     }
@@ -283,7 +283,7 @@ impl Emitter<'_> {
     }
 
     /// Reads the stop word, several times if turns should be long.
-    fn stop(&mut self, here: &Here, looks: u32) -> Word {
+    fn stop(&mut self, here: &FirstBlockValues, looks: u32) -> Word {
         let index = self.module.constant(STOP as u32);
         let pointer = self.module.element(here.control, index);
         let (scope, relaxed) = (self.widest(), self.module.constant(0));
@@ -304,7 +304,7 @@ impl Emitter<'_> {
     }
 
     /// Returns the clock and increments it.
-    fn tick(&mut self, here: &Here) -> Word {
+    fn tick(&mut self, here: &FirstBlockValues) -> Word {
         let index = self.module.constant(CLOCK as u32);
         let pointer = self.module.element(here.control, index);
         let (scope, relaxed, one) = (self.widest(), self.module.constant(0), self.module.constant(1));
@@ -349,7 +349,7 @@ impl Emitter<'_> {
     fn as_role(
         &mut self,
         thread: usize,
-        here: &Here,
+        here: &FirstBlockValues,
         code: impl FnOnce(&mut Self) -> Result<(), CompileError>,
     ) -> Result<(), CompileError> {
         let (body, merge) = (self.module.id(), self.module.id());
@@ -376,7 +376,7 @@ impl Emitter<'_> {
         &mut self,
         part: &segments::ThreadSegment,
         own: &Own,
-        here: &Here,
+        here: &FirstBlockValues,
         first: bool,
         meets: bool,
     ) -> Result<(), CompileError> {
@@ -462,7 +462,7 @@ impl Emitter<'_> {
     fn thread_code<'t>(
         &'t mut self,
         thread: usize,
-        here: &'t Here,
+        here: &'t FirstBlockValues,
         registers: &'t mut Registers,
     ) -> ThreadEmitter<'t> {
         let around =
@@ -475,7 +475,7 @@ impl Emitter<'_> {
         &mut self,
         part: &segments::ThreadSegment,
         own: &Own,
-        here: &Here,
+        here: &FirstBlockValues,
         starts: &[usize],
     ) -> Result<(), CompileError> {
         let turns = Loop::new(&mut self.module);
@@ -529,7 +529,7 @@ impl Emitter<'_> {
         &mut self,
         part: &segments::ThreadSegment,
         own: &Own,
-        here: &Here,
+        here: &FirstBlockValues,
         starts: &[usize],
     ) -> Result<(), CompileError> {
         let merge = self.module.id();
@@ -557,7 +557,7 @@ impl Emitter<'_> {
         &mut self,
         part: &segments::ThreadSegment,
         own: &Own,
-        here: &Here,
+        here: &FirstBlockValues,
         starts: &[usize],
         range: std::ops::Range<usize>,
     ) -> Result<(), CompileError> {

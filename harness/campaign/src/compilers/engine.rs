@@ -14,9 +14,7 @@ use codegen::{Form, FormKernel};
 use litmus::Test;
 use runner::pool::{self, Calls, End, Limits, PoolEvent};
 
-use crate::compiling::{
-    CompilationResult, CompileAnswer, CompileFailure as Told, CompileJob, KernelToCompile,
-};
+use crate::compiling::{CompilationResult, CompileAnswer, CompileFailure, CompileJob, KernelToCompile};
 use crate::{Failure, workers};
 
 use super::targets::CompilerTarget;
@@ -206,9 +204,9 @@ const NEVER_GIVE_UP: u32 = 1 << 24;
 fn made(count: usize, answer: CompileAnswer) -> Vec<Made<CompilationResult>> {
     let failure = answer.failure;
     let mut kernels = answer.kernels.into_iter();
-    let failed = |failure: Option<Told>| match failure {
-        Some(Told::Lacks(what)) => Made::Lacks(what),
-        Some(Told::Driver(what)) => Made::Crashed(what),
+    let failed = |failure: Option<CompileFailure>| match failure {
+        Some(CompileFailure::Lacks(what)) => Made::Lacks(what),
+        Some(CompileFailure::Driver(what)) => Made::Crashed(what),
         None => Made::Crashed("no answer for the kernel".to_owned()),
     };
     (0..count)

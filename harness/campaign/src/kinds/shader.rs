@@ -16,7 +16,7 @@ use results::wire::{
 use runner::RunSettings;
 use runner::pool::{JobReport, Limits};
 use runner::shader::{Answer, ShaderObservations, UserShaderJob};
-use runner::wire::IncompleteReason as Told;
+use runner::wire::IncompleteReason;
 
 use super::RunOptions;
 use super::litmus::TestBudget;
@@ -367,7 +367,7 @@ impl RunKind for Shaders<'_> {
         }
     }
 
-    fn failure(answer: &Answer) -> Option<&Told> {
+    fn failure(answer: &Answer) -> Option<&IncompleteReason> {
         answer.failure.as_ref()
     }
 

@@ -145,10 +145,10 @@ fn a_violation_keeps_its_machine_code() {
     let text = report(&out, "md");
     assert!(text.contains("## Machine code of what violates") && has_release(&text), "{text}");
 
-    std::fs::write(out.join("machine-code.jsonl"), "{\"schema\":\"vk-litmus/machine-code/2\"}\n").unwrap();
+    std::fs::write(out.join("machine-code.jsonl"), "{\"schema\":\"vk-litmus/machine-code/3\"}\n").unwrap();
     let newer = Ran::of(vk_litmus(["report", "--format", "md"]).arg(&out));
     assert_eq!(newer.code, 2, "{newer:?}");
-    assert!(newer.stderr.contains("machine-code.jsonl:1: a record of version `vk-litmus/machine-code/2`"));
+    assert!(newer.stderr.contains("machine-code.jsonl:1: a record of version `vk-litmus/machine-code/3`"));
 }
 
 /// SwiftShader compares 32-bit integers as unsigned in atomic minimum and maximum.

@@ -55,5 +55,11 @@ fn without_times(text: &str) -> String {
         shown += "\"micros\":…";
         rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
     }
-    shown + rest
+    let mut lines: Vec<String> = (shown + rest).lines().map(str::to_owned).collect();
+    // Of the logs in herd's format.
+    for line in lines.iter_mut().filter(|line| line.starts_with("Time ")) {
+        let name = line.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').len();
+        line.replace_range(name.., "…");
+    }
+    lines.into_iter().map(|line| line + "\n").collect()
 }

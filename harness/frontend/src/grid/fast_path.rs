@@ -22,7 +22,7 @@ use super::value::{ConcretePointer, ConcreteValue, INPUT_MASK, LOCAL, Taint, res
 const MAX_COMPONENTS: usize = 48;
 const NO_OPERAND: Operand<'_> = Operand {
     numbers: &[],
-    shape: NumberShape { kind: arithmetic::Kind::Bool, bits: 32, rows: 0, columns: 0 },
+    shape: NumberShape { kind: arithmetic::NumberKind::Bool, bits: 32, rows: 0, columns: 0 },
 };
 
 /// A pre-decoded instruction.

@@ -79,11 +79,11 @@ pub(super) enum ScalarKind {
 
 impl ScalarKind {
     /// Converts to the kind for arithmetic, which treats addresses as integers.
-    pub fn to_arithmetic(self) -> arithmetic::Kind {
+    pub fn to_arithmetic(self) -> arithmetic::NumberKind {
         match self {
-            ScalarKind::Bool => arithmetic::Kind::Bool,
-            ScalarKind::Integer | ScalarKind::Address => arithmetic::Kind::Integer,
-            ScalarKind::Float => arithmetic::Kind::Float,
+            ScalarKind::Bool => arithmetic::NumberKind::Bool,
+            ScalarKind::Integer | ScalarKind::Address => arithmetic::NumberKind::Integer,
+            ScalarKind::Float => arithmetic::NumberKind::Float,
         }
     }
 }

@@ -387,6 +387,7 @@ impl<'f, 'm> DivergentBarriers<'f, 'm> {
 fn is_barrier(module: &SpirvModule, one: &SpirvInstruction, with_barriers: &BTreeSet<u32>) -> bool {
     match module.operation(one) {
         SpirvOperation::ControlBarrier { part: BarrierPart::Whole, execution, .. } => {
+            // 2 is the scope `Workgroup`.
             matches!(module.constants.get(&execution), Some((_, SpirvConstant::Scalar(2))))
         }
         SpirvOperation::Call { function, .. } => with_barriers.contains(&function),

@@ -70,7 +70,7 @@ struct PendingEvent {
 
 /// The next step of AFTER.
 #[derive(Clone, Debug)]
-enum Wanted {
+enum NextStep {
     Event(Event),
     End,
     Hang,
@@ -93,7 +93,7 @@ struct State {
     before: Machine,
     after: Machine,
     pending: Vec<PendingEvent>,
-    wanted: Option<Wanted>,
+    wanted: Option<NextStep>,
     known: BTreeMap<CellKey, LastAccess>,
     /// The plain accesses of AFTER since its last synchronizing event.
     repeatable: BTreeMap<CellKey, (Expression, Access)>,
@@ -130,7 +130,7 @@ impl State {
             pending.event.values_mut().for_each(change);
             pending.result.iter_mut().for_each(change);
         }
-        if let Some(Wanted::Event(event)) = &mut self.wanted {
+        if let Some(NextStep::Event(event)) = &mut self.wanted {
             event.values_mut().for_each(change);
         }
         self.known.values_mut().for_each(|(value, _)| change(value));
@@ -148,7 +148,7 @@ impl State {
             pending.event.values().into_iter().for_each(|value| value.collect_symbols(&mut symbols));
             pending.result.iter().for_each(|value| value.collect_symbols(&mut symbols));
         }
-        if let Some(Wanted::Event(event)) = &state.wanted {
+        if let Some(NextStep::Event(event)) = &state.wanted {
             event.values().into_iter().for_each(|value| value.collect_symbols(&mut symbols));
         }
         state.known.values().for_each(|(value, _)| value.collect_symbols(&mut symbols));
@@ -166,10 +166,10 @@ impl State {
                 .map(|one| (one.event.operation, one.event.cell, one.event.strength, one.result))
                 .collect(),
             wanted: state.wanted.map(|wanted| match wanted {
-                Wanted::Event(event) => (0, Some((event.operation, event.cell))),
-                Wanted::End => (1, None),
-                Wanted::Hang => (2, None),
-                Wanted::Undefined(_) => (3, None),
+                NextStep::Event(event) => (0, Some((event.operation, event.cell))),
+                NextStep::End => (1, None),
+                NextStep::Hang => (2, None),
+                NextStep::Undefined(_) => (3, None),
             }),
             known: state.known,
             repeatable: state.repeatable,
@@ -179,7 +179,7 @@ impl State {
 }
 
 /// The result of looking for an event among the pending ones.
-enum Found {
+enum PendingMatch {
     Matched,
     /// AFTER cannot read this value, so that the path does not exist.
     Vacuous,
@@ -282,10 +282,10 @@ impl<'a> Simulation<'a> {
             if state.wanted.is_none() {
                 let from = state.after.at;
                 state.wanted = Some(match self.after.advance(&mut state.after) {
-                    Step::Event(event) => Wanted::Event(event),
-                    Step::End => Wanted::End,
-                    Step::Hang => Wanted::Hang,
-                    Step::Undefined(what) => Wanted::Undefined(what),
+                    Step::Event(event) => NextStep::Event(event),
+                    Step::End => NextStep::End,
+                    Step::Hang => NextStep::Hang,
+                    Step::Undefined(what) => NextStep::Undefined(what),
                     Step::Split(symbol) => return self.decide(&state, symbol, depth),
                     Step::Cut => {
                         self.is_cut = true;
@@ -301,13 +301,13 @@ impl<'a> Simulation<'a> {
                 }
             }
             match self.find_pending(&mut state)? {
-                Found::Matched => {
+                PendingMatch::Matched => {
                     state.wanted = None;
                     state.matched += 1;
                     continue;
                 }
-                Found::Vacuous => return Ok(()),
-                Found::Nothing => {}
+                PendingMatch::Vacuous => return Ok(()),
+                PendingMatch::Nothing => {}
             }
             if repeats_access(&mut state) {
                 state.wanted = None;
@@ -333,14 +333,14 @@ impl<'a> Simulation<'a> {
                 }
                 // What is pending at the end was removed by AFTER: allowed for plain loads only.
                 Step::End => match &state.wanted {
-                    Some(Wanted::End) if lost_event(&state).is_none() => return Ok(()),
+                    Some(NextStep::End) if lost_event(&state).is_none() => return Ok(()),
                     _ => {
                         let lost = lost_event(&state);
                         return self.fail(state, lost, depth);
                     }
                 },
                 Step::Hang => match &state.wanted {
-                    Some(Wanted::Hang) if lost_event(&state).is_none() => return Ok(()),
+                    Some(NextStep::Hang) if lost_event(&state).is_none() => return Ok(()),
                     _ => {
                         let lost = lost_event(&state);
                         return self.fail(state, lost, depth);
@@ -367,7 +367,7 @@ impl<'a> Simulation<'a> {
 
     /// Records a mismatch. If values keep an event from matching, they are decided first.
     fn fail(&mut self, mut state: State, blocked: Option<Event>, depth: usize) -> Result<(), NoProof> {
-        if let Some(Wanted::Event(event)) = &state.wanted {
+        if let Some(NextStep::Event(event)) = &state.wanted {
             let same = |pending: &&PendingEvent| {
                 pending.event.cell == event.cell && same_shape(&pending.event, event)
             };
@@ -384,12 +384,12 @@ impl<'a> Simulation<'a> {
             }
         }
         let (what, after, mut cells) = match &state.wanted {
-            Some(Wanted::Event(event)) => {
+            Some(NextStep::Event(event)) => {
                 (describe(event), Some(event.spot), event.cell.iter().cloned().collect::<Vec<_>>())
             }
-            Some(Wanted::Hang) => ("an endless loop".to_owned(), None, Vec::new()),
-            Some(Wanted::Undefined(what)) => (what.clone(), None, Vec::new()),
-            Some(Wanted::End) | None => ("the end".to_owned(), None, Vec::new()),
+            Some(NextStep::Hang) => ("an endless loop".to_owned(), None, Vec::new()),
+            Some(NextStep::Undefined(what)) => (what.clone(), None, Vec::new()),
+            Some(NextStep::End) | None => ("the end".to_owned(), None, Vec::new()),
         };
         let what = match &blocked {
             Some(event) => format!("AFTER has {what} where BEFORE has {}", describe(event)),
@@ -406,8 +406,8 @@ impl<'a> Simulation<'a> {
     }
 
     /// Looks for the event of AFTER among the pending ones of BEFORE.
-    fn find_pending(&mut self, state: &mut State) -> Result<Found, NoProof> {
-        let Some(Wanted::Event(event)) = &state.wanted else { return Ok(Found::Nothing) };
+    fn find_pending(&mut self, state: &mut State) -> Result<PendingMatch, NoProof> {
+        let Some(NextStep::Event(event)) = &state.wanted else { return Ok(PendingMatch::Nothing) };
         for (index, pending) in state.pending.iter().enumerate() {
             let Some(is_stronger) = strength_relation(event, &pending.event) else { continue };
             let is_same = pending.event.cell == event.cell && pending.event.operation == event.operation;
@@ -437,7 +437,7 @@ impl<'a> Simulation<'a> {
             if let (Some(register), Some(result)) = (event.destination, &pending.result) {
                 match (result, &event.domain) {
                     (Expression::Known(value), Some(domain)) if !domain.contains(value) => {
-                        return Ok(Found::Vacuous);
+                        return Ok(PendingMatch::Vacuous);
                     }
                     (Expression::Symbol(symbol), domain) => {
                         let allowed = state.domains.get(symbol).cloned().flatten();
@@ -475,9 +475,9 @@ impl<'a> Simulation<'a> {
                 let is_irrelevant = is_earlier && one.event.is_load() && event.releases();
                 !(is_match || is_overwritten || is_irrelevant)
             });
-            return Ok(Found::Matched);
+            return Ok(PendingMatch::Matched);
         }
-        Ok(Found::Nothing)
+        Ok(PendingMatch::Nothing)
     }
 }
 
@@ -499,7 +499,7 @@ fn note_repeatable(state: &mut State, event: &Event) {
 
 /// Performs the wanted event if it is a load that repeats an access of AFTER.
 fn repeats_access(state: &mut State) -> bool {
-    let Some(Wanted::Event(event)) = &state.wanted else { return false };
+    let Some(NextStep::Event(event)) = &state.wanted else { return false };
     let (Some(cell), Some(register)) = (&event.cell, event.destination) else { return false };
     let known = state.repeatable.get(cell).filter(|_| event.is_plain() && event.is_load());
     match known.filter(|(_, strength)| *strength == event.strength).cloned() {
@@ -517,7 +517,7 @@ fn repeats_access(state: &mut State) -> bool {
 fn perform_before(state: &mut State, event: Event) {
     state.last_spot = Some(event.spot);
     let known = event.cell.as_ref().and_then(|cell| state.known.get(cell)).cloned();
-    let wants_it = matches!(&state.wanted, Some(Wanted::Event(wanted))
+    let wants_it = matches!(&state.wanted, Some(NextStep::Event(wanted))
         if wanted.is_load() && wanted.cell == event.cell && strength_relation(wanted, &event).is_some());
     // Elimination of a load: BEFORE reads the value that its last access determines, which is one
     // of the allowed values. AFTER gets no event to match.
@@ -561,10 +561,10 @@ fn perform_before(state: &mut State, event: Event) {
 fn blocking(state: &State) -> Option<Event> {
     let mut synchronizing = state.pending.iter().map(|pending| &pending.event).filter(|one| !one.is_plain());
     match &state.wanted {
-        Some(Wanted::Event(event)) if event.is_plain() => {
+        Some(NextStep::Event(event)) if event.is_plain() => {
             synchronizing.find(|one| !may_precede(event, one)).cloned()
         }
-        Some(Wanted::Event(_) | Wanted::End | Wanted::Hang | Wanted::Undefined(_)) => {
+        Some(NextStep::Event(_) | NextStep::End | NextStep::Hang | NextStep::Undefined(_)) => {
             synchronizing.next().cloned()
         }
         None => None,

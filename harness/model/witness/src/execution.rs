@@ -13,7 +13,7 @@ use litmus::{
 use crate::answer::{Races, SearchBounds, WitnessAnswer};
 use crate::happens::{Places, Sources};
 use crate::operation::{Frame, Instances, Relation, Set, holds, members};
-use crate::path::{Cell, Effect, Names, Paths, ThreadPath, paths};
+use crate::path::{Effect, LocationCell, Names, Paths, ThreadPath, paths};
 use crate::profile::TextProfile;
 use crate::refusal::UnsupportedTest;
 use crate::sections::fragment_orders;
@@ -453,7 +453,7 @@ impl<'a, 'b> CandidateExecutions<'a, 'b> {
     fn observed(&self, location: LocationId) -> impl Iterator<Item = usize> {
         let test = self.search.test;
         let (storage, bytes) = (test.storage_of(location), test.location(location).bytes());
-        let inside = move |cell: &Cell| cell.storage == storage && cell.bytes.1 <= bytes;
+        let inside = move |cell: &LocationCell| cell.storage == storage && cell.bytes.1 <= bytes;
         let cells = self.frame.cells.iter().enumerate();
         cells.filter(move |(_, cell)| inside(cell)).map(|(index, _)| index)
     }

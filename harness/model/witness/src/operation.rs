@@ -5,7 +5,7 @@ use litmus::{
     StorageClass, StorageClassSet, SystemOperation, Test, ThreadId, ThreadPlace,
 };
 
-use crate::path::{Cell, Effect, Footprint, ThreadPath, cells};
+use crate::path::{Effect, Footprint, LocationCell, ThreadPath, cells};
 use crate::profile::TextProfile;
 use crate::refusal::UnsupportedTest;
 use crate::tangle::DynamicInstances;
@@ -243,7 +243,7 @@ struct SplitOperation {
 /// The operations of a choice of paths, and what is known of them before reads have their sources.
 pub struct Frame<'a> {
     pub profile: TextProfile,
-    pub cells: Vec<Cell>,
+    pub cells: Vec<LocationCell>,
     pub instances: &'a Instances,
     pub operations: Vec<Operation>,
     /// Marks host threads.
@@ -474,7 +474,7 @@ impl<'a> Frame<'a> {
             let (OperationKind::Read(touch) | OperationKind::Write(touch)) = &mut operation.kind else {
                 continue;
             };
-            let inside = |cell: &Cell| {
+            let inside = |cell: &LocationCell| {
                 cell.storage.0 == touch.storage
                     && touch.bytes.0 <= cell.bytes.0
                     && cell.bytes.1 <= touch.bytes.1

@@ -51,13 +51,13 @@ impl Footprint {
 
 /// Memory locations of one storage that every access touches or leaves alone together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cell {
+pub struct LocationCell {
     pub storage: LocationId,
     /// First byte and end.
     pub bytes: (u32, u32),
 }
 
-impl Cell {
+impl LocationCell {
     /// Extracts the part of an access value in the cell; the access begins at byte `start`. Values are
     /// little-endian.
     pub fn part(&self, value: Value, start: u32) -> Value {
@@ -239,7 +239,7 @@ fn is_part(test: &Test, kind: &InstructionKind) -> bool {
 ///
 /// Unexecuted accesses do not split cells. Only a race could distinguish their bytes, and its result is
 /// undefined (VK-DR-02).
-pub fn cells(test: &Test, touches: impl Iterator<Item = Footprint>) -> Vec<Cell> {
+pub fn cells(test: &Test, touches: impl Iterator<Item = Footprint>) -> Vec<LocationCell> {
     let whole =
         |index: usize| (test.storage_of(LocationId(index as u16)).0, (0, test.locations[index].bytes()));
     let observed = test.observables().into_iter().filter_map(|observable| match observable {
@@ -255,7 +255,7 @@ pub fn cells(test: &Test, touches: impl Iterator<Item = Footprint>) -> Vec<Cell>
         let bounds: Vec<u32> = bounds.into_iter().collect();
         for bytes in bounds.windows(2) {
             if let [first, end] = *bytes {
-                found.push(Cell { storage: LocationId(storage), bytes: (first, end) });
+                found.push(LocationCell { storage: LocationId(storage), bytes: (first, end) });
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Lowers image operations: texels are words at coordinates.
 
-use arithmetic::{Instruction, Kind as NumberKind, NumberShape, TexelFormat};
+use arithmetic::{Instruction, NumberKind, NumberShape, TexelFormat};
 use rspirv::spirv::ImageOperands;
 use spirv_reader::{SpirvType, TexelOperands};
 

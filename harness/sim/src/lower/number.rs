@@ -1,7 +1,7 @@
 //! Lowers arithmetic. Composites are consecutive registers. Word arithmetic runs lane by lane in one
 //! operation; all other instructions run once per number.
 
-use arithmetic::{Instruction, Kind, NumberShape};
+use arithmetic::{Instruction, NumberKind, NumberShape};
 use rspirv::spirv::Op as SpirvOp;
 use spirv_reader::SpirvType;
 
@@ -290,18 +290,20 @@ impl LoadedModule<'_> {
     /// Returns the shapes of a type: one, or one for each member of a structure.
     pub fn shapes(&self, ty: u32) -> Vec<NumberShape> {
         let (mut shape, element) = match self.type_of(ty) {
-            Some(SpirvType::Bool) => (NumberShape { kind: Kind::Bool, bits: 32, rows: 1, columns: 1 }, None),
+            Some(SpirvType::Bool) => {
+                (NumberShape { kind: NumberKind::Bool, bits: 32, rows: 1, columns: 1 }, None)
+            }
             Some(SpirvType::Integer { bits, .. }) => {
-                (NumberShape { kind: Kind::Integer, bits: *bits, rows: 1, columns: 1 }, None)
+                (NumberShape { kind: NumberKind::Integer, bits: *bits, rows: 1, columns: 1 }, None)
             }
             Some(SpirvType::Float { bits }) => {
-                (NumberShape { kind: Kind::Float, bits: *bits, rows: 1, columns: 1 }, None)
+                (NumberShape { kind: NumberKind::Float, bits: *bits, rows: 1, columns: 1 }, None)
             }
             Some(SpirvType::Vector { element, count }) => {
-                (NumberShape { kind: Kind::Bool, bits: 0, rows: *count, columns: 1 }, Some(*element))
+                (NumberShape { kind: NumberKind::Bool, bits: 0, rows: *count, columns: 1 }, Some(*element))
             }
             Some(SpirvType::Matrix { column, count }) => {
-                (NumberShape { kind: Kind::Bool, bits: 0, rows: 1, columns: *count }, Some(*column))
+                (NumberShape { kind: NumberKind::Bool, bits: 0, rows: 1, columns: *count }, Some(*column))
             }
             Some(SpirvType::Struct { members }) => {
                 return members.iter().flat_map(|member| self.shapes(*member)).collect();

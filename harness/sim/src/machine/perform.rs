@@ -360,6 +360,7 @@ impl Machine {
                         self.halves.push(HalfPerformedRmw { wave: number, slot, lane, address, old });
                     }
                     Some(half) => {
+                        // The fault: a write of another invocation between the halves is lost.
                         if let Some(new) = stored(half.old as u32) {
                             self.memory.atomic_store(&path, reference, address, level, new);
                         }

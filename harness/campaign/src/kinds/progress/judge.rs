@@ -17,7 +17,7 @@ use results::wire::{
 use results::{Ending, Reason, state::State};
 use runner::pool::{Attempt, End, JobReport};
 use runner::progress::{Answer, Hang, PlacementObservations, StoppedThread};
-use runner::wire::IncompleteReason as Told;
+use runner::wire::IncompleteReason;
 use shaders::progress::{Level, ProgressKernel};
 
 use super::{ProgressCell, ProgressKind};
@@ -83,7 +83,7 @@ pub fn judged(
     let failure = failure_of(&ending);
     let says_of = |ending: &Ending| match ending {
         Ending::Finished => None,
-        Ending::NullDevice => Some((Reason::NullDevice, Told::NullDevice.to_string())),
+        Ending::NullDevice => Some((Reason::NullDevice, IncompleteReason::NullDevice.to_string())),
         Ending::TimedOut(why) => Some((Reason::TimedOut, why.clone())),
         Ending::NoTime(why) => Some((Reason::NoTime, why.clone())),
         Ending::Crashed(why) => Some((Reason::Crashed, why.clone())),
