@@ -365,11 +365,6 @@ fn drop_unused(code: &mut Vec<Emitted>) {
         code.retain(|emitted| {
             emit::registers_of(&emitted.kind).0.is_none_or(|register| needed.contains(&register))
         });
-        let mut at = 0;
-        code.retain(|_| {
-            at += 1;
-            true
-        });
         // A jump to the next instruction does nothing.
         let follows: Vec<bool> = code
             .iter()

@@ -321,7 +321,7 @@ impl<'m, A: Analysis> DataFlow<'m, A> {
         }
     }
 
-    /// Records where a pointer starts; a parameter keeps its first root.
+    /// Records where a pointer starts; a parameter has that of the call seen last.
     fn set_root(&mut self, pointer: u32, root: u32) {
         self.changed |= self.roots.insert(pointer, root).is_none();
     }

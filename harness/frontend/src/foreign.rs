@@ -154,6 +154,7 @@ fn addresses_of_nothing(module: &SpirvModule, options: &AnalysisOptions) -> Resu
         .map(|address| format!("an address at {}, where the kernel has no variable", address.at))
         .collect())
 }
+
 /// Returns the offset of an address in a variable; `None` if it is elsewhere.
 pub(crate) fn offset_in(specialized: &Specialized<'_>, variable: u32, at: &AddressTarget) -> Option<u64> {
     let module = specialized.module;

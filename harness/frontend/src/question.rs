@@ -198,7 +198,9 @@ impl ResolvedQuestion {
             while !setting.specialized.is_scalar(ty)?
                 && setting.specialized.part_count(ty).is_ok_and(|count| count == 1)
             {
-                ty = setting.specialized.part_of(ty, 0)?.ty;
+                // The member need not be at the start of its structure.
+                let part = setting.specialized.part_of(ty, 0)?;
+                (ty, offset) = (part.ty, offset + part.offset);
             }
             if !setting.specialized.is_scalar(ty)? {
                 return Err(wrong(format!("`{side}` is not a scalar")));

@@ -174,12 +174,12 @@ fn explore_uncounted<M: Matrix>(
         findings.raise_flags(flags, shown == GoalEvidence::OutOfThinAir);
     }
     if skeleton.terminated {
-        findings.has_match |=
+        findings.has_match =
             findings.has_match || ask(ExecutionGoal::ConditionIs(true), None) != GoalEvidence::Never;
         // A conjunction is violated if one of its conjuncts is. Under thread symmetry the whole condition is
         // invariant, but a single conjunct may not be.
         let parts = combiner.conjunct_count().filter(|_| !(conflicts && combiner.alike.can_break_symmetry()));
-        findings.has_mismatch |= findings.has_mismatch
+        findings.has_mismatch = findings.has_mismatch
             || match parts {
                 Some(parts) => {
                     (0..parts).any(|part| ask(ExecutionGoal::Violates(part), None) != GoalEvidence::Never)

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use rspirv::spirv::{GlslStd450Op, Op, StorageClass};
-use spirv_reader::{ConstantValue, SpirvOperation, SpirvType};
+use spirv_reader::{ConstantValue, MemoryOperands, SpirvOperation, SpirvType};
 
 use crate::instruction::{LoadError, LocatedInstruction, malformed_module};
 use crate::module::LoadedModule;
@@ -272,16 +272,18 @@ impl Legalizer<'_, '_> {
                 self.chains.insert(result, (root, all.clone()));
                 (Op::AccessChain, std::iter::once(root).chain(all).collect())
             }
-            SpirvOperation::CopyMemory { target, source, .. } => {
+            SpirvOperation::CopyMemory { target, source, memory: [of_store, of_load] } => {
                 let value = self.fresh();
                 let pointer = self.types.get(&source).and_then(|ty| self.loaded.type_of(*ty));
                 let Some(SpirvType::Pointer { to: ty, .. }) = pointer else {
                     let what = "OpCopyMemory of an operand that is not a pointer";
                     return Err(malformed_module(own.word, what));
                 };
-                let with = |ids: &[u32]| [ids, own.operands.get(2..).unwrap_or_default()].concat();
-                code.push(instruction(Op::Load, *ty, value, with(&[source])));
-                (Op::Store, with(&[target, value]))
+                // A load performs no availability operation, and a store no visibility operation.
+                let of_load = MemoryOperands { available: None, ..of_load }.to_words();
+                let of_store = MemoryOperands { visible: None, ..of_store }.to_words();
+                code.push(instruction(Op::Load, *ty, value, [vec![source], of_load].concat()));
+                (Op::Store, [vec![target, value], of_store].concat())
             }
             _ => {
                 code.push(own);

@@ -372,6 +372,7 @@ mod tests {
     use rspirv::spirv::Op;
 
     use crate::module::{read_module, read_words};
+    use crate::operands::MemoryOperands;
     use crate::text::assemble_text;
 
     /// A function with these instructions between its label and its return.
@@ -455,6 +456,10 @@ mod tests {
         let non_private = |code: &str| decoded(code).matches("non_private: true").count();
         assert_eq!(non_private("OpCopyMemory %c %c NonPrivatePointer"), 2);
         assert_eq!(non_private("OpCopyMemory %c %c None NonPrivatePointer"), 1);
+        let scoped = MemoryOperands { non_private: true, visible: Some(7), ..MemoryOperands::default() };
+        assert_eq!(scoped.to_words(), [0x30, 7]);
+        assert_eq!(MemoryOperands { available: Some(8), ..scoped }.to_words(), [0x38, 8, 7]);
+        assert_eq!(MemoryOperands::default().to_words(), []);
     }
 
     /// A missing operand is an error at the word of its instruction.

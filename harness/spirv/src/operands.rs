@@ -16,6 +16,22 @@ pub struct MemoryOperands {
     pub visible: Option<u32>,
 }
 
+impl MemoryOperands {
+    /// Encodes the operands of a load, store or copy; none if nothing is selected.
+    pub fn to_words(self) -> Vec<u32> {
+        let mut mask = MemoryAccess::NONE;
+        mask.set(MemoryAccess::VOLATILE, self.volatile);
+        mask.set(MemoryAccess::NON_PRIVATE_POINTER, self.non_private);
+        mask.set(MemoryAccess::MAKE_POINTER_AVAILABLE, self.available.is_some());
+        mask.set(MemoryAccess::MAKE_POINTER_VISIBLE, self.visible.is_some());
+        if mask.is_empty() {
+            return Vec::new();
+        }
+        // The scopes follow in the order of their bits.
+        [Some(mask.bits()), self.available, self.visible].into_iter().flatten().collect()
+    }
+}
+
 /// The image operands of an image instruction. All are ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are those of the SPIR-V specification")]

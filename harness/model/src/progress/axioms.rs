@@ -142,12 +142,11 @@ impl SpinCut {
         let end = self.fresh_label(thread, "END");
         let mut cut = Vec::with_capacity(instructions.len() + 4 * jumps.len());
         let mut spins: Vec<(LabelId, SpinLoop)> = Vec::new();
-        for (at, target) in &jumps {
+        for (at, _) in &jumps {
             let label = self.fresh_label(thread, "SPIN");
             let mark = self.fresh_register(thread, "spin");
             let line = instructions.get(*at)?.span.line;
             spins.push((label, SpinLoop { thread, mark, reads: Vec::new(), line }));
-            let _ = target;
         }
         for (at, instruction) in instructions.iter().enumerate() {
             let mut changed = instruction.clone();

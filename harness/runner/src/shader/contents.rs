@@ -120,10 +120,13 @@ impl ContentCounts {
             all.extend(if words.is_empty() { vec![0] } else { words });
         }
         let place = |(buffer, word): &(u32, u64)| {
-            // Out of range for a buffer that does not exist; its words read as 0.
-            let start = starts.get(*buffer as usize).copied().unwrap_or(usize::MAX);
-            start.saturating_add(usize::try_from(*word).unwrap_or(usize::MAX))
+            let number = *buffer as usize;
+            let end = starts.get(number + 1).copied().unwrap_or(all.len());
+            let at = starts.get(number)?.checked_add(usize::try_from(*word).ok()?)?;
+            (at < end).then_some(at)
         };
+        // A word that no buffer has reads as 0.
+        let place = |watched| place(watched).unwrap_or(usize::MAX);
         let watched: Vec<usize> = watched.iter().map(place).collect();
         let mut is_watched = vec![false; all.len()];
         for place in &watched {
@@ -287,6 +290,15 @@ mod tests {
         assert_eq!(seen.contents[2].watched, [6]);
         let elsewhere: Vec<bool> = seen.contents.iter().map(|content| content.elsewhere).collect();
         assert_eq!(elsewhere, [true, false, true]);
+    }
+
+    #[test]
+    fn a_watched_word_beyond_its_buffer_is_not_of_the_next() {
+        let mut counted = ContentCounts::new(vec![vec![0, 0], vec![5]], &[(0, 2), (1, 0), (2, 0)]);
+        let mut room = counted.room();
+        room.add(&[1, 2, 6]);
+        counted.add(room, POISON);
+        assert_eq!(counted.seen().contents[0].watched, [0, 6, 0]);
     }
 
     #[test]

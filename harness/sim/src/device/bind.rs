@@ -189,13 +189,12 @@ pub(super) fn bind(
                 let all = workgroups.checked_mul(y).and_then(|all| all.checked_mul(z));
                 let all = all.and_then(|all| all.checked_mul(program.workgroup_size));
                 let all = all.filter(|all| *all <= MOST_INVOCATIONS);
-                let invocations_of = all.ok_or_else(|| {
+                let invocations = all.ok_or_else(|| {
                     DeviceError::Unsupported(format!(
                         "more than {MOST_INVOCATIONS} invocations of a dispatch"
                     ))
                 })?;
                 let size = program.workgroup_size;
-                let invocations = invocations_of;
                 launches.push((
                     kernel,
                     LaunchPosition { step: number, invocations, size, ..LaunchPosition::default() },
