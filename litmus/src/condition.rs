@@ -139,7 +139,7 @@ impl Condition {
     }
 
     /// Returns true if the condition holds when `value` gives the signed value of every term; see
-    /// [`Condition::decided`].
+    /// [`Condition::evaluate_partial`].
     pub fn is_satisfied(&self, value: &mut impl FnMut(&Term, &Term) -> i64) -> bool {
         self.evaluate_partial(&mut |term, other| Some(value(term, other))) == Some(true)
     }

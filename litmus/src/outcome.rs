@@ -95,7 +95,7 @@ impl ResolvedCondition {
         }
     }
 
-    /// Evaluates the condition as far as values are known; see [`decided`].
+    /// Evaluates the condition as far as values are known.
     pub fn evaluate_partial(&self, value: &mut impl FnMut(usize) -> Option<Value>) -> Option<bool> {
         match self {
             ResolvedCondition::Known(holds) => Some(*holds),

@@ -70,7 +70,7 @@ pub enum ScheduledItem {
     Barrier(DependencyScopes),
     /// Sets an event.
     Set(String, DependencyScopes),
-    /// Waits for an event, with the scopes of its [`Scheduled::Set`].
+    /// Waits for an event, with the scopes of its [`ScheduledItem::Set`].
     Await(String, DependencyScopes),
     /// Signals a semaphore; with a value, a timeline semaphore.
     Signal(String, Option<u32>),

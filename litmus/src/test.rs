@@ -119,7 +119,7 @@ impl ThreadPlace {
         }
     }
 
-    /// Returns true if both are on a device and share an instance of the scope ([`Placement::shares`]).
+    /// Returns true if both are on a device and share an instance of the scope ([`Placement::shares_scope`]).
     pub fn shares_scope(self, other: ThreadPlace, scope: Scope) -> bool {
         match (self, other) {
             (ThreadPlace::Device(own), ThreadPlace::Device(other)) => own.shares_scope(other, scope),

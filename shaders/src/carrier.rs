@@ -18,7 +18,7 @@
 //!
 //! A vertex is shaded at least once, and a fragment may be shaded again or only as a helper (Vulkan, "Vertex
 //! Shader Execution", "Fragment Shader Execution", "Helper Invocations"). So helpers return at once, or run
-//! without any effect ([`Stage::FragmentHelpers`](crate::variant::Stage::FragmentHelpers)). Each other
+//! without any effect ([`CarrierStage::FragmentHelpers`](crate::variant::CarrierStage::FragmentHelpers)). Each other
 //! invocation *claims* its slot: for slot `i`, it adds 1 to word [`FIRST_CLAIM`]` + i` of the claims
 //! ([`Binding::Claims`](crate::Binding::Claims)) with a relaxed atomic, which orders nothing. If the slot was
 //! claimed already, it adds 1 to the first word, which counts repetitions, and returns. The invocation that

@@ -9,11 +9,11 @@
 //! where `p` = [`Parameters::pairing`] divides `G` and `t` = [`Parameters::turn`]. `p` = 1 alternates the
 //! classes; `p` = `G` gives each class one contiguous range.
 //!
-//! A workgroup has `L` = [`Kernel::lanes`] slots, and each slot runs every role of the workgroup's class
+//! A workgroup has `L` = [`CompiledKernel::lanes`] slots, and each slot runs every role of the workgroup's class
 //! once. The slots are permuted: slot `l` of group `g` and class `c` runs instance `((g × group_multiplier +
 //! c × group_offset) mod G) × L + (l × lane_multiplier + c × lane_offset) mod L`. The multipliers are coprime
 //! to `G` and to `L`; no product of these formulas may exceed 32 bits. If several kernels run concurrently,
-//! `c` counts the classes of all of them: it starts at [`Kernel::first_class`].
+//! `c` counts the classes of all of them: it starts at [`CompiledKernel::first_class`].
 //!
 //! If every role has its own workgroup, slot `l` is the invocation with local index `l`. Otherwise the
 //! subgroup with id `s` runs subgroup class `(s + t) mod S` of the workgroup's class, where `t` =
@@ -23,7 +23,7 @@
 //! subgroup of any kernel of the [program](crate::Program), and a workgroup has as many subgroups as the
 //! class with the most. Lanes without a role idle, but take part in control barriers.
 //!
-//! If each invocation runs every thread ([`Kernel::parallel`]), there are `G` workgroups, and workgroup `w`
+//! If each invocation runs every thread ([`CompiledKernel::parallel`]), there are `G` workgroups, and workgroup `w`
 //! is the only one of group `w`. In every round it runs all classes, in the order of their threads, with the
 //! slots and instances of the formula above. `group_offset` is coprime to `G`, and `G` is at least `C`, so
 //! that different workgroups run the threads of an instance. They all meet in word 0, and `a` below is at
@@ -38,19 +38,19 @@
 //! # Layout of memory
 //! Every round `k` of `K` = [`Parameters::rounds`] has its own instances: instance index `n = k × G × L + i`.
 //! Storage `s` of instance `n` is unit `n × stride + s × spacing` of the location buffer, where
-//! [`Parameters::stride`] is at least `storages × spacing`; a unit has [`Kernel::storage_words`] words.
+//! [`Parameters::stride`] is at least `storages × spacing`; a unit has [`CompiledKernel::storage_words`] words.
 //! Aliases of a storage are separate bindings of the same buffer, all decorated `Aliased`. Result slot `r` of
-//! instance `n` is word `(s + r) × K × G × L + n` of the result buffer, where `s` = [`Kernel::first_slot`].
+//! instance `n` is word `(s + r) × K × G × L + n` of the result buffer, where `s` = [`CompiledKernel::first_slot`].
 //! Before each dispatch, the caller fills the result buffer with [`Parameters::poison`] and the location
 //! buffer with the initial values.
 //!
 //! Storages in *images* are texels with the number of the first word of their unit: word `w` is texel `(w mod
 //! 4096, w / 4096)` of a two-dimensional image and texel `w` of a one-dimensional image or a texel buffer.
 //! Images have the same initial values as the location buffer; a texel buffer is a view of the location
-//! buffer. If a kernel has [`Kernel::addresses`], the address of the location buffer follows the parameters
-//! in the push constants, at byte [`Kernel::push_constant_bytes`].
+//! buffer. If a kernel has [`CompiledKernel::addresses`], the address of the location buffer follows the parameters
+//! in the push constants, at byte [`CompiledKernel::push_constant_bytes`].
 //!
-//! If a variant *separates* some storages ([`Kernel::apart`]), a second buffer and other images contain them,
+//! If a variant *separates* some storages ([`CompiledKernel::apart`]), a second buffer and other images contain them,
 //! each at the position that it would have in the first. Both buffers contain the initial values of all
 //! storages.
 //!
@@ -81,7 +81,7 @@
 //!
 //! With `M` rendezvous, an invocation uses at most `K` loop iterations for rounds and `(2 + hold) × M + spin`
 //! for waiting; some drivers limit the sum silently. If each thread has its own loop
-//! ([`Kernel::thread_loops`]), each rendezvous costs one more iteration for each thread of the kernel, and
+//! ([`CompiledKernel::thread_loops`]), each rendezvous costs one more iteration for each thread of the kernel, and
 //! one for the outer loop.
 //!
 //! # Receipts
@@ -99,7 +99,7 @@
 //! workgroups, more vertices, or one more round if a compiler mistakes `<` for `<=`. An invocation is outside
 //! the grid if the index of its workgroup in x is not below the number of workgroups (`C × G`, plus those of
 //! memory stress), if its index in y or z is not 0, or if its local index is not below
-//! [`Kernel::workgroup_size`]. Indexes are compared before any modulo. Such an invocation adds 1 to the
+//! [`CompiledKernel::workgroup_size`]. Indexes are compared before any modulo. Such an invocation adds 1 to the
 //! *overflow word* of its phase ([`overflow_word`]) and runs no thread, but executes the control barriers. An
 //! invocation that ran more than [`Parameters::rounds`] rounds adds 1 too. The caller sets the word to 0
 //! before each dispatch, and discards the results of the dispatch if it is not 0 afterwards. Kernels of one
@@ -108,6 +108,21 @@
 //! # Memory stress
 //! Kernels with [`KernelConfig::stressed`] have a [`Binding::Scratch`], more push constants and more
 //! workgroups: the contract is in [`crate::stress`].
+//!
+//! [`Binding::Scratch`]: crate::kernel::Binding::Scratch
+//! [`CompiledKernel::addresses`]: crate::kernel::CompiledKernel::addresses
+//! [`CompiledKernel::apart`]: crate::kernel::CompiledKernel::apart
+//! [`CompiledKernel::first_class`]: crate::kernel::CompiledKernel::first_class
+//! [`CompiledKernel::first_slot`]: crate::kernel::CompiledKernel::first_slot
+//! [`CompiledKernel::lanes`]: crate::kernel::CompiledKernel::lanes
+//! [`CompiledKernel::parallel`]: crate::kernel::CompiledKernel::parallel
+//! [`CompiledKernel::push_constant_bytes`]: crate::kernel::CompiledKernel::push_constant_bytes
+//! [`CompiledKernel::storage_words`]: crate::kernel::CompiledKernel::storage_words
+//! [`CompiledKernel::thread_loops`]: crate::kernel::CompiledKernel::thread_loops
+//! [`CompiledKernel::workgroup_size`]: crate::kernel::CompiledKernel::workgroup_size
+//! [`KernelConfig::loop_bound`]: crate::kernel::KernelConfig::loop_bound
+//! [`KernelConfig::stressed`]: crate::kernel::KernelConfig::stressed
+//! [`ResultSlot::Done`]: crate::kernel::ResultSlot::Done
 
 mod formulas;
 mod parameters;

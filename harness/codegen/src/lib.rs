@@ -1,6 +1,6 @@
 //! Machine code of litmus tests: its kernels, their disassembly, and the effect of relaxing the test.
 //!
-//! This crate is pure: it makes SPIR-V ([`units`]) and reads text ([`Machine`]). The caller talks to the
+//! This crate is pure: it makes SPIR-V ([`form_kernels`]) and reads text ([`Disassembly`]). The caller talks to the
 //! driver in between.
 //!
 //! | module | idea |
@@ -12,7 +12,7 @@
 //! | [`differ`] | compares two machine codes |
 //! | [`mod@question`] | a test, its kernels and their text as a question for the explorer (`isa`) |
 //! | [`baseline`] | machine code as files to compare |
-//! | [`trust`] | mutation test of the explorer: machine code with one instruction or bit removed |
+//! | [`mutation_test`] | mutation test of the explorer: machine code with one instruction or bit removed |
 //! | [`shrink`](mod@shrink) | the smallest test with a given property |
 
 pub mod align;

@@ -2,7 +2,7 @@
 //!
 //! They use a null back end (RADV before Mesa 26.1) or a shim that replaces the kernel device. An environment
 //! variable selects the chip when the process enumerates devices, and an unknown chip aborts the process. So
-//! each family lives in its own worker process, whose command [`Mesa::command`] builds.
+//! each family lives in its own worker process, whose command [`Mesa::worker_command`] builds.
 //!
 //! A Mesa in a folder (a system root made by `ci/compilers` or `debootstrap`) may need a newer C library than
 //! this program's. Then the folder's dynamic loader starts the worker with the folder's libraries, which

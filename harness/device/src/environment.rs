@@ -2,7 +2,7 @@
 //!
 //! The loader reads `VK_DRIVER_FILES` (older ones: `VK_ICD_FILENAMES`) when an instance is created, and a
 //! program with threads cannot safely change its own environment. So the variables are set when a process
-//! starts: a parent passes [`DriverEnvironment::variables`] to its workers, and a program that needs the
+//! starts: a parent passes [`DriverEnvironment::loader_variables`] to its workers, and a program that needs the
 //! drivers itself replaces itself once, at the start of `main`, by [`DriverEnvironment::restart_command`].
 //!
 //! The loader finds what distributions install. This module adds SwiftShader, which Chromium contains, and
@@ -114,7 +114,7 @@ impl DriverEnvironment {
         LOADER_VARIABLES.map(|name| (name, list.clone())).to_vec()
     }
 
-    /// Returns true if this process's environment already has the values of [`Self::variables`].
+    /// Returns true if this process's environment already has the values of [`Self::loader_variables`].
     pub fn is_in_place(&self) -> bool {
         self.loader_variables().into_iter().all(|(name, value)| env::var_os(name) == Some(value))
     }

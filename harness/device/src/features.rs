@@ -9,7 +9,7 @@ use crate::split_barrier::{self, SplitBarrierFeatures};
 
 /// Feature structures of one device.
 ///
-/// Only [`Features::chain`] sets the pointers between them, and they are valid only while its result is
+/// Only [`Features::link_chain`] sets the pointers between them, and they are valid only while its result is
 /// borrowed.
 #[derive(Clone, Default)]
 pub(crate) struct Features {

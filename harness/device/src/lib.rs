@@ -1,6 +1,6 @@
 //! Vulkan devices behind the device interface of the crate `plan`.
 //!
-//! [`DriverEnvironment`] finds the driver files for the Vulkan loader, [`list`] lists the devices of this
+//! [`DriverEnvironment`] finds the driver files for the Vulkan loader, [`list_devices`] lists the devices of this
 //! process, a [`Selector`] chooses one, and [`VulkanDevice`] runs plans on it. This is the only crate that
 //! talks to a driver, and the only one with `unsafe` code. It knows no litmus test.
 //!
@@ -9,7 +9,7 @@
 //!
 //! ```no_run
 //! use std::os::unix::process::CommandExt;
-//! use device::{DriverEnvironment, Options, Selector, VulkanDevice};
+//! use device::{DeviceOptions, DriverEnvironment, Selector, VulkanDevice};
 //! use plan::Device;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -21,7 +21,7 @@
 //!     println!("{}: {}", listed.index, listed.identity.name);
 //! }
 //! let selector: Selector = "swiftshader".parse()?;
-//! let device = VulkanDevice::open(&selector, Options::default())?;
+//! let device = VulkanDevice::open(&selector, DeviceOptions::default())?;
 //! println!("{}", device.capabilities().max_workgroup_invocations);
 //! # Ok(())
 //! # }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use plan::{Capabilities, DeviceError, Identity};
 
-/// A device of [`crate::list`].
+/// A device of [`crate::list_devices`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listed {
     /// Its index in the list.

@@ -32,8 +32,8 @@ pub struct DeviceOptions {
     /// Enables the Khronos validation layer with synchronization validation; see
     /// [`Device::validation_messages`].
     pub validation: bool,
-    /// Treats memory as on a discrete GPU: [`plan::Memory::Device`] is not host-visible, and
-    /// [`plan::Step::ToHost`] copies. It allows testing this path on software drivers.
+    /// Treats memory as on a discrete GPU: [`plan::BufferMemory::Device`] is not host-visible, and
+    /// [`plan::PlanStep::ToHost`] copies. It allows testing this path on software drivers.
     pub staging: bool,
 }
 

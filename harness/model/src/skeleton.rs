@@ -85,7 +85,7 @@ pub(crate) struct Event {
     /// Index into the thread's instructions.
     pub(crate) instruction: Option<u16>,
     pub(crate) tags: Tags,
-    /// The storage accessed, by its name, or a cell of it ([`Piece::cell`]).
+    /// The storage accessed, by its name, or a cell of it (`Piece::cell`).
     pub(crate) storage: Option<LocationId>,
     /// The name through which it is accessed.
     pub(crate) reference: Option<LocationId>,
@@ -137,7 +137,7 @@ pub(crate) struct Skeleton {
     pub(crate) cut: bool,
     /// Constraints on the values read.
     pub(crate) constraints: Vec<Constraint<u16>>,
-    /// Final values of [`Test::observables`], in that order.
+    /// Final values of [`litmus::Test::observables`], in that order.
     pub(crate) finals: Vec<FinalValue>,
     /// Reads-from edges that a `.test` file forces, as pairs of read and write.
     pub(crate) forced: Vec<(u16, u16)>,

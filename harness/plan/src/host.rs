@@ -7,7 +7,7 @@ use crate::{BufferId, BufferMemory, Plan, PlanStep, Semaphore, SemaphoreId};
 pub struct Hosts {
     /// The threads.
     pub threads: Vec<HostThread>,
-    /// The only buffer that they access, in [`crate::Memory::Mapped`].
+    /// The only buffer that they access, in [`crate::BufferMemory::Mapped`].
     pub buffer: BufferId,
     /// The start of each batch. A batch is the work after a [`PlanStep::Batch`] on its queue.
     pub batches: Vec<BatchStart>,
@@ -59,7 +59,7 @@ pub struct HostThread {
 pub enum HostReport {
     /// A register.
     Register(u32),
-    /// [`HostPlay::done`]: the thread has ended.
+    /// [`HostLayout::done`]: the thread has ended.
     Done,
 }
 
@@ -124,7 +124,7 @@ pub enum HostOperation {
     },
 }
 
-/// A word of an instance: its storage (see [`HostPlay::word`]) and the name by which it is accessed.
+/// A word of an instance: its storage (see [`HostLayout::word_index`]) and the name by which it is accessed.
 ///
 /// Several names of a test may refer to one storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -460,7 +460,7 @@ pub trait Prepared {
     ///
     /// # Errors
     ///
-    /// As for [`Prepared::set_hosts`].
+    /// As for [`Prepared::set_host_layout`].
     fn host_reports(&mut self) -> Result<&[u32], DeviceError> {
         Err(DeviceError::Unsupported("host threads".into()))
     }

@@ -22,10 +22,10 @@ pub enum KernelStage {
         /// the kernel. The kernel's own words are the fragment shader.
         vertex_shader: Vec<u32>,
     },
-    /// Workgroups of a mesh shader without primitives; they are [dispatched](crate::Step::Dispatch).
+    /// Workgroups of a mesh shader without primitives; they are [dispatched](crate::PlanStep::Dispatch).
     Mesh,
     /// Workgroups of a task shader that launches no mesh shader; they are
-    /// [dispatched](crate::Step::Dispatch).
+    /// [dispatched](crate::PlanStep::Dispatch).
     Task {
         /// SPIR-V words of the mesh shader that completes the pipeline; entry point `main`, without bindings
         /// and push constants.

@@ -63,7 +63,7 @@ pub struct Job {
     pub id: String,
     /// The text of the test.
     pub text: String,
-    /// The words of its [`Variant`](crate::Variant); empty for the default.
+    /// The words of its [`RunVariant`](crate::RunVariant); empty for the default.
     pub variant: String,
     /// The planned kernels' [hash](crate::Runnable::hash). A worker that compiles other kernels runs nothing.
     /// Empty if none are planned.

@@ -807,7 +807,7 @@ impl SpirvModule {
         format!("no entry point of a compute, vertex, fragment, task or mesh shader{others}")
     }
 
-    /// Returns the source line of a [`crate::Spot`], if the module has one.
+    /// Returns the source line of a position in the code, if the module has one.
     pub fn source_line(&self, index: u32) -> Option<&SourceLine> {
         self.lines.get(index as usize).filter(|_| index > 0)
     }

@@ -203,7 +203,7 @@ impl DispatchEmitter<'_> {
     }
 
     /// Returns the index of the workgroup and of the invocation in it, which is loaded lazily. Invocations
-    /// that run no thread return here, or become [idle](Emitter::idle) if all have to continue.
+    /// that run no thread return here, or become idle if all have to continue.
     pub(super) fn workgroup(&mut self, inputs: &Inputs) -> Invoked {
         match *inputs {
             Inputs::Compute { workgroup, local } if self.signs() => {

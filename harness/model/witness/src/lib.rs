@@ -7,7 +7,7 @@
 //! What it leaves out it refuses by name ([`UnsupportedTest`]): vectors, cooperative accesses, and what the language of the host orders.
 //!
 //! ```
-//! use witness::{Options, Profile, Races, judge};
+//! use witness::{Races, SearchBounds, TextProfile, judge};
 //!
 //! let test = litmus::parse(
 //!     r#"VULKAN MP
@@ -21,7 +21,7 @@
 //!     "MP",
 //! )
 //! .map_err(|errors| errors.to_string())?;
-//! let answer = judge(&test, Profile::LATEST, &Options::default()).map_err(|refusal| refusal.to_string())?;
+//! let answer = judge(&test, TextProfile::LATEST, &SearchBounds::default()).map_err(|refusal| refusal.to_string())?;
 //! assert_eq!(answer.races, Races::Never);
 //! assert_eq!(answer.outcomes.len(), 2);
 //! # Ok::<(), String>(())

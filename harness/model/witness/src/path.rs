@@ -100,7 +100,7 @@ pub enum Effect {
     ReadWrite(Footprint, NodeId),
     /// A memory barrier.
     Fence,
-    /// A control barrier, by its number in [`barrier_names`], and how often this thread has met it before.
+    /// A control barrier, by its number in the order of their names, and how often this thread has met it before.
     ControlBarrier { name: usize, execution_scope: Scope, memory_barrier: bool, round: u32 },
     /// An arrival at a split barrier or a wait, and how many of that half and execution scope this thread has executed before.
     Split { half: SplitHalf, execution_scope: Scope, memory_barrier: bool, ordinal: usize, id: String },
